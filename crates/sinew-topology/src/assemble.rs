@@ -1,14 +1,14 @@
-//! From facts about single CPUs to a tree.
+//! Builds a tree from facts about single CPUs.
 //!
-//! A source says for each CPU which package, node, caches and core it belongs to. Here the levels
-//! are put in an order in which each refines the one outside it, CPUs are sorted so that every
-//! group is a range, and objects are opened and closed along that row.
+//! A source gives for each CPU the numbers of its package, node, caches and core. This file orders
+//! the levels so that each refines the one outside it, sorts CPUs so that each group is a range,
+//! and opens and closes objects along that row.
 //!
 //! # Not handled
 //!
-//! Groups that cross (a cache with CPUs of two packages, neither inside the other) cannot be
-//! nested: the inner one is cut at the border of the outer one, so that one group becomes two
-//! objects. That errs towards "farther apart".
+//! Crossing groups (a cache with CPUs of two packages, neither inside the other) cannot be nested.
+//! The inner group is cut at the border of the outer one and becomes two objects. The error is on
+//! the side of "farther apart".
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::warning::Warning;
 
 const SLOTS: usize = Level::GROUPS.len();
 
-/// What is known about one CPU.
+/// The facts about one CPU.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CpuFacts {
     pub(crate) cpu: usize,
@@ -41,7 +41,7 @@ impl CpuFacts {
     }
 }
 
-/// All that a source knows.
+/// The facts of one source.
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub(crate) source: Source,
@@ -68,8 +68,7 @@ impl Facts {
 }
 
 impl Machine {
-    /// One package of `cpus` equal cores, numbered from 0: all there is to say where nothing is
-    /// known.
+    /// One package of `cpus` equal cores, numbered from 0: the tree when no facts are known.
     ///
     /// # Panics
     ///
@@ -113,15 +112,15 @@ fn whole_machine(pus: usize) -> Object {
     }
 }
 
-/// The levels that occur, the coarser before the finer; what the usual order says where both are
-/// the same.
+/// The levels that occur, coarser before finer; levels that are equal stand in the usual order.
 fn nest_levels(cpus: &[CpuFacts]) -> Vec<Level> {
     let mut levels: Vec<Level> = Vec::new();
     for level in Level::GROUPS {
         if cpus.iter().all(|cpu| cpu.groups[level.slot()].is_none()) {
             continue;
         }
-        // Before the first level that is strictly finer. `Core` comes last: no group splits a core.
+        // Inserts it before the first level that is strictly finer. `Core` comes last: no group
+        // splits a core.
         let finer = |&other: &Level| refines(cpus, other, level) && !refines(cpus, level, other);
         let place = levels.iter().position(finer).unwrap_or(levels.len());
         levels.insert(place, level);
@@ -167,8 +166,8 @@ fn cut_groups(cpus: &[CpuFacts], levels: &[Level]) -> Vec<Vec<Option<usize>>> {
                 Some(*lowest.entry((out, group)).or_insert(cpu.cpu))
             })
             .collect();
-        // Only an object cuts what is inside it: a CPU without one here stays in the object
-        // outside.
+        // Only an object cuts the groups inside it. A CPU without one at this level stays in the
+        // object outside.
         outside = row
             .iter()
             .zip(&outside)
@@ -179,8 +178,8 @@ fn cut_groups(cpus: &[CpuFacts], levels: &[Level]) -> Vec<Vec<Option<usize>>> {
     cut
 }
 
-/// A CPU without an object at a level goes by the next object further in, so that this one stays
-/// together.
+/// A CPU without an object at a level is sorted by its next object further in, which keeps that
+/// object together.
 fn sort_key(cut: &[Vec<Option<usize>>], i: usize, cpu: usize) -> Vec<usize> {
     let mut further_in = cpu;
     let mut key = vec![cpu];
@@ -192,7 +191,7 @@ fn sort_key(cut: &[Vec<Option<usize>>], i: usize, cpu: usize) -> Vec<usize> {
     key
 }
 
-/// Adds PUs in tree order, opening an object wherever one differs from the PU's predecessor.
+/// Adds PUs in tree order, and opens an object where a PU differs from its predecessor.
 struct Grower<'m> {
     machine: &'m mut Machine,
     /// By place in `levels`: the source's group and the object of the last PU.
@@ -214,12 +213,12 @@ impl Grower<'_> {
         self.machine.pus.push(Pu { cpu: cpu.cpu, core: parent, sibling, kind: cpu.kind, node });
     }
 
-    /// The object for `pu` at a level: the one its predecessor is in, or a new one.
+    /// The object for `pu` at a level: its predecessor's, or a new one.
     fn enter(&mut self, place: usize, parent: usize, cpu: &CpuFacts, pu: usize) -> Option<usize> {
         let level = self.machine.levels[place];
         let group = cpu.groups[level.slot()];
         if self.open[place].map(|(group, _)| group) != group {
-            // Whatever is open further in belongs to another object here.
+            // Open objects further in belong to another object at this level.
             self.open[place..].fill(None);
         }
         let group = group?;

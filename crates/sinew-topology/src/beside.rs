@@ -1,25 +1,26 @@
-//! Places for threads that each help another one.
+//! CPUs for helper threads, each near the worker that it helps.
 //!
-//! What a helper brings into a cache is of use where the two share that cache. So its place is a
-//! free processor of the same core, if there is one, else of the same cache, and so on outwards. A
-//! processor that is nearest for two goes to the one that it is nearer to.
+//! A helper warms a cache for its worker, which pays only if the two share that cache. So its CPU
+//! is a free PU of the same core, else of the same cache, and so on outwards. A PU that is the
+//! nearest one for two workers goes to the one that is nearer to it.
 //!
 //! # Cost
 //!
-//! A distance for each kind of neighbour, worker and free processor.
+//! One distance for each pair of a helped worker and a free PU.
 //!
 //! # Tests
 //!
-//! `tests/beside.rs`, on described machines.
+//! `tests/beside.rs`, on synthetic machines.
 
 use std::collections::BTreeSet;
 
 use crate::machine::{Machine, PuId};
 
-/// For each of the first `helpers` of these workers, a PU of `choice` for whoever helps it: the
-/// nearest that neither a worker nor another helper has; where none is left, the nearest one that
-/// is not the worker's own; and that one if there is no other. `None` where nobody knows where the
-/// worker is, or there is no choice.
+/// A PU of `choice` for the helper of each of the first `helpers` workers.
+///
+/// It is the nearest PU that no worker and no other helper has. If none is free, it is the nearest
+/// one other than the worker's own, and the worker's own if `choice` has no other. `None` if the
+/// worker's PU is unknown or `choice` is empty.
 ///
 /// ```
 /// use sinew_topology::{CpuSet, Machine, Mapping, place, place_beside};

@@ -1,14 +1,14 @@
 //! Control groups: the CPU quota and the cpuset, versions 1 and 2, alone or both at once.
 //!
-//! `/proc/self/cgroup` names the process's group in each hierarchy, `/proc/self/mountinfo` where
-//! hierarchies are mounted. From the group's folder up to the mount point every ancestor's quota
-//! counts, and the tightest wins. Inside a container the group's path is often that of the host, of
-//! which only a part is mounted, or begins with `/..`; then what is mounted is all there is to see,
-//! and it is the container's own.
+//! `/proc/self/cgroup` names the process's group in each hierarchy, `/proc/self/mountinfo` the
+//! mount points of hierarchies. Each ancestor's quota counts, from the group's folder up to the
+//! mount point; the tightest one wins. Inside a container the group's path is often the host's
+//! path, of which only a part is mounted, or it begins with `/..`. Then the mounted part is all
+//! that is visible, and it is the container's own.
 //!
 //! # Not handled
 //!
-//! Limits of ancestors above what is mounted: they cannot be seen.
+//! Limits of ancestors above the mount point: they are not visible.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -18,8 +18,8 @@ use crate::cpuset::CpuSet;
 use crate::files::{not_a, read_if_there, read_text};
 use crate::warning::Warning;
 
-/// CPU time per wall time that a group of processes may use, as the fraction it is given as.
-/// Compares by its value.
+/// CPU time per wall time that a group of processes may use. Keeps the fraction as given, and
+/// compares by its value.
 #[derive(Debug, Clone, Copy)]
 pub struct Quota {
     quota_us: u64,
@@ -32,7 +32,7 @@ impl Quota {
         (quota_us > 0 && period_us > 0).then_some(Self { quota_us, period_us })
     }
 
-    /// Time in every period, in microseconds.
+    /// CPU time per period, in microseconds.
     pub fn quota_us(self) -> u64 {
         self.quota_us
     }
@@ -42,12 +42,12 @@ impl Quota {
         self.period_us
     }
 
-    /// CPUs' worth of time, 1.5 for one and a half.
+    /// The quota in CPUs: 1.5 for one and a half.
     pub fn cpus(self) -> f64 {
         self.quota_us as f64 / self.period_us as f64
     }
 
-    /// The fewest threads that can use it up; at least 1.
+    /// The fewest threads that can use up the quota; at least 1.
     pub fn threads(self) -> usize {
         usize::try_from(self.quota_us.div_ceil(self.period_us)).unwrap_or(usize::MAX)
     }
@@ -80,16 +80,16 @@ impl fmt::Display for Quota {
     }
 }
 
-/// What the control groups say.
+/// The limits that the control groups set.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// With the file it comes from.
+    /// The quota and the file that sets it.
     pub(crate) quota: Option<(Quota, PathBuf)>,
     pub(crate) cpuset: Option<CpuSet>,
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Reads the limits of the process whose `/proc/self` and mount points are found below `root`.
+/// Reads the limits of the process whose `/proc/self` and mount points are below `root`.
 pub(crate) fn read(root: &Path) -> Found {
     let mut found = Found::default();
     match hierarchies(root) {
@@ -124,7 +124,7 @@ impl Found {
     }
 }
 
-/// A mounted hierarchy that may limit CPUs, and the process's place in it.
+/// A mounted hierarchy that may limit CPUs, and the group of the process in it.
 #[derive(Debug)]
 struct Hierarchy {
     kind: Kind,
@@ -153,7 +153,7 @@ fn hierarchies(root: &Path) -> Result<Vec<Hierarchy>, Warning> {
 #[derive(Debug)]
 struct Mount {
     kind: Kind,
-    /// Which part of the hierarchy is mounted.
+    /// The part of the hierarchy that is mounted.
     part: PathBuf,
     point: PathBuf,
 }
@@ -204,7 +204,7 @@ impl Mount {
     }
 }
 
-/// An absolute path as seen from below another root.
+/// An absolute path, moved below another root.
 fn below(root: &Path, absolute: &Path) -> PathBuf {
     let normal = absolute.components().filter(|part| matches!(part, Component::Normal(_)));
     root.join(normal.collect::<PathBuf>())
@@ -243,8 +243,8 @@ impl Hierarchy {
         }
     }
 
-    /// The kernel's own sum of what group and ancestors say; where a group has no such file, its
-    /// parent's holds.
+    /// The kernel's own intersection over the group and its ancestors. In a group without such a
+    /// file the parent's file is in force.
     fn cpuset(&self) -> Result<Option<CpuSet>, Warning> {
         let names: &[&str] = match self.kind {
             Kind::V2 => &["cpuset.cpus.effective"],
@@ -293,7 +293,7 @@ fn quota_v1(folder: &Path) -> Result<Option<(Quota, PathBuf)>, Warning> {
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: whole containers are faked in `tests/limits.rs`.
+    //! Blind to: whole containers; `tests/limits.rs` fakes those.
 
     use super::*;
 

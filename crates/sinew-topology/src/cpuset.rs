@@ -1,10 +1,10 @@
-//! Sets and lists of CPU numbers, in the notation Linux uses: `0-3,8,10-11`.
+//! Sets and lists of CPU numbers, in Linux' notation: `0-3,8,10-11`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// CPU numbers are below this. Linux stops at 8,192; synthetic machines of the simulator may be
-/// larger. The bound keeps a nonsensical file (`0-4294967295`) from costing memory.
+/// CPU numbers are below this. Linux stops at 8,192; the simulator's synthetic machines may be
+/// larger. The bound limits the memory that a malformed file (`0-4294967295`) can cost.
 pub const MAX_CPUS: usize = 1 << 20;
 
 /// A set of CPUs by the operating system's numbers.
@@ -118,7 +118,7 @@ impl fmt::Debug for CpuSet {
     }
 }
 
-/// A list of CPUs that could not be read.
+/// The error for a list of CPUs that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListError {
     token: String,
@@ -132,7 +132,7 @@ impl fmt::Display for ListError {
 
 impl std::error::Error for ListError {}
 
-/// Reads a list of CPUs in the order it is written in, repetitions included.
+/// Reads a list of CPUs in the written order, repetitions included.
 pub(crate) fn parse_list(text: &str) -> Result<Vec<usize>, ListError> {
     let mut cpus = Vec::new();
     if text.trim().is_empty() {
@@ -153,19 +153,19 @@ fn parse_range(token: &str) -> Option<std::ops::RangeInclusive<usize>> {
 }
 
 fn parse_cpu(digits: &str) -> Option<usize> {
-    // `parse` alone would take `+3`.
+    // `parse` alone would accept `+3`.
     let all_digits = digits.bytes().all(|b| b.is_ascii_digit());
     digits.parse().ok().filter(|&cpu| all_digits && cpu < MAX_CPUS)
 }
 
-/// Keeps a line of garbage from filling the screen.
+/// Shortens a text for an error message.
 pub(crate) fn shorten(text: &str) -> String {
     const LONGEST: usize = 40;
     let clean: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
     if text.chars().nth(LONGEST).is_some() { clean + "…" } else { clean }
 }
 
-/// Writes CPUs with runs of successors as ranges, in the order given.
+/// Writes CPUs in the given order, runs of successors as ranges.
 pub(crate) fn write_list(
     cpus: impl IntoIterator<Item = usize>,
     f: &mut impl fmt::Write,
@@ -189,8 +189,8 @@ pub(crate) fn write_list(
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: nothing of the kernel's own notation beyond lists (strides,
-    //! hexadecimal masks) is read.
+    //! Blind to: the kernel's notation beyond lists (strides, hexadecimal masks), which the parser
+    //! does not read.
 
     use super::*;
     use proptest::prelude::*;
@@ -230,7 +230,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(cpus in proptest::collection::btree_set(0_usize..300, 0..40)) {
+        fn what_is_written_is_read_back(
+            cpus in proptest::collection::btree_set(0_usize..300, 0..40),
+        ) {
             let set: CpuSet = cpus.iter().copied().collect();
             prop_assert_eq!(set.len(), cpus.len());
             prop_assert!(set.iter().eq(cpus.iter().copied()));

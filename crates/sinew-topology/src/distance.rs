@@ -1,15 +1,15 @@
-//! How far two PUs are apart.
+//! The distance between two PUs.
 //!
-//! Two things tell PUs apart: the innermost object they share, and, where the system gives a table
-//! of NUMA distances, that table, which counts first. All pairs of these that occur on a machine,
-//! sorted, are the rungs of a ladder; a distance is a rung. So distances are small, without gaps,
-//! comparable within one machine and of no meaning across machines.
+//! Two facts separate PUs: the innermost object that they share and, if the system gives a table of
+//! NUMA distances, their nodes' distance, which counts first. The pairs of these that occur on a
+//! machine, sorted, are the rungs of a ladder; a distance is a rung. So distances are small,
+//! without gaps, and comparable within one machine only.
 //!
 //! # Cost
 //!
-//! Without a table of NUMA distances: two words, and a look at where they begin to differ
-//! (`Addresses` in `ladder`). With one: a walk up a path of at most five objects, and a binary
-//! search in a list of usually fewer than ten.
+//! Without a table of NUMA distances: two words and their first differing bit (`Addresses` in
+//! `ladder`). With one: a walk up a path of at most five objects, and a binary search in a list of
+//! usually fewer than ten.
 
 use std::ops::Range;
 
@@ -18,9 +18,9 @@ use crate::ladder::{Addresses, LOCAL, Ladder, Matrix, REMOTE, Rung};
 use crate::machine::{Level, Machine, NONE, PuId};
 
 impl Ladder {
-    /// Finds the rungs without looking at all pairs of PUs: a pair meets in an object exactly if it
-    /// comes from different children of it, and only the nodes of those children matter beyond
-    /// that.
+    /// Finds the rungs without a visit to all pairs of PUs. A pair's innermost shared object is the
+    /// one in which the two are in different children; beyond that only the nodes of those children
+    /// matter.
     pub(crate) fn of(machine: &Machine, matrix: Option<Matrix>) -> Self {
         let mut ladder = Self { rungs: Vec::new(), matrix, addresses: None };
         for object in 0..machine.objects.len() {
@@ -41,7 +41,7 @@ impl Ladder {
         Addresses::of(&steps, u8::try_from(self.rungs.len()).ok()?)
     }
 
-    /// The distance of two different PUs by what they share.
+    /// The distance of two different PUs.
     fn distance(&self, machine: &Machine, a: PuId, b: PuId) -> u8 {
         let rung = self.rung(machine, a, b);
         let below = self.rungs.partition_point(|r| *r < rung);
@@ -96,7 +96,7 @@ fn branches(machine: &Machine, object: usize) -> Vec<Range<usize>> {
     object.children.iter().map(|&child| machine.objects[child].pus.clone()).collect()
 }
 
-/// Each branch with each node it has PUs of.
+/// Each branch with each node of its PUs.
 fn nodes_of(machine: &Machine, branches: &[Range<usize>]) -> Vec<(usize, Option<usize>)> {
     let pus = branches
         .iter()
@@ -108,9 +108,9 @@ fn nodes_of(machine: &Machine, branches: &[Range<usize>]) -> Vec<(usize, Option<
 }
 
 impl Machine {
-    /// How far two PUs are apart: 0 for the same PU, 1 for the nearest kind of neighbour this
-    /// machine has, and so on up to [`distance_levels`](Self::distance_levels). Symmetric. NUMA
-    /// distance counts first where the system knows it, then the innermost shared object.
+    /// The distance of two PUs: 0 for the same PU, 1 for the nearest kind of neighbour on this
+    /// machine, and so on up to [`distance_levels`](Self::distance_levels). Symmetric. The NUMA
+    /// distance counts first if the system gives one, then the innermost shared object.
     ///
     /// ```
     /// # use sinew_topology::Machine;
@@ -133,14 +133,14 @@ impl Machine {
         }
     }
 
-    /// The largest distance between two PUs: the number of different ways of being apart. 0 on a
-    /// machine of one PU.
+    /// The largest distance between two PUs, which is the number of different distances above 0. 0
+    /// on a machine of one PU.
     pub fn distance_levels(&self) -> u8 {
         u8::try_from(self.ladder.rungs.len()).unwrap_or(u8::MAX)
     }
 
-    /// What each distance from 1 on means: `same core`, `same package`, and with the NUMA distance
-    /// where that is more than local.
+    /// The name of each distance from 1 on: `same core`, `same package`, and the NUMA distance if
+    /// it is more than local.
     pub fn distance_names(&self) -> Vec<String> {
         self.ladder.rungs.iter().map(|rung| self.rung_name(*rung)).collect()
     }
@@ -154,9 +154,8 @@ impl Machine {
         }
     }
 
-    /// The NUMA distance between two nodes, by their indices in [`Machine::nodes`], in the
-    /// firmware's unit: 10 is local. Where the system gives no table, 20 for any two different
-    /// nodes.
+    /// The NUMA distance between two nodes, by their indices in [`Machine::nodes`]. The unit is the
+    /// firmware's: 10 is local. If the system gives no table, two different nodes have 20.
     ///
     /// # Panics
     ///
@@ -170,8 +169,8 @@ impl Machine {
         }
     }
 
-    /// Of the nodes `among`, by the system's numbers, the one that is nearest to a PU: its own, if
-    /// that is one of them. `None` where the PU lies on no node, or none of them exists.
+    /// The node among `among` (the system's numbers) that is nearest to a PU; its own, if that is
+    /// in `among`. `None` if the PU has no node, or none of them exists.
     ///
     /// # Panics
     ///

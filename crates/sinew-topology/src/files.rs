@@ -1,4 +1,4 @@
-//! The small files in which the kernel says what there is.
+//! Reading the kernel's small files.
 
 use std::fs;
 use std::io::{self, Read};
@@ -7,22 +7,22 @@ use std::path::Path;
 use crate::cpuset::{CpuSet, shorten};
 use crate::warning::Warning;
 
-/// Reads a small file; larger ones are cut, since nothing here is long. The text comes without
-/// blanks around it.
+/// Reads a small file without surrounding blanks. A larger file is cut, as no file read here is
+/// long.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     const LONGEST: u64 = 1 << 20;
-    // Most files are shorter, and read at once.
+    // Most files are shorter, so one read suffices.
     let mut bytes = Vec::with_capacity(1024);
     fs::File::open(path)?.take(LONGEST).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 
-/// As [`read_text`], but a file that is not there is nothing to speak of.
+/// As [`read_text`], but a missing file is `None`, not an error.
 pub(crate) fn read_if_there(path: &Path) -> Result<Option<String>, Warning> {
     match read_text(path) {
         Ok(text) => Ok(Some(text)),
-        // A control group's folder may be a file's name here. sysfs has ENODATA or the like for
-        // some absent values.
+        // A control group's folder may be the name of a file here. sysfs returns ENODATA and
+        // similar errors for some absent values.
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
         {
@@ -38,7 +38,7 @@ pub(crate) fn read_set(path: &Path) -> Result<CpuSet, Warning> {
     text.parse().map_err(|error| Warning::at(path, error))
 }
 
-/// The words for a text that is not a `what`.
+/// The message for a text that is not a `what`.
 pub(crate) fn not_a(what: &str, text: &str) -> String {
     format!("`{}` is not a {what}", shorten(text))
 }

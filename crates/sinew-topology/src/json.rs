@@ -1,4 +1,4 @@
-//! The machine for programs, as JSON: what [`render`](crate::render) shows to people.
+//! The machine as JSON for programs; [`render`](crate::render) is the same for people.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -9,11 +9,12 @@ use crate::cpuset::CpuSet;
 use crate::limits::Limits;
 use crate::machine::{Machine, Object};
 
-/// The machine and what this process may use of it: the tree as nested objects, each with `level`,
-/// `number`, `cache_bytes` (or null), and `children` or, in cores, `pus`; beside it `limits`,
+/// The machine and the process's limits. The tree is nested objects, each with `level`, `number`,
+/// `cache_bytes` (or null), and `children`, or `pus` in cores. Beside it stand `limits`,
 /// `distance_levels` and `warnings`.
 ///
-/// CPU sets are lists such as `"0-3,8"`. Fields may be added later; none will change its meaning.
+/// CPU sets are lists such as `"0-3,8"`. Later versions may add fields; none will change its
+/// meaning.
 pub fn to_json(machine: &Machine, limits: &Limits) -> Value {
     let warnings: Vec<String> =
         machine.warnings().iter().chain(limits.warnings()).map(ToString::to_string).collect();
@@ -38,7 +39,11 @@ fn node_distances(machine: &Machine) -> Vec<Vec<u32>> {
 }
 
 fn object_json(machine: &Machine, object: &Object, allowed: &CpuSet) -> Value {
-    let mut json = json!({ "level": object.level, "number": object.number, "cache_bytes": object.cache_bytes });
+    let mut json = json!({
+        "level": object.level,
+        "number": object.number,
+        "cache_bytes": object.cache_bytes,
+    });
     if object.children.is_empty() {
         let pu_json =
             |pu: &crate::machine::Pu| json!({ "cpu": pu.cpu, "allowed": allowed.contains(pu.cpu) });

@@ -1,12 +1,12 @@
-//! Hybrid machines: which cores are fast.
+//! Hybrid machines: the kinds of their cores, by speed.
 //!
-//! Asked in this order, the first that answers for every CPU is believed: the lists of the
-//! performance counters' drivers (`cpu_core`, `cpu_atom`, `cpu_lowpower`: these are exact), the
+//! Three sources are tried in this order, and the first with a value for each CPU is used: the
+//! lists of the performance counters' drivers (`cpu_core`, `cpu_atom`, `cpu_lowpower`; exact), the
 //! scheduler's `cpu_capacity`, the highest clock rate.
 //!
-//! The last two are measures, not kinds: favoured cores of one and the same kind differ by some
-//! percent. So a core counts as another kind only if it has less than 80 % of the fastest core of
-//! the kind before; known hybrid chips differ by a third and more.
+//! The last two are measures, not kinds: favoured cores of the same kind differ by some percent. So
+//! a core counts as another kind only if it has less than 80 % of the fastest core of the kind
+//! before. Known hybrid chips differ by a third or more.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::warning::Warning;
 /// From fast to slow.
 const DRIVERS: [&str; 3] = ["cpu_core", "cpu_atom", "cpu_lowpower"];
 
-/// A number the kernel keeps for each CPU, and how it is shown.
+/// A number that the kernel keeps for each CPU, and its unit.
 struct Measure {
     file: &'static str,
     name: fn(u64) -> String,
@@ -31,8 +31,7 @@ const MEASURES: [Measure; 2] = [
     Measure { file: "cpufreq/cpuinfo_max_freq", name: |khz| format!("{} MHz", khz / 1000) },
 ];
 
-/// Enters each CPU's kind and answers the kinds, the fastest first; one kind where nothing is
-/// known.
+/// Sets each CPU's kind and returns the kinds, the fastest first; one kind if no source is usable.
 pub(crate) fn core_kinds(
     devices: &Path,
     cpus: &mut [CpuFacts],

@@ -1,21 +1,21 @@
-//! The parts of a distance between PUs: the table of NUMA distances, the rungs, and the words by
-//! which the distance of two PUs is found without a walk. No machine is known here; `distance`
-//! builds them from one.
+//! The parts of a distance between PUs: the table of NUMA distances, the rungs, and one word for
+//! each PU from which a distance follows without a walk. This file knows no machine; `distance`
+//! builds these from one.
 
-/// NUMA distances between nodes, by index; as the firmware has it, 10 is "the same node".
+/// NUMA distances between nodes, by index, in the firmware's unit: 10 is "the same node".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Matrix {
     nodes: usize,
     distances: Vec<u32>,
 }
 
-/// What the firmware's convention gives where it says nothing.
+/// The firmware's convention, used if it gives no table.
 pub(crate) const LOCAL: u32 = 10;
 pub(crate) const REMOTE: u32 = 20;
 
 impl Matrix {
     /// `None` unless the rows form a square in which no node is nearer to another than to itself.
-    /// Of a pair's two distances, the larger one counts for both ways.
+    /// The larger one of a pair's two distances counts for both directions.
     pub(crate) fn new(rows: &[Vec<u32>]) -> Option<Self> {
         let nodes = rows.len();
         let sane = |(i, row): (usize, &Vec<u32>)| {
@@ -38,7 +38,7 @@ impl Matrix {
     }
 }
 
-/// What a distance is made of; sorts from near to far.
+/// The components of a distance; sorts from near to far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rung {
     pub(crate) numa: u32,
@@ -46,20 +46,20 @@ pub(crate) struct Rung {
     pub(crate) up: u8,
 }
 
-/// Each PU's way down the tree as one word: a digit for each distance, the farthest first, which
-/// counts the groups of PUs that are nearer than that to each other. PUs that are next to each
-/// other in number are next to each other in the tree, so two PUs are as far apart as the first
-/// digit in which they differ.
+/// Each PU's path down the tree as one word. The word has a digit for each distance, the farthest
+/// first; the digit counts the groups of PUs that are nearer than that distance to each other. PUs
+/// with neighbouring numbers are neighbours in the tree, so the first digit in which two PUs differ
+/// gives their distance.
 #[derive(Debug, Clone)]
 pub(crate) struct Addresses {
     words: Vec<u64>,
-    /// The distance that each bit belongs to.
+    /// The distance to which each bit belongs.
     bits: [u8; 64],
 }
 
 impl Addresses {
-    /// `steps`: how far each PU but the first is from the one before it, at most `levels`. `None`
-    /// if a word has too few bits.
+    /// `steps`: the distance of each PU but the first from the one before it, at most `levels`.
+    /// `None` if a word has too few bits.
     pub(crate) fn of(steps: &[u8], levels: u8) -> Option<Self> {
         let numbers = count(steps, levels);
         let most = |level: usize| numbers.iter().map(|digits| digits[level]).max().unwrap_or(0);
@@ -70,7 +70,7 @@ impl Addresses {
             bits.get_mut(used..used + width)?.fill(level as u8 + 1);
             used += width;
         }
-        // A digit without bits is 0, and may lie beyond the last one.
+        // A digit without bits is 0, and its shift may be beyond the last bit.
         let digit = |(digit, shift): (&u32, &usize)| u64::from(*digit) << (shift % 64);
         let word = |digits: &Vec<u32>| {
             digits.iter().zip(&shifts).map(digit).fold(0, |word, digit| word | digit)
@@ -82,7 +82,7 @@ impl Addresses {
     #[inline]
     pub(crate) fn distance(&self, a: usize, b: usize) -> u8 {
         let differing = self.words[a] ^ self.words[b];
-        // Two PUs never have the same word; of one, nothing differs.
+        // Two PUs never have the same word; a PU and itself differ in no bit.
         differing.checked_ilog2().map_or(0, |bit| self.bits[bit as usize])
     }
 }
@@ -105,13 +105,13 @@ fn count(steps: &[u8], levels: u8) -> Vec<Vec<u32>> {
 pub(crate) struct Ladder {
     pub(crate) rungs: Vec<Rung>,
     pub(crate) matrix: Option<Matrix>,
-    /// Where there is no table.
+    /// `None` if there is a table of NUMA distances.
     pub(crate) addresses: Option<Addresses>,
 }
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: wrong tables that look right.
+    //! Blind to: wrong tables that are plausible.
 
     use super::*;
 
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn addresses_that_do_not_fit_into_a_word_are_left_out() {
-        // Distances as if of a tree with a branch of two at each of 70 levels would have.
+        // The distances of a tree with two branches at each of 70 levels.
         let steps: Vec<u8> = (1..=70).collect();
         assert!(Addresses::of(&steps, 70).is_none());
         let all = Addresses::of(&steps[..64], 64).unwrap();

@@ -1,20 +1,18 @@
 #![deny(unsafe_code)]
-//! The machine as Sinew sees it: packages, NUMA nodes, caches, cores, what the process may use of
-//! them, and which seat goes where.
+//! The machine: packages, NUMA nodes, caches, cores, the process's limits, and a CPU for each
+//! worker.
 //!
-//! Three questions are answered here, in this order:
+//! The crate has four parts, which build on each other:
 //!
-//! 1. *What is there?* [`Machine`]: a tree read from Linux' sysfs, from a one-line description, or
-//!    flat elsewhere, with a [distance](Machine::distance) between any two processing units (PUs).
-//! 2. *What of it is ours?* [`Limits`]: affinity mask, cpuset, and the CPU quota of the control
-//!    groups.
-//! 3. *Who sits where?* [`Mapping`] and [`Seating`]: a PU for each seat of a pool, and how far
-//!    apart the seats are. [`pin_current_thread`] carries it out.
+//! 1. [`Machine`]: a tree of packages, nodes, caches and cores. It comes from Linux' sysfs or a
+//!    one-line description, and is flat on other systems. Any two processing units (PUs) have a
+//!    [distance](Machine::distance).
+//! 2. [`Limits`]: the affinity mask, the cpuset, and the CPU quota of the control groups.
+//! 3. [`Mapping`] and [`Seating`]: a PU for each worker of a pool, and the distances between
+//!    workers. [`pin_current_thread`] pins a worker's thread.
+//! 4. [`Placement`] and [`Memory`]: pages on NUMA nodes. [`where_is`] returns the nodes of pages.
 //!
-//! And a fourth, beside them: *where do pages lie?* [`Placement`] says where they should,
-//! [`Memory`] carries it out, and [`where_is`] asks the kernel.
-//!
-//! [`render`] shows all of it to people, and, with the feature `json`, `to_json` to programs.
+//! [`render`] prints all of it for people; with the feature `json`, `to_json` does so for programs.
 //!
 //! ```
 //! use sinew_topology::{Limits, Machine, Mapping, Seating};
@@ -26,26 +24,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # The rooms
+//! # Files
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
-//! | `machine` | the tree and its questions |
+//! | `machine` | the tree and its accessors |
 //! | `assemble` | facts about single CPUs → tree |
-//! | `distance`, `ladder` | how far PUs are apart, and what that is made of |
-//! | `sysfs`, `kinds`, `synthetic` | where the facts come from |
+//! | `distance`, `ladder` | distances between PUs, and their parts |
+//! | `sysfs`, `kinds`, `synthetic` | the sources of facts |
 //! | `files` | reading the kernel's small files |
-//! | `limits`, `cgroup` | what the process may use |
-//! | `mapping`, `seating`, `beside` | seats on PUs, and beside others |
-//! | `pin` | threads onto CPUs |
+//! | `limits`, `cgroup` | the process's limits |
+//! | `mapping`, `seating`, `beside` | PUs for workers and for their helpers |
+//! | `pin` | pinning threads to CPUs |
 //! | `sys` | the system calls of `pin` and `pages`; the only file with `unsafe` |
 //! | `pages`, `memory` | pages on nodes |
 //! | `render` | the tree for people and for programs |
 //!
 //! # Not handled
 //!
-//! Moving pages that have been touched. Dies, core clusters and level-4 caches: no machine was at
-//! hand on which they tell apart PUs that packages, nodes and the other caches do not.
+//! Moving pages that were touched. Dies, core clusters and level-4 caches: on no machine at hand do
+//! they separate PUs that packages, nodes and the other caches do not.
 
 mod assemble;
 mod beside;

@@ -1,8 +1,8 @@
-//! What the process may use of the machine, now.
+//! The CPUs and the CPU time that the process may use now.
 //!
-//! Three independent limits: the affinity mask, the cpuset, and the CPU quota. The first two say
-//! *which* CPUs, the quota how much time on them. All can change while the process runs; reading
-//! them again is the only way to notice.
+//! Three limits are independent: the affinity mask, the cpuset, and the CPU quota. The first two
+//! set *which* CPUs, the quota the time on them. All can change while the process runs; only
+//! another read shows the change.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::machine::{Machine, host_parallelism};
 use crate::pin;
 use crate::warning::Warning;
 
-/// The limits in force when they were read.
+/// The limits at the time when they were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct Limits {
@@ -27,20 +27,20 @@ pub struct Limits {
 impl Limits {
     /// Reads the limits of this process.
     ///
-    /// The affinity mask is that of the calling thread, which new threads inherit; a thread pinned
-    /// by [`pin_current_thread`](crate::pin_current_thread) answers what it had before. Elsewhere
-    /// than on Linux, the CPUs the standard library counts.
+    /// The affinity mask is that of the calling thread, which new threads inherit. For a thread
+    /// pinned by [`pin_current_thread`](crate::pin_current_thread) it is the mask before the pin.
+    /// On systems other than Linux, the CPUs are those that the standard library counts.
     ///
     /// # Cost
     ///
-    /// One system call and the reading of about ten small files, some 100 µs: something for now and
+    /// One system call and about ten small files, some 100 µs: too much to repeat for each task.
     /// then, not for each task.
     pub fn read() -> Self {
         Self::read_below("/")
     }
 
-    /// The same for a process whose `/proc/self` and control groups are found below `root`. The
-    /// affinity mask is the calling thread's.
+    /// As [`read`](Self::read), for a process whose `/proc/self` and control groups are below
+    /// `root`. The affinity mask is the calling thread's.
     pub fn read_below(root: impl AsRef<Path>) -> Self {
         if cfg!(target_os = "linux") {
             let affinity = pin::affinity().unwrap_or_else(|_| Machine::host().cpus());
@@ -50,10 +50,10 @@ impl Limits {
         }
     }
 
-    /// The limits of a process whose `/proc/self` and control groups are found below `root`, with
-    /// this affinity mask.
+    /// The limits of a process whose `/proc/self` and control groups are below `root`, with this
+    /// affinity mask.
     ///
-    /// Never fails: what cannot be read or believed limits nothing and is told by
+    /// Never fails: a file that cannot be read or makes no sense sets no limit, and adds to
     /// [`Limits::warnings`].
     pub fn from_cgroups(root: impl AsRef<Path>, affinity: CpuSet) -> Self {
         let Found { quota, cpuset, warnings } = cgroup::read(root.as_ref());
@@ -61,7 +61,7 @@ impl Limits {
         Self { quota_from, warnings, ..Self::new(affinity, cpuset, quota) }
     }
 
-    /// The same with the affinity mask that the calling thread has now: see [`read`](Self::read).
+    /// The same with the calling thread's present affinity mask: see [`read`](Self::read).
     ///
     /// # Cost
     ///
@@ -76,16 +76,16 @@ impl Limits {
         }
     }
 
-    /// Limits as given.
+    /// Limits from their parts.
     pub fn new(affinity: CpuSet, cpuset: Option<CpuSet>, quota: Option<Quota>) -> Self {
         let both = cpuset.as_ref().map(|cpuset| affinity.intersection(cpuset));
         // An empty intersection means that one of the two is out of date. The kernel always leaves
-        // a thread some CPU, and its mask is what the kernel itself goes by.
+        // a thread some CPU, and schedules it by its mask.
         let allowed = both.filter(|both| !both.is_empty()).unwrap_or_else(|| affinity.clone());
         Self { affinity, cpuset, quota, quota_from: None, allowed, warnings: Vec::new() }
     }
 
-    /// All of a machine: for synthetic ones, which nobody limits.
+    /// All of a machine: for synthetic ones, which have no limits.
     pub fn unlimited(machine: &Machine) -> Self {
         Self::new(machine.cpus(), None, None)
     }
@@ -95,17 +95,17 @@ impl Limits {
         &self.affinity
     }
 
-    /// The CPUs that the control groups leave, where they say.
+    /// The CPUs that the control groups allow, if they set any.
     pub fn cpuset(&self) -> Option<&CpuSet> {
         self.cpuset.as_ref()
     }
 
-    /// The tightest CPU quota, if there is one.
+    /// The tightest CPU quota, if one is set.
     pub fn quota(&self) -> Option<Quota> {
         self.quota
     }
 
-    /// The file the quota comes from.
+    /// The file that sets the quota.
     pub fn quota_from(&self) -> Option<&Path> {
         self.quota_from.as_deref()
     }
@@ -115,14 +115,13 @@ impl Limits {
         &self.allowed
     }
 
-    /// What could not be read or believed, one line each.
+    /// Files that could not be read or made no sense, one line each.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// How many threads can run at once: as many as there are allowed CPUs, or as the quota,
-    /// rounded up, feeds, whichever is less; at least 1. The number of seats of a pool that is not
-    /// told otherwise.
+    /// How many threads can run at once: min(allowed CPUs, quota rounded up), at least 1. A pool
+    /// has this many workers by default.
     pub fn effective_threads(&self) -> usize {
         let fed = self.quota.map_or(usize::MAX, Quota::threads);
         self.allowed.len().min(fed).max(1)

@@ -1,20 +1,21 @@
 //! The machine as a tree: machine → package → NUMA node → L3 → L2 → core → processing unit (PU).
 //!
-//! Not every level exists everywhere, nor for every PU (the low-power cores of some laptops have no
-//! L3), and where a node spans packages or an L3 spans nodes, the larger one stands outside. What
-//! holds for every tree:
+//! Not every level exists on every machine, nor for every PU: the low-power cores of some laptops
+//! have no L3. If a node spans packages, or an L3 spans nodes, the larger one is outside. All trees
+//! satisfy:
 //!
 //! # Invariants
 //!
-//! I1: PUs are numbered in tree order, so the PUs of any object are a range; [`PuId`] is that
-//! number. The operating system's number is [`Pu::cpu`], and only that one is good for pinning. I2:
-//! object 0 is the machine; every PU has a package and a core; cores are the innermost objects. I3:
-//! an object's PUs are the union of its children's, in order; a core has no children. I4: there is
-//! at least one PU.
+//! - I1: PUs are numbered in tree order, so the PUs of any object are a range; [`PuId`] is that
+//!   number. [`Pu::cpu`] is the operating system's number, by which threads are pinned.
+//! - I2: object 0 is the machine; every PU has a package and a core; cores are the innermost
+//!   objects.
+//! - I3: an object's PUs are the union of its children's, in order; a core has no children.
+//! - I4: there is at least one PU.
 //!
 //! # Tests
 //!
-//! `tests/trees.rs` holds all of them against faked and random trees.
+//! `tests/trees.rs` checks all of them on faked and random trees.
 
 use std::fmt;
 use std::ops::Range;
@@ -92,7 +93,7 @@ impl PuId {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct Pu {
-    /// The operating system's number, which affinity masks are made of.
+    /// The operating system's number, as in affinity masks.
     pub cpu: usize,
     /// The core, as an index into [`Machine::objects`].
     pub core: usize,
@@ -107,15 +108,14 @@ pub struct Pu {
 /// A package, node, cache or core, or the machine itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
-    /// What it is.
+    /// Its level.
     pub level: Level,
     /// The system's number for packages and nodes; otherwise counted from 0 among objects of the
     /// same level.
     pub number: usize,
-    /// The size of the cache, where this is one and its size is known. Of a core: its level-1 data
-    /// cache.
+    /// The size of a cache in bytes, if known. For a core: of its level-1 data cache.
     pub cache_bytes: Option<u64>,
-    /// The object around this one; `None` only for the machine.
+    /// The enclosing object; `None` only for the machine.
     pub parent: Option<usize>,
     /// The objects directly inside, as indices into [`Machine::objects`]; none for a core.
     pub children: Vec<usize>,
@@ -123,13 +123,13 @@ pub struct Object {
     pub pus: Range<usize>,
 }
 
-/// A NUMA node. Nodes without PUs (memory alone) are listed, too, though they are not in the tree.
+/// A NUMA node. Nodes without PUs (only memory) are listed as well, but are not in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct Node {
     /// The system's number.
     pub number: usize,
-    /// Its memory, where known.
+    /// The size of its memory, if known.
     pub memory_bytes: Option<u64>,
     /// Its CPUs.
     pub cpus: CpuSet,
@@ -139,12 +139,12 @@ pub struct Node {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct CoreKind {
-    /// Where the kind is known from: `cpu_core`, `capacity 1024`, `3900 MHz`, or `core` where all
-    /// are alike.
+    /// The source of the kind: `cpu_core`, `capacity 1024`, `3900 MHz`, or `core` if all cores are
+    /// alike.
     pub name: String,
 }
 
-/// Where a machine's description comes from.
+/// The source of a machine's description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum Source {
@@ -152,16 +152,16 @@ pub enum Source {
     Sysfs(PathBuf),
     /// A description such as `package:2 core:4`.
     Synthetic(String),
-    /// Nothing but a number of CPUs.
+    /// Only a number of CPUs.
     Flat,
 }
 
-/// A machine. See [`Machine::host`] for the one at hand, [`Machine::from_sysfs`], [`str::parse`]
-/// and [`Machine::flat`] for others.
+/// A machine. [`Machine::host`] describes the one that runs this process; [`Machine::from_sysfs`],
+/// [`str::parse`] and [`Machine::flat`] describe others.
 #[derive(Debug, Clone)]
 pub struct Machine {
     pub(crate) source: Source,
-    /// The levels that exist, in the order in which they are nested here; the last is `Core`.
+    /// The levels that exist, in their order in this tree; the last is `Core`.
     pub(crate) levels: Vec<Level>,
     pub(crate) objects: Vec<Object>,
     pub(crate) pus: Vec<Pu>,
@@ -176,11 +176,11 @@ pub struct Machine {
 pub(crate) const NONE: u32 = u32::MAX;
 
 impl Machine {
-    /// The machine this process runs on, looked at once: from sysfs on Linux, flat elsewhere.
+    /// The machine that runs this process, read once: from sysfs on Linux, flat on other systems.
     ///
     /// # Cost
     ///
-    /// The first call reads about twenty small files a CPU; later ones nothing.
+    /// The first call reads about twenty small files per CPU; later calls read nothing.
     pub fn host() -> &'static Machine {
         static HOST: OnceLock<Machine> = OnceLock::new();
         HOST.get_or_init(|| {
@@ -192,22 +192,22 @@ impl Machine {
         })
     }
 
-    /// Where this description comes from.
+    /// The source of this description.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// What could not be read or believed, one line each.
+    /// Files that could not be read or made no sense, one line each.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// The levels between the machine and its PUs, as they are nested here, from the outside in.
+    /// The levels between the machine and its PUs, from the outside in.
     pub fn levels(&self) -> &[Level] {
         &self.levels
     }
 
-    /// All objects, every object before those inside it; the first is the machine.
+    /// All objects, each before those inside it; the first is the machine.
     pub fn objects(&self) -> &[Object] {
         &self.objects
     }
@@ -245,7 +245,7 @@ impl Machine {
     ///
     /// # Cost
     ///
-    /// Looks at every PU.
+    /// Linear in the number of PUs.
     pub fn find_cpu(&self, cpu: usize) -> Option<PuId> {
         self.pu_ids().find(|&id| self.pu(id).cpu == cpu)
     }
@@ -255,7 +255,7 @@ impl Machine {
         self.pus.iter().map(|pu| pu.cpu).collect()
     }
 
-    /// All NUMA nodes; none where the system knows of none.
+    /// All NUMA nodes; empty if the system reports none.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
@@ -265,8 +265,8 @@ impl Machine {
         &self.kinds
     }
 
-    /// The object of `level` that holds a PU, as an index into [`Machine::objects`]. `None` where
-    /// the PU has none, and for [`Level::Pu`].
+    /// The object of `level` that contains a PU, as an index into [`Machine::objects`]. `None` if
+    /// there is none, and for [`Level::Pu`].
     ///
     /// # Panics
     ///
@@ -280,8 +280,8 @@ impl Machine {
         (object != NONE).then_some(object as usize)
     }
 
-    /// The level of the outermost cache that is known, `L3` or `L2`: the usual locality domain
-    /// below the node.
+    /// The level of the outermost known cache, `L3` or `L2`: the usual locality domain below the
+    /// node.
     pub fn last_level_cache(&self) -> Option<Level> {
         [Level::L3, Level::L2].into_iter().find(|level| self.levels.contains(level))
     }
@@ -292,7 +292,7 @@ impl Machine {
     }
 }
 
-/// What the standard library says, asked once: on a pinned thread it would answer 1.
+/// The standard library's count, read once: on a pinned thread it would return 1.
 pub(crate) fn host_parallelism() -> usize {
     static ANSWER: OnceLock<usize> = OnceLock::new();
     *ANSWER.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))

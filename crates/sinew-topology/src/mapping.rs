@@ -1,17 +1,17 @@
-//! Which seat goes to which PU.
+//! A PU for each worker.
 //!
-//! Both rules fill the first PU of every core before the second of any, and fast kinds of cores
-//! before slow ones: seats are dealt in rounds, one for each sibling and kind, and only within a
-//! round do the rules differ. So an order for more seats begins with that for fewer, and a pool can
-//! grow without moving anybody.
+//! Both rules assign the first PU of each core before the second PU of any, and fast kinds of cores
+//! before slow ones. Workers are dealt in rounds, one for each sibling and kind; the rules differ
+//! only within a round. So the order for more workers begins with the order for fewer, and a pool
+//! can grow without moving a thread.
 //!
 //! Source: the thread mappings of the skeleton literature. Difference: there, compact fills the
-//! siblings of a core first; two seats on one core each run at little more than half speed, so here
-//! siblings always come last.
+//! siblings of a core first. Two workers on one core each run at little more than half speed, so
+//! here siblings always come last.
 //!
 //! # Tests
 //!
-//! `tests/mapping.rs`: permutation, cores first, evenness of scatter, fewest packages of compact,
+//! `tests/mapping.rs`: permutation, cores first, evenness of scatter, fewest packages of compact;
 //! on random machines and masks.
 
 use std::collections::BTreeMap;
@@ -21,19 +21,19 @@ use std::str::FromStr;
 use crate::cpuset::{CpuSet, ListError, parse_list, write_list};
 use crate::machine::{Level, Machine, PuId};
 
-/// How seats are placed on PUs.
+/// How workers are placed on PUs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Mapping {
-    /// Spread over packages, nodes and caches, so that each seat shares as little as possible. For
+    /// Spread over packages, nodes and caches, so that workers share as little as possible. For
     /// memory bandwidth.
     Scatter,
-    /// Fill a package, a node, a cache before the next, so that seats share as much as possible.
+    /// Fill one package, node or cache before the next, so that workers share as much as possible.
     /// For communication.
     Compact,
-    /// Leave it to the operating system.
+    /// No placement: the operating system decides.
     #[default]
     None,
-    /// Seat i on the i-th of these CPUs, by the operating system's numbers.
+    /// Worker i on the i-th of these CPUs, by the operating system's numbers.
     Explicit(Vec<usize>),
 }
 
@@ -43,7 +43,7 @@ pub enum Mapping {
 pub enum MappingError {
     /// Neither a name nor a list of CPUs.
     Unknown(String),
-    /// A list of CPUs with a part that is none.
+    /// A list with an entry that is not a CPU.
     List(ListError),
     /// An explicit mapping without a CPU.
     Empty,
@@ -52,10 +52,10 @@ pub enum MappingError {
     NotAllowed {
         /// The first such CPU.
         cpu: usize,
-        /// Those to choose from.
+        /// The allowed CPUs.
         allowed: CpuSet,
     },
-    /// None of the allowed CPUs is on this machine, so there is nowhere to sit.
+    /// None of the allowed CPUs is on this machine.
     NoCpu,
 }
 
@@ -70,7 +70,8 @@ impl fmt::Display for MappingError {
             Self::NotAllowed { cpu, allowed } => {
                 write!(
                     f,
-                    "CPU {cpu} of the mapping is not one this process may use: choose from {allowed}"
+                    "CPU {cpu} of the mapping is not one this process may use: choose from \
+                     {allowed}"
                 )
             }
             Self::NoCpu => f.write_str("no allowed CPU is on this machine: use the mapping `none`"),
@@ -83,7 +84,8 @@ impl std::error::Error for MappingError {}
 impl FromStr for Mapping {
     type Err = MappingError;
 
-    /// Reads `scatter`, `compact`, `none`, or a list of CPUs such as `0,2,4-7`, whose order counts.
+    /// Reads `scatter`, `compact`, `none`, or a list of CPUs such as `0,2,4-7`, which keeps its
+    /// order.
     fn from_str(text: &str) -> Result<Self, MappingError> {
         match text.trim().to_ascii_lowercase().as_str() {
             "" => Err(MappingError::Empty),
@@ -99,8 +101,8 @@ impl FromStr for Mapping {
 }
 
 impl fmt::Display for Mapping {
-    /// In the form that [`str::parse`] reads; an explicit mapping without CPUs, which cannot be
-    /// read, is empty.
+    /// Writes the form that [`str::parse`] reads. An explicit mapping without CPUs is empty and
+    /// cannot be read.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scatter => f.write_str("scatter"),
@@ -111,8 +113,8 @@ impl fmt::Display for Mapping {
     }
 }
 
-/// A PU for each of `seats` seats, out of `allowed`; `None` for all with [`Mapping::None`]. More
-/// seats than PUs start over.
+/// A PU of `allowed` for each of `seats` workers; `None` for all with [`Mapping::None`]. If there
+/// are more workers than PUs, the order repeats.
 ///
 /// # Errors
 ///
@@ -152,7 +154,7 @@ fn listed(machine: &Machine, allowed: &CpuSet, cpus: &[usize]) -> Result<Vec<PuI
     cpus.iter().map(|cpu| find(cpu).ok_or_else(|| refuse(*cpu))).collect()
 }
 
-/// One of the rules: the chosen PUs inside an object, in order.
+/// One of the rules: returns the chosen PUs inside an object, in order.
 type Rule = fn(&Machine, usize, &[bool]) -> Vec<PuId>;
 
 /// All allowed PUs, round by round.
@@ -160,7 +162,7 @@ fn deal(machine: &Machine, allowed: &CpuSet, rule: Rule) -> Vec<PuId> {
     let mut rounds: BTreeMap<(usize, usize), Vec<bool>> = BTreeMap::new();
     for core in machine.objects_at(Level::Core) {
         let free = core.pus.clone().filter(|&pu| allowed.contains(machine.pus()[pu].cpu));
-        // Counted among the allowed ones: a core whose first PU is forbidden is still a whole core.
+        // Counts allowed siblings only: a core whose first PU is forbidden is still a whole core.
         for (sibling, pu) in free.enumerate() {
             let round = rounds.entry((sibling, machine.pus()[pu].kind)).or_default();
             round.resize(machine.pus().len(), false);
@@ -170,7 +172,7 @@ fn deal(machine: &Machine, allowed: &CpuSet, rule: Rule) -> Vec<PuId> {
     rounds.values().flat_map(|chosen| rule(machine, 0, chosen)).collect()
 }
 
-/// One from each child in turn.
+/// One PU from each child in turn.
 fn scatter(machine: &Machine, object: usize, chosen: &[bool]) -> Vec<PuId> {
     let mut hands: Vec<_> =
         parts(machine, object, chosen, scatter).into_iter().map(Vec::into_iter).collect();
@@ -181,8 +183,8 @@ fn scatter(machine: &Machine, object: usize, chosen: &[bool]) -> Vec<PuId> {
     order
 }
 
-/// All of a child before the next, the one with most chosen PUs first, so that few children are
-/// touched.
+/// All PUs of a child before the next one; the child with most chosen PUs comes first, so that few
+/// children are used.
 fn compact(machine: &Machine, object: usize, chosen: &[bool]) -> Vec<PuId> {
     let mut parts = parts(machine, object, chosen, compact);
     parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
@@ -200,7 +202,7 @@ fn parts(machine: &Machine, object: usize, chosen: &[bool], rule: Rule) -> Vec<V
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: orders; those are in `tests/mapping.rs`.
+    //! Blind to: orders; `tests/mapping.rs` checks those.
 
     use super::*;
 

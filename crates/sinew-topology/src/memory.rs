@@ -1,9 +1,9 @@
-//! Memory whose pages lie where they are wanted.
+//! Memory whose pages lie on chosen NUMA nodes.
 //!
 //! # Invariants
 //!
-//! I1: the area is at least one page; the bytes that are handed out are its first ones, all of them
-//! initialised: a fresh page is zero.
+//! I1: the area is at least one page. The bytes in use are its first ones, all initialised: a fresh
+//! page is zero.
 
 use std::io;
 use std::ops::Range;
@@ -13,10 +13,9 @@ use crate::cpuset::CpuSet;
 use crate::pages::{Placement, PlacementError, memory_nodes};
 use crate::sys::{self, Area, Policy};
 
-/// Zeroed memory that starts at the start of a page, and of which no page is there before it is
-/// touched.
+/// Zeroed memory that starts at a page boundary. The kernel allocates each page at its first touch.
 ///
-/// What wants to be typed and safe builds on it: `Placed` in `sinew-core`.
+/// `Placed` in `sinew-core` is a typed and safe array on top of it.
 ///
 /// ```
 /// use sinew_topology::{Memory, Placement};
@@ -38,19 +37,19 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// As [`Placement::check`]; [`PlacementError::Refused`] if the kernel does not take the
-    /// placement, [`PlacementError::Memory`] if there is not so much room.
+    /// As [`Placement::check`]; [`PlacementError::Refused`] if the kernel refuses the placement,
+    /// [`PlacementError::Memory`] if there is not enough memory.
     ///
     /// # Cost
     ///
-    /// Two system calls; the pages cost when they are touched.
+    /// Two system calls; each page costs a fault at its first touch.
     pub fn new(bytes: usize, placement: Placement) -> Result<Self, PlacementError> {
         placement.check()?;
         let whole = bytes.max(1).checked_next_multiple_of(sys::page_bytes()).unwrap_or(usize::MAX);
         let area = Area::new(whole).map_err(|source| PlacementError::Memory { bytes, source })?;
         let memory = Self { area, bytes };
         memory.place(0..bytes, placement)?;
-        // Some systems make large pages unasked; one touch then places them as a whole.
+        // Some systems make large pages by default; one touch then places a whole large page.
         let by_page =
             matches!(placement, Placement::FirstTouch | Placement::BindLocal | Placement::Cyclic);
         if by_page && memory_nodes().len() > 1 {
@@ -59,17 +58,17 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Asks for large pages, where the system has them; without that there are none on machines of
-    /// several nodes, unless all pages go to one. Large pages are placed as a whole: those of
-    /// `Cyclic` go to the nodes in large steps.
+    /// Advises large pages, if the system has them. Without this call, a machine of several nodes
+    /// uses none, unless all pages go to one node. Large pages are placed as a whole: `Cyclic` then
+    /// goes round the nodes in large steps.
     #[must_use]
     pub fn with_large_pages(self) -> Self {
         self.area.advise_large_pages();
         self
     }
 
-    /// Places the pages whose first byte lies in `range`; they must not have been touched, or stay
-    /// where they are. From any thread.
+    /// Places the pages whose first byte lies in `range`. Pages that were touched before stay on
+    /// their node. Any thread may call it.
     ///
     /// # Errors
     ///
@@ -86,16 +85,16 @@ impl Memory {
         }
     }
 
-    /// Has the pages whose first byte lies in `range`, and that nobody has touched, come from this
-    /// node, by the system's number, or from others when it is full. Where the kernel does not take
-    /// that, they lie where they are first touched. From any thread.
+    /// Prefers this node, by the system's number, for the untouched pages whose first byte lies in
+    /// `range`; a full node makes the kernel use others. If the kernel refuses, each page lies on
+    /// the node of its first touch. Any thread may call it.
     ///
     /// # Panics
     ///
     /// If `range` ends beyond the memory.
     pub fn prefer(&self, range: Range<usize>, node: usize) {
         assert!(range.end <= self.bytes, "byte {} of {}", range.end, self.bytes);
-        // A wish: what comes of it can be asked for by `where_is`.
+        // A hint: `where_is` shows the result.
         let _ = self.bind(range, &Policy::Prefer(CpuSet::from_iter([node])));
     }
 
@@ -108,12 +107,12 @@ impl Memory {
         sys::bind_pages(self.start().as_ptr().wrapping_add(first), end - first, policy)
     }
 
-    /// Where the memory begins. What is read and written through it is the caller's to answer for.
+    /// The first byte. The caller is responsible for all accesses through it.
     pub fn start(&self) -> NonNull<u8> {
         self.area.start()
     }
 
-    /// How many bytes there are.
+    /// The length in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

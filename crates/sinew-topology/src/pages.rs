@@ -1,23 +1,22 @@
-//! Where pages are to lie, and where they do.
+//! Placement of pages on NUMA nodes.
 //!
-//! The kernel decides about a page when it is first touched: by the policy of its area, else by
-//! that of the thread which touches it, else it takes the node of the CPU that the thread runs on.
-//! [`Placement`] names the policies there are; [`Memory`](crate::Memory) applies one to an area,
-//! [`place_pages_of_current_thread`] to all that a thread touches from now on; [`where_is`] asks
-//! what came of it.
+//! The kernel places a page at its first touch: by the policy of its area, else by that of the
+//! touching thread, else on the node of the thread's CPU. [`Placement`] names the policies.
+//! [`Memory`](crate::Memory) applies one to an area, [`place_pages_of_current_thread`] to all pages
+//! that a thread touches from now on. [`where_is`] returns the result.
 //!
-//! A placement is checked against the nodes that exist, and that this process may use, before
-//! anything is touched. On a machine of one node every placement comes to the same, and the kernel
-//! is not asked.
+//! A placement is checked before any page is touched, against the nodes that exist and that this
+//! process may use. On a machine of one node all placements are the same, and no system call is
+//! made.
 //!
 //! # Not handled
 //!
-//! Pages that have been touched stay where they are. What the file cache holds, and stacks, follow
-//! the thread's policy or none.
+//! Pages that were touched stay on their node. The file cache and stacks follow the thread's policy
+//! or none.
 //!
 //! # Tests
 //!
-//! `tests/pages.rs`; on several nodes, the guest machine of `cargo xtask numa-guest`.
+//! `tests/pages.rs`; for several nodes, the guest machine of `cargo xtask numa-guest`.
 
 use std::fmt;
 use std::io;
@@ -28,30 +27,30 @@ use crate::cpuset::CpuSet;
 use crate::machine::Machine;
 use crate::sys::{self, Policy};
 
-/// On which NUMA nodes pages lie.
+/// The NUMA nodes of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Placement {
-    /// On the node of the CPU that first touches them, or elsewhere when that is full.
+    /// On the node of the CPU that first touches them, or on another if that is full.
     #[default]
     FirstTouch,
     /// On this node and no other, by the system's number.
     Bind(usize),
-    /// On the node of the CPU that asks for the placement, and no other.
+    /// On the node of the calling thread's CPU, and no other.
     BindLocal,
-    /// Page by page on all nodes in turn.
+    /// Round-robin over all nodes, page by page.
     Cyclic,
     /// All on the first node that this process may use.
     OneNode,
 }
 
 impl Placement {
-    /// Whether this placement is possible here, found out without touching anything.
+    /// Whether this placement is possible here; touches nothing.
     ///
     /// # Errors
     ///
-    /// [`PlacementError::NoSuchNode`] for a node that does not exist or is not allowed;
-    /// [`PlacementError::Unsupported`] elsewhere than on Linux for all but
-    /// [`Placement::FirstTouch`].
+    /// [`PlacementError::NoSuchNode`] for a node that does not exist or is not allowed.
+    /// [`PlacementError::Unsupported`] for all but [`Placement::FirstTouch`] on systems other than
+    /// Linux.
     ///
     /// ```
     /// use sinew_topology::Placement;
@@ -64,7 +63,7 @@ impl Placement {
         self.policy().map(drop)
     }
 
-    /// What to tell the kernel, or nothing where it makes no difference.
+    /// The kernel's policy, or `None` if it makes no difference.
     pub(crate) fn policy(self) -> Result<Option<Policy>, PlacementError> {
         if self == Self::FirstTouch {
             return Ok(Some(Policy::Default));
@@ -77,7 +76,7 @@ impl Placement {
         Ok((nodes.len() > 1).then_some(policy))
     }
 
-    /// The same on a machine with these nodes. `here` answers the node of the calling thread.
+    /// The same on a machine with these nodes. `here` returns the node of the calling thread.
     fn policy_among(
         self,
         nodes: &CpuSet,
@@ -107,7 +106,7 @@ impl Placement {
 }
 
 impl fmt::Display for Placement {
-    /// As [`FromStr`] reads it.
+    /// The form that [`FromStr`] reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FirstTouch => f.write_str("first-touch"),
@@ -147,48 +146,49 @@ impl fmt::Display for ParsePlacementError {
         let text = &self.0;
         write!(
             f,
-            "no page placement `{text}`: choose first-touch, bind:NODE, bind-local, cyclic or one-node"
+            "no page placement `{text}`: choose first-touch, bind:NODE, bind-local, cyclic or \
+             one-node"
         )
     }
 }
 
 impl std::error::Error for ParsePlacementError {}
 
-/// Why pages cannot be placed as asked, or found.
+/// Why pages could not be placed, or their nodes not be read.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PlacementError {
-    /// This system places pages as it likes.
+    /// This system offers no placement.
     Unsupported {
-        /// What was asked for.
+        /// The requested placement.
         placement: Placement,
     },
     /// There is no such node, or this process may not use its memory.
     NoSuchNode {
-        /// What was asked for.
+        /// The requested placement.
         placement: Placement,
         /// The node.
         node: usize,
-        /// Those that there are.
+        /// The nodes that exist.
         nodes: CpuSet,
     },
     /// The kernel refused.
     Refused {
-        /// What was asked for.
+        /// The requested placement.
         placement: Placement,
-        /// The kernel's answer.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// There is not so much memory.
+    /// There is not enough memory.
     Memory {
-        /// What was asked for.
+        /// The requested size in bytes.
         bytes: usize,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system does not tell where pages are.
+    /// The system does not report the nodes of pages.
     Unknown {
-        /// The kernel's answer.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -201,7 +201,8 @@ impl fmt::Display for PlacementError {
             }
             Self::NoSuchNode { placement, node, nodes } => write!(
                 f,
-                "cannot place pages by `{placement}`: there is no memory for this process on node {node}, only on {nodes}"
+                "cannot place pages by `{placement}`: there is no memory for this process on node \
+                 {node}, only on {nodes}"
             ),
             Self::Refused { placement, source } => {
                 write!(
@@ -230,8 +231,8 @@ impl std::error::Error for PlacementError {
     }
 }
 
-/// The nodes on which this process may have memory, by the system's numbers. At least one: where
-/// the system knows of no nodes, 0.
+/// The nodes on which this process may have memory, by the system's numbers. At least one: 0 if the
+/// system reports no nodes.
 pub fn memory_nodes() -> CpuSet {
     let told = sys::allowed_nodes().ok().filter(|nodes| !nodes.is_empty());
     told.unwrap_or_else(|| {
@@ -240,8 +241,7 @@ pub fn memory_nodes() -> CpuSet {
     })
 }
 
-/// For each page that `slice` touches, from the first: the node that holds it, or `None` for one
-/// that has not been touched yet.
+/// The node of each page that `slice` touches, in order; `None` for a page that was never touched.
 ///
 /// ```
 /// let numbers = vec![1_u64; 4096];
@@ -253,7 +253,7 @@ pub fn memory_nodes() -> CpuSet {
 ///
 /// # Errors
 ///
-/// [`PlacementError::Unknown`] where the system does not tell, and has more than one node.
+/// [`PlacementError::Unknown`] if the system has more than one node and does not report them.
 ///
 /// # Cost
 ///
@@ -276,8 +276,8 @@ pub fn where_is<T>(slice: &[T]) -> Result<Vec<Option<usize>>, PlacementError> {
     }
 }
 
-/// The policy of a thread, in force until this is dropped. Not `Send`: only the thread itself has
-/// it.
+/// The page policy of a thread, in force until this is dropped. Not `Send`: the policy belongs to
+/// the thread.
 #[derive(Debug)]
 #[must_use = "the thread's former policy is back when this is dropped"]
 pub struct PlacedThread {
@@ -285,12 +285,12 @@ pub struct PlacedThread {
     _of_this_thread: PhantomData<*mut ()>,
 }
 
-/// Places all pages that the calling thread is the first to touch from now on, where their area has
-/// no placement of its own. Threads that it starts meanwhile inherit that.
+/// Sets the policy for all pages that the calling thread is the first to touch from now on, except
+/// in areas with a placement of their own. Threads that it starts meanwhile inherit it.
 ///
 /// # Errors
 ///
-/// As [`Placement::check`], and [`PlacementError::Refused`]; the thread goes on as before.
+/// As [`Placement::check`], and [`PlacementError::Refused`]; the thread then keeps its policy.
 pub fn place_pages_of_current_thread(placement: Placement) -> Result<PlacedThread, PlacementError> {
     let before = match placement.policy()? {
         Some(policy) if policy != Policy::Default || memory_nodes().len() > 1 => {
@@ -306,8 +306,8 @@ pub fn place_pages_of_current_thread(placement: Placement) -> Result<PlacedThrea
 impl Drop for PlacedThread {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // Fails only if all those nodes were taken from this process meanwhile; then the kernel
-            // has already chosen others.
+            // Fails only if the process lost all those nodes meanwhile; then the kernel has already
+            // chosen others.
             let _ = sys::set_thread_policy(before);
         }
     }
@@ -315,7 +315,7 @@ impl Drop for PlacedThread {
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: a kernel that does otherwise than it says.
+    //! Blind to: a kernel that does not do what it reports.
     use super::*;
 
     fn nodes() -> CpuSet {
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(on(Placement::OneNode), bound(0));
     }
 
-    /// Catches: an error that does not say which node, or what there is instead.
+    /// Catches: an error that does not name the node, or the nodes that exist.
     #[test]
     fn a_node_that_does_not_exist_is_named_with_those_that_do() {
         let error = Placement::Bind(2).policy_among(&nodes(), || Ok(0)).unwrap_err().to_string();
@@ -354,7 +354,7 @@ mod tests {
         assert!(error.contains("`bind-local`") && error.contains("permission denied"), "{error}");
     }
 
-    /// Catches: a notation that the command prints and does not read.
+    /// Catches: a form that the command prints and does not read.
     #[test]
     fn a_placement_is_read_as_it_is_shown() {
         for text in ["first-touch", "bind:0", "bind:17", "bind-local", "cyclic", "one-node"] {

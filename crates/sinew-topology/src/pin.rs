@@ -1,11 +1,12 @@
-//! Pinning the calling thread, and undoing it; keeping another thread off a CPU for a moment.
+//! Pins the calling thread and unpins it; keeps another thread off a CPU for a time.
 //!
-//! A pinned thread sees its pin as its affinity mask, and so would take one CPU for all it may use.
-//! So the mask from before the outermost pin is kept per thread, and [`affinity`] answers that one.
+//! The affinity mask of a pinned thread is its pin, so the process's CPUs cannot be read from it.
+//! Each thread therefore keeps its mask from before the outermost pin, and [`affinity`] returns
+//! that one.
 //!
 //! # Not handled
 //!
-//! A thread started *by* a pinned thread inherits the pin, but not the memory of it.
+//! A thread that a pinned thread starts inherits the pin, but not the mask from before it.
 //!
 //! # Tests
 //!
@@ -23,16 +24,16 @@ thread_local! {
     static UNPINNED: RefCell<Option<CpuSet>> = const { RefCell::new(None) };
 }
 
-/// Why a thread could not be pinned, or let go again.
+/// Why a thread could not be pinned or unpinned.
 #[derive(Debug)]
 pub enum PinError {
-    /// This system has no way to do it; the thread runs on as before.
+    /// This system cannot pin threads; the thread continues as before.
     Unsupported,
-    /// The system refused: none of the CPUs exists, is switched on and allowed.
+    /// The system refused: none of the CPUs exists, is online and is allowed.
     Refused {
-        /// What was asked for.
+        /// The requested CPUs.
         cpus: CpuSet,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -55,7 +56,8 @@ impl fmt::Display for PinError {
             Self::Refused { cpus, source } => {
                 write!(
                     f,
-                    "cannot pin a thread to CPU {cpus}: {source}; `sinew topo` shows the allowed CPUs"
+                    "cannot pin a thread to CPU {cpus}: {source}; `sinew topo` shows the allowed \
+                     CPUs"
                 )
             }
         }
@@ -71,10 +73,10 @@ impl std::error::Error for PinError {
     }
 }
 
-/// A pin in force; dropping it lets the thread run where it could before.
+/// A pin in force. Dropping it restores the thread's mask.
 ///
-/// Pins may be nested, if they are dropped in reverse order. Not `Send`: only the thread itself can
-/// be let go.
+/// Pins may be nested if they are dropped in reverse order. Not `Send`: only the thread itself can
+/// be unpinned.
 #[derive(Debug)]
 #[must_use = "the thread is let go when this is dropped"]
 pub struct Pinned {
@@ -83,8 +85,8 @@ pub struct Pinned {
     _of_this_thread: PhantomData<*mut ()>,
 }
 
-/// Restricts the calling thread to `cpus`, by the operating system's numbers, until the result is
-/// dropped.
+/// Restricts the calling thread to `cpus`, by the operating system's numbers, until the returned
+/// value is dropped.
 ///
 /// ```
 /// # use sinew_topology::{Limits, pin_current_thread};
@@ -97,12 +99,12 @@ pub struct Pinned {
 ///
 /// # Errors
 ///
-/// [`PinError::Unsupported`] elsewhere than on Linux: carry on unpinned. [`PinError::Refused`] if
-/// none of the CPUs may be used. Either way the thread runs on as before.
+/// [`PinError::Unsupported`] on systems other than Linux: continue unpinned. [`PinError::Refused`]
+/// if none of the CPUs may be used. In both cases the thread continues as before.
 ///
 /// # Cost
 ///
-/// Two system calls; the thread has moved when this returns.
+/// Two system calls; the thread has moved when this function returns.
 pub fn pin_current_thread(cpus: &CpuSet) -> Result<Pinned, PinError> {
     let fail = |error| PinError::new(cpus, error);
     let before = sys::affinity_of(sys::CALLING_THREAD).map_err(fail)?;
@@ -116,11 +118,11 @@ pub fn pin_current_thread(cpus: &CpuSet) -> Result<Pinned, PinError> {
 }
 
 impl Pinned {
-    /// Moves the thread to other CPUs; what dropping restores stays the same.
+    /// Moves the thread to other CPUs; a drop still restores the same mask.
     ///
     /// # Errors
     ///
-    /// As [`pin_current_thread`]; the thread stays where it is.
+    /// As [`pin_current_thread`]; the thread then stays on its CPUs.
     pub fn move_to(&mut self, cpus: &CpuSet) -> Result<(), PinError> {
         sys::set_affinity_of(sys::CALLING_THREAD, cpus).map_err(|error| PinError::new(cpus, error))
     }
@@ -128,40 +130,39 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // Fails only if all those CPUs went away meanwhile; then the kernel has already chosen
+        // Fails only if all those CPUs went offline meanwhile; then the kernel has already chosen
         // others.
         let _ = sys::set_affinity_of(sys::CALLING_THREAD, &self.before);
         if self.outermost {
-            // During the thread's own destruction nobody will ask any more.
+            // During the thread's destruction no code reads it any more.
             let _ = UNPINNED.try_with(|unpinned| unpinned.take());
         }
     }
 }
 
-/// The CPUs the calling thread may run on, pins of this crate aside.
+/// The CPUs that the calling thread may use, ignoring pins of this crate.
 pub(crate) fn affinity() -> io::Result<CpuSet> {
     UNPINNED.with_borrow(Clone::clone).map_or_else(|| sys::affinity_of(sys::CALLING_THREAD), Ok)
 }
 
-/// The CPU the calling thread runs on at this moment, by the operating system's number; it may be
-/// another one the moment after. `None` where the system does not tell.
+/// The calling thread's present CPU, by the operating system's number; it may change at any time.
+/// `None` if the system does not report it.
 pub fn current_cpu() -> Option<usize> {
     sys::current_cpu().ok()
 }
 
-/// What a thread has used of the processors since it began.
+/// The processor time and context switches of a thread since it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadUsage {
-    /// Time on a processor, in nanoseconds; the system counts it in microseconds.
+    /// Time on a processor, in nanoseconds, with the system's resolution of a microsecond.
     pub processor_ns: u64,
-    /// How often it has left its processor to another thread although it could have gone on:
-    /// because the system took the processor away, or because the thread yielded and another one
-    /// wanted it.
+    /// How often it left its processor to another thread while it could run: the system preempted
+    /// it, or it yielded and another thread was waiting.
     pub involuntary_switches: u64,
 }
 
 impl ThreadUsage {
-    /// That of the calling thread; `None` where the system does not tell.
+    /// Those of the calling thread; `None` if the system does not report them.
     ///
     /// # Cost
     ///
@@ -172,26 +173,26 @@ impl ThreadUsage {
     }
 }
 
-/// A thread of this process, for others to move.
+/// A thread of this process, whose affinity other threads can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadRef(i32);
 
 impl ThreadRef {
-    /// The calling thread; `None` where the system does not tell.
+    /// The calling thread; `None` if the system does not report its number.
     pub fn current() -> Option<Self> {
         sys::current_thread().ok().map(Self)
     }
 
-    /// The thread's affinity mask; `None` where the system does not tell.
+    /// The thread's affinity mask; `None` if the system does not report it.
     pub fn affinity(self) -> Option<CpuSet> {
         sys::affinity_of(self.0).ok()
     }
 
-    /// Takes `cpu` out of the thread's affinity mask, which is `mask` now. Answers whether it did:
-    /// not if the mask has no other CPU, does not have this one, or cannot be changed.
+    /// Removes `cpu` from the thread's affinity mask, which must be `mask`. Returns whether it did:
+    /// not if the mask has no other CPU, does not contain this one, or cannot be changed.
     /// [`let_back`](Self::let_back) undoes it.
     ///
-    /// The thread must not have ended: its number may be another thread's by then.
+    /// The thread must not have ended: its number may then belong to another thread.
     ///
     /// # Cost
     ///
@@ -202,16 +203,16 @@ impl ThreadRef {
         useful && sys::set_affinity_of(self.0, &rest).is_ok()
     }
 
-    /// Gives the thread back the mask from before [`keep_off`](Self::keep_off) of `cpu`, unless
-    /// somebody has changed it since.
+    /// Restores the mask from before [`keep_off`](Self::keep_off) of `cpu`, unless the mask changed
+    /// since.
     ///
     /// # Cost
     ///
     /// Two system calls.
     pub fn let_back(self, cpu: usize, mask: &CpuSet) {
         if self.affinity() == Some(without(mask, cpu)) {
-            // Fails only if all those CPUs went away meanwhile; then the kernel has already chosen
-            // others.
+            // Fails only if all those CPUs went offline meanwhile; then the kernel has already
+            // chosen others.
             let _ = sys::set_affinity_of(self.0, mask);
         }
     }

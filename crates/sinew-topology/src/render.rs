@@ -6,8 +6,8 @@ use crate::cpuset::{CpuSet, write_list};
 use crate::limits::Limits;
 use crate::machine::{Level, Machine, Object, Source};
 
-/// An indented tree, the limits below it, and warnings last. PUs that the process may not use stand
-/// in brackets.
+/// An indented tree, the limits below it, and warnings last. Brackets mark PUs that the process may
+/// not use.
 ///
 /// ```
 /// # use sinew_topology::{Limits, Machine, render};
@@ -72,7 +72,7 @@ impl<'m> Tree<'m> {
         Ok(())
     }
 
-    /// An object, and in the same line the only children's only children.
+    /// An object, and on the same line each only child of it.
     fn write_line(&self, out: &mut String, mut object: &'m Object, depth: usize) -> fmt::Result {
         write!(out, "{:indent$}{}", "", self.label(object), indent = 2 * depth)?;
         while let [only] = object.children[..] {
@@ -151,11 +151,12 @@ fn write_limits(out: &mut String, limits: &Limits) -> fmt::Result {
     let (allowed, affinity) = (limits.allowed(), limits.affinity());
     writeln!(
         out,
-        "may use: CPU {allowed} (affinity {affinity}, cpuset {cpuset}), quota {quota}, so {threads} thread{plural}"
+        "may use: CPU {allowed} (affinity {affinity}, cpuset {cpuset}), quota {quota}, so \
+         {threads} thread{plural}"
     )
 }
 
-/// The size in the largest unit that leaves at least 1, with one decimal where it is not whole.
+/// The size in the largest unit that leaves at least 1; one decimal if it is not whole.
 fn bytes(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut size = bytes as f64;

@@ -1,24 +1,24 @@
-//! The seats of a pool on a machine: where each sits, and how far apart any two are.
+//! The PU of each worker of a pool, and the distances between workers.
 //!
-//! This is all that a pool needs of this crate once it is built.
+//! A running pool needs nothing else of this crate.
 
 use crate::cpuset::CpuSet;
 use crate::machine::{Level, Machine, PuId};
 use crate::mapping::{Mapping, MappingError, place};
 
-/// A PU for each seat, and the distances between seats.
+/// A PU for each worker slot, and the distances between them.
 ///
-/// Seats that are placed by the operating system are all equally far, at distance 1.
+/// Workers that the operating system places all have distance 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seating {
     pus: Vec<Option<PuId>>,
     cpus: Vec<Option<usize>>,
-    /// Row by row, `seats` × `seats`; nothing where no seat is placed.
+    /// Row by row, `seats` × `seats`; empty if no worker is placed.
     distances: Vec<u8>,
 }
 
 impl Seating {
-    /// Seats `seats` workers by the mapping on the allowed CPUs; see [`place`].
+    /// Places `seats` workers on the allowed CPUs by the mapping; see [`place`].
     ///
     /// # Errors
     ///
@@ -26,7 +26,7 @@ impl Seating {
     ///
     /// # Cost
     ///
-    /// `seats`² bytes, where the mapping places them.
+    /// `seats`² bytes, if the mapping places them.
     pub fn new(
         machine: &Machine,
         allowed: &CpuSet,
@@ -43,36 +43,36 @@ impl Seating {
         Ok(Self { pus, cpus, distances })
     }
 
-    /// The number of seats.
+    /// The number of worker slots.
     pub fn seats(&self) -> usize {
         self.pus.len()
     }
 
-    /// Where each seat sits in the tree; `None` where the operating system decides.
+    /// The PU of each worker; `None` if the operating system decides.
     pub fn pus(&self) -> &[Option<PuId>] {
         &self.pus
     }
 
-    /// Where each seat sits, by the operating system's numbers: what to pin to.
+    /// The CPU of each worker, by the operating system's numbers, for pinning.
     pub fn cpus(&self) -> &[Option<usize>] {
         &self.cpus
     }
 
-    /// What to pin a seat to, if anything.
+    /// The CPU to which a worker is pinned, if any.
     ///
     /// # Panics
     ///
-    /// If there is no such seat.
+    /// If there is no such worker.
     pub fn pin_of(&self, seat: usize) -> Option<CpuSet> {
         self.cpus[seat].map(|cpu| CpuSet::from_iter([cpu]))
     }
 
-    /// How far two seats are apart: 0 for a seat and itself, and for seats on the same PU; see
+    /// The distance of two workers: 0 for a worker and itself, and for workers on the same PU; see
     /// [`Machine::distance`].
     ///
     /// # Panics
     ///
-    /// If there is no such seat.
+    /// If there is no such worker.
     pub fn distance(&self, a: usize, b: usize) -> u8 {
         assert!(
             a < self.seats() && b < self.seats(),
@@ -82,20 +82,21 @@ impl Seating {
         self.distances.get(a * self.seats() + b).copied().unwrap_or(u8::from(a != b))
     }
 
-    /// The largest distance between two seats.
+    /// The largest distance between two workers.
     pub fn farthest(&self) -> u8 {
         self.distances.iter().copied().max().unwrap_or(u8::from(self.seats() > 1))
     }
 
-    /// For each seat the object of `level` it sits in, as an index into [`Machine::objects`]: a
-    /// package for "who may leave the package", a node or cache for a locality domain. `None` for
-    /// seats placed by the operating system, or without such an object.
+    /// For each worker the object of `level` that contains its PU, as an index into
+    /// [`Machine::objects`]: a package for the masters among the thieves, a node or cache for a
+    /// locality domain. `None` for workers that the operating system places, or without such an
+    /// object.
     pub fn objects(&self, machine: &Machine, level: Level) -> Vec<Option<usize>> {
         self.pus.iter().map(|pu| pu.and_then(|pu| machine.ancestor(pu, level))).collect()
     }
 
-    /// For each seat the number of its package, counted from 0 in the order of the seats, without
-    /// gaps. Seats that are in no package share one.
+    /// For each worker the number of its package, counted from 0 in the order of workers, without
+    /// gaps. Workers without a package share one number.
     pub fn packages(&self, machine: &Machine) -> Vec<usize> {
         let mut known = Vec::new();
         let number = |package| {
@@ -108,9 +109,9 @@ impl Seating {
         self.objects(machine, Level::Package).into_iter().map(number).collect()
     }
 
-    /// The distance of two PUs that share a last-level cache and nothing closer, around the first
-    /// seat that is placed: seats that are nearer share more than that cache. 1 where no cache is
-    /// known, or no seat placed.
+    /// The distance of two PUs that share a last-level cache and nothing closer, measured at the
+    /// first placed worker. Workers at a smaller distance share more than that cache. 1 if no cache
+    /// is known or no worker is placed.
     pub fn last_level_distance(&self, machine: &Machine) -> u8 {
         let around = |seat: PuId| {
             let cache = machine.ancestor(seat, machine.last_level_cache()?)?;

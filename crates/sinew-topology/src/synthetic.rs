@@ -1,9 +1,9 @@
 //! Machines from a line of text: `package:4 node:2 l3:1 l2:4 core:1 pu:2`.
 //!
-//! Each token says how many of something there are *in each* of what stands before it. Levels are
-//! written from the outside in and may be left out: without `package` there is one, without `core`
-//! or `pu` one in each of what is around them; without a node or a cache the machine knows of none.
-//! CPUs are numbered in tree order.
+//! Each token gives the number of objects *in each* object before it. Levels are written from the
+//! outside in and may be left out. Without `package` there is one; without `core` or `pu` there is
+//! one in each enclosing object; without a node or a cache the machine has none. CPUs are numbered
+//! in tree order.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use crate::machine::{Level, Machine, Node, Source};
 
 const ORDER: &str = "write the levels from the outside in: package node l3 l2 core pu";
 
-/// A description that could not be read.
+/// The error for a description that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DescriptionError {
     token: String,
@@ -58,13 +58,12 @@ impl std::error::Error for DescriptionError {}
 impl FromStr for Machine {
     type Err = DescriptionError;
 
-    /// Reads `package:4 l3:1 core:2 pu:2`. Tokens are separated by blanks; besides `package`,
-    /// `node`, `l3`, `l2`, `core` and `pu`, `socket` and `numa` are understood; capitals are as
-    /// good as small letters.
+    /// Reads `package:4 l3:1 core:2 pu:2`. Blanks separate tokens. Besides `package`, `node`, `l3`,
+    /// `l2`, `core` and `pu` it accepts `socket` and `numa`, and ignores case.
     ///
     /// # Errors
     ///
-    /// Names the token that is not understood, out of place, or asks for too much.
+    /// Names the token that is unknown, out of place or too large.
     fn from_str(text: &str) -> Result<Self, DescriptionError> {
         let tokens = parse(text)?;
         Ok(assemble(facts(text.split_whitespace().collect::<Vec<_>>().join(" "), &tokens)))
@@ -129,7 +128,7 @@ fn facts(description: String, tokens: &[(Level, usize)]) -> Facts {
     facts
 }
 
-/// Without `core`, what stands outside the PUs is one core.
+/// Without `core`, the innermost object around the PUs is one core.
 fn share_cores(cpus: &mut [CpuFacts], tokens: &[(Level, usize)]) {
     let has_core = tokens.iter().any(|(level, _)| *level == Level::Core);
     if let (false, Some(&(Level::Pu, count))) = (has_core, tokens.last()) {
@@ -146,7 +145,7 @@ fn nodes(total: usize, each: usize) -> Vec<Node> {
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: nothing about real machines; `tests/trees.rs` is for those.
+    //! Blind to: real machines; `tests/trees.rs` covers those.
 
     use super::*;
     use proptest::prelude::*;
@@ -207,7 +206,10 @@ mod tests {
         }
 
         #[test]
-        fn every_description_gives_a_sound_tree(counts in proptest::collection::vec(1_usize..4, 6), leave in 0_u8..63) {
+        fn every_description_gives_a_sound_tree(
+            counts in proptest::collection::vec(1_usize..4, 6),
+            leave in 0_u8..63,
+        ) {
             let names = ["package", "node", "l3", "l2", "core", "pu"];
             let kept = (0..6).filter(|i| leave >> i & 1 == 0);
             let text: Vec<String> = kept.map(|i| format!("{}:{}", names[i], counts[i])).collect();

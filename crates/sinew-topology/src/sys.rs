@@ -1,8 +1,8 @@
 #![allow(unsafe_code)]
-//! The system calls: affinity of threads, and on which NUMA node a page lies. The only file of this
-//! crate with `unsafe`.
+//! The system calls: affinity of threads, and NUMA nodes of pages. The only file of this crate with
+//! `unsafe`.
 //!
-//! Elsewhere than on Linux every function but [`Area::new`] says
+//! On systems other than Linux every function but [`Area::new`] fails with
 //! [`ErrorKind::Unsupported`](std::io::ErrorKind::Unsupported).
 
 pub(crate) use imp::{
@@ -10,13 +10,13 @@ pub(crate) use imp::{
     nodes_of_pages, page_bytes, set_affinity_of, set_thread_policy, thread_policy, thread_usage,
 };
 
-/// The calling thread, to the calls that take a thread.
+/// The calling thread, for calls that take a thread.
 pub(crate) const CALLING_THREAD: i32 = 0;
 
-/// Which nodes the kernel may take for pages that are not there yet.
+/// The nodes that the kernel may use for untouched pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// That of the CPU which touches the page, and others when it is full.
+    /// The node of the touching CPU, and others when it is full.
     Default,
     /// These and no others.
     Bind(CpuSet),
@@ -40,14 +40,14 @@ mod imp {
 
     const BITS: usize = c_ulong::BITS as usize;
 
-    /// The number of nodes that masks have room for; the kernel's own limit.
+    /// The number of nodes in a mask; the kernel's own limit.
     const MAX_NODES: usize = 1024;
-    /// `get_mempolicy` is to tell which nodes the thread may use.
+    /// Makes `get_mempolicy` return the nodes that the thread may use.
     const MEMS_ALLOWED: c_ulong = 1 << 2;
 
     /// The CPUs a thread may run on.
     pub(crate) fn affinity_of(thread: i32) -> io::Result<CpuSet> {
-        // The kernel refuses a mask shorter than its own, whose length it does not tell.
+        // The kernel refuses a mask shorter than its own, and does not report the length.
         let mut words = vec![0; 1024 / BITS];
         loop {
             match get_affinity(thread, &mut words) {
@@ -82,20 +82,20 @@ mod imp {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// The number by which the other calls know the calling thread.
+    /// The calling thread's number, for the other calls.
     pub(crate) fn current_thread() -> io::Result<i32> {
         // SAFETY: takes no argument and touches no memory of ours.
         Ok(unsafe { libc::gettid() })
     }
 
-    /// The CPU the calling thread runs on at this moment.
+    /// The calling thread's present CPU.
     pub(crate) fn current_cpu() -> io::Result<usize> {
         // SAFETY: takes no argument and touches no memory of ours.
         let cpu = unsafe { libc::sched_getcpu() };
         usize::try_from(cpu).map_err(|_| io::Error::last_os_error())
     }
 
-    /// The calling thread's nanoseconds on a processor, and how often it was taken off one.
+    /// The calling thread's nanoseconds on a processor, and its involuntary switches.
     pub(crate) fn thread_usage() -> io::Result<(u64, u64)> {
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: the kernel writes one `rusage` to where `usage` has room for it.
@@ -103,7 +103,7 @@ mod imp {
         if result < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: it consists of integers, which were zeroes before the kernel wrote it.
+        // SAFETY: it consists of integers, which were zero before the kernel wrote it.
         let usage = unsafe { usage.assume_init() };
         let ns = |time: libc::timeval| {
             time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000
@@ -111,7 +111,7 @@ mod imp {
         Ok((ns(usage.ru_utime) + ns(usage.ru_stime), usage.ru_nivcsw.unsigned_abs()))
     }
 
-    /// Whole pages of zeroes, not there before they are touched.
+    /// Whole pages of zeros; the kernel allocates each at its first touch.
     #[derive(Debug)]
     pub(crate) struct Area {
         start: NonNull<u8>,
@@ -140,7 +140,7 @@ mod imp {
             Ok(Self { start, bytes })
         }
 
-        /// Asks for large pages, where the system has them. They are placed as a whole.
+        /// Advises large pages, if the system has them. They are placed as a whole.
         pub(crate) fn advise_large_pages(&self) {
             // SAFETY: the range is this area's; the advice changes no contents. A kernel without
             // large pages refuses, and nothing is lost.
@@ -149,7 +149,7 @@ mod imp {
             };
         }
 
-        /// Keeps the system from making large pages, as some do unasked.
+        /// Forbids large pages, which some systems make by default.
         pub(crate) fn refuse_large_pages(&self) {
             // SAFETY: as for `advise_large_pages`. A kernel without large pages refuses, and makes
             // none.
@@ -165,7 +165,7 @@ mod imp {
 
     impl Drop for Area {
         fn drop(&mut self) {
-            // SAFETY: the mapping is this area's, and nobody has a reference into it any more.
+            // SAFETY: the mapping is this area's, and no reference into it exists any more.
             unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
         }
     }
@@ -177,8 +177,8 @@ mod imp {
         usize::try_from(bytes).unwrap_or(4096)
     }
 
-    /// Gives the pages of `[start, start + bytes)` a policy, which holds when they are first
-    /// touched. `start` is the start of a page.
+    /// Gives the pages of `[start, start + bytes)` a policy, in force at their first touch. `start`
+    /// is a page boundary.
     pub(crate) fn bind_pages(start: *const u8, bytes: usize, policy: &Policy) -> io::Result<()> {
         let (mode, words) = mask_of(policy);
         let (mask, bits) = pointer_to(&words);
@@ -189,8 +189,8 @@ mod imp {
         })
     }
 
-    /// Gives the calling thread a policy for all pages that it will be the first to touch, and that
-    /// have none of their own.
+    /// Gives the calling thread a policy for all pages that it touches first and that have no
+    /// policy of their own.
     pub(crate) fn set_thread_policy(policy: &Policy) -> io::Result<()> {
         let (mode, words) = mask_of(policy);
         let (mask, bits) = pointer_to(&words);
@@ -198,7 +198,7 @@ mod imp {
         check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, bits) })
     }
 
-    /// The calling thread's policy; one that this crate does not know counts as the default.
+    /// The calling thread's policy; an unknown one counts as the default.
     pub(crate) fn thread_policy() -> io::Result<Policy> {
         let (mode, nodes) = get_policy(0)?;
         Ok(match mode {
@@ -252,7 +252,7 @@ mod imp {
         Ok(status)
     }
 
-    /// The node of the CPU that the calling thread runs on at this moment.
+    /// The node of the calling thread's present CPU.
     pub(crate) fn current_node() -> io::Result<usize> {
         let (mut cpu, mut node): (c_uint, c_uint) = (0, 0);
         // SAFETY: the kernel writes two integers, which are there.
@@ -275,7 +275,7 @@ mod imp {
         }
     }
 
-    /// A mask as the kernel wants it: with the number of its bits and one.
+    /// A mask as the kernel expects it: with its number of bits plus one.
     fn pointer_to(words: &[c_ulong]) -> (*const c_ulong, c_ulong) {
         if words.is_empty() {
             (null(), 0)
@@ -339,7 +339,7 @@ mod imp {
             }
         }
 
-        /// Catches: a node that the kernel takes though it does not exist.
+        /// Catches: a kernel that accepts a node that does not exist.
         #[test]
         fn the_kernel_refuses_a_node_that_does_not_exist() {
             if allowed_nodes().is_err() {
@@ -353,7 +353,7 @@ mod imp {
             assert!(bind_pages(area.start().as_ptr(), page_bytes(), &nowhere).is_err());
         }
 
-        /// Catches: nothing; the thread is the test's own.
+        /// Catches: a policy that is not the one that was set.
         #[test]
         fn a_threads_policy_is_what_was_set() {
             let Ok(allowed) = allowed_nodes() else {
@@ -382,10 +382,10 @@ mod imp {
     use super::Policy;
     use crate::cpuset::CpuSet;
 
-    /// What most systems have.
+    /// The page size of most systems.
     const PAGE: usize = 4096;
 
-    /// Memory that starts at a page's start and begins as zeroes.
+    /// Memory that starts at a page boundary and is zero at first.
     #[derive(Debug)]
     pub(crate) struct Area {
         start: NonNull<u8>,
@@ -419,7 +419,7 @@ mod imp {
 
     impl Drop for Area {
         fn drop(&mut self) {
-            // SAFETY: allocated with this layout, and nobody has a reference into it any more.
+            // SAFETY: allocated with this layout, and no reference into it exists any more.
             unsafe { dealloc(self.start.as_ptr(), self.layout) };
         }
     }

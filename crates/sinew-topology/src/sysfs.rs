@@ -1,20 +1,20 @@
-//! The machine as Linux tells it, below `/sys/devices/system`.
+//! The machine as Linux describes it, below `/sys/devices/system`.
 //!
-//! Everything is read below a root that tests can fake, and nothing read is believed before it was
-//! checked: sets of CPUs must be the same for all CPUs in them. What is amiss becomes a warning,
-//! and the tree does without:
+//! All files are read below a root that tests can fake. No value is used before it was checked:
+//! sets of CPUs must be the same for all CPUs in them. A fault becomes a warning, and the tree
+//! omits that part:
 //!
-//! | amiss | instead |
+//! | fault | instead |
 //! |---|---|
-//! | the list of CPUs | the `cpuN` folders; without those, as many CPUs as the standard library sees |
+//! | the list of CPUs | the `cpuN` folders; without those, the standard library's number of CPUs |
 //! | a package or core of any CPU, or a core in two packages | a flat tree of all CPUs |
-//! | a level of caches, or one that only part of a core has | the tree without that level (no warning where there simply are none) |
-//! | the nodes, or a core in two of them | no nodes (no warning where there simply are none) |
+//! | a level of caches, or one that only part of a core has | the tree without that level (no warning if the files do not exist) |
+//! | the nodes, or a core in two of them | no nodes (no warning if the files do not exist) |
 //! | the table of NUMA distances | all nodes equally far |
 //!
 //! # Not handled
 //!
-//! CPUs that are switched off are left out; CPUs that come and go later are not noticed.
+//! CPUs that are offline are left out; CPUs that go offline or online later are not noticed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -29,10 +29,10 @@ use crate::machine::{Level, Machine, Node, Source, host_parallelism};
 use crate::warning::Warning;
 
 impl Machine {
-    /// The machine whose sysfs is found at `root/sys`; `/` is the one at hand.
+    /// The machine whose sysfs is at `root/sys`; `/` is the running one.
     ///
-    /// Never fails: what cannot be read or believed is told by [`Machine::warnings`] and left out,
-    /// down to a flat tree.
+    /// Never fails: a file that cannot be read or makes no sense adds to [`Machine::warnings`], and
+    /// its part of the tree is left out, down to a flat tree.
     ///
     /// ```
     /// use sinew_topology::{Machine, Source};
@@ -74,7 +74,7 @@ impl Reader {
         }
     }
 
-    /// The CPUs that are switched on; `None` if there is no folder of any CPU.
+    /// The CPUs that are online; `None` if no CPU has a folder.
     fn cpus(&mut self) -> Option<CpuSet> {
         let folder = self.system.join("cpu");
         let folders = numbered(&folder, "cpu");
@@ -95,7 +95,7 @@ impl Reader {
         Some(folders)
     }
 
-    /// Fails where there is no believing the rest.
+    /// Fails if the rest is unusable without it.
     fn packages_and_cores(&self, cpus: &CpuSet) -> Result<Vec<CpuFacts>, Warning> {
         let cores: Result<Vec<_>, _> = cpus.iter().map(|cpu| self.core(cpu).map(Some)).collect();
         let cores = groups(cpus, cores?).map_err(|cpu| {
@@ -120,7 +120,7 @@ impl Reader {
     }
 
     fn core(&self, cpu: usize) -> Result<CpuSet, Warning> {
-        // The name since Linux 5.2; older kernels have only the second.
+        // The name since Linux 5.2; older kernels have only the second one.
         read_set(&self.cpu(cpu, "topology/core_cpus_list"))
             .or_else(|_| read_set(&self.cpu(cpu, "topology/thread_siblings_list")))
     }
@@ -133,7 +133,7 @@ impl Reader {
         number.map(|n| n as usize).ok_or_else(|| Warning::at(&path, not_a("package number", &text)))
     }
 
-    /// Adds what a tree can do without.
+    /// Adds the facts that a tree does not require.
     fn complete(&mut self, root: &Path, mut cpus: Vec<CpuFacts>) -> Facts {
         let online: CpuSet = cpus.iter().map(|cpu| cpu.cpu).collect();
         self.caches(&online, &mut cpus);
@@ -190,7 +190,7 @@ impl Reader {
         }
     }
 
-    /// The data caches of a CPU; nonsense is warned about and left out.
+    /// The data caches of a CPU; malformed entries are skipped with a warning.
     fn caches_of(&mut self, cpu: usize) -> Vec<Cache> {
         let folder = self.cpu(cpu, "cache");
         let mut caches = Vec::new();
@@ -203,7 +203,7 @@ impl Reader {
         caches
     }
 
-    /// Reads the nodes and enters them into the facts; all of them or none.
+    /// Reads the nodes and adds them to the facts; all of them or none.
     fn nodes(&mut self, online: &CpuSet, cpus: &mut [CpuFacts]) -> Vec<Node> {
         let folder = self.system.join("node");
         let numbers = numbered(&folder, "node");
@@ -244,7 +244,8 @@ impl Reader {
         let rows: Option<Vec<Vec<u32>>> = nodes.iter().map(row).collect();
         let matrix = rows.as_deref().and_then(Matrix::new);
         if matrix.is_none() {
-            let what = "the NUMA distances are missing or make no sense; all nodes are taken to be equally far";
+            let what = "the NUMA distances are missing or make no sense; \
+                        all nodes are taken to be equally far";
             self.warnings.push(Warning::at(&folder, what));
         }
         matrix
@@ -262,9 +263,9 @@ fn numbered(folder: &Path, prefix: &str) -> CpuSet {
     entries.filter_map(number).collect()
 }
 
-/// Turns "with whom do I share" of each CPU into groups, named by their lowest CPU. Fails with the
-/// CPU whose set does not hold itself, or not the same CPUs as its members' sets do; CPUs that are
-/// off do not count.
+/// Turns the set of CPUs that each CPU shares with into groups, numbered by their lowest CPU. Fails
+/// with the first CPU whose set does not contain itself or differs from its members' sets. Offline
+/// CPUs do not count.
 fn groups(cpus: &CpuSet, sets: Vec<Option<CpuSet>>) -> Result<Vec<Option<usize>>, usize> {
     let sets: BTreeMap<usize, CpuSet> = cpus
         .iter()
@@ -272,7 +273,7 @@ fn groups(cpus: &CpuSet, sets: Vec<Option<CpuSet>>) -> Result<Vec<Option<usize>>
         .filter_map(|(cpu, set)| Some((cpu, set?.intersection(cpus))))
         .collect();
     for (&cpu, set) in &sets {
-        // The first member stands for all: if every CPU agrees with its first member, all members
+        // The first member represents all: if every CPU agrees with its first member, all members
         // agree.
         let agreed =
             set.contains(cpu) && set.lowest().and_then(|first| sets.get(&first)) == Some(set);
@@ -287,7 +288,7 @@ fn groups(cpus: &CpuSet, sets: Vec<Option<CpuSet>>) -> Result<Vec<Option<usize>>
     Ok(cpus.iter().map(|cpu| sets.get(&cpu)?.lowest()).collect())
 }
 
-/// A CPU whose core has CPUs of different groups, or with and without one.
+/// A CPU whose core has CPUs of different groups, or some without a group.
 fn split_core(cpus: &[CpuFacts], group: impl Fn(&CpuFacts) -> Option<usize>) -> Option<usize> {
     let mut group_of_core = HashMap::new();
     let mut splits = |cpu: &CpuFacts| {
@@ -305,7 +306,7 @@ struct Cache {
 }
 
 impl Cache {
-    /// `None` for instruction caches and for levels that are not kept.
+    /// `None` for instruction caches and for levels that the tree does not have.
     fn read(folder: &Path) -> Result<Option<Self>, Warning> {
         let path = folder.join("level");
         let text = read_text(&path).map_err(|error| Warning::at(&path, error))?;
@@ -314,7 +315,7 @@ impl Cache {
         if instructions || !(1..=3).contains(&level) {
             return Ok(None);
         }
-        // The size is only shown, so that its absence is no reason to do without the cache.
+        // The size is only shown, so a cache without a known size is kept.
         let bytes = read_text(&folder.join("size")).ok().and_then(|size| parse_size(&size));
         Ok(Some(Self { level, bytes, shared: read_set(&folder.join("shared_cpu_list"))? }))
     }
@@ -347,7 +348,7 @@ fn total_memory(meminfo: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: `tests/trees.rs` reads whole faked machines.
+    //! Blind to: whole machines; `tests/trees.rs` reads faked ones.
 
     use super::*;
 

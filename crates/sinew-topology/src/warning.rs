@@ -1,23 +1,23 @@
-//! What was found amiss while looking at the machine, in one line each.
+//! Faults found while the machine is read, one line each.
 
 use std::fmt;
 use std::path::Path;
 
-/// One line about something that could not be read or believed, and what was done instead.
+/// One line about a file that could not be read or made no sense, and the fallback.
 ///
-/// Nothing in this crate prints: whoever asks for a [`Machine`](crate::Machine) or
+/// Nothing in this crate prints: the reader of a [`Machine`](crate::Machine) or
 /// [`Limits`](crate::Limits) decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize), serde(transparent))]
 pub struct Warning(String);
 
 impl Warning {
-    /// `path: what is wrong; what is done about it`.
+    /// `path: the fault; the fallback`.
     pub(crate) fn at(path: &Path, what: impl fmt::Display) -> Self {
         Self(format!("{}: {what}", path.display()))
     }
 
-    /// Adds what is done about it.
+    /// Adds the fallback.
     pub(crate) fn then(self, instead: &str) -> Self {
         Self(format!("{}; {instead}", self.0))
     }

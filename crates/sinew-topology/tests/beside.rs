@@ -1,7 +1,6 @@
-//! Places of helpers on described machines, under every mapping.
+//! CPUs of helpers on synthetic machines, under each mapping.
 //!
-//! Blind to: whether threads go there; that is for the crate `sinew`'s
-//! `tests/limits.rs`.
+//! Blind to: where the threads really run; `tests/limits.rs` of the crate `sinew` checks that.
 
 use sinew_topology::{Machine, Mapping, PuId, place, place_beside};
 
@@ -27,8 +26,7 @@ fn seats(
     (cpus(workers), cpus(helpers))
 }
 
-/// Catches: helpers in the order of the mapping, which are the farther away the better it
-/// spreads.
+/// Catches: helpers in the order of the mapping, which are the farther away the better it spreads.
 #[test]
 fn a_helper_has_the_sibling_of_its_worker() {
     let smt = "package:2 l3:2 core:2 pu:2";
@@ -37,7 +35,7 @@ fn a_helper_has_the_sibling_of_its_worker() {
     assert_eq!(seats(smt, "compact", 4, 2), (vec![0, 2, 4, 6], vec![1, 3]));
 }
 
-/// Catches: siblings taken for the only neighbours, and a cache that is left while it has room.
+/// Catches: siblings as the only neighbours, and a helper outside of a cache that has room.
 #[test]
 fn without_siblings_it_stays_in_the_cache_and_then_in_the_package() {
     let cores = "package:2 l3:2 core:2";
@@ -47,8 +45,8 @@ fn without_siblings_it_stays_in_the_cache_and_then_in_the_package() {
     assert_eq!(seats(crowded, "0,1,2,4,3,5,6,7", 4, 4), (vec![0, 1, 2, 4], vec![3, 6, 7, 5]));
 }
 
-/// Catches: a processor that goes to a helper from afar, because that one came first, though it
-/// lies beside another worker.
+/// Catches: a PU that goes to a distant helper, because that one came first, though it is next to
+/// another worker.
 #[test]
 fn a_processor_goes_to_whom_it_is_nearest() {
     // The first worker's cache is full, the second one's has room for its own helper only.
@@ -56,8 +54,7 @@ fn a_processor_goes_to_whom_it_is_nearest() {
     assert_eq!(seats(caches, "0,2,1,3,4", 3, 2), (vec![0, 2, 1], vec![4, 3]));
 }
 
-/// Catches: a helper outside of the mapping, and one on its worker's processor though there are
-/// others.
+/// Catches: a helper outside of the mapping, and one on its worker's PU though others are free.
 #[test]
 fn a_helper_keeps_to_the_mapping_and_shares_when_nothing_is_free() {
     let smt = "package:2 core:2 pu:2";
@@ -67,8 +64,8 @@ fn a_helper_keeps_to_the_mapping_and_shares_when_nothing_is_free() {
     assert_eq!(seats(smt, "2", 1, 1), (vec![2], vec![2]));
 }
 
-/// Catches: a place beside somebody who sits nowhere, and a panic where there is nothing to
-/// choose from.
+/// Catches: a CPU near a worker that is not placed, and a panic when there are no CPUs to choose
+/// from.
 #[test]
 fn whoever_floats_is_followed_nowhere() {
     assert_eq!(seats("core:4", "none", 2, 2), (vec![], vec![]));

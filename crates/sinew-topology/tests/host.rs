@@ -1,7 +1,7 @@
-//! The machine at hand: what can be checked without knowing which one it is, and pinning real
-//! threads.
+//! The machine that runs the test: checks that hold on any machine, and real threads that are
+//! pinned.
 //!
-//! Blind to: wrong answers that are consistent.
+//! Blind to: wrong values that are consistent.
 
 use std::thread;
 
@@ -9,12 +9,12 @@ use sinew_topology::{
     CpuSet, Level, Limits, Machine, Mapping, PinError, Seating, current_cpu, pin_current_thread,
 };
 
-/// A CPU of those we may use, as a set.
+/// One of the CPUs that this process may use, as a set.
 fn one_of(allowed: &CpuSet) -> CpuSet {
     allowed.iter().take(1).collect()
 }
 
-/// Whether threads can be pinned here; says so if not.
+/// Whether threads can be pinned here; prints a line if not.
 fn can_pin() -> bool {
     match pin_current_thread(Limits::read().allowed()) {
         Ok(_) => true,
@@ -80,8 +80,8 @@ fn a_pinned_thread_runs_where_it_was_told_until_it_is_let_go() {
             drop(pinned);
         }
         assert_eq!(Limits::read().affinity(), before.affinity());
-        // The memory of the pin is gone as well: this is the kernel's answer, on a thread that
-        // inherits the mask.
+        // The saved mask is gone as well: this is the kernel's value, on a thread that inherits the
+        // mask.
         let inherited = thread::spawn(|| Limits::read().affinity().clone()).join().unwrap();
         assert_eq!(&inherited, before.affinity());
     })

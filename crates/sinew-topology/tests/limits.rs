@@ -1,7 +1,6 @@
-//! Containers and other fences faked in files: quotas and cpusets of control groups of both
-//! versions.
+//! Containers faked in files: quotas and cpusets of control groups of both versions.
 //!
-//! Blind to: whether the kernel enforces what it writes.
+//! Blind to: whether the kernel enforces the limits that it writes.
 
 mod fake;
 
@@ -10,7 +9,8 @@ use proptest::prelude::*;
 use sinew_topology::{CpuSet, Limits, Machine, Quota};
 
 const V2: &str = "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
-const V1: &str = "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n\
+const V1: &str = "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - \
+     cgroup cgroup rw,cpu,cpuacct\n\
                   34 31 0:31 / /sys/fs/cgroup/cpuset rw shared:10 - cgroup cgroup rw,cpuset\n";
 
 fn read(root: &Root, cpus: usize) -> Limits {
@@ -63,7 +63,7 @@ fn a_container_of_one_and_a_half_cpus_feeds_two_threads_version_2() {
 #[test]
 fn a_container_of_one_and_a_half_cpus_feeds_two_threads_version_1() {
     let root = Root::new();
-    // The path is the host's, and just that part is mounted.
+    // The path is the host's, and only that part is mounted.
     root.process(
         "5:cpuset:/docker/c0ffee\n4:cpu,cpuacct:/docker/c0ffee\n",
         &V1.replace("0:29 /", "0:29 /docker/c0ffee").replace("0:31 /", "0:31 /docker/c0ffee"),
@@ -195,7 +195,8 @@ proptest! {
     #[test]
     fn whatever_stands_in_the_files_some_thread_runs(
         cgroup in "([0-9]:(cpu|cpuset|)?:(/|/a|/a/\\.\\.|x)?\n?){0,4}",
-        mounts in "(1 2 3 (/|/a|x) (/g|g|/) rw - (cgroup|cgroup2|ext4)( x rw,(cpu|cpuset))?\n){0,4}",
+        mounts in "(1 2 3 (/|/a|x) (/g|g|/) rw - (cgroup|cgroup2|ext4)\
+            ( x rw,(cpu|cpuset))?\n){0,4}",
         max in "(max|[0-9]{0,25})? ?([0-9]{0,25}|x)?",
         quota in "-?[0-9]{0,25}",
         cpuset in "[-0-9,x]{0,10}",

@@ -1,6 +1,6 @@
-//! Orders of seats: what scatter and compact promise, on real and random machines and masks.
+//! Orders of workers: the properties of scatter and compact, on real and random machines and masks.
 //!
-//! Blind to: whether a promise is worth anything; that is for benchmarks.
+//! Blind to: the speed of a mapping; benchmarks measure that.
 
 mod fake;
 
@@ -163,7 +163,9 @@ fn cores_by_package(machine: &Machine, allowed: &CpuSet) -> BTreeMap<usize, usiz
 
 proptest! {
     #[test]
-    fn both_orders_are_permutations_that_take_every_core_before_any_sibling((machine, allowed) in machines()) {
+    fn both_orders_are_permutations_that_take_every_core_before_any_sibling(
+        (machine, allowed) in machines(),
+    ) {
         for mapping in [Mapping::Scatter, Mapping::Compact] {
             let order = order(&machine, &allowed, &mapping, allowed.len());
             let taken: CpuSet = order.iter().map(|&id| machine.pu(id).cpu).collect();
@@ -175,7 +177,10 @@ proptest! {
     }
 
     #[test]
-    fn a_longer_order_begins_with_the_shorter((machine, allowed) in machines(), seats in 1_usize..20) {
+    fn a_longer_order_begins_with_the_shorter(
+        (machine, allowed) in machines(),
+        seats in 1_usize..20,
+    ) {
         for mapping in [Mapping::Scatter, Mapping::Compact] {
             let longer = place(&machine, &allowed, &mapping, seats + 1).unwrap();
             prop_assert_eq!(&place(&machine, &allowed, &mapping, seats).unwrap()[..], &longer[..seats]);
@@ -191,7 +196,8 @@ proptest! {
             *used.get_mut(&package(&machine, id)).unwrap() += 1;
             let fewest = used.iter().filter(|(package, used)| **used < room[package]).map(|(_, used)| *used).min();
             let most = used.values().max().copied().unwrap();
-            prop_assert!(fewest.is_none_or(|fewest| most <= fewest + 1), "{:?} of {:?}", used, room);
+            let is_even = fewest.is_none_or(|fewest| most <= fewest + 1);
+            prop_assert!(is_even, "{:?} of {:?}", used, room);
         }
     }
 
@@ -208,14 +214,16 @@ proptest! {
     }
 
     #[test]
-    fn a_list_is_read_back_from_what_it_prints(cpus in proptest::collection::vec(0_usize..200, 1..20)) {
+    fn a_list_is_read_back_from_what_it_prints(
+        cpus in proptest::collection::vec(0_usize..200, 1..20),
+    ) {
         let mapping = Mapping::Explicit(cpus);
         prop_assert_eq!(mapping.to_string().parse::<Mapping>().unwrap(), mapping);
     }
 }
 
-/// Catches: packages numbered with gaps or by the machine's own order, or seats without a place
-/// that are left out.
+/// Catches: package numbers with gaps or in the machine's own order, and workers without a PU that
+/// are left out.
 #[test]
 fn packages_of_seats_are_numbered_from_zero_in_the_order_of_seats() {
     let machine: Machine = "package:4 l3:1 core:2".parse().unwrap();
@@ -228,8 +236,7 @@ fn packages_of_seats_are_numbered_from_zero_in_the_order_of_seats() {
     assert_eq!(packages(&Mapping::None, 3), [0, 0, 0]);
 }
 
-/// Catches: the distance of those who share more than the last-level cache, or of those who
-/// share less.
+/// Catches: the distance of workers that share more than the last-level cache, or less.
 #[test]
 fn who_is_nearer_than_the_last_level_shares_more_than_that_cache() {
     for (machine, from, to) in [

@@ -1,7 +1,7 @@
-//! Pages of the machine at hand, as far as its number of nodes lets anything be seen.
+//! Pages of the machine that runs the test, as far as its number of nodes allows.
 //!
-//! Blind to: pages on a wrong node, on a machine of one; the guest machine with four
-//! nodes is for that.
+//! Blind to: pages on a wrong node, on a machine of one node; the guest machine with four nodes
+//! covers those.
 
 use sinew_topology::{
     Memory, Placement, PlacementError, memory_nodes, place_pages_of_current_thread, where_is,
@@ -32,7 +32,7 @@ fn memory_of_every_placement_is_zeroed_and_lies_on_its_nodes() {
             }
             Err(error) => panic!("{error}"),
         };
-        // SAFETY: the memory is there, initialised, and nobody else's.
+        // SAFETY: the memory exists, is initialised, and no other code uses it.
         let bytes =
             unsafe { std::slice::from_raw_parts_mut(memory.start().as_ptr(), memory.bytes()) };
         assert!(bytes.iter().all(|&byte| byte == 0));
@@ -54,7 +54,7 @@ fn allowed(placement: Placement, node: Option<usize>) -> bool {
     }
 }
 
-/// Catches: a node that is found out only when something has been allocated.
+/// Catches: a node that is refused only after an allocation.
 #[test]
 fn a_node_that_does_not_exist_is_refused_before_anything_is_allocated() {
     let nowhere = Placement::Bind(999_999);
@@ -66,7 +66,7 @@ fn a_node_that_does_not_exist_is_refused_before_anything_is_allocated() {
     assert!(place_pages_of_current_thread(nowhere).is_err());
 }
 
-/// Catches: an allocation that fails with an abort.
+/// Catches: a failed allocation that aborts.
 #[test]
 fn more_memory_than_there_is_is_an_error_that_names_the_bytes() {
     for bytes in [usize::MAX, usize::MAX / 2 + 1] {
@@ -75,7 +75,7 @@ fn more_memory_than_there_is_is_an_error_that_names_the_bytes() {
     }
 }
 
-/// Catches: pages that only partly belong to a range, counted twice or not at all.
+/// Catches: pages that belong to a range in part, counted twice or not at all.
 #[test]
 fn every_page_that_a_slice_touches_is_answered_for() {
     let page = Memory::page_bytes();
@@ -97,21 +97,21 @@ fn every_page_that_a_slice_touches_is_answered_for() {
     );
 }
 
-/// Catches: pages said to be somewhere though nobody has touched them.
+/// Catches: an untouched page for which a node is returned.
 #[test]
 fn a_page_that_nobody_has_touched_is_nowhere() {
     let memory = Memory::new(2 * Memory::page_bytes(), Placement::FirstTouch).unwrap();
-    // SAFETY: the memory is there and initialised; it is not read here.
+    // SAFETY: the memory exists and is initialised; it is not read here.
     let bytes = unsafe { std::slice::from_raw_parts(memory.start().as_ptr(), memory.bytes()) };
     match where_is(bytes) {
-        // Where the kernel does not tell, the one node there is is said to hold everything.
+        // A kernel that does not report nodes makes the only node the result for all pages.
         Ok(found) => assert!(found == [None, None] || memory_nodes().len() == 1, "{found:?}"),
         Err(error) => println!("skipped: {error}"),
     }
 }
 
-/// Catches: a thread that keeps a placement when it is over, if nothing can be allocated any
-/// more; nodes need the guest.
+/// Catches: a thread that keeps its placement after the drop, if then no allocation succeeds. The
+/// guest machine checks the nodes.
 #[test]
 fn a_thread_has_a_placement_for_a_time() {
     for placement in placements() {

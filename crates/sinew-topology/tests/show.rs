@@ -1,4 +1,4 @@
-//! What people and programs get to see, word for word.
+//! The output for people and for programs, word for word.
 //!
 //! Blind to: whether it is pleasant to read.
 
@@ -28,7 +28,8 @@ fn the_tree_of_a_small_virtual_machine() {
 #[test]
 fn the_tree_in_the_documentation() {
     let machine: Machine = "package:1 l3:1 core:2 pu:2".parse().unwrap();
-    let expected = "machine: 1 package, 2 cores, 4 PUs (described as `package:1 l3:1 core:2 pu:2`)\n\
+    let expected = "machine: 1 package, 2 cores, 4 PUs \
+        (described as `package:1 l3:1 core:2 pu:2`)\n\
         \x20 package 0, L3\n\
         \x20   core 0: PU 0-1\n\
         \x20   core 1: PU 2-3\n\
@@ -49,7 +50,8 @@ fn kinds_forbidden_pus_quota_and_warnings_are_marked() {
         "      L2 2 MiB, core 0 (L1 48 KiB, cpu_core): PU 0,[1]\n",
         "        core 6 (L1 48 KiB, cpu_atom): PU 12\n",
         "distances: 1 same core, 2 same L2, 3 same L3, 4 same node\n",
-        "may use: CPU 0,2-21 (affinity 0,2-21, cpuset not limited), quota 1.5 CPUs (150000 µs in 100000 µs), so 2 threads\n",
+        "may use: CPU 0,2-21 (affinity 0,2-21, cpuset not limited), quota 1.5 CPUs (150000 µs in \
+         100000 µs), so 2 threads\n",
         "warning: ",
     ] {
         assert!(shown.contains(line), "no `{line}` in\n{shown}");

@@ -1,8 +1,6 @@
-//! Whole machines read from faked files: what is there, how far apart, and what happens when the
-//! files are broken.
+//! Whole machines read from faked files: objects, distances, and broken files.
 //!
-//! Blind to: kernels that lay out their files in another way than those the fakes were
-//! modelled on.
+//! Blind to: kernels that lay out their files in another way than the kernels behind the fakes.
 
 mod fake;
 
@@ -91,7 +89,7 @@ fn a_hybrid_laptop_has_three_kinds_of_cores_and_cores_without_an_l3() {
     assert_eq!(machine.ancestor(pu(&machine, 20), Level::L3), None);
     let shared = machine.ancestor(pu(&machine, 20), Level::L2);
     assert!(shared.is_some() && shared == machine.ancestor(pu(&machine, 21), Level::L2));
-    // Sibling, cluster, L3, package; the low-power cores are as near to each other as a cluster.
+    // Sibling, cluster, L3, package. The low-power cores are as near to each other as a cluster.
     assert_eq!(
         [(0, 1), (12, 15), (0, 12), (0, 20), (20, 21)].map(|(a, b)| distance(&machine, a, b)),
         [1, 2, 3, 4, 2]
@@ -133,7 +131,7 @@ fn a_cpu_without_a_driver_leaves_the_kinds_to_other_measures() {
 #[test]
 fn cpus_that_are_off_are_left_out() {
     let root = fake::numa_server();
-    // Linux keeps the folders of CPUs that are off.
+    // Linux keeps the folders of offline CPUs.
     root.online("0-6,32-63");
     for cpu in 0..7 {
         let pair = format!("{cpu},{}", cpu + 32);
@@ -219,8 +217,8 @@ fn memory_without_cpus_is_a_node_but_not_in_the_tree() {
     assert_eq!(machine.nodes()[1].number, 2);
 }
 
-/// Catches: nodes taken by their rank where the system numbers them with gaps, or a farther one
-/// for a near one.
+/// Catches: nodes taken by their rank if the system numbers them with gaps, or a farther node
+/// instead of the nearest.
 #[test]
 fn the_nearest_node_is_its_own_or_else_the_one_at_the_least_distance() {
     let root = fake::small_vm();
@@ -381,7 +379,7 @@ fn broken_nodes_or_distances_are_left_out_and_the_rest_stays() {
     }
 }
 
-/// Files of a small machine, and what is put into them.
+/// Files of a small machine, and random contents for them.
 fn vandalism() -> impl Strategy<Value = Vec<(usize, Vec<u8>)>> {
     let number = "(0|1|2|-1|0-1|0,1|1-0|4294967295|99999999999999999999|max|10 20|K|\u{221e})?\n?";
     let text = prop_oneof![
@@ -430,7 +428,7 @@ proptest! {
             if root.at(&path).is_dir() {
                 root.remove(&path);
             }
-            // A file may already stand where this one needs a folder.
+            // A file may already have the name of the folder that this one needs.
             if root.at(&path).parent().is_none_or(|folder| !folder.is_file()) {
                 root.write(&path, text);
             }
@@ -457,9 +455,11 @@ proptest! {
     // Each case writes some hundred files.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Levels that cross each other in any way: the tree must still be one.
+    /// Levels that cross each other in any way: the result must still be a tree.
     #[test]
-    fn any_grouping_of_cpus_gives_a_sound_tree(groups in proptest::collection::vec((0_usize..3, 0_usize..3, 0_usize..4, 0_usize..4), 1..12)) {
+    fn any_grouping_of_cpus_gives_a_sound_tree(
+        groups in proptest::collection::vec((0_usize..3, 0_usize..3, 0_usize..4, 0_usize..4), 1..12),
+    ) {
         let root = Root::new();
         let of = |pick: fn(&Groups) -> usize, value: usize| {
             let members = groups.iter().enumerate().filter(|(_, group)| pick(group) == value);
@@ -469,7 +469,7 @@ proptest! {
         for (cpu, &(package, node, l3, l2)) in groups.iter().enumerate() {
             root.core(cpu, &package.to_string(), &cpu.to_string());
             root.node(node, &of(|g| g.1, node), "10", 1);
-            // The last group is the CPUs without such a cache.
+            // The last group contains the CPUs without such a cache.
             if l3 < 3 {
                 root.cache(cpu, 0, 3, "Unified", "1M", &of(|g| g.2, l3));
             }

@@ -1,4 +1,4 @@
-//! Builds the files of machines and containers that are not here, in a temporary folder.
+//! Builds the files of other machines and containers in a temporary folder.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// A root folder with whatever has been written below it.
+/// A root folder and the files written below it.
 pub(crate) struct Root(TempDir);
 
 impl Root {
     pub(crate) fn new() -> Self {
-        // Some thousand small files are written: in memory, where that is possible.
+        // Thousands of small files are written: in memory, if possible.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
         Self(folder.expect("a temporary folder"))
     }
@@ -80,14 +80,14 @@ impl Root {
             )
     }
 
-    /// `/proc/self` with these groups and mounts.
+    /// Writes `/proc/self` with these groups and mounts.
     pub(crate) fn process(&self, cgroup: &str, mountinfo: &str) -> &Self {
         self.write("proc/self/cgroup", cgroup).write("proc/self/mountinfo", mountinfo)
     }
 }
 
-/// Two CPUs, one node, every level there: as virtual machines of clouds look, with control groups
-/// of version 1.
+/// Two CPUs, one node, all levels: the usual virtual machine of a cloud, with control groups of
+/// version 1.
 pub(crate) fn small_vm() -> Root {
     let root = Root::new();
     root.online("0-1").node(0, "0-1", "10", 4_286_676);
