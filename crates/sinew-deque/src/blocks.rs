@@ -1,31 +1,31 @@
-//! Memory of queued tasks that are over, kept by the worker that ran them for the tasks that it
-//! spawns next.
+//! Memory of finished tasks, which the worker that ran them reuses for its next spawns.
 //!
-//! Most tasks on the heap are small and end soon after they were made, often one just before the
+//! Most heap tasks are small and end soon after they were made, often just before the next one is
+//! made. A pair of calls to the allocator takes as long as the rest of a spawn.
 //! next is made. The allocator takes as long for such a pair of calls as the rest of a spawn does.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
 
-/// Bytes of a small block and of a large one: with the word that most allocators add, one and two
-/// cache lines.
+/// Bytes of a small and of a large block. With the word that most allocators add, they are one and
+/// two cache lines.
 const SIZES: [usize; 2] = [56, 120];
 
-/// How blocks are aligned: as allocators do it without being asked. Whole lines take twice as long
-/// to allocate.
+/// The alignment of blocks: the allocator's default. An alignment to whole cache lines takes twice
+/// as long to allocate.
 const ALIGN: usize = 2 * size_of::<usize>();
 
-/// Blocks of a size that are kept, at most. More would only help bursts of spawns, whose tasks lie
-/// too long to be in the cache.
+/// The most blocks of a size that are kept. More would only help bursts of spawns, whose tasks live
+/// too long to stay in the cache.
 const KEPT: u32 = 64;
 
-/// The size of block that a task goes into.
+/// The block size that a task gets.
 #[derive(Debug, Clone, Copy)]
 pub struct Class(usize);
 
 impl Class {
-    /// The smallest that `T` fits in, if one does.
+    /// The smallest class that fits `T`, if one does.
     pub const fn of<T>() -> Option<Self> {
         let mut class = 0;
         while class < SIZES.len() {
@@ -42,12 +42,12 @@ impl Class {
     }
 }
 
-/// A block that nobody uses; its first bytes say which is the next.
+/// An unused block; its first bytes point to the next one.
 struct Spare {
     next: *mut Spare,
 }
 
-/// The spare blocks of a worker. Only its owner touches them.
+/// The unused blocks of a worker. Only its owner accesses them.
 #[derive(Debug)]
 pub struct Blocks {
     first: [Cell<*mut Spare>; SIZES.len()],
@@ -73,20 +73,21 @@ impl Blocks {
         spare.cast()
     }
 
-    /// Keeps a block, or frees it where enough are kept.
+    /// Keeps a block, or frees it if enough are kept.
     ///
     /// # Safety
     ///
-    /// The block came from [`new`] or from the [`take`](Self::take) of any worker, for `class`, and
-    /// nobody uses it any more.
+    /// The block came from [`new`] or from [`take`](Self::take) of any worker, for `class`, and
+    /// nothing uses it any more.
     #[inline]
     pub unsafe fn give(&self, class: Class, block: NonNull<u8>) {
         let (first, kept) = (&self.first[class.0], &self.kept[class.0]);
         if kept.get() == KEPT {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller guarantees it.
             return unsafe { free(class, block) };
         }
-        // SAFETY: the block is as large and aligned as a `Spare` at least, and nobody else's.
+        // SAFETY: the block is at least as large and as aligned as a `Spare`, and nothing else uses
+        // it.
         unsafe { block.cast::<Spare>().write(Spare { next: first.get() }) };
         first.set(block.as_ptr().cast());
         kept.set(kept.get() + 1);
@@ -98,14 +99,14 @@ impl Drop for Blocks {
         for class in (0..SIZES.len()).map(Class) {
             while self.kept[class.0].get() > 0 {
                 let block = self.take(class);
-                // SAFETY: it was kept, so it came from `new`, and it is not kept any more.
+                // SAFETY: it was kept, so it came from `new`; it is no longer in the list.
                 unsafe { free(class, block) };
             }
         }
     }
 }
 
-/// A block for a task that no worker makes.
+/// A block for a task that a thread outside of the workers makes.
 #[inline(never)]
 pub fn new(class: Class) -> NonNull<u8> {
     let layout = class.layout();
@@ -115,7 +116,7 @@ pub fn new(class: Class) -> NonNull<u8> {
 
 /// # Safety
 ///
-/// The block came from [`new`], for `class`, and nobody uses it any more.
+/// The block came from [`new`], for `class`, and nothing uses it any more.
 #[inline(never)]
 unsafe fn free(class: Class, block: NonNull<u8>) {
     // SAFETY: allocated with this layout.
@@ -124,8 +125,8 @@ unsafe fn free(class: Class, block: NonNull<u8>) {
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: a task that is written into a block of another class; it does not fit,
-    //! which the tests of scopes would notice under a checker of memory.
+    //! Blind to: a task written into a block of another class. It would not fit, which the tests of
+    //! scopes show under a memory checker.
     use super::*;
 
     #[test]

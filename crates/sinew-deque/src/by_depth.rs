@@ -1,40 +1,40 @@
-//! Tasks in order of arrival, from which the oldest that lies deep enough is taken.
+//! Tasks in order of arrival, of which a worker takes the oldest that is deep enough.
 //!
-//! The entries lie in a list, the oldest in front. If that one is deep enough, or any will do, it
-//! is taken. Else a [tree](Depths) is built above the list, whose inner nodes say how deep the
-//! deepest entry below them lies: a search goes down from the root, to the left wherever that half
-//! has an entry that is deep enough. The tree is kept up to date until the list is empty or has
-//! outgrown it.
+//! The entries are in a list, oldest first. If the first entry is deep enough, or any depth will
+//! do, the worker takes it. Otherwise a [tree](Depths) is built over the list; each inner node
+//! holds the greatest depth below it. A search descends from the root, to the left if that half has
+//! an entry that is deep enough. The tree stays up to date until the list is empty or has outgrown
+//! it.
 //!
-//! A search over the entries themselves would look at every shallow one before the first deep one,
-//! each time, under the lock of the queue. To end that search after some entries is no repair: a
-//! blocked worker may need the deep task behind them, and nobody else may take that.
+//! A linear search would visit every shallow entry before the first deep one, each time, under the
+//! lock of the queue. A bound on its length is no repair: a blocked worker may need the deep task
+//! beyond the bound, and no other worker may be able to take that.
 //!
 //! # Invariants
 //!
-//! - O1: an inner node of the tree is the greater one of its two children.
-//! - O2: a leaf of the tree is 0 where no entry lies, or its entry has been taken.
-//! - O3: neither the first nor the last entry has been taken, and of all at most half.
+//! - O1: an inner node of the tree is the maximum of its two children.
+//! - O2: a leaf of the tree is 0 if it has no entry, or its entry was taken.
+//! - O3: neither the first nor the last entry was taken, and at most half of all were.
 //!
 //! # Cost
 //!
-//! Without searches for deep tasks: that of a list, and a number for each entry. A search among n
-//! entries takes 2 log2 n looks at the tree, or one where none is deep enough. To build the tree
-//! takes at most 8 n looks. The next time comes when n entries have been added, or half of all have
-//! been taken from the middle.
+//! Without searches for deep tasks: a list with a number per entry. A search among n entries visits
+//! 2 log2 n nodes of the tree, or one if no entry is deep enough. Building the tree visits at most
+//! 8 n nodes. It is built again when n entries were added, or half of all were taken from the
+//! middle.
 //!
 //! # Tests
 //!
-//! Below: against a plain list, and the looks are counted.
+//! Below: against a plain list, with a count of the visits.
 
 use std::collections::VecDeque;
 
 use crate::task::Queued;
 
-/// Least room of a tree.
+/// The least capacity of a tree.
 const START: usize = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
 
-/// An entry for as long as it is queued: the number of its arrival.
+/// Identifies an entry while it is queued: the number of its arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
@@ -43,7 +43,7 @@ pub struct Ticket(u64);
 pub(super) struct ByDepth {
     /// By ticket. `None`: taken.
     entries: VecDeque<(Ticket, Option<Queued>)>,
-    /// Entries that have not been taken.
+    /// Entries that were not taken.
     len: usize,
     next: u64,
     depths: Depths,
@@ -66,7 +66,7 @@ impl ByDepth {
         ticket
     }
 
-    /// Takes the oldest task that lies deeper than `above` (`None`: any task).
+    /// Takes the oldest task deeper than `above` (`None`: any task).
     pub(super) fn pop(&mut self, above: Option<u32>) -> Option<Queued> {
         let at = self.oldest(above)?;
         self.take(at)
@@ -78,28 +78,28 @@ impl ByDepth {
         self.take(newest)
     }
 
-    /// Takes the task of that ticket, if it is still queued.
+    /// Takes the task with that ticket, if it is still queued.
     pub(super) fn withdraw(&mut self, ticket: Ticket) -> Option<Queued> {
         let at = self.place_of(ticket)?;
         self.take(at)
     }
 
-    /// The task of that ticket, if it is still queued.
+    /// The task with that ticket, if it is still queued.
     pub(super) fn find(&self, ticket: Ticket) -> Option<Queued> {
         self.place_of(ticket).and_then(|at| self.entries[at].1)
     }
 
-    /// The place of that ticket in the list, where its task may have been taken.
+    /// The index of that ticket in the list; its task may have been taken.
     fn place_of(&self, ticket: Ticket) -> Option<usize> {
         self.entries.binary_search_by_key(&ticket, |(ticket, _)| *ticket).ok()
     }
 
-    /// Whether a task lies deeper than `above` (`None`: any task).
+    /// Whether a task is deeper than `above` (`None`: whether there is any task).
     pub(super) fn has(&mut self, above: Option<u32>) -> bool {
         self.oldest(above).is_some()
     }
 
-    /// Where the oldest task deeper than `above` lies.
+    /// The index of the oldest task deeper than `above`.
     fn oldest(&mut self, above: Option<u32>) -> Option<usize> {
         let (_, first) = self.entries.front()?;
         if above.is_none_or(|above| first.is_some_and(|first| first.depth > above)) {
@@ -111,7 +111,7 @@ impl ByDepth {
         self.depths.first_above(above?)
     }
 
-    /// Takes an entry, unless it has been taken.
+    /// Takes an entry, unless it was taken before.
     #[inline]
     fn take(&mut self, at: usize) -> Option<Queued> {
         if at == 0 { self.take_first() } else { self.take_later(at) }
@@ -148,7 +148,7 @@ impl ByDepth {
         Some(queued)
     }
 
-    /// Some entries have been taken that lie in the list: sees to O3.
+    /// Restores O3 after entries of the list were taken.
     #[cold]
     fn trim(&mut self) {
         while let Some((_, None)) = self.entries.front() {
@@ -165,15 +165,15 @@ impl ByDepth {
     }
 }
 
-/// How deep the entries of a list lie, by the place of each.
+/// The depths of a list's entries, by index.
 #[derive(Debug, Default)]
 struct Depths {
     /// Node 1 is the root, and the children of node `i` are `2 i` and `2 i + 1`. The second half
-    /// are the leaves. Each is one more than a depth, or 0. Empty while it is not in use.
+    /// are the leaves. Each is a depth plus one, or 0. Empty while it is not in use.
     nodes: Vec<u64>,
     /// The leaf of the first entry.
     begin: usize,
-    /// Nodes that have been looked at.
+    /// Nodes visited so far.
     #[cfg(test)]
     looks: usize,
 }
@@ -211,7 +211,7 @@ impl Depths {
         }
     }
 
-    /// The first entry that lies deeper than `above`, by its place in the list.
+    /// The index of the first entry deeper than `above`.
     fn first_above(&mut self, above: u32) -> Option<usize> {
         let above = u64::from(above) + 1;
         if self.node(1) <= above {
@@ -226,7 +226,7 @@ impl Depths {
         Some(node - self.room() - self.begin)
     }
 
-    /// An entry has been added in that place. It lifts the nodes above it (O1).
+    /// Adds the entry at that index, and raises the nodes above it (O1).
     fn added(&mut self, at: usize, depth: u32) {
         let (leaf, depth) = (self.begin + at, u64::from(depth) + 1);
         if leaf == self.room() {
@@ -239,8 +239,7 @@ impl Depths {
         }
     }
 
-    /// The entry in that place has been taken. As long as that changes a node, the one above it is
-    /// computed anew (O1).
+    /// Removes the entry at that index. Recomputes the nodes above it as long as they change (O1).
     fn taken(&mut self, at: usize) {
         let mut node = self.room() + self.begin + at;
         self.nodes[node] = 0;
@@ -291,7 +290,7 @@ mod tests {
         ]
     }
 
-    /// Every task has a number of its own in the model; the queue shows it by its ticket.
+    /// Each task has its own number in the model; the queue identifies it by its ticket.
     type Model = VecDeque<(Ticket, u32)>;
 
     fn taken_from(model: &mut Model, at: Option<usize>) -> Option<Queued> {
@@ -314,12 +313,12 @@ mod tests {
     }
 
     proptest! {
-        /// Catches: a task lost, given twice, or given out of turn, also after withdrawals and
-        /// where the queue moves its entries together.
+        /// Catches: a task lost, given twice, or given out of order, also after withdrawals and
+        /// compaction of the queue.
         #[test]
         fn it_is_a_list_from_which_the_oldest_deep_one_is_taken(
             steps in prop::collection::vec(step(), 0..400),
-            // A look for a deep task builds the tree, so only some runs have one after each step.
+            // A search for a deep task builds the tree, so only some runs check after each step.
             checks: bool,
         ) {
             let (mut queue, mut model) = (ByDepth::default(), Model::new());
@@ -355,14 +354,14 @@ mod tests {
         }
     }
 
-    /// Looks at the tree that `f` costs.
+    /// Counts the nodes that `f` visits.
     fn looks_of<R>(queue: &mut ByDepth, f: impl FnOnce(&mut ByDepth) -> R) -> (usize, R) {
         queue.depths.looks = 0;
         let result = f(queue);
         (queue.depths.looks, result)
     }
 
-    /// Catches: a search that looks at every task which lies too near the root.
+    /// Catches: a search that visits every task that is too shallow.
     #[test]
     fn a_deep_task_behind_ten_thousand_others_costs_some_looks() {
         let mut queue = ByDepth::default();
@@ -372,7 +371,7 @@ mod tests {
         assert_eq!(looks_of(&mut queue, |queue| queue.pop(Some(0))), (1, None));
         let ticket = queue.push(queued(7));
         queue.push(queued(3));
-        // 15 levels: one look at each on the way down, two on the way back.
+        // 15 levels: one visit each on the way down, two on the way back.
         let (looks, task) = looks_of(&mut queue, |queue| queue.pop(Some(6)));
         assert!(looks <= 3 * 16, "{looks} looks");
         assert_eq!(task, Some(queued(7)));
@@ -396,7 +395,7 @@ mod tests {
         assert!(looks <= 20 * 20_000, "{looks} looks");
     }
 
-    /// Catches: room that grows although the queue does not, and searches that grow with it.
+    /// Catches: a capacity that grows although the queue does not, and searches that grow with it.
     #[test]
     fn a_queue_that_stays_short_keeps_its_room_and_its_cost() {
         let mut queue = ByDepth::default();

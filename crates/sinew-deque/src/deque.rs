@@ -1,25 +1,26 @@
-//! A worker's own queue of spawned tasks: the owner at one end, thieves at the other.
+//! A worker's queue of spawned tasks: the owner works at one end, thieves at the other.
 //!
 //! Source: D. Chase and Y. Lev, "Dynamic Circular Work-Stealing Deque" (2005), with the orderings
 //! of N. M. Lê, A. Pop, A. Cohen and F. Zappa Nardelli, "Correct and Efficient Work-Stealing for
-//! Weak Memory Models" (2013). Differences: an entry carries the task's depth beside its pointer,
+//! Weak Memory Models" (2013). Difference: an entry contains the task's depth besides its pointer,
 //! so that a thief can decline a task before it claims it.
 //!
 //! # Invariants
 //!
 //! - D1: `top` only grows; the entries `top..bottom` are tasks.
-//! - D2: an entry is claimed by whoever moves `top` over it, or by the owner's pop while at least
-//!   two are left.
-//! - D3: a replaced buffer lives as long as the deque, so a thief with an old pointer reads an
-//!   entry that was right when it looked; its claim then fails if the entry has been taken.
+//! - D2: a thread claims an entry by moving `top` over it; the owner's pop may also take one
+//!   without that while at least two are left.
+//! - D3: a replaced buffer lives as long as the deque. So a thief with an old pointer reads an
+//!   entry that was valid when it loaded the pointer, and its claim fails if the entry was taken
+//!   meanwhile.
 //!
 //! # Orderings
 //!
 //! - Q1: every store of `bottom` (Release) ↔ steal loads it (Acquire): the entry and the task
 //!   behind it.
 //! - Q2: pop lowers `bottom`, `fence(SeqCst)`, loads `top` ↔ steal loads `top`, `fence(SeqCst)`,
-//!   loads `bottom`: the owner and a thief cannot both believe that the last entry is theirs
-//!   without a compare-and-swap on `top` deciding it.
+//!   loads `bottom`: the owner and a thief cannot both take the last entry without a
+//!   compare-and-swap on `top`, which decides between them.
 //!
 //! # Cost
 //!
@@ -41,9 +42,9 @@ const START: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 /// The result of an attempt to take a task.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// A task, now the caller's to run.
+    /// A task, which the caller must now run.
     Task(Queued),
-    /// Nothing there that the caller may take.
+    /// No task that the caller may take.
     Empty,
     /// Another thread was faster.
     Lost,
@@ -75,7 +76,7 @@ impl Buffer {
         entry.depth.store(queued.depth, Ordering::Relaxed);
     }
 
-    /// The entry as it is now: believed only after a claim of `at` has succeeded.
+    /// The entry as it is now: valid only after a claim of `at` has succeeded.
     #[inline]
     fn get(&self, at: usize) -> Option<Queued> {
         let entry = &self.entries[at & (self.entries.len() - 1)];
@@ -84,13 +85,13 @@ impl Buffer {
     }
 }
 
-/// The deque. Push and pop are the owner's; everything else is anyone's.
+/// The deque. Only the owner calls push and pop; any thread may call the rest.
 #[derive(Debug)]
 pub struct Deque {
     bottom: CachePadded<AtomicUsize>,
     top: CachePadded<AtomicUsize>,
     buffer: AtomicPtr<Buffer>,
-    /// All buffers there have been, the present one last (D3).
+    /// All buffers so far, the current one last (D3).
     #[expect(clippy::vec_box, reason = "buffers are pointed to, so they must not move")]
     buffers: Mutex<Vec<Box<Buffer>>>,
 }
@@ -146,8 +147,8 @@ impl Deque {
     #[inline]
     pub unsafe fn pop(&self) -> Option<Queued> {
         let bottom = self.bottom.load(Ordering::Relaxed);
-        // Relaxed: `top` never passes `bottom`, so a stale value can only look less empty than it
-        // is.
+        // Relaxed: `top` never passes `bottom`, so a stale value can only make the deque seem less
+        // empty than it is.
         if self.top.load(Ordering::Relaxed) == bottom {
             return None;
         }
@@ -167,7 +168,7 @@ impl Deque {
         task.filter(|_| mine)
     }
 
-    /// The newest task, which a thief may take at any moment: not to be run.
+    /// The newest task, which a thief may take at any moment: the caller must not run it.
     ///
     /// # Safety
     ///
@@ -182,7 +183,7 @@ impl Deque {
         self.buffer().get(bottom.wrapping_sub(1))
     }
 
-    /// Takes the oldest task, if it lies deeper than `above` (`None`: any task).
+    /// Takes the oldest task, if it is deeper than `above` (`None`: any task).
     #[inline]
     pub fn steal(&self, above: Option<u32>) -> Taken {
         let top = self.top.load(Ordering::Acquire);
@@ -198,16 +199,15 @@ impl Deque {
         if self.claim(top) { Taken::Task(queued) } else { Taken::Lost }
     }
 
-    /// Whether there seems to be nothing to take. Exact for tasks pushed before the caller's heavy
-    /// fence.
+    /// Whether the deque seems empty. Exact for tasks pushed before the caller's heavy fence.
     #[inline]
     pub fn is_empty(&self) -> bool {
         let top = self.top.load(Ordering::Relaxed);
         self.bottom.load(Ordering::Relaxed).wrapping_sub(top).cast_signed() <= 0
     }
 
-    /// Whether the oldest task lies deeper than `above` (`None`: there is any). As exact as
-    /// `is_empty`.
+    /// Whether the oldest task is deeper than `above` (`None`: whether there is any task). As exact
+    /// as `is_empty`.
     #[inline]
     pub fn has(&self, above: Option<u32>) -> bool {
         let top = self.top.load(Ordering::Acquire);
@@ -216,7 +216,7 @@ impl Deque {
             && above.is_none_or(deep)
     }
 
-    /// How many tasks there seem to be; a hint.
+    /// About how many tasks there are; a hint.
     #[inline]
     pub fn len(&self) -> usize {
         let top = self.top.load(Ordering::Relaxed);
@@ -296,7 +296,7 @@ mod tests {
         }
     }
 
-    /// Catches: a thief that claims before it looks at the depth.
+    /// Catches: a thief that claims before it reads the depth.
     #[test]
     fn a_task_that_is_too_shallow_stays() {
         let deque = Deque::new();

@@ -1,15 +1,14 @@
-//! The pool's queue for work that comes from outside: first in, first out among the tasks that the
-//! caller may take.
+//! The pool's queue for tasks from outside: each caller takes the oldest task that it may take.
 //!
-//! A lock and a queue: every entry costs its caller a wait and usually a wake-up, beside
-//! which an uncontended lock is nothing. The length is kept beside the lock so that idle workers
-//! can look without taking it.
+//! It is a list under a lock. Each entry costs its caller a wait and usually a wake-up; compared
+//! with those an uncontended lock is cheap. An atomic outside of the lock holds the length, so that
+//! idle workers can check it without the lock.
 //!
-//! A caller can withdraw its own task by the ticket that [`push`](Injector::push) gave it. A task
-//! is taken out under the lock, so either the caller or a worker gets it, never both.
+//! A caller can withdraw its own task by the ticket that [`push`](Injector::push) returned. Tasks
+//! are removed under the lock, so either the caller or a worker gets a task, never both.
 //!
-//! Some tasks are *calls*: a thread waits for each. Their tickets lie in a list beside the queue,
-//! in which they stay when the task is taken the usual way; who looks for a call drops those.
+//! Some tasks are *calls*: a thread waits for each. Their tickets are in a second list, and stay
+//! there when the task is taken the usual way. A search for a call drops those tickets.
 
 use std::collections::VecDeque;
 
@@ -30,14 +29,14 @@ pub struct Injector {
 #[derive(Debug)]
 struct Queue {
     tasks: ByDepth,
-    /// The calls among them, in order, and some that have been taken.
+    /// The calls among them, in order, and some that were taken.
     calls: VecDeque<Ticket>,
-    /// Whether the workers have been told of the calls; see `service`. False where there is none.
+    /// Whether the workers were notified of the calls; see `service`. False if there are none.
     announced: bool,
 }
 
 impl Queue {
-    /// The oldest call. Drops those before it, which were taken.
+    /// The oldest call. Drops taken calls before it.
     fn first_call(&mut self) -> Option<Ticket> {
         while let Some(ticket) = self.calls.front().copied() {
             if self.tasks.find(ticket).is_some() {
@@ -63,16 +62,16 @@ impl Injector {
         Self { queue: Mutex::new(queue), len: AtomicUsize::new(0) }
     }
 
-    /// Adds a task at the end. The ticket stands for it while it is queued.
+    /// Adds a task at the end. The ticket identifies it while it is queued.
     pub fn push(&self, task: Queued) -> Ticket {
         self.change(|queue| queue.tasks.push(task))
     }
 
-    /// The same for a call.
+    /// As [`push`](Self::push), for a call.
     pub fn push_call(&self, call: Queued) -> Ticket {
         self.change(|queue| {
-            // The list begins with a call that waits, and is no longer than the queue has been
-            // since.
+            // The list begins with a waiting call, so it is no longer than the queue was since that
+            // call arrived.
             queue.first_call();
             let ticket = queue.tasks.push(call);
             queue.calls.push_back(ticket);
@@ -91,18 +90,18 @@ impl Injector {
         })
     }
 
-    /// Whether a call is queued. Where there is none, the workers are to be told of the next one.
+    /// Whether a call is queued. If not, the workers must be notified of the next one.
     pub fn has_calls(&self) -> bool {
         self.queue.lock().first_call().is_some()
     }
 
-    /// Whether a call is queued of which the workers were not told. From now on they are.
+    /// Whether a call is queued of which the workers were not notified; marks them as notified.
     pub fn announces(&self) -> bool {
         let mut queue = self.queue.lock();
         queue.first_call().is_some() && !std::mem::replace(&mut queue.announced, true)
     }
 
-    /// Takes the oldest task that lies deeper than `above` (`None`: any task).
+    /// Takes the oldest task deeper than `above` (`None`: any task).
     #[inline]
     pub fn pop(&self, above: Option<u32>) -> Option<Queued> {
         if self.is_empty() {
@@ -120,8 +119,8 @@ impl Injector {
         self.change(|queue| queue.tasks.pop_newest())
     }
 
-    /// Takes the task of that ticket back, for the caller that has queued it here. `None`: a worker
-    /// has taken it, and will run it or has done so.
+    /// Takes the task with that ticket back, for the caller that queued it here. `None`: a worker
+    /// has taken it, and will run it or has run it.
     pub fn withdraw(&self, ticket: Ticket) -> Option<Queued> {
         if planted(Bug::TornWithdrawal) {
             let found = self.queue.lock().tasks.find(ticket);
@@ -131,14 +130,14 @@ impl Injector {
         self.change(|queue| queue.tasks.withdraw(ticket))
     }
 
-    /// Whether a task lies deeper than `above` (`None`: any task). Exact for tasks pushed before
-    /// the caller's fence.
+    /// Whether a task is deeper than `above` (`None`: whether there is any task). Exact for tasks
+    /// pushed before the caller's fence.
     #[inline]
     pub fn has(&self, above: Option<u32>) -> bool {
         !self.is_empty() && self.queue.lock().tasks.has(above)
     }
 
-    /// Whether there seems to be nothing to take. Exact for tasks pushed before the caller's fence.
+    /// Whether the queue seems empty. Exact for tasks pushed before the caller's fence.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len.load(Ordering::Relaxed) == 0
@@ -147,8 +146,8 @@ impl Injector {
     fn change<R>(&self, change: impl FnOnce(&mut Queue) -> R) -> R {
         let mut queue = self.queue.lock();
         let result = change(&mut queue);
-        // Relaxed: written under the lock; readers without it take it as a hint, made exact by the
-        // fences of the sleepers' handshake.
+        // Relaxed: written under the lock. For readers without the lock it is a hint, which the
+        // fences of the sleepers' handshake make exact.
         self.len.store(queue.tasks.len(), Ordering::Relaxed);
         result
     }
@@ -162,8 +161,8 @@ mod tests {
     use super::*;
     use crate::task::TaskRef;
 
-    /// Catches: a task that its caller has withdrawn and a worker runs nevertheless, or that both
-    /// leave to the other one.
+    /// Catches: a withdrawn task that a worker runs nevertheless, or a task that neither side
+    /// takes.
     #[test]
     fn a_task_is_withdrawn_or_taken() {
         const CALLS: usize = 20_000;

@@ -1,15 +1,15 @@
-//! The queues of a worker, and of a pool: where tasks lie until a worker runs them.
+//! The queues of a worker and of a pool, which hold tasks until a worker runs them.
 //!
 //! This crate knows neither workers nor pools. A scheduler owns the queues, decides which worker
-//! takes from which of them, and gives the tasks their meaning.
+//! takes from which queue, and defines what a task is.
 //!
-//! | module | what lives there |
+//! | module | contents |
 //! |---|---|
 //! | [`stack`] | the split task stack of nested joins, and the two-field stack for experiments |
 //! | [`deque`] | the Chase-Lev deque of a worker: tasks that are not strictly nested |
 //! | [`injector`] | a locked queue, first in first out: tasks from outside of a pool |
-//! | [`blocks`] | memory for small tasks, used again and again by one worker |
-//! | [`node`] | the NUMA node on which a worker's memory should lie |
+//! | [`blocks`] | memory for small tasks, which a worker reuses |
+//! | [`node`] | the NUMA node for a worker's memory |
 
 pub mod blocks;
 mod by_depth;

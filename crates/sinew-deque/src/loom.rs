@@ -115,8 +115,8 @@ fn loom_finds_a_pop_without_its_fence() {
     check(&[Push, Push, Pop, Pop], 1, 3);
 }
 
-/// An owner that queues two tasks in order, and whoever takes a token runs the oldest: thief and
-/// owner together run each once, and each finds one.
+/// The owner queues two tasks in order; a worker that takes a token runs the oldest task. Thief and
+/// owner together run each task once, and each token finds one.
 fn check_order() {
     struct Ordered {
         deque: Deque,

@@ -1,13 +1,13 @@
-//! The NUMA node on which a worker's memory should lie.
+//! The NUMA node for a worker's memory.
 
-/// Where the memory of one worker should lie.
+/// The preferred NUMA node of one worker's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PreferredNode {
-    /// The machine has one node: there is nothing to choose.
+    /// The machine has one node: no choice.
     #[default]
     OnlyNode,
-    /// The node on which the worker's thread happens to run.
+    /// The node on which the worker's thread runs.
     Any,
-    /// The node with this number of the system's.
+    /// The node with this number of the operating system.
     Node(usize),
 }

@@ -1,14 +1,13 @@
-//! A task in a queue, as the queues see it: a pointer, and how deep the task lies.
+//! A task in a queue: a pointer, and the task's depth.
 
 use std::ptr::NonNull;
 
-/// A pointer to a queued task, which is to be run exactly once. The scheduler alone knows what lies
-/// behind it.
+/// A pointer to a queued task, which must run exactly once. Only the scheduler knows its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskRef(NonNull<()>);
 
-// SAFETY: nothing is read through the pointer here. The scheduler that runs a task vouches that any
-// thread may do so.
+// SAFETY: this crate reads nothing through the pointer. The scheduler guarantees that any thread
+// may run the task.
 unsafe impl Send for TaskRef {}
 
 impl TaskRef {
@@ -18,7 +17,7 @@ impl TaskRef {
         Self(task.cast())
     }
 
-    /// The pointer that the task was made of.
+    /// The pointer from which it was made.
     #[inline]
     pub fn pointer<T>(self) -> NonNull<T> {
         self.0.cast()

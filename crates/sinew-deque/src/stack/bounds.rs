@@ -1,20 +1,20 @@
-//! The word that thieves and owner change only by read-modify-write: which part of the stack is
-//! public.
+//! The word that delimits the public part of the stack. Thieves and the owner change it only by
+//! read-modify-write.
 
 use sinew_sync::atomic::{AtomicU64, Ordering};
 
-/// A snapshot of the public part of a task stack. Slots `tail..limit` may be stolen; slots below
-/// `tail` are stolen.
+/// A snapshot of the public part of a task stack. Slots `tail..limit` can be stolen; slots below
+/// `tail` were stolen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bounds {
     /// The next slot a thief takes.
     pub(super) tail: u32,
     /// The first slot that thieves must not touch.
     pub(super) limit: u32,
-    /// An exposure is in flight: `limit` is about to rise unless the owner clears this.
+    /// An exposure is in progress: `limit` will rise unless the owner clears this.
     pub(super) pending: bool,
-    /// Counts the stolen tasks that the owner has run, where thieves must know which one is under
-    /// way (I6).
+    /// Counts the stolen tasks that the owner has run, so that thieves can tell which one is
+    /// running (I6).
     pub(super) epoch: u64,
 }
 
@@ -26,7 +26,7 @@ const EPOCH_SHIFT: u32 = 2 * BITS + 1;
 const EPOCH_MASK: u64 = u64::MAX >> EPOCH_SHIFT;
 
 impl Bounds {
-    /// Nothing public, everything below `at` taken.
+    /// No public slots; all slots below `at` were taken.
     pub(super) const fn empty(at: u32) -> Self {
         Self { tail: at, limit: at, pending: false, epoch: 0 }
     }
@@ -54,8 +54,8 @@ impl Bounds {
     }
 }
 
-/// [`Bounds`] in one atomic word. There is no plain store: that is what makes every change a
-/// decision about the latest value.
+/// [`Bounds`] in one atomic word. There is no plain store, so each change is a decision about the
+/// latest value.
 #[derive(Debug)]
 pub(super) struct AtomicBounds(AtomicU64);
 
@@ -69,14 +69,15 @@ impl AtomicBounds {
         Bounds::unpack(self.0.load(order))
     }
 
-    /// One attempt to go from `old` to `new`; AcqRel. Returns whether it succeeded.
+    /// One attempt to replace `old` by `new`; AcqRel. Returns whether it succeeded.
     #[inline]
     pub(super) fn replace(&self, old: Bounds, new: Bounds) -> bool {
         self.0.compare_exchange(old.pack(), new.pack(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Applies `change` to the latest value until it sticks; AcqRel. `None` from `change` gives up.
-    /// Returns the value that was replaced by which, or the one that was given up on.
+    /// Applies `change` to the latest value until a replacement succeeds; AcqRel. `None` from
+    /// `change` gives up. Returns the replaced value and its replacement, or the value on which
+    /// `change` gave up.
     #[inline]
     pub(super) fn update(
         &self,

@@ -1,9 +1,8 @@
 //! loom models of the task stack: an owner and one or two thieves run short scripts in every
 //! interleaving.
-//!
 //! A script is data. After every execution each task must have run exactly once, its result must
 //! have been visible to the owner, and loom itself must have found no race on a slot. The planted
-//! bugs show that these checks look.
+//! bugs prove that these checks work.
 
 use std::sync::Arc;
 
@@ -22,9 +21,9 @@ enum Own {
     /// As `Pop`; if the task was stolen, push and join one more above the pinned slot while waiting
     /// (leapfrogging).
     PopLeapfrog,
-    /// Look up: publish half if somebody asked.
+    /// Look up: publish half if a thief has requested it.
     LookUp,
-    /// Publish half without being asked.
+    /// Publish half without a request.
     Publish,
 }
 
@@ -148,7 +147,7 @@ fn check(
     });
 }
 
-/// Three preemptions in every run of the checkers; `SINEW_DEEP` asks for more.
+/// Three preemptions in a normal run of the checkers; more with `SINEW_DEEP`.
 fn preemptions(quick: usize) -> usize {
     quick + usize::from(std::env::var_os("SINEW_DEEP").is_some())
 }
@@ -163,8 +162,9 @@ fn planted(bug: Bug, own: &'static [Own], thief: &'static [Rob]) {
     check(false, 3, own, Vec::leak(vec![thief]));
 }
 
-/// As `planted`, on a fenced stack and with a light fence that is nothing. Elsewhere the model's
-/// light fence, a real one, covers for a store that is too weak, which the machine's does not.
+/// As `planted`, on a fenced stack and with a light fence that does nothing. In other models the
+/// light fence is a real one and compensates for a store that is too weak; the machine's light
+/// fence does not.
 fn planted_fenced(bug: Bug, own: &'static [Own], thief: &'static [Rob]) {
     plant(&[bug, Bug::NoLightFence]);
     check(true, 5, own, Vec::leak(vec![thief]));
@@ -188,7 +188,7 @@ fn loom_two_tasks_are_published_and_taken_back() {
     one_thief(&[Push, Push, Publish, Publish, Pop, Pop], &[Take, Take]);
 }
 
-/// Catches: an answer to a request that races with the pop.
+/// Catches: a publication on request that races with the pop.
 #[test]
 fn loom_a_request_is_answered() {
     one_thief(&[Push, LookUp, Push, LookUp, Pop, Pop], &[Ask, Take, Take]);
@@ -206,8 +206,7 @@ fn loom_publishing_meets_an_exposure() {
     one_thief(&[Push, Push, Publish, Pop, Publish, Pop], &[Expose, Take]);
 }
 
-/// Catches: two thieves that claim one task, or an exposure by one that the other does not
-/// expect.
+/// Catches: two thieves that claim one task, or an exposure by one that the other does not expect.
 #[test]
 fn loom_two_thieves_share_a_stack() {
     check(false, preemptions(2), &[Push, Push, Publish, Pop, Pop], &[&[Expose, Take], &[Take]]);
@@ -227,7 +226,7 @@ fn loom_a_fenced_stack_is_as_safe() {
     check(true, preemptions(2), &[Push, Push, LookUp, Pop, Pop], &[&[Ask, Expose, Take]]);
 }
 
-/// Catches: everything, if the model did not execute the fence.
+/// Catches: a model that does not execute the fence.
 #[test]
 #[should_panic]
 fn loom_finds_a_missing_light_fence() {

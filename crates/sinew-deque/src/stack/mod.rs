@@ -1,24 +1,23 @@
-//! The task stack: a worker's own join tasks, which it takes back almost for free and others steal
-//! from the bottom.
+//! The task stack: a worker's own join tasks. The owner takes them back at almost no cost; thieves
+//! steal from the bottom.
 //!
-//! An array of fixed-size descriptors, last in first out for the owner, stolen from the oldest end:
-//! the *direct task stack* of Faxén's Wool. The upper part is private: there the owner joins with
-//! no fence, no read-modify-write and no shared cache line. Thieves, not the owner, move the
-//! boundary, and an asymmetric fence makes that safe. Source: K.-F. Faxén and J. Ardelius,
+//! It is an array of fixed-size descriptors, last in first out for the owner, stolen from the
+//! oldest end: the *direct task stack* of Faxén's Wool. Its upper part is private: the owner joins
+//! there with no fence, no read-modify-write and no shared cache line. Thieves, not the owner, move
+//! the boundary, which an asymmetric fence makes safe. Source: K.-F. Faxén and J. Ardelius,
 //! "Manycore Work Stealing" (2011), and Faxén's "Efficient Work Stealing for Fine Grained
-//! Parallelism" (2010). Differences: steals are claimed in one word for the whole stack instead of
-//! a state in each descriptor, and the private part is taken from the owner by the thief that needs
-//! it.
+//! Parallelism" (2010). Differences: one word for the whole stack holds the claims, not a state in
+//! each descriptor; and the thief that needs the private part takes it from the owner.
 //!
 //! # State
 //!
 //! | word | written by | meaning |
 //! |---|---|---|
-//! | `head` | owner | pointer to the next free slot; everything below is a task, or pinned while its owner waits for it |
+//! | `head` | owner | pointer to the next free slot; every slot below is a task, or pinned while its owner waits for it |
 //! | `split` | holder of `token` | only *warns* the owner: a pop at or above it is private. May be higher than `limit`, never lower. `FENCED` always warns |
-//! | `bounds` | anyone, by read-modify-write | `tail` (next to steal), `limit` (end of the public part), `pending` (an exposure is in flight) |
-//! | `token` | try-lock | held by whoever moves `split`: an exposing thief, or the publishing owner, which never waits for it |
-//! | `poll` | anyone sets, owner takes | quiet: the address of the last slot; otherwise the reasons for which the owner must look up |
+//! | `bounds` | any worker, by read-modify-write | `tail` (next to steal), `limit` (end of the public part), `pending` (an exposure is in progress) |
+//! | `token` | try-lock | its holder moves `split`: an exposing thief, or the publishing owner, which never waits for it |
+//! | `poll` | any thread sets, owner takes | quiet: the address of the last slot; otherwise the reasons for which the owner must look up |
 //!
 //! The owner's words are addresses, so that its fast path computes none; `bounds` counts slots from
 //! the oldest end.
@@ -28,8 +27,8 @@
 //! - I1: `tail ≤ limit`, and only slots in `tail..limit` can be claimed.
 //! - I2: `limit` rises only under `token`, and only after `split` has risen to at least the new
 //!   `limit`.
-//! - I3: a slot is filled only by the owner, and only while it is at or above `limit` and no thief
-//!   has it claimed.
+//! - I3: only the owner fills a slot, and only while the slot is at or above `limit` and no thief
+//!   has claimed it.
 //! - I4: once a thief has moved `tail` over a slot, the slot and the joiner's frame stay as they
 //!   are until the thief's `finish`.
 //! - I5: every task is taken exactly once, by the owner's pop or by one thief.
@@ -47,7 +46,7 @@
 //!   *heavy*, loads `head`: either the owner is warned, or the exposer sees the lower `head` and
 //!   exposes less. With `split` at `FENCED` the cold path executes `fence(SeqCst)` instead.
 //! - M4: `split` is raised (Release) after `pending` is set ↔ `fence(Acquire)` in the cold pop: a
-//!   warned owner sees `pending` or what became of it.
+//!   warned owner sees `pending` or its outcome.
 //! - M5: push stores `head`, *light*, loads `poll` ↔ a sleeper sets `poll`, *heavy*, loads `head`:
 //!   either the owner looks up or the sleeper sees the task.
 //! - M6: `finish` (AcqRel) ↔ `is_done` (Acquire): the result of a stolen task (see `slot`).
@@ -60,14 +59,14 @@
 //!
 //! # The other stack
 //!
-//! A pool can be built with two-field stacks, for experiments. Those hang on the poll word: it
-//! keeps a reason that sends every join off the fast path, and whoever is there finds the
-//! [`TwoField`] stack, to which the thief's side of this one leads as well.
+//! For experiments a pool can be built with two-field stacks. Their poll word permanently holds a
+//! reason that sends every join off the fast path. The slow path then uses the [`TwoField`] stack,
+//! and so do the thief's functions of this one.
 //!
 //! # Tests
 //!
-//! `models` runs scripts of owner and thieves under loom, and plants bugs that it must catch;
-//! `parts` does so for I6.
+//! `loom` runs scripts of owner and thieves, and plants bugs that it must catch; `parts` does so
+//! for I6.
 
 mod bounds;
 #[cfg(all(test, loom))]
@@ -96,7 +95,7 @@ use slots::Slots;
 pub use thief::{Claim, Exposure, Steal};
 pub use two_field::{Descriptor, TwoField};
 
-/// Slots of a stack. A join that finds it full runs both arms inline.
+/// Slots of a stack. A join on a full stack runs both arms inline.
 pub const CAPACITY: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 8192 };
 
 /// `split` of a stack whose owner cannot rely on the heavy fence: every pop takes the cold path.
@@ -107,7 +106,7 @@ const REASONS: usize = 1 << 11;
 
 /// Why an owner should look up from its work: the bits of a poll word.
 pub mod reason {
-    /// A thief looks for work: publish half of the private tasks.
+    /// A thief searches for work: publish half of the private tasks.
     pub const STEAL_REQUEST: usize = 1;
     /// Every push executes a full fence.
     pub(super) const FULL_FENCES: usize = 2;
@@ -116,7 +115,7 @@ pub mod reason {
     /// The reasons that keep the owner in a mode. All others are requests.
     pub(super) const MODES: usize = FULL_FENCES | EVERY_PUSH;
 
-    /// The scheduler's own request number `number`, which this crate gives no meaning.
+    /// The scheduler's own request number `number`, to which this crate gives no meaning.
     ///
     /// # Panics
     ///
@@ -127,40 +126,39 @@ pub mod reason {
     }
 }
 
-/// How a task stack is made.
+/// Options for a new task stack.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Whether the owner cannot rely on the heavy fence yet.
+    /// Whether the owner cannot use the light fence yet.
     pub fenced: bool,
     /// Whether the owner looks up after every push.
     pub every_push: bool,
-    /// Whether the tasks lie on a two-field stack.
+    /// Whether the tasks are on a two-field stack.
     pub two_field: bool,
-    /// Where the stack's pages should lie.
+    /// The NUMA node for the stack's pages.
     pub node: PreferredNode,
 }
 
 /// The result of a pop.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Popped {
-    /// The task is the owner's again, and nobody else has run it.
+    /// The task is the owner's again, and no thief has run it.
     Mine,
-    /// A thief has it.
+    /// A thief has taken it.
     Stolen,
 }
 
 /// A worker's task stack.
-///
-/// The owner's words come first, together on one line that no thief reads while it searches;
-/// `shared` is what thieves poll.
+/// The owner's words come first, together on one line that no searching thief reads; thieves poll
+/// `shared`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct TaskStack {
     head: AtomicPtr<Slot>,
     split: AtomicUsize,
     poll: AtomicUsize,
-    /// Depth of the task its owner is running, in joins from the root. Owner only; here because it
-    /// is as hot as `head`.
+    /// Depth of the task that its owner runs, in joins from the root. Owner only; it is here
+    /// because it is used as often as `head`.
     depth: PlainU32,
     slots: Slots,
     shared: CachePadded<Shared>,
@@ -172,15 +170,15 @@ struct Shared {
     token: AtomicBool,
     /// Every push makes its owner look up. Never changes.
     every_push: bool,
-    /// Where this worker's join tasks are instead, in pools that are built so. Never changes.
+    /// This worker's join tasks, in pools with two-field stacks. Never changes.
     two_field: Option<Box<TwoField>>,
-    /// Somebody has set STEAL_REQUEST and not been answered yet: spares other thieves the look at
-    /// the owner's line.
+    /// A thief has set STEAL_REQUEST, and the owner has not served it yet. Saves other thieves a
+    /// read of the owner's line.
     asked: AtomicBool,
 }
 
-// SAFETY: `head` points into the stack's own slots; the raw pointers in those are the claimed
-// tasks' own affair.
+// SAFETY: `head` points into the stack's own slots. The raw pointers in those are used only by the
+// worker that runs the task.
 unsafe impl Send for TaskStack {}
 
 impl TaskStack {
@@ -208,7 +206,7 @@ impl TaskStack {
                 asked: AtomicBool::new(false),
             }),
         };
-        // Relaxed: nobody else knows the stack yet.
+        // Relaxed: no other thread knows the stack yet.
         stack.poll.store(stack.quiet(), Ordering::Relaxed);
         stack
     }
@@ -251,7 +249,7 @@ impl TaskStack {
         (At(at), at.addr() >= self.poll.load(Ordering::Relaxed))
     }
 
-    /// Takes back the newest task, in slot `at`, if it is private. After `false`, ask
+    /// Takes back the newest task, in slot `at`, if it is private. After `false`, call
     /// [`pop_cold`](Self::pop_cold).
     ///
     /// # Safety
@@ -262,11 +260,11 @@ impl TaskStack {
         // Release: an exposer that reads this value must find the slots below filled (M1).
         self.head.store(at.0, plant::ordering(Bug::RelaxedPop, Ordering::Release));
         light(); // M3
-        // Relaxed: a warning; what it warns of is read in the cold path.
+        // Relaxed: a warning; the cold path reads the words behind it.
         self.split.load(Ordering::Relaxed) <= at.0.addr()
     }
 
-    /// The rest of a pop that was warned.
+    /// The rest of a pop that `split` has warned.
     ///
     /// # Safety
     ///
@@ -316,8 +314,8 @@ impl TaskStack {
     pub unsafe fn unpin(&self, at: At) {
         self.head.store(at.0, Ordering::Release);
         let at = self.index(at.0);
-        // Nothing is public (`tail` = `limit` = `at` + 1), so no claim can interfere; a pending
-        // exposure is called off.
+        // Nothing is public (`tail` = `limit` = `at` + 1), so no claim can interfere; this also
+        // cancels a pending exposure.
         let freed = self.shared.bounds.update(|b| {
             debug_assert!(!b.has_public() && b.tail == at + 1, "unpin({at}) of {b:?}");
             Some(Bounds { epoch: b.epoch, ..Bounds::empty(at) })
@@ -325,20 +323,20 @@ impl TaskStack {
         debug_assert!(freed.is_ok());
     }
 
-    /// A stolen task is over, and not reported yet: what is public from now on is no part of it
-    /// (I6).
+    /// Ends the epoch of a stolen task that is over but not reported: no task that becomes public
+    /// from now on is a part of it (I6).
     ///
     /// # Safety
     ///
     /// Owner only, with every task joined that the stolen one pushed.
     pub unsafe fn end_epoch(&self) {
-        // AcqRel: before the report (M6), so that whoever finds the task unreported after it has
+        // AcqRel: before the report (M6), so that a worker that finds the task unreported after it
         // read these bounds knows its epoch.
         let _ = self.shared.bounds.update(|b| Some(Bounds { epoch: b.epoch + 1, ..b }));
     }
 
-    /// Publishes half of the private tasks, the oldest ones. Returns whether anything new is
-    /// public; `None` if an exposing thief is at work, which must be tried again.
+    /// Publishes half of the private tasks, the oldest ones. Returns whether any task became
+    /// public; `None` if an exposing thief holds the token, so the owner must try again.
     ///
     /// # Safety
     ///
@@ -356,7 +354,8 @@ impl TaskStack {
         let new_limit = limit + private.div_ceil(2);
         if private > 0 {
             self.set_split(new_limit); // I2
-            // AcqRel: M2. Under the token nobody sets `pending`; thieves may move `tail` meanwhile.
+            // AcqRel: M2. The token keeps others from setting `pending`; thieves may move `tail`
+            // meanwhile.
             let _ = self.shared.bounds.update(|b| Some(Bounds { limit: new_limit, ..b }));
         }
         self.release_token();
@@ -381,19 +380,19 @@ impl TaskStack {
         self.index(self.head.load(order))
     }
 
-    /// Whether slot `at` is the last one, so that nothing may be pushed above it.
+    /// Whether slot `at` is the last one, so that the owner may push nothing above it.
     #[inline]
     pub fn is_full(&self, at: At) -> bool {
         at.0.addr() >= self.last()
     }
 
-    /// Whether its owner's joins all leave the fast path.
+    /// Whether all joins of its owner leave the fast path.
     #[inline]
     pub fn has_slow_joins(&self) -> bool {
         self.shared.every_push
     }
 
-    /// Takes the reasons for which the owner was asked to look up. Owner only.
+    /// Takes the reasons for which the owner must look up. Owner only.
     pub fn take_poll_reasons(&self) -> usize {
         if self.is_fenced() {
             fence(Ordering::SeqCst); // M5
@@ -402,23 +401,24 @@ impl TaskStack {
         if self.poll.load(Ordering::Relaxed) == quiet {
             return 0;
         }
-        // Acquire: pairs with Release in `set_poll_reason`. Release keeps `asked` below from
-        // passing upwards.
+        // Acquire: pairs with Release in `set_poll_reason`. Release keeps the store of `asked`
+        // below from passing upwards.
         let reasons = self.poll.swap(quiet, Ordering::AcqRel);
-        // Relaxed: a hint among thieves, which ask again if in doubt.
+        // Relaxed: a hint among thieves, which repeat their request if in doubt.
         self.shared.asked.store(false, Ordering::Relaxed);
         if reasons < REASONS { reasons & !reason::MODES } else { 0 }
     }
 
-    /// Sets a reason for the owner to look up at its next push or safe point. From any thread.
+    /// Sets a reason for the owner to look up at its next push or safe point. Any thread may call
+    /// it.
     pub fn set_poll_reason(&self, reason: usize) {
         let with = |old: usize| Some(if old < REASONS { old | reason } else { reason });
-        // Release: pairs with Acquire in `take_poll_reasons`. Always a write, as the handshake of
-        // sleepers needs one (M5).
+        // Release: pairs with Acquire in `take_poll_reasons`. Always a write, as the sleepers'
+        // handshake requires one (M5).
         let _ = self.poll.fetch_update(Ordering::Release, Ordering::Relaxed, with);
     }
 
-    /// Whether somebody set a reason; cheap, for safe points. Owner only.
+    /// Whether a reason is set; cheap, for safe points. Owner only.
     #[inline(always)]
     pub fn has_poll_reason(&self) -> bool {
         self.poll.load(Ordering::Relaxed) < REASONS
@@ -427,20 +427,19 @@ impl TaskStack {
     /// Whether the owner's pops execute full fences.
     #[inline]
     pub fn is_fenced(&self) -> bool {
-        // Relaxed: the owner alone leaves this mode, and only the owner's reads decide anything.
+        // Relaxed: only the owner leaves this mode, and only the owner's reads decide anything.
         self.split.load(Ordering::Relaxed) == FENCED
     }
 
-    /// From now on the heavy fence can be relied on: leaves the fenced mode, unless an exposing
-    /// thief is at work.
+    /// Leaves the fenced mode: from now on the owner uses the light fence. Does nothing while an
+    /// exposing thief holds the token.
     ///
     /// # Safety
     ///
-    /// Owner only; `sinew_sync::fence::asymmetric()` has been seen true by the caller.
+    /// Owner only; the caller has seen `sinew_sync::fence::asymmetric()` return true.
     pub unsafe fn rely_on_heavy_fences(&self) {
         if self.is_fenced() && self.try_token() {
-            // Exposers that come later take the token after this, so they know of the heavy fence
-            // as well.
+            // Later exposers take the token after this, so they also use the heavy fence.
             let limit = self.shared.bounds.load(Ordering::Relaxed).limit;
             self.split.store(self.address(limit), Ordering::Release);
             self.release_token();
@@ -451,33 +450,32 @@ impl TaskStack {
         }
     }
 
-    /// Bytes of its slots.
+    /// The size of its slots in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.slots) + self.two_field().map_or(0, TwoField::bytes)
     }
 
-    /// On which nodes its slots' pages lie.
+    /// The NUMA nodes of its slots' pages.
     pub fn where_is(&self) -> Result<Vec<Option<usize>>, PlacementError> {
         self.two_field().map_or_else(|| where_is(&self.slots), TwoField::where_is)
     }
 
-    /// The stack that takes this one's place, if the pool is built so.
+    /// The stack that replaces this one, in pools with two-field stacks.
     #[inline]
     pub fn two_field(&self) -> Option<&TwoField> {
         self.shared.two_field.as_deref()
     }
 
-    /// Whether the stack holds nothing. Exact for the owner.
+    /// Whether the stack is empty. Exact for the owner.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.head(Ordering::Relaxed) == 0 && self.two_field().is_none_or(TwoField::is_empty)
     }
 
-    /// After a pop that was warned for nothing: brings `split` back down, so that the next one is
-    /// not.
+    /// Lowers `split` after a pop that was warned without need, so that the next one is not warned.
     fn lower_split(&self) {
         if !self.is_fenced() && self.try_token() {
-            // Relaxed load: under the token only the owner itself lowers or raises `limit`.
+            // Relaxed load: under the token only the owner itself changes `limit`.
             let limit = self.shared.bounds.load(Ordering::Relaxed).limit;
             self.split.store(self.address(limit), Ordering::Relaxed);
             self.release_token();
@@ -494,7 +492,7 @@ impl TaskStack {
 
     #[inline]
     fn try_token(&self) -> bool {
-        // Acquire: what the last holder did to `split` comes before what this one does.
+        // Acquire: the last holder's changes of `split` precede this one's.
         !self.shared.token.load(Ordering::Relaxed)
             && !self.shared.token.swap(true, Ordering::Acquire)
     }
@@ -516,7 +514,7 @@ impl TaskStack {
         self.address(CAPACITY - 1)
     }
 
-    /// The value of `poll` when there is nothing to look up for.
+    /// The value of `poll` without a reason.
     fn quiet(&self) -> usize {
         let fenced = if self.is_fenced() { reason::FULL_FENCES } else { 0 };
         let every_push = if self.shared.every_push { reason::EVERY_PUSH } else { 0 };
@@ -524,7 +522,7 @@ impl TaskStack {
     }
 }
 
-/// A slot of the owner's, from its push to its pop.
+/// The address of an owner's slot, from its push to its pop.
 #[derive(Debug, Clone, Copy)]
 pub struct At(*mut Slot);
 
@@ -533,9 +531,9 @@ impl At {
     ///
     /// # Safety
     ///
-    /// For less than the life of the stack.
+    /// Not used after the stack is dropped.
     pub unsafe fn slot<'a>(self) -> &'a Slot {
-        // SAFETY: an `At` is made by `push` of a pointer into the stack's slots.
+        // SAFETY: only `push` makes an `At`, of a pointer into the stack's slots.
         unsafe { &*self.0 }
     }
 }

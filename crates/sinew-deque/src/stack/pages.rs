@@ -1,18 +1,18 @@
-//! Memory of task stacks: zeroed, and there only once it is touched.
+//! Memory of task stacks: zeroed, and allocated page by page at the first touch.
 //!
-//! A page lies on the NUMA node of whoever touches it first, which is to be the stack's owner and
-//! not the thread that builds the pool. So nothing is written here. Nor are there large pages where
-//! nodes are several: one touch would place many owners' stacks. Not the allocator's memory either:
-//! what that hands out again it must clear first, half a MiB for each worker of each pool, of which
-//! most programs use the first page.
+//! A page lies on the NUMA node of the thread that touches it first. That must be the stack's
+//! owner, not the thread that builds the pool, so nothing is written here. Machines with several
+//! nodes use no large pages: one touch would place the stacks of many owners. The allocator's
+//! memory is not used either: it must clear reused memory first, half a MiB for each worker of each
+//! pool, of which most programs use only the first page.
 
-/// A descriptor that begins as zeroes.
+/// A descriptor that begins as zeros.
 ///
 /// # Safety
 ///
-/// All-zero bytes are a valid value, and stand for an empty descriptor.
+/// All-zero bytes are a valid value and represent an empty descriptor.
 pub(super) unsafe trait Blank: Sized {
-    /// The same for models, whose atomics are no bytes.
+    /// The same for models, whose atomics are not plain bytes.
     #[cfg(any(loom, shuttle))]
     fn blank() -> Self;
 }
@@ -26,7 +26,7 @@ mod imp {
     use super::Blank;
     use crate::node::PreferredNode;
 
-    /// So many empty descriptors.
+    /// An array of empty descriptors.
     #[derive(Debug)]
     pub(in crate::stack) struct Pages<T> {
         first: NonNull<T>,
@@ -39,7 +39,7 @@ mod imp {
     unsafe impl<T: Sync> Sync for Pages<T> {}
 
     impl<T: Blank> Pages<T> {
-        /// For an owner with this node.
+        /// Memory for an owner that prefers this node.
         ///
         /// # Panics
         ///
@@ -67,7 +67,7 @@ mod imp {
             let pages = Self { first: first.cast(), count };
             #[cfg(target_os = "linux")]
             if node != PreferredNode::OnlyNode {
-                // A kernel without large pages refuses, and makes none.
+                // A kernel without large pages refuses, which is harmless.
                 // SAFETY: this changes no contents.
                 unsafe { pages.advise(libc::MADV_NOHUGEPAGE) };
             }
@@ -76,8 +76,8 @@ mod imp {
             pages
         }
 
-        /// Gives them to an owner with this node: they go back to the kernel, and come again as
-        /// they are touched, unless they lie there already.
+        /// Moves the pages to an owner that prefers this node: the kernel frees them and allocates
+        /// them again at the next touch, unless they are on that node.
         #[cfg(target_os = "linux")]
         pub(in crate::stack) fn pass_to(&mut self, node: PreferredNode) {
             use sinew_topology::where_is;
@@ -91,22 +91,22 @@ mod imp {
                 PreferredNode::Node(node) => all_on(node),
             };
             if !stay {
-                // Should the kernel refuse, they stay where they were, which is slower.
-                // SAFETY: nobody else has them, and all zero is a valid value (`Blank`).
+                // If the kernel refuses, they stay where they were, which is slower.
+                // SAFETY: no other code has them, and all zero is a valid value (`Blank`).
                 unsafe { self.advise(libc::MADV_DONTNEED) };
             }
         }
 
-        /// Elsewhere nothing is known of nodes.
+        /// Other systems report no nodes.
         #[cfg(not(target_os = "linux"))]
         pub(in crate::stack) fn pass_to(&mut self, _: PreferredNode) {}
 
         /// # Safety
         ///
-        /// The caller can bear what the advice does to the contents.
+        /// The caller permits the advice's effect on the contents.
         #[cfg(target_os = "linux")]
         unsafe fn advise(&self, advice: libc::c_int) {
-            // SAFETY: the range is ours; otherwise as the caller says.
+            // SAFETY: the range is this array's; the caller guarantees the rest.
             unsafe {
                 libc::madvise(self.first.as_ptr().cast(), self.count * size_of::<T>(), advice)
             };
@@ -126,7 +126,7 @@ mod imp {
 
     impl<T> Drop for Pages<T> {
         fn drop(&mut self) {
-            // SAFETY: mapped with this size by `new`; there is nothing in it to drop.
+            // SAFETY: mapped with this size by `new`; nothing in it needs a drop.
             unsafe { libc::munmap(self.first.as_ptr().cast(), self.count * size_of::<T>()) };
         }
     }
@@ -139,7 +139,7 @@ mod imp {
     use super::Blank;
     use crate::node::PreferredNode;
 
-    /// So many empty descriptors.
+    /// An array of empty descriptors.
     #[derive(Debug)]
     pub(in crate::stack) struct Pages<T>(Box<[T]>);
 
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use crate::node::PreferredNode;
 
-    /// Something on a page of its own.
+    /// A value on a page of its own.
     #[repr(align(4096))]
     struct Probe(AtomicU64);
 
@@ -194,7 +194,7 @@ mod tests {
         where_is(pages).unwrap_or_default()
     }
 
-    /// Whether the kernel tells pages that are there from others.
+    /// Whether the kernel reports which pages are allocated.
     pub(in crate::stack) fn tells_pages() -> bool {
         let fresh = Pages::<Probe>::new(1, PreferredNode::OnlyNode);
         let before = there(&fresh);
@@ -202,7 +202,7 @@ mod tests {
         before == [None] && matches!(there(&fresh)[..], [Some(_)])
     }
 
-    /// Catches: pages that stay where their last owner had them.
+    /// Catches: pages that stay on the node of their last owner.
     #[test]
     fn pages_that_lie_elsewhere_than_their_next_owner_come_anew() {
         if !tells_pages() {

@@ -1,9 +1,9 @@
 //! A loom model of I6: a worker that waits for a task takes parts of that task from its thief, and
-//! nothing that the thief does later.
+//! no later task of the thief.
 //!
 //! The stack is the thief's. Its owner runs the stolen task, which pushes a part and joins it,
-//! reports, and then pushes and joins a task of another kind in the same slot. The one that waits
-//! claims only while it finds the task unreported.
+//! reports, and then pushes and joins a task of another kind in the same slot. The waiting worker
+//! claims only while the task is unreported.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl World {
             // SAFETY: this is the owner, and the part is joined.
             unsafe { self.stack.end_epoch() };
         }
-        // Release: stands for the report (M6).
+        // Release: models the report (M6).
         self.reported.store(true, Ordering::Release);
         self.join(STRANGER);
     }
@@ -80,7 +80,7 @@ fn check() {
     });
 }
 
-/// Catches: a claim that succeeds on bounds which have come round to what they were.
+/// Catches: a claim that succeeds on bounds that have returned to an earlier value.
 #[test]
 fn loom_only_parts_are_taken_while_waiting() {
     check();

@@ -1,4 +1,4 @@
-//! One task descriptor: what to run, how deep it lies, and how far it has come.
+//! One task descriptor: the function and its data, the depth, and the state.
 //!
 //! # States
 //!
@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | 0 | the owner's push | a thief's [`Slot::announce`]; the owner's pop (the slot is free then) |
 //! | thief number | `announce` after a steal | `finish` → `DONE` |
-//! | any of these and `WAITED` | the owner before it parks | `finish` → `DONE` |
+//! | 0 or a thief number, and `WAITED` | the owner before it parks | `finish` → `DONE` |
 //! | `DONE` | the thief's `finish` | the owner's next push |
 
 use std::mem::MaybeUninit;
@@ -23,15 +23,15 @@ const DONE: u64 = 1 << 32;
 const WAITED: u64 = 2 << 32;
 const THIEF_SHIFT: u32 = 34;
 
-/// All that a thief needs to run a task: a function, and where its closure and its result lie.
+/// A function and the address of its closure and result: all that a thief needs to run a task.
 ///
-/// The second argument of `run` is the worker that executes it, its type erased so that the stack
-/// can be modelled alone.
+/// The second argument of `run` is the worker that executes it, with its type erased so that the
+/// stack can be modelled alone.
 #[derive(Debug, Clone, Copy)]
 pub struct Task {
     /// Runs the task.
     pub run: unsafe fn(data: *const (), worker: *const ()),
-    /// Where the closure and its result lie.
+    /// The closure and its result.
     pub data: *const (),
 }
 
@@ -43,7 +43,7 @@ pub struct Slot {
     state_and_depth: AtomicU64,
 }
 
-// SAFETY: the pointers in it are the claimed task's own affair.
+// SAFETY: only the worker that runs the task uses the pointers in it.
 unsafe impl Send for Slot {}
 // SAFETY: an atomic at zero, and a task that is not initialised.
 unsafe impl Blank for Slot {
@@ -81,19 +81,19 @@ impl Slot {
         self.task.with(|slot| unsafe { (*slot).assume_init() })
     }
 
-    /// Distance of the task from the root of its task tree; a hint while the slot is not the
-    /// caller's.
+    /// Distance of the task from the root of its task tree; a hint for callers that do not own the
+    /// slot.
     #[inline]
     pub fn depth(&self) -> u32 {
         // Relaxed: a heuristic, or read after a claim that acquired the slot.
         self.state_and_depth.load(Ordering::Relaxed) as u32
     }
 
-    /// The thief tells who it is, so that the owner can leapfrog to it.
+    /// Stores the thief's number, so that the owner can leapfrog to it.
     #[inline]
     pub fn announce(&self, thief: usize) {
-        // Relaxed: the number is a hint and publishes nothing. An addition by read-modify-write, so
-        // that WAITED is kept.
+        // Relaxed: the number is a hint and publishes nothing. A read-modify-write, so that WAITED
+        // is kept.
         self.state_and_depth.fetch_or((thief as u64 + 1) << THIEF_SHIFT, Ordering::Relaxed);
     }
 
@@ -104,8 +104,8 @@ impl Slot {
         ((self.state_and_depth.load(Ordering::Relaxed) >> THIEF_SHIFT) as usize).checked_sub(1)
     }
 
-    /// The thief reports the task as finished; returns whether the owner is parked for it. The
-    /// joiner's frame is gone from the moment of this call.
+    /// Reports the task as finished; returns whether the owner is parked for it. From this call on
+    /// the joiner's frame no longer exists.
     #[inline]
     pub fn finish(&self) -> bool {
         // AcqRel: Release publishes the result to `is_done`; Acquire sees what the owner wrote
@@ -122,7 +122,8 @@ impl Slot {
         self.state_and_depth.load(Ordering::Acquire) & DONE != 0
     }
 
-    /// The owner asks to be woken at the end; returns false if the end has come already.
+    /// The owner requests a wake-up at the end of the task; returns false if the task has already
+    /// ended.
     #[inline]
     pub fn await_finish(&self) -> bool {
         // AcqRel: Acquire as in `is_done`; Release pairs with the swap in `finish`.

@@ -1,8 +1,8 @@
-//! The slots of task stacks, some of which are used again.
+//! The slots of task stacks, some of which are reused.
 //!
-//! Some of what ended pools leave is kept for the next ones, as it is: a slot is filled before
-//! anybody reads it, and giving pages back to the kernel interrupts every core of the process. On a
-//! machine of several nodes that is done nevertheless, if they lie on another one than their next
+//! Slots of ended pools are kept for the next ones, unchanged: a slot is filled before any worker
+//! reads it, and returning pages to the kernel interrupts every core of the process. On a machine
+//! with several nodes they are returned nevertheless if they are on another node than their next
 //! owner.
 
 #[cfg(all(unix, not(any(loom, shuttle))))]
@@ -17,21 +17,21 @@ mod imp {
 
     /// The slots of pools that have ended.
     static SPARE: Mutex<Vec<Pages<Slot>>> = Mutex::new(Vec::new());
-    /// The most stacks kept.
+    /// The most stacks that are kept.
     const MOST_SPARE: usize = 16;
 
-    /// Slots that nobody uses.
+    /// Unused slots.
     #[derive(Debug)]
     pub(in crate::stack) struct Slots(Option<Pages<Slot>>);
 
     impl Slots {
-        /// For an owner with this node.
+        /// Slots for an owner that prefers this node.
         ///
         /// # Panics
         ///
         /// If the system has no memory left.
         pub(in crate::stack) fn new(node: PreferredNode) -> Self {
-            // After a fork the lock may be held by a thread that is not there.
+            // After a fork, a thread that does not exist in the child may hold the lock.
             let mut spare = SPARE.try_lock().and_then(|mut spare| spare.pop());
             if let Some(used) = &mut spare {
                 used.pass_to(node);

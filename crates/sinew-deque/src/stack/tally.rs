@@ -1,7 +1,7 @@
-//! The record of the models of both task stacks: which tasks have run, and what came of them.
+//! The record that both stacks' models keep: the runs and results of their tasks.
 //!
-//! A task is a number. It must run exactly once, and its result must be there for whoever joined
-//! it; loom itself reports a result that is not visible.
+//! A task is a number. It must run exactly once, and its joiner must see the result; loom itself
+//! reports a result that is not visible.
 
 use sinew_sync::cell::Cell;
 use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
@@ -16,8 +16,8 @@ pub(super) struct Tally {
     runs: [PlainU32; TASKS],
 }
 
-// SAFETY: `results` are written by whoever runs the task and read after it is done; that this is no
-// race is what loom checks.
+// SAFETY: the worker that runs a task writes its result, and the joiner reads it after the task is
+// done. loom checks that this is no race.
 unsafe impl Sync for Tally {}
 // SAFETY: as above.
 unsafe impl Send for Tally {}
@@ -47,14 +47,14 @@ impl Tally {
         assert_eq!(runs, 1, "task {id} ran twice");
     }
 
-    /// The joiner of a stolen task, which is done, looks at its result.
+    /// The joiner of a stolen task that is done reads its result.
     pub(super) fn see(&self, id: usize) {
-        // SAFETY: done; loom reports it if that was not visible.
+        // SAFETY: the task is done; loom reports a result that is not visible.
         let result = self.results[id].with(|result| unsafe { *result });
         assert_eq!(result, id as u32 + 1);
     }
 
-    /// The first `pushed` tasks have run.
+    /// Checks that the first `pushed` tasks have run.
     pub(super) fn check(&self, pushed: usize) {
         for id in 0..pushed {
             assert_eq!(self.runs[id].load(PlainOrdering::Relaxed), 1, "task {id} was lost");

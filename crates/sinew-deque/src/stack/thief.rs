@@ -1,5 +1,5 @@
-//! The other workers' side of a task stack: asking, exposing, stealing, and the view that a victim
-//! policy gets.
+//! The other workers' side of a task stack: requests, exposure, steals, and the facts for a victim
+//! rule.
 
 use sinew_sync::atomic::{Ordering, fence};
 use sinew_sync::fence::heavy;
@@ -12,17 +12,17 @@ use super::{Slot, Task, TaskStack, reason};
 /// The result of one attempt to steal.
 #[derive(Debug)]
 pub enum Steal<'a> {
-    /// A task, now the thief's to run.
+    /// A task, which the thief must now run.
     Task(Claim<'a>),
-    /// Nothing public that the thief may take.
+    /// No public task that the thief may take.
     Empty,
     /// Another thief, or the owner, was faster.
     Lost,
-    /// A claim that had to be given back, as only two-field stacks have it.
+    /// A claim that had to be undone; only two-field stacks have it.
     BackedOut,
 }
 
-/// A stolen task: to be run, then reported.
+/// A stolen task: the thief runs it, then reports it.
 #[derive(Debug)]
 pub struct Claim<'a> {
     /// The task to run.
@@ -30,7 +30,7 @@ pub struct Claim<'a> {
     place: Place<'a>,
 }
 
-/// Where a stolen task is reported.
+/// The place for the report of a stolen task.
 #[derive(Debug)]
 enum Place<'a> {
     Slot(&'a Slot),
@@ -47,8 +47,8 @@ impl Claim<'_> {
         }
     }
 
-    /// Reports the task as finished; returns whether its owner is parked for it. The joiner's frame
-    /// is gone from the moment of this call.
+    /// Reports the task as finished; returns whether its owner is parked for it. From this call on
+    /// the joiner's frame no longer exists.
     #[inline]
     pub fn finish(self) -> bool {
         match self.place {
@@ -61,26 +61,26 @@ impl Claim<'_> {
 /// The result of an exposure.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Exposure {
-    /// Tasks have become public.
+    /// Tasks became public.
     Exposed,
     /// The owner took its tasks back meanwhile.
     Cancelled,
-    /// There is nothing private to expose.
+    /// There are no private tasks.
     Nothing,
-    /// Another thief is at it.
+    /// Another thief holds the token.
     Busy,
 }
 
 impl TaskStack {
-    /// Tries to take the oldest task, if it lies deeper than `above` (distance from the root;
-    /// `None`: any task).
+    /// Tries to take the oldest task, if it is deeper than `above` (distance from the root; `None`:
+    /// any task).
     #[inline]
     pub fn steal(&self, thief: usize, above: Option<u32>) -> Steal<'_> {
         self.steal_while(thief, above, || true)
     }
 
-    /// As [`steal`](Self::steal), but takes nothing if `still` returns false once the bounds have
-    /// been read that the claim rests on.
+    /// As [`steal`](Self::steal), but takes nothing if `still` returns false. `still` runs after
+    /// the read of the bounds on which the claim rests.
     #[inline]
     pub fn steal_while(
         &self,
@@ -107,10 +107,10 @@ impl TaskStack {
         if above.is_some_and(|above| slot.depth() <= above) {
             return Steal::Empty;
         }
-        // SAFETY: only ever executed in models that must find the race it is.
+        // SAFETY: executed only in models that must find this race.
         let early = plant::planted(Bug::EarlyRead).then(|| unsafe { slot.task() });
-        // AcqRel: M2. The slot is read after the claim: by then it is the task that these bounds
-        // stand for, even if they were taken back and published again in between.
+        // AcqRel: M2. The slot is read after the claim: by then it holds the task for which these
+        // bounds stand, even if they were taken back and published again in between.
         if !self.shared.bounds.replace(old, Bounds { tail: old.tail + 1, ..old }) {
             return Steal::Lost;
         }
@@ -121,8 +121,8 @@ impl TaskStack {
     }
 
     /// Makes half of the private tasks public without the owner's help. The last resort: it
-    /// interrupts every core that runs this process. `symmetric` if owners use full fences and the
-    /// interruption can be spared.
+    /// interrupts every core that runs this process. With `symmetric` owners use full fences, so
+    /// the interruption is not needed.
     pub fn expose(&self, symmetric: bool) -> Exposure {
         if !self.has_private() {
             return Exposure::Nothing;
@@ -166,11 +166,12 @@ impl TaskStack {
         exposure
     }
 
-    /// Asks the owner to publish tasks at its next push; once, until it has answered.
+    /// Sets a steal request: the owner publishes tasks at its next push. Does nothing while a
+    /// request is set.
     #[inline]
     pub fn ask(&self) {
-        // Relaxed: a hint. Two thieves that both ask do no harm, and one that wrongly believes it
-        // was asked asks in the next round.
+        // Relaxed: a hint. Two thieves that both set it do no harm; a thief that wrongly finds it
+        // set sets it in the next round.
         if !self.shared.asked.load(Ordering::Relaxed) {
             self.shared.asked.store(true, Ordering::Relaxed);
             self.set_poll_reason(reason::STEAL_REQUEST);
@@ -184,8 +185,8 @@ impl TaskStack {
             && self.head(Ordering::Relaxed) > self.shared.bounds.load(Ordering::Relaxed).limit
     }
 
-    /// Whether there is any task that could be stolen or exposed. Exact for tasks pushed before the
-    /// caller's heavy fence.
+    /// Whether any task could be stolen or exposed. Exact for tasks pushed before the caller's
+    /// heavy fence.
     #[inline]
     pub fn has_tasks(&self) -> bool {
         if let Some(two_field) = &self.shared.two_field {
@@ -215,7 +216,7 @@ impl TaskStack {
         bounds.has_public().then(|| self.slot(bounds.tail).depth())
     }
 
-    /// Depth of the oldest task that is not stolen yet, public or private; a hint.
+    /// Depth of the oldest task that was not stolen, public or private; a hint.
     #[inline]
     pub fn oldest_waiting_depth(&self) -> Option<u32> {
         if let Some(two_field) = &self.shared.two_field {

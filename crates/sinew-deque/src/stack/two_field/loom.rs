@@ -2,8 +2,8 @@
 //! interleaving.
 //!
 //! After every execution each task must have run exactly once, its result must have been visible to
-//! the owner, and `bottom` must be where it began; loom itself must have found no race on a
-//! descriptor. The planted bugs show that these checks look.
+//! the owner, and `bottom` must have its initial value. loom itself must have found no race on a
+//! descriptor. The planted bugs prove that these checks work.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ enum Own {
 /// A step of a thief.
 #[derive(Clone, Copy, Debug)]
 enum Rob {
-    /// Steal what there is.
+    /// Steal a task, if there is one.
     Take,
     /// Claim a task, and back out in any case.
     Touch,
@@ -123,16 +123,16 @@ fn check(preemptions: usize, own: &'static [Own], thieves: &'static [&'static [R
         for robber in robbers {
             robber.join().unwrap();
         }
-        // Relaxed: everybody has been joined.
+        // Relaxed: all threads were joined.
         assert_eq!(world.stack.bottom.load(Ordering::Relaxed), 0, "the bottom is lost");
     });
 }
 
-/// Old views of `bottom`: one thief steals the first task while the other comes to know its
-/// successor, and everything is pushed again.
+/// Old values of `bottom`: one thief steals the first task while the other learns of the second,
+/// and then both are pushed again.
 const TWICE: [Own; 8] = [Push, Push, Pop, Pop, Push, Push, Pop, Pop];
 
-/// Catches: a task that both the owner and a thief take, or a result that is not seen.
+/// Catches: a task that both the owner and a thief take, or a result that is not visible.
 #[test]
 fn loom_a_task_is_popped_or_stolen() {
     check(3, &[Push, Pop, Push, Pop], &[&[Take, Take]]);
@@ -145,7 +145,7 @@ fn loom_a_joiner_leapfrogs_above_a_stolen_task() {
     check(3, &[Push, PopLeapfrog, Push, Pop], &[&[Take, Take]]);
 }
 
-/// Catches: a join that gives up on a task which its thief gives back.
+/// Catches: a join that gives up on a task that its thief returns.
 #[test]
 fn loom_a_thief_that_backs_out_leaves_the_task() {
     check(3, &[Push, Pop, Push, Pop], &[&[Touch, Take]]);
@@ -158,7 +158,7 @@ fn loom_two_thieves_share_a_stack() {
     check(2, &[Push, Push, Pop, Pop], &[&[Take, Take], &[Take]]);
 }
 
-/// Catches: a thief that acts on what `bottom` was once.
+/// Catches: a thief that acts on an old value of `bottom`.
 #[test]
 fn loom_a_thief_with_an_old_view_backs_out() {
     check(2, &TWICE, &[&[Take], &[Take]]);

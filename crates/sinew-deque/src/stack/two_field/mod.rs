@@ -1,14 +1,14 @@
-//! The two-field task stack, for experiments: stealing with nothing but a test-and-set.
+//! The two-field task stack, for experiments: a steal needs only a test-and-set.
 //!
-//! Descriptors as in the parent's stack, last in first out for the owner and stolen from the
+//! Descriptors are as in the parent's stack, last in first out for the owner and stolen from the
 //! bottom, but without a private part and without compare-and-swap. Each descriptor has a `state`,
-//! which is taken by test-and-set, and an `alarm`, by which a thief tells the owner what became of
-//! the task. `bottom` belongs to whoever holds the bottom task, so a thief may act on an old value
-//! of it and must then back out.
+//! which is taken by test-and-set, and an `alarm`, by which a thief reports to the owner. The
+//! holder of the bottom task owns `bottom`, so a thief may act on an old value of it and must then
+//! back out.
 //! Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), figure 3. Differences: the
-//! owner reads the thief's number from `alarm`, and lowers `bottom` only after a steal that was
-//! committed. While it waits, its `top` stands above the stolen task; it may park, and the report
-//! wakes it. Thieves may refuse a task by its depth, and back out of that claim too.
+//! owner reads the thief's number from `alarm`, and lowers `bottom` only after a committed steal.
+//! While it waits, its `top` is above the stolen task; it may park, and the report wakes it.
+//! Thieves may refuse a task by its depth, and back out of that claim too.
 //!
 //! # States of a descriptor
 //!
@@ -23,11 +23,12 @@
 //! # Invariants
 //!
 //! - F1: a task is taken by exactly one test-and-set that is not undone.
-//! - F2: a descriptor is filled only while it is empty or done, by the owner. A join does not leave
-//!   a busy descriptor behind.
+//! - F2: only the owner fills a descriptor, and only while it is empty or done. A join does not
+//!   leave a busy descriptor behind.
 //! - F3: `bottom` is changed only by a thief that holds the task at `bottom`, to one more, and by
 //!   the owner after a stolen task is done, back to that task. While a thief holds the task that
-//!   `bottom` names, nobody else changes it: a thief would need that task, the owner waits for it.
+//!   `bottom` names, no other worker changes it: a thief would need that task, and the owner waits
+//!   for it.
 //! - F4: a thief commits only to the task that `bottom` names, so tasks are stolen oldest first.
 //!
 //! # Orderings
@@ -36,18 +37,18 @@
 //!   not stolen, and the `bottom` that the owner lowered before.
 //! - T2: the report (AcqRel) ↔ `is_done` (Acquire): the result, and the thief's `bottom`, which the
 //!   owner may then lower.
-//! - T3: push sets `state`, *light*, loads `poll` ↔ a sleeper sets `poll`, *heavy*, looks at `top`:
-//!   as M5 of the parent.
+//! - T3: push sets `state`, *light*, loads `poll` ↔ a sleeper sets `poll`, *heavy*, loads `top`: as
+//!   M5 of the parent.
 //!
 //! # Cost
 //!
-//! Two locked instructions a join, one of them the owner's test-and-set; a steal touches the
-//! descriptor's line and the one of `bottom`.
+//! Two locked instructions per join, one of them the owner's test-and-set. A steal accesses the
+//! descriptor's line and that of `bottom`.
 //!
 //! # Tests
 //!
-//! `models` runs an owner and one or two thieves under loom, and plants bugs that it must catch;
-//! below, where its memory comes from.
+//! `loom` runs an owner and one or two thieves, and plants bugs that it must catch. The test below
+//! checks the node of the memory.
 
 #[cfg(all(test, loom))]
 mod loom;
@@ -69,24 +70,24 @@ const DONE: u64 = 1;
 const WAITED: u64 = 2;
 const THIEF_SHIFT: u32 = 2;
 
-/// A task descriptor, on a line of its own.
+/// A task descriptor, on a cache line of its own.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Descriptor {
-    /// Whether there is a task to be had.
+    /// Whether the task can be taken.
     state: AtomicBool,
     alarm: AtomicU64,
     depth: AtomicU32,
     task: Cell<MaybeUninit<Task>>,
 }
 
-// SAFETY: `task` is written by the owner while nobody else may take it, and read by whoever has
-// taken it (F1, F2).
+// SAFETY: the owner writes `task` while no other worker may take it; only the worker that took it
+// reads it (F1, F2).
 unsafe impl Sync for Descriptor {}
-// SAFETY: the pointers in it are the claimed task's own affair.
+// SAFETY: only the worker that runs the task uses the pointers in it.
 unsafe impl Send for Descriptor {}
 
-// SAFETY: atomics at zero, which say that there is no task and that none was stolen, and a task
+// SAFETY: atomics at zero, which mean that there is no task and that none was stolen, and a task
 // that is not initialised.
 unsafe impl Blank for Descriptor {
     #[cfg(any(loom, shuttle))]
@@ -101,13 +102,13 @@ unsafe impl Blank for Descriptor {
 }
 
 impl Descriptor {
-    /// Test-and-set: whether there was a task, which is the caller's now.
+    /// Test-and-set: returns whether there was a task, which is then the caller's.
     fn take(&self) -> bool {
         // Acquire: T1.
         self.state.swap(false, plant::ordering(Bug::RelaxedTestAndSet, Ordering::Acquire))
     }
 
-    /// From now on there is a task.
+    /// Makes the task available.
     fn offer(&self) {
         let order = plant::ordering(Bug::RelaxedPush, Ordering::Release); // T1
         if cfg!(loom) {
@@ -119,13 +120,13 @@ impl Descriptor {
         }
     }
 
-    /// A claimed task is to be had again.
+    /// Makes a claimed task available again.
     fn give_back(&self) {
         // Relaxed: an exchange, so that it continues the release sequence of the push (T1).
         self.state.swap(true, Ordering::Relaxed);
     }
 
-    /// Distance of the task from the root; a hint while it is not the caller's.
+    /// Distance of the task from the root; a hint for callers that did not take it.
     pub fn depth(&self) -> u32 {
         // Relaxed: a heuristic, or read after a claim (T1).
         self.depth.load(Ordering::Relaxed)
@@ -149,8 +150,8 @@ impl Descriptor {
         self.alarm.load(Ordering::Acquire) & DONE != 0
     }
 
-    /// The owner, of a stolen task, asks to be woken at the end; returns false if the end has come
-    /// already.
+    /// The owner of a stolen task requests a wake-up at its end; returns false if it has already
+    /// ended.
     pub fn await_finish(&self) -> bool {
         // AcqRel: Acquire as in `is_done`; Release pairs with the swap in `finish`.
         self.alarm.fetch_or(WAITED, Ordering::AcqRel) & DONE == 0
@@ -164,14 +165,15 @@ pub(super) enum Attempt<'a> {
     Empty,
     /// Another thief, or the owner, was faster.
     Lost,
-    /// A task was claimed that must not be taken, and given back.
+    /// A claimed task that the thief must not take, and returned.
     BackedOut,
 }
 
 /// The stack.
 #[derive(Debug)]
 pub struct TwoField {
-    /// The next free descriptor. The owner's; for others a hint, exact before their heavy fence.
+    /// The next free descriptor. The owner's; for other workers a hint, exact before their heavy
+    /// fence.
     top: CachePadded<AtomicUsize>,
     /// The next descriptor to steal; see F3.
     bottom: CachePadded<AtomicUsize>,
@@ -187,13 +189,13 @@ impl TwoField {
         }
     }
 
-    /// Whether nothing may be pushed. Owner only.
+    /// Whether the owner may push nothing. Owner only.
     pub fn is_full(&self) -> bool {
         // Relaxed: the owner's own.
         self.top.load(Ordering::Relaxed) >= self.descriptors.len()
     }
 
-    /// Whether there is nothing on it. Exact for the owner.
+    /// Whether the stack is empty. Exact for the owner.
     pub(super) fn is_empty(&self) -> bool {
         self.top.load(Ordering::Relaxed) == 0
     }
@@ -206,7 +208,7 @@ impl TwoField {
         where_is(&self.descriptors)
     }
 
-    /// Pushes a task, and returns its descriptor's number. The owner looks at its poll word
+    /// Pushes a task, and returns its descriptor's number. The owner checks its poll word
     /// afterwards (T3).
     ///
     /// # Safety
@@ -224,13 +226,13 @@ impl TwoField {
         descriptor.depth.store(depth, Ordering::Relaxed);
         descriptor.alarm.store(NOT_STOLEN, Ordering::Relaxed);
         descriptor.offer();
-        // Release: a sleeper that sees it finds the task.
+        // Release: a sleeper that sees this value finds the task.
         self.top.store(at + 1, Ordering::Release);
         at
     }
 
-    /// Takes the newest task back, or finds that a thief has it. `None` while a thief has claimed
-    /// it and may yet back out: then look again with [`pop_again`](Self::pop_again). Until
+    /// Takes the newest task back, or returns that a thief has it. `None` while a thief has claimed
+    /// it and may still back out: then repeat with [`pop_again`](Self::pop_again). Until
     /// [`unpin`](Self::unpin), `top` stays above a stolen task.
     ///
     /// # Safety
@@ -244,11 +246,11 @@ impl TwoField {
     ///
     /// # Safety
     ///
-    /// Owner only, after `pop(at)` answered `None`.
+    /// Owner only, after `pop(at)` returned `None`.
     #[cold]
     pub unsafe fn pop_again(&self, at: usize) -> Option<Popped> {
         let descriptor = &self.descriptors[at];
-        // Relaxed: a look before the exchange.
+        // Relaxed: a check before the exchange.
         if descriptor.state.load(Ordering::Relaxed) && descriptor.take() {
             return Some(self.taken_back(at));
         }
@@ -261,7 +263,7 @@ impl TwoField {
     }
 
     fn look(&self, at: usize) -> Option<Popped> {
-        // Relaxed: what the thief wrote is read after its report (T2).
+        // Relaxed: the thief's writes are read after its report (T2).
         let stolen = self.descriptors[at].alarm.load(Ordering::Relaxed) != NOT_STOLEN;
         (stolen || planted(Bug::HastyJoin)).then_some(Popped::Stolen)
     }
@@ -275,17 +277,17 @@ impl TwoField {
     ///
     /// # Safety
     ///
-    /// Owner only, after a pop found the task at `at` stolen, with its report seen, and nothing
+    /// Owner only, after a pop found the task at `at` stolen and its report was seen, with nothing
     /// above it.
     pub unsafe fn unpin(&self, at: usize) {
-        // Relaxed: F3; published by the next push (T1). The thief's own store comes before, by its
+        // Relaxed: F3; published by the next push (T1). The thief's own store precedes, by its
         // report.
         debug_assert_eq!(self.bottom.load(Ordering::Relaxed), at + 1);
         self.bottom.store(at, Ordering::Relaxed);
         self.top.store(at, Ordering::Release);
     }
 
-    /// Tries to take the oldest task, if it lies deeper than `above`, and `still` holds once it is
+    /// Tries to take the oldest task, if it is deeper than `above`, and `still` holds once it is
     /// claimed.
     pub(super) fn steal(
         &self,
@@ -293,11 +295,11 @@ impl TwoField {
         above: Option<u32>,
         still: impl FnOnce() -> bool,
     ) -> Attempt<'_> {
-        // Relaxed: it may be old; that is found out below.
+        // Relaxed: it may be old; the check below finds that.
         let at = self.bottom.load(Ordering::Relaxed);
         let Some(descriptor) = self.descriptors.get(at) else { return Attempt::Empty };
         let allowed = || above.is_none_or(|above| descriptor.depth() > above);
-        // Relaxed: a look before the exchange.
+        // Relaxed: a check before the exchange.
         if !descriptor.state.load(Ordering::Relaxed) || !allowed() {
             return Attempt::Empty;
         }
@@ -311,7 +313,8 @@ impl TwoField {
             descriptor.give_back();
             return Attempt::BackedOut;
         }
-        // Relaxed: says that somebody has it, and who; its result comes with the report.
+        // Relaxed: it only says that a thief has the task, and which one; the result comes with the
+        // report.
         descriptor.alarm.store((thief as u64 + 1) << THIEF_SHIFT, Ordering::Relaxed);
         // Relaxed: the next task is acquired by its own `state`; the owner sees this through the
         // report.
@@ -346,8 +349,8 @@ mod tests {
         unreachable!("nobody runs it")
     }
 
-    /// Catches: descriptors written by whoever builds the pool, which then lie on that thread's
-    /// node.
+    /// Catches: descriptors written by the thread that builds the pool, which are then on that
+    /// thread's node.
     #[test]
     fn pages_of_a_stack_are_there_once_its_owner_has_touched_them() {
         if !tells_pages() {
