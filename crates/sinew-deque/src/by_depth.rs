@@ -175,7 +175,7 @@ struct Depths {
     begin: usize,
     /// Nodes visited so far.
     #[cfg(test)]
-    looks: usize,
+    visits: usize,
 }
 
 impl Depths {
@@ -194,7 +194,7 @@ impl Depths {
     fn node(&mut self, node: usize) -> u64 {
         #[cfg(test)]
         {
-            self.looks += 1;
+            self.visits += 1;
         }
         self.nodes[node]
     }
@@ -355,10 +355,10 @@ mod tests {
     }
 
     /// Counts the nodes that `f` visits.
-    fn looks_of<R>(queue: &mut ByDepth, f: impl FnOnce(&mut ByDepth) -> R) -> (usize, R) {
-        queue.depths.looks = 0;
+    fn visits_of<R>(queue: &mut ByDepth, f: impl FnOnce(&mut ByDepth) -> R) -> (usize, R) {
+        queue.depths.visits = 0;
         let result = f(queue);
-        (queue.depths.looks, result)
+        (queue.depths.visits, result)
     }
 
     /// Catches: a search that visits every task that is too shallow.
@@ -368,12 +368,12 @@ mod tests {
         (0..10_000).for_each(|_| _ = queue.push(queued(0)));
         // The tree is built.
         assert_eq!(queue.pop(Some(0)), None);
-        assert_eq!(looks_of(&mut queue, |queue| queue.pop(Some(0))), (1, None));
+        assert_eq!(visits_of(&mut queue, |queue| queue.pop(Some(0))), (1, None));
         let ticket = queue.push(queued(7));
         queue.push(queued(3));
         // 15 levels: one visit each on the way down, two on the way back.
-        let (looks, task) = looks_of(&mut queue, |queue| queue.pop(Some(6)));
-        assert!(looks <= 3 * 16, "{looks} looks");
+        let (visits, task) = visits_of(&mut queue, |queue| queue.pop(Some(6)));
+        assert!(visits <= 3 * 16, "{visits} visits");
         assert_eq!(task, Some(queued(7)));
         assert_eq!(queue.withdraw(ticket), None);
         assert_eq!(queue.pop(Some(0)), Some(queued(3)));
@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn searches_beside_a_growing_and_a_falling_queue_cost_some_looks_each() {
         let mut queue = ByDepth::default();
-        let (looks, ()) = looks_of(&mut queue, |queue| {
+        let (visits, ()) = visits_of(&mut queue, |queue| {
             for _ in 0..10_000 {
                 queue.push(queued(0));
                 assert_eq!(queue.pop(Some(0)), None);
@@ -392,7 +392,7 @@ mod tests {
                 assert!(queue.pop(None).is_some() && queue.pop(Some(0)).is_none());
             }
         });
-        assert!(looks <= 20 * 20_000, "{looks} looks");
+        assert!(visits <= 20 * 20_000, "{visits} visits");
     }
 
     /// Catches: a capacity that grows although the queue does not, and searches that grow with it.
@@ -400,13 +400,13 @@ mod tests {
     fn a_queue_that_stays_short_keeps_its_room_and_its_cost() {
         let mut queue = ByDepth::default();
         queue.push(queued(0));
-        let (looks, ()) = looks_of(&mut queue, |queue| {
+        let (visits, ()) = visits_of(&mut queue, |queue| {
             for depth in 0..10_000 {
                 queue.push(queued(1 + depth % 3));
                 assert_eq!(queue.pop(Some(0)), Some(queued(1 + depth % 3)));
             }
         });
-        assert!(looks <= 30 * 10_000, "{looks} looks");
+        assert!(visits <= 30 * 10_000, "{visits} visits");
         assert_eq!((queue.depths.room(), queue.len()), (START, 1));
         assert_eq!(queue.pop(None), Some(queued(0)));
         // Without a search for deep tasks there is no tree.
