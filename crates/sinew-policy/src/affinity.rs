@@ -1,18 +1,18 @@
-//! Which part of a loop is dealt to whom, so that the next run finds its data where the run before
-//! left them.
+//! The owner of each part of a repeated loop: the next run finds its data in the caches of the last
+//! one.
 //!
-//! A loop that is entered again and again over the same data is fastest when every worker gets the
-//! part it had. An equal share for each does that, but leaves uneven loops unbalanced; stealing
-//! balances them, but whoever is late by chance loses data to another cache. So both are done:
-//! everybody begins with the part dealt to it, thieves take what its owner does not come to, and
-//! what they took teaches the next run's deal.
+//! A loop that runs repeatedly over the same data is fastest if every worker gets the same part
+//! again. Equal shares do that, but leave uneven loops unbalanced. Stealing balances them, but a
+//! chance delay then moves data to another cache. This module combines both: every worker begins
+//! with its own part, thieves take what the owners do not reach, and the steals update the owners
+//! for the next run.
 //!
 //! Source: affinity scheduling (Markatos and LeBlanc, "Using Processor Affinity in Loop Scheduling
 //! on Shared-Memory Multiprocessors"), and the affinity partitioner of Robison, Voss and Kukanov
 //! ("Optimization via Reflection on Work Stealing in TBB"). Differences: ranges of any length
-//! instead of an array of fixed pieces. What was stolen in the first run stays with the thief;
-//! later a part moves only if the same worker stole it in two runs one after the other, so that a
-//! worker that was kept from its core once does not lose its data for good.
+//! replace an array of fixed pieces. A range stolen in the first run stays with the thief. Later a
+//! range moves only if the same worker stole it in two consecutive runs, so that one chance delay
+//! does not cost a worker its data.
 //!
 //! # Invariants
 //!
@@ -23,57 +23,58 @@
 //!
 //! # Cost
 //!
-//! A look-up is a binary search among the segments of the deal, at most [`PARTS_A_SEAT`] a seat,
-//! and nothing if every seat owns one part and they are in order.
+//! A look-up is a binary search among the segments of the deal, at most [`PARTS_A_SEAT`] per
+//! worker. It costs nothing if every worker owns one part and the parts are in order.
 //!
 //! # Tests
 //!
-//! Property tests against a vector that says for each index who owns it.
+//! Property tests against a vector with the owner of each index.
 
 use std::ops::Range;
 
-/// More parts than so many a seat are merged: pieces so small gain nothing by staying where they
-/// are.
+/// The most parts per worker; more are merged. Smaller pieces gain nothing by staying with their
+/// owner.
 pub const PARTS_A_SEAT: usize = 8;
 
-/// What a thief takes teaches nothing if it is less than this part of an even share: scraps are
-/// stolen at the end of every run.
+/// A stolen range shorter than this fraction of an even share changes no owner: every run ends with
+/// steals of small rests.
 const SCRAPS: usize = 32;
 
-/// The shortest stolen range that is worth remembering in a loop of `n` iterations for `seats`.
+/// The shortest stolen range that changes an owner, in a loop of `n` iterations for `seats`
+/// workers.
 #[inline]
 pub fn worth_keeping(n: usize, seats: usize) -> usize {
     (n / seats.max(1) / SCRAPS).max(1)
 }
 
-/// A range that a worker took from another's.
+/// A range that a worker stole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stolen {
-    /// What was taken, in iterations of the loop.
+    /// The range, in iterations of the loop.
     pub range: Range<usize>,
-    /// The seat of the thief.
+    /// The thief's number.
     pub by: usize,
 }
 
-/// One owner's iterations from `start` to where the next part begins.
+/// One owner's iterations, from `start` to the start of the next part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Part {
     start: usize,
     owner: usize,
 }
 
-/// Who owns which iterations of a loop.
+/// The owners of a loop's iterations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owners {
     n: usize,
     seats: usize,
     parts: Vec<Part>,
-    /// What was stolen in the run before; nothing has run yet if there is none.
+    /// The ranges stolen in the last run; `None` before the first run.
     before: Option<Vec<Stolen>>,
 }
 
 impl Owners {
-    /// `n` iterations in equal shares for `seats` (0 counts as 1).
+    /// `n` iterations in equal shares for `seats` workers (0 counts as 1).
     pub fn equal(n: usize, seats: usize) -> Self {
         let seats = seats.max(1);
         let shares = crate::chunk::Shares::new(n, seats);
@@ -82,13 +83,13 @@ impl Owners {
         Self { n, seats, parts: (0..seats.min(n)).map(part).collect(), before: None }
     }
 
-    /// Whether this is about loops of `n` iterations for `seats`.
+    /// Whether this is for loops of `n` iterations and `seats` workers.
     pub fn fits(&self, n: usize, seats: usize) -> bool {
         self.n == n && self.seats == seats.max(1)
     }
 
-    /// Learns from a run what was stolen in it, in the order in which it was stolen. Answers
-    /// whether an owner has changed.
+    /// Updates the owners after a run. `stolen` is in the order of the steals. Returns whether an
+    /// owner changed.
     pub fn learn(&mut self, stolen: Vec<Stolen>) -> bool {
         let parts = self.parts.clone();
         match self.before.take() {
@@ -100,7 +101,7 @@ impl Owners {
         self.parts != parts
     }
 
-    /// What the same seat stole in both runs becomes its own.
+    /// Gives a worker the ranges that it stole in both runs.
     fn assign_repeated(&mut self, before: &[Stolen], now: &[Stolen]) {
         for now in now {
             for before in before.iter().filter(|before| before.by == now.by) {
@@ -124,7 +125,7 @@ impl Owners {
         self.parts.dedup_by_key(|part| part.owner);
     }
 
-    /// Who owns iteration `index`, if there is such an iteration.
+    /// The owner of iteration `index`, if that exists.
     fn owner(&self, index: usize) -> Option<usize> {
         let part = self.parts.partition_point(|part| part.start <= index).checked_sub(1)?;
         (index < self.n).then(|| self.parts[part].owner)
@@ -134,8 +135,7 @@ impl Owners {
         while self.parts.len() > limit {
             let length = |number: usize| self.range(number).len();
             let shortest = (0..self.parts.len()).min_by_key(|&number| length(number)).unwrap_or(0);
-            // Its neighbour before it takes it over; the first part has none and is taken over by
-            // the one after it.
+            // The part before it takes it over; the first part goes to the one after it.
             let start = self.parts[shortest].start;
             self.parts.remove(shortest);
             if shortest == 0 {
@@ -162,7 +162,7 @@ impl Owners {
             for (range, _) in self.parts().filter(|&(_, owner)| owner == seat) {
                 let end = position + range.len();
                 match segments.last_mut() {
-                    // What goes on where the segment before ends needs no segment of its own.
+                    // A range that continues the segment before it needs no segment of its own.
                     Some(last) if last.index(last.positions.end) == range.start => {
                         last.positions.end = end;
                     }
@@ -176,7 +176,7 @@ impl Owners {
     }
 }
 
-/// Positions that stand for as many adjacent iterations.
+/// Positions of a deal that represent as many adjacent iterations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// The positions.
@@ -193,23 +193,22 @@ impl Segment {
     }
 }
 
-/// The iterations of a loop in another order: every seat's parts one behind the other, seat by
-/// seat.
+/// The iterations of a loop in another order: every worker's parts in a row, worker by worker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Deal {
     segments: Vec<Segment>,
-    /// Where the share of each seat begins, and the end of the last one.
+    /// Where the share of each worker begins, and the end of the last one.
     begins: Vec<usize>,
 }
 
 impl Deal {
-    /// The iterations in their own order, with a share for each seat that begins where the one
-    /// before ends. `begins` starts with 0, ascends and ends with the number of iterations.
+    /// The iterations in their own order, with one share per worker. `begins` starts with 0,
+    /// ascends and ends with the number of iterations.
     pub fn in_order(begins: Vec<usize>) -> Self {
         Self { segments: Vec::new(), begins }
     }
 
-    /// The positions of `seat`; none if there is no such seat.
+    /// The positions of worker `seat`; empty if there is no such worker.
     pub fn share(&self, seat: usize) -> Range<usize> {
         match self.begins.get(seat..seat + 2) {
             Some(&[begin, end]) => begin..end,
@@ -223,11 +222,11 @@ impl Deal {
         self.segments.len() <= 1
     }
 
-    /// The segment in which `position` lies.
+    /// The segment that contains `position`.
     ///
     /// # Panics
     ///
-    /// If there is none: positions of a deal that is in order lie in no segment.
+    /// If there is none: in a deal that is in order, no position is in a segment.
     pub fn segment(&self, position: usize) -> &Segment {
         &self.segments[self.segments.partition_point(|segment| segment.positions.end <= position)]
     }
@@ -282,14 +281,20 @@ mod tests {
         /// Catches: a worker that was late once and loses its part, and one that is always late
         /// and keeps it.
         #[test]
-        fn later_a_part_moves_if_it_is_stolen_twice(first in any_stolen(60), second in any_stolen(60)) {
+        fn later_a_part_moves_if_it_is_stolen_twice(
+            first in any_stolen(60),
+            second in any_stolen(60),
+        ) {
             let mut owners = Owners::equal(60, SEATS);
             owners.learn(Vec::new());
             prop_assert!(!owners.learn(first.clone()));
             let mut model = each_owner(&owners);
             for now in &second {
                 for index in now.range.clone() {
-                    if first.iter().any(|before| before.by == now.by && before.range.contains(&index)) {
+                    if first
+                        .iter()
+                        .any(|before| before.by == now.by && before.range.contains(&index))
+                    {
                         model[index] = now.by;
                     }
                 }
@@ -305,7 +310,10 @@ mod tests {
         #[test]
         fn a_deal_is_a_permutation_sorted_by_owner(stolen in any_stolen(60), n in 0..61_usize) {
             let mut owners = Owners::equal(n, SEATS);
-            let within = |stolen: Stolen| Stolen { range: stolen.range.start.min(n)..stolen.range.end.min(n), ..stolen };
+            let within = |stolen: Stolen| Stolen {
+                range: stolen.range.start.min(n)..stolen.range.end.min(n),
+                ..stolen
+            };
             owners.learn(stolen.into_iter().map(within).collect());
             let deal = owners.deal();
             let dealt = |seat| deal.share(seat).map(|position| {
@@ -316,15 +324,25 @@ mod tests {
             let mut expected: Vec<usize> = (0..n).collect();
             expected.sort_by_key(|&index| by_owner[index]);
             prop_assert_eq!(order, expected);
-            prop_assert!(deal.segments.windows(2).all(|pair| pair[0].positions.end == pair[1].positions.start));
+            prop_assert!(
+                deal.segments
+                    .windows(2)
+                    .all(|pair| pair[0].positions.end == pair[1].positions.start)
+            );
             prop_assert_eq!(deal.share(SEATS), 0..0);
         }
 
         /// Catches: a position or an end of a part that wraps in the longest loop.
         #[test]
-        fn the_parts_of_a_huge_loop_follow_each_other(stolen in any_stolen(usize::MAX), n in usize::MAX - 9..=usize::MAX) {
+        fn the_parts_of_a_huge_loop_follow_each_other(
+            stolen in any_stolen(usize::MAX),
+            n in usize::MAX - 9..=usize::MAX,
+        ) {
             let mut owners = Owners::equal(n, SEATS);
-            let within = |stolen: Stolen| Stolen { range: stolen.range.start.min(n)..stolen.range.end.min(n), ..stolen };
+            let within = |stolen: Stolen| Stolen {
+                range: stolen.range.start.min(n)..stolen.range.end.min(n),
+                ..stolen
+            };
             owners.learn(stolen.into_iter().map(within).collect());
             assert_in_form(&owners);
             let deal = owners.deal();
@@ -354,7 +372,7 @@ mod tests {
         }
     }
 
-    /// Catches: a look-up where none is needed, in the state that most loops stay in.
+    /// Catches: a look-up where none is needed, in the usual state of a loop.
     #[test]
     fn equal_shares_are_in_order() {
         let owners = Owners::equal(10, 4);
@@ -371,8 +389,8 @@ mod tests {
         assert_eq!(Owners::equal(2, 4).parts().collect::<Vec<_>>(), [(0..1, 0), (1..2, 1)]);
     }
 
-    /// Catches: scraps that are remembered, or large parts that are not, and a loop too short
-    /// for either.
+    /// Catches: small rests that change owners, large parts that do not, and a loop too short for
+    /// either.
     #[test]
     fn a_thirty_second_of_a_share_is_worth_keeping() {
         assert_eq!(

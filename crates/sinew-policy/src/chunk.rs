@@ -1,18 +1,18 @@
-//! How the iterations of a loop are cut into chunks: the arithmetic behind every schedule.
+//! The arithmetic of every schedule: how the iterations of a loop are cut into chunks.
 //!
 //! A loop over `n` iterations hands them out as chunks. Small chunks balance well and cost an
-//! atomic operation each, large ones are cheap and may leave one worker busy while the others wait.
-//! The rules here answer how large the next chunk is, from numbers alone; who may take it is the
-//! business of the chunk sources in `sinew-core`.
+//! atomic operation each; large ones are cheap and may leave one worker busy while the others wait.
+//! The rules here compute the size of the next chunk from numbers alone. The chunk sources in
+//! `sinew-core` decide which worker takes it.
 //!
-//! Schedules with arithmetic of their own have it in [`affinity`](crate::affinity),
+//! Schedules with arithmetic of their own are in [`affinity`](crate::affinity),
 //! [`weighted`](crate::weighted) and [`split`](crate::split).
 //!
 //! Source: guided self-scheduling (Polychronopoulos and Kuck) for [`tapered`], factoring (Hummel,
 //! Schonberg and Flynn) for [`factoring`], lazy binary splitting (Tzannes and others) for
-//! [`Halving`]. Differences: factoring's batches are fixed by the length alone, so a chunk follows
-//! from the remainder without knowing who took what before; halving takes fractions, so it needs no
-//! grain from the user.
+//! [`Halving`]. Differences: the length alone fixes factoring's batches, so a chunk follows from
+//! the remainder without a record of earlier chunks; halving takes fractions, so the user gives no
+//! grain.
 //!
 //! # Invariants
 //!
@@ -22,8 +22,8 @@
 //!
 //! # Tests
 //!
-//! Property tests for I1 and I2, for the limits each rule promises, and for text that is parsed as
-//! it is printed.
+//! Property tests for I1 and I2, for the limits of each rule, and for schedules that are printed
+//! and parsed.
 
 use std::fmt;
 use std::ops::Range;
@@ -32,60 +32,61 @@ use std::str::FromStr;
 /// How a loop hands out its iterations.
 ///
 /// As text: `static`, `dynamic:64`, `tapered:16`, `factoring:16`, `stealing`, `affinity`,
-/// `weighted`, `simple:64`, `adaptive:1`, `auto`; the number may be left out and is 1 then.
+/// `weighted`, `simple:64`, `adaptive:1`, `auto`. The number may be left out and is then 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Schedule {
-    /// One share a worker, equal and fixed by the worker's seat, so that the next loop over the
-    /// same data finds it in the same caches. A share nobody came for is taken by the others.
+    /// One equal share per worker, fixed by the worker's number, so that the next loop over the
+    /// same data finds it in the same caches. If a worker does not come for its share, the others
+    /// take it.
     Static,
-    /// `chunk` iterations at a time, whoever asks first.
+    /// `chunk` iterations at a time, first come, first served.
     Dynamic {
-        /// Iterations a chunk, at least 1.
+        /// Iterations per chunk, at least 1.
         chunk: usize,
     },
-    /// Chunks that shrink with what remains: large ones first, small ones to balance the end.
+    /// Chunks that shrink with the remainder: large ones first, small ones to balance the end.
     Tapered {
         /// Iterations of the smallest chunk, at least 1.
         min: usize,
     },
-    /// Batches of equal chunks, one a worker; each batch is half of what remains.
+    /// Batches of equal chunks, one per worker; each batch is half of the remainder.
     Factoring {
         /// Iterations of the smallest chunk, at least 1.
         min: usize,
     },
-    /// A range a worker; who runs dry takes the back half of another's. Suits most loops.
+    /// One range per worker; an idle worker takes the back half of another's. Suits most loops.
     #[default]
     Stealing,
-    /// The parts that each worker ran when the loop ran last, as a memory that the caller holds
-    /// tells; who runs dry steals. For loops that run again and again over the same data and are
-    /// not quite even. Without a memory, or with one that knows nothing of a loop of this length,
-    /// everybody begins with an equal share.
+    /// Each worker begins with the part that it ran last time, from a memory that the caller holds;
+    /// an idle worker steals. For loops that run repeatedly over the same data and are not quite
+    /// even. Without a memory, or with one for another length, every worker begins with an equal
+    /// share.
     Affinity,
-    /// Shares as long as each worker is fast, as a memory that the caller holds tells; who runs dry
-    /// steals. For cores of different speed. Without a memory, or with an empty one, everybody
-    /// begins with an equal share; a loop that is switched to it in mid-run goes by what each has
-    /// done so far.
+    /// Shares proportional to each worker's speed, from a memory that the caller holds; an idle
+    /// worker steals. For cores of different speed. Without a memory, or with an empty one, every
+    /// worker begins with an equal share. A loop that is switched to it while it runs uses the
+    /// speeds so far.
     Weighted,
-    /// Halves of halves, down to between half a grain and a grain, offered to thieves like the arms
+    /// Recursive halves, down to between half a grain and a grain, offered to thieves as the arms
     /// of a `join`.
     Simple {
         /// Iterations of the largest piece, at least 1.
         grain: usize,
     },
-    /// Halves of halves, down to a few pieces a worker; what is stolen is cut further, since
-    /// somebody had nothing to do.
+    /// Recursive halves, down to a few pieces per worker. A stolen piece is cut further, since its
+    /// thief was idle.
     Adaptive {
-        /// No piece of so many iterations is cut, at least 1.
+        /// A piece of this many iterations is not cut; at least 1.
         grain: usize,
     },
-    /// Whichever was found best for this loop, known by where it is called: the first runs of a
-    /// millisecond or more try some, see [`auto`](crate::auto). For loops that run again and again.
+    /// The best schedule found for this call site: the first runs of a millisecond or more try
+    /// several, see [`auto`](crate::auto). For loops that run repeatedly.
     Auto,
 }
 
 impl Schedule {
-    /// Whether the numbers in it make sense.
+    /// Checks the numbers in it.
     ///
     /// # Errors
     ///
@@ -101,8 +102,7 @@ impl Schedule {
         }
     }
 
-    /// A number for it, other than 0, and the one in it: what stands for it where words are
-    /// exchanged.
+    /// A number for it, other than 0, and the number in it: its form in binary tables.
     pub fn code(self) -> (u8, usize) {
         match self {
             Self::Static => (1, 0),
@@ -118,7 +118,7 @@ impl Schedule {
         }
     }
 
-    /// What a [`code`](Self::code) stands for; `None` if it is none.
+    /// The schedule of a [`code`](Self::code); `None` if there is none.
     pub fn from_code(code: u8, number: usize) -> Option<Self> {
         let schedule = match code {
             1 => Self::Static,
@@ -136,17 +136,17 @@ impl Schedule {
         schedule.check().ok()
     }
 
-    /// The bit of a [word](Self::to_word) that other facts than the schedule may take.
+    /// The bit of a [word](Self::to_word) that the caller may use for another fact.
     pub const FREE_BIT: u64 = 1 << 63;
 
-    /// One word for the [`code`](Self::code), which is never 0. A number that is too large for the
-    /// word counts as the largest that is not.
+    /// The [`code`](Self::code) in one word, never 0. A number that is too large for the word
+    /// becomes the largest that fits.
     pub fn to_word(self) -> u64 {
         let (code, number) = self.code();
         u64::from(code) | (number as u64).min((Self::FREE_BIT - 1) >> u8::BITS) << u8::BITS
     }
 
-    /// The schedule that a [word](Self::to_word) stands for, whatever its free bit is.
+    /// The schedule of a [word](Self::to_word); ignores the free bit.
     pub fn from_word(word: u64) -> Option<Self> {
         let number = (word & !Self::FREE_BIT) >> u8::BITS;
         Self::from_code(word as u8, usize::try_from(number).ok()?)
@@ -216,13 +216,13 @@ impl FromStr for Schedule {
     }
 }
 
-/// A schedule that cannot be used.
+/// Why a schedule cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScheduleError {
     /// No schedule has this name.
     UnknownName(String),
-    /// What follows the colon is not a whole number.
+    /// The text after the colon is not a whole number.
     NotANumber(String),
     /// This schedule has no number.
     TakesNoNumber(String),
@@ -256,9 +256,9 @@ impl fmt::Display for ScheduleError {
 
 impl std::error::Error for ScheduleError {}
 
-/// `n` iterations dealt out as `parts` adjacent shares.
+/// `n` iterations divided into `parts` adjacent shares.
 ///
-/// Kept apart from [`share`] so that a loop divides once, not at every claim.
+/// Separate from [`share`] so that a loop divides once, not at every claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shares {
     base: usize,
@@ -273,45 +273,45 @@ impl Shares {
         Self { base: n / parts, longer: n % parts }
     }
 
-    /// Share `part`; the shares from `parts` on are meaningless.
+    /// Share `part`, which must be less than `parts`.
     #[inline]
     pub fn get(&self, part: usize) -> Range<usize> {
-        // The first `longer` shares have one more.
+        // The first `longer` shares have one iteration more.
         let start = part * self.base + part.min(self.longer);
         start..start + self.base + usize::from(part < self.longer)
     }
 }
 
-/// Share `part` of `n` iterations dealt out in `parts` shares.
+/// Share `part` of `n` iterations divided into `parts` shares.
 #[inline]
 pub fn share(n: usize, parts: usize, part: usize) -> Range<usize> {
     Shares::new(n, parts).get(part)
 }
 
-/// At most so many slices a share is taken in: few enough to cost nothing, enough to let go of a
-/// share soon.
+/// The most slices in which a share is taken: few enough to cost nothing, enough to release the
+/// rest of a share soon.
 pub const SLICES: usize = 8;
 
-/// How many slices a share of `length` iterations is taken in.
+/// The number of slices in which a share of `length` iterations is taken.
 #[inline]
 pub fn slices(length: usize) -> usize {
     length.min(SLICES)
 }
 
-/// The fraction of guided self-scheduling: a chunk is 1/(`TAPER` · workers) of what remains.
+/// The fraction of guided self-scheduling: a chunk is 1/(`TAPER` · workers) of the remainder.
 pub const TAPER: usize = 2;
 
-/// The next chunk when `remaining` iterations are left for `workers`: `1/(divisor · workers)` of
-/// them, at least `min`.
+/// The next chunk with `remaining` iterations left for `workers`: `1/(divisor · workers)` of them,
+/// at least `min`.
 #[inline]
 pub fn tapered(remaining: usize, workers: usize, divisor: usize, min: usize) -> usize {
     let part = divisor.saturating_mul(workers).max(1);
     remaining.div_ceil(part).max(min).max(1).min(remaining)
 }
 
-/// The next chunk of a loop of `n` iterations of which `remaining` are left, for `workers`.
+/// The next chunk of a loop of `n` iterations, `remaining` of them left, for `workers`.
 ///
-/// Batch `b` takes what remains from `n >> b` down to `n >> (b + 1)`, in `workers` equal chunks of
+/// Batch `b` takes the remainder from `n >> b` down to `n >> (b + 1)`, in `workers` equal chunks of
 /// at least `min`.
 #[inline]
 pub fn factoring(n: usize, remaining: usize, workers: usize, min: usize) -> usize {
@@ -321,30 +321,30 @@ pub fn factoring(n: usize, remaining: usize, workers: usize, min: usize) -> usiz
     let batch = (n / remaining).max(1).ilog2();
     let next_batch = n >> (batch + 1).min(usize::BITS - 1);
     let chunk = ((n >> batch) - next_batch).div_ceil(workers.max(1));
-    // A batch ends with a shorter chunk rather than running over into the next, whose chunks are
-    // half as long.
+    // A batch ends with a shorter chunk, not with a chunk that reaches into the next batch, whose
+    // chunks are half as long.
     chunk.min(remaining - next_batch.min(remaining - 1)).max(min).max(1).min(remaining)
 }
 
-/// Sizes of lazy halving: what an owner takes from the front of its range, what a thief takes from
-/// the back.
+/// Sizes of lazy halving: the piece that an owner takes from the front of its range, and the part
+/// that a thief takes from the back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Halving {
     min: usize,
     max: usize,
-    /// No range, and no piece, of a loop that is longer becomes shorter than half of it.
+    /// A range or piece of a loop longer than this never becomes shorter than half of it.
     grain: usize,
 }
 
 impl Halving {
-    /// The owner takes an eighth of its range, so thieves find most of it. What it has taken cannot
-    /// be stolen, so larger pieces balance worse where heavy iterations lie together; smaller ones
-    /// cost more claims.
+    /// The owner takes an eighth of its range, so thieves find most of it. A piece that is taken
+    /// cannot be stolen, so larger pieces balance worse if heavy iterations are adjacent; smaller
+    /// ones cost more claims.
     const FRACTION: usize = 8;
-    /// No piece is smaller than 1/64 of a worker's even share: cheap bodies would pay for balance
-    /// that nobody sees.
+    /// No piece is smaller than 1/64 of a worker's even share: below that, cheap bodies would pay
+    /// for balance without a benefit.
     const FINEST: usize = 64;
-    /// What a steal costs both sides, roughly: a few cache lines that go from core to core.
+    /// The rough cost of a steal for both sides: a few cache lines that move between cores.
     const STEAL_NS: u64 = 500;
 
     /// The sizes for `n` iterations and `workers`.
@@ -354,14 +354,14 @@ impl Halving {
         Self { min: (share / Self::FINEST).max(1), max: (share / Self::FRACTION).max(1), grain: 1 }
     }
 
-    /// Pieces of half a grain to a grain, whatever the loop.
+    /// Pieces of half a grain to a grain, for any loop.
     #[inline]
     pub fn with_grain(grain: usize) -> Self {
         let grain = grain.max(1);
         Self { min: grain, max: grain, grain }
     }
 
-    /// What the owner of `remaining` iterations takes next.
+    /// The size of the next piece of an owner with `remaining` iterations.
     #[inline]
     pub fn piece(&self, remaining: usize) -> usize {
         let piece = (remaining / Self::FRACTION).clamp(self.min, self.max).min(remaining);
@@ -369,21 +369,21 @@ impl Halving {
         if rest > 0 && rest < self.grain / 2 { remaining.div_ceil(2) } else { piece }
     }
 
-    /// How long a thief lets the owner of `remaining` iterations go on before it steals from them,
-    /// in nanoseconds.
+    /// How long a thief waits before it steals from an owner with `remaining` iterations, in
+    /// nanoseconds.
     ///
     /// Near the end of a loop of cheap bodies, workers that steal ever smaller halves from each
-    /// other pay more for moving cache lines than for the iterations. So a thief that has seen what
-    /// iterations cost (`done` of them took `elapsed_ns`) and expects the rest to be over sooner
-    /// than a steal pays off waits for just that time. If there is still something then, those
-    /// iterations cost more than the ones it knows, and it should steal after all.
+    /// other spend more on moving cache lines than on iterations. So the thief estimates the rest
+    /// from the known cost (`done` iterations took `elapsed_ns`). If the rest will be over before a
+    /// steal pays, the thief waits that long. If iterations are left then, they cost more than
+    /// expected, and it steals.
     pub fn patience_ns(remaining: usize, done: usize, elapsed_ns: u64) -> u64 {
         let expected_ns = u128::from(elapsed_ns) * remaining as u128 / done.max(1) as u128;
         if done == 0 || expected_ns >= u128::from(Self::STEAL_NS) { 0 } else { expected_ns as u64 }
     }
 
-    /// What a thief takes of `remaining` iterations: the larger half, so that a single one can be
-    /// taken.
+    /// How many of `remaining` iterations a thief takes: the larger half, so that it can take a
+    /// single one.
     #[inline]
     pub fn stolen(&self, remaining: usize) -> usize {
         if remaining <= self.grain { remaining } else { remaining.div_ceil(2) }
@@ -395,7 +395,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Lengths near the limits of the word and of half a word, and any others but 0.
+    /// Lengths near the limits of a word and of half a word, and any others but 0.
     fn huge() -> impl Strategy<Value = usize> {
         prop_oneof![
             (0..200_usize).prop_map(|less| usize::MAX - less),
@@ -457,8 +457,7 @@ mod tests {
             prop_assert_eq!(remaining, 0);
         }
 
-        /// Catches: a chunk below the minimum before the end, and a minimum that breaks the
-        /// ending.
+        /// Catches: a chunk below the minimum before the end, and a minimum that prevents the end.
         #[test]
         fn factoring_respects_its_minimum(n in 0..100_000_usize, workers in 1..70_usize, min in 1..50_usize) {
             let mut remaining = n;
@@ -469,8 +468,8 @@ mod tests {
             }
         }
 
-        /// Catches: an empty piece, too many claims for one range, and a piece that thieves
-        /// would miss badly.
+        /// Catches: an empty piece, too many claims for one range, and a piece that leaves too
+        /// little to thieves.
         #[test]
         fn halving_takes_small_pieces_but_not_many(n in 1..1_000_000_usize, workers in 1..70_usize) {
             let sizes = Halving::new(n, workers);
@@ -486,8 +485,8 @@ mod tests {
             prop_assert!(sizes.stolen(share) >= share - sizes.stolen(share));
         }
 
-        /// Catches: a piece above the grain or below half of it, from whatever ranges owners and
-        /// thieves make of the loop.
+        /// Catches: a piece above the grain or below half of it, for any ranges that owners and
+        /// thieves make.
         #[test]
         fn pieces_with_a_grain_are_half_a_grain_to_a_grain(n in 1..10_000_usize, grain in 1..200_usize, thefts in any::<u64>()) {
             let sizes = Halving::with_grain(grain);
@@ -527,8 +526,8 @@ mod tests {
             prop_assert_eq!(shares.get(parts - 1).end, n);
         }
 
-        /// Catches: a schedule that a program prints and does not understand, or takes for
-        /// another one in words that programs exchange.
+        /// Catches: a schedule that a program prints and cannot parse, and a word that is read as
+        /// another schedule.
         #[test]
         fn schedules_are_read_as_they_are_written(number in 1..usize::MAX, which in 0..10_usize) {
             let schedule = [
@@ -550,8 +549,8 @@ mod tests {
         }
     }
 
-    /// Catches: thieves that fight over scraps, and thieves that never come back to expensive
-    /// ones.
+    /// Catches: thieves that fight over the last iterations, and thieves that never return to
+    /// expensive ones.
     #[test]
     fn patience_is_for_ranges_that_are_over_before_a_steal_pays() {
         assert_eq!(Halving::patience_ns(10, 1_000, 1_000), 10);
@@ -570,7 +569,7 @@ mod tests {
         assert_eq!(factoring(7, 0, 4, 1), 0);
     }
 
-    /// Catches: an error that does not name the value, and a number that is dropped silently.
+    /// Catches: an error that does not name the value, and a number that is silently dropped.
     #[test]
     fn what_cannot_be_a_schedule_is_named() {
         let error = |text: &str| text.parse::<Schedule>().unwrap_err().to_string();

@@ -1,11 +1,11 @@
-//! Recorded task graphs: what a run has spawned, and how much it worked between.
+//! Recorded task graphs: the tasks that a run spawned, and the work between spawns.
 //!
-//! A recording is a list of *calls* into a pool. Each is a sequence of tokens: work, and parts that
-//! may run side by side, which are such sequences again. So it holds what a program is, whoever ran
-//! which part of it when.
+//! A recording is a list of *calls* into a pool. Each call is a sequence of tokens: work, and parts
+//! that may run in parallel, which are such sequences again. So it describes the program,
+//! independent of which worker ran which part, and when.
 //!
-//! As text, a line a call: the time since the call before, a colon, and the tokens. Times are in
-//! picoseconds; the last line tells a whole recording from one that was cut off.
+//! As text, each line is a call: the time since the last call, a colon, and the tokens. Times are
+//! in picoseconds. The last line marks a recording as complete.
 //!
 //! ```text
 //! sinew graph 1
@@ -15,15 +15,15 @@
 //! ```
 //!
 //! `(a|b|c)` are tasks: all but the first were spawned, the first was called. `{a|b|c}` are pieces
-//! of a loop, none before the other.
+//! of a loop, without an order.
 //!
 //! # Invariants
 //!
-//! - G1: brackets are balanced in every call of a [`Graph`], and parts lie inside of them.
+//! - G1: brackets are balanced in every call of a [`Graph`], and parts are inside of them.
 //!
 //! # Tests
 //!
-//! A property test writes and reads random graphs; every kind of damage is named.
+//! A property test writes and reads random graphs; another corrupts a recording in every way.
 
 use std::fmt::{self, Write};
 use std::str::FromStr;
@@ -34,22 +34,22 @@ const HEAD: &str = "sinew graph 1";
 /// A part of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token {
-    /// So many picoseconds of work.
+    /// Work, in picoseconds.
     Work(u64),
-    /// Tasks begin that may run side by side.
+    /// Start of tasks that may run in parallel.
     Fork,
-    /// Pieces of a loop begin.
+    /// Start of pieces of a loop.
     Loop,
     /// The next task or piece.
     Next,
-    /// The innermost tasks or pieces end, and what follows waits for all of them.
+    /// End of the innermost tasks or pieces; the next token waits for all of them.
     Join,
 }
 
 /// One call into the pool.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Call {
-    /// Picoseconds outside the pool since the call before.
+    /// Picoseconds outside of the pool since the last call.
     pub gap: u64,
     tokens: Vec<Token>,
 }
@@ -60,19 +60,19 @@ pub struct Graph {
     calls: Vec<Call>,
 }
 
-/// A text that is no whole recording.
+/// The error for a text that is not a complete recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphError {
-    /// It does not begin as one.
+    /// Its first line is wrong.
     NoGraph,
-    /// It ends in the middle.
+    /// Its last line is missing.
     CutOff,
     /// A line cannot be read.
     Line {
         /// Its number, from 1 on.
         line: usize,
-        /// Where in it.
+        /// The column, from 1 on.
         column: usize,
     },
 }
@@ -83,7 +83,8 @@ impl fmt::Display for GraphError {
             Self::NoGraph => {
                 write!(
                     f,
-                    "not a recorded task graph: its first line must be `{HEAD}` (see sinew run --record)"
+                    "not a recorded task graph: its first line must be `{HEAD}` (see sinew run \
+                     --record)"
                 )
             }
             Self::CutOff => f.write_str(
@@ -92,7 +93,8 @@ impl fmt::Display for GraphError {
             Self::Line { line, column } => {
                 write!(
                     f,
-                    "line {line} of the recorded task graph cannot be read from column {column} on; record it again"
+                    "line {line} of the recorded task graph cannot be read from column {column} \
+                     on; record it again"
                 )
             }
         }
@@ -102,7 +104,7 @@ impl fmt::Display for GraphError {
 impl std::error::Error for GraphError {}
 
 impl Call {
-    /// A call of these tokens, or nothing if brackets do not match (G1).
+    /// A call of these tokens; `None` if brackets do not match (G1).
     pub fn new(gap: u64, tokens: Vec<Token>) -> Option<Self> {
         let mut depth = 0_usize;
         for token in &tokens {
@@ -117,12 +119,12 @@ impl Call {
         (depth == 0).then_some(Self { gap, tokens })
     }
 
-    /// In order.
+    /// The tokens, in order.
     pub fn tokens(&self) -> &[Token] {
         &self.tokens
     }
 
-    /// Work between the other tokens, each with what follows it: nothing at the end.
+    /// The work between other tokens, each with the token after it; `None` at the end.
     fn stretches(&self) -> Vec<(u64, Option<Token>)> {
         let (mut all, mut sum) = (Vec::new(), 0);
         for &token in &self.tokens {
@@ -135,7 +137,7 @@ impl Call {
         all
     }
 
-    /// The call with, of each stretch of work, the shorter one of both; `None` if they differ in
+    /// The call with the shorter one of each stretch of work; `None` if the calls differ in
     /// anything else.
     fn least(&self, other: &Self) -> Option<Self> {
         let (ours, theirs) = (self.stretches(), other.stretches());
@@ -155,18 +157,19 @@ impl Graph {
         Self { calls }
     }
 
-    /// In order.
+    /// The calls, in order.
     pub fn calls(&self) -> &[Call] {
         &self.calls
     }
 
-    /// Of two recordings of one program: each stretch of work as in the one where it was shorter,
-    /// since what disturbs a run makes it longer. `None` if they are not of the same tasks.
+    /// Combines two recordings of one program: takes each stretch of work from the recording in
+    /// which it was shorter, since disturbances only make a run longer. `None` if the tasks differ.
     ///
     /// ```
     /// use sinew_policy::graph::Graph;
     ///
-    /// let read = |calls: &str| format!("sinew graph 1\n{calls}\nend 1\n").parse::<Graph>().unwrap();
+    /// let text = |calls: &str| format!("sinew graph 1\n{calls}\nend 1\n");
+    /// let read = |calls: &str| text(calls).parse::<Graph>().unwrap();
     /// let least = read("0: 5(7|2)3").least(&read("0: 4(9|1)")).unwrap();
     /// assert_eq!(least, read("0: 4(7|1)"));
     /// assert_eq!(read("0: 5(7|2)").least(&read("0: 5{7|2}")), None);
@@ -178,7 +181,7 @@ impl Graph {
         calls.filter(|_| is_same).map(Self::new)
     }
 
-    /// All work, in picoseconds, the gaps between calls aside.
+    /// All work in picoseconds, without the gaps between calls.
     pub fn work(&self) -> u64 {
         let tokens = self.calls.iter().flat_map(|call| &call.tokens);
         tokens.map(|token| if let Token::Work(work) = token { *work } else { 0 }).sum()
@@ -202,7 +205,7 @@ fn write_tokens(f: &mut fmt::Formatter<'_>, tokens: &[Token]) -> fmt::Result {
     let mut after_work = false;
     for token in tokens {
         match token {
-            // Two numbers side by side would be one.
+            // Adjacent numbers would be read as one.
             Token::Work(time) if after_work => write!(f, "+{time}")?,
             Token::Work(time) => write!(f, "{time}")?,
             Token::Fork => {
@@ -224,11 +227,11 @@ fn write_tokens(f: &mut fmt::Formatter<'_>, tokens: &[Token]) -> fmt::Result {
 impl FromStr for Graph {
     type Err = GraphError;
 
-    /// Reads what is written by [`Display`](fmt::Display).
+    /// Reads the form that [`Display`](fmt::Display) writes.
     ///
     /// # Errors
     ///
-    /// What [`GraphError`] says.
+    /// See [`GraphError`].
     fn from_str(text: &str) -> Result<Self, GraphError> {
         let mut lines = text.lines().enumerate();
         if lines.next().map(|(_, head)| head.trim_end()) != Some(HEAD) {
@@ -251,7 +254,7 @@ impl FromStr for Graph {
     }
 }
 
-/// One line, or the column from which on it cannot be read.
+/// Reads one line; the error is the column at which it cannot be read.
 fn call(line: &str) -> Result<Call, usize> {
     let (gap, rest) = line.split_once(':').ok_or(1_usize)?;
     let gap = gap.trim().parse().map_err(|_| 1_usize)?;
@@ -297,7 +300,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A random call: numbers below 4 open, go on and close as far as that is possible.
+    /// A random call: numbers below 4 open, continue and close brackets as far as possible.
     fn grown(steps: &[(u8, u64)]) -> Vec<Token> {
         let (mut tokens, mut depth) = (Vec::new(), 0);
         for &(step, work) in steps {
@@ -317,15 +320,23 @@ mod tests {
     }
 
     proptest! {
-        /// Catches: a token that is lost, and numbers that run together.
+        /// Catches: a lost token, and numbers that run together.
         #[test]
-        fn what_is_written_is_read(calls in proptest::collection::vec((any::<u64>(), proptest::collection::vec(any::<(u8, u64)>(), 0..40)), 0..5)) {
-            let calls = calls.iter().map(|(gap, steps)| Call::new(*gap, grown(steps)).expect("balanced")).collect();
+        fn what_is_written_is_read(
+            calls in proptest::collection::vec(
+                (any::<u64>(), proptest::collection::vec(any::<(u8, u64)>(), 0..40)),
+                0..5,
+            ),
+        ) {
+            let calls = calls
+                .iter()
+                .map(|(gap, steps)| Call::new(*gap, grown(steps)).expect("balanced"))
+                .collect();
             let graph = Graph::new(calls);
             prop_assert_eq!(graph.to_string().parse(), Ok(graph));
         }
 
-        /// Catches: a part of a recording that is taken for the whole.
+        /// Catches: a part of a recording that is read as the whole.
         #[test]
         fn no_recording_can_be_cut_off_unseen(cut in 0..39_usize) {
             let text = "sinew graph 1\n25: 5(1|2(5|5)3)7\n0: {1|2}\nend 2\n";
@@ -335,7 +346,7 @@ mod tests {
         }
     }
 
-    /// Catches: damage that is read as something else, or not named.
+    /// Catches: a corrupted recording that is read as another, or an error without its place.
     #[test]
     fn damage_is_named_by_line_and_column() {
         for (call, column) in

@@ -1,25 +1,25 @@
 //! How long an idle worker spins before it parks.
 //!
-//! Spinning catches work within a fraction of a microsecond; parking costs the waker and the woken
-//! some [`PARK_US`] between them. Not knowing when work will come, a worker that spins for as long
-//! as parking costs never spends more than twice what it must (the ski-rental rule: Karlin,
-//! Manasse, McGeoch and Owicki, "Competitive randomized algorithms for nonuniform problems", 1994).
-//! But idle times repeat themselves: a program that computes serially for 100 µs between two loops
-//! makes every idle time 100 µs long, and then spinning is a waste each time. So the worker keeps a
-//! fading histogram of its idle times, and takes the window that would have cost least over them.
+//! A spinning worker finds work within a fraction of a microsecond; parking costs the waker and the
+//! woken worker some [`PARK_US`] together. Without knowledge of the future, a worker that spins as
+//! long as parking costs spends at most twice the optimum (the ski-rental rule: Karlin, Manasse,
+//! McGeoch and Owicki, "Competitive randomized algorithms for nonuniform problems", 1994). But idle
+//! times repeat: a program that computes serially for 100 µs between two loops makes every idle
+//! time 100 µs long, and spinning is wasted each time. So the worker keeps a decaying histogram of
+//! its idle times, and takes the window with the least cost over them.
 //!
-//! A worker that parks at once does not learn how long it would have had to spin: being woken takes
-//! longer than many an idle time, and two workers that wake each other in turn would go on doing so
-//! for ever. So such idle times teach nothing, and one in [`EXPLORE`] is spun through to learn.
+//! A worker that parks at once does not learn how long it would have had to spin: a wake-up takes
+//! longer than many idle times, so two workers that wake each other in turn would never stop. Such
+//! idle times are not recorded, and one in [`EXPLORE`] is spun through to learn.
 //!
-//! On a core that other programs want as well, everybody loses by spinning: the window is 0 there.
-//! The worker notices by a gap between two looks at its clock that no search explains.
+//! On a core that another program also uses, spinning harms both: the window is 0 there. The worker
+//! detects this by a gap between two readings of its clock that no search explains.
 //!
 //! # States
 //!
 //! | state | entered by | left by |
 //! |---|---|---|
-//! | free | `new`; a penalty that has run out | a gap → shared |
+//! | free | `new`; an expired penalty | a gap → shared |
 //! | shared (window 0) | a gap | enough idle time without another → free, with a short window |
 //!
 //! # Invariants
@@ -27,30 +27,30 @@
 //! - I1: the window is 0 while shared, and one of [`WINDOWS_US`] otherwise.
 //! - I2: each gap soon after a recovery doubles the penalty, up to [`PENALTY_MAX_US`], so a core
 //!   that stays shared is tried ever more rarely.
-//! - I3: over idle times that are all alike, the window comes to cost no more than the best of
-//!   [`WINDOWS_US`], exploring aside.
+//! - I3: over equal idle times the window's cost converges to that of the best of [`WINDOWS_US`],
+//!   apart from exploration.
 
-/// What parking and being woken costs, waker and woken together, in microseconds of processor time
-/// and delay.
+/// The cost of parking and being woken, for both workers together, in microseconds of processor
+/// time and delay.
 pub const PARK_US: u32 = 40;
-/// The windows to choose from.
+/// The possible windows.
 pub const WINDOWS_US: [u32; 6] = [0, 3, 6, 12, 25, 40];
-/// One idle time in so many is spun through where the best window is 0; a prime, so that no pattern
-/// of the program keeps step with it.
+/// One idle time of this many is spun through if the best window is 0. A prime, so that no pattern
+/// of the program synchronises with it.
 pub const EXPLORE: u32 = 13;
 /// The window of a new worker, as an index.
 const START: usize = 5;
-/// Idle time without a gap after which a shared core is tried again, at first.
+/// Idle time in microseconds without a gap, after which a shared core is tried again, at first.
 pub const PENALTY_US: u32 = 10_000;
-/// The longest such time.
+/// The longest such time, in microseconds.
 pub const PENALTY_MAX_US: u32 = 1_000_000;
 
-/// What an idle time adds to its class.
+/// The weight that an idle time adds to its class.
 const WEIGHT: u32 = 1 << 12;
-/// How fast old idle times fade: by one part in this, each time.
+/// How fast old idle times decay: by one part in this, each time.
 const FADE: u32 = 8;
 
-/// One idle time of a worker, from its first fruitless look to its next task.
+/// One idle time of a worker, from its first failed search to its next task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Idle {
     /// How long it searched and spun, in microseconds.
@@ -70,15 +70,15 @@ impl Idle {
 /// The adaptive window; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpinWindow {
-    /// The weight of the idle times that each window, but not the one before it, would have caught;
-    /// last, of those that none would.
+    /// The weight of the idle times that each window, but not the one before it, would have
+    /// covered; the last entry counts those that no window covers.
     classes: [u32; WINDOWS_US.len() + 1],
     best: usize,
-    /// Idle times since the last exploration, where the best window is 0.
+    /// Idle times since the last exploration, while the best window is 0.
     unspun: u32,
     /// The length of the next penalty.
     penalty_us: u32,
-    /// What is left of the current one.
+    /// The rest of the current penalty.
     shared_us: u32,
 }
 
@@ -100,8 +100,7 @@ impl SpinWindow {
         }
     }
 
-    /// How long to spin in the idle time that begins, in microseconds; 0 means to park after one
-    /// look around.
+    /// How long to spin in the next idle time, in microseconds; 0 means to park after one search.
     #[inline]
     pub fn next_us(&mut self) -> u32 {
         if self.shared_us > 0 {
@@ -117,14 +116,14 @@ impl SpinWindow {
         WINDOWS_US[self.best]
     }
 
-    /// How long to spin where parking would hold up more than the worker itself: as long as parking
-    /// costs, whatever was learned, unless the core is shared.
+    /// How long to spin if parking would delay more than the worker itself: as long as parking
+    /// costs, independent of the history, unless the core is shared.
     #[inline]
     pub fn patient_us(&self) -> u32 {
         if self.shared_us > 0 { 0 } else { PARK_US }
     }
 
-    /// Learns from an idle time that has ended.
+    /// Records an idle time that has ended.
     pub fn ended(&mut self, idle: Idle) {
         if idle.lost_core {
             self.share();
@@ -132,8 +131,7 @@ impl SpinWindow {
             self.shared_us = self.shared_us.saturating_sub(idle.length_us());
         } else {
             if idle.parked_us.is_none() {
-                // The spin paid off. It also shows that the core is free, so the next gap is judged
-                // more mildly.
+                // The spin succeeded. So the core is free, and the next gap counts less.
                 self.penalty_us = (self.penalty_us - self.penalty_us / 8).max(PENALTY_US);
             }
             if idle.parked_us.is_none() || idle.searched_us >= WINDOWS_US[1] {
@@ -160,8 +158,7 @@ impl SpinWindow {
         self.best = window.unwrap_or(START);
     }
 
-    /// What the window would have cost over the idle times remembered, each taken as long as the
-    /// window that catches it.
+    /// The window's cost over the recorded idle times, each as long as the window that covers it.
     fn cost(&self, window: usize) -> u64 {
         let price = |class: usize| {
             if class <= window { WINDOWS_US[class] } else { WINDOWS_US[window] + PARK_US }
@@ -174,13 +171,11 @@ impl SpinWindow {
     }
 }
 
-/// Whether a thread that waits for others should try something before it parks that pays only
-/// sometimes.
+/// Whether a waiting thread should try something before it parks that pays only sometimes.
 ///
-/// Watching pays where the answer mostly comes within [`WATCH_US`], and takes the core from the one
-/// that is waited for where there is no other. Giving the core away pays where it is soon given
-/// back. So every time it was in vain the next waits go without: one, three, seven, up to a bound;
-/// the first success ends that.
+/// Watching pays if the result usually arrives within [`WATCH_US`], and blocks the other thread if
+/// there is no other core. Yielding pays if the core is soon returned. So each failed try makes the
+/// next waits skip it: one, three, seven, up to a bound; the first success ends that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
     most_skipped: u32,
@@ -191,8 +186,7 @@ pub struct Trial {
 /// How long to watch, in microseconds.
 pub const WATCH_US: u32 = 12;
 impl Trial {
-    /// A thread that has not waited yet, and will never let more than `most_skipped` waits go by
-    /// without a try.
+    /// A thread that has not waited yet. It skips at most `most_skipped` waits between two tries.
     pub const fn new(most_skipped: u32) -> Self {
         Self { most_skipped, skip: 0, in_vain: 0 }
     }
@@ -204,13 +198,13 @@ impl Trial {
         now
     }
 
-    /// What came of it.
+    /// Records the result of a try.
     pub fn tried(&mut self, successfully: bool) {
         self.in_vain = if successfully { 0 } else { (2 * self.in_vain + 1).min(self.most_skipped) };
         self.skip = self.in_vain;
     }
 
-    /// It cost far more than it ever saves: it is left alone for as long as anything.
+    /// Records a try that cost far more than a success saves: the most waits are skipped.
     pub fn cost_dear(&mut self) {
         (self.in_vain, self.skip) = (self.most_skipped, self.most_skipped);
     }
@@ -230,10 +224,10 @@ mod tests {
             .prop_map(|(searched, parked, lost)| idle(searched, parked, lost))
     }
 
-    /// How long being woken takes.
+    /// How long a wake-up takes.
     const WAKE_US: u32 = 10;
 
-    /// Lets a worker go through an idle time of `length_us`, and answers what it paid.
+    /// Runs a worker through an idle time of `length_us`, and returns its cost.
     fn pass(window: &mut SpinWindow, length_us: u32) -> u32 {
         let window_us = window.next_us();
         if length_us <= window_us {
@@ -249,7 +243,9 @@ mod tests {
         /// Catches: a window that is none of the choices (I1), and one that spins right after a
         /// gap.
         #[test]
-        fn the_window_is_one_of_the_choices(history in proptest::collection::vec(any_idle(), 0..200)) {
+        fn the_window_is_one_of_the_choices(
+            history in proptest::collection::vec(any_idle(), 0..200),
+        ) {
             let mut window = SpinWindow::new();
             for idle in history {
                 window.ended(idle);
@@ -261,9 +257,11 @@ mod tests {
             }
         }
 
-        /// Catches: a worker that never spins again, whatever it went through.
+        /// Catches: a worker that never spins again after some history.
         #[test]
-        fn a_core_that_is_free_again_is_spun_on_again(history in proptest::collection::vec(any_idle(), 0..200)) {
+        fn a_core_that_is_free_again_is_spun_on_again(
+            history in proptest::collection::vec(any_idle(), 0..200),
+        ) {
             let mut window = SpinWindow::new();
             history.into_iter().for_each(|idle| window.ended(idle));
             window.ended(idle(0, Some(PENALTY_MAX_US), false));
@@ -271,9 +269,9 @@ mod tests {
             prop_assert!(window.next_us() > 0);
         }
 
-        /// Catches: a window that spins through every serial stretch, or parks where work is
-        /// just about to come, for ever because parking makes idle times longer (I3). A length is
-        /// known to its class only.
+        /// Catches: a window that spins through every serial stretch; one that always parks just
+        /// before work arrives, because parking makes idle times longer (I3). A length is known
+        /// only by its class.
         #[test]
         fn over_equal_idle_times_the_window_costs_what_the_best_one_would(
             history in proptest::collection::vec(any_idle(), 0..50), length_us in 0..1_000_u32,
@@ -282,8 +280,10 @@ mod tests {
             history.into_iter().filter(|idle| !idle.lost_core).for_each(|idle| window.ended(idle));
             (0..60 * EXPLORE).for_each(|_| { pass(&mut window, length_us); });
             let paid: u32 = (0..10 * EXPLORE).map(|_| pass(&mut window, length_us)).sum();
-            let class_us = WINDOWS_US.into_iter().find(|&window| window >= length_us).unwrap_or(u32::MAX);
-            let price = |window_us: u32| if class_us <= window_us { class_us } else { window_us + PARK_US };
+            let class_us =
+                WINDOWS_US.into_iter().find(|&window| window >= length_us).unwrap_or(u32::MAX);
+            let price =
+                |window_us: u32| if class_us <= window_us { class_us } else { window_us + PARK_US };
             let best = WINDOWS_US.into_iter().map(price).min().unwrap();
             let exploring = 10 * (WINDOWS_US[WINDOWS_US.len() - 1] + PARK_US);
             prop_assert!(paid <= 10 * EXPLORE * best + exploring, "{paid} for {length_us}");
@@ -297,8 +297,8 @@ mod tests {
         assert!(SpinWindow::new().next_us().abs_diff(PARK_US) <= PARK_US / 4);
     }
 
-    /// Catches: a program of two habits, most idle times short and some long, that is taken for
-    /// one of them.
+    /// Catches: a program with two patterns, most idle times short and some long, that is treated
+    /// as one of them.
     #[test]
     fn mostly_short_idle_times_are_spun_through_although_some_are_long() {
         let mut window = SpinWindow::new();
@@ -332,8 +332,7 @@ mod tests {
         assert_eq!(tries(&mut trial, 100, true), 100);
     }
 
-    /// Catches: a penalty that stays short on a core that stays shared (I2), or stays long on
-    /// one that is free.
+    /// Catches: a penalty that stays short on a core that stays shared (I2), or long on a free one.
     #[test]
     fn penalties_double_with_every_gap_and_fade_with_success() {
         let penalty = |window: &mut SpinWindow| {

@@ -1,27 +1,29 @@
 #![forbid(unsafe_code)]
-//! The decisions of the runtime, without the runtime: whom to steal from, how large a chunk is, how
-//! long to spin.
+//! The decisions of the runtime as pure code: the victim of a steal, the size of a chunk, the time
+//! to spin.
 //!
-//! Nothing in this crate looks at a clock, starts a thread, reads a file or draws a random number
-//! of its own: what a decision depends on is handed in. So the same code decides in the runtime and
-//! in a simulation, a test can replay any case, and a decision is wrong in one place only.
+//! This crate reads no clock, starts no thread, reads no file and has no random numbers of its own;
+//! the caller passes in everything on which a decision depends. So the runtime and the simulation
+//! run the same code, a test can replay any case, and an error is in one place only.
+//!
+//! | module | decides |
 //!
 //! | module | decides |
 //! |---|---|
-//! | [`victim`] | which worker a thief tries next |
+//! | [`victim`] | the worker from which a thief steals next |
 //! | [`chunk`] | how many iterations of a loop a worker takes at once |
-//! | [`auto`] | which schedule a loop gets that leaves the choice |
-//! | [`affinity`] | which part of a repeated loop is dealt to whom |
-//! | [`weighted`] | how long the shares of unequal workers are |
-//! | [`split`] | where a range of one or more dimensions is cut, and when no more |
+//! | [`auto`] | the schedule of a loop with `Schedule::Auto` |
+//! | [`affinity`] | the owner of each part of a repeated loop |
+//! | [`weighted`] | the shares of workers with different speeds |
+//! | [`split`] | where a range of one or more dimensions is cut, and down to which size |
 //! | [`idle`] | how long an idle worker spins before it parks |
-//! | [`pace`] | how many iterations a loop that may be changed runs before it looks up |
+//! | [`pace`] | how many iterations a controlled loop runs between two checks |
 //! | [`share`] | how many cores, and which, each program on a machine gets |
-//! | [`Wait`], [`StackKind`] | nothing; they name what can be chosen |
+//! | [`Wait`], [`StackKind`] | nothing; they name choices |
 //! | [`worklist`] | how a transactional worklist deals, steals, pairs and swaps its units |
-//! | [`tune`] | which of that is on, from what was counted while it ran |
-//! | [`graph`] | nothing; it is what recorded runs are kept as |
-//! | [`span`] | nothing; it says what a schedule can be held against |
+//! | [`tune`] | the settings of a worklist, from counts of its run |
+//! | [`graph`] | nothing; the format of recorded runs |
+//! | [`span`] | nothing; the bounds for a schedule |
 
 pub mod affinity;
 pub mod auto;

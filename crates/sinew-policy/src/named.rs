@@ -1,4 +1,4 @@
-//! Choices that have a name: printed, parsed, and refused in the same words.
+//! Choices with names: printed, parsed, and refused with one message.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct UnknownName {
 }
 
 impl UnknownName {
-    /// `text` names no `what`; `known` are the names that there are.
+    /// `text` names no `what`; `known` are the valid names.
     pub fn new(
         what: &'static str,
         text: &str,
@@ -33,8 +33,8 @@ impl fmt::Display for UnknownName {
 
 impl std::error::Error for UnknownName {}
 
-/// Implements `Display` and `FromStr` for an enum with `ALL` and `name`. `$what` is what a message
-/// calls such a choice, for example "wait policy".
+/// Implements `Display` and `FromStr` for an enum with `ALL` and `name`. `$what` is the noun for
+/// messages, for example "wait policy".
 macro_rules! named {
     ($choice:ident, $what:literal) => {
         impl std::fmt::Display for $choice {

@@ -1,18 +1,18 @@
-//! How many iterations to run before looking up again.
+//! How many iterations a controlled loop runs before it checks its control again.
 //!
-//! A loop that can be changed while it runs looks at its settings between two slices of work. How
-//! long an iteration takes is known only from those that ran, so the slices begin with one
-//! iteration and grow while they take less than half of the time that they may.
+//! A loop that can be changed while it runs checks its settings between two slices of work. The
+//! cost of an iteration is known only from those that ran, so slices begin with one iteration and
+//! grow while they take less than half of the allowed time.
 //!
 //! # Invariants
 //!
 //! - P1: a slice is never empty.
-//! - P2: where all iterations cost the same, no slice takes longer than it may, unless it is one
+//! - P2: if all iterations cost the same, no slice takes longer than allowed, unless it is one
 //!   iteration long.
 //!
 //! # Cost
 //!
-//! As many short slices as the length of a full one has binary digits, once a participant.
+//! Each participant once runs as many short slices as the length of a full one has binary digits.
 
 /// The length of a participant's next slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Pace {
         self.slice
     }
 
-    /// A slice of `items` took `elapsed`, where it may take `most`, in any unit of time.
+    /// Records that a slice of `items` took `elapsed`, of `most` allowed, in any unit of time.
     #[inline]
     pub fn ran(&mut self, items: usize, elapsed: u64, most: u64) {
         if elapsed > most {
@@ -51,10 +51,13 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Catches: slices of no iterations, ones that stay far too short, and ones that take
+        /// Catches: slices of no iterations, slices that stay far too short, and slices that take
         /// too long (P1, P2).
         #[test]
-        fn slices_come_to_take_between_half_and_all_of_the_time(item in 1..2_000_u64, most in 1..100_000_u64) {
+        fn slices_come_to_take_between_half_and_all_of_the_time(
+            item in 1..2_000_u64,
+            most in 1..100_000_u64,
+        ) {
             let mut pace = Pace::default();
             for _ in 0..40 {
                 let slice = pace.slice();
@@ -65,8 +68,8 @@ mod tests {
             prop_assert!(pace.slice() as u64 * item * 2 > most, "{} of {}", pace.slice(), item);
         }
 
-        /// Catches: a slice that stays long where iterations have become expensive, and the end
-        /// of a chunk mistaken for a cheap slice.
+        /// Catches: a slice that stays long when iterations have become expensive, and the end of a
+        /// chunk mistaken for a cheap slice.
         #[test]
         fn a_slice_follows_the_cost(before in 1..20_u64, after in 1_000..50_000_u64) {
             let mut pace = Pace::default();

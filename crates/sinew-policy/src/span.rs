@@ -1,12 +1,12 @@
-//! Work and span: how long a computation takes on one worker, and on any number of them.
+//! Work and span: the time of a computation on one worker, and its bounds on any number of workers.
 //!
 //! The *span* of a computation is the length of its longest chain of parts that wait for each
-//! other. Moving a part to another worker costs something, the *burden*: the span at a burden
-//! charges it wherever a part is moved, but never more than running the part in place would have
-//! taken, since the runtime is free to do that. Source: the idea of burdened spans is that of Y.
-//! He, C. E. Leiserson and W. M. Leiserson, "The Cilkview Scalability Analyzer" (2010); the bounds
-//! are those that K.-F. Faxén and J. Ardelius hold their measurements against in "Manycore Work
-//! Stealing" (2011). Difference: Cilkview charges every spawn, whether or not moving it pays.
+//! other. Moving a part to another worker has a cost, the *burden*. The span at a burden charges it
+//! for each part that moves, but never more than running the part in place would have taken, since
+//! the runtime may do that. Source: the burdened span of Y. He, C. E. Leiserson and W. M.
+//! Leiserson, "The Cilkview Scalability Analyzer" (2010); the bounds with which K.-F. Faxén and J.
+//! Ardelius compare their measurements in "Manycore Work Stealing" (2011). Difference: Cilkview
+//! charges every spawn, whether or not moving it pays.
 //!
 //! All lengths are in the unit of the caller, burdens included.
 //!
@@ -16,7 +16,7 @@
 //!   that and the sum of both.
 //! - I2: a span grows with its parts and with the burden.
 
-/// The span of two arms that may run side by side, of which the second is the one that is moved.
+/// The span of two arms that may run in parallel; the second one is the one that moves.
 ///
 /// ```
 /// use sinew_policy::span::join;
@@ -27,8 +27,8 @@ pub fn join(first: u64, second: u64, burden: u64) -> u64 {
     first.max(second.saturating_add(burden)).min(first.saturating_add(second))
 }
 
-/// The span of `pieces` parts, of which the longest takes `longest` and all together `total`,
-/// joined as a balanced binary tree.
+/// The span of `pieces` parts, joined as a balanced binary tree. The longest part takes `longest`,
+/// all together take `total`.
 ///
 /// ```
 /// assert_eq!(sinew_policy::span::tree(10, 80, 8, 5), 25);
@@ -39,10 +39,10 @@ pub fn tree(longest: u64, total: u64, pieces: u64, burden: u64) -> u64 {
     longest.saturating_add(levels.saturating_mul(burden)).min(total.max(longest))
 }
 
-/// What the time on `p` workers is held against: `max(T∞, T1/p) ≤ Tp ≤ T∞ + T1/p`.
+/// The bounds of the time on `p` workers: `max(T∞, T1/p) ≤ Tp ≤ T∞ + T1/p`.
 ///
-/// The lower bound holds for every schedule. The upper one holds for greedy schedules that cost
-/// nothing: a real one may exceed it by its costs, and leapfrogging, which is not greedy, by more.
+/// The lower bound holds for every schedule. The upper one holds for greedy schedules without
+/// costs: a real one may exceed it by its costs, and leapfrogging, which is not greedy, by more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     /// No schedule is faster.
@@ -63,22 +63,22 @@ impl Bounds {
         Self { lower: span.max(share), upper: span + share }
     }
 
-    /// By how much a measured time misses the bounds: above 0 if it lies above the upper one, below
-    /// 0 if it lies below the lower one, as a share of that bound.
+    /// The relative distance of a measured time from the bounds: above 0 if it exceeds the upper
+    /// one, below 0 if it is less than the lower one, as a fraction of that bound.
     pub fn excess(self, time: f64) -> f64 {
         let bound = time.clamp(self.lower, self.upper);
         if bound > 0.0 { time / bound - 1.0 } else { 0.0 }
     }
 
-    /// This pair with `scale` applied to both.
+    /// Both bounds times `scale`.
     #[must_use]
     pub fn scaled(self, scale: f64) -> Self {
         Self { lower: self.lower * scale, upper: self.upper * scale }
     }
 }
 
-/// `a` per `b`: parallelism of work per span, granularity of work per tasks, steal interval of work
-/// per steals. `None` where there is no `b`.
+/// `a` per `b`: parallelism is work per span, granularity is work per task, steal interval is work
+/// per steal. `None` if `b` is 0.
 pub fn ratio(a: u64, b: u64) -> Option<f64> {
     (b > 0).then(|| a as f64 / b as f64)
 }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A computation: some work, or two computations side by side after some work.
+    /// A computation: some work, or some work and then two computations in parallel.
     #[derive(Debug, Clone)]
     enum Tree {
         Leaf(u64),
@@ -119,7 +119,7 @@ mod tests {
             }
         }
 
-        /// The length of the longest way through.
+        /// The length of the longest path.
         fn longest(&self) -> u64 {
             match self {
                 Self::Leaf(work) => *work,
@@ -129,36 +129,51 @@ mod tests {
     }
 
     proptest! {
-        /// Catches: a span that is no longest way, is longer than the work, or falls as the
+        /// Catches: a span that is not the longest path, is longer than the work, or falls as the
         /// burden rises.
         #[test]
-        fn the_span_of_a_tree_is_its_longest_way_and_never_more_than_its_work(tree in trees(), burden in 0..5_000_u64) {
+        fn the_span_of_a_tree_is_its_longest_way_and_never_more_than_its_work(
+            tree in trees(),
+            burden in 0..5_000_u64,
+        ) {
             prop_assert_eq!(tree.span(0), tree.longest());
-            prop_assert!(tree.span(0) <= tree.span(burden) && tree.span(burden) <= tree.span(burden + 1));
+            prop_assert!(
+                tree.span(0) <= tree.span(burden) && tree.span(burden) <= tree.span(burden + 1)
+            );
             prop_assert!(tree.span(burden) <= tree.work());
         }
 
         /// Catches: pieces that are charged more than running them one after another takes, or a
         /// burden that is not charged.
         #[test]
-        fn a_tree_of_pieces_lies_between_its_longest_and_all_of_them(pieces in proptest::collection::vec(1..1_000_u64, 1..40), burden in 0..100_u64) {
+        fn a_tree_of_pieces_lies_between_its_longest_and_all_of_them(
+            pieces in proptest::collection::vec(1..1_000_u64, 1..40),
+            burden in 0..100_u64,
+        ) {
             let (longest, total) = (*pieces.iter().max().unwrap(), pieces.iter().sum::<u64>());
             let span = tree(longest, total, pieces.len() as u64, burden);
             prop_assert!((longest..=total).contains(&span));
             prop_assert_eq!(tree(longest, total, pieces.len() as u64, 0), longest);
         }
 
-        /// Catches: bounds the wrong way round, or an excess of the wrong sign.
+        /// Catches: exchanged bounds, or an excess of the wrong sign.
         #[test]
-        fn times_between_the_bounds_exceed_nothing(work in 1..1_000_000_u64, share in 1..100_u64, workers in 1..64_usize) {
+        fn times_between_the_bounds_exceed_nothing(
+            work in 1..1_000_000_u64,
+            share in 1..100_u64,
+            workers in 1..64_usize,
+        ) {
             let bounds = Bounds::new(work as f64, work as f64 * share as f64 / 100.0, workers);
             prop_assert!(bounds.lower <= bounds.upper);
             prop_assert_eq!(bounds.excess((bounds.lower + bounds.upper) / 2.0), 0.0);
-            prop_assert!(bounds.excess(bounds.upper * 1.5) > 0.49 && bounds.excess(bounds.lower / 2.0) < -0.49);
+            prop_assert!(
+                bounds.excess(bounds.upper * 1.5) > 0.49
+                    && bounds.excess(bounds.lower / 2.0) < -0.49
+            );
         }
     }
 
-    /// Catches: a division by nothing.
+    /// Catches: a division by zero.
     #[test]
     fn a_ratio_to_nothing_is_none() {
         assert_eq!((ratio(6, 4), ratio(6, 0)), (Some(1.5), None));

@@ -1,13 +1,13 @@
-//! Ranges of one or more dimensions that are cut in halves, and when to stop.
+//! Ranges of one or more dimensions: where they are cut in halves, and down to which size.
 //!
-//! A block is cut across its longest side, measured in grains, so that pieces become as square as
-//! the grain is: neighbours in a piece are neighbours in the data, whatever the dimension. Two
-//! rules say how deep: *simple* cuts while a side is longer than its grain; *adaptive* cuts into a
-//! few pieces a worker, and cuts on what was stolen, since a thief had nothing to do.
+//! A block is cut across its longest side, measured in grains, so that pieces approach the shape of
+//! the grain: neighbours in a piece are neighbours in the data, for any dimension. Two rules limit
+//! the depth. *Simple* cuts while a side is longer than its grain. *Adaptive* cuts into a few
+//! pieces per worker, and cuts stolen pieces further, since their thief was idle.
 //!
 //! Source: the simple and the automatic partitioner and the two-dimensional ranges of Intel's
 //! Threading Building Blocks, as Robison, Voss and Kukanov describe them ("Optimization via
-//! Reflection on Work Stealing in TBB"). Differences: any number of dimensions.
+//! Reflection on Work Stealing in TBB"). Difference: any number of dimensions.
 //!
 //! # Invariants
 //!
@@ -16,15 +16,14 @@
 //!
 //! # Tests
 //!
-//! Property tests for B1 and B2, for the sizes that either rule promises, and for the shape of
-//! pieces.
+//! Property tests for B1 and B2, for the sizes under either rule, and for the shape of pieces.
 
 use std::ops::Range;
 
-/// A part of a space of `N` dimensions: a range in each.
+/// A part of a space of `N` dimensions: one range per dimension.
 pub type Block<const N: usize> = [Range<usize>; N];
 
-/// How many points a block has; `None` if more than can be counted.
+/// The number of points of a block; `None` if it overflows.
 pub fn volume<const N: usize>(block: &Block<N>) -> Option<usize> {
     // An empty side makes the block empty, however long the others are.
     if block.iter().any(Range::is_empty) {
@@ -41,7 +40,7 @@ pub fn halves<const N: usize>(
 ) -> Option<(Block<N>, Block<N>)> {
     let grain = |side: usize| grain[side].max(1);
     let longest = (0..N).filter(|&side| block[side].len() > grain(side)).reduce(|a, b| {
-        // Compares fractions without dividing; of equals the first.
+        // Compares fractions without a division; takes the first of equals.
         let (length_a, length_b) = (block[a].len() as u128, block[b].len() as u128);
         if length_a * grain(b) as u128 >= length_b * grain(a) as u128 { a } else { b }
     })?;
@@ -51,12 +50,12 @@ pub fn halves<const N: usize>(
     Some((left, right))
 }
 
-/// How deep a block is still to be cut.
+/// How deep a block is still cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Splitter {
     /// While a side is longer than its grain.
     Simple,
-    /// Into so many pieces at most.
+    /// Into at most this many pieces.
     Adaptive {
         /// The number of pieces.
         pieces: usize,
@@ -64,18 +63,18 @@ pub enum Splitter {
 }
 
 impl Splitter {
-    /// A few pieces a worker, so that something is left to be stolen.
+    /// A few pieces per worker, so that some are left to steal.
     pub const PIECES_A_WORKER: usize = 4;
-    /// What is stolen is cut into so many pieces at least: there are hungry workers.
+    /// The least number of pieces of a stolen block: some workers are idle.
     pub const PIECES_STOLEN: usize = 4;
 
-    /// The adaptive rule at the beginning of a loop on `workers`.
+    /// The adaptive rule at the start of a loop on `workers`.
     #[inline]
     pub fn adaptive(workers: usize) -> Self {
         Self::Adaptive { pieces: workers.saturating_mul(Self::PIECES_A_WORKER) }
     }
 
-    /// The rule for either half of a block, or `None` if it is not to be cut.
+    /// The rule for either half of a block, or `None` if it is not cut.
     #[inline]
     pub fn halved(self) -> Option<Self> {
         match self {
@@ -86,7 +85,7 @@ impl Splitter {
         }
     }
 
-    /// The rule for a block that somebody has stolen.
+    /// The rule for a stolen block.
     #[inline]
     pub fn stolen(self) -> Self {
         match self {
@@ -106,8 +105,8 @@ pub struct Grid<const N: usize> {
 }
 
 impl<const N: usize> Grid<N> {
-    /// Blocks with sides of `grain` (0 counts as 1) that cover `space`; `None` if there are more
-    /// than can be counted.
+    /// Blocks with sides of `grain` (0 counts as 1) that cover `space`; `None` if their number
+    /// overflows.
     pub fn new(space: Block<N>, grain: [usize; N]) -> Option<Self> {
         let grain = grain.map(|side| side.max(1));
         let counts = std::array::from_fn(|side| space[side].len().div_ceil(grain[side]));
@@ -121,12 +120,12 @@ impl<const N: usize> Grid<N> {
         volume(&self.counts.map(|count| 0..count)).unwrap_or(usize::MAX)
     }
 
-    /// Whether there are none.
+    /// Whether there are no blocks.
     pub fn is_empty(&self) -> bool {
         self.counts.contains(&0)
     }
 
-    /// Block `number`, which is below the number of blocks.
+    /// Block `number`, which must be less than the number of blocks.
     #[inline]
     pub fn block(&self, mut number: usize) -> Block<N> {
         let mut block = self.space.clone();
@@ -148,7 +147,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The pieces of a block; `stolen` says of each cut's right half whether a thief took it.
+    /// The pieces of a block; `stolen` gives for the right half of each cut whether a thief took
+    /// it.
     fn pieces<const N: usize>(
         block: Block<N>,
         grain: &[usize; N],
@@ -191,13 +191,15 @@ mod tests {
             let mut next = 0;
             for [piece] in pieces {
                 prop_assert_eq!(piece.start, next);
-                prop_assert!(piece.len() <= grain && (piece.len() >= grain / 2 || piece.len() == n));
+                prop_assert!(
+                    piece.len() <= grain && (piece.len() >= grain / 2 || piece.len() == n)
+                );
                 next = piece.end;
             }
             prop_assert_eq!(next, n);
         }
 
-        /// Catches: more pieces than asked for, too few of them, and pieces of unequal length.
+        /// Catches: more pieces than specified, too few of them, and pieces of unequal length.
         #[test]
         fn adaptive_makes_a_few_pieces_a_worker(n in 1_000..50_000_usize, workers in 1..20_usize) {
             let pieces = pieces([0..n], &[1], Splitter::adaptive(workers), &mut || false);
@@ -207,11 +209,14 @@ mod tests {
             prop_assert!(lengths().max().unwrap() - lengths().min().unwrap() <= 1);
         }
 
-        /// Catches: a gap or an overlap, whoever steals what, and an adaptive cut that never
-        /// ends.
+        /// Catches: a gap or an overlap, for any steals, and an adaptive cut that never ends.
         #[test]
         fn blocks_are_cut_exactly(
-            rows in 0..40_usize, columns in 0..40_usize, grain in [0..9_usize, 0..9], thefts in any::<u64>(), simple in any::<bool>(),
+            rows in 0..40_usize,
+            columns in 0..40_usize,
+            grain in [0..9_usize, 0..9],
+            thefts in any::<u64>(),
+            simple in any::<bool>(),
         ) {
             let mut bits = thefts;
             let mut stolen = || { bits = bits.rotate_left(1); bits & 1 == 1 };
@@ -220,26 +225,47 @@ mod tests {
             let blocks = pieces(space.clone(), &grain, splitter, &mut stolen);
             assert_tiles(&space, &blocks);
             if simple {
-                prop_assert!(blocks.iter().all(|block| (0..2).all(|side| block[side].len() <= grain[side].max(1))));
+                prop_assert!(
+                    blocks
+                        .iter()
+                        .all(|block| (0..2).all(|side| block[side].len() <= grain[side].max(1)))
+                );
             }
             let grid = Grid::new(space.clone(), grain).unwrap();
-            assert_tiles(&space, &(0..grid.len()).map(|number| grid.block(number)).collect::<Vec<_>>());
+            assert_tiles(
+                &space,
+                &(0..grid.len()).map(|number| grid.block(number)).collect::<Vec<_>>(),
+            );
             prop_assert_eq!(grid.is_empty(), volume(&space) == Some(0));
         }
 
         /// Catches: an edge of a block that wraps, and halves of a huge side that overlap.
         #[test]
-        fn blocks_of_a_huge_space_lie_within_it(start in any::<usize>(), length in any::<usize>(), grain in 0..usize::MAX, at in any::<prop::sample::Index>()) {
+        fn blocks_of_a_huge_space_lie_within_it(
+            start in any::<usize>(),
+            length in any::<usize>(),
+            grain in 0..usize::MAX,
+            at in any::<prop::sample::Index>(),
+        ) {
             let space = [start..start.saturating_add(length), 0..3];
             if let Some((left, right)) = halves(&space, &[grain, 3]) {
-                prop_assert!(left[0].start == space[0].start && left[0].end == right[0].start && right[0].end == space[0].end);
+                prop_assert!(
+                    left[0].start == space[0].start
+                        && left[0].end == right[0].start
+                        && right[0].end == space[0].end
+                );
                 prop_assert!(!left[0].is_empty() && right[0].len() - left[0].len() <= 1);
             }
             let grid = Grid::new(space.clone(), [grain, 3]).expect("one block across");
             if !grid.is_empty() {
                 let number = at.index(grid.len());
                 let [block, across] = grid.block(number);
-                prop_assert!(!block.is_empty() && block.start >= space[0].start && block.end <= space[0].end && across == space[1]);
+                prop_assert!(
+                    !block.is_empty()
+                        && block.start >= space[0].start
+                        && block.end <= space[0].end
+                        && across == space[1]
+                );
                 prop_assert_eq!(block.start - space[0].start, number * grain.max(1));
                 prop_assert!(block.len() == grain.max(1) || block.end == space[0].end);
             }
@@ -247,14 +273,20 @@ mod tests {
 
         /// Catches: a cut across the shorter side, and one that ignores the shape of the grain.
         #[test]
-        fn halves_tend_to_the_shape_of_the_grain(sides in [1..5_000_usize, 1..5_000, 1..5_000], grain in [1..50_usize, 1..50, 1..50]) {
+        fn halves_tend_to_the_shape_of_the_grain(
+            sides in [1..5_000_usize, 1..5_000, 1..5_000],
+            grain in [1..50_usize, 1..50, 1..50],
+        ) {
             let block = sides.map(|side| 0..side);
-            let in_grains = |block: &Block<3>, side: usize| block[side].len() as f64 / grain[side] as f64;
+            let in_grains =
+                |block: &Block<3>, side: usize| block[side].len() as f64 / grain[side] as f64;
             match halves(&block, &grain) {
                 None => prop_assert!((0..3).all(|side| sides[side] <= grain[side])),
                 Some((left, right)) => {
                     let cut = (0..3).find(|&side| left[side] != block[side]).unwrap();
-                    prop_assert!((0..3).all(|side| in_grains(&block, side) <= in_grains(&block, cut)));
+                    prop_assert!(
+                        (0..3).all(|side| in_grains(&block, side) <= in_grains(&block, cut))
+                    );
                     prop_assert_eq!(left[cut].len() + right[cut].len(), sides[cut]);
                     prop_assert!(!left[cut].is_empty() && right[cut].len() - left[cut].len() <= 1);
                 }
@@ -262,7 +294,7 @@ mod tests {
         }
     }
 
-    /// Catches: a stolen piece that stays whole, and an unstolen one that is cut for it.
+    /// Catches: a stolen piece that stays whole, and an unstolen one that is cut.
     #[test]
     fn a_stolen_piece_is_cut_into_four() {
         let last = Splitter::Adaptive { pieces: 1 };
@@ -275,8 +307,8 @@ mod tests {
         assert_eq!(Splitter::Simple.stolen(), Splitter::Simple);
     }
 
-    /// Catches: an overflow where a space is too large to be counted, or counted as large
-    /// although it is empty.
+    /// Catches: an overflow for a space with too many points, and an empty space that counts as
+    /// large.
     #[test]
     fn spaces_beyond_counting_are_known() {
         let long = 0..usize::MAX;

@@ -1,6 +1,6 @@
 //! The kinds of task stack.
 
-/// Which task stacks the workers of a pool have.
+/// The task stacks of a pool's workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum StackKind {

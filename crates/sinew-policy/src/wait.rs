@@ -2,9 +2,8 @@
 
 /// The tasks that a worker runs while it waits, in a join or at the end of a scope, for tasks that
 /// other workers run.
-///
 /// The waiting worker runs a task on its own stack. If the waiting task holds a lock that this task
-/// needs, neither ever goes on. Programs that hold locks across joins, scopes or loops need
+/// needs, both block for ever. Programs that hold locks across joins, scopes or loops need
 /// [`Descendants`](Self::Descendants) or [`Block`](Self::Block), and must not take such locks in a
 /// broadcast: any wait may run a deeper part of a broadcast, as no other worker can run it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,7 +19,7 @@ pub enum Wait {
     /// A call into another pool waits without running anything, so pools that call back into each
     /// other need another policy.
     Descendants,
-    /// Help the thief, and where it waits in turn, the thief of the task that it waits for, and so
+    /// Help the thief, and if that waits in turn, the thief of the task for which it waits, and so
     /// on; then park. For experiments.
     Transitive,
     /// Run only the own scope's tasks and deeper parts of broadcasts, and park. A worker that waits

@@ -1,25 +1,25 @@
-//! Shares as long as workers are fast, for cores that are not equal.
+//! Shares proportional to workers' speeds, for cores that are not equal.
 //!
-//! Cores differ: by their kind, by their clock, by what else runs on them. A worker's speed is
-//! measured in iterations a second whenever it has taken part in a loop, and the next run's shares
-//! are proportional to the speeds. What is wrong with them is put right by stealing. A loop that is
-//! switched to such shares in mid-run begins with what its workers have done in it so far.
+//! Cores differ by their kind, their clock, and the other programs on them. A worker's speed is
+//! measured in iterations per second whenever it takes part in a loop, and the next run's shares
+//! are proportional to the speeds. Stealing corrects errors. A loop that is switched to such shares
+//! while it runs uses the iterations that its workers have done so far.
 //!
 //! Source: weighted factoring (Flynn Hummel, Schmidt, Uma and Wein, "Load-Sharing in Heterogeneous
-//! Systems via Weighted Factoring") for the idea of weights. Differences: one share a worker
-//! instead of batches, since thieves correct it; the weights are learned, and shares stay where
-//! they are while that is nearly right, so that data stay in their caches.
+//! Systems via Weighted Factoring") for the idea of weights. Differences: one share per worker
+//! instead of batches, since thieves correct it; the weights are learned; shares stay the same
+//! while they are nearly right, so that data stay in their caches.
 //!
 //! # Invariants
 //!
-//! - W1: shares are adjacent, in the order of the seats, and cover `0..n`.
+//! - W1: shares are adjacent, in the order of the workers, and cover `0..n`.
 //!
 //! # Tests
 //!
 //! Property tests for W1, for proportions within one iteration, for shares that stay, and for
-//! shares in mid-run.
+//! shares while a loop runs.
 
-/// Iterations in 2⁴⁰ ns, about 18 minutes: whole numbers that also tell slow loops apart.
+/// Iterations in 2⁴⁰ ns, about 18 minutes: whole numbers that also distinguish slow loops.
 type Speed = u64;
 
 /// The unit of [`Speed`] as a shift.
@@ -29,35 +29,34 @@ const PERIOD: u32 = 40;
 /// iterations.
 const FASTEST: Speed = 1 << 48;
 
-/// A new measurement counts for a quarter.
+/// The weight of a new measurement is a quarter.
 const INERTIA: u64 = 4;
 
-/// Fewer iterations than this part of an even share say little about a worker.
+/// Fewer iterations than this part of an even share are no valid sample of a worker.
 const SAMPLE: usize = 8;
 
 /// Shares move only if one is wrong by more than this part of an even share.
 const TOLERANCE: usize = 32;
 
-/// What is known about the speeds of workers, and the shares that follow.
+/// The known speeds of workers, and the resulting shares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Speeds {
-    /// 0 where nothing is known.
+    /// 0 if unknown.
     speeds: Vec<Speed>,
     begins: Vec<usize>,
 }
 
 impl Speeds {
-    /// Nothing is known about `seats` workers (0 count as 1).
+    /// No known speeds for `seats` workers (0 counts as 1).
     pub fn new(seats: usize) -> Self {
         Self { speeds: vec![0; seats.max(1)], begins: Vec::new() }
     }
 
-    /// What one loop has shown so far: for each seat the iterations done and the nanoseconds that
-    /// its worker has been there, or no time where nobody has.
+    /// The speeds in one loop so far: for each worker the iterations done and the nanoseconds since
+    /// it joined, or 0 if it has not joined.
     ///
-    /// A worker that has been there for less than an eighth of the time of the one that came first
-    /// is not known yet. One that has done nothing in a longer time is at its first iteration, and
-    /// counts as done with it.
+    /// A worker that joined less than an eighth as long ago as the first one counts as unknown. One
+    /// that has finished no iteration in a longer time is at its first one, which counts as done.
     ///
     /// ```
     /// use sinew_policy::weighted::Speeds;
@@ -81,8 +80,8 @@ impl Speeds {
         self.speeds.len()
     }
 
-    /// The worker at `seat` took `elapsed_ns` for `items` of a loop of `n` iterations. Seats there
-    /// are none of are passed over.
+    /// Records that worker `seat` took `elapsed_ns` for `items` of a loop of `n` iterations.
+    /// Ignores a worker that does not exist.
     pub fn learn(&mut self, seat: usize, items: usize, elapsed_ns: u64, n: usize) {
         let enough = items > 0 && items >= n / self.seats() / SAMPLE;
         let Some(speed) = self.speeds.get_mut(seat).filter(|_| enough) else { return };
@@ -92,7 +91,7 @@ impl Speeds {
             .max(1);
     }
 
-    /// Where the share of each worker in a loop of `n` iterations begins, and `n` at the end.
+    /// The start of each worker's share in a loop of `n` iterations, and `n` at the end.
     pub fn begins(&mut self, n: usize) -> &[usize] {
         let begins = self.proportional(n);
         if self.begins.last() != Some(&n) || !self.is_near(&begins) {
@@ -109,7 +108,7 @@ impl Speeds {
         old.iter().zip(&new).all(|(old, new)| old.abs_diff(*new) <= tolerance)
     }
 
-    /// W1: prefixes of the speeds, so that rounding neither loses an iteration nor gives one out
+    /// W1: prefix sums of the speeds, so that rounding neither loses an iteration nor gives it out
     /// twice.
     fn proportional(&self, n: usize) -> Vec<usize> {
         let speeds = self.filled();
@@ -123,7 +122,7 @@ impl Speeds {
             .collect()
     }
 
-    /// The speeds, with the mean of the known ones where nothing is known.
+    /// The speeds, with the mean of the known ones for the unknown.
     fn filled(&self) -> Vec<Speed> {
         let known: Vec<Speed> = self.speeds.iter().copied().filter(|&speed| speed > 0).collect();
         let mean =
@@ -141,13 +140,19 @@ mod tests {
         /// Catches: an iteration lost to rounding, and a share that is off by more than one
         /// iteration (W1).
         #[test]
-        fn shares_are_proportional_to_speeds(n in any::<usize>(), rates in proptest::collection::vec(1..1_000_u32, 1..9)) {
+        fn shares_are_proportional_to_speeds(
+            n in any::<usize>(),
+            rates in proptest::collection::vec(1..1_000_u32, 1..9),
+        ) {
             let mut speeds = Speeds::new(rates.len());
             for (seat, &rate) in rates.iter().enumerate() {
                 speeds.learn(seat, rate as usize * 1_000, 1 << 20, 0);
             }
             let begins = speeds.begins(n).to_vec();
-            prop_assert_eq!((begins[0], begins[rates.len()], begins.len()), (0, n, rates.len() + 1));
+            prop_assert_eq!(
+                (begins[0], begins[rates.len()], begins.len()),
+                (0, n, rates.len() + 1)
+            );
             let total: u64 = rates.iter().map(|&rate| u64::from(rate)).sum();
             for (seat, &rate) in rates.iter().enumerate() {
                 prop_assert!(begins[seat] <= begins[seat + 1]);
@@ -156,13 +161,14 @@ mod tests {
             }
         }
 
-        /// Catches: a share by iterations where workers came at different times, a newcomer that
-        /// is believed, and a worker never seen that gets nothing.
+        /// Catches: a share by iterations although workers joined at different times, a newcomer
+        /// that counts as measured, and an unknown worker that gets nothing.
         #[test]
         fn shares_in_mid_run_are_proportional_to_what_was_done_in_the_time(
-            n in 0..1_000_000_000_usize, workers in proptest::collection::vec((1..1_000_u64, 8..64_u64, 0..4_u8), 1..9),
+            n in 0..1_000_000_000_usize,
+            workers in proptest::collection::vec((1..1_000_u64, 8..64_u64, 0..4_u8), 1..9),
         ) {
-            // The one that came first was there for 64 units of time, newcomers for one.
+            // The first worker joined 64 units of time ago, newcomers one.
             let stay = |&(rate, time, kind): &(u64, u64, u8)| match kind {
                 0 => (0, 0),
                 1 => (rate as usize, 1 << 10),
@@ -171,21 +177,41 @@ mod tests {
             let mut stays: Vec<_> = workers.iter().map(stay).collect();
             stays.push((64 * 500, 64 << 10));
             let begins = Speeds::measured(&stays).begins(n).to_vec();
-            prop_assert_eq!((begins[0], begins[stays.len()], begins.len()), (0, n, stays.len() + 1));
-            let known: Vec<u64> = workers.iter().filter(|worker| worker.2 > 1).map(|worker| worker.0).chain([500]).collect();
+            prop_assert_eq!(
+                (begins[0], begins[stays.len()], begins.len()),
+                (0, n, stays.len() + 1)
+            );
+            let known: Vec<u64> = workers
+                .iter()
+                .filter(|worker| worker.2 > 1)
+                .map(|worker| worker.0)
+                .chain([500])
+                .collect();
             let mean = known.iter().sum::<u64>() as f64 / known.len() as f64;
-            let rates = workers.iter().map(|worker| if worker.2 > 1 { worker.0 as f64 } else { mean }).chain([500.0]);
+            let rates = workers
+                .iter()
+                .map(|worker| if worker.2 > 1 { worker.0 as f64 } else { mean })
+                .chain([500.0]);
             let total: f64 = rates.clone().sum();
             for (share, rate) in begins.windows(2).map(|pair| pair[1] - pair[0]).zip(rates) {
                 let even = n as f64 * rate / total;
-                prop_assert!((share as f64 - even).abs() <= 2.0 + even / 1e6, "{} for {}", share, even);
+                prop_assert!(
+                    (share as f64 - even).abs() <= 2.0 + even / 1e6,
+                    "{} for {}",
+                    share,
+                    even
+                );
             }
         }
 
-        /// Catches: an overflow or a division by zero, whatever is measured.
+        /// Catches: an overflow or a division by zero, for any measurement.
         #[test]
         fn any_measurement_leads_to_shares(
-            measured in proptest::collection::vec((0..9_usize, any::<usize>(), any::<u64>(), any::<usize>()), 0..20), n in any::<usize>(),
+            measured in proptest::collection::vec(
+                (0..9_usize, any::<usize>(), any::<u64>(), any::<usize>()),
+                0..20,
+            ),
+            n in any::<usize>(),
         ) {
             let mut speeds = Speeds::new(7);
             for (seat, items, elapsed_ns, length) in measured {
@@ -195,17 +221,19 @@ mod tests {
             prop_assert!(begins.is_sorted() && begins[0] == 0 && begins[7] == n);
         }
 
-        /// Catches: the same in mid-run.
+        /// Catches: the same while a loop runs.
         #[test]
-        fn any_stay_leads_to_shares(stays in proptest::collection::vec((any::<usize>(), any::<u64>()), 0..9), n in any::<usize>()) {
+        fn any_stay_leads_to_shares(
+            stays in proptest::collection::vec((any::<usize>(), any::<u64>()), 0..9),
+            n in any::<usize>(),
+        ) {
             let mut speeds = Speeds::measured(&stays);
             let begins = speeds.begins(n);
             prop_assert!(begins.is_sorted() && begins[0] == 0 && begins[begins.len() - 1] == n);
         }
     }
 
-    /// Catches: shares that are off while nothing is known, and a worker never seen that is left
-    /// out.
+    /// Catches: unequal shares without measurements, and an unknown worker that is left out.
     #[test]
     fn unknown_workers_are_like_the_others() {
         let mut speeds = Speeds::new(3);
@@ -215,8 +243,8 @@ mod tests {
         assert_eq!(speeds.begins(900), [0, 450, 750, 900]);
     }
 
-    /// Catches: data that wander for a measurement's noise, shares that stay wrong, and a sample
-    /// of scraps that is believed.
+    /// Catches: shares that move because of noise, shares that stay wrong, and a tiny sample that
+    /// counts.
     #[test]
     fn shares_move_only_when_they_are_wrong() {
         let mut speeds = Speeds::new(2);

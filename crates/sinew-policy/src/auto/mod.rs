@@ -1,31 +1,31 @@
-//! Which schedule a loop is run with that leaves the choice.
+//! The schedule of loops with `Schedule::Auto`.
 //!
-//! A loop is known by where it is called, and what it cost under one schedule says little about
-//! another; so the choice is made by trying. The first run is *looked at*: its chunks are timed,
-//! and say what an iteration costs and how evenly the costs lie. That leaves a few schedules worth
-//! trying, with chunks that fit. Each is tried in a run of its own, those that are near the best
-//! once more, and the best is kept, until the loop has changed.
+//! A loop is identified by its call site. Its cost under one schedule says little about another, so
+//! the tuner tries several. The first run is the *look*: its chunks are timed, which gives the mean
+//! cost of an iteration and its variation. That leaves a few schedules to try, with suitable
+//! chunks. Each is tried in one run; those close to the best are tried once more. The tuner keeps
+//! the best until the loop changes.
 //!
-//! Loops that are over within a millisecond are not worth all this: they get equal shares.
+//! Loops of less than a millisecond are not tuned: they get equal shares.
 //!
 //! # States
 //!
 //! | state | entered | left |
 //! |---|---|---|
-//! | looking | at the first run, and after a drift | after one run: short if it was over soon, else trying |
-//! | short | after a run that was over soon | after two runs in a row that were not |
-//! | trying | after a look | after each candidate was tried once, and those near the best once more |
-//! | settled | after trying | after runs in a row whose cost has drifted |
+//! | look | at the first run, and after a drift | after one run: to short if it was short, else to trying |
+//! | short | after a short run | after two long runs in a row |
+//! | trying | after a look | after one run per candidate, and one more for each near the best |
+//! | settled | after trying | after several runs in a row whose cost has drifted |
 //!
 //! # Invariants
 //!
-//! - A1: after at most [`PROBES`] runs a loop that is long is settled, if it does not change.
-//! - A2: each drift that has led to a new search makes the next one need twice as many runs to be
-//!   believed, up to a limit: so a loop whose cost is all noise is settled for nearly all its runs.
+//! - A1: a long loop that does not change is settled after at most [`PROBES`] runs.
+//! - A2: each drift that led to a new search doubles the runs that the next drift must last, up to
+//!   a limit. So a loop with random costs is settled in nearly all its runs.
 //!
 //! Source: the phases of iterative autotuners, and the drift rule of multi-armed bandits with
-//! restarts. Differences: a cost is compared by its least sample, because what disturbs a run only
-//! makes it longer; the run that is looked at does not count, because its caches are cold.
+//! restarts. Differences: costs are compared by their minimum, because disturbances only make a run
+//! longer; the look does not count, because its caches are cold.
 //!
 //! # Tests
 //!
@@ -40,48 +40,49 @@ use crate::chunk::Schedule;
 
 /// Loops that take less are short.
 pub const SHORT_NS: u64 = 1_000_000;
-/// A loop that was long is short again below this part of it.
+/// A long loop becomes short below this fraction of the limit.
 const HYSTERESIS: u64 = 2;
-/// Runs in a row that a short loop must be long for.
+/// Long runs in a row that end the state `short`.
 const LONG: u32 = 2;
-/// At most so many schedules are tried.
+/// The most schedules that are tried.
 pub const CANDIDATES: usize = 4;
-/// The most runs that a search takes: the look, each candidate twice.
+/// The most runs of a search: the look, and each candidate twice.
 pub const PROBES: usize = 1 + 2 * CANDIDATES;
 /// A candidate this much slower than the best is not tried again.
 const HOPELESS: f64 = 1.15;
-/// Equal shares that would take this much longer than the mean are not tried at all.
+/// Equal shares are not tried if the longest would take this much longer than the mean.
 const UNEVEN: f64 = 1.25;
-/// A chunk of the dynamic schedule takes about so long: a hundred times what its claim costs.
+/// The time of one chunk of the dynamic schedule: a hundred times the cost of its claim.
 const CHUNK_NS: f64 = 10_000.0;
-/// Chunks that each worker gets at least, where there are enough iterations.
+/// The least number of chunks per worker, if there are enough iterations.
 const CHUNKS: usize = 16;
 /// A cost that has changed by this factor has drifted.
 const DRIFT: f64 = 1.25;
 /// Runs in a row that a drift must last, at first and at most (A2).
 const PATIENCE: u32 = 3;
 const MOST_PATIENCE: u32 = 96;
-/// How fast the cost that is expected follows the one that is found.
+/// How fast the expected cost follows the measured one.
 const INERTIA: f64 = 0.1;
 
-/// How the next run of a loop is to be done.
+/// How to run the loop next time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Choice {
-    /// Begin, and go on as [`prior`] says when the first iterations are done; time the chunks.
+    /// Begin, continue with the schedule of [`prior`] after the first iterations, and time the
+    /// chunks.
     Look,
-    /// It is short: begin alone, and go on with equal shares.
+    /// The loop is short: begin on one worker, and continue with equal shares.
     Short,
-    /// With this schedule.
+    /// Run with this schedule.
     Run(Schedule),
 }
 
-/// The schedule of a loop that nobody knows yet, when its first iterations promise that all will
-/// take `promised_ns` on the workers there are.
+/// The schedule of a loop without history, if its first iterations predict `promised_ns` on the
+/// workers that exist.
 pub fn prior(promised_ns: u64) -> Schedule {
     if promised_ns < SHORT_NS { Schedule::Static } else { Schedule::Stealing }
 }
 
-/// What is known about one loop.
+/// The history of one loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tuner {
     workers: usize,
@@ -99,27 +100,27 @@ enum State {
     Settled { schedule: Schedule, expected: f64, drifted: u32 },
 }
 
-/// A schedule and what it has shown.
+/// A schedule and its measured cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Candidate {
     schedule: Schedule,
-    /// Nanoseconds for an iteration of the whole loop, in the best run.
+    /// Nanoseconds per iteration of the whole loop, in the best run.
     cost: f64,
     runs: u32,
 }
 
 impl Tuner {
-    /// Nothing is known about a loop for so many workers.
+    /// A loop without history, for this many workers.
     pub fn new(workers: usize) -> Self {
         Self { workers: workers.max(1), state: State::Looking, patience: PATIENCE, was_long: false }
     }
 
-    /// For how many workers the loop is.
+    /// The number of workers.
     pub fn workers(&self) -> usize {
         self.workers
     }
 
-    /// How the next run is to be done.
+    /// How to do the next run.
     pub fn choice(&self) -> Choice {
         match &self.state {
             State::Looking => Choice::Look,
@@ -129,7 +130,7 @@ impl Tuner {
         }
     }
 
-    /// The best schedule as far as is known; for a run that nothing can be learned from.
+    /// The best schedule so far, for a run that is not measured.
     pub fn best(&self) -> Schedule {
         match &self.state {
             State::Looking => Schedule::Stealing,
@@ -146,8 +147,8 @@ impl Tuner {
         matches!(self.state, State::Short { .. } | State::Settled { .. })
     }
 
-    /// A run of `items` iterations that was done as [`choice`](Self::choice) said took
-    /// `elapsed_ns`, with this profile of its chunks if they were timed.
+    /// Records a run of `items` iterations that followed [`choice`](Self::choice) and took
+    /// `elapsed_ns`, with the profile of its chunks if they were timed.
     pub fn ran(&mut self, items: usize, elapsed_ns: u64, profile: Option<&Profile>) {
         if items == 0 {
             return;
@@ -186,7 +187,7 @@ impl Tuner {
         }
     }
 
-    /// What is to be tried after a run that was looked at.
+    /// The candidates to try after the look.
     fn look(&mut self, items: usize, elapsed_ns: u64, profile: Option<&Profile>) {
         let limit = if self.was_long { SHORT_NS / HYSTERESIS } else { SHORT_NS };
         if elapsed_ns < limit {
@@ -209,11 +210,11 @@ impl Candidate {
     }
 }
 
-/// Schedules worth trying, the likeliest first, for a loop whose iterations cost `mean_ns`, and
-/// whose longest share would be so much longer than the mean.
+/// Schedules to try, the most promising first. An iteration costs `mean_ns`, and the longest equal
+/// share takes `unevenness` times the mean.
 fn candidates(items: usize, workers: usize, mean_ns: f64, unevenness: f64) -> Vec<Candidate> {
     let most = (items / (CHUNKS * workers)).max(1);
-    // A cost that makes no sense gives the longest chunk, which is cut to `most`.
+    // A cost that makes no sense gives the longest chunk, which `most` limits.
     let chunk = ((CHUNK_NS / mean_ns.max(1e-3)) as usize).clamp(1, most);
     let tapered = Schedule::Tapered { min: (chunk / 4).max(1) };
     let rest = [Schedule::Stealing, tapered, Schedule::Dynamic { chunk }];
@@ -222,8 +223,8 @@ fn candidates(items: usize, workers: usize, mean_ns: f64, unevenness: f64) -> Ve
     even.into_iter().chain(rest).map(candidate).collect()
 }
 
-/// Goes on after the candidate `last` has run: once all, then once more those near the best, then
-/// no more.
+/// The state after the candidate `last` has run: first all candidates once, then those near the
+/// best once more, then settled.
 fn after_trial(candidates: Vec<Candidate>, last: usize) -> State {
     let Some(best) = best(&candidates) else { return State::Looking };
     let round = candidates[last].runs;
@@ -248,7 +249,7 @@ fn after_trial(candidates: Vec<Candidate>, last: usize) -> State {
     }
 }
 
-/// The cheapest; of equals the first.
+/// The cheapest; the first of equals.
 fn best(candidates: &[Candidate]) -> Option<Candidate> {
     candidates
         .iter()

@@ -1,13 +1,13 @@
-//! What the chunks of one run have cost, and how evenly.
+//! The costs of the chunks of one run, and their variation.
 
-/// The loop is divided into so many parts, whose costs are kept apart.
+/// The number of parts of a loop whose costs are kept apart.
 pub const PARTS: usize = 16;
 
-/// What the chunks of a run have cost.
+/// The costs of the chunks of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Profile {
     parts: [Part; PARTS],
-    /// For each chunk the square of its time over its length: what tells chance from a trend.
+    /// For each chunk the square of its time over its length, which separates chance from a trend.
     squares: f64,
     chunks: u64,
 }
@@ -19,7 +19,8 @@ struct Part {
 }
 
 impl Profile {
-    /// A chunk of `length` iterations from `start` on, in a loop of `n`, took `elapsed_ns`.
+    /// Adds a chunk of `length` iterations from `start` on, in a loop of `n`, which took
+    /// `elapsed_ns`.
     pub fn add(&mut self, start: usize, length: usize, n: usize, elapsed_ns: u64) {
         if length == 0 || n == 0 {
             return;
@@ -29,7 +30,7 @@ impl Profile {
         self.chunks += 1;
         let scale = PARTS as f64 / n as f64;
         let (from, to) = (start as f64 * scale, (start as f64 + length_f) * scale);
-        // A chunk that lies in several parts is shared out among them.
+        // A chunk that spans several parts is divided among them.
         for (number, part) in self.parts.iter_mut().enumerate().skip(from as usize) {
             let (low, high) = (from.max(number as f64), to.min(number as f64 + 1.0));
             if low >= high {
@@ -41,7 +42,7 @@ impl Profile {
         }
     }
 
-    /// Adds what another participant has seen.
+    /// Adds the profile of another participant.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.parts.iter_mut().zip(&other.parts) {
             mine.items += theirs.items;
@@ -51,7 +52,7 @@ impl Profile {
         self.chunks += other.chunks;
     }
 
-    /// What an iteration costs one worker, on average; `None` if no chunk was timed.
+    /// The mean cost of an iteration for one worker; `None` if no chunk was timed.
     pub fn mean_ns(&self) -> Option<f64> {
         let (items, ns) = self.totals();
         (items > 0.0).then(|| ns / items)
@@ -61,11 +62,11 @@ impl Profile {
         self.parts.iter().fold((0.0, 0.0), |(items, ns), part| (items + part.items, ns + part.ns))
     }
 
-    /// How many times the mean the longest of `workers` equal shares of `n` iterations is likely to
-    /// take.
+    /// The expected time of the longest of `workers` equal shares of `n` iterations, as a multiple
+    /// of the mean.
     ///
-    /// The costs of the parts show a trend along the loop; what chunks vary beyond that is taken
-    /// for chance, of which a share has the more the fewer its iterations are.
+    /// The costs of the parts show a trend along the loop. The variation of chunks beyond the trend
+    /// counts as chance, of which a share has the more the fewer its iterations are.
     pub fn unevenness(&self, workers: usize, n: usize) -> f64 {
         let Some(mean) = self.mean_ns() else { return 1.0 };
         let workers = workers.max(1);
@@ -78,7 +79,7 @@ impl Profile {
         trend + self.chance(mean, n as f64 / workers as f64)
     }
 
-    /// What the part of the loop between two fractions costs, in iterations of a whole part.
+    /// The cost of the loop between two fractions, in iterations of a whole part.
     fn share(&self, from: f64, to: f64, mean: f64) -> f64 {
         let cost = |(number, part): (usize, &Part)| {
             let low = (from * PARTS as f64).max(number as f64);
@@ -96,7 +97,7 @@ impl Profile {
         if self.chunks < 2 || mean <= 0.0 || length < 1.0 {
             return 0.0;
         }
-        // Within the parts: what the means of the parts explain is trend.
+        // Within the parts: the trend explains the means of the parts.
         let explained: f64 = self
             .parts
             .iter()

@@ -1,11 +1,11 @@
-//! The tuner over made-up costs, and profiles over made-up chunks.
+//! The tuner on synthetic costs, and profiles of synthetic chunks.
 
 use super::*;
 use proptest::prelude::*;
 
 const ITEMS: usize = 100_000;
 
-/// What a run of a loop takes under each schedule, in nanoseconds, times `noise` in thousandths.
+/// Runs a loop: its time under each schedule is in nanoseconds, times `noise` in thousandths.
 fn run(tuner: &mut Tuner, cost: impl Fn(Schedule) -> u64, noise: u64) -> Schedule {
     let schedule = match tuner.choice() {
         Choice::Look => Schedule::Stealing,
@@ -27,10 +27,14 @@ fn by_kind(costs: [u64; 4]) -> impl Fn(Schedule) -> u64 + Copy {
 }
 
 proptest! {
-    /// Catches: a search that does not end (A1), or that ends with another than the best, but
-    /// for the noise.
+    /// Catches: a search that does not end (A1), or that ends with another candidate than the best,
+    /// apart from noise.
     #[test]
-    fn the_best_candidate_is_kept(costs in [1_u64..9, 1..9, 1..9, 1..9], noises in proptest::collection::vec(0..30_u64, 60), workers in 2..9_usize) {
+    fn the_best_candidate_is_kept(
+        costs in [1_u64..9, 1..9, 1..9, 1..9],
+        noises in proptest::collection::vec(0..30_u64, 60),
+        workers in 2..9_usize,
+    ) {
         let costs = costs.map(|cost| cost * 2_000_000);
         let (mut tuner, cost) = (Tuner::new(workers), by_kind(costs));
         let mut noises = noises.into_iter();
@@ -47,7 +51,11 @@ proptest! {
     /// Catches: a panic or a chunk of 0, whatever is measured.
     #[test]
     fn any_measurement_leads_to_a_schedule(
-        runs in proptest::collection::vec((any::<usize>(), any::<u64>(), any::<Option<(usize, usize, u64)>>()), 0..60), workers in 0..9_usize,
+        runs in proptest::collection::vec(
+            (any::<usize>(), any::<u64>(), any::<Option<(usize, usize, u64)>>()),
+            0..60,
+        ),
+        workers in 0..9_usize,
     ) {
         let mut tuner = Tuner::new(workers);
         for (items, elapsed_ns, chunk) in runs {
@@ -64,11 +72,15 @@ proptest! {
         }
     }
 
-    /// Catches: chunks that are shared out wrongly among the parts, and partial profiles that do
-    /// not add up.
+    /// Catches: chunks that are divided wrongly among the parts, and partial profiles that do not
+    /// add up.
     #[test]
-    fn a_profile_does_not_depend_on_how_the_loop_was_cut(n in 1_000..100_000_usize, cuts in 16..200_usize, workers in 2..9_usize) {
-        // From twice the mean down to nothing: the first share costs (2 - 1/p) times the mean.
+    fn a_profile_does_not_depend_on_how_the_loop_was_cut(
+        n in 1_000..100_000_usize,
+        cuts in 16..200_usize,
+        workers in 2..9_usize,
+    ) {
+        // Falls from twice the mean to nothing: the first share costs (2 - 1/p) times the mean.
         let cost = |at: usize| 2 * (n - at) as u64;
         let (mut whole, mut other) = (Profile::default(), Profile::default());
         for cut in 0..cuts {
@@ -86,8 +98,7 @@ proptest! {
     }
 }
 
-/// Catches: a loop that is tuned although it is over at once, and one that stays short when it
-/// has grown.
+/// Catches: a short loop that is tuned, and a loop that stays short when it has grown.
 #[test]
 fn short_loops_get_equal_shares() {
     let mut tuner = Tuner::new(4);
@@ -106,8 +117,8 @@ fn short_loops_get_equal_shares() {
     assert_eq!(prior(SHORT_NS), Schedule::Stealing);
 }
 
-/// Catches: a loop that has changed and keeps the schedule that was best before, and one that is
-/// searched again for a single slow run.
+/// Catches: a loop that has changed and keeps its old schedule, and one that is searched again
+/// after a single slow run.
 #[test]
 fn a_drift_leads_to_a_new_search() {
     let mut tuner = Tuner::new(2);
@@ -129,21 +140,21 @@ fn a_drift_leads_to_a_new_search() {
     assert!(tuner.is_settled() && matches!(tuner.best(), Schedule::Dynamic { .. }), "{tuner:?}");
 }
 
-/// Catches: a loop that is searched again and again because it is never twice the same (A2).
+/// Catches: a loop with random costs that is searched again and again (A2).
 #[test]
 fn a_loop_that_is_all_noise_is_settled_most_of_the_time() {
     let mut tuner = Tuner::new(2);
     let mut searching = 0;
     for run_number in 0..2_000_u64 {
         searching += usize::from(!tuner.is_settled());
-        // In stretches of a dozen, as from other programs that come and go.
+        // In stretches of a dozen, as other programs cause that come and go.
         let noise = 2_000 * (run_number / 12 % 2);
         run(&mut tuner, by_kind([2_000_000; 4]), noise);
     }
     assert!(searching <= 100, "{searching} of 2000 runs");
 }
 
-/// Catches: equal shares that are tried on a loop whose first half costs nearly everything.
+/// Catches: equal shares that are tried on a loop whose first half has nearly all the cost.
 #[test]
 fn shares_that_would_be_unequal_are_not_tried() {
     let mut profile = Profile::default();

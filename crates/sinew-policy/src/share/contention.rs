@@ -1,20 +1,20 @@
-//! Programs that hurt each other, and programs that gain from each other's company.
+//! Programs that slow each other down in a shared cache, and programs that profit from it.
 //!
-//! What a neighbour in the same cache does to a program is a number: its change of throughput, −0.2
-//! for a fifth less. It is measured, by whoever evaluates policies over time, as the throughput per
-//! core with that neighbour against that without. Placing then looks for the grouping by caches
-//! with the least harm, and leaves the present one alone unless the gain is worth the move.
+//! The effect of a neighbour in the same cache is a number: the change of throughput, −0.2 for a
+//! fifth less. The caller measures it as the throughput per core with that neighbour against that
+//! without. Placement then searches for the grouping by caches with the least harm, and keeps the
+//! present one unless the gain is worth the move.
 //!
-//! Source: contention-aware scheduling by pairwise co-run measurements; that some pairs gain from a
-//! shared socket is the plastic skeletons' observation.
+//! Source: contention-aware scheduling by pairwise co-run measurements; the observation that some
+//! pairs gain from a shared socket is from the plastic skeletons.
 
 use super::cores::CoreSet;
 use super::place::{View, place as place_by_number};
 
-/// Throughput that a new placement must promise, of one program's, to be worth its moves.
+/// The gain in throughput, as a part of one program's, that a new placement must promise.
 const WORTH: f64 = 0.05;
 
-/// For pairs of programs what the second one in the same cache does to the first.
+/// For each pair of programs the effect of the second one in the same cache on the first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Effects {
     size: usize,
@@ -22,7 +22,7 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Nothing is known.
+    /// No known effects.
     pub fn none() -> Self {
         Self::default()
     }
@@ -32,7 +32,7 @@ impl Effects {
         Self { size, change: vec![0.0; size * size] }
     }
 
-    /// With `neighbour` in the same cache, the throughput of `program` changes by this part of it.
+    /// Sets the change of `program`'s throughput with `neighbour` in the same cache, as a fraction.
     ///
     /// # Panics
     ///
@@ -50,7 +50,7 @@ impl Effects {
         self.change.get(program * self.size + neighbour).copied().unwrap_or(0.0)
     }
 
-    /// The same among some of the programs.
+    /// The effects among some of the programs.
     pub(super) fn of(&self, programs: &[usize]) -> Self {
         let mut chosen = Self::among(programs.len());
         for (a, &program) in programs.iter().enumerate() {
@@ -63,13 +63,13 @@ impl Effects {
         chosen
     }
 
-    /// What two programs do to each other.
+    /// The sum of two programs' effects on each other.
     fn between(&self, a: usize, b: usize) -> f64 {
         self.get(a, b) + self.get(b, a)
     }
 }
 
-/// As [`place_by_number`], with the best grouping by caches that is found.
+/// As [`place_by_number`], with the best grouping by caches that the search finds.
 pub(super) fn place(
     view: &View<'_>,
     counts: &[u32],
@@ -80,7 +80,7 @@ pub(super) fn place(
     if effects.change.iter().all(|&change| change == 0.0) || view.layout.caches() < 2 {
         return stay;
     }
-    // Where masks leave a program less than its number, that is what counts.
+    // If masks leave a program fewer cores than its number, the fewer count.
     let counts: Vec<u32> = stay.iter().map(|cores| cores.len() as u32).collect();
     let (mut best, mut best_gain) = (stay.clone(), gain(view, &stay, effects) + WORTH);
     for start in [grouped(view, &counts, effects), stay.clone()] {
@@ -95,8 +95,8 @@ pub(super) fn place(
     best
 }
 
-/// The changes of throughput that a placement brings about, each by the part of a program's cores
-/// that feel it.
+/// The changes of throughput by a placement, each weighted by the fraction of a program's cores
+/// that it affects.
 fn gain(view: &View<'_>, placed: &[CoreSet], effects: &Effects) -> f64 {
     caches(view).map(|cache| gain_in(&cache, placed, effects)).sum()
 }
@@ -121,8 +121,8 @@ fn caches<'v>(view: &'v View<'_>) -> impl Iterator<Item = CoreSet> + 'v {
     })
 }
 
-/// From nothing: the most affected programs first, each into the cache where it gains most or loses
-/// least, with room for all of it if there is one.
+/// A placement from scratch: the most affected programs first, each into the cache with the largest
+/// gain or least loss, preferably one with room for all of it.
 fn grouped(view: &View<'_>, counts: &[u32], effects: &Effects) -> Vec<CoreSet> {
     let strength = |i: usize| (0..counts.len()).map(|j| effects.between(i, j).abs()).sum::<f64>();
     let mut order: Vec<usize> = (0..counts.len()).collect();
@@ -155,8 +155,8 @@ fn company(program: usize, cache: &CoreSet, placed: &[CoreSet], effects: &Effect
     there.map(|i| effects.between(program, i)).sum()
 }
 
-/// From what is there: the two programs of the same size that gain most by trading places do so, as
-/// long as any do.
+/// Improves a placement: as long as possible, the two programs of the same size with the largest
+/// gain swap their places.
 fn improved(view: &View<'_>, mut placed: Vec<CoreSet>, effects: &Effects) -> Vec<CoreSet> {
     for _ in 0..4 * placed.len() {
         let now = gain(view, &placed, effects);

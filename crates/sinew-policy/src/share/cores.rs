@@ -1,8 +1,8 @@
-//! Sets of CPUs of one size, so that rows of a table and shares can be copied.
+//! Sets of CPUs of fixed size, so that table rows and shares can be copied.
 
 use std::fmt;
 
-/// The CPUs that can be shared: those with a number below this.
+/// CPUs that can be shared have numbers below this.
 pub const MAX_CORES: usize = 1024;
 
 const WORDS: usize = MAX_CORES / 64;
@@ -12,10 +12,10 @@ const WORDS: usize = MAX_CORES / 64;
 pub struct CoreSet([u64; WORDS]);
 
 impl CoreSet {
-    /// No CPU.
+    /// The empty set.
     pub const EMPTY: Self = Self([0; WORDS]);
 
-    /// The CPUs `0..count`, of those that can be in a set.
+    /// The CPUs `0..count`, up to [`MAX_CORES`].
     pub fn first(count: usize) -> Self {
         (0..count.min(MAX_CORES)).collect()
     }
@@ -30,14 +30,14 @@ impl CoreSet {
         &self.0
     }
 
-    /// Adds a CPU; one that cannot be in a set is left out.
+    /// Adds a CPU; ignores one that is not below [`MAX_CORES`].
     pub fn insert(&mut self, cpu: usize) {
         if let Some(word) = self.0.get_mut(cpu / 64) {
             *word |= 1 << (cpu % 64);
         }
     }
 
-    /// Takes a CPU out.
+    /// Removes a CPU.
     pub fn remove(&mut self, cpu: usize) {
         if let Some(word) = self.0.get_mut(cpu / 64) {
             *word &= !(1 << (cpu % 64));
@@ -54,7 +54,7 @@ impl CoreSet {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0 == [0; WORDS]
     }
@@ -100,7 +100,7 @@ impl FromIterator<usize> for CoreSet {
 }
 
 impl fmt::Display for CoreSet {
-    /// As Linux writes lists: `0-3,8`.
+    /// The notation of Linux' lists: `0-3,8`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut cpus = self.iter().peekable();
         let mut comma = "";
@@ -129,8 +129,7 @@ impl fmt::Debug for CoreSet {
 mod tests {
     use super::*;
 
-    /// Catches: a CPU at the edge of a word that is lost, and one beyond the last word that
-    /// wraps.
+    /// Catches: a CPU at the edge of a word that is lost, and one beyond the last word that wraps.
     #[test]
     fn a_set_holds_what_was_put_in_and_nothing_else() {
         let mut set: CoreSet = [0, 63, 64, 65, 1023, 1024, 5000].into_iter().collect();
@@ -142,7 +141,7 @@ mod tests {
         assert_eq!(CoreSet::from_words(*set.words()), set);
     }
 
-    /// Catches: operations that mix up their sides.
+    /// Catches: operations with their sides exchanged.
     #[test]
     fn sets_are_cut_joined_and_compared() {
         let (low, mid) = (CoreSet::first(4), [2, 3, 4].into_iter().collect::<CoreSet>());

@@ -3,27 +3,27 @@
 //! Two steps: a real number for each program, by the policy ([`shares`]), and whole numbers next to
 //! them that add up and move as little as possible.
 //!
-//! Source: water-filling for shares between a floor and a ceiling; the whole numbers are by largest
-//! remainder. Difference: a program that holds one of the two whole numbers next to its share keeps
-//! it as long as the sum allows, which is the hysteresis: a share must move past the next whole
+//! Source: water-filling for shares between a floor and a ceiling; largest remainder for the whole
+//! numbers. Difference: a program that holds one of the two whole numbers next to its share keeps
+//! it as long as the sum allows. This is the hysteresis: a share must move past the next whole
 //! number to move a core.
 
 use super::cores::CoreSet;
 use super::name::Policy;
 use super::{Program, curve::Curve};
 
-/// A new distribution by measured speeds must promise so much more than the present one.
+/// The factor by which a new distribution by measured speeds must exceed the present one.
 const WORTH: f64 = 1.05;
 
-/// Between how many and how many cores a program can be given.
+/// The least and the most cores of a program.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     floor: f64,
     ceiling: f64,
 }
 
-/// How many cores each of the programs, all at work, gets of `cores`; there are no more programs
-/// than cores.
+/// The number of cores of each program, out of `cores`. All programs are active, and there are no
+/// more programs than cores.
 pub(super) fn counts(
     policy: Policy,
     programs: &[&Program],
@@ -38,8 +38,8 @@ pub(super) fn counts(
     whole(&real(policy, programs, &bounds, cores as f64), &held)
 }
 
-/// The real-valued shares of `cores` that a policy stands for, were masks no hindrance: what whole
-/// numbers are rounded from. By measured speeds there are none but the whole ones.
+/// The real-valued shares of `cores` under a policy, ignoring masks; the whole numbers are rounded
+/// from these. The policy by measured speeds has only whole numbers.
 pub fn shares(policy: Policy, programs: &[Program], cores: usize) -> Vec<f64> {
     let chosen: Vec<&Program> = programs.iter().filter(|program| program.is_at_work()).collect();
     let masks: Vec<CoreSet> = chosen.iter().map(|program| program.mask).collect();
@@ -55,7 +55,7 @@ fn held_count(program: &Program) -> u32 {
     if program.held.cores.len() == program.held.threads as usize { program.held.threads } else { 0 }
 }
 
-/// Minima hold where there are enough cores for all of them; one core each in any case.
+/// The minima, if there are enough cores for all of them; at least one core each.
 fn bounds(policy: Policy, programs: &[&Program], masks: &[CoreSet], cores: usize) -> Vec<Bounds> {
     let ceilings = programs.iter().zip(masks).map(|(program, mask)| {
         let asked = program.asked_threads(policy).unwrap_or(u32::MAX);
@@ -82,7 +82,7 @@ impl Program {
         ask.threads.or(pinned).map(|threads| threads.max(1))
     }
 
-    /// A weight that can be reckoned with.
+    /// The weight, clamped to 0.001 to 1,000; 1 if it is not finite.
     fn sound_weight(&self) -> f64 {
         if self.weight.is_finite() { self.weight.clamp(1e-3, 1e3) } else { 1.0 }
     }
@@ -120,7 +120,7 @@ fn fill(rates: &[f64], bounds: &[Bounds], cores: f64) -> Vec<f64> {
     at(low)
 }
 
-/// The heaviest first; those of the same weight by `fill`.
+/// The heaviest program first; programs of the same weight by `fill`.
 fn by_priority(weights: &[f64], bounds: &[Bounds], cores: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..weights.len()).collect();
     order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
@@ -136,7 +136,8 @@ fn by_priority(weights: &[f64], bounds: &[Bounds], cores: f64) -> Vec<f64> {
     shares
 }
 
-/// Whole numbers next to the shares, that add up to the same; as near to those held as that allows.
+/// Whole numbers next to the shares, with the same sum; as close to the held numbers as that
+/// allows.
 fn whole(shares: &[f64], held: &[u32]) -> Vec<u32> {
     const TINY: f64 = 1e-6;
     let low = |i: usize| (shares[i] + TINY).floor();
@@ -159,8 +160,7 @@ fn whole(shares: &[f64], held: &[u32]) -> Vec<u32> {
     }
 }
 
-/// Who has never been measured gets an equal part, since nothing speaks for another one; there it
-/// is measured.
+/// A program without measurements gets an equal part, and is measured there.
 fn settle_unknown(
     programs: &[&Program],
     bounds: &[Bounds],
@@ -168,7 +168,7 @@ fn settle_unknown(
     held: &[u32],
 ) -> Vec<Bounds> {
     let is_unknown = |i: usize| programs[i].curve.points().is_empty();
-    // What the others hold goes by their speed, and is no measure here.
+    // The speeds decide about the other programs, so their held numbers do not count here.
     let held: Vec<u32> = (0..held.len()).map(|i| if is_unknown(i) { held[i] } else { 0 }).collect();
     let fair = whole(&real(Policy::Equal, programs, bounds, cores as f64), &held);
     let bound = |i: usize| match is_unknown(i) {
@@ -178,7 +178,8 @@ fn settle_unknown(
     (0..bounds.len()).map(bound).collect()
 }
 
-/// Core by core to whom it makes most of it, unless what is held is nearly as good.
+/// Gives core by core to the program with the largest gain, unless the held distribution is nearly
+/// as good.
 fn by_speed(programs: &[&Program], bounds: &[Bounds], cores: usize, held: &[u32]) -> Vec<u32> {
     let bounds = settle_unknown(programs, bounds, cores, held);
     let mut counts: Vec<u32> = bounds.iter().map(|b| b.floor as u32).collect();
@@ -207,8 +208,8 @@ fn by_speed(programs: &[&Program], bounds: &[Bounds], cores: usize, held: &[u32]
     if stays { held.to_vec() } else { counts }
 }
 
-/// The speed-up that each further core adds, over the best number of further cores: so a curve with
-/// a flat piece is seen past it.
+/// The gain in speed-up per further core, for the best number of further cores: so a flat piece of
+/// the curve does not hide what follows.
 fn best_gain(curve: &Curve, count: u32, ceiling: u32) -> f64 {
     let now = curve.speed_up(count);
     let ahead = (count + 1)..=ceiling.min(count.saturating_add(64));

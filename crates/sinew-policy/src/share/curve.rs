@@ -1,25 +1,25 @@
-//! How fast a program is on how many cores, as it was measured while it ran.
+//! Measured speeds of a program, by number of cores.
 //!
-//! A [`Curve`] is a few points: so many items a second on so many cores. Between points it is a
-//! straight line; above the last one, a program is as fast as there. Below the first, each core is
-//! worth the same. What was not measured is taken as best as it can be, a core as good as the
-//! first: so more cores are tried. A program of which nothing is known has an equal part (`count`).
+//! A [`Curve`] is a few points: items per second on a number of cores. It is linear between points
+//! and constant above the last one. Below the first, each core is worth the same. An unmeasured
+//! core counts as much as the first one, so that more cores are tried. A program without
+//! measurements has an equal part (`count`).
 //!
-//! Source: speed-up curves as the malleable-scheduling literature measures them. Difference:
-//! measured while programs run, at the numbers they happen to have.
+//! Source: speed-up curves of the malleable-scheduling literature. Difference: measured while
+//! programs run, at the numbers of cores that they have.
 
-/// How many points a curve has at most.
+/// The most points of a curve.
 pub const POINTS: usize = 8;
 
-/// A new measurement counts for so much beside what was known of the same number of cores.
+/// The weight of a new measurement against earlier ones of the same number of cores.
 const FRESH: f64 = 0.25;
 
-/// Items a second on a number of cores.
+/// Items per second on a number of cores.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Speed {
     /// The cores, at least 1.
     pub cores: u32,
-    /// Items a second.
+    /// Items per second.
     pub rate: f32,
 }
 
@@ -31,7 +31,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// A curve through measured points. Those without cores, or without a rate, are left out.
+    /// A curve through measured points. Points without cores or without a rate are skipped.
     pub fn from_points(points: impl IntoIterator<Item = Speed>) -> Self {
         let mut curve = Self::default();
         for Speed { cores, rate } in points {
@@ -45,8 +45,8 @@ impl Curve {
         &self.points[..self.used]
     }
 
-    /// The program did `rate` items a second on `cores` cores. A full curve forgets the point whose
-    /// neighbours say most of it.
+    /// Records `rate` items per second on `cores` cores. A full curve drops the point that its
+    /// neighbours predict best.
     pub fn learn(&mut self, cores: u32, rate: f64) {
         if cores == 0 || !(1e-30..1e30).contains(&rate) {
             return;
@@ -67,7 +67,7 @@ impl Curve {
         self.points[..self.used].copy_from_slice(&points);
     }
 
-    /// Items a second on `cores` cores, or, where nothing was measured, the number of cores.
+    /// Items per second on `cores` cores; without measurements, the number of cores.
     pub fn rate(&self, cores: u32) -> f64 {
         let (points, n) = (self.points(), f64::from(cores));
         let (Some(first), Some(last)) = (points.first(), points.last()) else { return n };
@@ -77,20 +77,20 @@ impl Curve {
         let above = points.partition_point(|point| point.cores < cores);
         match points.get(above) {
             Some(above_point) => between(points[above - 1], *above_point, n),
-            // One point says nothing about more cores; two or more say that it may have come to its
-            // end.
+            // A single point says nothing about more cores; with two or more, the speed may have
+            // reached its maximum.
             None if points.len() == 1 => f64::from(first.rate) * n / f64::from(first.cores),
             None => beyond(points[points.len() - 2], *last, n),
         }
     }
 
-    /// How many times as fast as on one core.
+    /// The speed relative to one core.
     pub fn speed_up(&self, cores: u32) -> f64 {
         self.rate(cores) / self.rate(1).max(f64::MIN_POSITIVE)
     }
 }
 
-/// The point, other than that of `fresh`, that is nearest to the line through its neighbours, by
+/// The point that is nearest to the line through its neighbours, other than the one of `fresh`; by
 /// cores.
 fn dullest(points: &[Speed], fresh: u32) -> usize {
     let error = |i: usize| {
@@ -106,7 +106,7 @@ fn between(a: Speed, b: Speed, cores: f64) -> f64 {
     f64::from(a.rate) + part * (f64::from(b.rate) - f64::from(a.rate))
 }
 
-/// Above the last point: as the last piece went on, but not downwards.
+/// Above the last point: continues the last piece, but never downwards.
 fn beyond(before: Speed, last: Speed, cores: f64) -> f64 {
     between(before, last, cores).max(f64::from(last.rate))
 }
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Catches: wrong pieces of the line, and numbers of cores that were not measured.
+    /// Catches: wrong pieces of the line, and wrong values between measured numbers of cores.
     #[test]
     fn speeds_between_measurements_lie_on_lines() {
         let speed = |cores, rate| Speed { cores, rate };
@@ -130,8 +130,7 @@ mod tests {
         assert_eq!((Curve::default().rate(3), Curve::default().speed_up(3)), (3.0, 3.0));
     }
 
-    /// Catches: a single odd measurement that is believed at once, and a change that is never
-    /// believed.
+    /// Catches: a single outlier that replaces the value, and a change that is never learned.
     #[test]
     fn the_same_number_of_cores_is_learned_little_by_little() {
         let mut curve = Curve::default();
@@ -143,9 +142,11 @@ mod tests {
     }
 
     proptest! {
-        /// Catches: nonsense that gets in, points out of order, and a curve that grows.
+        /// Catches: invalid values that get in, points out of order, and a curve that grows.
         #[test]
-        fn a_curve_stays_in_order_and_finite(points in proptest::collection::vec((any::<u32>(), any::<f64>()), 0..40)) {
+        fn a_curve_stays_in_order_and_finite(
+            points in proptest::collection::vec((any::<u32>(), any::<f64>()), 0..40),
+        ) {
             let mut curve = Curve::default();
             for (cores, rate) in points {
                 curve.learn(cores, rate);

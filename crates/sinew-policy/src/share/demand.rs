@@ -1,15 +1,15 @@
-//! How many workers of a program would find work, from looks at how many are at work.
+//! How many workers of a program would find work, from samples of the number of busy workers.
 //!
-//! A program all of whose granted workers are at work may have work for more; how much more nobody
-//! can see, so it is taken to have work for as many as it has. One that leaves some idle has work
-//! for those that are not, and one more, so that it is seen when it needs more. More is demanded at
-//! once, less only after a while: short pauses move no cores.
+//! A program whose granted workers are all busy may have work for more. How much more is not
+//! observable, so its demand is the number of workers that it has. A program with idle workers
+//! demands one more than are busy, which shows when it needs more. Demand rises at once and falls
+//! after a while: short pauses move no cores.
 
-/// Looks that count. At 10 ms each, a program must be idle for so many times 10 ms to lose its
-/// cores.
+/// The number of samples. At one per 10 ms, a program must be idle for this many times 10 ms to
+/// lose its cores.
 const LOOKS: usize = 8;
 
-/// The recent looks at one program.
+/// The last samples of one program.
 #[derive(Debug, Clone, Default)]
 pub struct DemandMeter {
     recent: [u32; LOOKS],
@@ -18,8 +18,8 @@ pub struct DemandMeter {
 }
 
 impl DemandMeter {
-    /// `busy` of the `granted` workers are at work now, of `most` that there are. Answers how many
-    /// would find work.
+    /// Adds a sample: `busy` of the `granted` workers are running now, out of `most` workers.
+    /// Returns how many would find work.
     pub fn look(&mut self, busy: u32, granted: u32, most: u32) -> u32 {
         self.recent[self.next] = busy;
         self.saturated[self.next] = busy > 0 && busy >= granted;

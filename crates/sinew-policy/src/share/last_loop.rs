@@ -1,24 +1,23 @@
-//! The last loop of a program, as its row shows it: one word.
+//! The last loop of a program as one word of its row.
 
 use crate::chunk::Schedule;
 
-/// By which schedule a loop ran, and whether the program named it.
+/// The schedule of a loop, and whether the program named it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastLoop {
-    /// The schedule. [`Schedule::Auto`] where the loop left the choice and nothing took its place.
+    /// The schedule. [`Schedule::Auto`] if the loop left the choice open and nothing replaced it.
     pub schedule: Schedule,
-    /// Whether the loop, or its control, named the schedule. Then no granted schedule takes its
-    /// place.
+    /// Whether the loop or its control named the schedule. If so, no granted schedule replaces it.
     pub named: bool,
 }
 
 impl LastLoop {
-    /// The word for it, which is never 0.
+    /// The word for this loop, never 0.
     pub fn to_word(self) -> u64 {
         self.schedule.to_word() | if self.named { Schedule::FREE_BIT } else { 0 }
     }
 
-    /// The loop that a word stands for; `None` if [`to_word`](Self::to_word) returns no such word.
+    /// The loop of a word; `None` if [`to_word`](Self::to_word) returns no such word.
     pub fn from_word(word: u64) -> Option<Self> {
         let named = word & Schedule::FREE_BIT != 0;
         let last = Self { schedule: Schedule::from_word(word)?, named };
@@ -44,7 +43,7 @@ mod tests {
         Schedule::Auto,
     ];
 
-    /// Catches: two loops with one word, and a number that spills over into the flag.
+    /// Catches: two loops with the same word, and a number that overflows into the flag.
     #[test]
     fn every_loop_has_a_word_of_its_own() {
         let loops = SCHEDULES
@@ -59,8 +58,8 @@ mod tests {
         assert_eq!(read, Some(LastLoop { schedule: largest, named: false }));
     }
 
-    /// Catches: nonsense that is read as a loop: no schedule, a chunk of 0, a number that the
-    /// schedule has not.
+    /// Catches: an invalid word that is read as a loop: no schedule, a chunk of 0, a number that
+    /// the schedule does not have.
     #[test]
     fn words_that_no_loop_has_are_refused() {
         let named = Schedule::FREE_BIT;

@@ -1,8 +1,8 @@
-//! The CPUs to be shared, and what each of them shares with others.
+//! The CPUs that programs share, and their cores, caches and packages.
 
 use super::cores::CoreSet;
 
-/// A CPU and what it is part of. The numbers only say what is the same and what is not.
+/// A CPU, its core, cache and package. Only the equality of numbers matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The operating system's number.
@@ -15,15 +15,14 @@ pub struct Place {
     pub package: usize,
 }
 
-/// The machine as far as sharing it goes.
+/// The CPUs that programs share.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Layout {
     places: Vec<Place>,
 }
 
 impl Layout {
-    /// A machine of these CPUs. Those that no [`CoreSet`] can hold, and those named before, are
-    /// left out.
+    /// A machine of these CPUs. Skips CPUs that no [`CoreSet`] can hold, and repeated ones.
     pub fn new(places: impl IntoIterator<Item = Place>) -> Self {
         let mut seen = CoreSet::EMPTY;
         let mut is_new = |cpu: usize| {
@@ -34,7 +33,7 @@ impl Layout {
         Self { places: places.into_iter().filter(|place| is_new(place.cpu)).collect() }
     }
 
-    /// So many CPUs that share one cache.
+    /// `cpus` CPUs that share one cache.
     pub fn flat(cpus: usize) -> Self {
         Self::new((0..cpus).map(|cpu| Place { cpu, core: cpu, cache: 0, package: 0 }))
     }
@@ -44,12 +43,12 @@ impl Layout {
         &self.places
     }
 
-    /// How many CPUs there are.
+    /// The number of CPUs.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no CPUs.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -59,7 +58,7 @@ impl Layout {
         self.places.iter().map(|place| place.cpu).collect()
     }
 
-    /// How many of a machine's last-level caches there are.
+    /// The number of last-level caches.
     pub fn caches(&self) -> usize {
         let mut caches: Vec<usize> = self.places.iter().map(|place| place.cache).collect();
         caches.sort_unstable();

@@ -1,48 +1,47 @@
-//! How fast a program is on how many cores: speeds from readings of a counter.
+//! Speeds of a program by number of cores, from readings of a counter.
 //!
-//! A reading tells the moment, the items done so far, the cores that the program had, and who ran
-//! beside it. Two readings make a speed, if nothing has changed between them: a program that has
-//! just been given another share is still on its way to it, so the first interval after a change
-//! counts for nothing.
+//! A reading contains the time, the items so far, the program's cores, and its neighbours. Two
+//! readings give a speed, if nothing has changed between them. A program with a new share is still
+//! adjusting to it, so the first interval after a change does not count.
 //!
-//! The same speeds tell what a neighbour in the same cache does: the speed per core with it,
+//! The same speeds give the effect of a neighbour in the same cache: the speed per core with it,
 //! against that without.
 
 use super::curve::Curve;
 
-/// A new measurement of a neighbour's effect counts for so much beside what was known.
+/// The weight of a new measurement of a neighbour's effect against earlier ones.
 const FRESH: f64 = 0.25;
-/// Neighbours that are remembered.
+/// The most neighbours that are kept.
 const NEIGHBOURS: usize = 8;
 
-/// What was seen of a program at one moment.
+/// A sample of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    /// The moment, in nanoseconds.
+    /// The time, in nanoseconds.
     pub at_ns: u64,
     /// Items done so far.
     pub items: u64,
-    /// Cores that it has.
+    /// Its cores.
     pub cores: u32,
-    /// Counts its shares.
+    /// The number of shares that it was granted so far.
     pub epoch: u64,
-    /// Numbers for those who share a cache with it, in ascending order.
+    /// Numbers of the programs that share a cache with it, in ascending order.
     pub beside: Vec<u32>,
 }
 
-/// Speeds of one program.
+/// The measured speeds of one program.
 #[derive(Debug, Clone, Default)]
 pub struct Meter {
     last: Option<Reading>,
     settled: bool,
-    /// The speed per core without anybody beside it, and with each of those met so far.
+    /// The speed per core without neighbours, and with each neighbour so far.
     alone: Option<f64>,
     with: Vec<(u32, f64)>,
 }
 
 impl Meter {
-    /// A reading; answers the speed, in items a second, since the last one if nothing has changed
-    /// meanwhile, and adds it to `curve`.
+    /// Adds a reading. Returns the speed since the last one in items per second, if nothing has
+    /// changed meanwhile, and adds it to `curve`.
     pub fn read(&mut self, reading: &Reading, curve: &mut Curve) -> Option<f64> {
         let before = self.last.replace(reading.clone())?;
         let same = (before.epoch, before.cores) == (reading.epoch, reading.cores)
@@ -59,7 +58,7 @@ impl Meter {
         Some(rate)
     }
 
-    /// With one neighbour it is clear whose doing a change is; with several, nothing is learned.
+    /// With one neighbour the cause of a change is clear; with several, nothing is recorded.
     fn learn_of_neighbours(&mut self, beside: &[u32], rate: f64) {
         let mix = |known: &mut f64| *known += FRESH * (rate - *known);
         match beside {
@@ -80,8 +79,8 @@ impl Meter {
         }
     }
 
-    /// For each neighbour met alone what it does to the speed, as a part of it: against the speed
-    /// without any, or with the one that does least.
+    /// For each known neighbour the relative change of the speed: against the speed without any, or
+    /// with the least harmful one.
     pub fn effects(&self) -> Vec<(u32, f64)> {
         let best = self.with.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
         let Some(base) = self.alone.or((self.with.len() > 1).then_some(best)) else {
@@ -102,8 +101,8 @@ mod tests {
         Reading { at_ns: second * 1_000_000_000, items, cores, epoch, beside: beside.to_vec() }
     }
 
-    /// Catches: the moments after a change that are counted, and a speed that is assigned to the
-    /// wrong number of cores.
+    /// Catches: an interval after a change that counts, and a speed that is recorded for the wrong
+    /// number of cores.
     #[test]
     fn speeds_count_once_a_share_has_settled() {
         let (mut meter, mut curve) = (Meter::default(), Curve::default());
@@ -117,7 +116,7 @@ mod tests {
         assert_eq!(meter.read(&reading(6, 540, 1, 2, &[]), &mut curve), None);
     }
 
-    /// Catches: harm that is taken for gain, and a neighbour that is blamed for another.
+    /// Catches: harm with the sign of gain, and an effect that is recorded for another neighbour.
     #[test]
     fn a_neighbours_effect_is_the_speed_with_it_against_that_without() {
         let (mut meter, mut curve) = (Meter::default(), Curve::default());

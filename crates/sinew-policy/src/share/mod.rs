@@ -1,36 +1,34 @@
-//! Programs that share a machine: who gets how many cores, and which.
+//! Programs that share a machine: how many cores each gets, and which.
 //!
-//! [`decide`] looks at a machine and at the programs on it, and answers a [`Grant`] for each: a
-//! number of threads and the cores they may run on. It is a pure function of what it is given, so
-//! whoever has the same view reaches the same decision, and nobody needs to lead. What programs
-//! hold already is a part of the view: among decisions that are equally good, the one that moves
-//! least is taken.
+//! [`decide`] takes a machine and the programs on it, and returns a [`Grant`] for each: a number of
+//! threads and the cores for them. It is a pure function, so every caller with the same view
+//! reaches the same decision, and no leader is needed. The cores that programs hold are a part of
+//! the view: of equally good decisions it takes the one that moves least.
 //!
-//! A program that would find nothing to do now (`demand` 0) is *dormant*: it has one thread on its
-//! whole mask, which counts as nobody's core, and the others have its cores until it wakes. Where
-//! nobody is at work, everybody may have everything, so that short bursts of one program need no
-//! decision. With more programs at work than cores, everybody has one thread on its whole mask: the
-//! kernel is fair among threads, and handing cores around is not.
+//! A program without work (`demand` 0) is *dormant*: it has one thread on its whole mask, which
+//! occupies no core, and the others have its cores until it wakes. If no program is active, each
+//! may have everything, so that short bursts of one program need no decision. With more active
+//! programs than cores, each has one thread on its whole mask: the kernel is fair among threads,
+//! and passing cores around is not.
 //!
 //! # Invariants
 //!
-//! - H1: everybody has at least one thread, and at least one core where its mask has one on this
+//! - H1: every program has at least one thread, and at least one core if its mask has one on this
 //!   machine.
-//! - H2: nobody has a core outside its mask.
-//! - H3: unless the machine is crowded, cores of programs at work are disjoint, as many as threads,
+//! - H2: no program has a core outside its mask.
+//! - H3: unless the machine is crowded, cores of active programs are disjoint, as many as threads,
 //!   and so no more than the machine has.
-//! - H4: numbers are within one of the real-valued shares that the policy stands for, where masks
-//!   leave the choice.
-//! - H5: what is granted, put in as what is held, is granted again.
+//! - H4: numbers are within one of the policy's real-valued shares, as far as masks permit.
+//! - H5: a decision over its own grants returns them unchanged.
 //!
 //! # Cost
 //!
-//! Programs × cores, a few times over; where masks overlap partly, that for each core at most.
+//! Programs × cores, a few times; if masks overlap partly, that for each core at most.
 //!
 //! # Tests
 //!
-//! `tests.rs`: H1 to H5 on random machines of up to four packages with up to 64 programs, and what
-//! each policy promises.
+//! `tests.rs`: H1 to H5 on random machines of up to four packages with up to 64 programs, and the
+//! properties of each policy.
 
 mod contention;
 mod cores;
@@ -57,27 +55,27 @@ pub use meter::{Meter, Reading};
 pub use name::{Policy, PolicyError};
 pub use script::{Ask, Event, Script, ScriptError, Step};
 
-/// Decisions that build on one another settle within this many; nearly all within one.
+/// Repeated decisions settle within this many rounds; nearly all within one.
 const MOST_ROUNDS: usize = 16;
 
-/// What is known of a program.
+/// The facts about a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
     /// How many threads would find work now; 0 for none.
     pub demand: u32,
-    /// Cores it should have at least, as long as there are enough for everybody.
+    /// The least cores it should have, as long as there are enough for every program.
     pub min: u32,
-    /// Cores it can use at most, by its own number of threads and by its quota.
+    /// The most cores it can use, by its own number of threads and by its quota.
     pub max: u32,
-    /// Its part in proportion to others'.
+    /// Its weight relative to others'.
     pub weight: f64,
     /// The cores that it may run on.
     pub mask: CoreSet,
-    /// What it holds now.
+    /// Its present grant.
     pub held: Grant,
-    /// How fast it was on how many cores.
+    /// Its measured speeds.
     pub curve: Curve,
-    /// What somebody wants it to have, for [`Policy::Script`].
+    /// A request for it, under [`Policy::Script`].
     pub ask: Option<Ask>,
 }
 
@@ -102,23 +100,24 @@ impl Program {
     }
 }
 
-/// What a program has.
+/// Threads and cores of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Grant {
-    /// How many threads may work.
+    /// How many threads may run.
     pub threads: u32,
-    /// Where they may run.
+    /// The cores on which they may run.
     pub cores: CoreSet,
 }
 
-/// Who gets what, in the order of `programs`. `effects` says what sharing a cache does to whom;
-/// [`Policy::Contention`] goes by it.
+/// The grants, in the order of `programs`. `effects` are the effects of a shared cache, which
+/// [`Policy::Contention`] uses.
 ///
 /// ```
 /// use sinew_policy::share::{CoreSet, Effects, Layout, Policy, Program, decide};
 ///
 /// let (machine, all) = (Layout::flat(4), CoreSet::first(4));
-/// let grants = decide(Policy::Equal, &machine, &[Program::new(4, all), Program::new(4, all)], &Effects::none());
+/// let programs = [Program::new(4, all), Program::new(4, all)];
+/// let grants = decide(Policy::Equal, &machine, &programs, &Effects::none());
 /// assert_eq!((grants[0].threads, grants[1].threads), (2, 2));
 /// assert!(grants[0].cores.and(&grants[1].cores).is_empty());
 /// ```
@@ -132,8 +131,8 @@ pub fn decide(
     if programs.iter().zip(&grants).all(|(program, grant)| program.held == *grant) {
         return grants;
     }
-    // Where masks overlap partly, or cores are asked for, what is granted may make way for
-    // something better, which would be granted the next time (H5).
+    // If masks overlap partly, or cores are requested, a grant may make room for a better one,
+    // which the next round would find (H5).
     let mut programs = programs.to_vec();
     for _ in 0..MOST_ROUNDS {
         programs.iter_mut().zip(&grants).for_each(|(program, grant)| program.held = *grant);
@@ -185,13 +184,13 @@ fn decide_once(
     grants
 }
 
-/// One thread anywhere: for the dormant, and for everybody where there are too many.
+/// One thread on the whole mask: for dormant programs, and for all on a crowded machine.
 fn on_whole_mask(program: &Program, all: &CoreSet) -> Grant {
     let here = program.mask.and(all);
     Grant { threads: 1, cores: if here.is_empty() { program.mask } else { here } }
 }
 
-/// All that a dormant program can use, or all that a script leaves it, where nobody is at work: it
+/// All that a dormant program can use, or all that a script leaves it, if no program is active: it
 /// begins without waiting for a share.
 fn undisturbed(policy: Policy, program: &Program, all: &CoreSet) -> Grant {
     let Grant { cores: here, .. } = on_whole_mask(program, all);

@@ -5,30 +5,31 @@ use std::str::FromStr;
 
 use super::script::Ask;
 
-/// By what rule cores are shared out. Every rule keeps to masks, minima and maxima, gives nobody
-/// more than it has work for, and leaves no core idle that somebody has work for.
+/// The rule that divides the cores. Every rule obeys masks, minima and maxima, gives no program
+/// more than it has work for, and leaves no core idle that a program could use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Policy {
-    /// As many for everybody, in proportion to weights.
+    /// The same number for every program, in proportion to weights.
     #[default]
     Equal,
     /// In proportion to demand times weight.
     Proportional,
-    /// The heaviest first, as much as it has work for; the same weight shares equally.
+    /// The heaviest program first, as much as it has work for; programs of equal weight share
+    /// equally.
     Priority,
-    /// Each core where it adds most to the sum of speeds, by how fast programs have been on how
-    /// many cores. One that was never measured has an equal part.
+    /// Each core to the program that adds most to the sum of speeds, by the measured curves. A
+    /// program without measurements has an equal part.
     Efficiency,
-    /// As `Equal`, and programs that slow each other down are kept out of each other's caches,
-    /// while those that gain are put together.
+    /// As `Equal`, but programs that slow each other down get different caches, and programs that
+    /// profit from each other share one.
     Contention,
-    /// What somebody asks for, by hand or from a file; `Equal` for the others.
+    /// The requests from a command or a file; `Equal` for the other programs.
     Script,
 }
 
 impl Policy {
-    /// All of them.
+    /// All policies.
     pub const ALL: [Self; 6] = [
         Self::Equal,
         Self::Proportional,
@@ -38,7 +39,7 @@ impl Policy {
         Self::Script,
     ];
 
-    /// The name, as it is read and printed.
+    /// The name, as it is parsed and printed.
     pub fn name(self) -> &'static str {
         match self {
             Self::Equal => "equal",
@@ -50,8 +51,8 @@ impl Policy {
         }
     }
 
-    /// Whether `ask` decides about a program's threads and cores. A schedule that is asked for is
-    /// granted under every policy.
+    /// Whether `ask` decides about a program's threads and cores. A requested schedule is granted
+    /// under every policy.
     pub fn goes_by(self, ask: &Ask) -> bool {
         self == Self::Script && (ask.threads.is_some() || ask.cores.is_some())
     }
@@ -102,7 +103,7 @@ impl std::error::Error for PolicyError {}
 mod tests {
     use super::*;
 
-    /// Catches: a policy that cannot be named.
+    /// Catches: a policy without a name.
     #[test]
     fn a_policy_is_read_back_from_what_it_prints() {
         for policy in Policy::ALL {

@@ -1,15 +1,15 @@
-//! Which cores each program gets.
+//! The cores of each program.
 //!
-//! Programs keep what they hold, down to the number they are to have, and are given the rest from
-//! what is free: first beside what they have (siblings, cache, package), then where nobody else is.
-//! Where masks overlap partly, the free core may be in nobody's reach who needs one: then cores are
-//! passed on along a chain of programs (an augmenting path), so that nobody goes without who need
-//! not.
+//! Programs keep the cores that they hold, down to their new number, and get the rest from free
+//! cores: first near their own (siblings, cache, package), then far from other programs. If masks
+//! overlap partly, the free core may be outside the mask of a program that needs one. Then cores
+//! are passed on along a chain of programs (an augmenting path), so that no program goes without
+//! unless it must.
 //!
 //! # Invariants
 //!
-//! - P1: a core has one owner at most, in whose mask it is.
-//! - P2: no program has more than its number; a program with none is served before any has a
+//! - P1: a core has at most one owner, and is in the owner's mask.
+//! - P2: no program has more than its number; a program with none gets one before any gets a
 //!   second.
 
 use super::cores::{CoreSet, MAX_CORES};
@@ -17,15 +17,15 @@ use super::layout::{Layout, Place};
 
 const NOBODY: usize = usize::MAX;
 
-/// What placing looks at.
+/// The input of the placement.
 pub(super) struct View<'a> {
     pub(super) layout: &'a Layout,
     pub(super) masks: &'a [CoreSet],
-    /// Cores that somebody wants a program to have.
+    /// The requested cores of each program.
     pub(super) asked: &'a [CoreSet],
 }
 
-/// For each program its cores: as many as `counts` says, fewer where masks do not leave them.
+/// The cores of each program: as many as `counts` says, fewer if masks do not permit them.
 pub(super) fn place(view: &View<'_>, counts: &[u32], held: &[CoreSet]) -> Vec<CoreSet> {
     let mut board = Board::new(view, counts);
     board.take_asked(held);
@@ -34,7 +34,7 @@ pub(super) fn place(view: &View<'_>, counts: &[u32], held: &[CoreSet]) -> Vec<Co
     board.owned
 }
 
-/// Who has what so far.
+/// The owners so far.
 struct Board<'a> {
     view: &'a View<'a>,
     counts: Vec<usize>,
@@ -64,8 +64,8 @@ impl<'a> Board<'a> {
         self.counts[program].saturating_sub(self.owned[program].len())
     }
 
-    /// What is asked for and held comes before what is only asked for; what two programs ask for
-    /// the first gets.
+    /// Takes requested cores. A requested core that is held comes first; of two programs that
+    /// request one core, the first gets it.
     fn take_asked(&mut self, held: &[CoreSet]) {
         for kept in [true, false] {
             for (program, held) in held.iter().enumerate() {
@@ -80,7 +80,8 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// What two programs hold (a stale or forged table says so) the first keeps.
+    /// Keeps held cores. If two programs hold the same core (a stale or forged table), the first
+    /// keeps it.
     fn keep(&mut self, held: &[CoreSet]) {
         for (program, held) in held.iter().enumerate() {
             let free: CoreSet = held.iter().filter(|&cpu| self.owner[cpu] == NOBODY).collect();
@@ -89,7 +90,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// `count` of the cores, those given up first that have the fewest of the others near them.
+    /// `count` of the cores; drops first those with the fewest others near them.
     fn trim(&self, mut cores: CoreSet, count: usize) -> CoreSet {
         while cores.len() > count {
             let places =
@@ -101,7 +102,7 @@ impl<'a> Board<'a> {
         cores
     }
 
-    /// Gives everybody what is lacking, who has least in proportion first.
+    /// Gives every program its missing cores; the program with the least in proportion comes first.
     fn fill(&mut self) {
         let mut stuck = vec![false; self.counts.len()];
         loop {
@@ -115,7 +116,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Takes the free core that suits best.
+    /// Takes the best free core.
     fn take_free(&mut self, program: usize) -> bool {
         let free = |place: &&Place| {
             self.owner[place.cpu] == NOBODY && self.view.masks[program].contains(place.cpu)
@@ -133,8 +134,8 @@ impl<'a> Board<'a> {
         true
     }
 
-    /// What a free core is worth: near to one's own, far from others', with room to grow. Cores
-    /// that few can use are left to them.
+    /// The value of a free core: near to its own cores, far from others', with room to grow. Cores
+    /// that few programs can use are left to those.
     fn value(&self, program: usize, place: &Place) -> impl Ord + use<> {
         let places = self.view.layout.places();
         let mine =
@@ -149,9 +150,9 @@ impl<'a> Board<'a> {
         (mine, others, std::cmp::Reverse(wanted), (free.cache, free.package, free.core))
     }
 
-    /// Finds a chain of programs along which each takes a core of the next one's, up to one that
-    /// can take a free core, or, for a program that has none `or_take`, up to one that has several.
-    /// Answers whether there was one.
+    /// Finds a chain of programs along which each takes a core of the next one. The last one takes
+    /// a free core, or, for a program that has none and with `or_take`, the last one has several.
+    /// Returns whether there was one.
     fn pass_on(&mut self, program: usize, or_take: bool) -> bool {
         if or_take && !self.owned[program].is_empty() {
             return false;
@@ -177,7 +178,8 @@ impl<'a> Board<'a> {
         false
     }
 
-    /// `taker` gets `cpu`, and everybody back along the chain the core that the next one left.
+    /// Gives `cpu` to `taker`, and each program back along the chain the core that the next one
+    /// left.
     fn shift(
         &mut self,
         first: usize,
@@ -196,7 +198,7 @@ impl<'a> Board<'a> {
     }
 }
 
-/// How many of some cores share what with a place.
+/// How many of some cores share which objects with a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct Near {
     core: usize,

@@ -1,8 +1,8 @@
-//! Shares by hand: a file that says what programs are to have, and when.
+//! Shares from a script: a file that lists the grants of programs and their times.
 //!
-//! One line a step: a moment, a program, and what it gets. Moments are seconds after the script
-//! began (`at 5`), or after an event (`when collatz joins`, `2 after collatz leaves`). `#` begins a
-//! comment.
+//! One line per step: a time, a program, and its grant. Times are seconds after the start of the
+//! script (`at 5`), or after an event (`when collatz joins`, `2 after collatz leaves`). `#` begins
+//! a comment.
 //!
 //! ```text
 //! # four threads, two while the other program is there, four again
@@ -13,9 +13,9 @@
 //! at 60               first  free
 //! ```
 //!
-//! A step for a program that is not there yet waits for it; a later one takes its place. `free`
-//! ends what was asked for. What cannot be had (more cores than there are, cores outside of a mask)
-//! is given as far as it goes.
+//! A step for a program that is not running yet waits for it; a later step replaces it. `free` ends
+//! a request. A request that is impossible (more cores than exist, cores outside of a mask) is
+//! granted as far as possible.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,38 +23,38 @@ use std::str::FromStr;
 use super::cores::{CoreSet, MAX_CORES};
 use crate::chunk::Schedule;
 
-/// What somebody wants a program to have.
+/// A requested grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ask {
-    /// How many threads.
+    /// The number of threads.
     pub threads: Option<u32>,
-    /// Which cores.
+    /// The cores.
     pub cores: Option<CoreSet>,
-    /// How its loops hand out their iterations.
+    /// The schedule of its loops.
     pub schedule: Option<Schedule>,
 }
 
-/// What a step waits for.
+/// The start of a step's delay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The script has begun.
     Start,
-    /// A program of this name has come.
+    /// A program of this name has started.
     Joins(String),
-    /// A program of this name has gone.
+    /// A program of this name has ended.
     Leaves(String),
 }
 
 /// One line of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// What it waits for.
+    /// The event for which it waits.
     pub event: Event,
     /// Milliseconds after that.
     pub after_ms: u64,
     /// The program's name.
     pub program: String,
-    /// What it gets; `None`: what the policy gives it otherwise.
+    /// The request; `None` ends the program's request.
     pub ask: Option<Ask>,
 }
 
@@ -62,7 +62,7 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Script {
     steps: Vec<Step>,
-    /// For each step the moments, in milliseconds of the script's time, at which it falls due.
+    /// For each step the times at which it is due, in milliseconds of the script's time.
     due_ms: Vec<Vec<u64>>,
 }
 
@@ -72,7 +72,7 @@ impl Script {
         &self.steps
     }
 
-    /// Something has happened at `now_ms` of the script's time.
+    /// Records an event at `now_ms` of the script's time.
     pub fn happened(&mut self, event: &Event, now_ms: u64) {
         for (step, due) in self.steps.iter().zip(&mut self.due_ms) {
             if step.event == *event {
@@ -81,7 +81,7 @@ impl Script {
         }
     }
 
-    /// The steps that fall due by `now_ms`, each once for each time.
+    /// Removes and returns the steps due by `now_ms`, each once per due time.
     pub fn due(&mut self, now_ms: u64) -> Vec<Step> {
         let mut found = Vec::new();
         for (step, due) in self.steps.iter().zip(&mut self.due_ms) {
@@ -91,13 +91,13 @@ impl Script {
         found.into_iter().map(|(_, step)| step).collect()
     }
 
-    /// When the next step falls due, if that is known.
+    /// When the next step is due, if that is known.
     pub fn next_due_ms(&self) -> Option<u64> {
         self.due_ms.iter().flatten().copied().min()
     }
 }
 
-/// A script that cannot be read.
+/// The error for a script that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptError {
     line: usize,
@@ -108,7 +108,8 @@ impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "line {} of the script: {}; write for example `when second joins first threads 2 cores 0-1`",
+            "line {} of the script: {}; write for example `when second joins first threads 2 \
+             cores 0-1`",
             self.line, self.what
         )
     }
@@ -219,8 +220,8 @@ mod tests {
         at 60 first free
     ";
 
-    /// Catches: an event that triggers the wrong steps, a delay that is left out, and a step
-    /// that is repeated.
+    /// Catches: an event that triggers the wrong steps, a delay that is ignored, and a step that is
+    /// repeated.
     #[test]
     fn steps_fall_due_after_what_they_wait_for() {
         let mut script: Script = FIVE.parse().unwrap();
@@ -240,7 +241,7 @@ mod tests {
         assert_eq!(script.due(u64::MAX), []);
     }
 
-    /// Catches: a line that is passed over, or read as something else.
+    /// Catches: a wrong line that is skipped, or read as another.
     #[test]
     fn a_line_that_is_wrong_is_named() {
         for (line, what) in [

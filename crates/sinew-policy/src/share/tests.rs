@@ -1,6 +1,6 @@
-//! The share policies on machines that are not there.
+//! The share policies on synthetic machines.
 //!
-//! Blind to: what a share does to a program's speed.
+//! Blind to: the effect of a share on a program's speed.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ fn weights() -> impl Strategy<Value = f64> {
     prop_oneof![Just(1.0), Just(2.0), 0.1..10.0]
 }
 
-/// Programs that may run anywhere, and always have work for as many as they can use.
+/// Programs that may run anywhere, and always have work for all the cores that they can use.
 fn free_program(cpus: usize) -> impl Strategy<Value = Program> {
     (1..=cpus as u32 + 2, weights(), 1..=3_u32).prop_map(move |(max, weight, min)| Program {
         weight,
@@ -35,7 +35,7 @@ fn free_program(cpus: usize) -> impl Strategy<Value = Program> {
     })
 }
 
-/// The same, measured or not, and some with a wish.
+/// The same, measured or not, and some with a request.
 fn hungry_program(cpus: usize) -> impl Strategy<Value = Program> {
     let speeds = vec((1..20_u32, 0.1..100_f32), 0..6);
     (free_program(cpus), speeds, proptest::option::of(1..=cpus as u32)).prop_map(
@@ -47,7 +47,7 @@ fn hungry_program(cpus: usize) -> impl Strategy<Value = Program> {
     )
 }
 
-/// Any programs at all, with whatever they claim to hold.
+/// Arbitrary programs, with arbitrary held cores.
 fn any_program(cpus: usize) -> impl Strategy<Value = Program> {
     let set = move || {
         vec(0..cpus + 3, 1..cpus + 2).prop_map(|cpus| cpus.into_iter().collect::<CoreSet>())
@@ -101,8 +101,7 @@ fn moved(before: &[Grant], after: &[Grant]) -> usize {
     before.iter().zip(after).map(|(a, b)| b.cores.without(&a.cores).len()).sum()
 }
 
-/// For how many of these masks there is a core each: the largest matching, found by augmenting
-/// paths.
+/// The number of masks that can have a core each: the largest matching, found by augmenting paths.
 fn matched(masks: &[CoreSet]) -> usize {
     fn seat(
         program: usize,
@@ -128,9 +127,9 @@ fn matched(masks: &[CoreSet]) -> usize {
         .count()
 }
 
-/// Whether programs at work, of these masks, have cores of their own: as many as threads, and none
-/// that another one has. Only as many as cannot be avoided have one thread on their whole mask
-/// instead; in a crowd everybody has.
+/// Whether active programs with these masks have cores of their own: as many as threads, and
+/// disjoint. No more programs than necessary have one thread on their whole mask instead; on a
+/// crowded machine all have.
 fn judge_cores(busy: &[(CoreSet, Grant)]) -> Result<(), TestCaseError> {
     let masks: Vec<CoreSet> = busy.iter().map(|(mask, _)| *mask).collect();
     let reach = masks.iter().fold(CoreSet::EMPTY, |reach, mask| reach.or(mask));
@@ -148,7 +147,7 @@ fn judge_cores(busy: &[(CoreSet, Grant)]) -> Result<(), TestCaseError> {
     }
     let mut homeless = 0;
     for (_, grant) in guests {
-        // Whose mask is a single core may have that for itself.
+        // A program whose mask is a single core may have that for itself.
         if grant.cores.len() == 1 && grant.cores.and(&taken).is_empty() {
             taken = taken.or(&grant.cores);
         } else {
@@ -162,9 +161,8 @@ fn judge_cores(busy: &[(CoreSet, Grant)]) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 200 } else { 2000 }))]
 
-    /// Catches: shares that are more than the machine, a program with nothing, one outside its
-    /// mask, two on one core (H1 to H3); a decision that is not the same when it is taken again
-    /// (H5).
+    /// Catches: shares beyond the machine, a program with nothing, one outside its mask, two on one
+    /// core (H1 to H3), and a decision that changes when it is repeated (H5).
     #[test]
     fn shares_fit_the_machine_and_every_mask(
         (layout, mut programs) in mixes(64),
@@ -198,20 +196,28 @@ proptest! {
         prop_assert_eq!(decide(policy, &layout, &programs, &effects), grants);
     }
 
-    /// Catches: a share more than one core beside what the weights say (H4), cores that nobody
-    /// has although somebody has work, and minima that are passed over.
+    /// Catches: a share more than one core off the weights (H4), unused cores although a program
+    /// has work, and minima that are ignored.
     #[test]
     fn numbers_are_within_one_core_of_the_weights(
         (layout, programs) in machines().prop_flat_map(|layout| {
             let cpus = layout.len();
             (Just(layout), vec(free_program(cpus), 1..=cpus.min(64)))
         }),
-        policy in proptest::sample::select(vec![Policy::Equal, Policy::Proportional, Policy::Priority, Policy::Contention]),
+        policy in proptest::sample::select(vec![
+            Policy::Equal,
+            Policy::Proportional,
+            Policy::Priority,
+            Policy::Contention,
+        ]),
     ) {
         let grants = decide(policy, &layout, &programs, &Effects::none());
         let ideal = shares(policy, &programs, layout.len());
         for (share, grant) in ideal.iter().zip(&grants) {
-            prop_assert!((share - f64::from(grant.threads)).abs() < 1.0 + 1e-6, "{ideal:?} {grants:?}");
+            prop_assert!(
+                (share - f64::from(grant.threads)).abs() < 1.0 + 1e-6,
+                "{ideal:?} {grants:?}"
+            );
         }
         let wanted: usize = programs.iter().map(|p| p.max.min(layout.len() as u32) as usize).sum();
         let granted: usize = grants.iter().map(|grant| grant.threads as usize).sum();
@@ -221,14 +227,16 @@ proptest! {
         }
         for (a, pa) in programs.iter().enumerate() {
             for (b, pb) in programs.iter().enumerate() {
-                let above = policy == Policy::Equal && pa.weight > pb.weight && grants[b].threads > pb.min + 1;
+                let above = policy == Policy::Equal
+                    && pa.weight > pb.weight
+                    && grants[b].threads > pb.min + 1;
                 prop_assert!(!above || grants[a].threads + 1 >= grants[b].threads.min(pa.max));
             }
         }
     }
 
-    /// Catches: cores that lie idle, or are given twice, under the policies that have no
-    /// real-valued shares, or by asking for them.
+    /// Catches: cores that are idle or given twice, under policies without real-valued shares, or
+    /// by requests.
     #[test]
     fn every_core_that_somebody_can_use_is_given_once(
         (layout, programs) in machines().prop_flat_map(|layout| {
@@ -239,15 +247,17 @@ proptest! {
         changes in vec(-0.5..0.5, 5),
     ) {
         let grants = decide(policy, &layout, &programs, &effects(programs.len(), &changes));
-        let asked = |p: &Program| p.ask.and_then(|ask| ask.threads).filter(|_| policy == Policy::Script);
-        let can_use = |p: &Program| p.max.min(layout.len() as u32).min(asked(p).unwrap_or(u32::MAX)) as usize;
+        let asked =
+            |p: &Program| p.ask.and_then(|ask| ask.threads).filter(|_| policy == Policy::Script);
+        let can_use =
+            |p: &Program| p.max.min(layout.len() as u32).min(asked(p).unwrap_or(u32::MAX)) as usize;
         let wanted: usize = programs.iter().map(can_use).sum();
         let granted: usize = grants.iter().map(|grant| grant.cores.len()).sum();
         prop_assert_eq!(granted, wanted.min(layout.len()));
         judge_cores(&grants.iter().map(|grant| (layout.cores(), *grant)).collect::<Vec<_>>())?;
     }
 
-    /// Catches: cores that go to and fro although nothing but noise has changed.
+    /// Catches: cores that move to and fro although only noise has changed.
     #[test]
     fn noise_in_demand_and_speed_moves_no_core_to_and_fro(
         layout in machines(),
@@ -256,16 +266,20 @@ proptest! {
         noise in vec(vec(-1.0..1.0_f64, 8), 12),
         policy in policies(),
     ) {
-        // Far more demand than anybody gets: what it means that a program has just one thread more
-        // than cores is no noise.
+        // Far more demand than any grant: for a program with just one thread more than cores, a
+        // change is no noise.
         const DEMAND: f64 = 1_000.0;
         let all = layout.cores();
         let curve = |bend: u32, noise: f64| {
-            let rate = |cores: u32| f64::from(cores).powf(1.0 / f64::from(bend)) * (1.0 + noise / 200.0);
+            let rate =
+                |cores: u32| f64::from(cores).powf(1.0 / f64::from(bend)) * (1.0 + noise / 200.0);
             Curve::from_points([1, 2, 4, 8].map(|cores| Speed { cores, rate: rate(cores) as f32 }))
         };
         let mut programs: Vec<Program> =
-            bends.iter().map(|&bend| Program { curve: curve(bend, 0.0), ..Program::new(2_000, all) }).collect();
+            bends
+                .iter()
+                .map(|&bend| Program { curve: curve(bend, 0.0), ..Program::new(2_000, all) })
+                .collect();
         programs.iter_mut().for_each(|program| program.demand = DEMAND as u32);
         let mut seen = vec![decide(policy, &layout, &programs, &effects(programs.len(), &changes))];
         hold(&mut programs, &seen[0]);
@@ -273,16 +287,23 @@ proptest! {
             for (i, program) in programs.iter_mut().enumerate() {
                 program.demand = (DEMAND * (1.0 + noise[i] / 1_000.0)).round() as u32;
                 program.curve = curve(bends[i], noise[i]);
-                // Who is heavier goes first, by however little: that is said, not measured.
+                // The heavier program goes first, by however little: weights are given, not
+                // measured.
                 if policy != Policy::Priority {
                     program.weight = 1.0 + noise[i] / 2_000.0;
                 }
             }
-            let felt: Vec<f64> = changes.iter().zip(noise).map(|(change, noise)| change + noise / 2_000.0).collect();
+            let felt: Vec<f64> =
+                changes.iter().zip(noise).map(|(change, noise)| change + noise / 2_000.0).collect();
             let grants = decide(policy, &layout, &programs, &effects(programs.len(), &felt));
             let last = &seen[seen.len() - 1];
-            // What was hardly not worth a move may become worth it, by noise: once, and never back.
-            prop_assert!(policy == Policy::Contention || moved(last, &grants) == 0, "{:?} {:?}", last, grants);
+            // Noise may make a move worthwhile that was just below the limit: once, and never back.
+            prop_assert!(
+                policy == Policy::Contention || moved(last, &grants) == 0,
+                "{:?} {:?}",
+                last,
+                grants
+            );
             if grants != *last {
                 prop_assert!(!seen.contains(&grants), "{:?} again", grants);
                 seen.push(grants.clone());
@@ -291,8 +312,7 @@ proptest! {
         }
     }
 
-    /// Catches: a sequence of changes after which shares go on moving although nothing changes
-    /// any more.
+    /// Catches: a sequence of changes after which shares go on moving although nothing changes.
     #[test]
     fn one_decision_after_the_last_change_is_the_last(
         (layout, mut programs) in mixes(12),
@@ -310,7 +330,7 @@ proptest! {
         prop_assert_eq!(decide(policy, &layout, &programs, &effects), settled);
     }
 
-    /// Catches: a newcomer for whom more cores change hands than it gets.
+    /// Catches: a newcomer for which more cores change their owner than it gets.
     #[test]
     fn a_newcomer_moves_no_more_cores_than_it_gets(
         layout in machines(),
@@ -325,7 +345,12 @@ proptest! {
         programs.push(Program::new(64, all));
         let after = decide(Policy::Equal, &layout, &programs, &Effects::none());
         prop_assert_eq!(moved(&before, &after), 0);
-        prop_assert!(after[..before.len()].iter().zip(&before).all(|(now, then)| now.cores.is_within(&then.cores)));
+        prop_assert!(
+            after[..before.len()]
+                .iter()
+                .zip(&before)
+                .all(|(now, then)| now.cores.is_within(&then.cores))
+        );
     }
 }
 
@@ -368,7 +393,7 @@ fn siblings_of_a_core_go_to_one_program() {
     }
 }
 
-/// Catches: a program whose only core another one took though it had a choice.
+/// Catches: a program whose only core another one took though that had a choice.
 #[test]
 fn who_has_a_choice_leaves_the_core_to_who_has_none() {
     let layout = Layout::flat(3);
@@ -386,7 +411,8 @@ fn who_has_a_choice_leaves_the_core_to_who_has_none() {
     }
 }
 
-/// Catches: cores kept by who has no use for them, and a sleeper that has none to wake up on.
+/// Catches: cores kept by a program without work, and a dormant one without a core on which to
+/// wake.
 #[test]
 fn the_cores_of_a_dormant_program_go_to_the_others() {
     let (layout, all) = (Layout::flat(4), CoreSet::first(4));
@@ -395,7 +421,7 @@ fn the_cores_of_a_dormant_program_go_to_the_others() {
     assert_eq!((grants[0].threads, grants[1]), (4, Grant { threads: 1, cores: all }));
 }
 
-/// Catches: rotation, or a program without a thread, where there are too many.
+/// Catches: rotation, or a program without a thread, on a crowded machine.
 #[test]
 fn with_more_programs_than_cores_each_has_one_thread_anywhere() {
     let (layout, all) = (Layout::flat(2), CoreSet::first(2));
@@ -403,7 +429,7 @@ fn with_more_programs_than_cores_each_has_one_thread_anywhere() {
     assert_eq!(grants, [Grant { threads: 1, cores: all }; 3]);
 }
 
-/// Catches: each policy that is only a name.
+/// Catches: each policy that does not follow its rule.
 #[test]
 fn each_policy_does_what_its_name_says() {
     let (layout, all) = (Layout::flat(8), CoreSet::first(8));
@@ -434,9 +460,8 @@ fn each_policy_does_what_its_name_says() {
     assert_eq!((threads(&grants), grants[1].cores.to_string()), (vec![5, 3], "5-7".to_owned()));
 }
 
-/// Catches: a program of which nothing is known that takes all that measured ones could have
-/// had, since an unknown speed looks like a perfect one; and one that gets too little to be
-/// measured by.
+/// Catches: an unmeasured program that takes all that measured ones could have had, since an
+/// unknown speed resembles a perfect one; and one that gets too little to be measured.
 #[test]
 fn who_was_never_measured_has_an_equal_part_under_efficiency() {
     let layout = Layout::flat(9);
@@ -455,7 +480,7 @@ fn who_was_never_measured_has_an_equal_part_under_efficiency() {
     assert_eq!(by(&programs), [3, 3, 3]);
 }
 
-/// Catches: contention that is measured and then disregarded, and company that is not sought.
+/// Catches: measured contention that is ignored, and a profitable neighbour that is not used.
 #[test]
 fn programs_that_hurt_each_other_are_kept_apart_and_friends_put_together() {
     let layout = machine(1, 2, 2, 1);

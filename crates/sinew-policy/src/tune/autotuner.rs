@@ -1,8 +1,8 @@
-//! Whichever tuner was asked for.
+//! One type for both tuners.
 //!
 //! # Tests
 //!
-//! Both through the same calls.
+//! Both methods through the same calls.
 
 use super::climber::Climber;
 use super::{Counts, KnobError, Knobs, Method, State, Step, Tuner, epochs};
@@ -13,8 +13,11 @@ use crate::worklist::Settings;
 /// ```
 /// use sinew_policy::tune::{Autotuner, Counts, Knobs, Method};
 ///
-/// // Commits hardly abort, and yet two threads are slower than one.
-/// let crowded = |threads: usize| Counts { commits: 100 / threads as u64, elapsed_ns: 1_000, ..Counts::default() };
+/// // Commits rarely abort, but two threads are slower than one.
+/// let crowded = |threads: usize| {
+///     let commits = 100 / threads as u64;
+///     Counts { commits, elapsed_ns: 1_000, ..Counts::default() }
+/// };
 /// let tuned = |method| {
 ///     let mut tuner = Autotuner::new(2, Knobs { method, ..Knobs::default() })?;
 ///     for _ in 0..100 {
@@ -36,12 +39,12 @@ enum Machine {
 }
 
 impl Autotuner {
-    /// A tuner for runs on `cores` cores (0 count as 1): all of them at first. Each run
-    /// [begins](Self::begin).
+    /// A tuner for runs on `cores` cores (0 counts as 1); it begins with all of them. Call
+    /// [`begin`](Self::begin) for each run.
     ///
     /// # Errors
     ///
-    /// [`KnobError`] as [`Knobs::check`] gives it.
+    /// [`KnobError`], as in [`Knobs::check`].
     pub fn new(cores: usize, knobs: Knobs) -> Result<Self, KnobError> {
         Ok(Self(match knobs.method {
             Method::Published => Machine::Published(Tuner::new(cores, knobs)?, u64::MAX),
@@ -49,8 +52,7 @@ impl Autotuner {
         }))
     }
 
-    /// The same for a list whose units may not be run ahead of their workers: helpers are neither
-    /// tried nor turned on.
+    /// The same for a list without helpers: they are neither tried nor turned on.
     #[must_use]
     pub fn without_helpers(self) -> Self {
         Self(match self.0 {
@@ -61,8 +63,8 @@ impl Autotuner {
         })
     }
 
-    /// The list has been filled with `units` units, to run on `cores` cores (0 count as 1). What
-    /// was found in runs before stays.
+    /// Starts a run: the list was filled with `units` units, on `cores` cores (0 counts as 1).
+    /// Keeps the results of earlier runs.
     pub fn begin(&mut self, units: usize, cores: usize) {
         self.set_cores(cores);
         match &mut self.0 {
@@ -71,8 +73,8 @@ impl Autotuner {
         }
     }
 
-    /// The commits of the epoch that runs; `u64::MAX` where nothing would be gained by tuning, and
-    /// before a run has begun.
+    /// The commits of the current epoch; `u64::MAX` if tuning would gain nothing, and before the
+    /// first run.
     pub fn epoch_length(&self) -> u64 {
         match &self.0 {
             Machine::Published(_, length) => *length,
@@ -80,7 +82,7 @@ impl Autotuner {
         }
     }
 
-    /// What is being tuned in the epoch that runs.
+    /// The setting that is tuned in the current epoch.
     pub fn state(&self) -> State {
         match &self.0 {
             Machine::Published(tuner, _) => tuner.state(),
@@ -88,7 +90,7 @@ impl Autotuner {
         }
     }
 
-    /// The settings for the epoch that runs.
+    /// The settings for the current epoch.
     pub fn settings(&self) -> Settings {
         match &self.0 {
             Machine::Published(tuner, _) => tuner.settings(),
@@ -96,12 +98,12 @@ impl Autotuner {
         }
     }
 
-    /// Whether all but swap-retry is decided.
+    /// Whether all settings but swap-retry are decided.
     pub fn is_settled(&self) -> bool {
         self.state() == State::SwapRetry
     }
 
-    /// An epoch is over: decides what it showed, and answers what it was.
+    /// Ends an epoch: decides by its counts, and returns its record. Then
     /// [`settings`](Self::settings) are those for the next.
     pub fn epoch(&mut self, counts: &Counts) -> Step {
         match &mut self.0 {
@@ -110,9 +112,8 @@ impl Autotuner {
         }
     }
 
-    /// There are `cores` cores now (0 count as 1), for instance because other programs came or
-    /// went. The threads are never more; once there are enough cores again, they are as many as
-    /// were found best.
+    /// Sets the number of cores (0 counts as 1), for example after other programs came or went. The
+    /// threads are never more. With enough cores again, they return to the best number found.
     pub fn set_cores(&mut self, cores: usize) {
         match &mut self.0 {
             Machine::Published(tuner, _) => tuner.set_cores(cores),
@@ -125,8 +126,8 @@ impl Autotuner {
 mod tests {
     use super::*;
 
-    /// Catches: a method that is not the one asked for, knobs that are not checked, and no cores
-    /// taken for an impossible machine.
+    /// Catches: a tuner of the other method, knobs that are not checked, and 0 cores that count as
+    /// an impossible machine.
     #[test]
     fn a_tuner_is_of_the_method_that_was_asked_for() {
         for (method, stealing) in [(Method::Published, false), (Method::Throughput, true)] {
@@ -142,13 +143,13 @@ mod tests {
         }
     }
 
-    /// Catches: epochs for helpers, and a path that has them on, where there can be none.
+    /// Catches: epochs for helpers, and a path with helpers, on a list without them.
     #[test]
     fn no_epoch_is_for_helpers_where_there_are_none() {
         for method in [Method::Published, Method::Throughput] {
             let has_helpers = |tuner: Autotuner| {
                 let mut tuner = tuner;
-                // Threads in each other's way, until one is left.
+                // Threads that obstruct each other, until one is left.
                 let crowded = |threads: usize| Counts {
                     commits: 100 / threads as u64,
                     aborts: if threads > 1 { 100 } else { 0 },
@@ -167,8 +168,7 @@ mod tests {
         }
     }
 
-    /// Catches: a length of another method, or of another run, and epochs before there is a
-    /// list.
+    /// Catches: a length of the other method, or of another run, and epochs before the first list.
     #[test]
     fn epochs_are_as_long_as_the_method_has_them() {
         for (method, lengths) in

@@ -1,58 +1,58 @@
-//! An autotuner of the transactional worklist that goes by what is committed in a second.
+//! An autotuner of the transactional worklist that maximises commits per second.
 //!
-//! The published one ([`Tuner`](super::Tuner)) turns an optimisation on when a counter says that it
-//! may be wanted, and looks at time for helpers only. Two workers whose transactions hardly ever
-//! abort, and yet pass the same lines to and fro, are slower than one, and no counter of it shows
-//! that. This one climbs: it holds the best settings so far, has a [`Duel`] fought between them and
-//! a neighbour, and takes the winner. It has to try before it knows, so each step costs a few
-//! epochs more, and it leaves lists alone that are too short for it.
+//! The published one ([`Tuner`](super::Tuner)) turns an optimisation on when a counter suggests it,
+//! and measures time for helpers only. Two workers whose transactions rarely abort, but which pass
+//! the same cache lines to and fro, are slower than one, and none of its counters shows that. This
+//! tuner climbs: it holds the best settings so far, runs a [`Duel`] (a paired comparison) between
+//! them and a neighbour, and takes the winner. It must try settings before it knows their effect,
+//! so each step costs a few more epochs, and it does not tune lists that are too short for that.
 //!
 //! # States
 //!
 //! | state | challenger | left |
 //! |---|---|---|
-//! | start | none: all cores, a list a worker | after [`WARM_UP`] epochs |
-//! | threads | half of them; a tie is theirs, as other programs can use the cores | when they lose, or at one |
-//! | helpers | ten times their lifespan, 10 at first, where a core is idle and they are allowed | when they lose, or at the longest |
-//! | coalescing | two units a transaction | after a duel |
+//! | start | none: all cores, one list per worker | after [`WARM_UP`] epochs |
+//! | threads | half of them; a tie goes to the challenger, as other programs can use the cores | when it loses, or at one |
+//! | helpers | ten times their lifespan, 10 at first, if a core is idle and they are allowed | when it loses, or at the longest |
+//! | coalescing | two units per transaction | after one comparison |
 //! | swap-retry | none: retries follow aborts and commits of each epoch | never |
 //!
-//! Stealing is no duel: a list that nobody steals from is no dearer than a shared one, and dealing
-//! units out and collecting them again is.
+//! Stealing is not compared: a private list without thieves costs no more than a shared one, but
+//! dealing units out and collecting them again does.
 //!
 //! # Epochs
 //!
-//! Before anything is compared, epochs are made [long enough](super::length). A list that is filled
-//! again goes on with what was found; the epoch in which a run begins is not compared, as its
-//! workers are only coming.
+//! Before the first comparison, epochs are made [long enough](super::length). A list that is filled
+//! again continues with the results so far. The first epoch of a run is not compared, as its
+//! workers are still starting.
 //!
 //! # Invariants
 //!
 //! - H1: states follow each other in this order; none is visited twice.
 //! - H2: threads are between 1 and the cores; the lifespan is at most the longest.
-//! - H3: settings change in one respect at a time, and only as a duel or its end asks, or the
-//!   cores.
+//! - H3: settings change in one respect at a time, and only for a comparison, its end, or a change
+//!   of the cores.
 //!
 //! # Cost
 //!
-//! Some 20 ns an epoch, no allocation. Four or five epochs for a duel that is lost at once, seven
-//! where two pairs decide, and at most three for each of eight pairs and one more.
+//! Some 20 ns per epoch, no allocation. Four or five epochs for a comparison that is lost at once,
+//! seven if two pairs decide, and at most three for each of eight pairs and one more.
 //!
 //! # Not handled
 //!
-//! Programs whose best settings change while they run: what has been found is kept, retries aside.
+//! Programs whose best settings change while they run: results are kept, except for retries.
 //!
 //! # Tests
 //!
-//! Each step on made-up throughputs; property tests for H1 to H3 and for an end; `model.rs` next
-//! door: convergence on models of contention.
+//! Each step on synthetic throughputs; property tests for H1 to H3 and for termination; convergence
+//! on models of contention in `model.rs`.
 
 use super::duel::{Duel, Side, TO_GAIN, TO_TIE};
 use super::length::Length;
 use super::{Counts, Knobs, State, Step};
 use crate::worklist::{Settings, helpers, swap};
 
-/// Epochs before anything is compared.
+/// Epochs before the first comparison.
 const WARM_UP: u32 = 2;
 /// The state machine; see the [module](self).
 #[derive(Debug, Clone, PartialEq)]
@@ -62,16 +62,16 @@ pub(super) struct Climber {
     warm: u32,
     length: Length,
     cores: usize,
-    /// The number of threads, as long as there are as many cores.
+    /// The number of threads, as long as there are enough cores.
     threads: usize,
-    /// The best settings so far, and those that want to be.
+    /// The best settings so far, and the challenger's.
     holder: Settings,
     challenger: Settings,
     duel: Option<Duel>,
 }
 
 impl Climber {
-    /// For a run on `cores` cores, at least 1, with knobs that have been checked.
+    /// For a run on `cores` cores, at least 1, with checked knobs.
     pub(super) fn new(cores: usize, knobs: Knobs) -> Self {
         let settings = Settings::baseline(cores).stealing(true);
         Self {
@@ -87,7 +87,7 @@ impl Climber {
         }
     }
 
-    /// The same for a list whose units may not be run ahead.
+    /// The same for a list without helpers.
     pub(super) fn without_helpers(self) -> Self {
         Self { longest_lifespan: 0, ..self }
     }
@@ -111,19 +111,19 @@ impl Climber {
         step
     }
 
-    /// The list has been filled with `units` units, to run on `cores` cores, at least 1.
+    /// Starts a run: the list was filled with `units` units, on `cores` cores, at least 1.
     pub(super) fn begin(&mut self, units: usize, cores: usize) {
         self.set_cores(cores);
         self.length = self.length.refilled(units, cores);
         self.duel.iter_mut().for_each(Duel::interrupt);
     }
 
-    /// The commits of the epoch that runs.
+    /// The commits of the current epoch.
     pub(super) fn epoch_length(&self) -> u64 {
         if self.state == State::SwapRetry { self.length.calm() } else { self.length.compared() }
     }
 
-    /// There are `cores` cores now, at least 1. What is being compared is compared anew.
+    /// Sets the number of cores, at least 1. A running comparison starts again.
     pub(super) fn set_cores(&mut self, cores: usize) {
         if cores != self.cores {
             self.cores = cores;
@@ -173,8 +173,8 @@ impl Climber {
         self.holder = self.challenger;
     }
 
-    /// Goes on to the next state that has a challenger, if one has; `has_changed` says whether the
-    /// holder's settings were not those in force.
+    /// Goes to the next state that has a challenger, if there is one. `has_changed`: whether the
+    /// settings in force were not the holder's.
     fn challenge_next(&mut self, has_changed: bool) {
         self.duel = None;
         while !matches!(self.state, State::Start | State::SwapRetry) {
@@ -227,7 +227,7 @@ mod tests {
         Counts { commits, elapsed_ns: 1_000, ..Counts::default() }
     }
 
-    /// Tunes a program to the end; answers what was found, and after how many epochs.
+    /// Tunes a program to the end; returns the settings, and the number of epochs.
     fn tuned(cores: usize, program: Program) -> (Settings, usize) {
         let mut climber = Climber::new(cores, Knobs::default());
         let mut epochs = 0;
@@ -238,7 +238,7 @@ mod tests {
         (climber.settings(), epochs)
     }
 
-    /// Catches: anything that is changed without a gain, and a warm-up that is compared.
+    /// Catches: a change without a gain, and a warm-up that is compared.
     #[test]
     fn a_program_that_scales_keeps_its_threads() {
         let (settings, epochs) = tuned(8, |settings| 100 * settings.threads as u64);
@@ -255,8 +255,8 @@ mod tests {
         assert_eq!(tuned(16, knee).0.threads, 4);
     }
 
-    /// Catches: helpers that stop at the first lifespan, or run to the longest though a shorter
-    /// one was best.
+    /// Catches: helpers that stop at the first lifespan, or continue to the longest though a
+    /// shorter one was best.
     #[test]
     fn helpers_reach_as_far_as_is_good() {
         let program: Program = |settings| {
@@ -272,8 +272,7 @@ mod tests {
         assert_eq!((settings.threads, settings.lifespan), (2, 100));
     }
 
-    /// Catches: units that are run two at a time though that gains nothing, or one at a time
-    /// though it does.
+    /// Catches: two units per transaction without a gain, or one although two are better.
     #[test]
     fn units_are_coalesced_where_that_pays() {
         let worth: Program =
@@ -283,7 +282,7 @@ mod tests {
         assert!(tuned(2, worth).0.coalescing && !tuned(2, harmful).0.coalescing);
     }
 
-    /// Catches: retries that are tuned once only.
+    /// Catches: retries that are tuned only once.
     #[test]
     fn retries_follow_to_the_end() {
         let mut climber = Climber::new(1, Knobs { longest_lifespan: 1, ..Knobs::default() });
@@ -297,7 +296,7 @@ mod tests {
         }
     }
 
-    /// Catches: more threads than cores, and fewer than were found best once the cores are back.
+    /// Catches: more threads than cores, and fewer than the best number once the cores return.
     #[test]
     fn threads_follow_the_cores() {
         let mut climber = Climber::new(8, Knobs::default());
@@ -317,8 +316,8 @@ mod tests {
         assert_eq!([3, 64, 1, 8].map(|cores| threads(&mut climber, cores)), [3, 4, 1, 4]);
     }
 
-    /// Catches: epochs in which a thread can hardly wake up, and a tuner that goes on looking as
-    /// often as it has to try.
+    /// Catches: epochs too short for a thread to wake up, and a settled tuner that still measures
+    /// as often as before.
     #[test]
     fn epochs_of_short_units_are_stretched_and_calm_ones_are_long() {
         let mut climber = Climber::new(2, Knobs::default());
@@ -333,8 +332,8 @@ mod tests {
         assert_eq!(climber.epoch_length(), 16_000);
     }
 
-    /// Catches: a run's first epoch, in which workers are only coming, that is compared with
-    /// others; and a tuner that begins anew.
+    /// Catches: a run's first epoch, in which workers are still starting, that is compared; and a
+    /// tuner that starts anew.
     #[test]
     fn a_list_that_is_filled_again_goes_on_where_it_was() {
         let mut climber = Climber::new(2, Knobs::default());
@@ -342,7 +341,7 @@ mod tests {
         let worse = |climber: &Climber| counts(100 * climber.settings().threads as u64);
         while climber.state() < State::Coalescing {
             climber.begin(100_000, 2);
-            // As slow as nothing is that is compared.
+            // Slower than anything that is compared.
             climber.epoch(&counts(1));
             climber.epoch(&worse(&climber));
         }
@@ -350,14 +349,18 @@ mod tests {
     }
 
     proptest! {
-        /// Catches: settings out of range, two changes at once, a state that comes back, and
-        /// tuning without an end (H1, H2, H3).
+        /// Catches: settings out of range, two changes at once, a state that returns, and tuning
+        /// without an end (H1, H2, H3).
         #[test]
         fn any_epochs_lead_to_an_end(
             mut cores in 1..20_usize, longest in 1..20_000_u32,
-            events in proptest::collection::vec((0..2_000_u64, 0..50_u64, 1..2_000_u64, 0..400_usize), 0..600),
+            events in proptest::collection::vec(
+                (0..2_000_u64, 0..50_u64, 1..2_000_u64, 0..400_usize),
+                0..600,
+            ),
         ) {
-            let mut climber = Climber::new(cores, Knobs { longest_lifespan: longest, ..Knobs::default() });
+            let mut climber =
+                Climber::new(cores, Knobs { longest_lifespan: longest, ..Knobs::default() });
             let mut epochs_in_a_row = 0;
             for (commits, aborts, elapsed_ns, change) in events {
                 let (before, state) = (climber.settings(), climber.state());
@@ -367,21 +370,31 @@ mod tests {
                     epochs_in_a_row = 0;
                 } else {
                     let counts = Counts { commits, aborts, elapsed_ns, ..Counts::default() };
-                    prop_assert_eq!(climber.epoch(&counts), Step { state, settings: before, counts });
+                    prop_assert_eq!(
+                        climber.epoch(&counts),
+                        Step { state, settings: before, counts }
+                    );
                     epochs_in_a_row += usize::from(!counts.is_empty());
-                    prop_assert!(changes(&before, &climber.settings()) <= 2, "a challenger leaves, and retries or the next one");
+                    prop_assert!(
+                        changes(&before, &climber.settings()) <= 2,
+                        "a challenger leaves, and retries or the next one"
+                    );
                 }
                 let after = climber.settings();
-                prop_assert!((1..=cores).contains(&after.threads) && after.lifespan <= longest, "{}", after);
+                prop_assert!(
+                    (1..=cores).contains(&after.threads) && after.lifespan <= longest,
+                    "{}",
+                    after
+                );
                 prop_assert!(climber.state() >= state && climber.state() != State::Stealing);
-                // Threads are halved at most four times, lifespans raised at most five times, a
-                // duel lost in each state.
+                // Threads are halved at most four times, lifespans raised at most five times, and a
+                // comparison is lost in each state.
                 prop_assert!(epochs_in_a_row < 2 + 12 * 25 || climber.state() == State::SwapRetry);
             }
         }
     }
 
-    /// In how many respects two settings differ.
+    /// The number of respects in which two settings differ.
     fn changes(a: &Settings, b: &Settings) -> usize {
         [
             a.threads != b.threads,

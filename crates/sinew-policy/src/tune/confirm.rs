@@ -1,20 +1,20 @@
 //! A decision that takes two epochs.
 //!
 //! Source: the counter R of figures 6.3 and 6.4 in Góes, "Automatic Skeleton-Driven Performance
-//! Optimizations for Transactional Memory", which takes the values -1, 0 and +1. Differences: it is
-//! 0 again after a decision, so that the next state does not begin with half a confirmation.
+//! Optimizations for Transactional Memory", which takes the values -1, 0 and +1. Difference: it
+//! returns to 0 after a decision, so that the next state does not begin with half a confirmation.
 //!
 //! # Tests
 //!
 //! All eight sequences of three epochs.
 
-/// Waits for two epochs in a row that say the same. A contrary one resets the count, and does not
-/// count itself.
+/// Waits for two epochs in a row with the same verdict. A contrary one resets the count, and does
+/// not count itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Confirm(Option<bool>);
 
 impl Confirm {
-    /// What is decided once this epoch has said `verdict`, if anything is.
+    /// The decision after an epoch with this `verdict`, if there is one.
     pub(super) fn hear(&mut self, verdict: bool) -> Option<bool> {
         match self.0.take() {
             None => {
@@ -30,8 +30,8 @@ impl Confirm {
 mod tests {
     use super::*;
 
-    /// Catches: a decision on one epoch, a contrary epoch that counts as a first one, and a
-    /// count that outlives its decision.
+    /// Catches: a decision on one epoch, a contrary epoch that counts as a first one, and a count
+    /// that outlives its decision.
     #[test]
     fn two_in_a_row_decide_and_a_contrary_one_resets() {
         let decided = |verdicts: [bool; 3]| {

@@ -1,30 +1,29 @@
-//! Two settings, and which of them commits more a second.
+//! A paired comparison of two settings: which commits more per second.
 //!
-//! They run in turn, first, second, second, first, and so on, so that a drift of the program meets
-//! both alike, and there is one change for two epochs that count. The first epoch after a change is
-//! dropped: workers come and go meanwhile, and caches fill. Two epochs that count, one of each, are
-//! a *pair*, and say by how much the second is faster. A duel ends when the mean of its pairs is
-//! farther from the margin than its own standard error: after two pairs where they agree, later
-//! where they do not. After the last one the median decides, which no single interruption can turn.
+//! They run in the order first, second, second, first, and so on, so that a drift of the program
+//! affects both alike, and two epochs that count need one change. The first epoch after a change is
+//! dropped: workers start and stop in it, and caches fill. Two epochs that count, one of each, are
+//! a *pair*, which gives the relative gain of the second. A comparison ends when the mean of its
+//! pairs is farther from the margin than its own standard error: after two pairs that agree, later
+//! if they do not. After the last pair the median decides, which no single interruption can turn.
 //!
-//! A challenger that is plainly worse costs as much with each epoch as it could win in many. It is
-//! sent away after two epochs in a row that show it, in the middle of a pair; not after one, as
-//! that may have met an interruption.
+//! An epoch with a much worse challenger costs as much as it could gain in many. It is rejected
+//! after two such epochs in a row, within a pair; not after one, as that may have been interrupted.
 //!
 //! # States
 //!
-//! | side that runs | what its next epoch is |
+//! | side that runs | its next epoch is |
 //! |---|---|
 //! | holder, challenger | dropped, if it is the first after a change, else one half of a pair |
 //!
 //! # Invariants
 //!
-//! - D1: a duel ends after at most [`PAIRS`] pairs.
-//! - D2: the challenger wins only after two pairs at least in which it was beyond the margin, and
-//!   it is sent away only after two epochs that were not.
+//! - D1: a comparison ends after at most [`PAIRS`] pairs.
+//! - D2: the challenger wins only after at least two pairs in which it was beyond the margin, and
+//!   it is rejected only after two epochs that were not.
 //!
-//! D2 for the mean: of `n` gains of which one alone is beyond the margin, and the others at it, the
-//! mean is `1/n` of that one beyond it, and so is the standard error.
+//! D2 for the mean: of `n` gains, let one be beyond the margin and the others at it. Then the mean
+//! is `1/n` of that one beyond it, and so is the standard error.
 //!
 //! # Tests
 //!
@@ -34,31 +33,31 @@ use super::Counts;
 
 /// Pairs after which the median decides.
 pub(super) const PAIRS: usize = 8;
-/// What a challenger has to reach of the holder's throughput: more, where a tie is no reason to
+/// The part of the holder's throughput that a challenger must reach: more, if a tie is no reason to
 /// change...
 pub(super) const TO_GAIN: f64 = 1.01;
-/// ...or about as much, where it needs less for it.
+/// ...or about the same, if the challenger needs less for it.
 pub(super) const TO_TIE: f64 = 0.98;
-/// What part of the holder's throughput is so little that no second pair is needed.
+/// The part of the holder's throughput below which no second pair is needed.
 const HOPELESS: f64 = 0.8;
 
-/// Who is measured.
+/// The side that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Holder,
     Challenger,
 }
 
-/// A comparison under way.
+/// A running comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Duel {
     side: Side,
     margin: f64,
     /// Whether the next epoch begins with a change.
     is_fresh: bool,
-    /// The half of the pair that is there.
+    /// The first half of the current pair.
     half: Option<Counts>,
-    /// The holder's half of the last pair, if the challenger's was hopeless beside it.
+    /// The holder's half of the last pair, if the challenger's was hopeless against it.
     far_ahead: Option<Counts>,
     /// The logarithms of the challenger's throughputs divided by the holder's.
     gains: [f64; PAIRS],
@@ -66,24 +65,24 @@ pub(super) struct Duel {
 }
 
 impl Duel {
-    /// The holder's turn is first; `is_fresh` says whether its settings come into force only now.
-    /// The challenger has to reach `margin` of its throughput.
+    /// The holder runs first; `is_fresh`: its settings come into force only now. The challenger
+    /// must reach `margin` of its throughput.
     pub(super) fn new(margin: f64, is_fresh: bool) -> Self {
         let side = Side::Holder;
         Self { side, margin, is_fresh, half: None, far_ahead: None, gains: [0.0; PAIRS], pairs: 0 }
     }
 
-    /// Whose settings the next epoch is to run under.
+    /// The side whose settings the next epoch uses.
     pub(super) fn side(&self) -> Side {
         self.side
     }
 
-    /// The program was interrupted: its next epoch is not like others.
+    /// Records an interruption: the next epoch does not count.
     pub(super) fn interrupt(&mut self) {
         self.is_fresh = true;
     }
 
-    /// An epoch under [`side`](Self::side) is over. Answers who has won, if that is decided.
+    /// Ends an epoch under [`side`](Self::side). Returns the winner, if that is decided.
     pub(super) fn hear(&mut self, counts: &Counts) -> Option<Side> {
         if std::mem::take(&mut self.is_fresh) {
             return None;
@@ -142,7 +141,7 @@ fn median(mut gains: [f64; PAIRS]) -> f64 {
     gains[(PAIRS - 1) / 2]
 }
 
-/// The mean of some values and its standard error; none of less than two.
+/// The mean of some values and its standard error; `None` for less than two values.
 fn mean_and_error(values: &[f64]) -> Option<(f64, f64)> {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -159,8 +158,8 @@ mod tests {
         Counts { commits, elapsed_ns: 1_000, ..Counts::default() }
     }
 
-    /// Runs a duel in which each pair's challenger commits so many where the holder commits 100,
-    /// and each dropped epoch says the contrary.
+    /// Runs a comparison in which the holder commits 100 per epoch and each pair's challenger the
+    /// given number. Each dropped epoch has the opposite result.
     fn fight(challengers: &[u64]) -> (Option<Side>, usize) {
         let mut duel = Duel::new(TO_GAIN, false);
         for (pair, &commits) in challengers.iter().enumerate() {
@@ -178,7 +177,7 @@ mod tests {
         (None, challengers.len())
     }
 
-    /// Catches: an epoch that counts although workers were still coming, a win by one pair, and
+    /// Catches: an epoch that counts while workers are still starting, a win by one pair, and a win
     /// by less than the margin.
     #[test]
     fn pairs_that_agree_decide() {
@@ -188,8 +187,7 @@ mod tests {
         assert_eq!(fight(&[100, 100]), (Some(Side::Holder), 2));
     }
 
-    /// Catches: a decision while pairs contradict each other, and a few that are outvoted for
-    /// ever.
+    /// Catches: a decision while pairs contradict each other, and outliers that decide.
     #[test]
     fn pairs_that_disagree_are_followed_by_more() {
         assert_eq!(fight(&[110, 95]), (None, 2));
@@ -197,8 +195,7 @@ mod tests {
         assert_eq!(fight(&[110, 95, 95, 95, 95]), (Some(Side::Holder), 5));
     }
 
-    /// Catches: more epochs than two under settings that are plainly worse, and one interruption
-    /// that decides.
+    /// Catches: more than two epochs under much worse settings, and one interruption that decides.
     #[test]
     fn a_hopeless_challenger_is_sent_away_in_the_middle_of_a_pair() {
         assert_eq!(fight(&[79, 79, 200]), (Some(Side::Holder), 2));
@@ -209,7 +206,7 @@ mod tests {
         assert_eq!(epochs, [None, None, None, Some(Side::Holder)]);
     }
 
-    /// Catches: a duel that one interruption turns, however long it was, and whomever it met.
+    /// Catches: a comparison that one interruption turns, of any length, on either side.
     #[test]
     fn one_interruption_does_not_turn_a_duel() {
         for hit in [0, 1, 1_000_000] {
@@ -227,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Catches: an epoch that counts although the list ran out in its middle.
+    /// Catches: an epoch that counts although the list became empty in it.
     #[test]
     fn the_epoch_after_an_interruption_is_dropped() {
         let mut duel = Duel::new(TO_GAIN, false);
@@ -236,8 +233,8 @@ mod tests {
         assert_eq!((duel.hear(&at(100)), duel.side()), (None, Side::Challenger));
     }
 
-    /// Catches: a holder that never runs again once the challenger has, so that a drift looks
-    /// like a gain.
+    /// Catches: a holder that never runs again after the challenger has, so that a drift looks like
+    /// a gain.
     #[test]
     fn sides_take_turns() {
         let mut duel = Duel::new(TO_GAIN, false);
@@ -249,10 +246,12 @@ mod tests {
     }
 
     proptest! {
-        /// Catches: a duel without an end, a win without two better pairs, and a defeat after
-        /// one that was worse (D1, D2).
+        /// Catches: a comparison without an end, a win without two better pairs, and a defeat after
+        /// one worse epoch (D1, D2).
         #[test]
-        fn duels_end_and_take_two_of_a_kind(challengers in proptest::collection::vec(30..75_u64, PAIRS)) {
+        fn duels_end_and_take_two_of_a_kind(
+            challengers in proptest::collection::vec(30..75_u64, PAIRS),
+        ) {
             // Even numbers, so that none is at the margin.
             let challengers: Vec<u64> = challengers.iter().map(|half| 2 * half).collect();
             let (ended, pairs) = fight(&challengers);

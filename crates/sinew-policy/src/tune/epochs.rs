@@ -1,9 +1,9 @@
-//! When an epoch is complete.
+//! The end of an epoch.
 //!
 //! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory",
-//! figure 6.2, line 2. Differences: an epoch ends at the first look after its last commit, since
-//! with several workers nobody may look at exactly that one; and what was counted beyond it belongs
-//! to it, so that epochs leave nothing out.
+//! figure 6.2, line 2. Differences: an epoch ends at the first check after its last commit, since
+//! with several workers no check may happen at exactly that commit. The counts beyond it belong to
+//! the epoch, so that epochs leave nothing out.
 //!
 //! # Invariants
 //!
@@ -13,7 +13,7 @@
 //!
 //! # Tests
 //!
-//! Property tests for E1 and E2; the length at small numbers; a refill.
+//! Property tests for E1 and E2; the length at small numbers; a second fill.
 
 use super::Counts;
 
@@ -37,7 +37,7 @@ pub struct Epochs {
 }
 
 impl Epochs {
-    /// Epochs of `length` commits (0 count as 1), with all counters at 0.
+    /// Epochs of `length` commits (0 counts as 1), with all counters at 0.
     pub fn new(length: u64) -> Self {
         Self { length: length.max(1), begin: Counts::default() }
     }
@@ -47,19 +47,19 @@ impl Epochs {
         self.length
     }
 
-    /// Epochs have `length` commits (0 count as 1) from now on, the one under way included.
+    /// Sets the length to `length` commits (0 counts as 1), from the current epoch on.
     pub fn set_length(&mut self, length: u64) {
         self.length = length.max(1);
     }
 
-    /// Whether an epoch is complete at so many commits in total: what a worker may ask before it
-    /// adds up the rest.
+    /// Whether an epoch is complete at this total of commits: a cheap check before a worker adds up
+    /// the other counters.
     #[inline]
     pub fn is_due(&self, commits: u64) -> bool {
         commits.saturating_sub(self.begin.commits) >= self.length
     }
 
-    /// The counts of the epoch that is complete at these totals, if one is.
+    /// The counts of the complete epoch at these totals, if there is one.
     pub fn poll(&mut self, totals: &Counts) -> Option<Counts> {
         if !self.is_due(totals.commits) {
             return None;
@@ -69,9 +69,8 @@ impl Epochs {
         Some(counts)
     }
 
-    /// The list was filled again, for epochs of `length` commits from now on; the counters went on
-    /// to `totals`. What was counted since the last epoch is dropped: the time between two runs is
-    /// nobody's.
+    /// Starts a run with epochs of `length` commits; the counters are at `totals`. Drops the counts
+    /// since the last epoch: the time between two runs belongs to none.
     pub fn refill(&mut self, length: u64, totals: &Counts) {
         *self = Self { begin: *totals, ..Self::new(length) };
     }
@@ -83,16 +82,20 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Catches: an epoch without commits, one that is too short, and counts that fall
-        /// between two epochs (E1, E2).
+        /// Catches: an epoch without commits, one that is too short, and counts that fall between
+        /// two epochs (E1, E2).
         #[test]
         fn epochs_leave_nothing_out(
-            units in any::<usize>(), cores in 0..100_usize, looks in proptest::collection::vec((0..100_u64, 0..9_u64), 0..50),
+            units in any::<usize>(),
+            cores in 0..100_usize,
+            looks in proptest::collection::vec((0..100_u64, 0..9_u64), 0..50),
         ) {
             let mut epochs = Epochs::new(length(units % 100_000, cores));
-            let (mut totals, mut sum, mut last) = (Counts::default(), Counts::default(), Counts::default());
+            let (mut totals, mut sum, mut last) =
+                (Counts::default(), Counts::default(), Counts::default());
             for (commits, aborts) in looks {
-                totals = totals.plus(&Counts { commits, aborts, stalls: aborts, elapsed_ns: commits });
+                totals =
+                    totals.plus(&Counts { commits, aborts, stalls: aborts, elapsed_ns: commits });
                 if let Some(epoch) = epochs.poll(&totals) {
                     prop_assert!(epoch.commits >= epochs.length() && epochs.length() >= 1);
                     (sum, last) = (sum.plus(&epoch), totals);
@@ -101,16 +104,15 @@ mod tests {
             prop_assert_eq!(sum, last);
         }
 
-        /// Catches: an epoch that is longer than a list with something in it, so that nothing is
-        /// ever tuned.
+        /// Catches: an epoch longer than a non-empty list, so that nothing is ever tuned.
         #[test]
         fn no_epoch_is_longer_than_its_list(units in 1..usize::MAX, cores in 0..100_usize) {
             prop_assert!((1..=units as u64).contains(&length(units, cores)));
         }
     }
 
-    /// Catches: the root taken of what a core gets, rounding up, and an empty list or machine
-    /// that divides by zero.
+    /// Catches: the root of a core's part, rounding up, and a division by zero on an empty list or
+    /// machine.
     #[test]
     fn an_epoch_is_the_root_of_the_units_by_the_cores() {
         assert_eq!(length(1_000_000, 2), 500);
@@ -119,8 +121,7 @@ mod tests {
         assert_eq!([length(3, 2), length(0, 4), length(1, 0)], [1, 1, 1]);
     }
 
-    /// Catches: a length that holds from the run after only, and commits that are lost with the
-    /// change.
+    /// Catches: a length that takes effect only in the next run, and commits lost with the change.
     #[test]
     fn the_length_may_change_between_epochs() {
         let mut epochs = Epochs::new(10);
@@ -132,8 +133,8 @@ mod tests {
         assert_eq!(epochs.poll(&at(33)), Some(at(1)));
     }
 
-    /// Catches: the serial time between two runs that is taken for a slow epoch, and the length
-    /// of the first run kept.
+    /// Catches: the serial time between two runs that counts as a slow epoch, and a kept length of
+    /// the first run.
     #[test]
     fn a_refill_begins_a_new_epoch() {
         let mut epochs = Epochs::new(length(100, 1));

@@ -2,51 +2,51 @@
 //!
 //! # Tests
 //!
-//! The defaults; every value that is refused, with its message.
+//! The defaults; every refused value, with its message.
 
 use std::fmt;
 
-/// What the tuner holds its counts against.
+/// The thresholds of the tuner.
 ///
 /// The defaults are those that Góes found best over a grid from 0.1 to 0.9 on a machine of 16
-/// cores; the pair (0.9, 0.9) was the worst there, and most others differed little ("Automatic
+/// cores. The pair (0.9, 0.9) was the worst there, and most others differed little ("Automatic
 /// Skeleton-Driven Performance Optimizations for Transactional Memory", figure 6.6).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Knobs {
-    /// α, stalls a commit above which the lists are contended; 0.1 by default.
+    /// α: stalls per commit above which the lists are contended; 0.1 by default.
     pub alpha: f64,
-    /// β, aborts a commit from which on there are too many threads; 0.1 by default.
+    /// β: aborts per commit from which on there are too many threads; 0.1 by default.
     pub beta: f64,
-    /// M, the longest lifespan of helper threads, in words, at least 1; 10,000 by default. Góes'
+    /// M: the longest lifespan of helper threads, in words, at least 1; 10,000 by default. Góes'
     /// was above 1,000.
     pub longest_lifespan: u32,
-    /// What the throughput of an epoch with helpers is compared with.
+    /// The baseline for the throughput of an epoch with helpers.
     pub yardstick: Yardstick,
-    /// By what settings are chosen.
+    /// The method that chooses settings.
     pub method: Method,
 }
 
-/// By what a tuner chooses settings.
+/// The method of a tuner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Method {
-    /// By counters of aborts and stalls, as published, and by throughput for helpers. All knobs
-    /// count.
+    /// By counters of aborts and stalls, as published, and by throughput for helpers. Uses all
+    /// knobs.
     #[default]
     Published,
-    /// By throughput alone: settings are tried in turn with the best so far. Of the knobs, only the
-    /// longest lifespan counts.
+    /// By throughput alone: compares settings with the best so far. Of the knobs, it uses only the
+    /// longest lifespan.
     Throughput,
 }
 
-/// What the throughput of an epoch with helpers is compared with.
+/// The baseline for the throughput of an epoch with helpers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Yardstick {
-    /// The epoch before, as in figure 6.4. Two epochs with the same lifespan are compared like any
-    /// other two, so helpers that do the same harm in every epoch look like helpers that do none.
+    /// The previous epoch, as in figure 6.4. Two epochs with the same lifespan are compared like
+    /// any other two, so helpers that do the same harm in every epoch seem to do none.
     #[default]
     Previous,
-    /// The last epoch with the lifespan that was accepted before, without helpers at first, as the
-    /// words of section 6.2.3 have it; and a lifespan that turns out worse is taken back.
+    /// The last epoch with the previously accepted lifespan, without helpers at first, as the text
+    /// of section 6.2.3 says; a lifespan that proves worse is undone.
     Accepted,
 }
 
@@ -63,17 +63,17 @@ impl Default for Knobs {
 }
 
 impl Knobs {
-    /// The knobs that do best on the worklists we know: throughput decides.
+    /// The best knobs on the worklists that were measured: throughput decides.
     pub fn best() -> Self {
         Self { method: Method::Throughput, ..Self::default() }
     }
 
-    /// Whether a tuner can work with these.
+    /// Checks the values.
     ///
     /// # Errors
     ///
-    /// [`KnobError`] if a ratio is not a number or not above 0, or the longest lifespan is 0: use
-    /// the defaults where in doubt.
+    /// [`KnobError`] if a ratio is not a number above 0, or the longest lifespan is 0; if in doubt,
+    /// use the defaults.
     pub fn check(self) -> Result<Self, KnobError> {
         for (name, value) in [("alpha", self.alpha), ("beta", self.beta)] {
             if !(value > 0.0 && value.is_finite()) {
@@ -87,18 +87,18 @@ impl Knobs {
     }
 }
 
-/// Knobs that no tuner can work with.
+/// Why knobs are unusable.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum KnobError {
-    /// A ratio that is not above 0, or not a number.
+    /// A ratio that is not a number above 0.
     Ratio {
-        /// Which one.
+        /// Its name.
         name: &'static str,
         /// Its value.
         value: f64,
     },
-    /// The longest lifespan is no lifespan.
+    /// The longest lifespan is 0.
     Lifespan,
 }
 
@@ -121,8 +121,8 @@ impl std::error::Error for KnobError {}
 mod tests {
     use super::*;
 
-    /// Catches: a threshold that every comparison fails, and a message that does not say which
-    /// value is wrong.
+    /// Catches: a threshold that every comparison fails, and a message that does not name the wrong
+    /// value.
     #[test]
     fn knobs_that_make_no_sense_are_named() {
         let knobs = Knobs::default();

@@ -1,15 +1,14 @@
-//! How long the epochs are in which settings are compared.
+//! The length of the epochs in which settings are compared.
 //!
-//! As long as the published ones, √units / cores commits, where that takes [`TOO_SHORT_NS`]. A
-//! shorter epoch says more about threads that wake up and about interruptions than about settings,
-//! so epochs are doubled until they are long enough, or as long as their list can bear: trying is
-//! to take a small part of a run. When all is decided, only retries are left to follow, and epochs
-//! are [`CALM`] times as long.
+//! An epoch has the published length, √units / cores commits, if that takes [`TOO_SHORT_NS`]. A
+//! shorter one shows wake-ups and interruptions more than settings. So epochs are doubled until
+//! they are long enough, or at their list's limit: comparisons must take a small part of a run.
+//! After the last decision only retries change, and epochs are [`CALM`] times as long.
 //!
 //! # Invariants
 //!
-//! - H4: the epochs of comparisons are at most four times as long as the published one, or a 2048th
-//!   of the list; those after them at most a sixteenth of it.
+//! - H4: the epochs of comparisons are at most four times the published length, or a 2048th of the
+//!   list; later ones are at most a sixteenth of it.
 //!
 //! # Tests
 //!
@@ -17,32 +16,32 @@
 
 use super::epochs;
 
-/// Commits that an epoch has at least: fewer are chance.
+/// The least commits of an epoch: fewer are chance.
 const SHORTEST_EPOCH: u64 = 32;
-/// Nanoseconds that an epoch takes at least, if its list can bear it.
+/// The least nanoseconds of an epoch, if its list permits.
 const TOO_SHORT_NS: u64 = 100_000;
-/// How much longer epochs are once all is decided.
+/// The factor of epochs after the last decision.
 const CALM: u64 = 8;
-/// Units of a list below which trying anything would take too large a part of the run.
+/// Units of a list below which comparisons would take too large a part of the run.
 const WORTH_TUNING: usize = 1_024;
 
-/// How many commits an epoch has.
+/// The number of commits of an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Length {
-    /// As published, but at least [`SHORTEST_EPOCH`]; without end where the list is too short to
-    /// try anything.
+    /// The published length, but at least [`SHORTEST_EPOCH`]; infinite if the list is too short for
+    /// comparisons.
     usual: u64,
-    /// How many times as long it is.
+    /// The factor of the present length.
     stretch: u64,
     /// The initial units of the list.
     units: u64,
 }
 
 impl Length {
-    /// Before there is a list.
+    /// Before the first list.
     pub(super) const NONE: Self = Self { usual: u64::MAX, stretch: 1, units: 0 };
 
-    /// For a run over `units` initial units on `cores` cores, with the stretch of the run before.
+    /// For a run over `units` initial units on `cores` cores, with the factor of the last run.
     pub(super) fn refilled(self, units: usize, cores: usize) -> Self {
         let published = epochs::length(units, cores).max(SHORTEST_EPOCH);
         let usual = if units < WORTH_TUNING { u64::MAX } else { published };
@@ -54,17 +53,18 @@ impl Length {
         self.usual.saturating_mul(4).max(self.units / 2_048)
     }
 
-    /// Of epochs that are compared.
+    /// The length of epochs that are compared.
     pub(super) fn compared(self) -> u64 {
         self.usual.saturating_mul(self.stretch).min(self.longest())
     }
 
-    /// Of epochs after all has been decided.
+    /// The length of epochs after the last decision.
     pub(super) fn calm(self) -> u64 {
         self.compared().saturating_mul(CALM).min(self.units / 16).max(self.compared())
     }
 
-    /// Doubles it after an epoch that took so long, if it should be longer and may be.
+    /// Doubles the length after an epoch of `elapsed_ns`, if that was too short and the list
+    /// permits.
     pub(super) fn stretch_after(&mut self, elapsed_ns: u64) -> bool {
         let stretches = elapsed_ns < TOO_SHORT_NS && self.compared() < self.longest();
         self.stretch = self.stretch.saturating_mul(1 + u64::from(stretches));
@@ -81,8 +81,7 @@ mod tests {
         Length::NONE.refilled(units, cores)
     }
 
-    /// Catches: lists of which half is run under settings that are tried, and epochs of a few
-    /// commits.
+    /// Catches: lists of which half is run under trial settings, and epochs of a few commits.
     #[test]
     fn short_lists_are_left_alone() {
         assert_eq!([Length::NONE, of(1_023, 1), of(0, 1)].map(Length::compared), [u64::MAX; 3]);
@@ -90,8 +89,8 @@ mod tests {
         assert_eq!(of(1_000_000, 2).compared(), 500);
     }
 
-    /// Catches: epochs that are doubled although they are long, beyond what the list can bear,
-    /// or of one list only.
+    /// Catches: epochs that are doubled although they are long, beyond the list's limit, or for one
+    /// list only.
     #[test]
     fn epochs_are_doubled_until_they_are_long_enough() {
         let mut length = of(1_000_000, 2);
@@ -104,18 +103,24 @@ mod tests {
     }
 
     proptest! {
-        /// Catches: epochs that are a good part of their list, or that shrink below the
-        /// published one (H4).
+        /// Catches: epochs that are a large part of their list, or shorter than the published one
+        /// (H4).
         #[test]
         fn epochs_are_a_small_part_of_their_list(
-            units in 1_024..10_000_000_usize, cores in 1..64_usize, times in proptest::collection::vec(1..300_000_u64, 0..60),
+            units in 1_024..10_000_000_usize,
+            cores in 1..64_usize,
+            times in proptest::collection::vec(1..300_000_u64, 0..60),
         ) {
             let (mut length, usual) = (of(units, cores), of(units, cores).compared());
             for elapsed_ns in times {
                 length.stretch_after(elapsed_ns);
             }
-            prop_assert!((usual..=(4 * usual).max(units as u64 / 2_048)).contains(&length.compared()));
-            prop_assert!((length.compared()..=(4 * usual).max(units as u64 / 16)).contains(&length.calm()));
+            prop_assert!(
+                (usual..=(4 * usual).max(units as u64 / 2_048)).contains(&length.compared())
+            );
+            prop_assert!(
+                (length.compared()..=(4 * usual).max(units as u64 / 16)).contains(&length.calm())
+            );
         }
     }
 }

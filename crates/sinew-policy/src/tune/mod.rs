@@ -1,9 +1,9 @@
-//! Tuning while a program runs: state machines fed with counters.
+//! Tuning while a program runs: state machines over counters.
 //!
-//! A tuner is told what was counted in an *epoch* and answers the settings for the next one. It
-//! reads no clock and no counter of its own, so the same tuner runs in a worklist, in a simulation,
-//! and in a test that feeds it anything at all. It belongs to no thread: whichever worker finds an
-//! epoch complete may feed it, and when that worker stands down, another goes on.
+//! A tuner takes the counts of an *epoch* and returns the settings for the next one. It has no
+//! clock and no counters of its own, so the same tuner runs in a worklist, in a simulation, and in
+//! a test with any input. It belongs to no thread: the worker that finds an epoch complete calls
+//! it, and another worker continues when that one stands down.
 //!
 //! ```
 //! use sinew_policy::tune::{Autotuner, Counts, Epochs, Knobs, Path};
@@ -14,7 +14,8 @@
 //! let mut epochs = Epochs::new(tuner.epoch_length());
 //! let mut path = Path::new(1_000);
 //! assert_eq!(epochs.length(), 250);
-//! // From time to time, before taking a unit, a worker adds up all counters since the run began:
+//! // From time to time, before it takes a unit, a worker adds up all counters since the start
+//! // of the run:
 //! let totals = Counts { commits: 251, aborts: 2, stalls: 80, elapsed_ns: 125_000 };
 //! if let Some(counts) = epochs.poll(&totals) {
 //!     path.push(&tuner.epoch(&counts));
@@ -24,15 +25,15 @@
 //! # Ok::<(), sinew_policy::tune::KnobError>(())
 //! ```
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
-//! | [`counts`] | what is counted, and ratios of it |
-//! | [`epochs`] | when an epoch is complete |
+//! | [`counts`] | counters and their ratios |
+//! | [`epochs`] | the end of an epoch |
 //! | [`knobs`] | the tuner's own thresholds |
 //! | [`tuner`] | the published autotuner of the transactional worklist |
-//! | `climber`, `duel`, `length` | one that goes by throughput: which settings are tried, who wins, and how long it takes |
-//! | [`Autotuner`] | whichever of the two was asked for |
-//! | [`path`] | what it did, as rows for a table or a plot |
+//! | `climber`, `duel`, `length` | a tuner by throughput: its settings, its comparisons, its epochs |
+//! | [`Autotuner`] | one type for both |
+//! | [`path`] | the record of a tuner, as rows for a table or a plot |
 
 pub mod epochs;
 pub mod knobs;

@@ -1,45 +1,45 @@
-//! Models of contention, and the tuner on them: it must come to the right setting, soon.
+//! Models of contention, and the tuner on them: it must find the right setting, soon.
 //!
-//! A [`Model`] says what a worklist would show under given settings: threads that conflict the
-//! more, the more there are; a list that serves one worker at a time; caches that helpers warm, or
-//! spoil. It is made of a few formulas, not of a machine; its use is that the best setting is
-//! known.
+//! A [`Model`] gives the counts of a worklist under given settings: threads that conflict the more,
+//! the more there are; a list that serves one worker at a time; caches that helpers warm or
+//! pollute. It consists of a few formulas and simulates no machine; its advantage is that the best
+//! setting is known.
 //!
 //! # Not handled
 //!
-//! Whether real programs are like this: the worklist's own experiments say so.
+//! Whether real programs are like this: experiments with the worklist show that.
 
 use super::{Autotuner, Counts, Epochs, Knobs, Path, Yardstick};
 use crate::worklist::{Mapping, Pages, Settings, Space, helpers};
 
-/// Cores of every model.
+/// The cores of every model.
 const CORES: usize = 16;
-/// Units of every model, hence 62 commits an epoch.
+/// The units of every model, hence 62 commits per epoch.
 const UNITS: usize = 1_000_000;
-/// Epochs where nothing is contended: one each for start, stealing and coalescing, two for threads.
+/// Epochs without contention: one each for start, stealing and coalescing, two for threads.
 const CALM_EPOCHS: u64 = 5;
 
 /// A program on a machine.
 #[derive(Debug, Clone, Copy)]
 struct Model {
-    /// A unit alone.
+    /// The time of a unit alone.
     unit_ns: f64,
-    /// An access to the shared list, during which it serves nobody else.
+    /// The time of an access to the shared list, during which it serves no other worker.
     list_ns: f64,
-    /// How often an access to a list of one's own meets a thief.
+    /// The fraction of accesses to a private list that meet a thief.
     thieves: f64,
-    /// Aborts a commit, for each two threads that can meet.
+    /// Aborts per commit, for each pair of threads that can meet.
     conflict: f64,
-    /// What an abort costs, in units: more than one where the conflict slows others down.
+    /// The cost of an abort, in units: more than one if the conflict slows others down.
     abort_cost: f64,
-    /// What part of a unit's time helpers of a lifespan save; below 0 they harm.
+    /// The fraction of a unit's time that helpers of a lifespan save; below 0 they harm.
     saved: fn(u32) -> f64,
-    /// By what part of its time a unit is longer for each other thread, whose lines it needs,
-    /// though nothing aborts.
+    /// The fraction by which each other thread makes a unit longer, since they use the same cache
+    /// lines, though nothing aborts.
     crowding: f64,
 }
 
-/// Units that neither conflict nor wait.
+/// Units without conflicts or waits.
 const CALM: Model = Model {
     unit_ns: 1e5,
     list_ns: 10.0,
@@ -49,25 +49,25 @@ const CALM: Model = Model {
     saved: |_| 0.0,
     crowding: 0.0,
 };
-/// Units that conflict: 8 % abort at 4 threads, 37 % at 8, and 4 threads are best.
+/// Units that conflict: 8 % abort at 4 threads, 37 % at 8; 4 threads are best.
 const KNEE: Model = Model { conflict: 0.08 / 6.0, abort_cost: 8.0, ..CALM };
 /// Units so short that the list cannot serve 16 threads.
 const SHORT: Model = Model { unit_ns: 1e3, list_ns: 200.0, ..CALM };
 
 impl Model {
-    /// Aborts a commit.
+    /// Aborts per commit.
     fn aborts(&self, settings: &Settings) -> f64 {
         let pairs = settings.threads * (settings.threads - 1) / 2;
         let length = if settings.coalescing { 2.0 } else { 1.0 };
         self.conflict * pairs as f64 * length
     }
 
-    /// Accesses to lists a commit.
+    /// Accesses to lists per commit.
     fn accesses(settings: &Settings) -> f64 {
         if settings.coalescing { 0.5 } else { 1.0 }
     }
 
-    /// Stalls a commit.
+    /// Stalls per commit.
     fn stalls(&self, settings: &Settings) -> f64 {
         let others = (settings.threads - 1) as f64;
         let met = if settings.stealing {
@@ -78,7 +78,7 @@ impl Model {
         met * Self::accesses(settings)
     }
 
-    /// Time of one thread for a committed unit.
+    /// Time of one thread per committed unit.
     fn time_ns(&self, settings: &Settings) -> f64 {
         let helped = helpers::helpers(settings.threads, CORES) as f64 / settings.threads as f64;
         let saved =
@@ -88,14 +88,14 @@ impl Model {
         self.unit_ns * (1.0 - saved) * attempts * crowded + self.stalls(settings) * self.list_ns
     }
 
-    /// Units a second.
+    /// Units per second.
     fn throughput(&self, settings: &Settings) -> f64 {
         let threads = settings.threads as f64 * 1e9 / self.time_ns(settings);
         let list = if settings.stealing { f64::INFINITY } else { 1e9 / self.list_ns };
         threads.min(list / Self::accesses(settings))
     }
 
-    /// What `units` units show, each count and the time off by at most the part `noise` of itself.
+    /// The counts over `units` units, each count and the time off by at most the fraction `noise`.
     fn counts(&self, settings: &Settings, units: f64, noise: &mut dyn FnMut() -> f64) -> Counts {
         let mut off = |value: f64| (value * (1.0 + noise())).round() as u64;
         Counts {
@@ -121,7 +121,7 @@ impl Model {
         (tuner, path)
     }
 
-    /// The best fixed setting: each is tried. Mapping, pages and retries are nothing to the model.
+    /// The best fixed setting of all. The model ignores mapping, pages and retries.
     fn oracle(&self) -> Settings {
         let space = Space {
             retries: vec![None],
@@ -135,8 +135,8 @@ impl Model {
             .expect("there are choices")
     }
 
-    /// Runs under the tuner without noise. It settled within `epochs` epochs and 2 % of the run,
-    /// and is within a thousandth of the best fixed setting then.
+    /// Runs under the tuner without noise. Checks that it settled within `epochs` epochs and 2 % of
+    /// the run, and is then within a thousandth of the best fixed setting.
     fn tuned(&self, knobs: Knobs, epochs: u64) -> Settings {
         let (tuner, path) = self.run(knobs, &mut || 0.0);
         let settling = path.settling().expect("the run is long enough to settle");
@@ -156,14 +156,14 @@ fn accepted() -> Knobs {
     Knobs { yardstick: Yardstick::Accepted, ..Knobs::default() }
 }
 
-/// Catches: anything that is turned on without need, and epochs that are spent on nothing.
+/// Catches: an optimisation that is turned on without need, and wasted epochs.
 #[test]
 fn a_calm_program_keeps_all_threads_and_one_list() {
     assert_eq!(CALM.tuned(Knobs::default(), CALM_EPOCHS), Settings::baseline(CORES));
 }
 
-/// Catches: threads that are kept though each conflict costs the others, wherever the knee is
-/// that halving can find.
+/// Catches: threads that are kept though each conflict slows the others, for every number that
+/// halving can reach.
 #[test]
 fn contention_that_rises_with_threads_is_halved_away() {
     for (threads, halvings) in [(16_usize, 0), (8, 1), (4, 2), (2, 3), (1, 4)] {
@@ -179,15 +179,14 @@ fn contention_that_rises_with_threads_is_halved_away() {
     }
 }
 
-/// Catches: more or fewer threads than those of the best of all fixed settings.
+/// Catches: more or fewer threads than the best of all fixed settings.
 #[test]
 fn threads_are_the_best_of_all_where_there_is_a_knee() {
     assert_eq!(KNEE.oracle().threads, 4);
     assert_eq!(KNEE.tuned(Knobs::default(), CALM_EPOCHS + 2 * 2 + 2 * 4).threads, 4);
 }
 
-/// Catches: a list that everybody waits for and nobody leaves, and pairs of units where nobody
-/// waits any more.
+/// Catches: a contended list that stays shared, and pairs of units without contention.
 #[test]
 fn a_contended_list_is_dealt_out() {
     assert_eq!(
@@ -196,8 +195,8 @@ fn a_contended_list_is_dealt_out() {
     );
 }
 
-/// Catches: stealing for a list that is not the bottleneck, which would cost balance for
-/// nothing.
+/// Catches: stealing for a list that is not the bottleneck, which would lose balance without a
+/// gain.
 #[test]
 fn a_list_that_is_rarely_waited_for_stays_shared() {
     let model = Model { unit_ns: 1e6, ..SHORT };
@@ -205,7 +204,7 @@ fn a_list_that_is_rarely_waited_for_stays_shared() {
     assert_eq!(model.tuned(Knobs::default(), CALM_EPOCHS), Settings::baseline(CORES));
 }
 
-/// Catches: thieves that make short units wait although two at a time would halve that.
+/// Catches: thieves that delay short units although coalescing would halve the delay.
 #[test]
 fn short_units_that_meet_thieves_are_coalesced() {
     let model = Model { thieves: 0.3, ..SHORT };
@@ -213,7 +212,7 @@ fn short_units_that_meet_thieves_are_coalesced() {
     assert_eq!(model.tuned(Knobs::default(), CALM_EPOCHS), settings);
 }
 
-/// Catches: longer transactions where they conflict already.
+/// Catches: longer transactions that already conflict.
 #[test]
 fn units_that_conflict_are_not_coalesced() {
     let model = Model { thieves: 0.3, conflict: 0.05 / 120.0, abort_cost: 8.0, ..SHORT };
@@ -231,8 +230,8 @@ fn helpers_that_help_the_more_run_longest() {
     }
 }
 
-/// Catches: helpers that stay on though they take from their workers, or run further than is
-/// good, with the accepted yardstick.
+/// Catches: helpers that stay on though they slow their workers, or run ahead too far, with the
+/// accepted baseline.
 #[test]
 fn the_accepted_yardstick_finds_the_best_lifespan() {
     let harm = Model { saved: |_| -0.2, ..KNEE };
@@ -241,8 +240,8 @@ fn the_accepted_yardstick_finds_the_best_lifespan() {
     assert_eq!(hundred.tuned(accepted(), CALM_EPOCHS + 2 * 2 + 2 * 4).lifespan, 100);
 }
 
-/// Catches: that the figure's comparison with the epoch before was changed unnoticed. It is
-/// blind to harm that is the same in every epoch: that is why the other yardstick exists.
+/// Catches: an accidental change of the figure's comparison with the previous epoch. It does not
+/// see harm that is the same in every epoch; the other baseline exists for that.
 #[test]
 fn the_printed_yardstick_does_not_see_a_steady_harm() {
     let harm = Model { saved: |_| -0.2, ..KNEE };
@@ -250,8 +249,8 @@ fn the_printed_yardstick_does_not_see_a_steady_harm() {
     assert_eq!(tuner.settings().lifespan, 10_000);
 }
 
-/// Catches: a decision that noise can turn although the effect is far larger, or epochs that are
-/// lost to it.
+/// Catches: a decision that noise can turn although the effect is far larger, or epochs lost to
+/// noise.
 #[test]
 fn noise_smaller_than_the_effects_changes_nothing() {
     let model = Model {
@@ -273,8 +272,7 @@ fn noise_smaller_than_the_effects_changes_nothing() {
     }
 }
 
-/// Catches: retries that stay as they were when a program comes to a phase in which everything
-/// aborts.
+/// Catches: retries that stay the same when a program enters a phase in which everything aborts.
 #[test]
 fn retries_follow_the_phases_of_a_program() {
     let (mut tuner, _) = CALM.run(Knobs::default(), &mut || 0.0);
@@ -286,8 +284,8 @@ fn retries_follow_the_phases_of_a_program() {
     assert_eq!(phases, [Some(1), Some(32), Some(512)]);
 }
 
-/// Catches: a tuner by throughput that is slower to find, or worse at, what the published one
-/// finds; and contention that no counter shows.
+/// Catches: a tuner by throughput that finds the published one's settings later or less well, and
+/// contention that no counter shows.
 #[test]
 fn throughput_finds_what_counters_find_and_what_they_do_not() {
     let crowded = Model { crowding: 1.5, ..CALM };

@@ -1,10 +1,10 @@
-//! What a tuner did: states, settings and counts over the epochs of a run, as in figure 6.7 of
+//! The record of a tuner: states, settings and counts over the epochs of a run, as in figure 6.7 of
 //! Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory".
 //!
-//! Epochs in a row under the same state and settings are one row, so a path stays short however
-//! long the run is; what comes after a full path is counted, not kept.
+//! Consecutive epochs with the same state and settings are one row, so a path stays short in a long
+//! run. Epochs after a full path are counted, not kept.
 //!
-//! As text it is one line of names, then one line a row, with commas between the values, for a
+//! As text it is one line of names, then one line per row, with commas between the values, for a
 //! table or a plot:
 //!
 //! ```
@@ -15,7 +15,8 @@
 //! path.push(&tuner.epoch(&Counts { commits: 500, aborts: 9, stalls: 70, elapsed_ns: 80_000 }));
 //! assert_eq!(
 //!     path.to_string(),
-//!     "epoch,epochs,elapsed_ns,state,threads,stealing,lifespan,coalescing,swap_after,commits,aborts,stalls\n\
+//!     "epoch,epochs,elapsed_ns,state,threads,stealing,lifespan,coalescing,swap_after,\
+//!      commits,aborts,stalls\n\
 //!      0,1,80000,start,2,0,0,0,,500,9,70\n"
 //! );
 //! # Ok::<(), sinew_policy::tune::KnobError>(())
@@ -23,34 +24,34 @@
 //!
 //! # Invariants
 //!
-//! - P1: the rows' epochs are adjacent from 0 on, and together with those left out they are all
-//!   that were pushed.
+//! - P1: the rows' epochs are adjacent from 0 on; together with those left out they are all pushed
+//!   epochs.
 //!
 //! # Tests
 //!
-//! A property test for P1 and for the sums; the text; what settling took.
+//! A property test for P1 and for the sums; the text; the cost of settling.
 
 use std::fmt;
 
 use super::{Counts, State, Step};
 use crate::worklist::Settings;
 
-/// Epochs in a row under one state and the same settings.
+/// Consecutive epochs with one state and the same settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     /// The number of its first epoch; the first of the run is 0.
     pub epoch: u64,
-    /// How many epochs it stands for.
+    /// How many epochs it represents.
     pub epochs: u64,
-    /// What was being tuned.
+    /// The setting that was tuned.
     pub state: State,
     /// The settings in force.
     pub settings: Settings,
-    /// What was counted in these epochs together.
+    /// The sum of the counts of these epochs.
     pub counts: Counts,
 }
 
-/// What it took until all but swap-retry was decided.
+/// The cost until all settings but swap-retry were decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settling {
     /// In epochs.
@@ -59,7 +60,7 @@ pub struct Settling {
     pub counts: Counts,
 }
 
-/// The way of a tuner; see the [module](self).
+/// The path of a tuner; see the [module](self).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     rows: Vec<Row>,
@@ -68,7 +69,8 @@ pub struct Path {
 }
 
 /// The names of the columns of a path as text.
-const COLUMNS: &str = "epoch,epochs,elapsed_ns,state,threads,stealing,lifespan,coalescing,swap_after,commits,aborts,stalls";
+const COLUMNS: &str = "epoch,epochs,elapsed_ns,state,threads,stealing,lifespan,coalescing,\
+                       swap_after,commits,aborts,stalls";
 
 impl Path {
     /// An empty path that keeps at most `limit` rows; 0 keeps none.
@@ -80,7 +82,7 @@ impl Path {
     ///
     /// # Cost
     ///
-    /// Amortised constant; allocates now and then, at most `limit` rows in all.
+    /// Amortised constant; allocates at most `limit` rows in all.
     pub fn push(&mut self, step: &Step) {
         let full = self.rows.len() >= self.limit;
         match self.rows.last_mut() {
@@ -102,12 +104,12 @@ impl Path {
         &self.rows
     }
 
-    /// How many epochs came after the path was full.
+    /// The number of epochs after the path was full.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// What it took until the tuner settled; `None` if it did not within this path.
+    /// The cost until the tuner settled; `None` if it did not within this path.
     pub fn settling(&self) -> Option<Settling> {
         let end = self.rows.iter().position(|row| row.state == State::SwapRetry)?;
         let counts =
@@ -156,10 +158,11 @@ mod tests {
 
     proptest! {
         /// Catches: an epoch that is lost or kept twice, rows that overlap, a row too many, and
-        /// sums that are off (P1).
+        /// wrong sums (P1).
         #[test]
         fn every_epoch_is_in_one_row_or_left_out(
-            aborts in proptest::collection::vec(prop_oneof![Just(0_u64), 0..200_u64], 0..60), limit in 0..12_usize,
+            aborts in proptest::collection::vec(prop_oneof![Just(0_u64), 0..200_u64], 0..60),
+            limit in 0..12_usize,
         ) {
             let mut tuner = Tuner::new(2, Knobs::default()).unwrap();
             let mut path = Path::new(limit);
@@ -177,8 +180,8 @@ mod tests {
         }
     }
 
-    /// Catches: settings after the epoch instead of those in it, and epochs that show the same
-    /// in rows of their own.
+    /// Catches: settings after the epoch instead of those in it, and equal epochs in rows of their
+    /// own.
     #[test]
     fn a_row_shows_what_was_in_force() {
         let mut tuner = Tuner::new(2, Knobs::default()).unwrap();
@@ -204,7 +207,7 @@ mod tests {
         );
     }
 
-    /// Catches: a time to settle for a run that ended before.
+    /// Catches: a settling time for a run that ended before.
     #[test]
     fn a_run_that_did_not_settle_says_so() {
         let mut tuner = Tuner::new(2, Knobs::default()).unwrap();

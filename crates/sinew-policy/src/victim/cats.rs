@@ -1,27 +1,27 @@
-//! Classes of tasks: those that may leave their package, and those that stay where their data are.
+//! Classes of tasks: those that may leave their package, and those that stay near their data.
 //!
-//! In a first run anybody steals anything, and the runtime tells how long tasks of each depth took.
-//! From that, [`boundary`] says which depth is the last whose tasks are large. In later runs a
-//! thief takes any task inside its package, and beyond it those up to the boundary only.
+//! In a first run any worker may steal any task, and the runtime measures the tasks of each depth.
+//! From that, [`boundary`] computes the last depth with large tasks. In later runs a thief takes
+//! any task inside its package, and from other packages only those up to the boundary.
 
 use super::circle::Circle;
 use super::{Outcome, Reach, VictimPolicy, View, is_near};
 
-/// How long the stolen tasks of one depth took.
+/// The stolen tasks of one depth, and their time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many.
+    /// Their number.
     pub tasks: u64,
-    /// Microseconds, all together.
+    /// Their total time, in microseconds.
     pub micros: u64,
 }
 
 /// The greatest depth whose tasks may leave their package, from one tally for each depth from 0 on,
 /// for a machine of `packages`.
 ///
-/// It is the deepest whose tasks took `large_us` microseconds on average: a task that takes as long
-/// as a package's cache takes to be read through has more data than the cache holds, or has earned
-/// the way. But it is deep enough for each package to get a task where every task makes two.
+/// It is the deepest with tasks of `large_us` microseconds on average. A task that takes as long as
+/// reading through a package's cache has more data than the cache holds, or is worth the transfer.
+/// But the boundary is deep enough for each package to get a task if every task spawns two.
 pub fn boundary(tallies: &[Tally], large_us: u32, packages: usize) -> u32 {
     let is_large =
         |tally: &Tally| tally.tasks > 0 && tally.micros >= tally.tasks * u64::from(large_us);
@@ -30,16 +30,16 @@ pub fn boundary(tallies: &[Tally], large_us: u32, packages: usize) -> u32 {
     least.max(u32::try_from(learned).unwrap_or(u32::MAX))
 }
 
-/// Tries its own package in random order; then, beyond it, workers whose oldest task lies at
-/// [`View::boundary`] or nearer the root, and those that offer nothing, who are asked that way.
-/// While the boundary is not known, all of them.
+/// Tries its own package in random order. Then it tries workers of other packages whose oldest task
+/// is at [`View::boundary`] or nearer the root, and those without public tasks, which then get a
+/// steal request. While the boundary is not known, it tries all of them.
 ///
 /// A round is one such walk.
 ///
 /// Source: Q. Chen, M. Guo and Z. Huang, "CATS: Cache Aware Task-Stealing based on Online Profiling
 /// in Multi-socket Multi-core Architectures" (2012). Differences: the size of a task is its running
-/// time rather than a count of cache misses; and the classes share one queue, as the oldest task is
-/// the largest.
+/// time, not a count of cache misses; and the classes share one queue, as the oldest task is the
+/// largest.
 #[derive(Debug, Clone, Default)]
 pub struct Cats {
     near: Circle,
@@ -47,7 +47,7 @@ pub struct Cats {
 }
 
 impl Cats {
-    /// A policy that has yet to look at the machine.
+    /// A rule without an order yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -96,8 +96,8 @@ mod tests {
         Tally { tasks, micros }
     }
 
-    /// Catches: sums taken for means, a boundary one too deep or too shallow, depths without
-    /// tasks, or a package left without work.
+    /// Catches: sums instead of means, a boundary one too deep or too shallow, depths without
+    /// tasks, or a package without work.
     #[test]
     fn the_boundary_is_the_deepest_depth_of_large_tasks() {
         let tallies =
@@ -111,8 +111,8 @@ mod tests {
         }
     }
 
-    /// Catches: a list of everybody in each thief of a large pool, which for 65,536 takes all
-    /// the memory there is; and workers of the own package tried twice.
+    /// Catches: a list of all workers in each thief of a large pool, which for 65,536 takes all
+    /// memory; and workers of the own package that are tried twice.
     #[test]
     fn in_a_large_pool_everybody_is_tried_once_and_nobody_is_written_down() {
         let pool = Pool { shape: (8, 8), ..Pool::of(WRITTEN + 10, 7) };
@@ -125,10 +125,13 @@ mod tests {
     }
 
     proptest! {
-        /// Catches: a small task that leaves its package, a large one or an owner to be asked
-        /// that is passed over, or a walk that begins abroad.
+        /// Catches: a small task that leaves its package, a large one or a steal request that is
+        /// left out, or a walk that begins in another package.
         #[test]
-        fn beyond_the_package_only_tasks_up_to_the_boundary_are_taken(pool in Pool::any(30), seed in any::<u64>()) {
+        fn beyond_the_package_only_tasks_up_to_the_boundary_are_taken(
+            pool in Pool::any(30),
+            seed in any::<u64>(),
+        ) {
             let (mut policy, mut source) = (Cats::new(), Source::new(seed));
             policy.start(&pool, &mut source.numbers());
             let victims = round(&mut policy, &pool, &mut source);

@@ -1,28 +1,29 @@
-//! The policies to choose from, as a value.
+//! The victim rules, as a value.
 
 use super::{
     AfterSuccess, Cats, Dealt, DistanceWeighted, Loads, MostLoaded, Nearest, NearestOrRandom,
     Random, Sample, Samples, Sampling, Scope, Set, SortedLoads, VictimPolicy,
 };
 
-/// A victim policy, by name and parameters.
+/// A victim rule, by name and parameters.
 ///
-/// Written and read as short texts, whose parameters may be left out from the end:
+/// As text; parameters may be left out from the end:
+///
 ///
 /// | text | policy |
 /// |---|---|
 /// | `random` | [`Random`] |
 /// | `set:12,4` | [`Set`]: attempts, thieves |
-/// | `sample:sqrt`, `sample:2,past-empty,after-failure` | [`Sample`] over `Random`: how many, and whether it goes on past an empty one and after a failure |
+/// | `sample:sqrt`, `sample:2,past-empty,after-failure` | [`Sample`] over `Random`: how many, and whether it continues past an empty one and after a failure |
 /// | `sample-set:sqrt,12,4` | [`Sample`] over `Set`, with the same words |
-/// | `nearest`, `nearest-random:4` | [`Nearest`], [`NearestOrRandom`]: one attempt in so many is random |
-/// | `most-loaded:5` | [`MostLoaded`]: one attempt in so many |
+/// | `nearest`, `nearest-random:4` | [`Nearest`], [`NearestOrRandom`]: one attempt in this many is random |
+/// | `most-loaded:5` | [`MostLoaded`]: one attempt in this many |
 /// | `sorted:5,machine,stay` | [`SortedLoads`]: refresh; `machine`, `package` or `strict`; `stay` or `restart` |
 /// | `distance` | [`DistanceWeighted`] |
-/// | `cats:200` | [`Cats`]: microseconds from which on a task is large |
+/// | `cats:200` | [`Cats`]: the microseconds from which on a task is large |
 /// | `dealt` | [`Dealt`] |
 ///
-/// Which to choose at which number of workers: the table "Which policy at which size" in the
+/// For the choice by the number of workers, see the table "Which policy at which size" in the
 /// repository's `docs/simulation.md`.
 ///
 /// ```
@@ -39,7 +40,7 @@ pub enum Victims {
     Random,
     /// [`Set`].
     Set {
-        /// The least number of attempts of a walk.
+        /// The least length of a walk, in attempts.
         attempts: u32,
         /// The least number of thieves that it meets.
         thieves: u32,
@@ -59,12 +60,12 @@ pub enum Victims {
     Nearest,
     /// [`NearestOrRandom`].
     NearestOrRandom {
-        /// One attempt in so many is random.
+        /// One attempt in this many is random.
         random_every: u32,
     },
     /// [`MostLoaded`].
     MostLoaded {
-        /// One attempt in so many goes to the heaviest.
+        /// One attempt in this many goes to the worker with most tasks.
         every: u32,
     },
     /// [`SortedLoads`].
@@ -73,7 +74,7 @@ pub enum Victims {
     DistanceWeighted,
     /// [`Cats`].
     Cats {
-        /// Microseconds from which on a task is large.
+        /// The microseconds from which on a task is large.
         large_us: u32,
     },
     /// [`Dealt`].
@@ -82,7 +83,7 @@ pub enum Victims {
 
 const SET: (u32, u32) = (12, 4);
 
-/// Every combination that the thesis measured, and the strict form.
+/// Every combination of the thesis, and the strict form.
 const SORTED: [Victims; 10] = {
     use AfterSuccess::{Restart, Stay};
     use Scope::{Machine, Package, StrictlyPackage};
@@ -130,12 +131,12 @@ const PRESETS: [Victims; 23] = [
 ];
 
 impl Victims {
-    /// Every policy with the parameters of its source, for experiments and tests.
+    /// Every rule with the parameters of its source, for experiments and tests.
     pub const fn all() -> &'static [Self] {
         &PRESETS
     }
 
-    /// A fresh policy of this kind for one worker.
+    /// A fresh rule of this kind for one worker.
     pub fn policy(self) -> Box<dyn VictimPolicy> {
         match self {
             Self::Random => Box::new(Random::new()),
@@ -154,13 +155,13 @@ impl Victims {
         }
     }
 
-    /// Whether the rule looks at everybody now and then, so that
-    /// [`View::heaviest`](super::View::heaviest) is of use to it in the largest pools.
+    /// Whether the rule scans all workers now and then, so that
+    /// [`View::heaviest`](super::View::heaviest) helps in the largest pools.
     pub const fn looks_at_all(self) -> bool {
         matches!(self, Self::MostLoaded { .. } | Self::SortedLoads(_))
     }
 
-    /// Whether the rule goes by where workers sit: by their distances or their packages.
+    /// Whether the rule uses the workers' distances or packages.
     pub const fn looks_at_places(self) -> bool {
         match self {
             Self::Nearest | Self::NearestOrRandom { .. } | Self::DistanceWeighted => true,
@@ -170,8 +171,7 @@ impl Victims {
         }
     }
 
-    /// Whether the policy asks for [`View::reach`](super::View::reach), so that packages need
-    /// masters.
+    /// Whether the rule uses [`View::reach`](super::View::reach), so that packages need masters.
     pub const fn has_masters(self) -> bool {
         match self {
             Self::Nearest | Self::NearestOrRandom { .. } | Self::Dealt => true,

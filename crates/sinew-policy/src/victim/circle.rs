@@ -1,14 +1,14 @@
-//! The other workers in a private random order, walked in a circle: what most rules choose from.
+//! The other workers in a private random order, walked in a circle: the basis of most rules.
 //!
 //! The order is drawn once, at the first search, so that thieves do not follow each other around
-//! the pool; a start costs one random number, a step none.
+//! the pool. A start costs one random number, a step none.
 //!
-//! In the largest pools the order is a [`Stride`], which is not written down.
+//! In the largest pools the order is a [`Stride`], which needs no list.
 
 use super::stride::Stride;
 use super::{View, below, is_worth_trying};
 
-/// Pools of more workers have orders that are not written down.
+/// Pools with more workers have orders without a list.
 pub(super) const WRITTEN: usize = 2_048;
 
 #[derive(Debug, Clone)]
@@ -42,20 +42,20 @@ impl Order {
     }
 }
 
-/// Some of the other workers in a circle, and where in it the walk stands.
+/// Some of the other workers in a circle, and the position of the walk.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Circle {
     order: Order,
-    /// The next one.
+    /// The position of the next one.
     at: usize,
-    /// How many are left of this turn; after them the walk is where the turn began.
+    /// How many are left of this turn; after them the walk is at the start of the turn.
     left: usize,
-    /// For how many workers the order was drawn.
+    /// The number of workers for which the order was drawn.
     workers: usize,
 }
 
 impl Circle {
-    /// Draws the order of the other workers for which `belongs`, if that has not been done.
+    /// Draws the order of the other workers with `belongs`, if it has no order yet.
     pub(super) fn draw(
         &mut self,
         view: &dyn View,
@@ -68,7 +68,7 @@ impl Circle {
         }
     }
 
-    /// Draws the order of all others, if that has not been done. Answers whether it was.
+    /// Draws the order of all others, if it has no order yet. Returns whether it did.
     pub(super) fn draw_all(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) -> bool {
         if self.workers == view.workers() {
             return false;
@@ -82,8 +82,8 @@ impl Circle {
         true
     }
 
-    /// As [`draw`](Self::draw) where most of the others belong; in the largest pools all of them
-    /// are drawn, and the caller passes over those that do not belong.
+    /// As [`draw`](Self::draw), if most of the others belong. In the largest pools it draws all of
+    /// them, and the caller skips those that do not belong.
     pub(super) fn draw_most(
         &mut self,
         view: &dyn View,
@@ -97,7 +97,7 @@ impl Circle {
         }
     }
 
-    /// Begins a turn at a random place.
+    /// Begins a turn at a random position.
     pub(super) fn begin(&mut self, random: &mut dyn FnMut() -> u64) {
         self.left = self.order.len();
         if self.left > 1 {
@@ -105,19 +105,19 @@ impl Circle {
         }
     }
 
-    /// Begins a turn where the walk stands.
+    /// Begins a turn at the present position.
     pub(super) fn again(&mut self) {
         self.left = self.order.len();
     }
 
-    /// Begins the present turn anew, where it began.
+    /// Begins the present turn again, at its start.
     pub(super) fn rewind(&mut self) {
         let len = self.order.len().max(1);
         self.at = (self.at + self.left) % len;
         self.again();
     }
 
-    /// The next one worth trying in this turn.
+    /// The next worker of this turn that is worth trying.
     #[inline]
     pub(super) fn next(&mut self, view: &dyn View) -> Option<usize> {
         while self.left > 0 {
@@ -131,23 +131,23 @@ impl Circle {
         None
     }
 
-    /// All of the circle, in its order.
+    /// All members, in order.
     pub(super) fn members(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.order.len()).map(|place| self.order.at(place))
     }
 
-    /// All of the circle from `place` on, which is below its length or 0.
+    /// All members from position `place` on, which must be 0 or below the length.
     pub(super) fn members_from(&self, place: usize) -> impl Iterator<Item = usize> + '_ {
         let len = self.order.len();
         (place..place + len).map(move |place| self.order.at(place % len))
     }
 
-    /// How many that are.
+    /// The number of members.
     pub(super) fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// The order, where it is not written down.
+    /// The order, if it has no list.
     pub(super) fn stride(&self) -> Option<Stride> {
         match self.order {
             Order::Written(_) => None,
@@ -156,7 +156,7 @@ impl Circle {
     }
 }
 
-/// The other workers for which `belongs`, shuffled.
+/// The other workers with `belongs`, shuffled.
 pub(super) fn shuffled(
     view: &dyn View,
     random: &mut dyn FnMut() -> u64,
@@ -175,7 +175,7 @@ mod tests {
     use super::super::testing::{Pool, Source};
     use super::*;
 
-    /// Catches: a large pool whose thieves write down everybody.
+    /// Catches: a large pool in which each thief has a list of all workers.
     #[test]
     fn large_pools_have_orders_that_are_not_written_down() {
         for (workers, is_written) in [(WRITTEN, true), (WRITTEN + 1, false)] {

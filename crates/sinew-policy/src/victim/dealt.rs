@@ -1,28 +1,28 @@
-//! Large initial pieces dealt to the packages.
+//! Large initial pieces for the packages.
 
 use super::circle::Circle;
 use super::{Nearest, Outcome, Reach, VictimPolicy, View, is_near};
 
-/// Gives each package a large piece of what runs, and keeps to the package from then on.
+/// Gives each package a large piece of the computation, and stays inside the package from then on.
 ///
-/// While its package has yet to get its piece of the present root task, the package's master begins
-/// every round at the one worker beyond it whose oldest task is nearest the root. So of a tree that
-/// splits in two the first package that comes gets a half, the next two a quarter each, and so on.
+/// Until its package has a piece of the present root task, the package's master begins every round
+/// with one worker of another package: the one whose oldest task is nearest the root. So of a tree
+/// that splits in two the first package gets a half, the next two a quarter each, and so on.
 /// Everything else is [`Nearest`].
 ///
 /// Source: the future work of A.-A. Chasapis, "Optimization Techniques for Task-based Parallel
-/// Programming Models" (2014). Differences: the pieces are fetched, not sent: they exist only as
-/// soon as the root has made them.
+/// Programming Models" (2014). Difference: the pieces are fetched, not sent: they exist only after
+/// the root has made them.
 #[derive(Debug, Clone, Default)]
 pub struct Dealt {
     nearest: Nearest,
     others: Circle,
-    /// The piece has been tried for in this round.
+    /// Whether this round has tried to get the piece.
     tried: bool,
 }
 
 impl Dealt {
-    /// A policy that has yet to look at the machine.
+    /// A rule without an order yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -73,7 +73,7 @@ mod tests {
         (policy, source)
     }
 
-    /// Worker 0 of four packages; tasks in all of them, the one nearest the root at 13.
+    /// Worker 0 of four packages; tasks in all of them, and the one nearest the root at 13.
     fn running() -> Pool {
         let mut pool = Pool { wants_piece: true, ..Pool::dunnington(0) };
         for (worker, depth) in [(2, 1), (7, 5), (13, 2), (20, 3)] {
@@ -82,8 +82,7 @@ mod tests {
         pool
     }
 
-    /// Catches: a first piece from the own package, or a small one; a second try in the same
-    /// round.
+    /// Catches: a first piece from the own package, or a small one; a second try in the same round.
     #[test]
     fn a_package_without_a_piece_goes_for_the_task_nearest_the_root_elsewhere() {
         let pool = running();
@@ -95,7 +94,7 @@ mod tests {
         }
     }
 
-    /// Catches: pieces fetched by slaves, or by packages that have theirs.
+    /// Catches: pieces fetched by slaves, or by packages that have one.
     #[test]
     fn slaves_and_packages_that_have_theirs_steal_from_the_nearest() {
         let slave = Pool { reach: Reach::Package, ..running() };
@@ -106,7 +105,7 @@ mod tests {
         assert_eq!(policy.next(&served, &mut source.numbers()), Some(1));
     }
 
-    /// Catches: a round cut short where no piece is to be had yet.
+    /// Catches: a round that ends early because no piece exists yet.
     #[test]
     fn where_there_is_no_piece_yet_the_round_is_the_usual_one() {
         let pool = Pool { wants_piece: true, ..Pool::dunnington(0) };

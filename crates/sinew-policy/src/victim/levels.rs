@@ -1,20 +1,20 @@
-//! The other workers by how near they are, each level in a private random order.
+//! The other workers by distance, each level in a private random order.
 //!
-//! In all but the largest pools the orders are written down. In those a list for each thief would
-//! take a square of memory, so a level is kept as the runs of numbers that belong to it, and walked
-//! in steps without a common divisor with its length; where workers are numbered as they sit, a
+//! All but the largest pools keep lists. In the largest, a list per thief would take quadratic
+//! memory, so a level is kept as runs of consecutive numbers, and walked in steps that have no
+//! common divisor with its length. If workers are numbered by place, a level is two runs.
 //! level is two runs.
 
 use super::circle::{WRITTEN, shuffled};
 use super::stride::coprime_step;
 use super::{Neighbours, View, below, is_near};
 
-/// Workers of one level, in an order of the thief's own.
+/// The workers of one level, in the thief's own order.
 #[derive(Debug, Clone)]
 pub(super) enum Members {
     Written(Vec<usize>),
     Runs {
-        /// Where each begins, and how many there are before it.
+        /// For each run its first worker, and the number of workers before it.
         runs: Vec<(usize, usize)>,
         len: usize,
         step: usize,
@@ -30,7 +30,7 @@ impl Members {
         }
     }
 
-    /// The one at `place`, which is below the length.
+    /// The worker at position `place`, which must be below the length.
     pub(super) fn at(&self, place: usize) -> usize {
         match self {
             Self::Written(members) => members[place],
@@ -44,7 +44,7 @@ impl Members {
     }
 }
 
-/// A level: whether it lies in the thief's package, how far away, and who belongs to it.
+/// A level: whether it is in the thief's package, its distance, and its workers.
 #[derive(Debug, Clone)]
 pub(super) struct Level {
     pub(super) near: bool,
@@ -52,12 +52,12 @@ pub(super) struct Level {
     pub(super) members: Members,
 }
 
-/// What becomes of the thief's package.
+/// The position of the thief's package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Home {
     /// It comes before the rest.
     First,
-    /// Distance alone counts; `near` means nothing then.
+    /// Only the distance counts; `near` has no meaning then.
     Anywhere,
 }
 
@@ -121,7 +121,7 @@ mod tests {
         members
     }
 
-    /// Catches: a worker left out of the runs, visited twice, or on another level than in the
+    /// Catches: a worker that the runs leave out, visit twice, or have on another level than the
     /// list.
     #[test]
     fn runs_and_lists_have_the_same_levels_with_the_same_members() {

@@ -1,41 +1,41 @@
-//! Who is the master of a package: the one worker that may leave it.
+//! The master of a package: the one worker that may steal beyond it.
 //!
-//! The runtime keeps a word for each package; this says who may put its number there. A worker
-//! stands for it at the beginning of a search, and gives it up when it parks or its seat is given
-//! up.
+//! The runtime keeps a word per package; this module decides which worker may store its number
+//! there. A worker becomes a candidate at the start of a search, and resigns when it parks or
+//! leaves its worker slot.
 //!
 //! Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models"
-//! (2014), and Q. Chen, M. Guo and Z. Huang, "CATS" (2012), which fix one master; that it passes on
-//! is ours, as a master with a long task would else keep its whole package at home.
+//! (2014), and Q. Chen, M. Guo and Z. Huang, "CATS" (2012), which fix one master. Difference: the
+//! role passes on here, as otherwise a master with a long task would confine its whole package.
 
-/// What the master of a package is doing.
+/// The state of a package's master.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
-    /// There is none, or it has resigned.
+    /// There is no master, or it has resigned.
     Nobody,
-    /// It sleeps, or nobody sits there any more.
+    /// It is parked, or its worker slot has no thread.
     Parked,
     /// It is blocked in a join or a scope.
     Waits,
     /// It runs a task.
     Works,
-    /// It looks for work.
+    /// It searches for work.
     Searches,
 }
 
-/// A worker that is looking for work, and is not its package's master.
+/// A worker that searches for work and is not its package's master.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
-    /// It is blocked in a join itself, and can run some tasks only.
+    /// It is blocked in a join itself, and can run only some tasks.
     pub waits: bool,
-    /// It has searched in vain for long, with work in sight that its rule withholds from it.
+    /// It has long searched in vain, though work exists that its rule forbids.
     pub stranded: bool,
 }
 
 /// Whether the candidate becomes the master.
 ///
-/// A master that is free goes on: it finds whatever a slave would. One that is blocked gives way to
-/// a worker that is not; one that works, only where work would be stranded.
+/// A free master stays: it finds everything that a slave would. A blocked one yields to a worker
+/// that is not; one that runs a task, only if work would be stranded.
 pub fn takes_over(holder: Holder, candidate: Candidate) -> bool {
     match holder {
         Holder::Nobody | Holder::Parked => true,
@@ -50,8 +50,8 @@ mod tests {
     use super::*;
     use Holder::{Nobody, Parked, Searches, Waits, Works};
 
-    /// Catches: a mastership that stays with a worker that cannot use it, or changes hands while
-    /// its holder can.
+    /// Catches: a role that stays with a worker that cannot use it, or that a worker loses while it
+    /// can.
     #[test]
     fn mastership_passes_on_from_whoever_cannot_use_it() {
         let free = Candidate { waits: false, stranded: false };

@@ -1,43 +1,43 @@
-//! Whom to steal from.
+//! Rules that choose the victim of a steal.
 //!
-//! A thief asks its policy for a victim, tries it, and tells the policy what came of it. The policy
-//! sees the other workers only through a read-only [`View`], whose answers may be out of date by
-//! the time they are used: a wrong guess costs an attempt, never a task.
+//! A thief gets a victim from its rule, tries it, and reports the outcome to the rule. The rule
+//! sees the other workers only through a read-only [`View`], whose values may be out of date when
+//! they are used: a wrong guess costs an attempt, never a task.
 //!
 //! | rule | chooses by |
 //! |---|---|
 //! | [`Random`] | a private random permutation |
 //! | [`Set`] | a part of that, larger the fewer thieves there are |
 //! | [`Sample`], over either | the task nearest the root among some |
-//! | [`Nearest`], [`NearestOrRandom`] | distance; one master a package leaves it |
-//! | [`MostLoaded`], [`SortedLoads`] | the number of tasks on offer |
-//! | [`DistanceWeighted`] | chance, less the farther |
+//! | [`Nearest`], [`NearestOrRandom`] | distance; one master per package leaves it |
+//! | [`MostLoaded`], [`SortedLoads`] | the number of public tasks |
+//! | [`DistanceWeighted`] | a random draw, in which farther workers are less likely |
 //! | [`Cats`] | the class of the task: may it leave its package? |
 //! | [`Dealt`] | a large piece for each package, then distance |
 //!
 //! # Rounds
 //!
 //! A *search* begins with [`VictimPolicy::start`] and lasts until the thief has found work or given
-//! up. It is divided into *rounds*: `next` answers `None` when a round is over, so that the thief
-//! can do between rounds what must be done now and then (look at its inbox, ask for an exposure,
-//! decide to park). The call after that begins the next round of the same search.
+//! up. It consists of *rounds*: `next` returns `None` at the end of a round, so that the thief can
+//! do between rounds what it must do now and then (check its inbox, expose tasks, decide to park).
+//! The next call begins the next round of the same search.
 //!
 //! # Invariants
 //!
-//! - I1: a policy never answers the thief itself, nor a number that is not below [`View::workers`].
-//! - I2: every round ends, and within one round of [`Random`] no worker is answered twice.
-//! - I3: a worker that has tasks on offer, active or not, is answered in every round of [`Random`].
-//! - I4: under every policy it is answered sooner or later in a search that goes on, however often
-//!   others are tried in vain, unless [`VictimPolicy::allows`] is false for it; and with
+//! - I1: a rule never returns the thief itself, nor a number that is not below [`View::workers`].
+//! - I2: every round ends, and within one round of [`Random`] no worker is returned twice.
+//! - I3: a worker with public tasks, active or not, is returned in every round of [`Random`].
+//! - I4: every rule returns such a worker eventually in a search that continues, however often
+//!   other victims fail, unless [`VictimPolicy::allows`] is false for it. With
 //!   [`Reach::Everywhere`] that is true for all.
 //!
-//! I4 is why rules that look at some workers only (the heaviest, the nearest to the root) now and
-//! then walk past all: a task that nobody looks at would never be run.
+//! I4 is why rules that check only some workers (those with most tasks, those nearest to the root)
+//! now and then walk past all: a task that no rule finds would never run.
 //!
 //! # Tests
 //!
-//! I1 and I4 for every policy in `tests`, over pools in which workers come and go; 200 random runs
-//! of each in `model`; what each rule says exactly beside it.
+//! I1 and I4 for every rule in `tests`, over pools in which workers come and go; 200 random runs of
+//! each in `model`; the exact behaviour of each rule in its own file.
 
 mod cats;
 mod choice;
@@ -76,41 +76,41 @@ pub use sorted::{AfterSuccess, Loads, Scope, SortedLoads};
 pub use stride::Stride;
 pub use weighted::DistanceWeighted;
 
-/// What a policy may know about the pool at the moment of the question.
+/// The facts about the pool that a rule may use.
 ///
-/// What has a default is asked by rules that know the machine; the defaults describe one without
-/// parts.
+/// Rules that use the machine's structure call the methods with a default; the defaults describe a
+/// machine without parts.
 pub trait View {
-    /// The number of seats; never changes during the life of a pool.
+    /// The number of worker slots; never changes during the life of a pool.
     fn workers(&self) -> usize;
-    /// The seat of the thief.
+    /// The number of the thief.
     fn me(&self) -> usize;
-    /// Whether somebody works at seat `worker` now.
+    /// Whether a thread runs worker `worker` now.
     fn is_active(&self, worker: usize) -> bool;
     /// How many tasks of `worker` could be stolen now.
     fn load(&self, worker: usize) -> usize;
-    /// The depth of the oldest of them in the tree of tasks (0 is the root), if there is one that
-    /// the thief may run.
+    /// The depth of its oldest task in the task tree (0 is the root), if there is one that the
+    /// thief may run.
     fn oldest_depth(&self, worker: usize) -> Option<u32>;
-    /// How far `worker` is from the thief, as a level of the machine: 0 shares everything, more is
-    /// farther. Never changes.
+    /// The distance of `worker` from the thief, as a level of the machine: 0 shares everything,
+    /// more is farther. Never changes.
     fn distance(&self, worker: usize) -> u8;
 
-    /// The package `worker` sits in, numbered from 0 without gaps. Never changes.
+    /// The package of `worker`, numbered from 0 without gaps. Never changes.
     fn package(&self, worker: usize) -> usize {
         let _ = worker;
         0
     }
 
-    /// The distance of workers that share a last-level cache and nothing closer: who is nearer
+    /// The distance of workers that share a last-level cache and nothing closer; a nearer worker
     /// shares more. Never changes.
     fn last_level(&self) -> u8 {
         1
     }
 
-    /// All others by how near they are, in ascending order of their numbers and without gaps. Never
-    /// changes. The default asks for each; who knows better, since workers are numbered as they
-    /// sit, can answer without.
+    /// All other workers by distance, in ascending order of their numbers and without gaps. Never
+    /// changes. The default calls [`distance`](Self::distance) for each; an implementation with
+    /// workers numbered by place can return it directly.
     fn neighbours(&self) -> Vec<Neighbours> {
         let place = |worker: usize| {
             (self.distance(worker), self.package(worker) == self.package(self.me()))
@@ -130,110 +130,108 @@ pub trait View {
         all
     }
 
-    /// The `most` heaviest of those who offer something, where somebody keeps a list of them;
-    /// equals in the thief's order. The default, `None`, says that each has to be asked, which is
-    /// what it means in any case: a rule chooses nobody else for being told, and looking at
-    /// everybody is what the answer stands for and costs. Asked in the largest pools only.
+    /// The `most` workers with most public tasks, if the runtime keeps such a list; equals in the
+    /// thief's order. The default, `None`, makes the rule scan all workers. The list replaces that
+    /// scan exactly: a rule chooses no other worker because of it, and its cost counts as that of
+    /// the scan. Used in the largest pools only.
     fn heaviest(&self, order: &Stride, most: usize) -> Option<Heaviest> {
         let _ = (order, most);
         None
     }
 
-    /// How far the thief may go now, under a rule that keeps to packages.
+    /// The present reach of the thief, under a rule that keeps to packages.
     fn reach(&self) -> Reach {
         Reach::Machine
     }
 
-    /// The greatest depth of tasks that may leave their package; `None` until it has been learned.
-    /// See [`Cats`].
+    /// The greatest depth of tasks that may leave their package; `None` until it is known. See
+    /// [`Cats`].
     fn boundary(&self) -> Option<u32> {
         None
     }
 
-    /// Whether the thief's package has yet to get its piece of what runs now. See [`Dealt`].
+    /// Whether the thief's package still needs its piece of the computation. See [`Dealt`].
     fn wants_piece(&self) -> bool {
         false
     }
 }
 
-/// Workers next to each other in number and at one distance from the thief.
+/// Workers with consecutive numbers and one distance from the thief.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Neighbours {
     /// The first of them, and the one after the last.
     pub first: usize,
-    /// See there.
+    /// One after the last worker.
     pub end: usize,
-    /// As [`View::distance`] has it.
+    /// As in [`View::distance`].
     pub distance: u8,
     /// Whether they are in the thief's package.
     pub near: bool,
 }
 
-/// Those who offer most.
+/// The workers with most public tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Heaviest {
-    /// Who they are, the heaviest first. All offer at least one task.
+    /// The workers, the most loaded first. All have at least one public task.
     pub workers: Vec<usize>,
-    /// Whether others offer something, too.
+    /// Whether other workers have public tasks, too.
     pub more: bool,
 }
 
-/// How far a thief may go whose rule keeps to packages.
+/// The reach of a thief whose rule keeps to packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// A slave: its own package.
     Package,
-    /// The master of its package: wherever the rule lets masters go.
+    /// The master of its package: as far as the rule lets masters go.
     Machine,
-    /// There is work in sight that the rule withholds from everybody who is free: anywhere,
-    /// whatever the rule says.
+    /// Work exists that the rule forbids to every free worker: anywhere, regardless of the rule.
     Everywhere,
 }
 
-/// What came of one attempt to steal.
+/// The outcome of one attempt to steal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The thief got a task.
     Stolen,
-    /// The victim works, but had nothing to steal.
+    /// The victim runs a task, but had nothing to steal.
     Empty,
     /// Another thief, or the victim itself, was faster.
     Lost,
-    /// The victim was without work and stealing too.
+    /// The victim had no work and is a thief itself.
     Thief,
 }
 
-/// A rule for choosing victims, private to one worker.
+/// A rule that chooses victims, private to one worker.
 ///
-/// `random` answers 64 evenly distributed bits at each call. A policy draws what it needs and
-/// nothing more, so that a simulation with the same numbers makes the same choices.
+/// `random` returns 64 uniformly distributed bits per call. A rule draws only the numbers that it
+/// needs, so that a simulation with the same numbers makes the same choices.
 pub trait VictimPolicy: Send {
     /// A search begins.
     fn start(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64);
 
-    /// The next victim to try, or `None` when a round is over. Before the first search there is
-    /// none.
+    /// The next victim to try, or `None` at the end of a round and before the first search.
     fn next(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) -> Option<usize>;
 
-    /// What came of trying `victim`, the last one answered. Attempts made on other advice
-    /// (leapfrogging) are not told.
+    /// The outcome of trying `victim`, the last one returned. Attempts outside of the rule
+    /// (leapfrogging) are not reported.
     fn outcome(&mut self, victim: usize, outcome: Outcome);
 
-    /// Whether the rule lets the thief go to `victim` at all now. Asked before a silent owner's
-    /// tasks are exposed, which no policy chooses.
+    /// Whether the rule lets the thief steal from `victim` now. Checked before the tasks of an
+    /// owner that has not pushed for long are exposed, which no rule chooses.
     fn allows(&self, view: &dyn View, victim: usize) -> bool {
         let _ = (view, victim);
         true
     }
 }
 
-/// Whether an attempt can be of use: somebody is there, or has left tasks behind. A seat given up
-/// in the middle of a join still holds tasks, and nobody else will run them.
+/// Whether an attempt can succeed: the worker is running, or has left tasks behind. A worker slot
+/// that its thread left in the middle of a join still has tasks, which only thieves can run.
 fn is_worth_trying(view: &dyn View, worker: usize) -> bool {
     view.is_active(worker) || view.load(worker) > 0
 }
 
-/// Whether `worker` sits in the thief's package.
+/// Whether `worker` is in the thief's package.
 fn is_near(view: &dyn View, worker: usize) -> bool {
     view.package(worker) == view.package(view.me())
 }

@@ -1,10 +1,10 @@
-//! 200 random runs of every policy in a small pool that is all data: workers with queues, packages
-//! with masters, workers that come, go and block.
+//! 200 random runs of every rule in a small simulated pool: workers with queues, packages with
+//! masters, workers that come, leave and block.
 //!
-//! A run is a sequence of steps of randomly chosen workers and repeats from its seed. A step takes
-//! a task from the own queue, runs a bit of one, or is one round of stealing by the policy. A
-//! blocked worker goes on only when all the others' work is done, with tasks of its own still in
-//! its queue: nobody but thieves can run those.
+//! A run is a sequence of steps of randomly chosen workers and repeats from its seed. In a step a
+//! worker takes a task from its own queue, runs a part of one, or does one round of stealing. A
+//! blocked worker continues only when all the others' work is done, with tasks still in its queue:
+//! only thieves can run those.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use super::{Candidate, Holder, Outcome, Reach, VictimPolicy, Victims, View, take
 
 const RUNS: u64 = 200;
 
-/// Rounds in vain, with work in sight, after which a thief goes anywhere.
+/// Failed rounds, though work exists, after which a thief's reach is unlimited.
 const LONG: u32 = 4;
 
 #[derive(Debug, Clone, Copy)]
@@ -38,16 +38,16 @@ struct World {
     masters: Vec<Option<usize>>,
     /// How often each task was run.
     runs: Vec<u32>,
-    /// Tasks there may still be.
+    /// The number of tasks that may still be spawned.
     budget: usize,
-    /// Tasks that are under way or queued, the blocked ones aside.
+    /// Running or queued tasks, without the blocked ones.
     open: usize,
     piece_of: Vec<bool>,
     boundary: Option<u32>,
     left_packages: u32,
 }
 
-/// What a thief of the model sees.
+/// The view of a thief of the model.
 struct Sight<'w> {
     world: &'w World,
     me: usize,
@@ -149,7 +149,7 @@ impl World {
         }
     }
 
-    /// One worker must be left that can come to all tasks.
+    /// Whether another worker remains that can reach all tasks.
     fn can_spare(&self, me: usize) -> bool {
         let free =
             |worker: &Worker| worker.active && worker.running.is_none_or(|(task, _)| !task.blocks);
@@ -164,7 +164,7 @@ impl World {
         }
     }
 
-    /// Begins a task; its children are made at once, so that a blocked worker has some in its
+    /// Begins a task. Its children are spawned at once, so that a blocked worker has some in its
     /// queue.
     fn begin(&mut self, me: usize, task: Task, source: &mut Source) {
         self.runs[task.id] += 1;
@@ -178,7 +178,7 @@ impl World {
         }
     }
 
-    /// Tasks that block, or will.
+    /// The number of tasks that block, or will.
     fn blocked(&self) -> usize {
         let queued =
             self.workers.iter().flat_map(|worker| &worker.queue).filter(|task| task.blocks);
@@ -237,7 +237,7 @@ impl World {
         }
     }
 
-    /// Slaves stay in their package, and so does everybody under the strict rule.
+    /// Checks that slaves stay in their package, and all workers under the strict rule.
     fn check(&self, policy: &dyn VictimPolicy, me: usize, victim: usize) {
         let sight = Sight { world: self, me };
         assert!(victim != me && policy.allows(&sight, victim));
@@ -281,7 +281,7 @@ fn run(victims: Victims, seed: u64) -> World {
     panic!("{victims}, seed {seed}: work is stranded");
 }
 
-/// Catches: a task that nobody comes to while its owner is blocked, gone, or in another package;
+/// Catches: a task that no worker reaches while its owner is blocked, gone, or in another package;
 /// a slave that leaves its package; a task run twice.
 #[test]
 fn every_task_runs_once_under_every_policy_while_workers_come_go_and_block() {
@@ -300,7 +300,7 @@ fn every_task_runs_once_under_every_policy_while_workers_come_go_and_block() {
     }
 }
 
-/// Catches: a model that cannot see stranded work.
+/// Catches: a model that does not detect stranded work.
 #[test]
 #[should_panic(expected = "work is stranded")]
 fn the_model_finds_a_rule_that_never_leaves_its_package() {

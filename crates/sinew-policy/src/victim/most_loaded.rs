@@ -1,34 +1,35 @@
-//! Load: the worker with most tasks on offer, now and then.
+//! Load: now and then, the worker with most public tasks.
 
 use super::{Outcome, Random, VictimPolicy, View};
 
-/// One attempt in `every` goes to the worker with most tasks on offer, found by looking at all of
-/// them; the others are [`Random`]. Where nobody offers anything, that one is random, too.
+/// One attempt in `every` goes to the worker with most public tasks, found by a scan of all
+/// workers; the others are [`Random`]. If no worker has public tasks, that one is random, too.
 ///
 /// Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models"
-/// (2014), section 3.3.2.1, with `every` 1 and 5. Differences: equals are taken in the thief's
-/// private order. A round ends with the random walk's, or after as many attempts at the heaviest as
-/// there are others; the next round is then random throughout, so that a heavy worker that cannot
-/// be stolen from does not keep a thief for ever.
+/// (2014), section 3.3.2.1, with `every` 1 and 5. Differences: ties are broken by the thief's
+/// private order. A round ends with the random walk's, or after as many attempts at the most loaded
+/// worker as there are others. The next round is then random throughout, so that a loaded worker
+/// from which no steal succeeds does not keep a thief for ever.
 ///
 /// # Cost
 ///
-/// The attempt at the heaviest reads one line of each worker, unless the [`View`] knows the
-/// heaviest.
+/// The attempt at the most loaded worker reads one line of each worker, unless the [`View`] knows
+/// it.
 #[derive(Debug, Clone)]
 pub struct MostLoaded {
     every: u32,
-    /// Attempts since the last one at the heaviest.
+    /// Attempts since the last one at the most loaded worker.
     attempts: u32,
-    /// Attempts at the heaviest in this round.
+    /// Attempts at the most loaded worker in this round.
     scans: usize,
-    /// This round is random throughout.
+    /// Whether this round is random throughout.
     plain: bool,
     walk: Random,
 }
 
 impl MostLoaded {
-    /// One attempt in `every`, which is at least 1, at the heaviest: the first one, to begin with.
+    /// One attempt in `every`, at least 1, goes to the most loaded worker, beginning with the
+    /// first.
     pub fn new(every: u32) -> Self {
         let every = every.max(1);
         Self { every, attempts: every - 1, scans: 0, plain: false, walk: Random::new() }
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A pool in which worker 5 has most.
+    /// A pool in which worker 5 has most public tasks.
     fn uneven() -> Pool {
         let mut pool = Pool::of(9, 2);
         pool.load = vec![1, 0, 99, 3, 2, 7, 0, 6, 1];
@@ -94,7 +95,7 @@ mod tests {
     }
 
     proptest! {
-        /// Catches: a heaviest that is not, that is the thief itself, or whose turn comes too
+        /// Catches: a choice that has not most tasks, that is the thief itself, or that comes too
         /// early or too late.
         #[test]
         fn the_heaviest_is_tried_once_in_so_many_attempts_across_searches(
@@ -114,7 +115,7 @@ mod tests {
             prop_assert!(victims.iter().step_by(every).all(|&victim| victim == 5), "{:?}", victims);
         }
 
-        /// Catches: attempts between that are not the random walk's.
+        /// Catches: attempts in between that do not follow the random walk.
         #[test]
         fn the_attempts_between_are_the_random_walk(seed in any::<u64>()) {
             let pool = uneven();
@@ -124,7 +125,12 @@ mod tests {
             random.start(&pool, &mut theirs.numbers());
             let victims = round(&mut policy, &pool, &mut ours);
             let others: Vec<usize> =
-                victims.iter().enumerate().filter(|(at, _)| at % 5 != 0).map(|(_, &victim)| victim).collect();
+                victims
+                    .iter()
+                    .enumerate()
+                    .filter(|(at, _)| at % 5 != 0)
+                    .map(|(_, &victim)| victim)
+                    .collect();
             prop_assert_eq!(others, round(&mut random, &pool, &mut theirs));
         }
     }
@@ -132,8 +138,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
-        /// Catches: a list of the heaviest that leads to another victim than looking at
-        /// everybody.
+        /// Catches: a list of the most loaded workers that leads to another victim than the scan.
         #[test]
         fn who_is_told_the_heaviest_tries_whom_it_would_have_found(
             steps in proptest::collection::vec((0..LARGE, 0..5_usize, any::<bool>()), 1..40),
@@ -143,7 +148,7 @@ mod tests {
         }
     }
 
-    /// Catches: a thief that tries one heavy worker for ever.
+    /// Catches: a thief that tries one loaded worker for ever.
     #[test]
     fn a_round_of_failures_at_the_heaviest_is_followed_by_one_past_everybody() {
         let pool = uneven();
@@ -156,7 +161,7 @@ mod tests {
         assert_eq!(round(&mut policy, &pool, &mut source), [5; 8]);
     }
 
-    /// Catches: a favourite among equals.
+    /// Catches: a common favourite among equals.
     #[test]
     fn of_equals_each_thief_has_its_own_favourite() {
         let mut pool = Pool::of(6, 0);
@@ -171,7 +176,7 @@ mod tests {
         assert_eq!(favourites.len(), 5);
     }
 
-    /// Catches: idle workers that are never asked for tasks, where nobody has any to offer.
+    /// Catches: idle workers that never get a steal request when no worker has public tasks.
     #[test]
     fn where_nobody_offers_anything_it_is_the_random_walk() {
         let pool = Pool::of(9, 2);

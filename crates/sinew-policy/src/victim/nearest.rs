@@ -1,13 +1,13 @@
-//! Distance: the nearest worker first, and again and again, before one that is farther.
+//! Distance: the nearest worker first, several times, before one that is farther.
 
 use super::levels::{self, Home, Members};
 use super::{Outcome, Random, Reach, VictimPolicy, View, is_near, is_worth_trying};
 
-/// How often a search tries those that share more than the last-level cache, before it goes
+/// How often a search tries the workers that share more than the last-level cache, before it goes
 /// farther.
 const CLOSE: u32 = 50;
 
-/// How often those that share the last-level cache, or at least the package.
+/// How often it tries those that share the last-level cache, or at least the package.
 const PACKAGE: u32 = 3;
 
 /// Workers at one distance.
@@ -18,30 +18,30 @@ struct Level {
     near: bool,
 }
 
-/// Walks a list of the other workers from the nearest to the farthest, those that share more than
-/// the last-level cache 50 times, the rest of the package 3 times, and those beyond once. Each
-/// success returns to the top. Only the master of a package goes beyond it: for the others the list
-/// ends with the package.
+/// Walks a list of the other workers from the nearest to the farthest. It tries those that share
+/// more than the last-level cache 50 times, the rest of the package 3 times, and all others once.
+/// Each success returns to the top. Only the master of a package leaves it: for other workers the
+/// list ends with the package.
 ///
 /// A round is one walk of the list.
 ///
 /// Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models"
-/// (2014), section 3.2, after Q. Chen, M. Guo and Z. Huang, "CATS" (2012). Differences: workers at
+/// (2014), section 3.2, after Q. Chen, M. Guo and Z. Huang, "CATS" (2012). Difference: workers at
 /// the same distance are in a private random order, so that the thieves of a cache do not all start
 /// with the same one.
 #[derive(Debug, Clone, Default)]
 pub struct Nearest {
     levels: Vec<Level>,
-    /// For how many workers the list was made.
+    /// The number of workers for which the list was made.
     workers: usize,
     level: usize,
-    /// How often this level has been walked.
+    /// The number of finished walks of this level.
     pass: u32,
     at: usize,
 }
 
 impl Nearest {
-    /// A policy that has yet to look at the machine.
+    /// A rule without a list yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -105,8 +105,8 @@ impl VictimPolicy for Nearest {
     }
 }
 
-/// [`Nearest`], but one attempt in some goes to a random worker, as far as the rule of masters
-/// allows: the thesis' wish for a compromise with random stealing.
+/// [`Nearest`], but one attempt in this many goes to a random worker, as far as the rule of masters
+/// allows: the thesis proposes it as a compromise with random stealing.
 #[derive(Debug, Clone)]
 pub struct NearestOrRandom {
     random_every: u32,
@@ -163,8 +163,8 @@ mod tests {
             .collect()
     }
 
-    /// Catches: a persistence other than 50, 3 and 1, levels in another order, or a list that
-    /// differs from pass to pass.
+    /// Catches: other repetitions than 50, 3 and 1, levels in another order, or a list that differs
+    /// from pass to pass.
     #[test]
     fn a_master_tries_the_closest_50_times_its_package_3_times_and_the_others_once() {
         for me in 0..24 {
@@ -182,8 +182,7 @@ mod tests {
         }
     }
 
-    /// Catches: a slave that leaves its package, or does not come back to the top at the end of
-    /// it.
+    /// Catches: a slave that leaves its package, or does not return to the top at the end of it.
     #[test]
     fn a_slave_wraps_at_the_end_of_its_package() {
         let pool = Pool { reach: Reach::Package, ..Pool::dunnington(8) };
@@ -196,7 +195,7 @@ mod tests {
         assert!((0..24).all(|victim| policy.allows(&pool, victim) == (6..12).contains(&victim)));
     }
 
-    /// Catches: a master that was deposed while it was abroad and goes on.
+    /// Catches: a former master that continues outside of its package.
     #[test]
     fn who_is_no_longer_master_comes_home_at_the_next_attempt() {
         let mut pool = Pool::dunnington(0);
@@ -210,8 +209,8 @@ mod tests {
         assert_eq!(policy.next(&pool, &mut source.numbers()), Some(1));
     }
 
-    /// Catches: attempts at seats that nobody occupies, or one passed over that still holds
-    /// tasks.
+    /// Catches: attempts at worker slots without a thread, or one that is skipped though it still
+    /// has tasks.
     #[test]
     fn unoccupied_seats_are_skipped() {
         let mut pool = Pool::dunnington(0);
@@ -227,8 +226,7 @@ mod tests {
         assert!(victims[..2] == [2, 4] || victims[..2] == [4, 2]);
     }
 
-    /// Catches: a search that goes on where the last one found something, rather than at the
-    /// nearest.
+    /// Catches: a search that continues where the last one succeeded, not at the nearest worker.
     #[test]
     fn after_a_success_and_in_each_search_the_nearest_is_first() {
         let pool = Pool::dunnington(0);
@@ -246,7 +244,7 @@ mod tests {
         assert_eq!(policy.next(&pool, &mut source.numbers()), Some(1));
     }
 
-    /// Catches: thieves of one cache that all go for the same worker of the next.
+    /// Catches: thieves of one cache that all try the same worker of the next.
     #[test]
     fn workers_at_the_same_distance_come_in_different_orders() {
         let pool = Pool::dunnington(0);
@@ -260,7 +258,7 @@ mod tests {
         assert_eq!(firsts.len(), 4);
     }
 
-    /// Catches: random attempts too often, too rarely, or of a slave beyond its package.
+    /// Catches: random attempts too often, too rarely, or of a slave outside of its package.
     #[test]
     fn one_attempt_in_four_is_random_and_a_slave_stays_at_home() {
         let pool = Pool::dunnington(0);

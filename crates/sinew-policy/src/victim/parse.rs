@@ -1,18 +1,19 @@
-//! The texts of [`Victims`].
+//! [`Victims`] as text.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::{AfterSuccess, Loads, Samples, Sampling, Scope, Victims};
 
-/// The largest number that a text may hold.
+/// The largest number in a text.
 const MOST: u32 = 1_000_000;
 
-/// What there is to write.
-const FORMS: &str = "`random`, `set:12,4`, `sample:sqrt`, `sample-set:sqrt,12,4`, `nearest`, `nearest-random:4`, `most-loaded:5`, \
+/// The valid forms.
+const FORMS: &str = "`random`, `set:12,4`, `sample:sqrt`, `sample-set:sqrt,12,4`, `nearest`, \
+    `nearest-random:4`, `most-loaded:5`, \
                      `sorted:5,machine,stay`, `distance`, `cats:200` or `dealt`";
 
-/// The text does not name a victim policy.
+/// The error for a text that is not a victim policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseVictimsError {
     text: String,
@@ -22,9 +23,9 @@ pub struct ParseVictimsError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Wrong {
     Name,
-    /// A parameter, and what belongs in its place.
+    /// A parameter, and the valid values in its place.
     Parameter(String, &'static str),
-    /// One parameter too many.
+    /// A superfluous parameter.
     Extra(String),
 }
 
@@ -41,7 +42,7 @@ impl fmt::Display for ParseVictimsError {
 
 impl std::error::Error for ParseVictimsError {}
 
-/// The parameters behind the colon, read from the left.
+/// The parameters after the colon, read from the left.
 struct Parameters<'t> {
     rest: Vec<&'t str>,
 }
@@ -87,7 +88,7 @@ impl<'t> Parameters<'t> {
         }
     }
 
-    /// Takes the word if it is among those that are left.
+    /// Takes the word if it is among the remaining ones.
     fn has(&mut self, word: &str) -> bool {
         let before = self.rest.len();
         self.rest.retain(|given| *given != word);
@@ -144,11 +145,11 @@ fn parse(text: &str) -> Result<Victims, Wrong> {
 impl FromStr for Victims {
     type Err = ParseVictimsError;
 
-    /// Reads one of the texts in the table at [`Victims`]; capitals are as good as small letters.
+    /// Reads a text of the table at [`Victims`]; ignores case.
     ///
     /// # Errors
     ///
-    /// Names the text, and what is wrong with it or could be written instead.
+    /// Names the text, the fault, and the valid values.
     fn from_str(text: &str) -> Result<Self, ParseVictimsError> {
         let wrong = |wrong| ParseVictimsError { text: text.to_owned(), wrong };
         parse(&text.trim().to_ascii_lowercase()).map_err(wrong)
@@ -164,7 +165,7 @@ impl fmt::Display for Samples {
     }
 }
 
-/// The words behind a sample's numbers.
+/// Writes the words after a sample's numbers.
 fn flags(sampling: &Sampling, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for (word, set) in
         [(PAST_EMPTY, !sampling.stop_at_empty), (AFTER_FAILURE, sampling.after_failure)]
@@ -182,7 +183,7 @@ fn word_for<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static st
 }
 
 impl fmt::Display for Victims {
-    /// In the form that [`str::parse`] reads.
+    /// The form that [`str::parse`] reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Random => f.write_str("random"),
@@ -221,8 +222,8 @@ mod tests {
         text.parse::<Victims>().unwrap_err().to_string()
     }
 
-    /// Catches: a parameter that is printed and not read, or the other way round; two presets
-    /// with one text.
+    /// Catches: a parameter that is printed and not read, or the reverse; two presets with one
+    /// text.
     #[test]
     fn texts_are_read_as_they_are_printed() {
         let texts: std::collections::HashSet<String> =
@@ -260,8 +261,8 @@ mod tests {
         }
     }
 
-    /// Catches: a message without the value, or without the way out; a form in the message that
-    /// is not read.
+    /// Catches: a message without the value or the valid values; a form in the message that is not
+    /// read.
     #[test]
     fn what_is_wrong_is_named_with_the_choices() {
         assert_eq!(error("nearset"), format!("`nearset` is not a victim policy: write {FORMS}"));

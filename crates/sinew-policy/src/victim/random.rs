@@ -6,19 +6,19 @@ use super::{Outcome, VictimPolicy, View};
 
 /// Walks a private random permutation of the other workers from a random start.
 ///
-/// The permutation is drawn once, at the first search, and the start once a search, so an attempt
-/// costs no random number. Thieves with different permutations do not follow each other around the
+/// The permutation is drawn once, at the first search, and the start once per search, so an attempt
+/// needs no random number. Thieves with different permutations do not follow each other around the
 /// pool.
 ///
-/// Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011; there: RAND).
-/// Differences: a seat that nobody occupies and that holds no task is skipped.
+/// Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011; there: RAND). Difference: a
+/// worker slot without a thread and without tasks is skipped.
 #[derive(Debug, Default, Clone)]
 pub struct Random {
     circle: Circle,
 }
 
 impl Random {
-    /// A policy that has yet to draw its permutation.
+    /// A rule without a permutation yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -28,17 +28,17 @@ impl Random {
         self.circle.members()
     }
 
-    /// Their order, where it is not written down.
+    /// The order, if it has no list.
     pub(super) fn stride(&self) -> Option<Stride> {
         self.circle.stride()
     }
 
-    /// How many they are.
+    /// The number of other workers.
     pub(super) fn others(&self) -> usize {
         self.circle.len()
     }
 
-    /// Begins a round where the walk stands.
+    /// Begins a round at the present position.
     pub(super) fn again(&mut self) {
         self.circle.again();
     }
@@ -68,8 +68,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Catches: a walk that answers the thief, leaves the pool, repeats or forgets somebody,
-        /// in any round.
+        /// Catches: a walk that returns the thief or a number outside of the pool, or repeats or
+        /// leaves out a worker, in any round.
         #[test]
         fn every_round_visits_each_worker_with_a_task_or_a_thread_once(
             pool in Pool::any(40),
@@ -77,7 +77,8 @@ mod tests {
         ) {
             let mut source = Source::new(seed);
             let mut policy = Random::new();
-            let expected: Vec<usize> = (0..pool.workers()).filter(|&w| pool.must_be_tried(w)).collect();
+            let expected: Vec<usize> =
+                (0..pool.workers()).filter(|&w| pool.must_be_tried(w)).collect();
             for _search in 0..3 {
                 policy.start(&pool, &mut source.numbers());
                 for _round in 0..3 {
@@ -89,7 +90,7 @@ mod tests {
         }
     }
 
-    /// Catches: a start that is not drawn anew, or a permutation that favours some neighbours.
+    /// Catches: a start that is not drawn again, or a permutation that favours some neighbours.
     #[test]
     fn first_victims_and_their_followers_are_spread_evenly() {
         const SEARCHES: u32 = 70_000;
@@ -109,8 +110,8 @@ mod tests {
         }
     }
 
-    /// Catches: a permutation drawn anew at each search, which would cost as many random numbers
-    /// as workers.
+    /// Catches: a permutation drawn at each search, which would cost as many random numbers as
+    /// workers.
     #[test]
     fn a_search_after_the_first_draws_one_number() {
         let pool = Pool::of(8, 0);

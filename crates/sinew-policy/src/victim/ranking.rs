@@ -1,26 +1,25 @@
-//! A list of workers from the heaviest to the lightest.
+//! A list of workers by load, in descending order.
 //!
-//! It says how it was when it was made; loads change, the list does not. Where a [`View`] knows the
-//! heaviest of a large pool, only those are written down: behind them come the others in the
-//! thief's own order, and all of these had nothing to offer. So a list takes as much memory as
-//! there are attempts at it.
+//! It keeps the loads from when it was made. If a [`View`] knows the most loaded workers of a large
+//! pool, the list contains only those; after them come the others in the thief's own order, which
+//! all had no public tasks. So a list takes only as much memory as there are attempts at it.
 //!
 //! # Not handled
 //!
-//! If more of the heaviest than [`SPARE`] have left their seats empty since the list was made, and
-//! others offered something then, too, these are asked for as they are by now.
+//! More than [`SPARE`] of the most loaded workers may have left their worker slots since the list
+//! was made. If others had public tasks then, too, the list takes these by their present loads.
 
 use super::stride::Stride;
 use super::{Heaviest, View};
 
-/// Those who are written down beyond the number of attempts until the next list.
+/// Workers in the list beyond the number of attempts until the next list.
 pub(super) const SPARE: usize = 8;
 
 #[derive(Debug, Clone)]
 pub(super) enum Ranking {
-    /// All of it, with the loads.
+    /// All workers, with their loads.
     Written(Vec<(usize, usize)>),
-    /// The heaviest of all others.
+    /// The most loaded of all other workers.
     Top(Top),
 }
 
@@ -28,11 +27,11 @@ pub(super) enum Ranking {
 pub(super) struct Top {
     order: Stride,
     heaviest: Heaviest,
-    /// The same workers by number.
+    /// The same workers, ordered by number.
     known: Vec<usize>,
-    /// How many of the rest lie before which place in the order.
+    /// How many of the rest precede which position of the order.
     passed: (usize, usize),
-    /// Who was asked for last: place and worker.
+    /// The last result: position and worker.
     last: (usize, usize),
 }
 
@@ -43,7 +42,7 @@ impl Default for Ranking {
 }
 
 impl Ranking {
-    /// Becomes these workers by the loads that `view` has for them; equals as they come.
+    /// Fills the list with these workers by their loads in `view`; equals keep their order.
     pub(super) fn write(&mut self, view: &dyn View, workers: impl Iterator<Item = usize>) {
         let mut list = match self {
             Self::Written(list) => std::mem::take(list),
@@ -55,7 +54,7 @@ impl Ranking {
         *self = Self::Written(list);
     }
 
-    /// The `most` heaviest in front of all others in this order, if the view knows them.
+    /// The `most` most loaded workers, before all others in this order, if the view knows them.
     pub(super) fn top(view: &dyn View, order: Stride, most: usize) -> Option<Self> {
         view.heaviest(&order, most).map(|heaviest| Self::Top(Top::new(order, heaviest)))
     }
@@ -67,7 +66,7 @@ impl Ranking {
         }
     }
 
-    /// The worker at `place`, which is below the length.
+    /// The worker at position `place`, which must be below the length.
     pub(super) fn at(&mut self, place: usize, view: &dyn View) -> usize {
         match self {
             Self::Written(list) => list[place].0,
@@ -75,7 +74,7 @@ impl Ranking {
         }
     }
 
-    /// Whether `worker`, which was asked for last, is at `place`.
+    /// Whether `worker`, the last result, is at position `place`.
     pub(super) fn has(&self, worker: usize, place: usize) -> bool {
         match self {
             Self::Written(list) => list.get(place).is_some_and(|&(listed, _)| listed == worker),
@@ -104,7 +103,7 @@ impl Top {
         worker
     }
 
-    /// The rest, after so many of it.
+    /// The worker at position `number` of the rest.
     fn rest(&mut self, number: usize) -> usize {
         if number < self.passed.0 {
             self.passed = (0, 0);
@@ -125,7 +124,7 @@ mod tests {
     use super::super::testing::{LARGE, Pool, Source};
     use super::*;
 
-    /// Catches: a worker that comes twice or never, behind the heaviest or among them; equals in
+    /// Catches: a worker that comes twice or never, after the most loaded or among them; equals in
     /// another order.
     #[test]
     fn the_top_and_the_rest_are_the_whole_list() {

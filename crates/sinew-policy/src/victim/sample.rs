@@ -2,16 +2,16 @@
 
 use super::{Outcome, VictimPolicy, View};
 
-/// Rounds of a search after which one is walked without sampling, where sampling goes on after
+/// One round of a search in this many is walked without sampling, if sampling continues after
 /// failures.
 const PLAIN_EVERY: u32 = 16;
 
-/// How many workers are looked at, at most, before one attempt.
+/// The most workers that are examined before one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Samples {
     /// The square root of the number of workers, rounded down.
     Root,
-    /// So many; 0 counts as 1.
+    /// This many; 0 counts as 1.
     UpTo(u32),
 }
 
@@ -24,49 +24,49 @@ impl Samples {
     }
 }
 
-/// How a [`Sample`] is taken.
+/// The parameters of a [`Sample`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampling {
-    /// The most workers that are looked at.
+    /// The most workers that are examined.
     pub samples: Samples,
-    /// The first worker with nothing on offer ends the sample: where many have nothing, samples say
-    /// little.
+    /// Whether the first worker without public tasks ends the sample: if many have none, a sample
+    /// means little.
     pub stop_at_empty: bool,
-    /// Sampling goes on after a failed attempt; otherwise the thief takes the first task it finds
-    /// from then on.
+    /// Whether sampling continues after a failed attempt. Otherwise the thief takes the first task
+    /// that it finds from then on.
     pub after_failure: bool,
 }
 
 impl Sampling {
-    /// The paper's: up to √p, stopped at the first empty one, never after a failure.
+    /// The paper's: up to √p, ends at the first empty one, never after a failure.
     pub const PAPER: Self =
         Self { samples: Samples::Root, stop_at_empty: true, after_failure: false };
 
-    /// Two, whatever they hold: the best in the paper's simulation.
+    /// Two, with or without tasks: the best in the paper's simulation.
     pub const PAIRS: Self =
         Self { samples: Samples::UpTo(2), stop_at_empty: false, after_failure: true };
 }
 
-/// Looks at some workers of another rule's walk and takes the one whose oldest task is nearest the
-/// root, which is the largest where trees are balanced. What is looked at is passed over, so that
-/// nobody is sampled twice in a round; a walk that ends, ends the sample.
+/// Examines some workers of another rule's walk and takes the one whose oldest task is nearest the
+/// root, which is the largest in balanced trees. Examined workers are skipped later, so that none
+/// is sampled twice in a round. The end of the walk ends the sample.
 ///
-/// With nothing found on offer, the first worker looked at is the victim: an attempt is how an
-/// owner is asked for tasks.
+/// If no examined worker has public tasks, the first one is the victim: the attempt sets a steal
+/// request.
 ///
 /// Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), section 2.1: SAMP over
-/// [`Random`](super::Random), SAMP+SET over [`Set`](super::Set). Differences: where sampling goes
-/// on after failures, every 16th round of a search does without, so that a worker whose task is
-/// always the deeper one is not overlooked for good.
+/// [`Random`](super::Random), SAMP+SET over [`Set`](super::Set). Difference: if sampling continues
+/// after failures, every 16th round of a search does not sample, so that a worker with ever deeper
+/// tasks is found as well.
 #[derive(Debug, Clone)]
 pub struct Sample<W> {
     walk: W,
     rule: Sampling,
-    /// The last attempt of this search failed.
+    /// Whether the last attempt of this search failed.
     failed: bool,
-    /// The walk's round ended while a sample was taken.
+    /// Whether the walk's round ended while a sample was taken.
     ended: bool,
-    /// Rounds of this search that are over.
+    /// Finished rounds of this search.
     rounds: u32,
 }
 
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The walk that a sampler with the same random numbers is on.
+    /// The walk of a sampler with the same random numbers.
     fn plain_walk(pool: &Pool, seed: u64) -> Vec<usize> {
         let (mut random, mut source) = (Random::new(), Source::new(seed));
         random.start(pool, &mut source.numbers());
@@ -150,8 +150,9 @@ mod tests {
     }
 
     proptest! {
-        /// Catches: one worker too few or too many looked at, a choice of the deepest, of the
-        /// last among equals, or of one behind an empty one; an empty choice that is not the first.
+        /// Catches: one worker too few or too many examined; a choice of the deepest, of the last
+        /// among equals, or of one after an empty one; a choice without tasks that is not the
+        /// first.
         #[test]
         fn the_choice_is_the_nearest_to_the_root_among_those_looked_at(
             pool in Pool::any(30),
@@ -161,12 +162,14 @@ mod tests {
         ) {
             let walk = plain_walk(&pool, seed);
             let mut looked_at = &walk[..walk.len().min(most as usize)];
-            if stop_at_empty && let Some(empty) = looked_at.iter().position(|&w| pool.load[w] == 0) {
+            if stop_at_empty && let Some(empty) = looked_at.iter().position(|&w| pool.load[w] == 0)
+            {
                 looked_at = &looked_at[..empty];
             }
             let offers = looked_at.iter().copied().filter(|&w| pool.load[w] > 0);
             let expected = offers.min_by_key(|&w| pool.depth[w]).or(walk.first().copied());
-            let rule = Sampling { samples: Samples::UpTo(most), stop_at_empty, after_failure: false };
+            let rule =
+                Sampling { samples: Samples::UpTo(most), stop_at_empty, after_failure: false };
             prop_assert_eq!(first_choice(rule, &pool, seed), expected);
         }
 
@@ -176,7 +179,8 @@ mod tests {
             let mut pool = Pool::of(17, 0);
             pool.load = vec![1; 17];
             let walk = plain_walk(&pool, seed);
-            let (mut policy, mut source) = (Sample::new(Sampling::PAPER, Random::new()), Source::new(seed));
+            let (mut policy, mut source) =
+                (Sample::new(Sampling::PAPER, Random::new()), Source::new(seed));
             policy.start(&pool, &mut source.numbers());
             let mut attempt = |outcome| {
                 let victim = policy.next(&pool, &mut source.numbers());
@@ -185,7 +189,7 @@ mod tests {
                 }
                 victim
             };
-            // √17 are looked at; equals, so the first one is tried.
+            // √17 workers are examined; they are equal, so the first one is tried.
             prop_assert_eq!(attempt(Outcome::Lost), Some(walk[0]));
             prop_assert_eq!(attempt(Outcome::Empty), Some(walk[4]));
             prop_assert_eq!(attempt(Outcome::Stolen), Some(walk[5]));
@@ -193,14 +197,15 @@ mod tests {
             prop_assert_eq!(attempt(Outcome::Lost), Some(walk[10]));
         }
 
-        /// Catches: a worker sampled twice in a round, or a round that does not end where the
-        /// walk's does.
+        /// Catches: a worker sampled twice in a round, or a round that does not end with the
+        /// walk's.
         #[test]
         fn nobody_is_looked_at_twice_in_a_round(k in 1..5_u32, seed in any::<u64>()) {
             let mut pool = Pool::of(14, 2);
             pool.load = vec![1; 14];
             pool.depth = (0..14).collect();
-            let rule = Sampling { samples: Samples::UpTo(k), stop_at_empty: false, after_failure: true };
+            let rule =
+                Sampling { samples: Samples::UpTo(k), stop_at_empty: false, after_failure: true };
             let (mut policy, mut source) = (Sample::new(rule, Random::new()), Source::new(seed));
             policy.start(&pool, &mut source.numbers());
             let groups = plain_walk(&pool, seed);
@@ -212,7 +217,7 @@ mod tests {
         }
     }
 
-    /// Catches: a collection that goes on when the set has come to its end.
+    /// Catches: a sample that continues after the end of the set.
     #[test]
     fn a_sample_ends_with_its_set() {
         let mut pool = Pool::of(30, 0);
@@ -228,7 +233,7 @@ mod tests {
                 policy.outcome(victim, Outcome::Thief);
                 tried.push(victim);
             }
-            // Two attempts make a set of this kind complete, and it starts over.
+            // Two attempts complete a set of this kind, and it starts again.
             assert_eq!(tried.len(), 2);
             if set.is_empty() {
                 set.clone_from(&tried);
@@ -237,7 +242,7 @@ mod tests {
         }
     }
 
-    /// Catches: a root that is not one, or nobody looked at in a small pool.
+    /// Catches: a wrong root, or no examined worker in a small pool.
     #[test]
     fn the_square_root_is_rounded_down_and_at_least_one() {
         for (workers, root) in [(1, 1), (2, 1), (4, 2), (63, 7), (64, 8), (65, 8)] {

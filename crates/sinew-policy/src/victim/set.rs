@@ -1,18 +1,19 @@
-//! Victim sets: where there are many thieves, each looks at a part of the workers.
+//! Victim sets: if there are many thieves, each tries only some of the workers.
 
 use super::circle::Circle;
 use super::{Outcome, VictimPolicy, View};
 
-/// Failed attempts after which a thief looks elsewhere: all victims of a set may be thieves that
-/// look only at each other.
+/// Failed attempts after which a thief draws a new set: all victims of a set may be thieves that
+/// try only each other.
 const PATIENCE: u32 = 1_000;
 
-/// Walks a random permutation like [`Random`](super::Random), and starts over once it has met
-/// `thieves` other thieves *and* made `attempts` attempts. So a set holds max(`attempts`,
-/// `thieves`·p/t) of p workers, t of them thieves, on average: each worker is looked at by about
-/// `thieves` of them, and what a thief looks at stays in its cache while there is little to find.
+/// Walks a random permutation like [`Random`](super::Random), and starts again once it has met
+/// `thieves` other thieves *and* made `attempts` attempts. So with p workers, t of them thieves, a
+/// set has max(`attempts`, `thieves`·p/t) workers on average. Each worker is tried by about
+/// `thieves` of them, and the victims' lines stay in a thief's cache while there is little to
+/// steal.
 ///
-/// A walk that comes back to its start counts afresh; 1000 failures in a row draw a new start. A
+/// A walk that returns to its start counts from 0 again; 1000 failures in a row draw a new start. A
 /// round is one walk.
 ///
 /// Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), section 2.2, with 12
@@ -22,11 +23,11 @@ pub struct Set {
     enough_attempts: u32,
     enough_thieves: u32,
     circle: Circle,
-    /// Of this walk.
+    /// Attempts of this walk.
     attempts: u32,
-    /// Met in this walk.
+    /// Thieves met in this walk.
     thieves: u32,
-    /// Since the start was drawn.
+    /// Failures since the start was drawn.
     failures: u32,
 }
 
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// One walk through a pool of which `thieves` steal too.
+    /// One walk through a pool in which the given workers are thieves too.
     fn walk(policy: &mut Set, pool: &Pool, thieves: &[bool], source: &mut Source) -> Vec<usize> {
         let mut victims = Vec::new();
         while let Some(victim) = policy.next(pool, &mut source.numbers()) {
@@ -108,8 +109,8 @@ mod tests {
     }
 
     proptest! {
-        /// Catches: a walk that ends one attempt early or late, forgets one of the two
-        /// conditions, starts over elsewhere, or keeps its counts when it comes around.
+        /// Catches: a walk that ends one attempt early or late, ignores one of the two conditions,
+        /// starts again at another place, or keeps its counts when it returns.
         #[test]
         fn a_walk_ends_exactly_when_both_counts_are_reached_and_starts_over_from_the_same_place(
             thieves in proptest::collection::vec(any::<bool>(), 2..40),
@@ -179,8 +180,8 @@ mod tests {
         }
     }
 
-    /// Catches: a least size that is not kept, or that adds to the other condition instead of
-    /// standing beside it.
+    /// Catches: a least size that is not kept, or that is added to the other condition instead of
+    /// being an alternative.
     #[test]
     fn the_least_size_holds_where_there_are_many_thieves_and_hardly_matters_where_there_are_few() {
         let crowded = mean_size(64, || Set::new(12, 4));
@@ -189,7 +190,7 @@ mod tests {
         assert!((31.5..33.5).contains(&quiet), "{quiet}");
     }
 
-    /// Catches: a set that is not the permutation walk when it covers everybody.
+    /// Catches: a set of all workers that is not the permutation walk.
     #[test]
     fn a_set_of_everybody_is_the_random_walk() {
         let pool = Pool::of(16, 5);

@@ -1,81 +1,82 @@
-//! Load: a list of workers from the heaviest to the lightest.
+//! Load: a list of workers by load, in descending order.
 
 use super::circle::Circle;
 use super::ranking::{Ranking, SPARE};
 use super::stride::Stride;
 use super::{Outcome, Reach, VictimPolicy, View, is_near, is_worth_trying};
 
-/// Whose loads a list holds.
+/// The workers in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Of all workers.
+    /// All workers.
     Machine,
-    /// Of the thief's package; the master of a package looks at all.
+    /// The workers of the thief's package; for the master of a package, all workers.
     Package,
-    /// Of the thief's package, its master's list as well.
+    /// The workers of the thief's package, for its master as well.
     StrictlyPackage,
 }
 
-/// Where a thief goes on after a success.
+/// Where a thief continues after a success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterSuccess {
-    /// With the same victim, until it fails, the list ends or is made anew.
+    /// With the same victim, until it fails, or the list ends or is made again.
     Stay,
     /// At the top.
     Restart,
 }
 
-/// How [`SortedLoads`] keeps its list.
+/// The parameters of [`SortedLoads`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loads {
-    /// The list is made anew once in so many attempts; at least 1.
+    /// Attempts between two refreshes of the list; at least 1.
     pub refresh: u32,
-    /// Who is in it.
+    /// The workers in it.
     pub scope: Scope,
-    /// What a success does.
+    /// The effect of a success.
     pub after_success: AfterSuccess,
 }
 
-/// Walks a list of workers from the heaviest to the lightest. A refresh returns to the top, once in
-/// `refresh` attempts; a failure moves on, past the end to the top; a success does as told.
+/// Walks a list of workers by load, in descending order. A refresh, once in `refresh` attempts,
+/// returns to the top; a failure moves on, and from the end to the top; [`AfterSuccess`] decides
+/// about a success.
 ///
 /// A round has as many attempts as the list has workers.
 ///
 /// Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models"
 /// (2014), section 3.3.2.2, with a refresh every 5 or 10 attempts; `Stay` and `Restart` are its
-/// policies 1 and 2. Of its two accounts of the local form, [`Scope::Package`] is the one with
-/// masters, [`Scope::StrictlyPackage`] the one without. Differences: equals change places from
-/// refresh to refresh, as a list longer than `refresh` would else never come to its end; and a
-/// round in vain is followed by one through the whole list.
+/// policies 1 and 2. It describes the local form twice: [`Scope::Package`] is the one with masters,
+/// [`Scope::StrictlyPackage`] the one without. Differences: equals change places from refresh to
+/// refresh, as otherwise a list longer than `refresh` would never reach its end; and a failed round
+/// is followed by one through the whole list.
 ///
 /// # Cost
 ///
 /// A refresh reads one line of each worker of the list, and sorts, unless the [`View`] knows the
-/// heaviest. In the largest pools only those that are tried until the next refresh are written down
-/// then.
+/// most loaded workers. In the largest pools the list then contains only the workers that are tried
+/// before the next refresh.
 #[derive(Debug, Clone)]
 pub struct SortedLoads {
     rule: Loads,
-    /// All others, in a private order that settles who comes first among equals.
+    /// All others, in a private order that decides between equals.
     others: Circle,
-    /// Where in it a refresh begins.
+    /// The position in it at which a refresh begins.
     turn: usize,
     list: Ranking,
-    /// In the largest pools, the others of the thief's package; empty until they are asked for.
+    /// In the largest pools, the others of the thief's package; empty until they are used.
     near: Vec<usize>,
-    /// Whether the list holds only the thief's package.
+    /// Whether the list contains only the thief's package.
     confined: bool,
     at: usize,
     /// Attempts since the last refresh.
     attempts: u32,
     /// Attempts in this round.
     tried: usize,
-    /// This round goes through the whole list.
+    /// Whether this round goes through the whole list.
     whole: bool,
 }
 
 impl SortedLoads {
-    /// A policy that has yet to make its list.
+    /// A rule without a list yet.
     pub fn new(rule: Loads) -> Self {
         Self {
             rule: Loads { refresh: rule.refresh.max(1), ..rule },
@@ -117,12 +118,12 @@ impl SortedLoads {
         self.list.write(view, members.filter(|&worker| !confined || is_near(view, worker)));
     }
 
-    /// How many of the list may be tried before the next one.
+    /// How many workers of the list may be tried before the next list.
     fn wanted(&self) -> usize {
         if self.whole { usize::MAX } else { self.rule.refresh as usize + SPARE }
     }
 
-    /// The same for the thief's package, without a look at where everybody sits.
+    /// The same for the thief's package, without reading each worker's package.
     fn list_near(&mut self, view: &dyn View, order: Stride) {
         if self.near.is_empty() {
             let near = view.neighbours().into_iter().filter(|run| run.near);
@@ -132,7 +133,7 @@ impl SortedLoads {
         self.list.write(view, self.near.iter().copied());
     }
 
-    /// The next one worth trying from where the walk stands, once around at most.
+    /// The next worker that is worth trying from the present position, at most once around.
     fn find(&mut self, view: &dyn View) -> Option<usize> {
         for _ in 0..self.list.len() {
             if self.at >= self.list.len() {
@@ -150,7 +151,7 @@ impl SortedLoads {
     fn end_round(&mut self) {
         self.tried = 0;
         self.whole = !self.whole;
-        // Each kind of round begins with a list of its own.
+        // Each kind of round begins with a new list.
         self.attempts = self.attempts.max(self.rule.refresh);
     }
 }
@@ -185,7 +186,7 @@ impl VictimPolicy for SortedLoads {
 
     fn outcome(&mut self, victim: usize, outcome: Outcome) {
         if outcome != Outcome::Stolen {
-            // After a refresh in between there is nothing to move on from.
+            // After a refresh in between, the position is already new.
             self.at += usize::from(self.list.has(victim, self.at));
         } else if self.rule.after_success == AfterSuccess::Restart {
             self.at = 0;
@@ -207,17 +208,24 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// Catches: a list of the heaviest that leads to another victim than one of everybody,
-        /// in the machine or in a package.
+        /// Catches: a list of the most loaded workers that leads to another victim than the full
+        /// list, in the machine or in a package.
         #[test]
         fn who_is_told_the_heaviest_tries_whom_it_would_have_found(
             steps in proptest::collection::vec((0..LARGE, 0..5_usize, any::<bool>()), 1..40),
             refresh in 1..6_u32,
-            scope in prop_oneof![Just(Scope::Machine), Just(Scope::Package), Just(Scope::StrictlyPackage)],
+            scope in prop_oneof![
+                Just(Scope::Machine),
+                Just(Scope::Package),
+                Just(Scope::StrictlyPackage),
+            ],
             stays in any::<bool>(),
         ) {
             let after_success = if stays { AfterSuccess::Stay } else { AfterSuccess::Restart };
-            same_victims(&|| Box::new(SortedLoads::new(rule(refresh, scope, after_success))), &steps)?;
+            same_victims(
+                &|| Box::new(SortedLoads::new(rule(refresh, scope, after_success))),
+                &steps,
+            )?;
         }
     }
 
@@ -225,14 +233,14 @@ mod tests {
         Loads { refresh, scope, after_success }
     }
 
-    /// Worker 0 is the thief; 1 is the heaviest, 23 the lightest.
+    /// Worker 0 is the thief; 1 has most tasks, 23 fewest.
     fn falling(workers: usize) -> Pool {
         let mut pool = Pool { shape: (2, 3), ..Pool::of(workers, 0) };
         pool.load = (0..workers).map(|worker| 100 - worker).collect();
         pool
     }
 
-    /// Attempts with these outcomes; the victims.
+    /// Makes attempts with these outcomes; returns the victims.
     fn attempts(policy: &mut SortedLoads, pool: &Pool, outcomes: &[Outcome]) -> Vec<usize> {
         let mut source = Source::new(0);
         let attempt = |&outcome| {
@@ -262,7 +270,7 @@ mod tests {
         }
     }
 
-    /// Catches: loads read once and for all.
+    /// Catches: loads that are read only once.
     #[test]
     fn a_refresh_reads_the_loads_again() {
         let mut pool = falling(24);
@@ -271,7 +279,7 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 5]), [1, 2, 3, 17, 1]);
     }
 
-    /// Catches: policy 1 that leaves a good victim, or stays with it after a failure or past a
+    /// Catches: policy 1 that leaves a good victim, stays with it after a failure or past a
     /// refresh, or forgets it between searches.
     #[test]
     fn policy_1_stays_with_a_good_victim() {
@@ -284,7 +292,7 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &[Stolen; 5]), [5, 5, 5, 1, 1]);
     }
 
-    /// Catches: policy 2 that goes on where it was after a success.
+    /// Catches: policy 2 that continues at the same position after a success.
     #[test]
     fn policy_2_restarts_at_the_top_after_every_success() {
         let pool = falling(24);
@@ -303,8 +311,8 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 2]), [1, 2]);
     }
 
-    /// Catches: a slave with a list of the machine, a master with one of its package, a strict
-    /// rule that is not; work that nobody may take.
+    /// Catches: a slave with a list of the machine, a master with one of its package, a strict rule
+    /// that leaves it, and work that no worker may take.
     #[test]
     fn the_local_list_is_of_the_package_for_all_but_masters() {
         for (scope, reach, members) in [
@@ -324,7 +332,7 @@ mod tests {
         }
     }
 
-    /// Catches: a deposed master that works through the rest of its list.
+    /// Catches: a former master that continues with the rest of its list.
     #[test]
     fn who_is_no_longer_master_makes_a_new_list_at_once() {
         let mut pool = falling(24);
@@ -335,8 +343,8 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 5]), [1, 2, 3, 4, 5]);
     }
 
-    /// Catches: workers with nothing on offer that are never asked, because the list is longer
-    /// than a refresh lets it be walked.
+    /// Catches: workers without public tasks that are never tried, because the list is longer than
+    /// a refresh permits.
     #[test]
     fn equals_take_turns_and_a_round_in_vain_is_followed_by_the_whole_list() {
         let pool = Pool::of(24, 0);
@@ -354,7 +362,7 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 23]), expected);
     }
 
-    /// Catches: attempts at empty seats, or an endless search for somebody who is there.
+    /// Catches: attempts at empty worker slots, or an endless search for an active one.
     #[test]
     fn seats_without_anybody_are_passed_over() {
         let mut pool = falling(5);

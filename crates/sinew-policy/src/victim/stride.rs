@@ -1,17 +1,17 @@
-//! The others in the largest pools: an order that nobody writes down.
+//! The other workers in the largest pools: an order without a list.
 //!
-//! An order for each thief would take a square of memory. So there each thief goes around in steps
-//! of its own length, which has no common divisor with the number of the others; which worker comes
-//! at which place, and at which place a worker comes, are a multiplication each. Source: the order
-//! in which the scheduler of the Go language visits its processors.
+//! A list per thief would take quadratic memory. So each thief walks in steps of its own length,
+//! which has no common divisor with the number of other workers. One multiplication gives the
+//! worker at a position, or the position of a worker. Source: the order in which the scheduler of
+//! the Go language visits its processors.
 //!
 //! # Tests
 //!
-//! Everybody once, and each at the place that is said.
+//! Every worker once, and each at its position.
 
 use super::{View, below};
 
-/// All workers of a pool but one, the thief, each a number of steps behind the one before.
+/// All workers of a pool but the thief, each a number of steps after the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stride {
     len: usize,
@@ -19,17 +19,17 @@ pub struct Stride {
     /// The step times this is one more than a multiple of the length.
     inverse: usize,
     me: usize,
-    /// Where in the circle place 0 is; below the length.
+    /// The index of position 0 in the circle; below the length.
     first: usize,
 }
 
 impl Stride {
-    /// A random one around the thief of `view`, which is not alone.
+    /// A random order around the thief of `view`, which is not the only worker.
     pub(super) fn draw(view: &dyn View, random: &mut dyn FnMut() -> u64) -> Self {
         Self::of(view.workers(), view.me(), random)
     }
 
-    /// A random one of `workers` workers, at least 2, around the thief `me`, from one number.
+    /// A random order of `workers` workers, at least 2, around the thief `me`, from one number.
     pub fn of(workers: usize, me: usize, random: &mut dyn FnMut() -> u64) -> Self {
         let len = workers - 1;
         let step = coprime_step(len, random);
@@ -42,24 +42,24 @@ impl Stride {
         worker != self.me
     }
 
-    /// The same circle, begun at `first`, which is below its length.
+    /// The same circle, starting at `first`, which must be below its length.
     pub(super) fn begun_at(self, first: usize) -> Self {
         Self { first, ..self }
     }
 
-    /// How many they are, at least one.
+    /// The number of workers, at least one.
     pub fn others(&self) -> usize {
         self.len
     }
 
-    /// The worker at `place`, which is below the length.
+    /// The worker at position `place`, which must be below the length.
     #[inline]
     pub fn at(&self, place: usize) -> usize {
         let other = product(place + self.first, self.step, self.len);
         other + usize::from(other >= self.me)
     }
 
-    /// The place of `worker`, which is not the thief.
+    /// The position of `worker`, which must not be the thief.
     #[inline]
     pub fn place(&self, worker: usize) -> usize {
         let other = worker - usize::from(worker > self.me);
@@ -73,10 +73,10 @@ fn product(a: usize, b: usize, modulus: usize) -> usize {
     (a as u128 * b as u128 % modulus as u128) as usize
 }
 
-/// A random step by which a circle of `len`, at least 1, is walked without leaving anybody out.
+/// A random step that visits every member of a circle of `len`, at least 1.
 pub(super) fn coprime_step(len: usize, random: &mut dyn FnMut() -> u64) -> usize {
     let first = below(len, random);
-    // At the latest 1 has no common divisor with any number.
+    // At the latest, 1 has no common divisor with any number.
     (0..len).map(|more| (first + more) % len + 1).find(|&step| gcd(step, len) == 1).unwrap_or(1)
 }
 
@@ -85,8 +85,8 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// What `step` is to be multiplied with to get 1, around a circle of `len`; they have no common
-/// divisor. Euclid's way, extended.
+/// The inverse of `step` modulo `len`, which has no common divisor with it, by the extended
+/// Euclidean algorithm.
 fn inverse(step: usize, len: usize) -> usize {
     let (mut old, mut new) = ((step as i128, 1), (len as i128, 0));
     while new.0 != 0 {
@@ -101,8 +101,8 @@ mod tests {
     use super::super::testing::{Pool, Source};
     use super::*;
 
-    /// Catches: an order that leaves somebody out, names the thief, or is every thief's; a place
-    /// that is another one's.
+    /// Catches: an order that leaves a worker out, contains the thief, or is the same for every
+    /// thief; a wrong position.
     #[test]
     fn everybody_comes_once_and_has_the_place_at_which_they_come() {
         let mut orders = Vec::new();

@@ -1,31 +1,31 @@
-//! What the tests share: a pool as data, and random numbers.
+//! Shared by the tests: a pool as data, and random numbers.
 
 use proptest::prelude::*;
 
 use super::circle::WRITTEN;
 use super::{Heaviest, Outcome, Reach, Stride, VictimPolicy, Victims, View};
 
-/// A pool at one moment.
+/// A pool at one time.
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
     pub(super) me: usize,
     pub(super) active: Vec<bool>,
     pub(super) load: Vec<usize>,
     pub(super) depth: Vec<u32>,
-    /// Workers of a cache, caches of a package.
+    /// Workers per cache, caches per package.
     pub(super) shape: (usize, usize),
     pub(super) reach: Reach,
     pub(super) boundary: Option<u32>,
     pub(super) wants_piece: bool,
-    /// Whether it knows the heaviest.
+    /// Whether it knows the most loaded workers.
     pub(super) tells: bool,
 }
 
-/// More workers than have orders that are written down.
+/// More workers than have orders with a list.
 pub(super) const LARGE: usize = WRITTEN + 60;
 
 impl Pool {
-    /// Everybody works, nobody has anything to offer, and all share everything.
+    /// All workers are active, none has public tasks, and all share everything.
     pub(super) fn of(workers: usize, me: usize) -> Self {
         Self {
             me,
@@ -41,12 +41,12 @@ impl Pool {
     }
 
     /// 4 packages of 3 caches of 2 workers: the distances are 1 in a cache, 2 in a package, 3
-    /// beyond.
+    /// otherwise.
     pub(super) fn dunnington(me: usize) -> Self {
         Self { shape: (2, 3), ..Self::of(24, me) }
     }
 
-    /// A pool of any size below `most`, with anybody anywhere.
+    /// A pool of fewer than `most` workers, in any state.
     pub(super) fn any(most: usize) -> impl Strategy<Value = Self> {
         let seats = proptest::collection::vec((any::<bool>(), 0..3_usize, 0..9_u32), 1..most);
         let reach =
@@ -138,9 +138,9 @@ impl View for Pool {
     }
 }
 
-/// Two thieves of a large pool, of which one is told the heaviest and the other looks for itself,
-/// try the same victims while loads and reach change: a step sets somebody's load, and says whether
-/// its attempt succeeds.
+/// Two thieves of a large pool try the same victims while loads and reach change. One knows the
+/// most loaded workers and the other scans for them. A step sets a worker's load, and whether its
+/// attempt succeeds.
 pub(super) fn same_victims(
     policy: &dyn Fn() -> Box<dyn VictimPolicy>,
     steps: &[(usize, usize, bool)],
@@ -188,7 +188,7 @@ impl Source {
     }
 }
 
-/// The victims of one round; what comes of the attempts is not told.
+/// The victims of one round; the outcomes are not reported.
 pub(super) fn round(policy: &mut dyn VictimPolicy, pool: &Pool, source: &mut Source) -> Vec<usize> {
     std::iter::from_fn(|| policy.next(pool, &mut source.numbers())).collect()
 }

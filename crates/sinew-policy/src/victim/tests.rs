@@ -1,11 +1,11 @@
-//! What holds under every policy.
+//! Properties of every rule.
 
 use proptest::prelude::*;
 
 use super::testing::{Pool, Source, any_policy};
 use super::{Outcome, Reach, VictimPolicy, Victims, View};
 
-/// Far more attempts than any policy needs to come to everybody in a pool of ten.
+/// Far more attempts than any rule needs to reach every worker of a pool of ten.
 const ATTEMPTS: usize = 20_000;
 
 /// More than the longest round in a pool of forty: the list of [`Nearest`](super::Nearest).
@@ -15,7 +15,7 @@ fn any_failure(source: &mut Source) -> Outcome {
     [Outcome::Empty, Outcome::Lost, Outcome::Thief][source.below(3)]
 }
 
-/// Searches for `attempts` attempts, all in vain.
+/// Makes `attempts` attempts, which all fail.
 fn search_in_vain(
     policy: &mut dyn VictimPolicy,
     pool: &Pool,
@@ -38,8 +38,8 @@ fn search_in_vain(
 }
 
 proptest! {
-    /// Catches: a victim that is the thief or no seat, one that the policy's own rule forbids,
-    /// or a round without an end, while workers come and go and reach changes (I1, I2).
+    /// Catches: a victim that is the thief or does not exist, one that the rule itself forbids, or
+    /// a round without an end, while workers come and leave and reach changes (I1, I2).
     #[test]
     fn victims_are_others_that_the_rule_allows_and_rounds_end(
         victims in any_policy(),
@@ -50,7 +50,7 @@ proptest! {
         let workers = pools[0].workers();
         let mut policy = victims.policy();
         for mut pool in pools {
-            // Seats and places stay; what is at them changes.
+            // Numbers and packages stay; the workers' states change.
             pool.load.resize(workers, 0);
             pool.active.resize(workers, true);
             pool.depth.resize(workers, 1);
@@ -63,7 +63,8 @@ proptest! {
                 prop_assert!(policy.allows(&pool, victim), "{}: {}", victims, victim);
                 attempts += 1;
                 prop_assert!(attempts < ROUND, "{}: a round without an end", victims);
-                let outcome = if source.one_in(4) { Outcome::Stolen } else { any_failure(&mut source) };
+                let outcome =
+                    if source.one_in(4) { Outcome::Stolen } else { any_failure(&mut source) };
                 policy.outcome(victim, outcome);
                 if outcome == Outcome::Stolen {
                     break;
@@ -72,8 +73,8 @@ proptest! {
         }
     }
 
-    /// Catches: a worker with tasks that is overlooked for good, since others seem the better
-    /// victims (I4).
+    /// Catches: a worker with tasks that is never tried, since others seem to be better victims
+    /// (I4).
     #[test]
     fn everybody_with_tasks_is_tried_sooner_or_later(
         victims in any_policy(),
@@ -84,11 +85,16 @@ proptest! {
         let tried = search_in_vain(&mut *policy, &pool, &mut Source::new(seed), ATTEMPTS);
         for worker in (0..pool.workers()).filter(|&w| pool.must_be_tried(w)) {
             let is_tried = tried.contains(&worker);
-            prop_assert!(is_tried || !policy.allows(&pool, worker), "{}: {} never", victims, worker);
+            prop_assert!(
+                is_tried || !policy.allows(&pool, worker),
+                "{}: {} never",
+                victims,
+                worker
+            );
         }
     }
 
-    /// Catches: a rule that withholds work even from a thief that is to take anything.
+    /// Catches: a rule that forbids work even to a thief that may take anything.
     #[test]
     fn with_reach_everywhere_everybody_is_allowed(victims in any_policy(), pool in Pool::any(30)) {
         let pool = Pool { reach: Reach::Everywhere, ..pool };
@@ -97,7 +103,7 @@ proptest! {
         prop_assert!((0..pool.workers()).all(|worker| policy.allows(&pool, worker)));
     }
 
-    /// Catches: a policy that draws numbers of its own.
+    /// Catches: a rule that draws numbers of its own.
     #[test]
     fn the_same_numbers_lead_to_the_same_victims(
         victims in any_policy(),
@@ -109,8 +115,8 @@ proptest! {
     }
 }
 
-/// Catches: an endless search, or an index out of range, in a pool without anybody else, or
-/// before the first search.
+/// Catches: an endless search, or an index out of range, in a pool of one worker, or before the
+/// first search.
 #[test]
 fn alone_or_not_yet_searching_there_is_no_victim() {
     for victims in Victims::all() {
@@ -127,8 +133,7 @@ fn alone_or_not_yet_searching_there_is_no_victim() {
     }
 }
 
-/// Catches: packages without masters under a rule that needs one to leave them, or the other way
-/// round.
+/// Catches: packages without masters under a rule that needs one to leave them, or the reverse.
 #[test]
 fn policies_with_masters_are_those_that_hold_slaves_back() {
     let slave = Pool { reach: Reach::Package, ..Pool::dunnington(0) };

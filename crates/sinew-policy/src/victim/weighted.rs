@@ -4,38 +4,38 @@ use super::circle::Circle;
 use super::levels::{Home, Members, levels};
 use super::{Outcome, VictimPolicy, View, is_worth_trying};
 
-/// Rounds of a search after which one walks past everybody.
+/// One round of a search in this many walks past all workers.
 const PLAIN_EVERY: u32 = 16;
 
-/// Draws each victim anew, with weight 1/(n·i²) for each of the n workers on the i-th level of
-/// distance. So a level as a whole weighs 1/i², however many workers are on it.
+/// Draws each victim with weight 1/(n·i²), for each of the n workers on the i-th level of distance.
+/// So a level as a whole weighs 1/i², however many workers are on it.
 ///
-/// A round has as many draws as there are others. Every 16th round of a search walks past everybody
-/// instead, as no draw is sure ever to come.
+/// A round has as many draws as there are others. Every 16th round of a search walks past all
+/// workers instead, as no single draw is certain.
 ///
 /// Source: C. J. Williams and J. Elliott, "Libfork: Portable Continuation-Stealing With Stackless
 /// Coroutines" (2024).
 ///
 /// # Cost
 ///
-/// One random number an attempt.
+/// One random number per attempt.
 #[derive(Debug, Clone, Default)]
 pub struct DistanceWeighted {
     /// The others by distance.
     levels: Vec<Members>,
     /// The sum of the weights of all levels.
     sum: f64,
-    /// For how many workers the levels were made.
+    /// The number of workers for which the levels were made.
     workers: usize,
-    /// Draws that are left of this round.
+    /// Remaining draws of this round.
     left: usize,
-    /// Rounds of this search that are over.
+    /// Finished rounds of this search.
     rounds: u32,
     walk: Circle,
 }
 
 impl DistanceWeighted {
-    /// A policy that has yet to look at the machine.
+    /// A rule without levels yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -51,9 +51,9 @@ impl DistanceWeighted {
         self.workers.saturating_sub(1)
     }
 
-    /// One victim by weight.
+    /// Draws one victim by weight.
     fn draw(&self, random: &mut dyn FnMut() -> u64) -> usize {
-        // 53 bits are what an f64 holds.
+        // An f64 holds 53 bits.
         let mut point = (random() >> 11) as f64 / (1_u64 << 53) as f64 * self.sum;
         let last = self.levels.len() - 1;
         let mut level = 0;
@@ -82,7 +82,7 @@ impl DistanceWeighted {
     }
 }
 
-/// Of a level as a whole; the nearest is 0.
+/// The weight of a level as a whole; the nearest is 0.
 fn weight(level: usize) -> f64 {
     let i = (level + 1) as f64;
     1.0 / (i * i)
@@ -118,8 +118,8 @@ mod tests {
     use super::super::testing::{Pool, Source, round};
     use super::*;
 
-    /// Catches: weights that forget the square, the number of workers on a level, or somebody on
-    /// it.
+    /// Catches: weights without the square, without the number of workers on a level, or that leave
+    /// a worker out.
     #[test]
     fn a_level_weighs_one_over_its_square_and_its_workers_share_that_evenly() {
         const DRAWS: u32 = 490_000;
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(counts[7], 0);
     }
 
-    /// Catches: a far worker that chance never brings.
+    /// Catches: a far worker that is never drawn.
     #[test]
     fn every_sixteenth_round_walks_past_everybody() {
         let pool = Pool::dunnington(0);

@@ -1,34 +1,34 @@
-//! What is counted while a worklist runs.
+//! The counters of a running worklist.
 //!
 //! # Tests
 //!
-//! Ratios at thresholds and without commits; throughputs compared exactly; a property test for
+//! Ratios at thresholds and without commits; exact comparison of throughputs; a property test for
 //! differences of any two totals.
 
 use std::cmp::Ordering;
 
-/// Counters of all workers together: totals since the run began, or what an epoch added to them.
+/// The sum of all workers' counters: totals since the start of the run, or the part of an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Units whose transaction was committed.
+    /// Units whose transaction committed.
     pub commits: u64,
     /// Attempts that aborted.
     pub aborts: u64,
     /// Accesses to a list that had to wait.
     pub stalls: u64,
-    /// Time, in nanoseconds.
+    /// Time in nanoseconds.
     pub elapsed_ns: u64,
 }
 
 impl Counts {
-    /// What was added since `earlier`; a counter that seems to have gone back, since it was read
-    /// while others ran, has not moved.
+    /// The difference to `earlier`. A counter that seems to have decreased, since it was read while
+    /// others ran, counts as unchanged.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         self.zip(earlier, u64::saturating_sub)
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         self.zip(other, u64::saturating_add)
@@ -43,29 +43,29 @@ impl Counts {
         }
     }
 
-    /// Whether no transaction has ended: such an epoch says nothing.
+    /// Whether no transaction has ended; such an epoch decides nothing.
     pub fn is_empty(&self) -> bool {
         self.commits == 0 && self.aborts == 0
     }
 
-    /// Aborts a commit; infinite where everything aborted.
+    /// Aborts per commit; infinite if everything aborted.
     pub fn abort_ratio(&self) -> f64 {
         ratio(self.aborts, self.commits)
     }
 
-    /// Stalls a commit; infinite where there were only stalls.
+    /// Stalls per commit; infinite if there were only stalls.
     pub fn stall_ratio(&self) -> f64 {
         ratio(self.stalls, self.commits)
     }
 
-    /// Commits a nanosecond; no time counts as one, and no commit as a thousandth of one, so that
-    /// quotients are numbers.
+    /// Commits per nanosecond. No time counts as one nanosecond, and no commit as a thousandth of
+    /// one, so that quotients are numbers.
     pub fn throughput(&self) -> f64 {
         let commits = if self.commits == 0 { 1e-3 } else { self.commits as f64 };
         commits / self.elapsed_ns.max(1) as f64
     }
 
-    /// Commits a second compared with another's, exactly. No time counts as one nanosecond.
+    /// Compares commits per second, exactly. No time counts as one nanosecond.
     pub fn cmp_throughput(&self, other: &Self) -> Ordering {
         let scaled = |counts: &Self, time: &Self| {
             u128::from(counts.commits) * u128::from(time.elapsed_ns.max(1))
@@ -74,8 +74,7 @@ impl Counts {
     }
 }
 
-/// A quotient of whole numbers, which is as near to the true one as the literal of a threshold is;
-/// 0 of 0 is 0.
+/// A quotient of whole numbers, as precise as the literal of a threshold; 0 of 0 is 0.
 fn ratio(part: u64, whole: u64) -> f64 {
     if part == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
@@ -88,7 +87,10 @@ mod tests {
     proptest! {
         /// Catches: an overflow or a huge difference when a counter is read late.
         #[test]
-        fn a_difference_is_at_most_the_total(late in any::<[u64; 4]>(), early in any::<[u64; 4]>()) {
+        fn a_difference_is_at_most_the_total(
+            late in any::<[u64; 4]>(),
+            early in any::<[u64; 4]>(),
+        ) {
             let [late, early] = [late, early].map(|[commits, aborts, stalls, elapsed_ns]| {
                 Counts { commits, aborts, stalls, elapsed_ns }
             });
@@ -97,8 +99,7 @@ mod tests {
             prop_assert_eq!(early.plus(&added).commits, early.commits.max(late.commits));
         }
 
-        /// Catches: throughputs that are rounded, so that a tie is none or a small difference is
-        /// one.
+        /// Catches: rounded throughputs, which lose a tie or invent one.
         #[test]
         fn throughputs_are_compared_exactly(commits in 1..u64::MAX, elapsed_ns in 1..u64::MAX) {
             let counts = Counts { commits, elapsed_ns, ..Counts::default() };
@@ -109,8 +110,8 @@ mod tests {
         }
     }
 
-    /// Catches: a ratio of 3 to 30 that is not the 0.1 of a threshold, and 0/0 that compares
-    /// with nothing.
+    /// Catches: a ratio of 3 to 30 that is not the 0.1 of a threshold, and a 0/0 that cannot be
+    /// compared.
     #[test]
     fn ratios_meet_their_thresholds() {
         for tens in 1..1_000 {

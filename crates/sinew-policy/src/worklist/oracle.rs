@@ -1,34 +1,34 @@
-//! The static oracle: all settings that an exhaustive search has to try.
+//! The static oracle: all settings that an exhaustive search must try.
 //!
-//! What a tuner is held against is the best fixed setting, found by trying them all: threads ×
-//! (stealing, coalescing, retries, lifespan) × mapping × pages. Many of these combinations run
-//! exactly alike, so they are tried once:
+//! A tuner is compared with the best fixed setting, found by trying them all: threads × (stealing,
+//! coalescing, retries, lifespan) × mapping × pages. Many of these combinations run exactly alike,
+//! and only one of them is tried:
 //!
-//! | where | does not matter, and is |
+//! | condition | what does not matter |
 //! |---|---|
 //! | a worker on every core | lifespan: 0, since helpers run on idle cores only |
-//! | a worker on every core, or one worker, without helpers or on one of two cores | mapping: scatter, since the same cores are taken |
-//! | one worker | retries: no swaps, since nobody is there to conflict with |
-//! | one node | pages: first touch, since they all lie there |
+//! | a worker on every core, or one worker, without helpers or on one of two cores | mapping: scatter, since the same cores are used |
+//! | one worker | retries: no swaps, since nothing conflicts |
+//! | one node | pages: first touch, since they are all on that node |
 //!
-//! Where there are helpers on more than two cores the mapping matters even beside one worker: which
-//! of them share a cache with the worker that they help follows from it. The worklist itself does
-//! not choose: any worker of the pool may come to help any other.
+//! With helpers on more than two cores the mapping matters even for one worker: it decides which
+//! helpers share a cache with the worker that they help. The worklist itself does not choose: any
+//! worker of the pool may help any other.
 //!
-//! Stealing and coalescing stay even for one worker: a list of its own needs no lock, and a
-//! transaction for two units is begun and committed once.
+//! Stealing and coalescing matter even for one worker: a private list needs no lock, and a
+//! transaction of two units begins and commits once.
 //!
-//! Source: Góes (see the [room](super)), section 6.3, for the search, and section 7.2.1 for the
+//! Source: Góes (see the [module](super)), section 6.3, for the search, and section 7.2.1 for the
 //! mapping that does not matter on all cores.
 //!
 //! # Invariants
 //!
-//! - O1: each combination of the lists, or the one that runs exactly like it, is answered once, and
-//!   nothing else.
+//! - O1: of each combination of the lists, either it or the one that runs exactly like it is
+//!   returned once, and nothing else.
 //!
 //! # Tests
 //!
-//! Property tests for O1, and that whatever the tuner comes to is in the full space; the numbers on
+//! Property tests for O1, and that the full space contains all results of the tuner; the numbers on
 //! a small machine, counted by hand.
 
 use std::collections::HashSet;
@@ -38,26 +38,26 @@ use super::helpers::lifespans;
 use super::swap::{FEWEST, MOST};
 use super::{Mapping, Pages, Settings};
 
-/// A fixed setting of everything there is to set.
+/// A fixed value of every setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Choice {
     /// How units are run.
     pub settings: Settings,
-    /// Where threads sit.
+    /// The mapping of threads to cores.
     pub mapping: Mapping,
-    /// Where pages lie.
+    /// The placement of pages.
     pub pages: Pages,
 }
 
-/// What a search has to choose from. Shorten the lists for a coarser search.
+/// The values of a search. Shorten the lists for a coarser search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {
-    /// The cores that the runs may use: all of them, for the mapping not to matter where each has a
-    /// worker.
+    /// The cores for the runs. The mapping does not matter with a worker on each only if these are
+    /// all.
     pub cores: usize,
     /// The NUMA nodes of these cores.
     pub nodes: usize,
-    /// Numbers of workers; what is not between 1 and the cores counts as the nearest that is.
+    /// Numbers of workers; each is clamped to between 1 and the cores.
     pub threads: Vec<usize>,
     /// Retries before a swap, `None` for no swaps.
     pub retries: Vec<Option<u32>>,
@@ -70,8 +70,8 @@ pub struct Space {
 }
 
 impl Space {
-    /// Everything: each number of workers, every number of retries that the rule can come to, each
-    /// lifespan up to `longest_lifespan`, every mapping and placement. 0 cores count as 1.
+    /// All values: each number of workers, each possible number of retries, each lifespan up to
+    /// `longest_lifespan`, every mapping and placement. 0 cores count as 1.
     ///
     /// ```
     /// use sinew_policy::worklist::Space;
@@ -93,7 +93,7 @@ impl Space {
         }
     }
 
-    /// How many combinations the lists have, those that run alike counted one by one.
+    /// The number of combinations of the lists, including those that run alike.
     pub fn combinations(&self) -> usize {
         let on_or_off = 2 * 2;
         self.threads.len()
@@ -104,17 +104,18 @@ impl Space {
             * on_or_off
     }
 
-    /// What is to be tried: each combination that runs differently, once; no order is promised.
+    /// The combinations to try: each that runs differently, once, in no particular order.
     ///
     /// # Cost
     ///
-    /// A look at each combination, and memory for those that were answered.
+    /// Linear in the combinations, with memory for those that it returned.
     pub fn choices(&self) -> impl Iterator<Item = Choice> {
         let mut answered = HashSet::new();
         self.all().map(|choice| self.plain(choice)).filter(move |&choice| answered.insert(choice))
     }
 
-    /// What runs exactly like `choice`, with nothing in it that does not matter.
+    /// The combination that runs exactly like `choice`, with the default for whatever does not
+    /// matter.
     pub fn plain(&self, choice: Choice) -> Choice {
         let Choice { mut settings, mut mapping, mut pages } = choice;
         settings.threads = settings.threads.clamp(1, self.cores.max(1));
@@ -123,7 +124,7 @@ impl Space {
         if everywhere {
             settings.lifespan = 0;
         }
-        // Of two cores the helper has the one that its worker has not.
+        // With two cores the helper is on the one without the worker.
         let helpers_share = settings.lifespan > 0 && self.cores > 2;
         if everywhere || (alone && !helpers_share) {
             mapping = Mapping::Scatter;
@@ -188,11 +189,11 @@ mod tests {
     }
 
     proptest! {
-        // A case enumerates some thousands of choices.
+        // A case enumerates thousands of choices.
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Catches: a combination that is left out, one that is tried twice, and one that nobody
-        /// asked for (O1).
+        /// Catches: a combination that is left out, one that is tried twice, and one outside of the
+        /// lists (O1).
         #[test]
         fn each_combination_or_its_like_is_tried_once(space in space()) {
             let tried: Vec<Choice> = space.choices().collect();
@@ -204,11 +205,11 @@ mod tests {
             prop_assert!(tried.iter().all(|&choice| space.plain(choice) == choice));
         }
 
-        /// Catches: settings that the tuner finds and the search does not know, so that the
-        /// oracle is none.
+        /// Catches: settings that the tuner finds outside of the oracle's search.
         #[test]
         fn whatever_the_tuner_comes_to_is_tried(
-            cores in 1..7_usize, epochs in proptest::collection::vec((0..40_u64, 0..40_u64, 1..9_u64), 0..60),
+            cores in 1..7_usize,
+            epochs in proptest::collection::vec((0..40_u64, 0..40_u64, 1..9_u64), 0..60),
         ) {
             let knobs = Knobs::default();
             let mut tuner = Tuner::new(cores, knobs).unwrap();
@@ -216,15 +217,19 @@ mod tests {
             let choices: HashSet<Choice> = space.choices().collect();
             for (aborts, stalls, elapsed_ns) in epochs {
                 tuner.epoch(&Counts { commits: 20, aborts, stalls, elapsed_ns });
-                let choice = Choice { settings: tuner.settings(), mapping: Mapping::Compact, pages: Pages::Cyclic };
+                let choice = Choice {
+                    settings: tuner.settings(),
+                    mapping: Mapping::Compact,
+                    pages: Pages::Cyclic,
+                };
                 prop_assert!(choices.contains(&space.plain(choice)), "{}", choice);
             }
         }
     }
 
-    /// Catches: a pruned combination that matters. Two workers on two cores leave 4 × 12 (no
-    /// idle core, mapping and pages do not matter), one worker 4 × 6 without mapping or retries; on
-    /// two nodes each three times, for the pages.
+    /// Catches: a pruned combination that matters. Two workers on two cores leave 4 × 12 (no idle
+    /// core, mapping and pages do not matter), one worker 4 × 6 without mapping or retries; on two
+    /// nodes each three times, for the pages.
     #[test]
     fn the_choices_on_two_cores_are_those_that_differ() {
         let count = |nodes, threads: usize| {
@@ -237,8 +242,8 @@ mod tests {
         assert_eq!(three.choices().count(), three.combinations(), "everything matters there");
     }
 
-    /// Catches: a helper that is tried far from its worker only, although one beside it would
-    /// share its cache.
+    /// Catches: a helper that is tried only far from its worker, although a near one would share
+    /// its cache.
     #[test]
     fn one_worker_with_a_helper_is_tried_in_both_mappings() {
         let mappings = |cores, lifespan| {
@@ -249,7 +254,7 @@ mod tests {
         assert_eq!([mappings(4, 100), mappings(4, 0), mappings(2, 100)], [2, 1, 1]);
     }
 
-    /// Catches: a choice that a table cannot tell from another.
+    /// Catches: two choices with the same text.
     #[test]
     fn a_choice_is_printed_in_full() {
         let space = Space::full(3, 2, 1);

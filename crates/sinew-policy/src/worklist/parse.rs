@@ -1,29 +1,30 @@
-//! Settings as text, read back: `4 threads, stealing, helpers 100, coalescing, swap 2`.
+//! Settings parsed from text: `4 threads, stealing, helpers 100, coalescing, swap 2`.
 //!
-//! What [`Settings`] is printed as is what it is read from; the order of the parts is free.
+//! It reads the form that [`Settings`] prints; the order of the parts is free.
 //!
 //! # Tests
 //!
-//! A property test for text and back; each wrong word, with its message.
+//! A property test that printed settings are parsed to the same; each wrong word, with its message.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::Settings;
 
-/// A text that is none of a worklist's settings.
+/// The error for a text that is not a worklist's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// A part that is no setting, or whose number is none.
+    /// A part that is not a setting, or whose number is not one.
     Unknown(String),
-    /// A setting that is there twice.
+    /// A setting that occurs twice.
     Repeated(String),
-    /// Nothing says how many threads there are.
+    /// The number of threads is missing.
     NoThreads(String),
 }
 
-const WAY_OUT: &str = "write a number of threads, and as you like stealing, helpers and their words, coalescing, swap and \
+const WAY_OUT: &str = "write a number of threads, and as you like stealing, helpers and their \
+    words, coalescing, swap and \
                        retries, such as `2 threads, stealing, helpers 100, coalescing, swap 2`";
 
 impl fmt::Display for SettingsError {
@@ -38,7 +39,7 @@ impl fmt::Display for SettingsError {
 
 impl std::error::Error for SettingsError {}
 
-/// The parts, as far as they have been read.
+/// The parts read so far.
 #[derive(Debug, Default)]
 struct Parts {
     threads: Option<usize>,
@@ -79,7 +80,7 @@ fn positive(text: &str) -> Option<u32> {
 impl FromStr for Settings {
     type Err = SettingsError;
 
-    /// Reads what [`Settings`] is printed as; the order of the parts does not matter.
+    /// Reads the form that [`Settings`] prints; the order of the parts does not matter.
     fn from_str(text: &str) -> Result<Self, SettingsError> {
         let mut parts = Parts::default();
         text.split(',').map(str::trim).try_for_each(|part| parts.read(part))?;
@@ -114,7 +115,7 @@ mod tests {
     }
 
     proptest! {
-        /// Catches: a setting that is printed in a way that is not read, or read as another.
+        /// Catches: a setting that is printed in a form that is not read, or read as another.
         #[test]
         fn settings_are_read_as_they_are_printed(settings in settings()) {
             prop_assert_eq!(settings.to_string().parse(), Ok(settings));
@@ -129,7 +130,7 @@ mod tests {
         }
     }
 
-    /// Catches: a message that does not name the part, or the way out.
+    /// Catches: a message that does not name the part, or the valid parts.
     #[test]
     fn a_part_that_is_no_setting_is_named() {
         let error = |text: &str| text.parse::<Settings>().unwrap_err();
@@ -156,7 +157,7 @@ mod tests {
         assert!(message.contains("`steeling`") && message.contains("coalescing"), "{message}");
     }
 
-    /// Catches: settings in another order, or with other spaces, than they are printed with.
+    /// Catches: a fixed order, or fixed spaces, in the text.
     #[test]
     fn order_and_spaces_are_free() {
         let settings = Settings::baseline(2).stealing(true).swap_after(Some(4));

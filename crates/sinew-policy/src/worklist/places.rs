@@ -1,15 +1,15 @@
-//! Where a worklist's threads sit and its pages lie, before anything is measured.
+//! The mapping of a worklist's threads and pages, before any measurement.
 //!
-//! Both are chosen when the worklist is made, ahead of all tuning, since they move every later
-//! measurement. Units reach all of the data in no order that anybody could know, so pages are
-//! spread evenly; and threads talk to each other all the time, which is dear between nodes and
-//! cheap within one, where the caches are what they compete for.
+//! Both are fixed when the worklist is made, before all tuning, since they change every later
+//! measurement. Units access all of the data in an unknown order, so pages are spread evenly.
+//! Threads communicate all the time, which is expensive between nodes and cheap within one, where
+//! they compete for caches.
 //!
-//! Source: Góes (see the [room](super)), sections 7.1.2 to 7.1.4.
+//! Source: Góes (see the [module](super)), sections 7.1.2 to 7.1.4.
 //!
 //! # Tests
 //!
-//! One for each row of the two rules; texts and back.
+//! One for each row of the two rules; parsing of printed names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,41 +17,40 @@ use std::str::FromStr;
 /// How threads are mapped to cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mapping {
-    /// As far from each other as can be: each has its caches to itself. The baseline.
+    /// As far apart as possible: each thread has its own caches. The baseline.
     Scatter,
-    /// As near to each other as can be: they share caches and stay on one node.
+    /// As close as possible: threads share caches and stay on one node.
     Compact,
 }
 
 impl Mapping {
-    /// The one to begin with on a machine of `nodes` NUMA nodes: compact on several, scatter on
-    /// one.
+    /// The initial mapping on a machine of `nodes` NUMA nodes: compact on several, scatter on one.
     pub const fn for_nodes(nodes: usize) -> Self {
         if nodes > 1 { Self::Compact } else { Self::Scatter }
     }
 }
 
-/// On which nodes pages are placed.
+/// The NUMA nodes of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pages {
-    /// Where they are touched first. The baseline.
+    /// On the node of the first touch. The baseline.
     FirstTouch,
     /// Page `i` on node `i` mod nodes.
     Cyclic,
-    /// On the node of the thread that asks for them.
+    /// On the node of the thread that allocates them.
     BindLocal,
 }
 
 impl Pages {
-    /// The one for what is allocated from now on: cyclic, until units are added while the list
-    /// runs, since a unit that is added by another touches much the same data. What lies somewhere
-    /// already stays there.
+    /// The placement for allocations from now on: cyclic, until units are added during the run,
+    /// since a unit that another one adds uses much the same data. Pages that are placed stay on
+    /// their node.
     pub const fn for_run(adds_units: bool) -> Self {
         if adds_units { Self::BindLocal } else { Self::Cyclic }
     }
 }
 
-/// A text that names no placement of pages.
+/// The error for a text that is not a placement of pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PagesError(String);
 
@@ -99,7 +98,7 @@ impl fmt::Display for Pages {
 mod tests {
     use super::*;
 
-    /// Catches: the two mappings taken for each other.
+    /// Catches: exchanged mappings.
     #[test]
     fn threads_sit_close_on_several_nodes_and_apart_on_one() {
         assert_eq!(Mapping::for_nodes(1), Mapping::Scatter);
@@ -107,8 +106,8 @@ mod tests {
         assert_eq!(Mapping::for_nodes(0), Mapping::Scatter, "nothing known is one node");
     }
 
-    /// Catches: a placement that is printed in a way that is not read, and a message that does
-    /// not name the value or the way out.
+    /// Catches: a placement that is printed in a form that is not read, and a message that does not
+    /// name the value or the valid ones.
     #[test]
     fn pages_are_read_as_they_are_printed_or_with_hyphens() {
         for pages in [Pages::FirstTouch, Pages::Cyclic, Pages::BindLocal] {
@@ -119,7 +118,7 @@ mod tests {
         assert!(error.contains("`bind 1`") && error.contains("bind-local"), "{error}");
     }
 
-    /// Catches: pages that stay cyclic for units that make units.
+    /// Catches: pages that stay cyclic for units that add units.
     #[test]
     fn pages_are_spread_until_units_are_added() {
         assert_eq!(Pages::for_run(false), Pages::Cyclic);

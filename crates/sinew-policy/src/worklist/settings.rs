@@ -1,4 +1,4 @@
-//! What can be set on a worklist while it runs.
+//! The settings of a running worklist.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Workers that run units, at least 1; helpers not counted.
+    /// Workers that run units, at least 1, without helpers.
     pub threads: usize,
-    /// A list a worker and stealing, instead of one list for all.
+    /// Whether each worker has a list, with stealing; otherwise one list for all.
     pub stealing: bool,
-    /// Words that a helper thread reads ahead for one unit; 0 means no helpers.
+    /// Words that a helper thread reads ahead for one unit; 0 for no helpers.
     pub lifespan: u32,
-    /// Two units in one transaction.
+    /// Whether a transaction runs two units.
     pub coalescing: bool,
-    /// Retries of a unit before it is swapped for another, if units are swapped at all.
+    /// Retries of a unit before it is swapped for another; `None` for no swaps.
     pub swap_after: Option<u32>,
 }
 
 impl Settings {
-    /// The baseline: `threads` workers, one list for all of them, nothing else. With 0 of them a
-    /// worklist refuses it.
+    /// The baseline: `threads` workers, one list for all of them, nothing else. A worklist refuses
+    /// 0 workers.
     pub const fn baseline(threads: usize) -> Self {
         Self { threads, stealing: false, lifespan: 0, coalescing: false, swap_after: None }
     }
@@ -33,7 +33,7 @@ impl Settings {
         Self { stealing, ..self }
     }
 
-    /// The same with helpers that read `lifespan` words ahead; 0 for none.
+    /// The same with helpers that read `lifespan` words ahead; 0 for no helpers.
     #[must_use]
     pub const fn lifespan(self, lifespan: u32) -> Self {
         Self { lifespan, ..self }
@@ -45,7 +45,7 @@ impl Settings {
         Self { coalescing, ..self }
     }
 
-    /// The same with units swapped after so many retries, or never.
+    /// The same with units swapped after this many retries, or never.
     #[must_use]
     pub const fn swap_after(self, swap_after: Option<u32>) -> Self {
         Self { swap_after, ..self }
@@ -72,8 +72,7 @@ impl fmt::Display for Settings {
 mod tests {
     use super::*;
 
-    /// Catches: an optimisation that a table does not show, and a number of threads that is
-    /// taken for another one.
+    /// Catches: an optimisation that the text leaves out, and a wrong number of threads.
     #[test]
     fn a_setting_names_what_is_on() {
         assert_eq!(

@@ -1,27 +1,27 @@
-//! Swap-retry: a unit that keeps aborting is put back, and another is tried.
+//! Swap-retry: a unit that keeps aborting is put back, and the worker tries another.
 //!
-//! Whoever wrote what the unit needs is probably still there, so another unit may fare better. But
-//! a failed attempt has also brought the unit's data into the cache, and where nearly everything
-//! aborts, the other unit will too. So the more aborts there are, the more often a unit is retried
-//! before it is swapped: twice as often for each tenth of the attempts that abort.
+//! The transaction that wrote the unit's data is probably still running, so another unit may
+//! succeed. But a failed attempt has also loaded the unit's data into the cache, and if nearly
+//! everything aborts, the other unit will abort too. So the more aborts there are, the more often a
+//! unit is retried before it is swapped: twice as often for each tenth of the attempts that abort.
 //!
-//! Source: Góes (see the [room](super)), section 5.1.3 and figure 6.2, line 23. Differences:
-//! whole-number arithmetic, so that a ratio of exactly three tenths counts as three tenths.
+//! Source: Góes (see the [module](super)), section 5.1.3 and figure 6.2, line 23. Difference:
+//! integer arithmetic, so that a ratio of exactly three tenths counts as three tenths.
 //!
 //! # Tests
 //!
 //! The rule at each tenth and just below it, against the figure; property tests for its range and
-//! for even choices.
+//! for uniform choices.
 
-/// Retries before a swap where nothing is known, and where it is not tuned.
+/// Retries before a swap without measurements, and without tuning.
 pub const RETRIES: u32 = 2;
-/// A unit is retried at least once: a swap at every abort would waste what the attempt has brought
-/// into the cache.
+/// A unit is retried at least once: a swap at every abort would waste the data that the attempt has
+/// loaded into the cache.
 pub const FEWEST: u32 = 1;
-/// Retries before a swap where every attempt aborts.
+/// Retries before a swap if every attempt aborts.
 pub const MOST: u32 = 1 << 10;
 
-/// Retries before a swap when so many attempts aborted and so many units were committed:
+/// Retries before a swap after `aborts` failed attempts and `commits` committed units:
 /// 2^⌊10·A/(A+C)⌋.
 ///
 /// ```
@@ -41,12 +41,12 @@ pub fn is_due(aborts: u32, swap_after: Option<u32>) -> bool {
     swap_after.is_some_and(|retries| aborts > retries.max(FEWEST))
 }
 
-/// The place of the unit to swap for, in a list of `units`, as `random` bits say: each as likely as
-/// another. `None` where the list is empty; the unit is retried then.
+/// The index of the unit to swap for, in a list of `units`, from `random` bits; uniformly
+/// distributed. `None` if the list is empty; the unit is then retried.
 ///
-/// With stealing it is the worker's own list, else the shared one.
+/// With stealing it is the worker's own list, otherwise the shared one.
 pub fn partner(units: usize, random: u64) -> Option<usize> {
-    // The high half of the product: even to one part in 2⁶⁴ for each unit, without a division.
+    // The high half of the product: uniform to one part in 2⁶⁴ for each unit, without a division.
     (units > 0).then(|| ((units as u128 * u128::from(random)) >> 64) as usize)
 }
 
@@ -63,13 +63,13 @@ mod tests {
             prop_assert!((FEWEST..=MOST).contains(&retries) && retries.is_power_of_two());
         }
 
-        /// Catches: more aborts that lead to fewer retries.
+        /// Catches: more aborts that give fewer retries.
         #[test]
         fn more_aborts_never_mean_fewer_retries(aborts in 0..u64::MAX, commits in any::<u64>()) {
             prop_assert!(retries(aborts, commits) <= retries(aborts + 1, commits));
         }
 
-        /// Catches: a place behind the end of the list.
+        /// Catches: an index beyond the end of the list.
         #[test]
         fn a_partner_is_in_the_list(units in any::<usize>(), random in any::<u64>()) {
             prop_assert_eq!(partner(units, random).is_some(), units > 0);
@@ -77,8 +77,8 @@ mod tests {
         }
     }
 
-    /// Catches: a tenth that is rounded down because 0.3 · 10 is not 3 in binary, and one that
-    /// is rounded up.
+    /// Catches: a tenth that is rounded down because 0.3 · 10 is not 3 in binary, and one that is
+    /// rounded up.
     #[test]
     fn retries_double_at_each_tenth() {
         for tenth in 0..=10 {
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(retries(0, 0), FEWEST, "no attempt, no aborts");
     }
 
-    /// Catches: a swap at the first abort, one that never comes, and one where swapping is off.
+    /// Catches: a swap at the first abort, one that never happens, and one while swapping is off.
     #[test]
     fn a_unit_is_swapped_once_its_retries_have_failed() {
         let due = |swap_after| (0..9).find(|&aborts| is_due(aborts, swap_after));

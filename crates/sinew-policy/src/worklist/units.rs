@@ -1,24 +1,23 @@
 //! Units between lists and workers: dealing, stealing, taking.
 //!
 //! Without stealing there is one list, and every access to it may have to wait for another. With
-//! stealing each worker has its own: units are dealt out round-robin, in blocks, when the run
-//! begins or when stealing is turned on in its middle, and who runs dry takes half of what a random
-//! victim has. Coalescing fights the same contention from the other side: two units a transaction
-//! are half as many accesses.
+//! stealing each worker has its own. Units are dealt out round-robin, in blocks, at the start of
+//! the run or when stealing is turned on later; an idle worker takes half of a random victim's
+//! units. Coalescing reduces the same contention in another way: two units per transaction are half
+//! as many accesses.
 //!
-//! Source: Góes (see the [room](super)), sections 5.1.1, 5.1.2, 5.1.4 and 6.2.4. Differences: many
-//! units are dealt in blocks (there, one by one), and of a long list not all at once: a worker is
-//! dealt its next portion when it runs dry. Dealing millions takes longer than running some of
-//! them, and collecting them again when a tuner finds that fewer workers are better takes as long
-//! once more. The larger half is stolen, so that a single unit can be; from a long list of its own
-//! a worker takes several at once.
+//! Source: Góes (see the [module](super)), sections 5.1.1, 5.1.2, 5.1.4 and 6.2.4. Differences:
+//! many units are dealt in blocks (there, one by one), and a long list not all at once: a worker
+//! gets its next portion when it is out of units. Dealing millions takes longer than running some
+//! of them, and collecting them again for fewer workers takes as long again. A thief takes the
+//! larger half, so that it can take a single unit. From its own long list a worker takes several at
+//! once.
 //!
 //! # Invariants
 //!
 //! - U1: no worker is dealt more than a block more than another, nor a 64th of its share.
 //! - U2: a thief that finds units gets at least one.
-//! - U3: portions come to an end, and the last ones are so small that workers are done at about the
-//!   same time.
+//! - U3: portions end, and the last ones are so small that workers finish at about the same time.
 //!
 //! # Tests
 //!
@@ -30,11 +29,11 @@ use super::counts::Counts;
 /// The most units in a row that are dealt to one worker.
 pub const BLOCK: usize = 64;
 
-/// How many units in a row are dealt to one worker of `workers` (0 count as 1): one of few units,
-/// up to [`BLOCK`] of many.
+/// The number of consecutive units that are dealt to one of `workers` (0 counts as 1): one if there
+/// are few units, up to [`BLOCK`] if there are many.
 ///
-/// Neighbours in a list often have neighbouring data. Dealt one by one, two workers would write to
-/// the same lines at about the same time.
+/// Neighbours in a list often have neighbouring data. If they were dealt one by one, two workers
+/// would write to the same cache lines at about the same time.
 ///
 /// ```
 /// use sinew_policy::worklist::units::block;
@@ -45,8 +44,8 @@ pub fn block(units: usize, workers: usize) -> usize {
     (units / (BLOCK * workers.max(1))).clamp(1, BLOCK)
 }
 
-/// The worker of `workers` (0 count as 1) to whom the unit at `place` is dealt, in blocks of so
-/// many (0 count as 1).
+/// The worker of `workers` (0 counts as 1) that gets the unit at index `place`, with blocks of
+/// `block` units (0 counts as 1).
 ///
 /// ```
 /// use sinew_policy::worklist::units::dealt_to;
@@ -57,14 +56,14 @@ pub fn dealt_to(place: usize, block: usize, workers: usize) -> usize {
     place / block.max(1) % workers.max(1)
 }
 
-/// The most units that are dealt all at once.
+/// The most units that are dealt at once.
 pub const AT_ONCE: usize = 4_096;
 
 /// The most units in a portion.
 pub const PORTION: usize = 1_024;
 
 /// How many of the `left` units of a list longer than [`AT_ONCE`] are dealt next, to one of
-/// `workers` (0 count as 1) that has run dry: a quarter of its share, up to [`PORTION`].
+/// `workers` (0 counts as 1) that has none left: a quarter of its share, up to [`PORTION`].
 ///
 /// ```
 /// use sinew_policy::worklist::units::portion;
@@ -75,31 +74,30 @@ pub fn portion(left: usize, workers: usize) -> usize {
     (left / workers.max(1) / 4).clamp(1, PORTION).min(left)
 }
 
-/// How many of a victim's `units` units a thief takes: the larger half. Best from the end at which
-/// the victim does not work, since units that were added one after the other often touch the same
-/// data.
+/// How many of a victim's `units` units a thief takes: the larger half. Preferably from the end at
+/// which the victim does not work, since units that were added one after the other often use the
+/// same data.
 pub fn stolen(units: usize) -> usize {
     units.div_ceil(2)
 }
 
-/// How many units a worker takes before its next transaction, when it `holds` some already.
+/// How many units a worker takes before its next transaction, if it already `holds` some.
 ///
-/// A transaction runs one unit, or two where units are coalesced. A worker that is `helped` holds
-/// one more, which its helper runs ahead: so its first take is one more than it runs, each later
-/// one as many as it runs, and when it loses its helper, it takes one less, once. What a worker
-/// holds when it stands down goes back to its list.
+/// A transaction runs one unit, or two with coalescing. A worker with a helper (`helped`) holds one
+/// more, which its helper runs ahead. So it first takes one more than it runs, then as many as it
+/// runs, and one less when it loses its helper. A worker that stands down returns its units to its
+/// list.
 pub fn to_take(coalescing: bool, helped: bool, holds: usize) -> usize {
     (1 + usize::from(coalescing) + usize::from(helped)).saturating_sub(holds)
 }
 
-/// The most units that a worker takes from a list of its own at once, unless it knows that they are
-/// short.
+/// The most units that a worker takes at once from its own list, unless they are known to be short.
 pub const BATCH: usize = 8;
 
-/// How many units a worker takes from its own list, which has `units`, when it wants `wanted` at
-/// least: an eighth of a long list, up to [`BATCH`], so that the list's lock costs little; and just
-/// what it needs of a short one, as the rest is for thieves. Where `brief` units in a row are known
-/// to take so little time that nobody would miss them meanwhile, it is up to so many.
+/// How many units a worker takes from its own list of `units`, if it needs at least `wanted`. From
+/// a long list it takes an eighth, up to [`BATCH`], so that the list's lock costs little; from a
+/// short one only what it needs, as the rest is for thieves. `brief` is the number of consecutive
+/// units that are known to take negligible time; if it is larger, it replaces [`BATCH`].
 ///
 /// ```
 /// use sinew_policy::worklist::units::batch;
@@ -111,14 +109,13 @@ pub fn batch(wanted: usize, units: usize, brief: usize) -> usize {
     wanted.max((units / 8).min(brief.max(BATCH)))
 }
 
-/// Whether the shared list, or one's own, is contended: more than `alpha` accesses in one committed
-/// unit had to wait.
+/// Whether a list is contended: more than `alpha` accesses per committed unit had to wait.
 pub fn is_contended(counts: &Counts, alpha: f64) -> bool {
     counts.stall_ratio() > alpha
 }
 
-/// Whether two units belong into one transaction: where lists are contended and aborts are so rare
-/// (a tenth of `beta` for each commit) that longer transactions do not bring many more.
+/// Whether coalescing pays: lists are contended, and aborts are so rare (a tenth of `beta` per
+/// commit) that longer transactions do not cause many more.
 pub fn coalescing_pays(counts: &Counts, alpha: f64, beta: f64) -> bool {
     counts.abort_ratio() < beta / 10.0 && is_contended(counts, alpha)
 }
@@ -129,12 +126,15 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Catches: a worker that gets a block and a unit more than another, blocks that are a
-        /// good part of all there is (U1).
+        /// Catches: a worker that gets a block and a unit more than another, and blocks that are a
+        /// large part of the list (U1).
         #[test]
         fn every_worker_is_dealt_about_as_much(units in 0..20_000_usize, workers in 0..40_usize) {
             let block = block(units, workers);
-            prop_assert!((1..=BLOCK).contains(&block) && (block == 1 || block * workers.max(1) * BLOCK <= units));
+            prop_assert!(
+                (1..=BLOCK).contains(&block)
+                    && (block == 1 || block * workers.max(1) * BLOCK <= units)
+            );
             let mut shares = vec![0; workers.max(1)];
             (0..units).for_each(|place| shares[dealt_to(place, block, workers)] += 1);
             let (least, most) = (shares.iter().min().copied(), shares.iter().max().copied());
@@ -142,20 +142,27 @@ mod tests {
         }
 
         /// Catches: a last unit that is never dealt, one that is dealt twice, and a worker that
-        /// is dealt most of the end (U3).
+        /// gets most of the end (U3).
         #[test]
         fn portions_add_up_and_end_small(units in 0..100_000_usize, workers in 0..40_usize) {
             let (mut left, mut portions) = (units, 0);
             while left > 0 {
                 let dealt = portion(left, workers);
-                prop_assert!(dealt >= 1 && dealt <= PORTION.min(left) && dealt <= (left / workers.max(1)).max(1));
+                prop_assert!(
+                    dealt >= 1
+                        && dealt <= PORTION.min(left)
+                        && dealt <= (left / workers.max(1)).max(1)
+                );
                 left -= dealt;
                 portions += 1;
             }
-            prop_assert!(portions <= units / PORTION + 4 * workers.max(1) * 16, "{portions} portions");
+            prop_assert!(
+                portions <= units / PORTION + 4 * workers.max(1) * 16,
+                "{portions} portions"
+            );
         }
 
-        /// Catches: a last unit that nobody can steal, and a thief that takes more than there is
+        /// Catches: a last unit that no thief can steal, and a thief that takes more than there are
         /// (U2).
         #[test]
         fn a_thief_takes_the_larger_half(units in any::<usize>()) {
@@ -169,14 +176,21 @@ mod tests {
         /// Catches: a worker that keeps more than an eighth from thieves, or gets less than it
         /// needs.
         #[test]
-        fn a_batch_leaves_most_to_thieves(wanted in 1..4_usize, units in 0..10_000_usize, brief in 0..100_usize) {
+        fn a_batch_leaves_most_to_thieves(
+            wanted in 1..4_usize,
+            units in 0..10_000_usize,
+            brief in 0..100_usize,
+        ) {
             let taken = batch(wanted, units, brief);
-            prop_assert!(taken >= wanted && (taken == wanted || (8 * taken <= units && taken <= brief.max(BATCH))));
+            prop_assert!(
+                taken >= wanted
+                    && (taken == wanted || (8 * taken <= units && taken <= brief.max(BATCH)))
+            );
         }
     }
 
-    /// Runs one transaction after another under the same settings, and answers what was taken for
-    /// each.
+    /// Runs one transaction after another under the same settings, and returns the number of units
+    /// taken for each.
     fn takes(coalescing: bool, helped: bool, mut holds: usize) -> Vec<usize> {
         let mut take = || {
             let taken = to_take(coalescing, helped, holds);
@@ -187,7 +201,7 @@ mod tests {
     }
 
     /// Catches: a helper without a unit, one that falls behind, and a unit that is held for ever
-    /// once the helper is gone.
+    /// after the helper has left.
     #[test]
     fn the_first_take_is_one_more_for_the_helper() {
         assert_eq!(takes(false, false, 0), [1, 1, 1]);
@@ -198,8 +212,8 @@ mod tests {
         assert_eq!(takes(true, false, 1), [1, 2, 2], "the helper is gone");
     }
 
-    /// Catches: either condition of the figure dropped, or one that holds at its threshold
-    /// (figure 6.2, line 18).
+    /// Catches: an ignored condition of the figure, or one that holds at its threshold (figure 6.2,
+    /// line 18).
     #[test]
     fn coalescing_needs_many_stalls_and_hardly_an_abort() {
         let pays = |aborts, stalls| {

@@ -1,5 +1,5 @@
-//! The tuner beside its source: every transition one by one, and the figures written out as they
-//! are printed, on any sequence.
+//! The tuner against its source: every transition by itself, and the printed figures on any
+//! sequence.
 //!
 //! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory",
 //! figures 6.1 to 6.4. A test names the lines it follows.
@@ -11,12 +11,12 @@ use super::*;
 const ALPHA: f64 = 0.1;
 const BETA: f64 = 0.1;
 
-/// An epoch with so many aborts and stalls for 1,000 commits in a microsecond.
+/// An epoch with these aborts and stalls for 1,000 commits in a microsecond.
 fn seen(aborts: u64, stalls: u64) -> Counts {
     Counts { commits: 1_000, aborts, stalls, elapsed_ns: 1_000 }
 }
 
-/// An epoch without aborts and stalls, so many commits in a microsecond.
+/// An epoch without aborts and stalls, with these commits in a microsecond.
 fn fast(commits: u64) -> Counts {
     Counts { commits, elapsed_ns: 1_000, ..Counts::default() }
 }
@@ -29,7 +29,7 @@ fn tuner(cores: usize) -> Tuner {
     Tuner::new(cores, Knobs::default()).unwrap()
 }
 
-/// A tuner that counts threads, with 4 cores.
+/// A tuner in the state for threads, with 4 cores.
 fn at_threads() -> Tuner {
     let mut tuner = tuner(4);
     feed(&mut tuner, [seen(0, 0), seen(0, 0)]);
@@ -37,8 +37,8 @@ fn at_threads() -> Tuner {
     tuner
 }
 
-/// A tuner that has just begun with helpers, at 2 of 4 cores, after an epoch of 100 commits in a
-/// microsecond.
+/// A tuner at the start of the state for helpers, with 2 of 4 cores, after an epoch of 100 commits
+/// in a microsecond.
 fn at_helpers(knobs: Knobs) -> Tuner {
     let mut tuner = Tuner { knobs, ..at_threads() };
     feed(&mut tuner, [seen(MANY, 0), seen(MANY, 0), fast(100), fast(100)]);
@@ -70,7 +70,7 @@ fn threads_after<const N: usize>(aborts: [u64; N]) -> ([usize; N], State) {
     (threads, tuner.state())
 }
 
-/// The lifespans after each of these throughputs, the first held against 100, and the state after
+/// The lifespans after each of these throughputs, the first compared with 100, and the state after
 /// the last.
 fn lifespans_after<const N: usize>(knobs: Knobs, commits: [u64; N]) -> ([u32; N], State) {
     let mut tuner = at_helpers(knobs);
@@ -81,8 +81,8 @@ fn lifespans_after<const N: usize>(knobs: Knobs, commits: [u64; N]) -> ([u32; N]
     (lifespans, tuner.state())
 }
 
-/// Catches: fewer threads at first, a list that is private from the start, or helpers that run
-/// (figure 6.2, lines 3 to 6).
+/// Catches: fewer threads at first, private lists from the start, or helpers that run (figure 6.2,
+/// lines 3 to 6).
 #[test]
 fn the_start_is_all_cores_and_one_list() {
     let mut tuner = tuner(16);
@@ -91,8 +91,8 @@ fn the_start_is_all_cores_and_one_list() {
     assert_eq!((tuner.state(), tuner.settings()), (State::Stealing, Settings::baseline(16)));
 }
 
-/// Catches: stealing at the threshold, none above it, and a state that is not left while there
-/// are few stalls (figure 6.2, lines 7 to 10).
+/// Catches: stealing at the threshold, none above it, and a state that is not left with few stalls
+/// (figure 6.2, lines 7 to 10).
 #[test]
 fn stealing_is_turned_on_above_alpha_and_left_in_any_case() {
     for (stalls, stealing) in [(0, false), (100, false), (101, true), (9_999, true)] {
@@ -106,8 +106,8 @@ fn stealing_is_turned_on_above_alpha_and_left_in_any_case() {
     }
 }
 
-/// Catches: one epoch that is enough, or β itself that counts as below (figure 6.3, lines 2 to
-/// 10; line 9 for a core each).
+/// Catches: one epoch that suffices, or β itself that counts as below (figure 6.3, lines 2 to 10;
+/// line 9 for one thread per core).
 #[test]
 fn few_aborts_twice_end_the_counting_of_threads() {
     assert_eq!(threads_after([FEW]), ([4], State::Threads));
@@ -115,15 +115,15 @@ fn few_aborts_twice_end_the_counting_of_threads() {
     assert_eq!(threads_after([FEW, MANY]), ([4, 4], State::Threads));
 }
 
-/// Catches: helpers without an idle core, and coalescing that is begun with one (figure 6.3,
-/// lines 6 to 10).
+/// Catches: helpers without an idle core, and coalescing that begins with one (figure 6.3, lines 6
+/// to 10).
 #[test]
 fn helpers_follow_where_a_core_is_idle() {
     assert_eq!(threads_after([MANY, MANY, FEW, FEW]), ([4, 2, 2, 2], State::Helpers));
     assert_eq!(threads_after([FEW, FEW]).1, State::Coalescing);
 }
 
-/// Catches: one epoch that halves, a count that goes on after halving, and no thread at all
+/// Catches: one epoch that halves, a count that continues after halving, and no thread at all
 /// (figure 6.3, lines 15 to 19).
 #[test]
 fn many_aborts_twice_halve_the_threads() {
@@ -133,8 +133,8 @@ fn many_aborts_twice_halve_the_threads() {
     assert_eq!(odd.settings().threads, 3, "halves are rounded down");
 }
 
-/// Catches: a contrary epoch that is passed over, or that counts as the first of its own kind
-/// (figure 6.3, lines 11 and 20).
+/// Catches: a contrary epoch that is ignored, or that counts as the first of its own kind (figure
+/// 6.3, lines 11 and 20).
 #[test]
 fn a_contrary_epoch_resets_the_counting_of_threads() {
     assert_eq!(threads_after([MANY, FEW, MANY, FEW]), ([4; 4], State::Threads));
@@ -150,8 +150,8 @@ fn helpers_begin_with_one_word() {
     assert_eq!(at_helpers(Knobs::default()).settings(), Settings::baseline(2).lifespan(1));
 }
 
-/// Catches: a tie that counts as lower, one epoch that is enough, and a count left over from the
-/// threads (figure 6.4, lines 13 to 18).
+/// Catches: a tie that counts as lower, one epoch that suffices, and a count left from the threads
+/// (figure 6.4, lines 13 to 18).
 #[test]
 fn throughput_that_is_not_lower_twice_lengthens_the_lifespan() {
     let knobs = Knobs::default();
@@ -181,8 +181,8 @@ fn lower_throughput_twice_turns_off_one_word_and_keeps_more() {
     assert_eq!(lifespans_after(knobs, [100, 100, 99, 98]), ([1, 10, 10, 10], State::Coalescing));
 }
 
-/// Catches: a contrary epoch that is passed over, or that counts as the first of its own kind
-/// (figure 6.4, lines 10 and 19).
+/// Catches: a contrary epoch that is ignored, or that counts as the first of its own kind (figure
+/// 6.4, lines 10 and 19).
 #[test]
 fn a_contrary_epoch_resets_the_timing_of_helpers() {
     let knobs = Knobs::default();
@@ -192,7 +192,7 @@ fn a_contrary_epoch_resets_the_timing_of_helpers() {
     assert_eq!(lifespans_after(knobs, [99, 99, 99, 99]), ([1, 1, 1, 10], State::Helpers));
 }
 
-/// Catches: commits compared where commits a second are meant: epochs are not equally long.
+/// Catches: a comparison of commits instead of commits per second: epochs are not equally long.
 #[test]
 fn helpers_are_judged_by_commits_a_second() {
     let mut tuner = at_helpers(Knobs::default());
@@ -203,8 +203,8 @@ fn helpers_are_judged_by_commits_a_second() {
     assert_eq!(tuner.settings().lifespan, 0);
 }
 
-/// Catches: harm that is the same in every epoch, and a lifespan that is too long and kept
-/// (section 6.2.3 by its words).
+/// Catches: harm that is the same in every epoch, and a lifespan that is too long and kept (the
+/// text of section 6.2.3).
 #[test]
 fn an_accepted_yardstick_takes_back_what_harms() {
     let knobs = Knobs { yardstick: Yardstick::Accepted, ..Knobs::default() };
@@ -217,7 +217,7 @@ fn an_accepted_yardstick_takes_back_what_harms() {
     assert_eq!((lifespans[7..].to_vec(), state), (vec![10_000, 10_000, 1_000], State::Coalescing));
 }
 
-/// Catches: helpers that are timed on cores that are gone.
+/// Catches: helpers that are timed on cores that were taken away.
 #[test]
 fn helpers_without_an_idle_core_are_not_timed() {
     let mut tuner = at_helpers(Knobs::default());
@@ -226,7 +226,7 @@ fn helpers_without_an_idle_core_are_not_timed() {
     assert_eq!((tuner.state(), tuner.settings().lifespan), (State::Coalescing, 1));
 }
 
-/// Catches: coalescing under one condition of the two, and a state that is not left without it
+/// Catches: coalescing under one of the two conditions, and a state that is not left without it
 /// (figure 6.2, lines 17 to 20).
 #[test]
 fn coalescing_needs_both_conditions_and_takes_one_epoch() {
@@ -248,7 +248,7 @@ fn coalescing_needs_both_conditions_and_takes_one_epoch() {
     }
 }
 
-/// Catches: retries that are tuned once only, and anything else that is still tuned (figure 6.2,
+/// Catches: retries that are tuned only once, and another setting that is still tuned (figure 6.2,
 /// lines 21 to 23).
 #[test]
 fn swap_retry_is_tuned_for_good_and_alone() {
@@ -263,8 +263,8 @@ fn swap_retry_is_tuned_for_good_and_alone() {
     }
 }
 
-/// Catches: an epoch that says nothing and is believed, in any state, be it for few aborts or
-/// for no throughput.
+/// Catches: an epoch without transactions that changes a state, for few aborts or for no
+/// throughput.
 #[test]
 fn an_epoch_without_transactions_changes_nothing() {
     let mut tuner = tuner(4);
@@ -286,7 +286,7 @@ fn an_epoch_without_transactions_changes_nothing() {
     assert_eq!(tuner.state(), State::Coalescing);
 }
 
-/// Catches: more threads than cores, fewer than were found best once the cores are back, and a
+/// Catches: more threads than cores, fewer than the best number once the cores return, and a
 /// halving that is forgotten.
 #[test]
 fn threads_follow_the_cores_up_to_what_was_found_best() {
@@ -325,7 +325,7 @@ fn figure_6_3(r: &mut i8, n: &mut usize, p: usize, ratio: f64) -> Option<bool> {
     None
 }
 
-/// Figure 6.4 as printed: whether the state is left.
+/// Figure 6.4 as printed; returns whether the state is left.
 fn figure_6_4(r: &mut i8, l: &mut u32, m: u32, now: f64, before: f64) -> bool {
     if now < before {
         match *r {
@@ -352,9 +352,12 @@ fn figure_6_4(r: &mut i8, l: &mut u32, m: u32, now: f64, before: f64) -> bool {
 }
 
 proptest! {
-    /// Catches: any difference from figure 6.3, whatever the order of epochs.
+    /// Catches: any difference from figure 6.3, for any order of epochs.
     #[test]
-    fn threads_are_counted_as_printed(cores in 1..40_usize, aborts in proptest::collection::vec(0..200_u64, 0..40)) {
+    fn threads_are_counted_as_printed(
+        cores in 1..40_usize,
+        aborts in proptest::collection::vec(0..200_u64, 0..40),
+    ) {
         let mut tuner = tuner(cores);
         feed(&mut tuner, [seen(0, 0), seen(0, 0)]);
         let (mut r, mut n) = (0, cores);
@@ -374,15 +377,15 @@ proptest! {
         }
     }
 
-    /// Catches: any difference from figure 6.4 up to the longest lifespan, whatever the order of
-    /// epochs.
+    /// Catches: any difference from figure 6.4 up to the longest lifespan, for any order of epochs.
     #[test]
     fn helpers_are_timed_as_printed(commits in proptest::collection::vec(95..105_u64, 0..40)) {
         let knobs = Knobs::default();
         let mut tuner = at_helpers(knobs);
         let (mut r, mut l, mut before) = (0, 1, 100);
         for commits in commits {
-            let left = figure_6_4(&mut r, &mut l, knobs.longest_lifespan, commits as f64, before as f64);
+            let left =
+                figure_6_4(&mut r, &mut l, knobs.longest_lifespan, commits as f64, before as f64);
             before = commits;
             tuner.epoch(&fast(commits));
             prop_assert_eq!(tuner.settings().lifespan, l);
@@ -394,10 +397,11 @@ proptest! {
         }
     }
 
-    /// Catches: any difference from the first and last states of figure 6.2, whatever is
-    /// counted.
+    /// Catches: any difference from the first and last states of figure 6.2, for any counts.
     #[test]
-    fn the_other_states_are_as_printed(epochs in proptest::collection::vec((1..2_000_u64, 0..300_u64, 0..300_u64), 7)) {
+    fn the_other_states_are_as_printed(
+        epochs in proptest::collection::vec((1..2_000_u64, 0..300_u64, 0..300_u64), 7),
+    ) {
         let mut tuner = tuner(1);
         let at = |epoch: usize| {
             let (commits, aborts, stalls) = epochs[epoch];
@@ -406,7 +410,8 @@ proptest! {
         feed(&mut tuner, [at(0), at(1), fast(1), fast(1), at(2), at(3)]);
         let ratio = |part: u64, whole: u64| part as f64 / whole as f64;
         let stealing = ratio(at(1).stalls, at(1).commits) > ALPHA;
-        let (aborts, stalls) = (ratio(at(2).aborts, at(2).commits), ratio(at(2).stalls, at(2).commits));
+        let (aborts, stalls) =
+            (ratio(at(2).aborts, at(2).commits), ratio(at(2).stalls, at(2).commits));
         let coalescing = aborts < BETA / 10.0 && stalls > ALPHA;
         let tenths = at(3).aborts * 10 / (at(3).aborts + at(3).commits);
         let settings = Settings::baseline(1).stealing(stealing).coalescing(coalescing);

@@ -1,19 +1,24 @@
 //! The published autotuner of the transactional worklist.
 //!
-//! It turns on one optimisation after the other, those that matter most to the others first, and
-//! looks at each for as few epochs as it can: a run is short, and what its first epochs show holds
-//! for most of it. Only swap-retry, which is cheap to change and follows the phases of a program,
-//! is tuned for good.
+//! It turns on one optimisation after the other, those with most influence on the others first, and
+//! measures each in as few epochs as it can: a run is short, and its first epochs are
+//! representative. Only swap-retry, which is cheap to change and follows the phases of a program,
+//! is tuned to the end.
 //!
 //! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for
 //! Transactional Memory" (PhD thesis, University of Edinburgh, 2012), chapter 6, figures 6.1 to
-//! 6.4. Differences, where the figures as printed cannot be meant: the state for stealing is left
-//! after one epoch whatever it shows (printed, a list without contention would stay there for
-//! ever); helpers run from the first epoch of their state on (printed, it would compare two epochs
-//! without helpers); their state is left at the longest lifespan (printed, it would stay there
-//! while nothing gets worse); each state counts its confirmations from 0; an epoch in which no
-//! transaction has ended changes nothing; the number of cores may change while the list runs; a
-//! list whose units may not be run ahead is tuned without the state for helpers.
+//! 6.4. Differences, where the printed figures cannot be meant:
+//!
+//! - The state for stealing ends after one epoch in any case. As printed, a list without contention
+//!   would stay there for ever.
+//! - Helpers run from the first epoch of their state on. As printed, it would compare two epochs
+//!   without helpers.
+//! - Their state ends at the longest lifespan. As printed, it would stay there while nothing gets
+//!   worse.
+//! - Each state counts its confirmations from 0.
+//! - An epoch in which no transaction ended changes nothing.
+//! - The number of cores may change while the list runs.
+//! - A list without helpers is tuned without their state.
 //!
 //! # States
 //!
@@ -22,7 +27,7 @@
 //! | start | all cores, one list | after an epoch |
 //! | stealing | stealing turned on if stalls/commits > α | after an epoch |
 //! | threads | halved after two epochs with aborts/commits ≥ β | after two below β: to helpers if a core is idle and they are allowed, else to coalescing |
-//! | helpers | lifespan from 1, times 10 after two epochs not slower than the yardstick (a tie is not slower) | after two slower ones (a lifespan of 1 becomes 0 then), and at the longest |
+//! | helpers | lifespan from 1, times 10 after two epochs not slower than the baseline (a tie is not slower) | after two slower ones (a lifespan of 1 becomes 0 then), and at the longest |
 //! | coalescing | turned on if aborts/commits < β/10 and stalls/commits > α | after an epoch |
 //! | swap-retry | retries follow aborts and commits of each epoch | never |
 //!
@@ -35,20 +40,19 @@
 //!
 //! # Cost
 //!
-//! Some 20 ns an epoch, no allocation; 1 ns to see that an epoch is not over.
+//! Some 20 ns per epoch, no allocation; 1 ns for the check whether an epoch is over.
 //!
 //! # Not handled
 //!
-//! When an epoch is complete: [`Epochs`](super::Epochs). A single thread that still aborts, since
-//! its units wait for each other: as printed, threads are counted until it does not, so the
-//! worklist itself must try another unit then. Where threads sit and pages lie: chosen before, by
-//! [`places`](crate::worklist::places).
+//! The end of an epoch: see [`Epochs`](super::Epochs). A single thread that still aborts, since its
+//! units wait for each other: as printed, the state for threads continues, so the worklist itself
+//! must try another unit. The mapping of threads and pages: [`places`](crate::worklist::places)
+//! decides before the run.
 //!
 //! # Tests
 //!
-//! `figures.rs`: each transition, and the figures written out as printed beside the tuner, on any
-//! sequence. `properties.rs`: T1 to T4 on any sequence. `model.rs` next door: convergence on models
-//! of contention.
+//! `figures.rs`: each transition, and the printed figures against the tuner on any sequence.
+//! `properties.rs`: T1 to T4 on any sequence. `tune/model.rs`: convergence on models of contention.
 
 #[cfg(test)]
 mod figures;
@@ -62,31 +66,31 @@ use super::confirm::Confirm;
 use super::{Counts, KnobError, Knobs, Yardstick};
 use crate::worklist::{Settings, helpers, swap, units};
 
-/// What is being tuned.
+/// The setting that is tuned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// Nothing yet: counters fill.
+    /// None yet: counters fill.
     Start,
-    /// One list or one a worker.
+    /// One list, or one per worker.
     Stealing,
     /// The number of threads.
     Threads,
     /// The lifespan of helper threads.
     Helpers,
-    /// One or two units a transaction.
+    /// One or two units per transaction.
     Coalescing,
-    /// Retries before a swap, for good.
+    /// Retries before a swap, to the end of the run.
     SwapRetry,
 }
 
-/// One epoch as the tuner saw it.
+/// The record of one epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// What was being tuned.
+    /// The setting that was tuned.
     pub state: State,
     /// The settings that were in force.
     pub settings: Settings,
-    /// What was counted under them.
+    /// The counts of the epoch.
     pub counts: Counts,
 }
 
@@ -98,20 +102,20 @@ pub struct Tuner {
     confirm: Confirm,
     may_help: bool,
     cores: usize,
-    /// The number of threads, as long as there are as many cores.
+    /// The number of threads, as long as there are enough cores.
     threads: usize,
     settings: Settings,
-    /// The epoch that the next one with helpers is compared with, and the lifespan to go back to.
+    /// The baseline for the next epoch with helpers, and the lifespan to which to return.
     yardstick: Counts,
     accepted: u32,
 }
 
 impl Tuner {
-    /// A tuner for a run on `cores` cores (0 count as 1): all of them, one list.
+    /// A tuner for a run on `cores` cores (0 counts as 1): all of them, one list.
     ///
     /// # Errors
     ///
-    /// [`KnobError`] as [`Knobs::check`] gives it.
+    /// [`KnobError`], as in [`Knobs::check`].
     pub fn new(cores: usize, knobs: Knobs) -> Result<Self, KnobError> {
         let cores = cores.max(1);
         Ok(Self {
@@ -127,29 +131,29 @@ impl Tuner {
         })
     }
 
-    /// The same for a list whose units may not be run ahead: the state for helpers is left out.
+    /// The same for a list without helpers: their state is left out.
     #[must_use]
     pub fn without_helpers(mut self) -> Self {
         self.may_help = false;
         self
     }
 
-    /// What is being tuned in the epoch that runs.
+    /// The setting that is tuned in the current epoch.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// The settings for the epoch that runs.
+    /// The settings for the current epoch.
     pub fn settings(&self) -> Settings {
         self.settings
     }
 
-    /// Whether all but swap-retry is decided.
+    /// Whether all settings but swap-retry are decided.
     pub fn is_settled(&self) -> bool {
         self.state == State::SwapRetry
     }
 
-    /// An epoch is over: decides what it showed, and answers what it was.
+    /// Ends an epoch: decides by its counts, and returns its record. Then
     /// [`settings`](Self::settings) are those for the next.
     pub fn epoch(&mut self, counts: &Counts) -> Step {
         let step = Step { state: self.state, settings: self.settings, counts: *counts };
@@ -159,9 +163,8 @@ impl Tuner {
         step
     }
 
-    /// There are `cores` cores now (0 count as 1), for instance because other programs came or
-    /// went. The threads are never more; once there are enough cores again, they are as many as
-    /// were found best.
+    /// Sets the number of cores (0 counts as 1), for example after other programs came or went. The
+    /// threads are never more. With enough cores again, they return to the best number found.
     pub fn set_cores(&mut self, cores: usize) {
         self.cores = cores.max(1);
         self.settings.threads = self.threads.min(self.cores);
@@ -211,7 +214,7 @@ impl Tuner {
 
     fn time_helpers(&mut self, counts: &Counts) {
         if !self.has_idle_core() {
-            // Cores were taken away, and the helpers with them: there is nothing to be seen.
+            // The helpers were on cores that were taken away: there is nothing to measure.
             self.state = State::Coalescing;
             return;
         }
@@ -231,8 +234,8 @@ impl Tuner {
         let Settings { lifespan, .. } = self.settings;
         self.accepted = lifespan;
         self.settings.lifespan = helpers::longer(lifespan, self.knobs.longest_lifespan);
-        // Compared with the epoch before, the longest would be kept whatever came, so it need not
-        // be waited for.
+        // Against the previous epoch, the longest would be kept in any case, so the tuner need not
+        // wait for it.
         let at_end = match self.knobs.yardstick {
             Yardstick::Previous => self.settings.lifespan,
             Yardstick::Accepted => lifespan,

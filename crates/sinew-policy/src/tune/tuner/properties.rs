@@ -1,10 +1,10 @@
-//! What holds whatever the tuner is fed: T1 to T4.
+//! Properties of the tuner for any input: T1 to T4.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What may happen to a tuner.
+/// An event of a tuner.
 #[derive(Debug, Clone)]
 enum Event {
     Epoch(Counts),
@@ -37,7 +37,7 @@ fn knobs() -> impl Strategy<Value = Knobs> {
     )
 }
 
-/// Which states may be next.
+/// Whether state `after` may follow state `before`.
 fn may_follow(before: State, after: State) -> bool {
     use State::{Coalescing, Helpers, Start, Stealing, SwapRetry, Threads};
     let next: &[State] = match before {
@@ -55,10 +55,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     /// Catches: no thread, a lifespan that is too long, an optimisation that is undone, a state
-    /// that comes back, or a panic, after any events.
+    /// that returns, or a panic, after any events.
     #[test]
     fn settings_make_sense_after_any_events(
-        mut cores in 0..20_usize, knobs in knobs(), events in proptest::collection::vec(event(), 0..120),
+        mut cores in 0..20_usize,
+        knobs in knobs(),
+        events in proptest::collection::vec(event(), 0..120),
     ) {
         let mut tuner = Tuner::new(cores, knobs).unwrap();
         for event in events {
@@ -80,7 +82,10 @@ proptest! {
             prop_assert!((1..=cores.max(1)).contains(&after.threads), "T2: {}", after);
             prop_assert!(after.lifespan <= knobs.longest_lifespan, "T3: {}", after);
             prop_assert!(tuner.state() >= State::Helpers || after.lifespan == 0, "T3: {}", after);
-            prop_assert!(after.stealing >= before.stealing && after.coalescing >= before.coalescing, "T4");
+            prop_assert!(
+                after.stealing >= before.stealing && after.coalescing >= before.coalescing,
+                "T4"
+            );
             let retries = after.swap_after.unwrap_or(1);
             prop_assert!((1..=1_024).contains(&retries), "T4: {}", after);
             prop_assert!(tuner.is_settled() || after.swap_after.is_none(), "T4: {}", after);
@@ -89,7 +94,9 @@ proptest! {
 
     /// Catches: a hidden clock, or a state outside of the tuner.
     #[test]
-    fn the_same_epochs_lead_to_the_same_settings(events in proptest::collection::vec(event(), 0..60)) {
+    fn the_same_epochs_lead_to_the_same_settings(
+        events in proptest::collection::vec(event(), 0..60),
+    ) {
         let run = || {
             let mut tuner = Tuner::new(8, Knobs::default()).unwrap();
             for event in &events {
@@ -105,12 +112,17 @@ proptest! {
         prop_assert_eq!(run(), run());
     }
 
-    /// Catches: a state that is never left though its epochs agree: 2 epochs for each halving
-    /// and lifespan, and 4 for the rest.
+    /// Catches: a state that is never left though its epochs agree: 2 epochs for each halving and
+    /// lifespan, and 4 for the rest.
     #[test]
-    fn epochs_that_agree_settle_soon(cores in 1..1_000_usize, knobs in knobs(), aborts in 0..2_000_u64, stalls in counter()) {
+    fn epochs_that_agree_settle_soon(
+        cores in 1..1_000_usize,
+        knobs in knobs(),
+        aborts in 0..2_000_u64,
+        stalls in counter(),
+    ) {
         let mut tuner = Tuner::new(cores, knobs).unwrap();
-        // One thread alone has no conflicts.
+        // A single thread has no conflicts.
         let epochs = (0..60).take_while(|_| {
             let aborts = if tuner.settings().threads > 1 { aborts } else { 0 };
             tuner.epoch(&Counts { commits: 1_000, aborts, stalls, elapsed_ns: 1_000 });
