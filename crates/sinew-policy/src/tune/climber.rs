@@ -3,7 +3,7 @@
 //! The published one ([`Tuner`](super::Tuner)) turns an optimisation on when a counter suggests it,
 //! and measures time for helpers only. Two workers whose transactions rarely abort, but which pass
 //! the same cache lines to and fro, are slower than one, and none of its counters shows that. This
-//! tuner climbs: it holds the best settings so far, runs a [`Duel`] (a paired comparison) between
+//! tuner climbs: it holds the best settings so far, runs a paired [`Comparison`] between
 //! them and a neighbour, and takes the winner. It must try settings before it knows their effect,
 //! so each step costs a few more epochs, and it does not tune lists that are too short for that.
 //!
@@ -47,7 +47,7 @@
 //! Each step on synthetic throughputs; property tests for H1 to H3 and for termination; convergence
 //! on models of contention in `model.rs`.
 
-use super::duel::{Duel, Side, TO_GAIN, TO_TIE};
+use super::comparison::{Comparison, Side, TO_GAIN, TO_TIE};
 use super::length::Length;
 use super::{Counts, Knobs, State, Step};
 use crate::worklist::{Settings, helpers, swap};
@@ -67,7 +67,7 @@ pub(super) struct Climber {
     /// The best settings so far, and the challenger's.
     holder: Settings,
     challenger: Settings,
-    duel: Option<Duel>,
+    comparison: Option<Comparison>,
 }
 
 impl Climber {
@@ -83,7 +83,7 @@ impl Climber {
             threads: usize::MAX,
             holder: settings,
             challenger: settings,
-            duel: None,
+            comparison: None,
         }
     }
 
@@ -97,7 +97,7 @@ impl Climber {
     }
 
     pub(super) fn settings(&self) -> Settings {
-        match self.duel.as_ref().map(Duel::side) {
+        match self.comparison.as_ref().map(Comparison::side) {
             Some(Side::Challenger) => self.challenger,
             Some(Side::Holder) | None => self.holder,
         }
@@ -115,7 +115,7 @@ impl Climber {
     pub(super) fn begin(&mut self, units: usize, cores: usize) {
         self.set_cores(cores);
         self.length = self.length.refilled(units, cores);
-        self.duel.iter_mut().for_each(Duel::interrupt);
+        self.comparison.iter_mut().for_each(Comparison::interrupt);
     }
 
     /// The commits of the current epoch.
@@ -133,12 +133,12 @@ impl Climber {
     }
 
     fn decide(&mut self, counts: &Counts) {
-        match (self.state, &mut self.duel) {
+        match (self.state, &mut self.comparison) {
             (State::SwapRetry, _) => {
                 self.holder.swap_after = Some(swap::retries(counts.aborts, counts.commits));
             }
-            (_, Some(duel)) => {
-                if let Some(winner) = duel.hear(counts) {
+            (_, Some(comparison)) => {
+                if let Some(winner) = comparison.record(counts) {
                     self.conclude(winner);
                 }
             }
@@ -176,12 +176,12 @@ impl Climber {
     /// Goes to the next state that has a challenger, if there is one. `has_changed`: whether the
     /// settings in force were not the holder's.
     fn challenge_next(&mut self, has_changed: bool) {
-        self.duel = None;
+        self.comparison = None;
         while !matches!(self.state, State::Start | State::SwapRetry) {
             if let Some(challenger) = self.challenger_now() {
                 self.challenger = challenger;
                 let margin = if self.state == State::Threads { TO_TIE } else { TO_GAIN };
-                self.duel = Some(Duel::new(margin, has_changed));
+                self.comparison = Some(Comparison::new(margin, has_changed));
                 return;
             }
             self.state = following(self.state);

@@ -15,7 +15,7 @@ pub(super) struct Confirm(Option<bool>);
 
 impl Confirm {
     /// The decision after an epoch with this `verdict`, if there is one.
-    pub(super) fn hear(&mut self, verdict: bool) -> Option<bool> {
+    pub(super) fn record(&mut self, verdict: bool) -> Option<bool> {
         match self.0.take() {
             None => {
                 self.0 = Some(verdict);
@@ -36,7 +36,7 @@ mod tests {
     fn two_in_a_row_decide_and_a_contrary_one_resets() {
         let decided = |verdicts: [bool; 3]| {
             let mut confirm = Confirm::default();
-            verdicts.map(|verdict| confirm.hear(verdict))
+            verdicts.map(|verdict| confirm.record(verdict))
         };
         let (yes, no) = (Some(true), Some(false));
         assert_eq!(decided([true, true, true]), [None, yes, None]);

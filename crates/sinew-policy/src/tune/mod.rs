@@ -31,7 +31,7 @@
 //! | [`epochs`] | the end of an epoch |
 //! | [`knobs`] | the tuner's own thresholds |
 //! | [`tuner`] | the published autotuner of the transactional worklist |
-//! | `climber`, `duel`, `length` | a tuner by throughput: its settings, its comparisons, its epochs |
+//! | `climber`, `comparison`, `length` | a tuner by throughput: its settings, its comparisons, its epochs |
 //! | [`Autotuner`] | one type for both |
 //! | [`path`] | the record of a tuner, as rows for a table or a plot |
 
@@ -42,8 +42,8 @@ pub mod tuner;
 
 mod autotuner;
 mod climber;
+mod comparison;
 mod confirm;
-mod duel;
 mod length;
 #[cfg(test)]
 mod model;

@@ -189,7 +189,7 @@ impl Tuner {
     }
 
     fn count_threads(&mut self, counts: &Counts) {
-        match self.confirm.hear(counts.abort_ratio() < self.knobs.beta) {
+        match self.confirm.record(counts.abort_ratio() < self.knobs.beta) {
             None => {}
             Some(true) if self.may_help && self.has_idle_core() => self.begin_helpers(counts),
             Some(true) => self.state = State::Coalescing,
@@ -219,7 +219,7 @@ impl Tuner {
             return;
         }
         let is_slower = counts.cmp_throughput(&self.yardstick) == Ordering::Less;
-        let decided = self.confirm.hear(is_slower);
+        let decided = self.confirm.record(is_slower);
         if self.knobs.yardstick == Yardstick::Previous || decided == Some(false) {
             self.yardstick = *counts;
         }

@@ -50,7 +50,7 @@ pub(super) enum Side {
 
 /// A running comparison.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Duel {
+pub(super) struct Comparison {
     side: Side,
     margin: f64,
     /// Whether the next epoch begins with a change.
@@ -64,7 +64,7 @@ pub(super) struct Duel {
     pairs: usize,
 }
 
-impl Duel {
+impl Comparison {
     /// The holder runs first; `is_fresh`: its settings come into force only now. The challenger
     /// must reach `margin` of its throughput.
     pub(super) fn new(margin: f64, is_fresh: bool) -> Self {
@@ -83,7 +83,7 @@ impl Duel {
     }
 
     /// Ends an epoch under [`side`](Self::side). Returns the winner, if that is decided.
-    pub(super) fn hear(&mut self, counts: &Counts) -> Option<Side> {
+    pub(super) fn record(&mut self, counts: &Counts) -> Option<Side> {
         if std::mem::take(&mut self.is_fresh) {
             return None;
         }
@@ -161,13 +161,14 @@ mod tests {
     /// Runs a comparison in which the holder commits 100 per epoch and each pair's challenger the
     /// given number. Each dropped epoch has the opposite result.
     fn fight(challengers: &[u64]) -> (Option<Side>, usize) {
-        let mut duel = Duel::new(TO_GAIN, false);
+        let mut comparison = Comparison::new(TO_GAIN, false);
         for (pair, &commits) in challengers.iter().enumerate() {
             let mut halves = 0;
             while halves < 2 {
-                let (dropped, side) = (duel.is_fresh, duel.side());
+                let (dropped, side) = (comparison.is_fresh, comparison.side());
                 let counted = if side == Side::Holder { 100 } else { commits };
-                let ended = duel.hear(&at(if dropped { 10_000 / counted.max(1) } else { counted }));
+                let ended =
+                    comparison.record(&at(if dropped { 10_000 / counted.max(1) } else { counted }));
                 halves += usize::from(!dropped);
                 if ended.is_some() {
                     return (ended, pair + 1);
@@ -201,14 +202,14 @@ mod tests {
         assert_eq!(fight(&[79, 79, 200]), (Some(Side::Holder), 2));
         assert_eq!(fight(&[0, 0]), (Some(Side::Holder), 2));
         assert_eq!(fight(&[10, 110]), (None, 2));
-        let mut duel = Duel::new(TO_GAIN, false);
-        let epochs = [100, 0, 50, 50].map(|commits| duel.hear(&at(commits)));
+        let mut comparison = Comparison::new(TO_GAIN, false);
+        let epochs = [100, 0, 50, 50].map(|commits| comparison.record(&at(commits)));
         assert_eq!(epochs, [None, None, None, Some(Side::Holder)]);
     }
 
     /// Catches: a comparison that one interruption turns, of any length, on either side.
     #[test]
-    fn one_interruption_does_not_turn_a_duel() {
+    fn one_interruption_does_not_turn_a_comparison() {
         for hit in [0, 1, 1_000_000] {
             for pair in 0..PAIRS {
                 for (others, winner) in [(110, Side::Challenger), (95, Side::Holder)] {
@@ -227,19 +228,21 @@ mod tests {
     /// Catches: an epoch that counts although the list became empty in it.
     #[test]
     fn the_epoch_after_an_interruption_is_dropped() {
-        let mut duel = Duel::new(TO_GAIN, false);
-        duel.interrupt();
-        assert_eq!((duel.hear(&at(9)), duel.side()), (None, Side::Holder));
-        assert_eq!((duel.hear(&at(100)), duel.side()), (None, Side::Challenger));
+        let mut comparison = Comparison::new(TO_GAIN, false);
+        comparison.interrupt();
+        assert_eq!((comparison.record(&at(9)), comparison.side()), (None, Side::Holder));
+        assert_eq!((comparison.record(&at(100)), comparison.side()), (None, Side::Challenger));
     }
 
     /// Catches: a holder that never runs again after the challenger has, so that a drift looks like
     /// a gain.
     #[test]
     fn sides_take_turns() {
-        let mut duel = Duel::new(TO_GAIN, false);
+        let mut comparison = Comparison::new(TO_GAIN, false);
         let sides: Vec<_> = (0..8)
-            .map(|epoch| (duel.side(), duel.hear(&at(100 + 10 * (epoch % 3))).is_some()).0)
+            .map(|epoch| {
+                (comparison.side(), comparison.record(&at(100 + 10 * (epoch % 3))).is_some()).0
+            })
             .collect();
         assert_eq!(sides[..3], [Side::Holder, Side::Challenger, Side::Challenger]);
         assert_eq!(sides[3..6], [Side::Challenger, Side::Holder, Side::Holder]);
@@ -249,7 +252,7 @@ mod tests {
         /// Catches: a comparison without an end, a win without two better pairs, and a defeat after
         /// one worse epoch (D1, D2).
         #[test]
-        fn duels_end_and_take_two_of_a_kind(
+        fn comparisons_end_and_take_two_of_a_kind(
             challengers in proptest::collection::vec(30..75_u64, PAIRS),
         ) {
             // Even numbers, so that none is at the margin.
