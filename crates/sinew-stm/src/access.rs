@@ -49,7 +49,7 @@ impl Descriptor {
         let target = Target::words(words);
         let place = self.read_cold(record, target, || {
             into.iter_mut().zip(words).for_each(|(into, word)| *into = word.load());
-            // No place in the buffer: the value is there already.
+            // No index into the buffer: the value is there already.
             Bits::new(u64::MAX)
         })?;
         let place = self.place(place);
@@ -59,7 +59,7 @@ impl Descriptor {
         Ok(())
     }
 
-    /// The version of a chain in the snapshot, alive until the attempt is over.
+    /// The version of a chain in the snapshot, which lives until the attempt is over.
     ///
     /// # Safety
     ///
@@ -75,11 +75,11 @@ impl Descriptor {
             grace::pin(&self.shared, self.pin_time());
         }
         let bits = self.read_cold(record, Target::chain(chain), || to_bits(chain.current()))?;
-        // SAFETY: such an entry holds a version, and so does what the closure answers.
+        // SAFETY: such an entry holds a version, and so does the closure's result.
         Ok(unsafe { from_bits(bits) })
     }
 
-    /// The bits of one's own entry for `target`, or what `load` finds in memory.
+    /// The bits of this transaction's own entry for `target`, or the result of `load` from memory.
     #[inline(never)]
     fn read_cold(
         &mut self,
@@ -105,8 +105,8 @@ impl Descriptor {
         }
     }
 
-    /// A read under one's own lock, `owned`. What memory holds there is an input like any other, so
-    /// the read set has it: with the word before the lock, for when the lock is given back.
+    /// A read under this transaction's own lock, `owned`. The value in memory is an input like any
+    /// other, so the read set has it: with the word before the lock, for when the lock is released.
     fn read_own(
         &mut self,
         record: &Record,
@@ -119,11 +119,11 @@ impl Descriptor {
         }
         let seen = self.writes[head(owned)].before;
         self.note_read(record, seen);
-        // By I1 nobody changes it.
+        // By I1 no other thread changes it.
         load()
     }
 
-    /// A read in one of the modes that keep to themselves what they write.
+    /// A read in one of the modes that keep their writes private.
     fn read_aside(
         &mut self,
         record: &Record,
@@ -137,14 +137,14 @@ impl Descriptor {
         }
     }
 
-    /// Gets the record out of the way that was `seen` locked by another, or younger than the
-    /// snapshot.
+    /// Resolves a conflict over the record, which was `seen` locked by another transaction or
+    /// younger than the snapshot.
     fn make_way(&mut self, record: &Record, seen: u64) -> TxResult<()> {
         if seen & LOCKED == 0 { self.extend() } else { self.conflict(record, seen) }
     }
 
-    /// Where the write set has the value of `target`, whose record was seen locked by us as
-    /// `owned`.
+    /// The index of `target`'s value in the write set. Its record was seen locked by this
+    /// transaction as `owned`.
     fn own_entry(&self, owned: u64, target: Target) -> Option<usize> {
         let mut at = head(owned);
         loop {
@@ -161,7 +161,7 @@ impl Descriptor {
 
     /// Enters `bits` for `target` in the write set, and locks the record.
     ///
-    /// Where it fails, a version in `bits` is still the caller's.
+    /// If it fails, a version in `bits` still belongs to the caller.
     ///
     /// # Safety
     ///
@@ -174,7 +174,7 @@ impl Descriptor {
         target: Target,
         bits: Bits,
     ) -> TxResult<()> {
-        // What was seen is confirmed by the compare-and-swap.
+        // The compare-and-swap confirms the word that was seen.
         let seen = record.look();
         if seen <= self.limit && record.try_lock(seen, self.owner | self.writes.len() as u64) {
             self.note_write(Write::new(record, seen, target, bits, LAST));
@@ -213,13 +213,13 @@ impl Descriptor {
         Ok(())
     }
 
-    /// Where the write set has the value of `target`, if it is not by records that entries are
-    /// found.
+    /// The index of `target`'s value in the write set, in the modes that do not find entries by
+    /// records.
     pub(crate) fn written_aside(&mut self, target: Target) -> Option<usize> {
         self.index.find(&self.writes, target)
     }
 
-    /// Writes what is guarded by a record of one's own.
+    /// Writes a target whose record this transaction has locked.
     fn write_own(&mut self, owned: u64, target: Target, bits: Bits) {
         match self.own_entry(owned, target) {
             Some(index) => self.overwrite(index, bits),
@@ -243,20 +243,20 @@ impl Descriptor {
         }
     }
 
-    /// Whether a part may need the present value of an entry: it is older than the part, which has
-    /// not kept its value just before.
+    /// Whether a part may need the present value of an entry: the entry is older than the part, and
+    /// the part has not just kept its value.
     fn keeps_old_value(&self, index: usize) -> bool {
         let last = self.undo[self.undo_from..].last();
         index < self.undo_below && last.is_none_or(|undo| undo.index != index)
     }
 
-    /// Moves the value at the end of the buffer, which begins at `from`, over an older one.
+    /// Moves the value at the end of the buffer, from `from` on, over an older one.
     fn move_back(&mut self, to: usize, from: usize) {
         self.buffer.copy_within(from.., to);
         self.buffer.truncate(from);
     }
 
-    /// A further entry of a record, right behind its head.
+    /// A further entry of a record, directly after its head.
     fn hang_on(&mut self, head: usize, target: Target, bits: Bits) {
         let index =
             u32::try_from(self.writes.len()).expect("a transaction writes at most 2^32 - 1 words");
@@ -281,12 +281,12 @@ impl Descriptor {
         self.note_sizes();
         // SAFETY: the caller's promise.
         let entered = unsafe { self.write(record, Target::words(words), place) };
-        // A refused value leaves nothing, so that memory stays bounded also where errors are
-        // hidden.
+        // A refused value leaves nothing in the buffer, so that memory stays bounded even if errors
+        // are ignored.
         entered.inspect_err(|_| self.buffer.truncate(self.place(place)))
     }
 
-    /// Enters a new version. It belongs to the transaction from here on, also where this fails.
+    /// Enters a new version. From here on it belongs to the transaction, even if this fails.
     ///
     /// # Safety
     ///
@@ -298,7 +298,7 @@ impl Descriptor {
         version: NonNull<Header>,
     ) -> TxResult<()> {
         self.leave_a_mess();
-        // SAFETY: the caller's promise; a version that was refused is reached by nobody.
+        // SAFETY: the caller's promise; nothing refers to a version that was refused.
         unsafe {
             let entered = self.write(record, Target::chain(chain), to_bits(version));
             entered.inspect_err(|_| self.after.discard(version))
@@ -346,7 +346,7 @@ impl Descriptor {
         self.note_sizes();
     }
 
-    /// Notes whether a log has grown beyond what is kept.
+    /// Records whether a log has grown beyond the size that is kept.
     pub(crate) fn note_sizes(&mut self) {
         if self.logs_are_oversized() {
             self.oversized = true;
@@ -361,7 +361,7 @@ impl Descriptor {
             || is_oversized(&self.undo)
     }
 
-    /// Gives back what the logs of a large transaction have beyond what is kept. They are empty.
+    /// Frees the part of a large transaction's logs beyond the size that is kept. They are empty.
     #[cold]
     pub(crate) fn free_giants(&mut self) {
         self.oversized = false;
@@ -373,7 +373,7 @@ impl Descriptor {
     }
 }
 
-/// Appends an entry without another test for room.
+/// Appends an entry without a second test for room.
 ///
 /// # Safety
 ///
@@ -381,14 +381,14 @@ impl Descriptor {
 #[inline(always)]
 unsafe fn push_within<T>(log: &mut Vec<T>, entry: T) {
     debug_assert!(log.len() < log.capacity(), "the caller has made room");
-    // SAFETY: the caller's promise; the place behind the last entry is written before it counts.
+    // SAFETY: the caller's promise; the slot after the last entry is written before it counts.
     unsafe {
         log.as_mut_ptr().add(log.len()).write(entry);
         log.set_len(log.len() + 1);
     }
 }
 
-/// The index in the word of a record of one's own.
+/// The index in the word of a record that this transaction has locked.
 pub(crate) fn head(owned: u64) -> usize {
     (owned & INDEX) as usize
 }
@@ -405,8 +405,8 @@ pub(crate) unsafe fn get<T: Copy>(
     record: &Record,
     words: &[Word],
 ) -> TxResult<T> {
-    // SAFETY: the caller's promise. What is answered was stored as a `T`: it was read under a
-    // record that was free and the same before and after, or by its owner.
+    // SAFETY: the caller's promise. The returned value was stored as a `T`: it was read under a
+    // record that was free and unchanged before and after, or by its owner.
     unsafe {
         if words_of::<T>() == 1 {
             return Ok(first_of(d.read_word(record, words.get_unchecked(0))?));

@@ -1,29 +1,29 @@
-//! What is left to do when an attempt is over: handlers, values to drop, shared ownership to give
-//! back.
+//! The work after an attempt: handlers, values to drop, shared ownership to release.
 //!
-//! Nothing of this runs between the first lock and the last release, and none of it inside the
-//! transaction: a handler or a `Drop` may start transactions of its own.
+//! None of it runs between the first lock and the last release, nor inside the transaction: a
+//! handler or a `Drop` may start transactions of its own.
 //!
 //! # Invariants
 //!
-//! - I5: the list is taken from its descriptor and emptied before `atomically` returns, unwinding
-//!   included. Handlers are called or dropped before anything that is kept is given back. So they
-//!   may borrow from the environment of the call, and from what is kept.
+//! - I5: the list is taken from its descriptor and emptied before `atomically` returns, also during
+//!   unwinding. Handlers are called or dropped before kept values are released. So they may borrow
+//!   from the environment of the call, and from kept values.
 
 use crate::drops::Drops;
 use crate::version::Header;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Something to call, from the environment of a transaction.
+/// A closure to call, from the environment of a transaction.
 type Handler = Box<dyn FnOnce()>;
 
-/// A version that nobody sees any more, or never saw.
+/// A version that no transaction can see any more, or ever saw.
 pub(crate) struct Garbage(NonNull<Header>);
 
 impl Drop for Garbage {
     fn drop(&mut self) {
-        // SAFETY: who made this gave up the version, and told that nobody else reaches it.
+        // SAFETY: the maker of this gave up the version, and guaranteed that nothing else reaches
+        // it.
         unsafe { Header::free(self.0) };
     }
 }
@@ -42,32 +42,32 @@ impl Drop for Kept {
     }
 }
 
-/// A place in the lists, to come back to.
+/// A position in the lists, to which the lists can return.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     on_commit: usize,
     on_abort: usize,
 }
 
-/// What to do after an attempt.
+/// The work after an attempt.
 #[derive(Default)]
 pub(crate) struct After {
     garbage: Drops<Garbage>,
     kept: Drops<Kept>,
     on_commit: Drops<Handler>,
     on_abort: Drops<Handler>,
-    /// Handlers of branches that were undone, and those of such branches that will never be called.
+    /// Handlers of undone branches, and those of such branches that will never be called.
     undone: Drops<Handler>,
     void: Drops<Handler>,
 }
 
 impl After {
-    /// Drops the version in the end.
+    /// Drops the version at the end of the attempt.
     ///
     /// # Safety
     ///
-    /// It came from [`Header::new`], nobody else frees it, and nobody reaches it once the attempt
-    /// is over.
+    /// It came from [`Header::new`], nothing else frees it, and nothing reaches it after the
+    /// attempt.
     pub(crate) unsafe fn discard(&mut self, version: NonNull<Header>) {
         self.garbage.push(Garbage(version));
     }
@@ -90,14 +90,14 @@ impl After {
     ///
     /// # Safety
     ///
-    /// What it borrows lives until `atomically` returns, or is kept.
+    /// Everything that it borrows lives until `atomically` returns, or is kept.
     pub(crate) unsafe fn on_commit<'tx>(&mut self, handler: Box<dyn FnOnce() + 'tx>) {
-        // SAFETY: by I5 the handler is called or dropped within the life of what it borrows.
+        // SAFETY: by I5 the handler is called or dropped within the life of its borrows.
         self.on_commit
             .push(unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'tx>, Handler>(handler) });
     }
 
-    /// Calls `handler` if the attempt is given up.
+    /// Calls `handler` if the attempt aborts.
     ///
     /// # Safety
     ///
@@ -112,15 +112,15 @@ impl After {
         Mark { on_commit: self.on_commit.len(), on_abort: self.on_abort.len() }
     }
 
-    /// Takes back what was asked for since `mark`: what waited for an abort has got one, what
-    /// waited for a commit never will.
+    /// Undoes the requests since `mark`: for those that wait for an abort it has come; those that
+    /// wait for a commit will never run.
     pub(crate) fn undo(&mut self, mark: Mark) {
         self.on_commit.move_from(mark.on_commit, &mut self.void);
         self.on_abort.move_from(mark.on_abort, &mut self.undone);
     }
 
-    /// Does it all. A panic in a handler propagates; the handlers after it are dropped uncalled. A
-    /// panic in a `Drop` propagates when the rest is dropped.
+    /// Runs all of it. A panic in a handler propagates; the handlers after it are dropped uncalled.
+    /// A panic in a `Drop` propagates after the rest is dropped.
     pub(crate) fn run(self, committed: bool) {
         // A panic drops these in the order in which they stand here, last to first.
         let Self { kept, garbage, void, on_commit, on_abort, undone } = self;

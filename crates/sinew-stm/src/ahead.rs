@@ -1,26 +1,26 @@
 //! Reading ahead: what a descriptor does in [`Mode::Ahead`].
 //!
-//! Such a run reads as a transaction does, so that it never sees variables in a state between two
-//! commits, but it changes nothing that others can see. Its writes stay in the write set, without a
-//! lock, and every access first looks for one's own value there. Source: Luís Fabrício Wanderley
-//! Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (2012),
-//! section 5.1.4. Difference: its reads are those of a transaction, so that a run never sees what
-//! no moment had.
+//! Such a run reads as a transaction does, so it never sees variables in a state between two
+//! commits, but it changes nothing that other threads can see. Its writes stay in the write set,
+//! without a lock, and every access first searches for the run's own value there. Source: Luís
+//! Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional
+//! Memory" (2012), section 5.1.4. Difference: its reads are those of a transaction, so that a run
+//! never sees an inconsistent state.
 //!
 //! The limit of the descriptor is 0, which is below every record ([`FIRST`](crate::record::FIRST)).
 //! So each access takes the slow path, which branches here, and the fast paths of other
-//! transactions know nothing of this.
+//! transactions need no test for this mode.
 //!
 //! # Invariants
 //!
-//! - I13: in this mode no record is locked by this thread, no entry of the write set is a head, and
+//! - I13: in this mode this thread locks no record, no entry of the write set is a head, and
 //!   nothing is stored but in the descriptor and in the thread's own pin.
 //! - I8 holds with the limit in [`Ahead`]: each read is checked as in `access`, and the snapshot is
 //!   extended as there.
 //!
 //! # Cost
 //!
-//! Each access looks through the entries of the write set, so the buffer should be small. Memory is
+//! Each access scans the entries of the write set, so the buffer should be small. Memory is
 //! bounded: by the lifespan for the read set, by the buffer for the rest.
 
 use crate::descriptor::{Descriptor, Mode};
@@ -35,13 +35,13 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
-/// What ends a run when it says so.
+/// Ends a run when it returns true.
 pub(crate) type Stopped = dyn Fn() -> bool;
 
-/// A run ahead, as far as it has got.
+/// The state of a run ahead.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
-    /// The time of the snapshot, with [`WAITED`]; also of a transaction that locks late.
+    /// The time of the snapshot, with [`WAITED`]; also used by a transaction that locks late.
     pub(crate) limit: u64,
     pub(crate) words_read: u64,
     lifespan: u64,
@@ -50,13 +50,12 @@ pub(crate) struct Ahead {
     /// Outlives the run: see [`Descriptor::begin_ahead`].
     stopped: Option<NonNull<Stopped>>,
     pub(crate) ended: Option<Ended>,
-    /// What `stopped` panicked with. Accesses do not unwind, as they may be in the middle of
-    /// something.
+    /// The panic of `stopped`. Accesses do not unwind, as they may be incomplete.
     pub(crate) panic: Option<Box<dyn Any + Send>>,
 }
 
 impl Descriptor {
-    /// Begins a run. The sets are empty, and there is no other attempt under way.
+    /// Begins a run. The sets are empty, and no other attempt is in progress.
     ///
     /// # Safety
     ///
@@ -74,7 +73,7 @@ impl Descriptor {
         self.limit = 0;
     }
 
-    /// Ends the run, and takes everything back.
+    /// Ends the run, and undoes all its writes.
     pub(crate) fn leave_ahead(&mut self) {
         self.roll_back();
         self.reads.clear();
@@ -83,7 +82,7 @@ impl Descriptor {
         self.mode = Mode::Optimistic;
     }
 
-    /// The run is over for `why`, if it was not before.
+    /// Ends the run for `why`, if it has not ended before.
     #[cold]
     pub(crate) fn end_ahead<T>(&mut self, why: Ended) -> TxResult<T> {
         self.ahead.ended.get_or_insert(why);
@@ -120,7 +119,7 @@ impl Descriptor {
         Ok(())
     }
 
-    /// The bits of one's own entry for `target`, or what `load` finds in memory.
+    /// The bits of this run's own entry for `target`, or the result of `load` from memory.
     #[cold]
     pub(crate) fn read_ahead(
         &mut self,
@@ -139,7 +138,7 @@ impl Descriptor {
         }
         let bits = load();
         // R1, R2 and C1 as in `access`. A snapshot that was extended after the first look includes
-        // what was seen then.
+        // the value.
         if record.look_again() != seen && !planted(Bug::NoSecondLook) {
             return self.end_ahead(Ended::Conflict);
         }
@@ -147,14 +146,14 @@ impl Descriptor {
         Ok(bits)
     }
 
-    /// Moves the snapshot to the present, if it can be.
+    /// Moves the snapshot to the present, if possible.
     pub(crate) fn see_later(&mut self) -> bool {
         let later = self.later_snapshot();
         self.ahead.limit = later.map_or(self.ahead.limit, |now| now | WAITED);
         later.is_some()
     }
 
-    /// Enters `bits` for `target` in the write set. Where it fails they are still the caller's.
+    /// Enters `bits` for `target` in the write set. If it fails, they still belong to the caller.
     #[cold]
     pub(crate) fn write_ahead(
         &mut self,
@@ -174,7 +173,7 @@ impl Descriptor {
         Ok(())
     }
 
-    /// Replaces the value of an entry. Takes room only where the old value has to be kept as well.
+    /// Replaces the value of an entry. Takes room only if the old value must be kept as well.
     fn overwrite_ahead(&mut self, index: usize, target: Target, bits: Bits) -> TxResult<()> {
         let kept = index < self.undo_below || target.is_chain();
         if kept {

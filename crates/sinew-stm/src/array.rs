@@ -1,4 +1,4 @@
-//! [`TArray`]: many values, a record for every 32 bytes.
+//! [`TArray`]: many values, with one record for every 32 bytes.
 
 use crate::access;
 use crate::record::Record;
@@ -6,7 +6,7 @@ use crate::tx::{Tx, TxResult};
 use crate::var::TVar;
 use crate::word::{Slot, words_of};
 
-/// Bytes that share a record, except where one value is larger.
+/// Bytes that share a record, unless one value is larger.
 const BYTES: usize = 32;
 
 /// Values that share a record.
@@ -25,7 +25,7 @@ enum Groups<T: Copy> {
 /// An array of transactional values, for values that are `Copy`.
 ///
 /// Neighbours share an ownership record: four values of up to eight bytes, or two of up to sixteen.
-/// That takes less memory than a [`TVar`] for each, and transactions that write neighbours
+/// That takes less memory than a [`TVar`] for each, but transactions that write neighbours
 /// conflict. The length is fixed.
 ///
 /// ```
@@ -53,7 +53,7 @@ impl<T: Copy> TArray<T> {
         Self::from_fn(len, |_| value)
     }
 
-    /// An array of `len` values, that of each place made by `f`.
+    /// An array of `len` values; `f` returns the value for each index.
     pub fn from_fn(len: usize, mut f: impl FnMut(usize) -> T) -> Self {
         let groups = match (BYTES / 8).checked_div(words_of::<T>()) {
             Some(4) => Groups::Four(grouped(len, f)),
@@ -63,17 +63,17 @@ impl<T: Copy> TArray<T> {
         Self { groups, len }
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no value.
+    /// Whether the length is 0.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The record and the slot of place `i`.
+    /// The record and the slot of index `i`.
     #[inline(always)]
     #[track_caller]
     fn at(&self, i: usize) -> (&Record, &Slot<T>) {
@@ -85,15 +85,15 @@ impl<T: Copy> TArray<T> {
         }
     }
 
-    /// The value at place `i`.
+    /// The value at index `i`.
     ///
     /// # Errors
     ///
-    /// The attempt is lost.
+    /// The attempt is lost: return the error with `?`.
     ///
     /// # Panics
     ///
-    /// If there is no place `i`.
+    /// If `i` is not below the length.
     #[inline]
     #[track_caller]
     pub fn get<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, i: usize) -> TxResult<T> {
@@ -102,15 +102,15 @@ impl<T: Copy> TArray<T> {
         unsafe { access::get(tx.descriptor, record, slot.words()) }
     }
 
-    /// Makes `value` the value at place `i`.
+    /// Sets the value at index `i`.
     ///
     /// # Errors
     ///
-    /// The attempt is lost.
+    /// The attempt is lost: return the error with `?`.
     ///
     /// # Panics
     ///
-    /// If there is no place `i`.
+    /// If `i` is not below the length.
     #[inline]
     #[track_caller]
     pub fn set<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, i: usize, value: T) -> TxResult<()> {
@@ -119,15 +119,15 @@ impl<T: Copy> TArray<T> {
         unsafe { access::set(tx.descriptor, record, slot.words(), value) }
     }
 
-    /// Replaces the value at place `i` by what `f` makes of it.
+    /// Replaces the value at index `i` by the result of `f`.
     ///
     /// # Errors
     ///
-    /// The attempt is lost.
+    /// The attempt is lost: return the error with `?`.
     ///
     /// # Panics
     ///
-    /// If there is no place `i`.
+    /// If `i` is not below the length.
     #[inline]
     #[track_caller]
     pub fn modify<'tx>(
@@ -140,7 +140,7 @@ impl<T: Copy> TArray<T> {
         self.set(tx, i, f(value))
     }
 
-    /// All values, as they were at one moment, read by a transaction of its own.
+    /// All values at one time, read by a transaction of its own.
     ///
     /// # Panics
     ///
@@ -153,13 +153,13 @@ impl<T: Copy> TArray<T> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 impl<T: Copy> TArray<T> {
-    /// For tests that compare their words: one for each place.
+    /// For tests that compare their words: one per index.
     pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
         (0..self.len).map(|i| self.at(i).0)
     }
 }
 
-/// Groups of `N` for `len` values. What is left of the last group repeats its last value.
+/// Groups of `N` for `len` values. The rest of the last group repeats its last value.
 fn grouped<T: Copy, const N: usize>(
     len: usize,
     mut f: impl FnMut(usize) -> T,
@@ -191,7 +191,7 @@ mod tests {
     fn is_an_array<T: Copy + PartialEq + std::fmt::Debug>(values: &[T]) {
         let array = TArray::from_fn(values.len(), |i| values[i]);
         assert_eq!(array.load_all(), values);
-        // Neighbours within a record: some written once, some twice, some taken back by a branch.
+        // Neighbours within a record: some written once, some twice, some undone by a branch.
         let reversed: Vec<T> = values.iter().rev().copied().collect();
         atomically(|tx| {
             for (i, value) in reversed.iter().enumerate() {
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(array.load_all(), reversed);
     }
 
-    /// Catches: a value in the wrong place, for each number of values that share a record.
+    /// Catches: a value at the wrong index, for each number of values that share a record.
     #[test]
     fn an_array_keeps_its_values_apart() {
         is_an_array(&[1_u8, 2, 3, 4, 5, 6, 7]);
@@ -221,7 +221,7 @@ mod tests {
         assert!(TArray::new(0, 1).is_empty());
     }
 
-    /// Catches: a place that is taken from a neighbouring group.
+    /// Catches: an index beyond the end that reads from a neighbouring group.
     #[test]
     #[should_panic(expected = "place 5 of a TArray of 5")]
     fn a_place_beyond_the_end_panics() {

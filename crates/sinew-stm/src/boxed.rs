@@ -8,15 +8,15 @@ use std::marker::PhantomData;
 
 /// A variable that transactions read and write, for values of any type.
 ///
-/// It points to an immutable version of its value. A write makes a new version; a read looks at the
-/// present one, or clones it. Old versions are dropped by later writes once no transaction sees
-/// them, and with the variable; a value that was replaced may live until then. Values are never
-/// dropped while records are locked. If several panic as they are dropped, all are dropped, and the
-/// first panic propagates.
+/// It points to an immutable version of its value. A write makes a new version; a read borrows the
+/// current one, or clones it. Later writes drop old versions that no transaction can see any more;
+/// the rest is dropped with the variable. So a replaced value may live until then. Values are never
+/// dropped while records are locked. If several panic when they are dropped, all are dropped, and
+/// the first panic propagates.
 ///
-/// Values that own further boxes are dropped one inside the other, as everywhere in Rust. A chain
-/// of them may have become long when its first is dropped, as somebody who still saw that one has
-/// kept them all: such values need a `Drop` of their own that takes the chain apart step by step.
+/// Values that own further boxes are dropped recursively, as usual in Rust. A chain of them may
+/// have become long when its first value is dropped, as a transaction that still saw the first kept
+/// them all. Such values need a `Drop` of their own that takes the chain apart iteratively.
 ///
 /// For values that are `Copy` and not very large, [`TVar`](crate::TVar) is faster.
 ///
@@ -34,7 +34,7 @@ pub struct TBox<T> {
 }
 
 // SAFETY: a version is made on one thread, shared by readers on any, and dropped on yet another,
-// hence both bounds. The chain is accessed by I6.
+// which requires both bounds. The chain is accessed by I6.
 unsafe impl<T: Send + Sync> Send for TBox<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync> Sync for TBox<T> {}
@@ -52,7 +52,7 @@ impl<T> TBox<T> {
     ///
     /// # Errors
     ///
-    /// The attempt is lost.
+    /// The attempt is lost: return the error with `?`.
     pub fn get<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<T>
     where
         T: Clone,
@@ -60,11 +60,11 @@ impl<T> TBox<T> {
         self.with(tx, T::clone)
     }
 
-    /// What `f` makes of the value, which it sees in place.
+    /// Calls `f` with a reference to the value, and returns its result.
     ///
     /// # Errors
     ///
-    /// The attempt is lost.
+    /// The attempt is lost: return the error with `?`.
     pub fn with<'tx, R>(&'tx self, tx: &mut Tx<'tx, '_>, f: impl FnOnce(&T) -> R) -> TxResult<R> {
         // SAFETY: record and chain belong together and live for `'tx`; the chain's versions are of
         // `T`. The version stays while the transaction is pinned (`grace`), or is its own, and `f`
@@ -74,25 +74,25 @@ impl<T> TBox<T> {
         Ok(f(value))
     }
 
-    /// Makes `value` the value.
+    /// Sets the value.
     ///
     /// # Errors
     ///
-    /// The attempt is lost.
+    /// The attempt is lost: return the error with `?`.
     ///
     /// # Cost
     ///
-    /// An allocation, besides what [`TVar::set`](crate::TVar::set) costs.
+    /// An allocation, in addition to [`TVar::set`](crate::TVar::set).
     pub fn set<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
         // SAFETY: as in `with`.
         unsafe { tx.descriptor.write_version(&self.record, &self.chain, Header::new(value)) }
     }
 
-    /// Replaces the value by what `f` makes of a clone of it.
+    /// Replaces the value by the result of `f` for a clone of it.
     ///
     /// # Errors
     ///
-    /// The attempt is lost.
+    /// The attempt is lost: return the error with `?`.
     pub fn modify<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, f: impl FnOnce(T) -> T) -> TxResult<()>
     where
         T: Clone,
@@ -101,11 +101,11 @@ impl<T> TBox<T> {
         self.set(tx, f(value))
     }
 
-    /// Replaces the value; answers a clone of the one before.
+    /// Replaces the value; returns a clone of the old one.
     ///
     /// # Errors
     ///
-    /// The attempt is lost.
+    /// The attempt is lost: return the error with `?`.
     pub fn replace<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<T>
     where
         T: Clone,
@@ -139,8 +139,8 @@ impl<T> TBox<T> {
 
 impl<T> Drop for TBox<T> {
     fn drop(&mut self) {
-        // SAFETY: transactions access a variable through `&'tx`, so none is left that has seen this
-        // one.
+        // SAFETY: transactions access a variable through `&'tx`, so no transaction that has seen
+        // this one is still running.
         unsafe { self.chain.free() };
     }
 }
@@ -158,7 +158,7 @@ impl<T> From<T> for TBox<T> {
 }
 
 impl<T> std::fmt::Debug for TBox<T> {
-    /// Without the value, which a transaction would have to read.
+    /// Without the value, which only a transaction can read.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TBox").finish_non_exhaustive()
     }

@@ -1,18 +1,19 @@
 //! Recorded histories of container operations, and a checker of their opacity.
 //!
-//! Random transactions of several operations on several containers run at the same time. Some undo
-//! a part, by `retry` or by a panic that they catch; some catch a panic of a comparison within an
-//! operation, which has done nothing then; some end by a panic, restart, run ahead, or become
-//! irrevocable. Each attempt notes what each operation returned, and the time of the snapshot. The
-//! versions of the commits order the transactions. The checker repeats the commits in that order on
-//! containers of the standard library, and demands:
+//! Random transactions of several operations on several containers run concurrently. Some undo a
+//! part, by `retry` or by a panic that they catch. Some catch a panic of a comparison within an
+//! operation, which then has had no effect. Some end by a panic, restart, run ahead, or become
+//! irrevocable. Each attempt records the result of each operation, and the time of the snapshot.
+//! The versions of the commits order the transactions. The checker repeats the commits in that
+//! order on containers of the standard library, and requires:
 //!
-//! - of each commit: its operations returned what they return at its place in the order;
-//! - of each attempt, those that were given up and parts that were undone included: at every
-//!   operation, all operations up to there returned what they return in the state of the snapshot;
+//! - of each commit: its operations returned the results that they have at its position in the
+//!   order;
+//! - of each attempt, including aborted ones and undone parts: at every operation, all operations
+//!   up to there returned the results that they have in the state of the snapshot;
 //! - of each snapshot: it is not older than the beginning of the transaction.
 //!
-//! So an attempt is judged as it went, not only if it commits. A search that does not end fails by
+//! So an attempt is checked while it runs, not only if it commits. A search without an end fails by
 //! itself, and tests run under a watchdog.
 
 use crate::container_model::{Answer, KEYS, KINDS, Model, OnPurpose, Op, World, panic_on_purpose};
@@ -39,7 +40,7 @@ const UNDOS: [Undo; 4] =
 enum Step {
     Do(Op),
     Undone(Undo, Vec<Op>),
-    /// Does it, unless it has a comparison of that number, which panics.
+    /// Performs it, unless it has a comparison of that number, which panics.
     Interrupted(Op, u32),
     Irrevocable,
 }
@@ -53,7 +54,7 @@ enum End {
     Ahead,
 }
 
-/// What a transaction does.
+/// The steps of a transaction.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     steps: Vec<Step>,
@@ -95,7 +96,7 @@ impl Plan {
     }
 }
 
-/// What operations returned under one snapshot.
+/// The results of operations under one snapshot.
 #[derive(Debug, Clone)]
 struct View {
     /// The clock before the transaction.
@@ -104,15 +105,15 @@ struct View {
     ops: Vec<(Op, Answer)>,
 }
 
-/// What a thread has done.
+/// The record of a thread.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     views: Vec<View>,
-    /// Versions, and what the commits did.
+    /// Versions, and the operations of the commits.
     commits: Vec<(u64, Vec<(Op, Answer)>)>,
 }
 
-/// The attempt under way.
+/// The attempt in progress.
 struct Attempt<'a> {
     log: &'a mut Log,
     began: u64,
@@ -122,7 +123,7 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Notes the view so far.
+    /// Records the view so far.
     fn note(&mut self) {
         if !self.ops.is_empty() {
             let Self { began, snapshot, .. } = *self;
@@ -139,7 +140,7 @@ impl Attempt<'_> {
     }
 }
 
-/// What `f` returned, or `None` if it panicked on purpose.
+/// The result of `f`, or `None` if it panicked on purpose.
 fn unless_on_purpose<R>(f: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(value) => Some(value),
@@ -148,18 +149,18 @@ fn unless_on_purpose<R>(f: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// Containers, and the history of what is done to them.
+/// Containers, and the history of their operations.
 pub(crate) struct Recorder {
     world: World,
-    /// One for each thread, which writes it in every transaction: so its record tells the version
-    /// of the last commit.
+    /// One per thread, which writes it in every transaction: so its record has the version of the
+    /// last commit.
     stamps: Vec<TVar<u64>>,
     initial: Model,
     logs: Mutex<Vec<Log>>,
 }
 
 impl Recorder {
-    /// Containers with some entries, for so many threads.
+    /// Containers with some entries, for `threads` threads.
     pub(crate) fn new(threads: usize) -> Self {
         let world = World::new();
         let mut initial = Model::default();
@@ -174,7 +175,7 @@ impl Recorder {
         Self { world, stamps, initial, logs: Mutex::default() }
     }
 
-    /// Runs `plan` on the thread of that number.
+    /// Runs `plan` on thread number `thread`.
     pub(crate) fn run(&self, thread: usize, how: Transaction, plan: &Plan, log: &mut Log) {
         let began = engine().clock.now();
         let attempt =
@@ -237,7 +238,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Does `op`, or nothing if its comparison number `at` panics.
+    /// Performs `op`, or nothing if its comparison number `at` panics.
     fn interrupted<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
@@ -252,7 +253,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Does `ops` in a part that leaves no trace.
+    /// Performs `ops` in a part that leaves no trace.
     fn undone<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
@@ -280,7 +281,7 @@ impl Recorder {
         self.logs.lock().unwrap().push(log);
     }
 
-    /// The number of views and commits, or what is wrong.
+    /// The number of views and commits, or the first error.
     pub(crate) fn verdict(&self) -> Result<usize, String> {
         let mut all = Log::default();
         self.run(0, Transaction::new(), &Plan::of(&KINDS.map(Op::Walk)), &mut all);
@@ -292,7 +293,7 @@ impl Recorder {
     }
 }
 
-/// Whether operations return in `state` what they returned; moves it on.
+/// Checks that operations have in `state` the recorded results; updates the state.
 fn repeat(state: &mut Model, ops: &[(Op, Answer)]) -> Result<(), String> {
     let before = state.clone();
     let wrong = ops.iter().find_map(|(op, answer)| {
@@ -337,8 +338,8 @@ mod tests {
     use crate::support::ends;
     use std::time::Instant;
 
-    /// Catches: a checker that accepts wrong values in a commit, in an attempt that was given up,
-    /// or of an old snapshot.
+    /// Catches: a checker that accepts wrong values in a commit, in an aborted attempt, or of an
+    /// old snapshot.
     #[test]
     fn the_checker_of_containers_refuses_what_is_not_opaque() {
         let put = |value| (Op::Put(Kind::Map, 1, value), vec![]);
@@ -355,7 +356,8 @@ mod tests {
         assert!(judge(2, 2, look(&[]), look(&[])).is_err(), "a wrong commit");
     }
 
-    /// One round of so many transactions on three threads. Returns what was judged.
+    /// Runs one round of `transactions` transactions on three threads. Returns the number of
+    /// checked views and commits.
     fn round(number: u64, transactions: usize) -> usize {
         let recorder = Recorder::new(3);
         std::thread::scope(|s| {
@@ -375,9 +377,9 @@ mod tests {
         recorder.verdict().unwrap_or_else(|wrong| panic!("round {number}: {wrong}"))
     }
 
-    /// Catches: nodes that are used again too early, operations that are undone in part, and views
-    /// of no moment, in attempts that commit and in those that do not, with early and late locks
-    /// beside each other.
+    /// Catches: nodes that are reused too early, operations that are undone in part, and
+    /// inconsistent views, in attempts that commit and in those that abort, with early and late
+    /// locks side by side.
     #[test]
     fn container_histories_of_real_threads_are_opaque() {
         let time = crate::stress_time();
@@ -389,7 +391,8 @@ mod tests {
                 rounds += 1;
             }
             eprintln!(
-                "{rounds} rounds of 300 transactions, {judged} views and commits, seeds from {first}"
+                "{rounds} rounds of 300 transactions, {judged} views and commits, seeds from \
+                 {first}"
             );
             judged
         });

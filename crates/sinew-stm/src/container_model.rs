@@ -1,5 +1,5 @@
-//! All containers beside their twins of the standard library, for recorded histories of operations
-//! on them.
+//! All containers and their counterparts of the standard library, for recorded histories of
+//! operations.
 
 use crate::{TGrid, THashMap, THeap, TList, TMap, TQueue, Tx, TxResult};
 use std::cell::Cell;
@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hasher};
 use std::panic::resume_unwind;
 
-/// Keys are below this. Few, so that nodes are used again all the time.
+/// Keys are below this. There are few, so that nodes are reused all the time.
 pub(crate) const KEYS: u8 = 6;
 
 /// Far more comparisons than an operation needs.
@@ -35,7 +35,7 @@ pub(crate) enum Op {
     Walk(Kind),
 }
 
-/// What an operation returned: the values, with their keys in front where it returns keys.
+/// The result of an operation: the values, each after its key if it returns keys.
 pub(crate) type Answer = Vec<u16>;
 
 #[cfg(shuttle)]
@@ -43,11 +43,11 @@ use shuttle::thread_local;
 
 thread_local! {
     static COMPARISONS: Cell<u32> = Cell::default();
-    /// The number of the comparison that panics; 0 if none does.
+    /// The number of the comparison that panics; 0 for none.
     static PANICS_AT: Cell<u32> = Cell::default();
 }
 
-/// Notes a comparison, which may panic: on purpose, or because there were too many.
+/// Counts a comparison, which may panic: on purpose, or because there were too many.
 fn compare() {
     let comparisons = COMPARISONS.with(|all| all.replace(all.get() + 1)) + 1;
     assert!(comparisons < ENDLESS, "not opaque: a search that does not end");
@@ -64,8 +64,8 @@ pub(crate) fn panic_on_purpose() -> ! {
     resume_unwind(Box::new(OnPurpose))
 }
 
-/// Lets other threads come between, now and then. Without it real threads seldom meet in the middle
-/// of an operation.
+/// Lets other threads run now and then. Without it real threads seldom interfere within an
+/// operation.
 fn let_others_come_between() {
     if cfg!(not(any(loom, shuttle))) && fastrand::u8(..8) == 0 {
         std::thread::yield_now();
@@ -157,14 +157,14 @@ impl World {
         }
     }
 
-    /// Does `op`, whose comparison number `at` panics on purpose.
+    /// Performs `op`, whose comparison number `at` panics on purpose.
     pub(crate) fn panic_at<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
         op: Op,
         at: u32,
     ) -> TxResult<Answer> {
-        /// Ends it, unwinding included.
+        /// Resets the panic, also during unwinding.
         struct Armed;
         impl Drop for Armed {
             fn drop(&mut self) {
@@ -212,8 +212,8 @@ impl World {
         })
     }
 
-    /// All of a container. Searches come first: they count comparisons, which a walk along a circle
-    /// does not.
+    /// Reads all of a container. Searches come first: they count comparisons, which a walk along a
+    /// cycle does not.
     fn walk<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, kind: Kind) -> TxResult<Answer> {
         match kind {
             Kind::List => {
@@ -240,7 +240,7 @@ impl World {
     }
 }
 
-/// The twins.
+/// The counterparts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Model {
     maps: [[Option<u16>; KEYS as usize]; 3],
@@ -251,7 +251,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Does `op`, and returns what it returns.
+    /// Performs `op`, and returns its result.
     pub(crate) fn perform(&mut self, op: Op) -> Answer {
         match op {
             Op::Put(Kind::Queue, _, value) => self.queue.push(value),

@@ -1,8 +1,8 @@
-//! What a transaction does that meets another's lock.
+//! Conflicts: the choices of a transaction that finds another's lock.
 //!
-//! Whoever waits here may hold locks itself, so each wait ends: after a number of looks, or because
-//! waiting goes from older to younger only, or as soon as somebody takes the token. Who holds the
-//! token waits as long as it takes: by I4 all others give way.
+//! A transaction that waits here may hold locks itself, so each wait ends: after a number of looks,
+//! because only older transactions wait for younger ones, or when another transaction takes the
+//! token. The token's holder waits as long as necessary: by I4 all others give way.
 
 use crate::descriptor::Descriptor;
 use crate::engine::engine;
@@ -13,37 +13,36 @@ use crate::tx::TxResult;
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::thread::yield_now;
 
-/// What to do about a record that another transaction has locked.
+/// The reaction to a record that another transaction has locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Manager {
-    /// Give up at once, and start again at once. Right where conflicts are rare and attempts short.
+    /// Abort at once, and restart at once. Best if conflicts are rare and attempts short.
     Suicide,
-    /// Wait a little for the lock, then give up, and pause before the next attempt: each time about
-    /// twice as long, drawn at random.
+    /// Wait briefly for the lock, then abort, and pause before the next attempt. The pauses are
+    /// random and double on average.
     #[default]
     Backoff,
-    /// The transaction that was first tried earlier waits, the later one gives up and keeps its
-    /// age. So the oldest one gets through to its locks. Transactions under another manager count
-    /// as younger than all.
+    /// The older transaction waits; the younger one aborts and keeps its age. So the oldest one
+    /// gets its locks. Transactions under another manager count as the youngest.
     Age,
 }
 
-/// Looks at a lock before waiting becomes giving up the processor.
+/// Looks at a lock before the waiting thread yields the processor.
 const SPINS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
-/// Looks at a lock before `Backoff` gives up the attempt.
+/// Looks at a lock before `Backoff` aborts.
 const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 256 };
 
 /// The longest pause is two to this power looks.
 const LONGEST: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 12 };
 
 impl Descriptor {
-    /// Returns when the record is worth another look, or gives the attempt up.
+    /// Returns when the record is worth another look, or aborts.
     ///
     /// # Errors
     ///
-    /// The attempt is given up.
+    /// The attempt is lost.
     #[cold]
     pub(crate) fn conflict(&mut self, record: &Record, seen: u64) -> TxResult<()> {
         die_if_lost(&engine().threads, owner_of(seen));
@@ -58,8 +57,8 @@ impl Descriptor {
         if worth { Ok(()) } else { self.doom(Cause::Locked) }
     }
 
-    /// Whether this transaction is older than the owner in `seen`. Ages are equal only of
-    /// transactions that began at the same time; then the thread's number decides.
+    /// Whether this transaction is older than the owner in `seen`. Only transactions that began at
+    /// the same time have equal ages; then the thread's number decides.
     fn is_older(&self, seen: u64) -> bool {
         let number = owner_of(seen);
         let threads = engine().threads.lock();
@@ -67,7 +66,7 @@ impl Descriptor {
         (self.shared.age(), self.number) < (owner, number)
     }
 
-    /// What the manager does between two attempts.
+    /// The manager's pause between two attempts.
     pub(crate) fn pause(&mut self) {
         if self.manager != Manager::Backoff {
             return;
@@ -84,13 +83,13 @@ fn owner_of(seen: u64) -> u32 {
     u32::try_from((seen & OWNER & !LOCKED) >> 32).unwrap_or(u32::MAX)
 }
 
-/// Whether those without the token may go on.
+/// Whether transactions without the token may continue.
 fn others_may() -> bool {
     !engine().clock.token_taken()
 }
 
-/// Looks at `record` until it is no longer `seen`, `looks` times at most and while `going_on`.
-/// Answers whether it has changed.
+/// Looks at `record` until it is no longer `seen`, at most `looks` times and while `going_on`.
+/// Returns whether it has changed.
 fn wait_while(record: &Record, seen: u64, looks: u32, going_on: impl Fn() -> bool) -> bool {
     let mut look = 0_u32;
     while look < looks || looks == u32::MAX {
@@ -106,7 +105,7 @@ fn wait_while(record: &Record, seen: u64, looks: u32, going_on: impl Fn() -> boo
     false
 }
 
-/// Lets a little time pass, and other threads run once it has been long.
+/// Waits briefly, and yields to other threads after a longer time.
 fn rest(look: u32) {
     if look < SPINS || !look.is_multiple_of(SPINS) { spin_loop() } else { yield_now() }
 }

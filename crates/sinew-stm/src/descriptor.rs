@@ -1,12 +1,10 @@
-//! What a thread knows about its transaction: snapshot, read set, write set; begin, commit and
-//! rollback.
+//! The state of a thread's transaction: snapshot, read set, write set; begin, commit and rollback.
 //!
 //! Source: Felber, Fetzer, Marlier and Riegel, "Time-Based Software Transactional Memory" (2010),
-//! the TinySTM family: a version clock, invisible reads whose snapshot is extended when a younger
-//! version is met, locks taken at the first write, values written back at the commit. Differences:
-//! the record lies beside its variable and names the entry of the write set, so one's own values
-//! are found without a search; the token that makes a transaction irrevocable is a bit of the
-//! clock.
+//! the TinySTM family: a version clock, invisible reads whose snapshot is extended at a younger
+//! version, locks at the first write, values written back at the commit. Differences: the record is
+//! next to its variable and names the entry of the write set, so a transaction finds its own values
+//! without a search; the token that makes a transaction irrevocable is a bit of the clock.
 //!
 //! # Invariants
 //!
@@ -16,11 +14,11 @@
 //! - I9: records and words in the sets live until the attempt is over: they were accessed through
 //!   `&'tx`.
 //! - I10: each record locked by this transaction has exactly one entry that points to it, its
-//!   *head*, whose index is in the record's word. Further entries of that record hang on it and
-//!   come after it.
+//!   *head*, whose index is in the record's word. Further entries of that record are linked from it
+//!   and come after it.
 //! - I11: a record in the read set that is now locked by this transaction has not changed since it
 //!   was read: it was not younger than the snapshot when it was locked.
-//! - I14: a transaction that is not `special` is not doomed or untidy, was never given up, has no
+//! - I14: a transaction that is not `special` is not doomed or untidy, has never aborted, has no
 //!   token and no age, and locks early. Its descriptor stays with the thread. So one test at its
 //!   end is enough.
 
@@ -44,18 +42,18 @@ use sinew_sync::plant::{Bug, planted};
 use std::panic::Location;
 use std::sync::Arc;
 
-/// Where a part of a transaction began.
+/// The state at the beginning of a part of a transaction.
 pub(crate) struct Mark {
     writes: usize,
     undo: usize,
     buffer: usize,
     after: after::Mark,
-    /// Of the part around it.
+    /// Of the enclosing part.
     undo_below: usize,
     undo_from: usize,
 }
 
-/// Whether the transaction can still be given up.
+/// Whether the transaction can still abort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Optimistic,
@@ -63,13 +61,13 @@ pub(crate) enum Mode {
     Ahead,
     /// Locks what it writes when it commits. See `late`.
     Late,
-    /// Holds the token because it was given up too often.
+    /// Holds the token because it has aborted too often.
     Favoured,
-    /// Holds the token because it asked to. Locks what it writes when it commits.
+    /// Holds the token by request. Locks what it writes when it commits.
     Irrevocable,
 }
 
-/// What is remembered from one attempt to the next, while others use the descriptor.
+/// The state that passes from one attempt to the next, while others use the descriptor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempts {
     manager: Manager,
@@ -78,33 +76,33 @@ pub(crate) struct Attempts {
     age: u64,
 }
 
-/// The transaction of a thread, used again and again.
+/// The transaction of a thread, reused for all its transactions.
 pub(crate) struct Descriptor {
-    /// The time of the snapshot, with [`WAITED`]: free records up to here may be believed. 0 where
-    /// accesses are not to take the fast paths.
+    /// The time of the snapshot, with [`WAITED`]: values of free records up to here are valid. 0 if
+    /// accesses must not take the fast paths.
     pub(crate) limit: u64,
     pub(crate) reads: Vec<Read>,
     pub(crate) writes: Vec<Write>,
-    /// The word of a record that this thread locks, less the index.
+    /// The word of a record that this thread locks, without the index.
     pub(crate) owner: u64,
     /// Why the attempt can no longer commit.
     pub(crate) doomed: Option<Cause>,
     pub(crate) mode: Mode,
-    /// Whether there is more to its end than locks, values and counters (I14).
+    /// Whether its end involves more than locks, values and counters (I14).
     pub(crate) special: bool,
-    /// Whether `after` has work, or a pin is to be ended, or stock to be taken.
+    /// Whether `after` has work, a pin must end, or stock must be taken.
     pub(crate) untidy: bool,
     pub(crate) pinned: bool,
-    /// Entries of the write set before this one are older than the present part.
+    /// Entries of the write set before this one are older than the current part.
     pub(crate) undo_below: usize,
-    /// Old values of the present part begin here.
+    /// Old values of the current part begin here.
     pub(crate) undo_from: usize,
-    /// Whether a log has grown beyond what is kept.
+    /// Whether a log has grown beyond the size that is kept.
     pub(crate) oversized: bool,
     pub(crate) manager: Manager,
-    /// Attempts given up so far.
+    /// Aborted attempts so far.
     pub(crate) aborts: u32,
-    /// Whether the next attempt is to have the token from its beginning.
+    /// Whether the next attempt takes the token at its beginning.
     pub(crate) wants_token: bool,
     pub(crate) buffer: Vec<Bits>,
     pub(crate) undo: Vec<Undo>,
@@ -124,7 +122,7 @@ pub(crate) struct Descriptor {
 }
 
 impl Descriptor {
-    /// The descriptor of this thread, which gets a number. It counts for no site yet.
+    /// The descriptor of this thread, which gets a number. It has no site yet.
     pub(crate) fn new() -> Self {
         fork::register();
         let (number, shared) = engine().threads.lock().join();
@@ -161,13 +159,13 @@ impl Descriptor {
         }
     }
 
-    /// Has the descriptor end with its transaction.
+    /// Makes the descriptor end with its transaction.
     pub(crate) fn end_with_transaction(&mut self) {
         self.ends_with_transaction = true;
         self.special = true;
     }
 
-    /// Gives back what the thread has.
+    /// Returns the thread's number and counters.
     #[cfg_attr(
         any(loom, shuttle),
         expect(dead_code, reason = "a model's threads end with its engine")
@@ -205,13 +203,13 @@ impl Descriptor {
         };
     }
 
-    /// What this thread counts at the present site.
+    /// The counters of this thread at the current site.
     #[inline(always)]
     pub(crate) fn counters(&self) -> &Own {
         &self.own
     }
 
-    /// The address of one of the accesses so far.
+    /// The address of one of the accesses so far, chosen by `random`.
     pub(crate) fn accessed(&self, random: u64) -> Option<usize> {
         let (reads, writes) = (self.reads.len(), self.writes.len());
         let at = usize::try_from(random).unwrap_or_default().checked_rem(reads + writes)?;
@@ -255,14 +253,14 @@ impl Descriptor {
         self.special = true;
     }
 
-    /// Notes that something is to be done after the attempt.
+    /// Records that there is work after the attempt.
     #[inline(always)]
     pub(crate) fn leave_a_mess(&mut self) {
         self.untidy = true;
         self.special = true;
     }
 
-    /// Ends the attempts: the next transaction begins its own.
+    /// Resets the attempts: the next transaction begins its own.
     pub(crate) fn forget_attempts(&mut self) {
         self.give_token();
         self.aborts = 0;
@@ -271,7 +269,7 @@ impl Descriptor {
         self.special = false;
     }
 
-    /// Gives the token back, if this transaction has it.
+    /// Returns the token, if this transaction has it.
     pub(crate) fn give_token(&mut self) {
         if self.holds_token() {
             self.mode = Mode::Optimistic;
@@ -283,7 +281,7 @@ impl Descriptor {
         matches!(self.mode, Mode::Favoured | Mode::Irrevocable)
     }
 
-    /// The attempt is lost to `cause`.
+    /// Marks the attempt as lost to `cause`.
     #[cold]
     pub(crate) fn doom<T>(&mut self, cause: Cause) -> TxResult<T> {
         self.special = true;
@@ -301,8 +299,8 @@ impl Descriptor {
         Ok(())
     }
 
-    /// Makes the snapshot at least as young as `time`: for what was read outside of records, and
-    /// holds since then.
+    /// Makes the snapshot at least as young as `time`: for facts that were read outside of records,
+    /// and hold since then.
     pub(crate) fn catch_up(&mut self, time: u64) -> TxResult<()> {
         // By I4 nothing has changed since the snapshot of the token's holder.
         if time <= self.pin_time() || self.holds_token() || planted(Bug::StaleNode) {
@@ -319,23 +317,23 @@ impl Descriptor {
         }
     }
 
-    /// The present time, if everything that was read is still as it was.
+    /// The current time, if all variables that were read are unchanged.
     pub(crate) fn later_snapshot(&self) -> Option<u64> {
         let now = engine().clock.now();
         (planted(Bug::NoExtensionValidation) || self.still_valid()).then_some(now)
     }
 
-    /// Whether everything that was read is as it was.
+    /// Whether all variables that were read are unchanged.
     fn still_valid(&self) -> bool {
         self.reads.iter().all(|read| {
             // SAFETY: I9.
             let now = unsafe { &*read.record }.look();
-            // A mark is no change; a record of one's own is as it was, by I11.
+            // A mark is no change; a record that this transaction has locked is unchanged, by I11.
             now == read.seen || now & !WAITED == read.seen & !WAITED || now & OWNER == self.owner
         })
     }
 
-    /// Commits, or says that it cannot. Then a rollback must follow.
+    /// Commits, or returns false. Then a rollback must follow.
     #[inline(always)]
     pub(crate) fn commit(&mut self) -> bool {
         if self.special && !self.ready() {
@@ -370,8 +368,8 @@ impl Descriptor {
         self.doomed.is_none()
     }
 
-    /// Stores the values and releases the records. Heads come before what hangs on them, so in
-    /// reverse they come after.
+    /// Stores the values and releases the records. Heads precede the entries linked from them, so
+    /// in reverse order they follow them.
     #[inline(always)]
     fn write_back(&mut self, version: u64) {
         self.own.writes.add(self.writes.len() as u64);
@@ -407,8 +405,8 @@ impl Descriptor {
     fn store_cold(&mut self, target: Target, bits: Bits, version: u64) {
         if target.is_chain() {
             // SAFETY: the chain lives (I9), its record is locked (I10), and the bits of such an
-            // entry are a version, which is given up here. Versions up to `safe` are seen by nobody
-            // (`grace`).
+            // entry are a version, which is given up here. No transaction can see versions up to
+            // `safe` (`grace`).
             unsafe {
                 let chain = &*target.at.cast::<Chain>();
                 chain.publish(from_bits(bits), version);
@@ -424,7 +422,7 @@ impl Descriptor {
         to.iter().zip(&self.buffer[from..]).for_each(|(to, bits)| to.store(*bits));
     }
 
-    /// The place in the buffer that an entry's bits name.
+    /// The index in the buffer from an entry's bits.
     pub(crate) fn place(&self, bits: Bits) -> usize {
         // SAFETY: the bits of an entry of several words are an initialised number.
         usize::try_from(unsafe { bits.assume_init() }).expect("the place of something in memory")
@@ -438,8 +436,8 @@ impl Descriptor {
             .for_each(|write| waiting::wake(write.record));
     }
 
-    /// Begins a part that may be undone alone: from here on, the old value of an earlier entry is
-    /// kept.
+    /// Begins a part that can be undone by itself: from here on, the old value of an earlier entry
+    /// is kept.
     pub(crate) fn begin_part(&mut self) -> Mark {
         let (writes, undo, buffer) = (self.writes.len(), self.undo.len(), self.buffer.len());
         let undo_below = std::mem::replace(&mut self.undo_below, writes);
@@ -447,7 +445,7 @@ impl Descriptor {
         Mark { writes, undo, buffer, after: self.after.mark(), undo_below, undo_from }
     }
 
-    /// Ends a part. Old values are kept on for a part around it, if there is one that has any.
+    /// Ends a part. Old values are kept for the enclosing part, if there is one.
     pub(crate) fn end_part(&mut self, mark: &Mark) {
         (self.undo_below, self.undo_from) = (mark.undo_below, mark.undo_from);
         if mark.undo_below == 0 && self.undo.len() > mark.undo {
@@ -455,7 +453,7 @@ impl Descriptor {
         }
     }
 
-    /// Takes back what was done since `mark`, handlers included. What was read counts.
+    /// Undoes everything since `mark`, handlers included. Reads stay in the read set.
     #[cold]
     pub(crate) fn undo_part(&mut self, mark: &Mark) {
         (self.undo_below, self.undo_from) = (mark.undo_below, mark.undo_from);
@@ -464,7 +462,7 @@ impl Descriptor {
         self.after.undo(mark.after);
     }
 
-    /// Takes back the writes from `writes` on, and what was overwritten since `undo`.
+    /// Undoes the writes from `writes` on, and restores the values overwritten since `undo`.
     pub(crate) fn roll_back_to(&mut self, writes: usize, undo: usize) {
         for Undo { index, bits, boxed } in self.undo.drain(undo..).rev() {
             let write = &mut self.writes[index];
@@ -491,13 +489,13 @@ impl Descriptor {
         } else if write.record.is_null() {
             self.writes[write.before as usize].next = write.next;
         } else {
-            // SAFETY: I9. By I1 the value is as it was, so is the version.
+            // SAFETY: I9. By I1 the value is unchanged, so is the version.
             unsafe { &*write.record }.release(write.before);
         }
     }
 
-    /// Gives the attempt up: takes back all writes. The read set stays, for who wants to sleep on
-    /// it.
+    /// Aborts: undoes all writes. The read set stays, for a transaction that then waits for a
+    /// change.
     #[cold]
     pub(crate) fn roll_back(&mut self) {
         self.roll_back_to(0, 0);
@@ -506,7 +504,7 @@ impl Descriptor {
         }
     }
 
-    /// Ends what an attempt began beside its sets, committed or not; answers what is left to do
+    /// Ends what an attempt began beside its sets, committed or not; returns the work that remains
     /// outside of it.
     #[cold]
     pub(crate) fn tidy(&mut self) -> After {
@@ -532,7 +530,7 @@ impl Descriptor {
     #[cold]
     fn discard_undo(&mut self, from: usize) {
         for Undo { bits, .. } in self.undo.drain(from..).filter(|undo| undo.boxed) {
-            // SAFETY: the bits are a version, whose place in the write set a later one has taken.
+            // SAFETY: the bits are a version that a later one has replaced in the write set.
             unsafe { self.after.discard(from_bits(bits)) };
         }
     }

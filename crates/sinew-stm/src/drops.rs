@@ -1,9 +1,9 @@
-//! A list whose values are dropped one by one, whatever panics.
+//! A list that drops its values one by one, even if some panic.
 //!
-//! A transaction drops values together that have nothing to do with each other: of several
-//! variables, of several earlier commits. In a plain vector a second `Drop` that panics would abort
-//! the process. Here all are dropped, and the first panic goes on when they are. If the thread
-//! unwinds already, its own panic is the one that goes on.
+//! A transaction drops unrelated values together: of several variables, of several earlier commits.
+//! In a plain vector a second `Drop` that panics would abort the process. This list drops all
+//! values, and then resumes the first panic. If the thread is already unwinding, its own panic
+//! continues.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -31,7 +31,7 @@ impl<T> Drops<T> {
         to.0.extend(self.0.drain(from..));
     }
 
-    /// Calls `f` with each value, first to last. Where it panics, the others are dropped.
+    /// Calls `f` with each value, first to last. If it panics, the others are dropped.
     pub(crate) fn for_each(mut self, mut f: impl FnMut(T)) {
         self.0.reverse();
         while let Some(value) = self.0.pop() {
@@ -65,7 +65,7 @@ impl Panics {
         }
     }
 
-    /// Goes on with the panic, if there was one and the thread does not unwind already.
+    /// Resumes the panic, if there was one and the thread is not already unwinding.
     pub(crate) fn resume(self) {
         match self.0 {
             Some(payload) if std::thread::panicking() => drop_payload(payload),
@@ -75,8 +75,8 @@ impl Panics {
     }
 }
 
-/// Drops what a panic carried. It may panic as it goes; what that one carries is leaked, as it
-/// might go on like this.
+/// Drops the payload of a panic. If that drop panics, the second payload is leaked, as its drop
+/// might panic again.
 pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
     if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(next);

@@ -1,21 +1,22 @@
-//! What all transactions of the process share: the clock, the token, who sleeps, who runs.
+//! The state that all transactions of the process share: the clock, the token, the sleepers, the
+//! threads.
 //!
 //! The clock is one word: the version of the last commit, an even number, and [`TOKEN`] while a
-//! transaction is irrevocable. A committer moves it by one `fetch_add`, and so learns with the same
-//! instruction whether the token is taken.
+//! transaction is irrevocable. A committer advances it by one `fetch_add`, and so learns with the
+//! same instruction whether the token is taken.
 //!
 //! # Invariants
 //!
-//! - I4: while a transaction holds the token, no other takes a version and keeps it; so nothing
+//! - I4: while a transaction holds the token, no other one takes a version and keeps it. So nothing
 //!   changes that was not already being written back when the token was taken.
 //!
 //! # Orderings
 //!
-//! - C1 `advance` (AcqRel) ↔ `now` (Acquire): who has a version on its clock sees the locks of the
-//!   commit that made it, so a snapshot of that version finds each of its records locked or
-//!   released, never as it was.
-//! - C2 `advance` ↔ `take`, both on one word: a committer comes before the taker, which then sees
-//!   its locks and waits for their release, or after it, and then sees [`TOKEN`] and gives way. No
+//! - C1 `advance` (AcqRel) ↔ `now` (Acquire): a thread with a version on its clock sees the locks
+//!   of the commit that made it. So a snapshot of that version finds each of its records locked or
+//!   released, never in its earlier state.
+//! - C2 `advance` ↔ `take`, both on one word: a committer precedes the taker, which then sees its
+//!   locks and waits for their release, or follows it, and then sees [`TOKEN`] and gives way. No
 //!   fence is needed.
 
 use crate::record::FIRST;
@@ -26,13 +27,13 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::lock::{Condvar, Mutex, MutexGuard};
 
-/// Set in the clock while somebody holds the token.
+/// Set in the clock while a thread holds the token.
 pub(crate) const TOKEN: u64 = 1;
 
-/// From one version to the next.
+/// The difference between successive versions.
 pub(crate) const STEP: u64 = 2;
 
-/// Locks for the locks of containers.
+/// Locks that are taken before the locks of containers.
 pub(crate) const ARENAS: usize = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
 #[cfg(not(any(loom, shuttle)))]
@@ -50,15 +51,15 @@ fn arenas() -> [CachePadded<Mutex<()>>; ARENAS] {
 pub(crate) struct Engine {
     pub(crate) clock: Clock,
     pub(crate) gate: Gate,
-    /// Versions of boxed values retired at this time or before are seen by nobody: see `grace`.
+    /// No transaction can see versions of boxed values retired at this time or before: see `grace`.
     pub(crate) safe: CachePadded<AtomicU64>,
     pub(crate) threads: Mutex<Threads>,
     pub(crate) sites: Mutex<Sites>,
     pub(crate) sleepers: Mutex<Sleepers>,
-    /// Locked while a container gets memory.
+    /// Locked while a container allocates memory.
     pub(crate) growth: Mutex<()>,
-    /// Locked around the locks of containers, by their addresses, so that a thread that forks can
-    /// take them all.
+    /// Locked around the locks of containers, chosen by their addresses, so that a thread that
+    /// forks can take them all.
     pub(crate) arenas: [CachePadded<Mutex<()>>; ARENAS],
 }
 
@@ -110,30 +111,30 @@ impl Clock {
         self.0.load(Ordering::Acquire) & !TOKEN
     }
 
-    /// Whether some transaction is irrevocable; a hint.
+    /// Whether a transaction is irrevocable; a hint.
     pub(crate) fn token_taken(&self) -> bool {
         // Relaxed: decides only how long to wait.
         self.0.load(Ordering::Relaxed) & TOKEN != 0
     }
 
-    /// Gives back the token of a thread that was lost in a fork.
+    /// Releases the token of a thread that was lost in a fork.
     pub(crate) fn forget_token(&self) {
         // Relaxed: the process has one thread.
         self.0.fetch_and(!TOKEN, Ordering::Relaxed);
     }
 
-    /// Moves on to the next version; answers the word before.
+    /// Advances to the next version; returns the word before.
     #[inline(always)]
     pub(crate) fn advance(&self) -> u64 {
-        // AcqRel: C1. Acquire, because the committer now looks at the records that others hold.
+        // AcqRel: C1. Acquire, because the committer now reads the records that others hold.
         self.0.fetch_add(STEP, Ordering::AcqRel)
     }
 }
 
-/// Where transactions wait for the token.
+/// Transactions wait here for the token.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    /// The number of the thread that has the token.
+    /// The number of the thread that holds the token.
     holder: Mutex<Option<u32>>,
     given: Condvar,
 }
@@ -144,7 +145,7 @@ impl Gate {
         self.holder.lock()
     }
 
-    /// Takes the token for a thread as soon as nobody has it.
+    /// Takes the token for a thread as soon as it is free.
     pub(crate) fn take(&self, clock: &Clock, thread: u32) {
         let mut holder = self.holder.lock();
         while holder.is_some() {
@@ -155,7 +156,7 @@ impl Gate {
         clock.0.fetch_or(TOKEN, Ordering::AcqRel);
     }
 
-    /// Takes the token for a thread if nobody has it.
+    /// Takes the token for a thread if it is free.
     pub(crate) fn try_take(&self, clock: &Clock, thread: u32) -> bool {
         let mut holder = self.holder.lock();
         if holder.is_none() {
@@ -166,18 +167,18 @@ impl Gate {
         false
     }
 
-    /// Gives the token back.
+    /// Releases the token.
     pub(crate) fn give(&self, clock: &Clock) {
         let mut holder = self.holder.lock();
-        // Release: whoever advances next comes after what the holder did. Under the lock, so that
-        // the next holder's bit is not the one that is cleared.
+        // Release: the next thread that advances follows the holder's changes. Under the lock, so
+        // that it does not clear the next holder's bit.
         clock.0.fetch_and(!TOKEN, Ordering::Release);
         *holder = None;
         drop(holder);
         self.given.notify_all();
     }
 
-    /// Waits until nobody has the token.
+    /// Waits until the token is free.
     pub(crate) fn wait(&self) {
         let mut holder = self.holder.lock();
         while holder.is_some() {

@@ -1,20 +1,20 @@
-//! Survival of `fork(2)`: the child has one thread, and the memory of all.
+//! Support for `fork(2)`: the child has one thread, and the memory of all.
 //!
-//! The thread that forks takes every lock of this crate before, and gives all of them back on
-//! either side. So the child finds no lock that a lost thread holds, and what they guard is whole:
-//! the free lists of containers are locked only by threads that have one of the engine's
+//! The thread that forks takes every lock of this crate before, and releases all of them in both
+//! processes. So the child finds no lock that a lost thread holds, and the data under the locks is
+//! consistent: a thread locks the free list of a container only while it holds one of the engine's
 //! [`arenas`](crate::engine::Engine::arenas) locks.
 //!
-//! In the child the other threads are *lost*. Their pins end, their token is given back, and none
-//! of them sleeps. Their numbers are not used again, as records may be locked with them. Such a
-//! record cannot be mended: the values of a commit under way may be stored in part. A child that
-//! needs one ends with a line that says so; it never sees half of a commit. A transaction in whose
-//! closure the fork happens goes on in both processes.
+//! In the child the other threads are *lost*. Their pins end, their token is released, and none of
+//! them sleeps. Their numbers are not reused, as records may be locked with them. Such a record
+//! cannot be repaired: a commit in progress may have stored only some of its values. A child that
+//! needs one ends with a line that says so; it never sees half of a commit. A transaction whose
+//! closure forks continues in both processes.
 //!
 //! # Not handled
 //!
-//! A fork while the process begins its very first transaction on another thread: the handlers may
-//! come too late for it.
+//! A fork while another thread begins the very first transaction of the process: the handlers may
+//! be registered too late for it.
 
 use crate::engine::{ARENAS, engine};
 use crate::sites::Sites;
@@ -34,18 +34,18 @@ struct Locks {
     _arenas: [MutexGuard<'static, ()>; ARENAS],
 }
 
-/// The locks while their thread forks.
+/// The locks, held while their thread forks.
 struct Held(UnsafeCell<Option<Locks>>);
 
-// SAFETY: only the thread that has the locks looks inside, and only one has them.
+// SAFETY: only the thread that holds the locks accesses the cell, and only one does.
 unsafe impl Sync for Held {}
 
 static HELD: Held = Held(UnsafeCell::new(None));
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// Has forks looked after from here on. To be called before a thread takes its first lock.
+/// Registers the fork handlers. A thread must call it before it takes its first lock.
 pub(crate) fn register() {
-    // Relaxed: nothing is published by it. Threads do not wait here, or a child could do so for
+    // Relaxed: nothing is published by it. Threads do not wait here, or a child could wait for
     // ever.
     if !REGISTERED.load(Ordering::Relaxed) && !REGISTERED.swap(true, Ordering::Relaxed) {
         sinew_sync::fork::register(before, in_parent, in_child);
@@ -54,7 +54,7 @@ pub(crate) fn register() {
 
 extern "C" fn before() {
     let engine = engine();
-    // No thread takes one of them while it has another, so the order does not matter.
+    // No thread takes one of them while it holds another, so the order does not matter.
     let locks = Locks {
         gate: engine.gate.lock(),
         threads: engine.threads.lock(),
@@ -63,13 +63,13 @@ extern "C" fn before() {
         _growth: engine.growth.lock(),
         _arenas: std::array::from_fn(|place| engine.arenas[place].lock()),
     };
-    // SAFETY: this thread has the locks.
+    // SAFETY: this thread holds the locks.
     unsafe { *HELD.0.get() = Some(locks) };
 }
 
-/// Takes out the locks that `before` has left.
+/// Takes the locks that `before` stored.
 fn held() -> Option<Locks> {
-    // SAFETY: the fork has been by the thread that called `before`, which has the locks.
+    // SAFETY: the thread that called `before` has forked, and it holds the locks.
     unsafe { (*HELD.0.get()).take() }
 }
 

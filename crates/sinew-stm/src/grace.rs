@@ -1,31 +1,31 @@
-//! When nobody sees an old version any more.
+//! Grace periods: when no transaction can see an old version any more.
 //!
-//! A transaction that looks at a boxed value *pins* the time of its snapshot until it ends. A
-//! version may go once no transaction is pinned to a time before its retirement. Now and then a
-//! committer takes stock: it reads the clock, executes the heavy fence, looks at all pins, and
-//! publishes the smallest time it found as `safe`. Source: epoch-based reclamation (Fraser,
-//! "Practical lock-freedom", 2004), with the version clock for the epoch.
+//! A transaction that reads a boxed value *pins* the time of its snapshot until it ends. A version
+//! may be dropped once no transaction is pinned to a time before its retirement. Now and then a
+//! committer takes stock: it reads the clock, executes the heavy fence, reads all pins, and
+//! publishes the smallest time as `safe`. Source: epoch-based reclamation (Fraser, "Practical
+//! lock-freedom", 2004), with the version clock as the epoch.
 //!
 //! # Why it holds
 //!
-//! Let a version be retired at `s`, and stock taken at clock `c ≥ s`, so that the record was locked
-//! before the stock-taker read `c` (C1). A reader whose pin it missed has, by the fences, not
-//! looked at the record yet when the heavy fence ran. So that reader finds the record locked or
-//! newer, never the retired version. A reader whose pin it saw keeps `safe` below its time `p`; if
-//! it can see the version then `p < s`, because with `p ≥ s` its clock would have shown it the lock
-//! (C1).
+//! Let a version be retired at `s`, and stock be taken at clock `c ≥ s`, so that the record was
+//! locked before the stock-taker read `c` (C1). By the fences, a reader whose pin it missed had not
+//! read the record yet when the heavy fence ran. So that reader finds the record locked or newer,
+//! never the retired version. A reader whose pin it saw keeps `safe` below its time `p`. If that
+//! reader can see the version then `p < s`, because with `p ≥ s` its clock would have shown it the
+//! lock (C1).
 //!
 //! # Orderings
 //!
-//! - G1 pin, light fence, look at the record ↔ clock, heavy fence, look at the pins: see
+//! - G1 pin, light fence, read of the record ↔ clock, heavy fence, read of the pins: see
 //!   [`sinew_sync::fence`].
-//! - G2 unpin (Release) ↔ look at the pins (Acquire): what the reader did with the version comes
-//!   before its end.
+//! - G2 unpin (Release) ↔ read of the pins (Acquire): the reader's use of the version precedes its
+//!   end.
 //!
 //! # Cost
 //!
-//! A transaction that touches no boxed value pays nothing, one that does a store (a full fence
-//! where the process has no asymmetric one: see [`sinew_sync::fence::register`]).
+//! Nothing for a transaction that accesses no boxed value; for others a store (a full fence if the
+//! process has no asymmetric one: see [`sinew_sync::fence::register`]).
 
 use crate::engine::engine;
 use crate::threads::Shared;
@@ -56,9 +56,9 @@ pub(crate) fn unpin(thread: &Shared) {
     thread.pinned.store(0, Ordering::Release);
 }
 
-/// The time at or before which retired versions are seen by nobody.
+/// No transaction can see versions retired at or before this time.
 pub(crate) fn safe() -> u64 {
-    // Acquire: the reads that ended before stock was taken come before the drops that follow.
+    // Acquire: the reads that ended before stock was taken precede the drops that follow.
     engine().safe.load(Ordering::Acquire)
 }
 
@@ -71,6 +71,6 @@ pub(crate) fn advance() {
     // Acquire: G2.
     let pins = threads.iter().map(|thread| thread.pinned.load(Ordering::Acquire));
     let safe = pins.filter(|pin| *pin != 0).map(|pin| pin - 1).fold(now, u64::min);
-    // AcqRel: carries on what earlier stock-takers acquired.
+    // AcqRel: passes on what earlier stock-takers acquired.
     engine().safe.fetch_max(safe, Ordering::AcqRel);
 }

@@ -1,9 +1,9 @@
 //! Recorded histories, and a checker of opacity.
 //!
-//! Each attempt notes which values it read and wrote. Every written value is the number of its
-//! attempt, so it tells its writer; and who writes a variable has read it first, so the versions of
-//! a variable form a chain. Then the history is opaque if and only if this graph over all attempts,
-//! those that were given up included (as readers), has no cycle:
+//! Each attempt records the values that it read and wrote. Every written value is the number of its
+//! attempt, so it identifies its writer. A writer of a variable has read it first, so the versions
+//! of a variable form a chain. The history is opaque if and only if this graph over all attempts,
+//! including aborted ones (as readers), has no cycle:
 //!
 //! - from the writer of a version to its readers and to the writer of the next version;
 //! - from the readers of a version to the writer of the next;
@@ -17,30 +17,30 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// What one attempt did. Number 0 is the writer of all initial values.
+/// The record of one attempt. Number 0 is the writer of all initial values.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attempt {
     number: u64,
     began: u64,
     ended: u64,
     committed: bool,
-    /// Variables with the values found in them.
+    /// Variables with the values read from them.
     reads: Vec<(usize, u64)>,
-    /// Variables overwritten.
+    /// Overwritten variables.
     writes: Vec<usize>,
 }
 
-/// What a transaction of a test does to a variable.
+/// A test transaction's access to a variable.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step {
     Read(usize),
     Write(usize),
 }
 
-/// Variables, and the history of what is done to them.
+/// Variables, and the history of their accesses.
 pub(crate) struct Recorder {
     vars: Vec<TVar<u64>>,
-    /// The time, and everything that ended.
+    /// The time, and all attempts that ended.
     log: Mutex<(u64, Vec<Attempt>)>,
 }
 
@@ -62,7 +62,7 @@ impl Recorder {
         log.1.push(attempt);
     }
 
-    /// Runs `steps` as one transaction, and notes all its attempts.
+    /// Runs `steps` as one transaction, and records all its attempts.
     pub(crate) fn run(&self, how: Transaction, steps: &[Step]) {
         let current = RefCell::new(None);
         how.atomically(|tx| self.follow(tx, steps, &current));
@@ -77,7 +77,7 @@ impl Recorder {
         ahead.ended
     }
 
-    /// One attempt at `steps`, noted in `current`; what was there has been lost.
+    /// One attempt at `steps`, recorded in `current`; an earlier one there was lost.
     fn follow<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
@@ -104,13 +104,13 @@ impl Recorder {
         Ok(())
     }
 
-    /// What is wrong with the history so far, which is forgotten.
+    /// Checks the history so far and clears it; returns its length, or the first error.
     pub(crate) fn verdict(&self) -> Result<usize, String> {
         check(&std::mem::take(&mut self.log.lock().unwrap().1))
     }
 }
 
-/// Whether `history` is opaque; how many attempts it has, or what is wrong.
+/// Whether `history` is opaque: returns the number of its attempts, or the first error.
 pub(crate) fn check(history: &[Attempt]) -> Result<usize, String> {
     let places: HashMap<u64, usize> =
         history.iter().enumerate().map(|(i, a)| (a.number, i)).collect();
@@ -120,7 +120,7 @@ pub(crate) fn check(history: &[Attempt]) -> Result<usize, String> {
         for (var, value) in &attempt.reads {
             match places.get(value) {
                 Some(writer) if history[*writer].committed => edges[*writer].push(reader),
-                // A value of before this part of the history.
+                // A value from before this part of the history.
                 None => {}
                 Some(_) => {
                     return Err(format!(
@@ -137,7 +137,7 @@ pub(crate) fn check(history: &[Attempt]) -> Result<usize, String> {
     acyclic(&edges).then_some(history.len()).ok_or_else(|| format!("not opaque: {history:#?}"))
 }
 
-/// Who wrote the next version after each: two writers after the same one lost an update.
+/// The writer of the next version after each: two writers after the same one lost an update.
 fn successors(history: &[Attempt]) -> Result<HashMap<(usize, u64), usize>, String> {
     let mut next = HashMap::new();
     for (writer, attempt) in history.iter().enumerate().filter(|(_, attempt)| attempt.committed) {
@@ -155,7 +155,7 @@ fn successors(history: &[Attempt]) -> Result<HashMap<(usize, u64), usize>, Strin
     Ok(next)
 }
 
-/// Kahn's topological sort: whether it reaches everything.
+/// Kahn's topological sort: whether it reaches every node.
 fn acyclic(edges: &[Vec<usize>]) -> bool {
     let mut before = vec![0; edges.len()];
     edges.iter().flatten().for_each(|to| before[*to] += 1);
@@ -198,8 +198,7 @@ mod tests {
         Attempt { number: began, began, ended, committed, reads, writes }
     }
 
-    /// Catches: a checker that accepts everything, each of the ways in which a history can be
-    /// wrong.
+    /// Catches: a checker that accepts everything, for each way in which a history can be wrong.
     #[test]
     fn the_checker_refuses_histories_that_are_not_opaque() {
         let update = |times| attempt(times, true, &[(0, 0)], &[0]);
@@ -226,8 +225,8 @@ mod tests {
         assert_eq!(check(&[both, early, late]), Ok(3));
     }
 
-    /// Catches: snapshots and commits that go wrong on the machine itself, under each manager,
-    /// with early and late locks beside each other, and in runs ahead.
+    /// Catches: snapshots and commits that go wrong on the machine itself, under each manager, with
+    /// early and late locks side by side, and in runs ahead.
     #[test]
     fn histories_of_real_threads_are_opaque() {
         let end = std::time::Instant::now() + crate::stress_time();

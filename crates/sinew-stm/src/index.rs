@@ -1,15 +1,14 @@
-//! Where the write set has the value of a target, in modes that do not lock what they write.
+//! Finds a target's entry in the write set, in modes that do not lock at the write.
 //!
-//! Elsewhere the record of a variable names its entry. Here a small set is searched from end to
-//! end, and a larger one by a hash table of entry numbers, with linear probing.
+//! In other modes the record of a variable names its entry. Here a small set is scanned, and a
+//! larger one has a hash table of entry numbers, with linear probing.
 //!
-//! The table is a hint: a number counts only if the entry has the target that is looked for. So
-//! entries that are taken back need not leave the table, and a table that is full of such numbers
-//! is made anew.
+//! The table is a hint: a number counts only if its entry has the right target. So entries that are
+//! undone need not leave the table, and a table that is full of such numbers is built again.
 
 use crate::log::{Target, Write};
 
-/// Entries that are searched without a table.
+/// The most entries that are scanned without a table.
 const FEW: usize = 16;
 
 const EMPTY: u32 = u32::MAX;
@@ -17,17 +16,17 @@ const EMPTY: u32 = u32::MAX;
 /// Numbers of entries, by their targets.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// A power of two of places, or none.
+    /// The slots: a power of two, or none.
     places: Vec<u32>,
-    /// Places that are not empty.
+    /// The number of slots that are not empty.
     taken: usize,
-    /// Entries before this one are in the table. Each look for a target brings it up to date, and
-    /// precedes each new entry.
+    /// Entries before this one are in the table. Each search brings it up to date, and precedes
+    /// each new entry.
     entered: usize,
 }
 
 impl Index {
-    /// Begins with a write set that the table knows nothing of.
+    /// Begins with a write set of which no entry is in the table.
     pub(crate) fn begin(&mut self) {
         self.entered = 0;
     }
@@ -48,7 +47,7 @@ impl Index {
         })?
     }
 
-    /// Enters one more.
+    /// Adds one more entry.
     fn enter(&mut self, writes: &[Write]) {
         if self.taken * 2 >= self.places.len() {
             self.places.clear();
@@ -63,7 +62,7 @@ impl Index {
         self.entered += 1;
     }
 
-    /// Where to look for a target, place after place.
+    /// The slots to search for a target, in order.
     fn probes(&self, target: Target) -> impl Iterator<Item = usize> + use<> {
         let mask = self.places.len() - 1;
         // Words have eight bytes. The high half of the product depends on all bits.
@@ -72,7 +71,7 @@ impl Index {
         (0..=mask).map(move |step| (first + step) & mask)
     }
 
-    /// Frees a table of more than `places` places.
+    /// Frees a table of more than `places` slots.
     pub(crate) fn free_beyond(&mut self, places: usize) {
         if self.places.capacity() > places {
             *self = Self::default();
@@ -90,8 +89,8 @@ mod tests {
     use crate::log::{LAST, Target, Write};
     use crate::word::{Slot, pack};
 
-    /// Catches: entries that are not found, or found although they were taken back, however the set
-    /// grows and shrinks.
+    /// Catches: entries that are not found, or found although they were undone, as the set grows
+    /// and shrinks.
     #[test]
     fn the_table_finds_what_a_search_finds() {
         let slots: Vec<_> = (0..400_u64).map(Slot::new).collect();

@@ -1,42 +1,42 @@
 //! Locks at the commit: what a descriptor does in [`Mode::Late`] and [`Mode::Irrevocable`].
 //!
 //! A transaction usually locks a record when it first writes to it ([`Locking::Encounter`]). Here
-//! it keeps what it writes to itself, as a run ahead does, and locks all of it when it commits.
-//! Others can read and write the same variables until then; who of two writers comes later finds
-//! out only at its end that it was in vain.
+//! it keeps its writes private, as a run ahead does, and locks all of them when it commits. Until
+//! then others can read and write the same variables; the later one of two writers finds the
+//! conflict only at its end.
 //! Source: Dice, Shalev and Shavit, "Transactional Locking II" (2006), for locks at the commit.
-//! Differences: snapshots are extended, as everywhere here.
+//! Difference: snapshots are extended, as everywhere here.
 //!
-//! As for runs ahead, the limit of the descriptor is 0 and that of the snapshot lies in
-//! [`Ahead`](crate::ahead): each access takes the slow path, which branches here, and transactions
-//! that lock early know nothing of this. From [`ready`](Descriptor::ready) on there is no
+//! As for runs ahead, the limit of the descriptor is 0 and that of the snapshot is in
+//! [`Ahead`](crate::ahead). Each access takes the slow path, which branches here, and transactions
+//! that lock early need no test for this mode. From [`ready`](Descriptor::ready) on there is no
 //! difference any more.
 //!
-//! An irrevocable transaction may last as long as its input and output do, and no other commits
-//! meanwhile. So it gives back the locks that it has when it becomes irrevocable, and readers go on
-//! beside it. By I4 the records keep their versions until it locks them again, at its commit.
-//! Others may hold some of them then; they give way, so it gets them all. A transaction that has
-//! the token only because it was given up too often locks early.
+//! An irrevocable transaction may last as long as its input and output, and no other one commits
+//! meanwhile. So it releases its locks when it becomes irrevocable, and readers continue. By I4 the
+//! records keep their versions until it locks them again, at its commit. Others may hold some of
+//! them then, but they give way, so it gets them all. A transaction that has the token only because
+//! it has aborted too often locks early.
 //!
 //! # Invariants
 //!
-//! - I15: in these modes no record is locked by this thread before [`ready`](Descriptor::ready),
-//!   and entries of the write set that are not locked yet have 0, which is no version, as the word
+//! - I15: in these modes this thread locks no record before [`ready`](Descriptor::ready), and
+//!   entries of the write set that are not locked yet have 0, which is no version, as the word
 //!   before. Each of them has its record.
 //! - I8 holds with the limit in [`Ahead`](crate::ahead), I10 from `ready` on. I11: a record is
-//!   locked only if it is not younger than the snapshot, which is extended before where it is.
+//!   locked only if it is not younger than the snapshot; if it is, the snapshot is extended first.
 //!
 //! # Cost
 //!
-//! Each access looks for its entry in the write set ([`Index`](crate::index::Index)), and none is
-//! inlined: some five times that of one under early locks.
+//! Each access searches for its entry in the write set ([`Index`](crate::index::Index)), and none
+//! is inlined: some five times the cost under early locks.
 //!
 //! # Tests
 //!
-//! Those of histories, under schedules and real threads, run under both lock times and have
-//! irrevocable transactions; `transactions.rs`: the same script, the same outcome.
-//! `tests/irrevocable.rs`: readers beside an irrevocable transaction. `models` finds a commit that
-//! does not take its locks again.
+//! The history tests, under random schedules and real threads, run with both lock times and have
+//! irrevocable transactions. `transactions.rs`: the same script has the same outcome.
+//! `tests/irrevocable.rs`: readers beside an irrevocable transaction. `loom` finds a commit that
+//! does not lock its records again.
 
 use crate::access::head;
 use crate::descriptor::{Descriptor, Mode};
@@ -47,19 +47,19 @@ use crate::tx::TxResult;
 use crate::word::Bits;
 use sinew_sync::plant::{Bug, planted};
 
-/// When a transaction locks what it writes.
+/// When a transaction locks the records of its writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Locking {
-    /// At the first write to it: conflicts are found at once.
+    /// At the first write: conflicts are found at once.
     #[default]
     Encounter,
-    /// At the commit: locks are held for a short time, and conflicts between writers are found
+    /// At the commit: locks are held for a short time, but conflicts between writers are found
     /// late. Slower here; for comparisons.
     Commit,
 }
 
 impl Descriptor {
-    /// Has the attempt that has just begun lock late.
+    /// Makes the attempt that has just begun lock late.
     #[cold]
     pub(crate) fn lock_late(&mut self) {
         if !self.holds_token() {
@@ -75,8 +75,8 @@ impl Descriptor {
         self.index.begin();
     }
 
-    /// From here on this attempt, which has the token, cannot be given up. It gives its locks back,
-    /// so that readers go on.
+    /// From here on this attempt, which has the token, cannot abort. It releases its locks, so that
+    /// readers continue.
     #[cold]
     pub(crate) fn become_irrevocable(&mut self) {
         self.mode = Mode::Irrevocable;
@@ -84,20 +84,20 @@ impl Descriptor {
         self.leave_the_fast_paths();
     }
 
-    /// Unlocks the record of an entry. Entries that hang on another get its record; that one comes
-    /// before them.
+    /// Unlocks the record of an entry. Entries that are linked from another get its record; that
+    /// one precedes them.
     fn unlock(&mut self, index: usize) {
         let Write { record, before, .. } = self.writes[index];
         if record.is_null() {
             self.writes[index].record = self.writes[before as usize].record;
         } else {
-            // SAFETY: I9. By I1 the value is as it was, so is the version.
+            // SAFETY: I9. By I1 the value is unchanged, so is the version.
             unsafe { &*record }.release(before);
         }
         (self.writes[index].before, self.writes[index].next) = (0, LAST);
     }
 
-    /// The bits of one's own entry for `target`, or what `load` finds in memory.
+    /// The bits of this transaction's own entry for `target`, or the result of `load` from memory.
     #[cold]
     pub(crate) fn read_late(
         &mut self,
@@ -121,8 +121,8 @@ impl Descriptor {
         }
     }
 
-    /// Whether a record that was seen so is free and not younger than the snapshot. If not, it is
-    /// worth another look.
+    /// Whether a record with the word `seen` is free and not younger than the snapshot. If not, it
+    /// is worth another look.
     fn is_in_sight(&mut self, record: &Record, seen: u64) -> TxResult<bool> {
         if seen & LOCKED != 0 {
             self.conflict(record, seen)?;
@@ -149,7 +149,7 @@ impl Descriptor {
         }
     }
 
-    /// What a special transaction does before it commits. False if it cannot.
+    /// Prepares a special transaction for its commit. False if it cannot commit.
     #[cold]
     pub(crate) fn ready(&mut self) -> bool {
         let unlocked = matches!(self.mode, Mode::Late | Mode::Irrevocable);
@@ -169,7 +169,8 @@ impl Descriptor {
         (0..self.writes.len()).try_for_each(|index| self.lock(index))
     }
 
-    /// Locks the record of an entry. If an earlier entry has done so, this one hangs on it.
+    /// Locks the record of an entry. If an earlier entry has locked it, this one is linked from
+    /// that.
     fn lock(&mut self, index: usize) -> TxResult<()> {
         // SAFETY: I9.
         let record = unsafe { &*self.writes[index].record };

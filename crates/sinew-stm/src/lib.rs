@@ -1,9 +1,8 @@
-//! Transactions on shared variables: several reads and writes that happen at one moment, or not at
-//! all.
+//! Software transactions on shared variables: several reads and writes happen at one time, or not
+//! at all.
 //!
-//! Put what threads share into [`TVar`]s, and access it inside [`atomically`]. There is nothing to
-//! lock in the right order, and what works alone works as a part of something larger. Needs no
-//! pool: any thread will do.
+//! Store shared data in [`TVar`]s, and access it inside [`atomically`]. There are no locks to take
+//! in order, and transactions compose. It needs no pool: any thread can run transactions.
 //!
 //! ```
 //! use sinew_stm::{TVar, atomically};
@@ -15,7 +14,7 @@
 //!         savings.modify(tx, |sum| sum - amount)?;
 //!         checking.modify(tx, |sum| sum + amount)
 //!     }));
-//!     // Whoever looks sees both changes or neither.
+//!     // A reader sees both changes or neither.
 //!     let both = atomically(|tx| Ok(checking.get(tx)? + savings.get(tx)?));
 //!     assert_eq!(both, 600);
 //! });
@@ -26,17 +25,17 @@
 //! **Variables.** [`TVar<T>`](TVar) for values that are `Copy`, [`TArray<T>`](TArray) for many of
 //! them, [`TBox<T>`](TBox) for all others: text, vectors, `Arc`s. On top of them [`TMap`],
 //! [`THashMap`], [`TList`], [`TQueue`], [`THeap`] and [`TGrid`]. They can be statics, fields,
-//! locals, or lie in an `Arc`: a transaction borrows them, as threads of [`std::thread::scope`] do.
-//! To follow an `Arc` that was read from a variable, [`keep`](Tx::keep) it.
+//! locals, or in an `Arc`: a transaction borrows them, as threads of [`std::thread::scope`] do. Use
+//! [`keep`](Tx::keep) to follow an `Arc` that was read from a variable.
 //!
-//! **Errors.** Inside a transaction everything answers a [`TxResult`]. Hand errors on with `?`: an
-//! error means that this attempt is over, and the closure is called again. So it should do nothing
-//! that cannot be repeated. An attempt never sees variables in a state between two transactions,
-//! not even one that will be given up: no invariant of yours is ever found broken, nor one of a
-//! container.
+//! **Errors.** All functions inside a transaction return a [`TxResult`]. Return errors with `?`: an
+//! error means that this attempt is over, and the closure is called again. So the closure should
+//! have no effects that cannot be repeated. An attempt never sees variables in a state between two
+//! transactions, even if it later aborts: it never finds an invariant of yours or of a container
+//! broken.
 //!
-//! **Waiting.** [`retry`](Tx::retry) ends the attempt and sleeps until something that it read has
-//! changed; [`or_else`](Tx::or_else) tries another way instead:
+//! **Waiting.** [`retry`](Tx::retry) ends the attempt and sleeps until a variable that it read has
+//! changed. [`or_else`](Tx::or_else) runs an alternative instead:
 //!
 //! ```
 //! use sinew_stm::{TVar, Tx, TxResult, atomically};
@@ -54,9 +53,9 @@
 //! assert_eq!(value, 7);
 //! ```
 //!
-//! **Effects.** What must happen once belongs into [`on_commit`](Tx::on_commit), or after
-//! [`irrevocable`](Tx::irrevocable): from there on the attempt cannot be given up.
-//! [`on_abort`](Tx::on_abort) takes back what a transaction did elsewhere.
+//! **Effects.** An effect that must happen once belongs into [`on_commit`](Tx::on_commit), or after
+//! [`irrevocable`](Tx::irrevocable): from there on the attempt cannot abort.
+//! [`on_abort`](Tx::on_abort) undoes effects of a transaction outside of its variables.
 //!
 //! ```
 //! use sinew_stm::{TVar, atomically};
@@ -73,86 +72,88 @@
 //! assert_eq!(*log.borrow(), ["counted"]);
 //! ```
 //!
-//! **Composing.** Functions that take `tx` are parts of whatever calls them. [`atomically`] itself
-//! must not be called inside a transaction of the same thread: its variables might be gone before
-//! the outer transaction commits, so it panics and names both places. [`Tx::atomically`] is the
-//! form that becomes a part of the outer transaction. Joins, scopes and loops inside a transaction
-//! run serially on its thread, which serves nobody else meanwhile: the pool's free functions and
-//! its handles see to that. (A method of a worker that the closure has brought along is the
-//! exception.)
+//! **Composing.** Functions that take `tx` are parts of their caller. [`atomically`] itself must
+//! not be called inside a transaction of the same thread: its variables might be dropped before the
+//! outer transaction commits, so it panics and names both places. [`Tx::atomically`] is the form
+//! that becomes a part of the outer transaction. Joins, scopes and loops inside a transaction run
+//! serially on its thread, which runs no other task meanwhile; the pool's free functions and its
+//! handles enforce that. (A method of a worker that the closure has captured is the exception.)
 //!
-//! **Contention.** [`Transaction`] chooses a [`Manager`] for a place in the program, and says what
-//! happened there ([`Counters`]; [`sites`] for all places). A transaction that was given up ten
-//! times takes the *token*, and with it wins against all others; so each one commits after a
-//! bounded number of attempts, a long reader among fast writers as well. [`Transaction::attempt`]
-//! leaves it to the caller what to do after a conflict.
+//! **Contention.** [`Transaction`] sets a [`Manager`] for a place in the program, and has its
+//! counters ([`Counters`]; [`sites()`] for all places). A transaction that has aborted ten times
+//! takes the *token*, and with it wins against all others. So each one commits after a bounded
+//! number of attempts, even a long reader among fast writers. [`Transaction::attempt`] leaves the
+//! reaction to a conflict to the caller.
 //!
-//! **Reading ahead.** [`Prefetch`] runs the same closure for its reads only: a helper thread brings
-//! what the transaction will need nearer.
+//! **Reading ahead.** [`Prefetch`] runs the same closure for its reads only: a helper thread loads
+//! the transaction's data into a shared cache.
 //!
-//! **Panics.** A panic in the closure takes all writes back and propagates. A panic in a part of
-//! the closure, which is a branch of [`or_else`](Tx::or_else) or a [`Tx::atomically`], takes the
-//! part's writes back; a closure that catches it may go on.
+//! **Panics.** A panic in the closure undoes all writes and propagates. A panic in a part of the
+//! closure (a branch of [`or_else`](Tx::or_else) or a [`Tx::atomically`]) undoes the part's writes;
+//! a closure that catches it may continue.
 //!
 //! # How it works
 //!
-//! | room | what lives there |
+//! | module | contents |
 //! |---|---|
 //! | `run`, `tx` | attempts until one commits; the transaction as the closure sees it |
 //! | `descriptor`, `log`, `access` | snapshot, read set, write set; reading and writing |
 //! | `record`, `word`, `engine` | the ownership record, values as words, the clock with the token |
-//! | `var`, `array`, `boxed`, `version`, `grace` | the variables; versions of boxed values and when they may go |
+//! | `var`, `array`, `boxed`, `version`, `grace` | the variables; versions of boxed values and when they are dropped |
 //! | `containers` | ordered map, hash map, list, queue, heap, grid: built from variables, without `unsafe` |
 //! | `prefetch`, `ahead` | runs that only read ahead, for helper threads |
-//! | `late`, `index` | transactions that lock what they write at their commit: irrevocable ones, and to compare |
+//! | `late`, `index` | transactions that lock at their commit: irrevocable ones, and for comparison |
 //! | `contention`, `waiting`, `after`, `drops`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, values to drop, counters, threads |
-//! | `fork` | survival of `fork(2)` |
+//! | `fork` | support for `fork(2)` |
 //!
-//! Time-based, with invisible reads whose snapshot is extended when they meet something younger,
-//! locks taken at the first write, and values written back at the commit. Source: Felber, Fetzer,
-//! Marlier and Riegel, "Time-Based Software Transactional Memory" (2010). Waiting: Harris, Marlow,
-//! Peyton Jones and Herlihy, "Composable Memory Transactions" (2005).
+//! Time-based, with invisible reads whose snapshot is extended at a younger version, locks at the
+//! first write, and values written back at the commit. Source: Felber, Fetzer, Marlier and Riegel,
+//! "Time-Based Software Transactional Memory" (2010). Waiting: Harris, Marlow, Peyton Jones and
+//! Herlihy, "Composable Memory Transactions" (2005).
 //!
-//! A transaction that writes nothing writes nothing that is shared, so readers scale. One that
-//! writes pays a compare-and-swap for each record and one addition to the clock.
+//! A read-only transaction writes no shared memory, so readers scale. A writing one costs a
+//! compare-and-swap per record and one addition to the clock.
 //!
 //! ## Invariants
 //!
-//! They are numbered I1 to I16 and stated in the rooms that keep them: I1 to I3 in `record`, I4 in
-//! `engine`, I5 in `after`, I6 and I7 in `version`, I8 to I11 and I14 in `descriptor`, I12 in
+//! They are numbered I1 to I16, and each module states its own: I1 to I3 are in `record`, I4 in
+//! `engine`, I5 in `after`, I6 and I7 in `version`. I8 to I11 and I14 are in `descriptor`, I12 in
 //! `local`, I13 in `ahead`, I15 in `late`, I16 in `containers::arena`.
 //!
 //! ## Orderings
 //!
-//! | | pair | what it gives |
+//! | | pair | guarantee |
 //! |---|---|---|
 //! | R1 | release of a record (Release) ↔ look (Acquire) | with the version come its values |
-//! | R2 | lock, then store of the value (Release) ↔ load of the value (Acquire), then second look | no value of a commit under way is believed |
+//! | R2 | lock, then store of the value (Release) ↔ load of the value (Acquire), then second look | no value of an unfinished commit is used |
 //! | C1 | clock `fetch_add` (AcqRel) ↔ clock load (Acquire) | a snapshot sees the locks of every commit that it includes |
 //! | C2 | clock `fetch_add` ↔ `fetch_or` of the token | a committer gives way, or the holder sees its locks; no fence |
-//! | W1 | entry, mark of the record (AcqRel) ↔ lock (Acquire), look at the entries | no sleeper is forgotten |
-//! | G1 | pin, light fence, look ↔ clock, heavy fence, look at the pins | no version is dropped under a reader |
-//! | A1 | records released, node given back under the list's lock ↔ node taken under the lock, looks at records | who allocates a node sees its removal |
-//! | G2 | unpin (Release) ↔ look at the pins (Acquire) | the drop comes after the last look |
+//! | W1 | entry, mark of the record (AcqRel) ↔ lock (Acquire), read of the entries | no sleeper is forgotten |
+//! | G1 | pin, light fence, look ↔ clock, heavy fence, read of the pins | no version is dropped under a reader |
+//! | A1 | records released, node returned under the list's lock ↔ node taken under the lock, reads of records | the thread that allocates a node sees its removal |
+//! | G2 | unpin (Release) ↔ read of the pins (Acquire) | the drop comes after the last read |
 //!
 //! ## Not handled
 //!
-//! Commit-time locking that is fast. [`Locking::Commit`] is there to compare: it takes the way of
-//! runs ahead, which the fast paths do not know of. A fast one would be a test in every access, or
-//! every access compiled twice.
+//! Fast commit-time locking. [`Locking::Commit`] exists for comparison: it takes the slow path of
+//! runs ahead, for which the fast paths need no test. A fast one would need a test in every access,
+//! or two compiled versions of every access.
 //!
 //! ## Tests
 //!
-//! `models` (loom) checks the orderings, `shuttle_tests` and `history` check opacity on recorded
-//! histories, and all three are shown to find planted bugs. `container_history` does so for
-//! transactions of several operations on containers, and judges each attempt operation by
-//! operation, also one that is given up. `tests/stress.rs` holds invariants under real threads.
-//! `tests/resident` counts what many short threads leave in memory.
+//! `loom` checks the orderings, `shuttle` and `history` check opacity on recorded histories; all
+//! three are shown to find planted bugs. `container_history` does so for transactions of several
+//! operations on containers, and checks each attempt operation by operation, also one that aborts.
+//! `tests/stress.rs` checks invariants under real threads. `tests/resident` measures the memory
+//! that many short threads leave.
 
 /// Defines a function that is `const`, except under a model checker, whose atomics are made at run
 /// time.
 macro_rules! const_unless_modelled {
-    ($(#[$attribute:meta])* $visible:vis fn $name:ident($($arguments:tt)*) -> $answer:ty $body:block) => {
+    (
+        $(#[$attribute:meta])* $visible:vis
+        fn $name:ident($($arguments:tt)*) -> $answer:ty $body:block
+    ) => {
         #[cfg(not(any(loom, shuttle)))]
         $(#[$attribute])*
         $visible const fn $name($($arguments)*) -> $answer $body
@@ -218,7 +219,7 @@ pub use tx::{Stop, Tx, TxResult};
 pub use var::TVar;
 pub use waiting::Change;
 
-/// How long a stress test goes on: `SINEW_STRESS_SECONDS`, else a minute if `SINEW_DEEP` is set,
+/// The duration of a stress test: `SINEW_STRESS_SECONDS`, else a minute if `SINEW_DEEP` is set,
 /// else two seconds.
 #[cfg(all(test, not(any(loom, shuttle))))]
 fn stress_time() -> std::time::Duration {

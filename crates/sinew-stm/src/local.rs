@@ -1,12 +1,12 @@
-//! The thread's descriptor, and whether a transaction of the thread is under way.
+//! The thread's descriptor, and whether the thread is inside a transaction.
 //!
-//! Whoever runs tasks on this thread is told as well ([`seat`]): in a pool, joins, scopes and loops
-//! of a transaction stay on the thread, and it runs nothing else meanwhile.
+//! A scheduler on this thread is notified as well ([`seat`]): in a pool, joins, scopes and loops of
+//! a transaction stay on the thread, and it runs no other task meanwhile.
 //!
 //! # Invariants
 //!
 //! - I12: while `idle` is null and `descriptor` is not, the descriptor is borrowed by the one
-//!   `atomically` that took it, and nobody else touches it.
+//!   `atomically` that took it, and no other code uses it.
 
 use crate::descriptor::Descriptor;
 use crate::sites::Site;
@@ -14,14 +14,13 @@ use sinew_sync::seat;
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
 
-/// What a thread has. Without a destructor, so that an access is one address.
+/// The state of a thread. Without a destructor, so that an access is one address.
 struct Here {
-    /// The descriptor, or null while it is borrowed: one test says whether there is one and whether
-    /// it may be had.
+    /// The descriptor, or null while it is borrowed: one test covers both "exists" and "is free".
     idle: Cell<*mut Descriptor>,
     /// The same, borrowed or not.
     descriptor: Cell<*mut Descriptor>,
-    /// Who borrowed it last.
+    /// The site that borrowed it last.
     site: Cell<Option<Site>>,
 }
 
@@ -44,17 +43,17 @@ impl Drop for Owner {
         if descriptor.is_null() {
             return;
         }
-        // SAFETY: the thread ends outside of any transaction, so nobody borrows the descriptor
+        // SAFETY: the thread ends outside of any transaction, so nothing borrows the descriptor
         // (I12); it was made in `make_cold`, which has left it to this destructor.
         unsafe { end(descriptor) };
     }
 }
 
-/// Ends the life of a descriptor: gives back its number and frees it.
+/// Ends the life of a descriptor: returns its number and frees it.
 ///
 /// # Safety
 ///
-/// It is this thread's, from `make_cold`, and nobody borrows it or ends it again.
+/// It is this thread's, from `make_cold`, and nothing borrows it or ends it again.
 unsafe fn end(descriptor: *mut Descriptor) {
     #[cfg(not(any(loom, shuttle)))]
     {
@@ -65,7 +64,8 @@ unsafe fn end(descriptor: *mut Descriptor) {
         // SAFETY: the caller's promise.
         unsafe { &*descriptor }.retire();
     }
-    // SAFETY: made by `Box::leak` in `make_cold`, and no longer in `HERE`, or that is gone as well.
+    // SAFETY: made by `Box::leak` in `make_cold`, and no longer in `HERE`, or that no longer exists
+    // either.
     drop(unsafe { Box::from_raw(descriptor) });
 }
 
@@ -89,7 +89,7 @@ loom::thread_local! {
 
 /// Whether the current thread is inside a transaction.
 ///
-/// A scheduler asks this before it runs something else on the thread.
+/// A scheduler checks this before it runs another task on the thread.
 #[inline]
 pub fn in_transaction() -> bool {
     HERE.with(|here| here.idle.get().is_null() && !here.descriptor.get().is_null())
@@ -100,7 +100,7 @@ pub fn in_transaction() -> bool {
 ///
 /// # Panics
 ///
-/// If one is under way.
+/// If the thread is already inside a transaction.
 #[inline(always)]
 pub(crate) fn enter(site: Site) -> NonNull<Descriptor> {
     HERE.with(|here| {
@@ -119,11 +119,11 @@ pub(crate) fn leave(descriptor: NonNull<Descriptor>) {
     HERE.with(|here| here.idle.set(descriptor.as_ptr()));
 }
 
-/// [`leave`] of a transaction that is not on the fast path: here a descriptor ends that no
+/// [`leave`] of a transaction that is not on the fast path: it frees a descriptor that no
 /// destructor would free.
 pub(crate) fn leave_cold(descriptor: NonNull<Descriptor>) {
     leave(descriptor);
-    // SAFETY: this thread's, and nobody borrows it any more; so nobody else ends it either, as no
+    // SAFETY: this thread's, and nothing borrows it any more; nothing else ends it either, as no
     // destructor knows it.
     unsafe {
         if descriptor.as_ref().ends_with_transaction {
@@ -151,14 +151,14 @@ fn nested(other: Site, site: Site) -> ! {
 
 #[cold]
 fn make_cold(here: &Here) -> NonNull<Descriptor> {
-    // Before there are other threads the kernel registers the asymmetric fence at once.
+    // Before there are other threads the kernel registers the asymmetric fence quickly.
     if !sinew_sync::fence::asymmetric() && sinew_sync::fence::register_is_quick() {
         sinew_sync::fence::register();
     }
     let mut descriptor = NonNull::from(Box::leak(Box::new(Descriptor::new())));
     here.descriptor.set(descriptor.as_ptr());
     if OWNER.try_with(|owner| owner.0.set(descriptor.as_ptr())).is_err() {
-        // SAFETY: made above, and nobody else has it yet.
+        // SAFETY: made above, and no other code has it yet.
         unsafe { descriptor.as_mut() }.end_with_transaction();
     }
     descriptor

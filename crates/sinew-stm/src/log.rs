@@ -1,34 +1,34 @@
-//! The logs of a transaction: what it has read, what it writes, and what a part of it has
+//! The logs of a transaction: its reads, its writes, and the values that a part of it has
 //! overwritten.
 //!
 //! A thread keeps the memory of its logs from one transaction to the next, up to a bound for each.
-//! A log that has grown beyond that gives the rest back when its transaction ends.
+//! A log that has grown beyond the bound frees the rest when its transaction ends.
 //!
-//! A read set that is full first leaves out repeated reads. The test for a full log is there in any
-//! case, so a read costs no more than without. Each pass remembers the last entries in a table with
-//! a place for every eighth entry. It leaves out almost all repetitions of fewer records than that;
-//! where it leaves out less than half, the log doubles, and the table with it. So a log is at most
-//! some sixteen times as long as the records it has, and each entry takes part in a bounded number
-//! of passes on average.
+//! A full read set first removes repeated reads. The test for a full log exists in any case, so
+//! this costs a read nothing. Each pass keeps the last entries in a table with a slot for every
+//! eighth entry. It removes almost all repetitions if there are fewer records than slots. If it
+//! removes less than half, the log doubles, and the table with it. So a log is at most some sixteen
+//! times as long as its records, and each entry takes part in a bounded number of passes on
+//! average.
 
 use crate::record::Record;
 use crate::version::Chain;
 use crate::word::{Bits, Word};
 
-/// Bytes of a log that a thread keeps.
+/// The bytes of a log that a thread keeps.
 pub(crate) const KEPT: usize = 1 << 20;
 
-/// Entries of a read set that is worth a pass.
+/// The least entries of a read set for which a pass pays.
 pub(crate) const MANY: usize = 1 << 10;
 
-/// A record as it was when its value was read.
+/// A record and its word when its value was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Read {
     pub(crate) record: *const Record,
     pub(crate) seen: u64,
 }
 
-/// Where a value goes, and what an entry's bits are.
+/// The target of a value, and the meaning of an entry's bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) at: *const (),
@@ -38,8 +38,8 @@ pub(crate) struct Target {
 /// Bits that are the value of one word.
 pub(crate) const ONE: u32 = 1;
 
-/// Bits that are a version for a chain. Any other kind is a number of words, whose place in the
-/// buffer the bits are.
+/// Bits that are a version for a chain. Any other kind is a number of words, and the bits are their
+/// index in the buffer.
 const VERSION: u32 = u32::MAX;
 
 impl Target {
@@ -62,7 +62,7 @@ impl Target {
         self.kind == VERSION
     }
 
-    /// Whether an entry's bits are a place in the buffer.
+    /// Whether an entry's bits are an index in the buffer.
     pub(crate) fn is_buffered(self) -> bool {
         self.kind != ONE && !self.is_chain()
     }
@@ -78,10 +78,10 @@ impl Target {
 pub(crate) struct Write {
     /// The record, or null if another entry is the head.
     pub(crate) record: *const Record,
-    /// The word of the record before it was locked; of an entry that is no head, the index of the
+    /// The word of the record before it was locked; for an entry that is no head, the index of the
     /// head.
     pub(crate) before: u64,
-    /// The target, in two parts, of which the smaller shares a word with `next`: an entry is five
+    /// The target, in two parts. The smaller one shares a word with `next`: an entry is five
     /// stores.
     pub(crate) at: *const (),
     pub(crate) bits: Bits,
@@ -114,7 +114,7 @@ impl Write {
         self.before = head as u64;
     }
 
-    /// Whether its record is to be locked at the commit only, and is not yet (I15).
+    /// Whether its record will be locked at the commit, and is not yet (I15).
     pub(crate) fn is_unlocked(&self) -> bool {
         !self.record.is_null() && self.before == 0
     }
@@ -123,7 +123,7 @@ impl Write {
 /// The end of a record's entries.
 pub(crate) const LAST: u32 = u32::MAX;
 
-/// An entry as it was before a part that may be undone.
+/// An entry before a part that can be undone.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Undo {
     pub(crate) index: usize,
@@ -132,17 +132,17 @@ pub(crate) struct Undo {
     pub(crate) boxed: bool,
 }
 
-/// Whether a log has grown beyond what is kept.
+/// Whether a log has grown beyond the size that is kept.
 pub(crate) fn is_oversized<T>(log: &Vec<T>) -> bool {
     log.capacity() * size_of::<T>() > KEPT
 }
 
-/// Gives back what a log has beyond what is kept.
+/// Frees the part of a log beyond the size that is kept.
 pub(crate) fn shrink<T>(log: &mut Vec<T>) {
     log.shrink_to(KEPT / size_of::<T>());
 }
 
-/// Leaves out entries that equal an earlier one, as far as the table shows it. The order is kept.
+/// Removes entries that equal an earlier one, as far as the table shows it. Keeps the order.
 pub(crate) fn leave_out_repeats(reads: &mut Vec<Read>) {
     let places = (reads.len() / 8).next_power_of_two();
     let mut last = vec![Read { record: std::ptr::null(), seen: 0 }; places];
@@ -159,7 +159,7 @@ mod tests {
     use crate::record::Record;
     use std::collections::BTreeSet;
 
-    /// Catches: a record that is left out altogether, and repetitions that stay.
+    /// Catches: a record that is removed altogether, and repetitions that stay.
     #[test]
     fn a_pass_keeps_each_record_and_few_repetitions() {
         let records: Vec<_> = (0..2_000).map(|_| Record::new()).collect();

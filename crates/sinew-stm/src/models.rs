@@ -9,12 +9,12 @@ use sinew_sync::plant::{Bug, plant};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
-/// Soon takes the token, so that a model ends.
+/// Takes the token soon, so that a model ends.
 fn brief() -> Transaction {
     Transaction::new().manager(Manager::Suicide).patience(1)
 }
 
-/// Two variables that are always equal, one thread that changes and one that reads them.
+/// Two variables that are always equal; one thread changes them and one reads them.
 fn commit_against_read() {
     let shared = Arc::new((TVar::new(0_u64), TVar::new(0_u64)));
     let other = Arc::clone(&shared);
@@ -29,13 +29,13 @@ fn commit_against_read() {
     writer.join().unwrap();
 }
 
-/// Catches: an order of memory in which a reader believes half of a commit.
+/// Catches: a memory order in which a reader sees half of a commit.
 #[test]
 fn loom_a_reader_sees_all_of_a_commit_or_nothing() {
     loom::model(commit_against_read);
 }
 
-/// Catches: a model that does not look at the order of value and record.
+/// Catches: a model that does not check the order of value and record.
 #[test]
 #[should_panic(expected = "half of a commit")]
 fn loom_finds_a_relaxed_release() {
@@ -55,7 +55,7 @@ fn loom_finds_a_relaxed_release() {
     });
 }
 
-/// Catches: a model that does not look between the parts of a read.
+/// Catches: a model that does not switch threads between the parts of a read.
 #[test]
 #[should_panic(expected = "half of a commit")]
 fn loom_finds_a_read_without_a_second_look() {
@@ -63,7 +63,7 @@ fn loom_finds_a_read_without_a_second_look() {
     loom::model(commit_against_read);
 }
 
-/// Two variables that are always equal, one thread that changes them and a helper that runs ahead.
+/// Two variables that are always equal; one thread changes them and a helper runs ahead.
 fn commit_against_run_ahead() {
     let shared = Arc::new((TVar::new(0_u64), TVar::new(0_u64)));
     let other = Arc::clone(&shared);
@@ -80,13 +80,13 @@ fn commit_against_run_ahead() {
     writer.join().unwrap();
 }
 
-/// Catches: an order of memory in which a run ahead believes half of a commit.
+/// Catches: a memory order in which a run ahead sees half of a commit.
 #[test]
 fn loom_a_run_ahead_sees_all_of_a_commit_or_nothing() {
     loom::model(commit_against_run_ahead);
 }
 
-/// Catches: a model that does not look between the parts of a read ahead.
+/// Catches: a model that does not switch threads between the parts of a read ahead.
 #[test]
 #[should_panic(expected = "half of a commit")]
 fn loom_finds_a_read_ahead_without_a_second_look() {
@@ -110,8 +110,8 @@ fn loom_no_update_is_lost() {
     loom::model(increments);
 }
 
-/// Catches: a lock at the commit that does not acquire the value, or that overlooks what has
-/// changed since it was read.
+/// Catches: a lock at the commit that does not acquire the value, or that misses a change since the
+/// read.
 #[test]
 fn loom_no_update_is_lost_under_late_locks() {
     loom::model(|| {
@@ -125,8 +125,7 @@ fn loom_no_update_is_lost_under_late_locks() {
     });
 }
 
-/// Catches: a commit under late locks of which a reader believes half, and a late reader that
-/// does.
+/// Catches: a commit under late locks of which a reader sees half, and a late reader that does.
 #[test]
 fn loom_a_late_commit_is_seen_as_a_whole() {
     loom::model(|| {
@@ -145,10 +144,10 @@ fn loom_a_late_commit_is_seen_as_a_whole() {
     });
 }
 
-/// A value whose end is a write, so that the model sees who still reads it.
+/// A value whose drop is a write, so that the model detects concurrent readers.
 struct Probe(Cell<u64>);
 
-// SAFETY: whether this holds is what the model looks at.
+// SAFETY: the model checks whether this holds.
 unsafe impl Send for Probe {}
 // SAFETY: as above.
 unsafe impl Sync for Probe {}
@@ -167,12 +166,12 @@ fn versions() {
             brief().atomically(|tx| other.set(tx, Probe(Cell::new(value))));
         }
     });
-    // SAFETY: nobody writes the value before its end.
+    // SAFETY: nothing writes the value before its drop.
     brief().atomically(|tx| shared.with(tx, |probe| probe.0.with(|value| unsafe { *value })));
     writer.join().unwrap();
 }
 
-/// Catches: a version dropped while a run ahead looks at it.
+/// Catches: a version dropped while a run ahead reads it.
 #[test]
 fn loom_versions_outlive_runs_ahead() {
     loom::model(|| {
@@ -184,7 +183,7 @@ fn loom_versions_outlive_runs_ahead() {
             }
         });
         let ahead = Prefetch::new(10).run(|tx| {
-            // SAFETY: nobody writes the value before its end.
+            // SAFETY: nothing writes the value before its drop.
             shared.with(tx, |probe| probe.0.with(|value| unsafe { *value }))
         });
         assert_ne!(ahead.ended, Ended::Panicked);
@@ -192,13 +191,13 @@ fn loom_versions_outlive_runs_ahead() {
     });
 }
 
-/// Catches: a version dropped while a reader looks at it.
+/// Catches: a version dropped while a reader uses it.
 #[test]
 fn loom_versions_outlive_their_readers() {
     loom::model(versions);
 }
 
-/// Catches: a model that does not see who reads a version.
+/// Catches: a model that does not detect a version's readers.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn loom_finds_a_reader_without_a_pin() {
@@ -206,8 +205,7 @@ fn loom_finds_a_reader_without_a_pin() {
     loom::model(versions);
 }
 
-/// Catches: an order of memory in which a mark is set and the committer does not find the
-/// sleeper.
+/// Catches: a memory order in which a mark is set and the committer does not find the sleeper.
 #[test]
 fn loom_a_sleeper_is_woken() {
     loom::model(|| {
@@ -219,7 +217,7 @@ fn loom_a_sleeper_is_woken() {
     });
 }
 
-/// An irrevocable transaction that writes before and after it becomes so, and one that reads.
+/// An irrevocable transaction that writes before and after it becomes irrevocable, and a reader.
 fn irrevocable_commit_against_read() {
     let shared = Arc::new((TVar::new(0_u64), TVar::new(0_u64)));
     let other = Arc::clone(&shared);
@@ -240,13 +238,13 @@ fn irrevocable_commit_against_read() {
     assert_eq!((shared.0.load(), shared.1.load()), (1, 1));
 }
 
-/// Catches: a reader beside an irrevocable transaction that believes half of its commit.
+/// Catches: a reader beside an irrevocable transaction that sees half of its commit.
 #[test]
 fn loom_an_irrevocable_commit_is_seen_as_a_whole() {
     loom::model(irrevocable_commit_against_read);
 }
 
-/// Catches: a model that does not look at the locks that are taken again.
+/// Catches: a model that does not check the second locks.
 #[test]
 #[should_panic(expected = "half of a commit")]
 fn loom_finds_an_irrevocable_commit_without_locks() {
@@ -254,7 +252,7 @@ fn loom_finds_an_irrevocable_commit_without_locks() {
     loom::model(irrevocable_commit_against_read);
 }
 
-/// Counts how often it is called.
+/// Counts its calls.
 #[derive(Default)]
 struct Told(AtomicUsize);
 
@@ -264,7 +262,7 @@ impl Wake for Told {
     }
 }
 
-/// A transaction that waits asks to be told while another one makes the change.
+/// A waiting transaction registers a waker while another one makes the change.
 fn change_is_told() {
     let shared = Arc::new(TVar::new(0_u64));
     let other = Arc::clone(&shared);
@@ -281,13 +279,13 @@ fn change_is_told() {
     }
 }
 
-/// Catches: a change that is told never or twice, whether it comes before or after somebody asks.
+/// Catches: a change that is reported never or twice, if it comes before or after the registration.
 #[test]
 fn loom_a_change_is_told() {
     loom::model(change_is_told);
 }
 
-/// Catches: a model in which no change comes before somebody asks.
+/// Catches: a model in which no change comes before the registration.
 #[test]
 #[should_panic(expected = "told once")]
 fn loom_finds_a_change_that_is_forgotten() {
@@ -295,8 +293,7 @@ fn loom_finds_a_change_that_is_forgotten() {
     loom::model(change_is_told);
 }
 
-/// Catches: a commit that an irrevocable transaction does not see coming, or an attempt that it
-/// makes twice.
+/// Catches: a commit that an irrevocable transaction does not see, or an attempt that it repeats.
 #[test]
 fn loom_nothing_changes_under_an_irrevocable_transaction() {
     loom::model(|| {

@@ -1,8 +1,8 @@
 //! [`Prefetch`]: a closure of a transaction, run for its reads only.
 //!
-//! A helper thread runs ahead of a worker: it executes the transaction that the worker will execute
-//! next, so that what this needs is in a cache that the two share when the worker comes to it. How
-//! the descriptor does that is in `ahead`.
+//! A helper thread runs ahead of a worker: it executes the worker's next transaction for its reads,
+//! so that the data is in a cache that the two share when the worker reaches it. The descriptor's
+//! part is in `ahead`.
 
 use crate::after::After;
 use crate::ahead::Stopped;
@@ -12,44 +12,43 @@ use crate::tx::{Tx, TxResult};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::NonNull;
 
-/// Words that a run may write if nothing else is said.
+/// The default number of words that a run may write.
 const BUFFER: usize = 32;
 
-/// Why a run ahead was over.
+/// Why a run ahead ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// The closure returned, or came to where only a real transaction goes on: [`Tx::retry`] or
-    /// [`Tx::irrevocable`].
+    /// The closure returned, or reached a point that only a real transaction can pass:
+    /// [`Tx::retry`] or [`Tx::irrevocable`].
     Through,
-    /// It had read as many words as it was to read.
+    /// It had read its number of words.
     Lifespan,
-    /// It wanted to write more words than its buffer has.
+    /// It needed more words than its buffer has.
     BufferFull,
-    /// It was told to.
+    /// The `stopped` closure returned true.
     Stopped,
-    /// Another transaction had locked, or changed, what it read.
+    /// Another transaction had locked or changed a variable that it read.
     Conflict,
-    /// The closure panicked, or something that was dropped after it, or a handler.
+    /// The closure panicked, or a value that was dropped after it, or a handler.
     Panicked,
 }
 
-/// What a run ahead did.
+/// The result of a run ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prefetched {
-    /// Words that were read. A value of [`TBox`](crate::TBox) is one.
+    /// Words read. A value of [`TBox`](crate::TBox) is one.
     pub words_read: u64,
-    /// Places that were written, in the buffer only.
+    /// Places written, in the buffer only.
     pub writes: u64,
-    /// Why it was over.
+    /// Why it ended.
     pub ended: Ended,
 }
 
-/// How to run a transaction ahead of the thread that will execute it, so that caches have what it
-/// reads.
+/// Runs a transaction ahead of the thread that will execute it, to load its data into caches.
 ///
 /// Such a run makes real reads, which are consistent with each other as in any transaction. It
-/// locks nothing, keeps what it writes in a buffer, which its own reads look at, and never commits.
-/// It waits for nobody.
+/// locks nothing, keeps its writes in a buffer, which its own reads check, and never commits. It
+/// waits for no other thread.
 ///
 /// ```
 /// use sinew_stm::{Ended, Prefetch, TVar};
@@ -75,20 +74,20 @@ impl<'a> Prefetch<'a> {
         Self { lifespan: lifespan_words.into(), buffer: BUFFER, stopped: None }
     }
 
-    /// How many words it may write (default: 32). A value takes as many as it has, one of
-    /// [`TBox`](crate::TBox) takes one. Where a place is written again this counts only if the old
-    /// value must be kept: for a `TBox`, and inside [`Tx::or_else`].
+    /// How many words it may write (default: 32). A value takes its number of words; a value of
+    /// [`TBox`](crate::TBox) takes one. A repeated write counts only if the old value must be kept:
+    /// for a `TBox`, and inside [`Tx::or_else`].
     ///
     /// # Cost
     ///
-    /// Each access looks through everything that was written.
+    /// Each access scans the whole buffer.
     #[must_use]
     pub fn buffer(self, writes: usize) -> Self {
         Self { buffer: writes, ..self }
     }
 
-    /// Ends the run at the first access at which `stopped` answers yes. It is asked before each
-    /// one, inside the transaction.
+    /// Ends the run at the first access at which `stopped` returns true. It is called before each
+    /// access, inside the transaction.
     #[must_use]
     pub fn stopped_by(self, stopped: &'a dyn Fn() -> bool) -> Self {
         Self { stopped: Some(stopped), ..self }
@@ -96,9 +95,9 @@ impl<'a> Prefetch<'a> {
 
     /// Runs `f` once.
     ///
-    /// Handlers given to [`Tx::on_commit`] are not called, those given to [`Tx::on_abort`] are. No
-    /// site counts the run. A panic of `f` ends it and is not propagated, though the panic hook
-    /// sees it. A closure that accesses no variable is not stopped.
+    /// Handlers of [`Tx::on_commit`] are not called, those of [`Tx::on_abort`] are. No site counts
+    /// the run. A panic of `f` ends it and is not propagated, though the panic hook sees it. A
+    /// closure that accesses no variable is not stopped.
     ///
     /// # Panics
     ///
@@ -109,9 +108,9 @@ impl<'a> Prefetch<'a> {
         f: impl for<'tx> FnOnce(&mut Tx<'tx, 'env>) -> TxResult<R>,
     ) -> Prefetched {
         let mut descriptor = local::enter(Location::caller());
-        // SAFETY: by I12 it is ours until `leave`.
+        // SAFETY: by I12 it belongs to this call until `leave`.
         let d = unsafe { descriptor.as_mut() };
-        // SAFETY: what is borrowed for `'a` outlives this call, and `leave_ahead` is in it: nothing
+        // SAFETY: the borrows for `'a` outlive this call, and `leave_ahead` is in it: nothing
         // between the two unwinds.
         unsafe { d.begin_ahead(self.lifespan, self.buffer, self.stopped.map(unbounded)) };
         let answer = catch_unwind(AssertUnwindSafe(|| f(&mut Tx::new(d))));
@@ -127,9 +126,10 @@ impl<'a> Prefetch<'a> {
     }
 }
 
-/// The same function, without a claim about how long it lives.
+/// The same function without a bound on its lifetime.
 fn unbounded<'a>(stopped: &'a (dyn Fn() -> bool + 'a)) -> NonNull<Stopped> {
-    // SAFETY: only the bound on the pointee's life changes, which a pointer does not vouch for.
+    // SAFETY: only the bound on the pointee's life changes, which a pointer does not guarantee
+    // anyway.
     unsafe {
         std::mem::transmute::<NonNull<dyn Fn() -> bool + 'a>, NonNull<Stopped>>(NonNull::from(
             stopped,
@@ -137,7 +137,7 @@ fn unbounded<'a>(stopped: &'a (dyn Fn() -> bool + 'a)) -> NonNull<Stopped> {
     }
 }
 
-/// Drops what a run leaves, outside of it. Answers whether nothing panicked.
+/// Drops the rest of a run, outside of it. Returns whether nothing panicked.
 fn clean_up<R>(answer: std::thread::Result<R>, after: After) -> bool {
     let answer_dropped = match answer {
         Ok(value) => quietly(|| drop(value)),

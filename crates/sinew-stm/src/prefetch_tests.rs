@@ -1,7 +1,7 @@
-//! Runs ahead: what they see, what they leave, and how they end; wherever they are stopped.
+//! Runs ahead: their reads, their traces, their ends, and stops at any access.
 //!
-//! [`Prefetch::stopped_by`] is asked at each access, so it also counts accesses, and panics at a
-//! chosen one.
+//! [`Prefetch::stopped_by`] calls its closure at each access, so the closure also counts accesses,
+//! and panics at a chosen one.
 
 use crate::record::{LOCKED, Record};
 use crate::{
@@ -21,7 +21,7 @@ fn long() -> Prefetch<'static> {
     Prefetch::new(LONG).buffer(10_000)
 }
 
-/// A value that counts how many of it are alive.
+/// A value that counts its live instances.
 struct Counted(u64, &'static AtomicUsize);
 
 impl Counted {
@@ -97,8 +97,7 @@ impl World {
         self.heap.push(tx, key)
     }
 
-    /// Writes `value` everywhere, partly in branches and nested transactions, and finds it wherever
-    /// it looks.
+    /// Writes `value` everywhere, partly in branches and nested transactions, and checks each read.
     fn change<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
@@ -125,7 +124,7 @@ impl World {
         self.list.set(tx, None)
     }
 
-    /// A branch that overwrites what was written and is undone, and one that stays.
+    /// A branch that overwrites a write and is undone, and one that stays.
     fn in_branches<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
@@ -154,7 +153,7 @@ impl World {
         )
     }
 
-    /// What `change` has written, as its own transaction sees it.
+    /// Checks the writes of `change` from the same transaction.
     fn check_changed<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: u64) -> TxResult<()> {
         assert_eq!((self.word.get(tx)?, self.unit.get(tx)?), (value + 1, ()));
         assert_eq!(
@@ -172,7 +171,7 @@ impl World {
         Ok(())
     }
 
-    /// Words of records, and values, as others see them.
+    /// Words of records, and values, as other threads see them.
     fn picture(&self) -> Vec<u64> {
         [self.records(), self.values()].concat()
     }
@@ -209,7 +208,7 @@ impl World {
     }
 }
 
-/// Catches: a way to end that is reported as another, or not at all.
+/// Catches: an end that is reported as another, or not at all.
 #[test]
 fn every_end_is_told() {
     let (a, b) = (TVar::new(1_u64), TVar::new(2_u64));
@@ -244,7 +243,7 @@ fn every_end_is_told() {
     assert_eq!((a.load(), b.load()), (1, 2));
 }
 
-/// Catches: a run that waits for a lock, or that goes on with values of two moments.
+/// Catches: a run that waits for a lock, or that continues with inconsistent values.
 #[test]
 fn a_lock_or_a_change_in_the_way_ends_the_run() {
     let (a, b) = (TVar::new(0), TVar::new(0));
@@ -275,8 +274,8 @@ fn a_lock_or_a_change_in_the_way_ends_the_run() {
     assert_eq!(extended.ended, Ended::Through);
 }
 
-/// Catches: a write that others can see, a version or a lock that is left, a read that does not
-/// see what was written before.
+/// Catches: a write that other threads can see, a version or a lock that stays, a read that misses
+/// an earlier write.
 #[test]
 fn own_writes_are_seen_and_nothing_shared_changes() {
     static ALIVE: AtomicUsize = AtomicUsize::new(0);
@@ -301,7 +300,7 @@ fn own_writes_are_seen_and_nothing_shared_changes() {
     assert_eq!(ALIVE.load(Ordering::Relaxed), 0);
 }
 
-/// Catches: a run that is counted, also by a thread that has run nothing before.
+/// Catches: a run that is counted, also on a thread without earlier transactions.
 #[test]
 fn no_site_counts_a_run() {
     let var = TVar::new(1);
@@ -312,7 +311,7 @@ fn no_site_counts_a_run() {
     assert!(sites().iter().all(|(site, _)| (site.file(), site.line()) != (file!(), at)));
 }
 
-/// How `change` ends if at access number `n` it is stopped, or a panic begins.
+/// The end of `change` if at access number `n` it is stopped, or a panic begins.
 fn interrupted(world: &World, n: usize, panics: bool, alive: &'static AtomicUsize) -> Prefetched {
     let accesses = Cell::new(0);
     let at_n = || {
@@ -326,8 +325,7 @@ fn interrupted(world: &World, n: usize, panics: bool, alive: &'static AtomicUsiz
     long().stopped_by(&at_n).run(|tx| world.change(tx, 7, alive).map(|()| Counted::new(3, alive)))
 }
 
-/// Catches: a state between two accesses in which a run cannot be ended without a trace, by its
-/// worker or by a panic.
+/// Catches: a state between two accesses in which a stop or a panic leaves a trace.
 #[test]
 fn a_run_may_end_at_every_access() {
     static ALIVE: AtomicUsize = AtomicUsize::new(0);
@@ -354,20 +352,20 @@ fn a_run_may_end_at_every_access() {
     assert_eq!(world.picture(), before);
 }
 
-/// Catches: a run that goes on with what another commit has changed at whichever moment, that is
-/// ended by one without leaving everything as it was, and one that gives up although nothing that
-/// it has seen has changed.
+/// Catches: a run that continues with data that another commit has changed at any time; one that
+/// such a commit ends without restoring everything; one that ends although nothing that it read has
+/// changed.
 #[test]
 fn a_run_may_be_overtaken_by_a_commit_at_every_access() {
     static ALIVE: AtomicUsize = AtomicUsize::new(0);
     let world = World::new(&ALIVE);
     let (before, alive) = (world.values(), ALIVE.load(Ordering::Relaxed));
-    // The same values once more: what changes is the version, so the closure's own checks hold.
+    // The same values again: only the versions change, so the closure's own checks hold.
     let commit = || {
         atomically(|tx| {
             world.word.set(tx, 1)?;
             world.wide.set(tx, [1; 3])?;
-            // Read in the middle, when the word has been read.
+            // Read in the middle, after the word was read.
             world.pairs.set(tx, 0, (1, 1))?;
             (0..6).try_for_each(|i| world.array.set(tx, i, 1))
         });
@@ -402,8 +400,7 @@ fn a_run_may_be_overtaken_by_a_commit_at_every_access() {
     assert!(n > 50 && ends.contains(&Ended::Conflict), "{ends:?}");
 }
 
-/// Catches: a buffer that grows where the same places are written again and again, or that is
-/// counted wrongly.
+/// Catches: a buffer that grows when the same places are written repeatedly, or a wrong count.
 #[test]
 fn the_buffer_holds_what_it_says() {
     let (word, wide, boxed) = (TVar::new(0), TVar::new([0_u64; 4]), TBox::new(0));
@@ -438,7 +435,7 @@ fn the_buffer_holds_what_it_says() {
     assert_eq!((branches.get(), ahead.ended), (1, Ended::BufferFull));
 }
 
-/// Panics when it is dropped, with one more of its kind while there are some.
+/// Panics when it is dropped, with another instance as payload, `u32` times.
 struct Bomb(u32);
 
 impl Drop for Bomb {
@@ -450,8 +447,8 @@ impl Drop for Bomb {
     }
 }
 
-/// Catches: a panic that gets out, or a thread that is left inside a transaction, because of
-/// what a panic carries or what is dropped.
+/// Catches: a panic that propagates, or a thread that stays inside a transaction, because of a
+/// panic's payload or a dropped value.
 #[test]
 fn panics_of_drops_and_handlers_stay_inside() {
     let boxed = TBox::new(Bomb(0));
@@ -475,7 +472,7 @@ fn panics_of_drops_and_handlers_stay_inside() {
     assert_eq!(ended(long().run(|tx| boxed.with(tx, |bomb| bomb.0))), Ended::Through);
 }
 
-/// Catches: a run that takes a transaction's descriptor, or the other way round.
+/// Catches: a run that takes a transaction's descriptor, or the reverse.
 #[test]
 fn a_run_inside_a_transaction_panics_and_names_both() {
     let caught = catch_unwind(|| atomically(|_| Ok(long().run(|_| Ok(())))));
@@ -489,7 +486,7 @@ fn a_run_inside_a_transaction_panics_and_names_both() {
     assert!(ahead.ended == Ended::Through && inside.borrow().is_some() && !in_transaction());
 }
 
-/// Catches: a helper that is seen by the threads beside it, or that sees money under way.
+/// Catches: a helper that other threads notice, or that sees half of a transfer.
 #[test]
 fn transfers_beside_runs_ahead_keep_the_sum() {
     let vars: Vec<TVar<u64>> = (0..8).map(|_| TVar::new(100)).collect();
@@ -541,7 +538,7 @@ fn transfers_beside_runs_ahead_keep_the_sum() {
     );
 }
 
-/// Catches: a thread whose later transactions are not what they were, after a run of any kind.
+/// Catches: a thread whose later transactions differ after a run of any kind.
 #[test]
 fn a_transaction_after_a_run_is_as_before() {
     let (var, how) = (TVar::new(0_u64), Transaction::new());

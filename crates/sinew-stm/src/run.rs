@@ -1,4 +1,4 @@
-//! Running transactions: attempts until one commits.
+//! Runs transactions: attempts until one commits.
 
 use crate::contention::Manager;
 use crate::descriptor::{Attempts, Descriptor, Mode};
@@ -11,30 +11,29 @@ use crate::waiting::Change;
 use std::panic::Location;
 use std::ptr::NonNull;
 
-/// Attempts that are given up before a transaction takes the token.
+/// Aborted attempts before a transaction takes the token.
 const PATIENCE: u32 = 10;
 
-/// Runs `f` as a transaction: all of it happens at one moment, or not at all.
+/// Runs `f` as a transaction: all of it happens at one time, or not at all.
 ///
-/// `f` is repeated until an attempt commits, so it should have no effects but those on variables.
-/// An error of a variable must be handed on with `?`; an attempt that hid one does not commit.
+/// `f` is repeated until an attempt commits, so it should have no effects except on variables.
+/// Return a variable's error with `?`; an attempt that ignored one does not commit.
 ///
 /// The same as [`Transaction::new().atomically(f)`](Transaction::atomically).
 ///
 /// # Panics
 ///
 /// If called inside a transaction of the same thread: its variables might not live until the other
-/// commits. Use [`Tx::atomically`] there. A panic of `f` gives the attempt up and propagates.
-///
+/// one commits. Use [`Tx::atomically`] there. A panic of `f` aborts the attempt and propagates.
 /// # Cost
 ///
-/// Without conflicts: a read of the clock; three loads for each word that is read; for each
-/// variable written a compare-and-swap and two stores; one atomic addition if anything was written.
-/// No allocation once the thread's logs have grown.
+/// Without conflicts: a read of the clock; three loads per word read; per variable written a
+/// compare-and-swap and two stores; one atomic addition if a variable was written. No allocation
+/// once the thread's logs have grown.
 ///
 /// # Blocking
 ///
-/// While others hold what it needs, and in [`Tx::retry`].
+/// While other transactions hold its variables, and in [`Tx::retry`].
 ///
 /// ```
 /// use sinew_stm::{TVar, atomically};
@@ -52,9 +51,9 @@ pub fn atomically<'env, R>(f: impl for<'tx> FnMut(&mut Tx<'tx, 'env>) -> TxResul
     Transaction::new().atomically(f)
 }
 
-/// How to run a transaction.
+/// The options of a transaction.
 ///
-/// The place where it is made is its *site*, by which [`counters`](Self::counters) are kept.
+/// The place of this call is its *site*, which has [`counters`](Self::counters).
 ///
 /// ```
 /// use sinew_stm::{Manager, TVar, Transaction};
@@ -82,8 +81,7 @@ impl Default for Transaction {
 }
 
 impl Transaction {
-    /// A transaction of the site that calls this, under [`Manager::Backoff`] and
-    /// [`Locking::Encounter`].
+    /// A transaction of the caller's site, under [`Manager::Backoff`] and [`Locking::Encounter`].
     #[inline(always)]
     #[track_caller]
     pub fn new() -> Self {
@@ -91,33 +89,33 @@ impl Transaction {
         Self { site: Location::caller(), manager, patience: PATIENCE, locking }
     }
 
-    /// What to do about another's lock.
+    /// Sets the reaction to another transaction's lock.
     #[must_use]
     pub fn manager(self, manager: Manager) -> Self {
         Self { manager, ..self }
     }
 
-    /// When it locks what it writes.
+    /// Sets when it locks the records of its writes.
     #[must_use]
     pub fn locking(self, locking: Locking) -> Self {
         Self { locking, ..self }
     }
 
-    /// Attempts that are given up before the next one takes the token and cannot be given up
-    /// (default: 10). `u32::MAX`: never.
+    /// Sets the number of aborted attempts after which the next one takes the token and cannot
+    /// abort (default: 10). `u32::MAX`: never.
     #[must_use]
     pub fn patience(self, attempts: u32) -> Self {
         Self { patience: attempts, ..self }
     }
 
-    /// Whether there is more to its beginning than a snapshot. Without branches, so that who makes
-    /// many attempts of one kind finds it out once.
+    /// Whether its beginning is more than a snapshot. Without branches, so that a caller with many
+    /// attempts of one kind tests it once.
     #[inline(always)]
     fn is_special(&self) -> bool {
         (self.manager == Manager::Age) | (self.patience == 0) | (self.locking == Locking::Commit)
     }
 
-    /// What the transactions of this site did, on all threads.
+    /// The counters of this site's transactions on all threads.
     pub fn counters(&self) -> Counters {
         engine().sites.lock().counters(self.site)
     }
@@ -146,12 +144,12 @@ impl Transaction {
         }
     }
 
-    /// Makes one attempt: for a scheduler that has something better to do than to repeat it.
+    /// Makes one attempt: for a scheduler that has other work to do than to repeat it.
     ///
     /// # Errors
     ///
-    /// Why it was given up. A [`Tx::retry`] is [`Cause::Body`] here: nobody waits. For a scheduler
-    /// that can have somebody wait there is [`attempt_or_wait`](Self::attempt_or_wait).
+    /// Why it aborted. A [`Tx::retry`] is [`Cause::Body`] here, and does not wait. A scheduler that
+    /// can let a transaction wait uses [`attempt_or_wait`](Self::attempt_or_wait).
     ///
     /// # Panics
     ///
@@ -173,11 +171,11 @@ impl Transaction {
         }
     }
 
-    /// Makes one attempt: for a scheduler that runs something else while a transaction waits.
+    /// Makes one attempt: for a scheduler that runs other work while a transaction waits.
     ///
     /// # Errors
     ///
-    /// [`Unfinished`]: why it was given up, or what it waits for.
+    /// [`Unfinished`]: why it aborted, or the change for which it waits.
     ///
     /// # Panics
     ///
@@ -203,30 +201,30 @@ impl Transaction {
 /// Why an attempt did not commit; see [`Transaction::attempt_or_wait`].
 #[derive(Debug)]
 pub enum Unfinished {
-    /// It was given up: it may be repeated.
+    /// It aborted and may be repeated.
     GivenUp(Cause),
-    /// It called [`Tx::retry`]: to repeat it is in vain before this change.
+    /// It called [`Tx::retry`]: a repetition before this change is in vain.
     Waits(Change),
 }
 
-/// A call of `atomically` on this thread; gives the attempt up if it is dropped before the end.
+/// A call of `atomically` on this thread; aborts the attempt if it is dropped before the end.
 struct Run {
-    /// The thread's, while it is ours: it is not while handlers run.
+    /// The thread's descriptor; `None` while handlers run.
     descriptor: Option<NonNull<Descriptor>>,
     site: Site,
     locking: Locking,
 }
 
 impl Run {
-    /// A run with the descriptor that it has just borrowed. Who calls keeps the pointer at hand, in
-    /// a register.
+    /// A run with the descriptor that it has just borrowed. The caller keeps the pointer in a
+    /// register.
     #[inline(always)]
     fn new(how: &Transaction, descriptor: NonNull<Descriptor>) -> Self {
         Self { descriptor: Some(descriptor), site: how.site, locking: how.locking }
     }
 
-    /// Begins the first attempt. Not in [`new`](Self::new): what has been lent out would be copied
-    /// on its way to the caller.
+    /// Begins the first attempt. Not in [`new`](Self::new): a value whose address is taken would be
+    /// copied when it is returned.
     #[inline(always)]
     fn begin(&mut self, how: &Transaction, mut descriptor: NonNull<Descriptor>) {
         // SAFETY: I12.
@@ -239,7 +237,7 @@ impl Run {
         }
     }
 
-    /// The beginning that not every transaction has.
+    /// The part of the beginning that not every transaction has.
     #[inline(never)]
     fn begin_specially(&mut self, how: &Transaction) {
         let d = self.descriptor();
@@ -256,16 +254,16 @@ impl Run {
 
     fn descriptor(&mut self) -> &mut Descriptor {
         let mut descriptor = self.descriptor.expect("handlers have the descriptor");
-        // SAFETY: by I12 it is ours between `enter` and `leave`, which forgets it.
+        // SAFETY: by I12 it belongs to this run between `enter` and `leave`, which clears it.
         unsafe { descriptor.as_mut() }
     }
 
-    /// Gives the descriptor back to the thread.
+    /// Returns the descriptor to the thread.
     fn leave(&mut self) {
         self.descriptor.take().into_iter().for_each(local::leave_cold);
     }
 
-    /// One attempt, with the descriptor of this run. After an error the sets are as the closure
+    /// One attempt, with the descriptor of this run. After an error the sets stay as the closure
     /// left them.
     #[inline(always)]
     fn attempt<'env, R>(
@@ -301,15 +299,15 @@ impl Run {
         self.step_out(true);
     }
 
-    /// Ends the attempt, and does what is left to do outside of the transaction: whoever is called
-    /// or dropped may start others.
+    /// Ends the attempt, and does the work that remains outside of the transaction: handlers and
+    /// drops may start other transactions.
     fn step_out(&mut self, committed: bool) {
         let after = self.descriptor().tidy();
         self.leave();
         after.run(committed);
     }
 
-    /// After an attempt that ended with `stop`: gives it up, and begins the next.
+    /// After an attempt that ended with `stop`: aborts it, and begins the next.
     #[cold]
     #[inline(never)]
     fn again_cold(&mut self, stop: Stop, patience: u32) -> NonNull<Descriptor> {
@@ -318,7 +316,7 @@ impl Run {
         NonNull::from(self.descriptor())
     }
 
-    /// Gives the attempt up after `stop`, and waits for what has to come before the next.
+    /// Aborts the attempt after `stop`, and waits for the condition of the next one.
     fn fail(&mut self, stop: Stop) {
         if self.is_to_wait(stop) {
             return self.wait_for_change();
@@ -338,7 +336,7 @@ impl Run {
         self.descriptor().pause();
     }
 
-    /// Gives the attempt up for good.
+    /// Aborts for good.
     #[cold]
     fn give_up(&mut self) -> Cause {
         let cause = self.abandon();
@@ -347,7 +345,7 @@ impl Run {
         cause
     }
 
-    /// Rolls back, counts why, and gives the token back.
+    /// Rolls back, counts the cause, and releases the token.
     fn abandon(&mut self) -> Cause {
         let d = self.descriptor();
         d.roll_back();
@@ -367,7 +365,7 @@ impl Run {
         d.resume(attempts);
     }
 
-    /// Ends the attempts after `stop`, which may be a wish to wait.
+    /// Ends the attempts after `stop`, which may be a `retry`.
     #[cold]
     #[inline(never)]
     fn give_up_or_wait(&mut self, stop: Stop) -> Unfinished {
@@ -381,12 +379,12 @@ impl Run {
     }
 
     /// Whether an attempt that ended with `stop` waits for a change: a doomed one may have seen
-    /// what is no longer so.
+    /// outdated values.
     fn is_to_wait(&mut self, stop: Stop) -> bool {
         stop.0 == Why::Retry && self.descriptor().doomed.is_none()
     }
 
-    /// Rolls back and sleeps until something that was read has changed.
+    /// Rolls back and sleeps until a variable that was read has changed.
     fn wait_for_change(&mut self) {
         let change = self.roll_back_to_wait();
         let d = self.descriptor();
@@ -399,7 +397,7 @@ impl Run {
         self.step_in(attempts);
     }
 
-    /// Rolls back, and returns the change that is waited for.
+    /// Rolls back, and returns the change for which it waits.
     fn roll_back_to_wait(&mut self) -> Change {
         let d = self.descriptor();
         assert!(
@@ -409,14 +407,14 @@ impl Run {
         assert!(!d.reads.is_empty(), "retry() before anything was read: no change could end it");
         d.roll_back();
         d.counters().retries.add(1);
-        // SAFETY: records live in the environment of this call, or in what is kept until the
-        // attempt is over.
+        // SAFETY: records live in the environment of this call, or in kept values until the attempt
+        // is over.
         let change = unsafe { Change::of(&d.reads) };
         d.reads.clear();
         change
     }
 
-    /// Gets ready for the next attempt.
+    /// Prepares the next attempt.
     #[cold]
     fn prepare(&mut self, patience: u32) {
         let locking = self.locking;

@@ -1,9 +1,9 @@
 //! Whole transactions under random schedules.
 //!
-//! Each test runs its program under as many schedules as `SINEW_SHUTTLE_ITERATIONS` says, half
-//! drawn at random, half from PCT (Burckhardt et al., "A Randomized Scheduler with Probabilistic
-//! Guarantees of Finding Bugs", 2010). A failure prints its schedule; `SHUTTLE_RANDOM_SEED` repeats
-//! a run. All accesses are sequentially consistent here: weaker orders are the affair of `models`.
+//! Each test runs its program under `SINEW_SHUTTLE_ITERATIONS` schedules, half drawn at random,
+//! half from PCT (Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of
+//! Finding Bugs", 2010). A failure prints its schedule; `SHUTTLE_RANDOM_SEED` repeats a run. All
+//! accesses are sequentially consistent here: `loom` checks weaker orders.
 
 use crate::container_history::{self, Log, Plan};
 use crate::container_model::{Kind, Op};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 fn explore(program: fn()) {
     let mut config = Config::new();
     config.stack_size = 1 << 18;
-    // Hundreds are usual. A program that reaches this spins.
+    // Hundreds of steps are usual. A program that reaches this limit spins.
     config.max_steps = MaxSteps::FailAfter(100_000);
     let schedules =
         std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok());
@@ -49,7 +49,7 @@ fn opaque(how: Transaction) {
     });
     threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
     let verdict = recorder.verdict();
-    // Resumed, because the checker prints a schedule for every panic that begins.
+    // Reported after the run, because the checker prints a schedule for every panic that begins.
     assert!(verdict.is_ok(), "{verdict:?}");
 }
 
@@ -57,8 +57,8 @@ fn impatient() {
     opaque_under(Manager::Suicide, 2);
 }
 
-/// Catches: what random schedules reach of inconsistent snapshots, lost updates and tokens that
-/// protect nothing.
+/// Catches: inconsistent snapshots, lost updates and tokens without effect, as far as random
+/// schedules reach them.
 #[test]
 fn shuttle_histories_are_opaque_under_suicide() {
     explore(impatient);
@@ -70,7 +70,7 @@ fn shuttle_histories_are_opaque_under_backoff() {
     explore(|| opaque_under(Manager::Backoff, 10));
 }
 
-/// Catches: the same where the older one waits as long as it takes.
+/// Catches: the same if the older one waits without a bound.
 #[test]
 fn shuttle_histories_are_opaque_under_age() {
     explore(|| opaque_under(Manager::Age, 10));
@@ -88,21 +88,21 @@ fn shuttle_histories_are_opaque_under_late_locks() {
     explore(|| opaque(Transaction::new().manager(Manager::Age).locking(Locking::Commit)));
 }
 
-/// Catches: a checker that does not look at what is locked at the commit.
+/// Catches: a checker that does not check the locks at the commit.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_late_lock_of_what_is_younger_than_the_snapshot() {
     hunt(Bug::BlindLock, late_and_impatient);
 }
 
-/// Catches: a checker that does not look at commits under late locks.
+/// Catches: a checker that does not check commits under late locks.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_late_commit_without_validation() {
     hunt(Bug::NoCommitValidation, late_and_impatient);
 }
 
-/// One thread that commits, so that it never has to extend, and one that runs ahead.
+/// One thread that commits, so that it never extends its snapshot, and one that runs ahead.
 fn ahead_of_another() {
     let recorder = Recorder::new(3);
     let other = Arc::clone(&recorder);
@@ -116,48 +116,48 @@ fn ahead_of_another() {
     assert!(verdict.is_ok(), "{verdict:?}");
 }
 
-/// Catches: a run ahead that sees values of two moments, changes something, or waits.
+/// Catches: a run ahead that sees inconsistent values, changes something, or waits.
 #[test]
 fn shuttle_histories_with_runs_ahead_are_opaque() {
     explore(ahead_of_another);
 }
 
-/// Catches: a checker that does not look at what runs ahead see later on.
+/// Catches: a checker that does not check later reads of runs ahead.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_run_ahead_whose_extension_does_not_validate() {
     hunt(Bug::NoExtensionValidation, ahead_of_another);
 }
 
-/// Catches: a checker that does not look between the parts of a read ahead.
+/// Catches: a checker that does not switch threads between the parts of a read ahead.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_run_ahead_without_a_second_look() {
     hunt(Bug::NoSecondLook, ahead_of_another);
 }
 
-/// Catches: a checker that does not look at commits.
+/// Catches: a checker that does not check commits.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_commit_without_validation() {
     hunt(Bug::NoCommitValidation, impatient);
 }
 
-/// Catches: a checker that does not look at attempts under way.
+/// Catches: a checker that does not check attempts in progress.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_an_extension_without_validation() {
     hunt(Bug::NoExtensionValidation, impatient);
 }
 
-/// Catches: a checker that does not look at the release of records.
+/// Catches: a checker that does not check the release of records.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_record_released_before_its_value_is_stored() {
     hunt(Bug::EarlyRelease, impatient);
 }
 
-/// Catches: a checker that does not look between the parts of a read.
+/// Catches: a checker that does not switch threads between the parts of a read.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_read_without_a_second_look() {
@@ -189,7 +189,7 @@ fn shuttle_sleepers_are_woken() {
     explore(handing_over);
 }
 
-/// Catches: a checker that does not see a thread sleep for ever.
+/// Catches: a checker that does not detect a thread that sleeps for ever.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_a_sleeper_that_leaves_no_mark() {
@@ -221,8 +221,8 @@ fn shuttle_irrevocable_transactions_take_turns() {
     });
 }
 
-/// Catches: a version that is freed, or changed, while somebody looks at it; neighbours in an
-/// array that disagree.
+/// Catches: a version that is freed, or changed, while a thread reads it; neighbours in an array
+/// that disagree.
 #[test]
 fn shuttle_boxes_and_arrays_change_together() {
     explore(|| {
@@ -268,7 +268,7 @@ fn containers() {
     judge(&recorder);
 }
 
-/// A number that the schedule decides, so that a schedule repeats the transactions as well.
+/// A number from the schedule, so that a schedule repeats the transactions as well.
 fn shuttle_seed() -> u64 {
     thread_rng().r#gen()
 }
@@ -278,8 +278,8 @@ fn judge(recorder: &container_history::Recorder) {
     assert!(verdict.is_ok(), "{verdict:?}");
 }
 
-/// Catches: what random schedules reach of nodes used again too early, and of operations that are
-/// undone in part.
+/// Catches: nodes reused too early, and operations that are undone in part, as far as random
+/// schedules reach them.
 #[test]
 fn shuttle_container_histories_are_opaque() {
     explore(containers);
@@ -302,7 +302,7 @@ fn neighbours_are_removed() {
     judge(&recorder);
 }
 
-/// Catches: a checker that does not look at what an attempt with an old snapshot sees.
+/// Catches: a checker that does not check the reads of an attempt with an old snapshot.
 #[test]
 #[should_panic(expected = "not opaque")]
 fn shuttle_finds_a_node_allocated_under_an_old_snapshot() {

@@ -1,7 +1,7 @@
 //! Counters by the place in the program that starts the transaction.
 //!
-//! Each thread counts for itself, with plain additions; who asks adds the threads up. So counting
-//! writes nothing that two threads share, and a read-only transaction stays one.
+//! Each thread counts for itself, with plain additions; a reader sums over the threads. So a count
+//! writes no shared memory, and a read-only transaction stays one.
 
 use sinew_sync::counter::Counter;
 use std::collections::BTreeMap;
@@ -11,47 +11,47 @@ use std::sync::Arc;
 /// A place that starts transactions.
 pub(crate) type Site = &'static Location<'static>;
 
-/// Why an attempt was given up.
+/// Why an attempt aborted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Another transaction had locked what this one needed.
+    /// Another transaction had locked a record that this one needed.
     Locked,
-    /// What this one had read was changed by another's commit.
+    /// Another commit changed a variable that this transaction had read.
     Changed,
-    /// Another transaction was irrevocable when this one wanted to commit or to become so.
+    /// Another transaction was irrevocable when this one tried to commit or to become irrevocable.
     Token,
     /// The closure returned an error that was not this attempt's own, or panicked.
     Body,
 }
 
-/// What the transactions of one site did, all threads together.
+/// The counters of one site's transactions, summed over all threads.
 ///
-/// The numbers are read one after the other while threads go on counting, so they may be a little
-/// apart.
+/// They are read one after the other while threads continue to count, so they may be slightly
+/// inconsistent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Transactions that committed.
     pub commits: u64,
-    /// Attempts given up for [`Cause::Locked`].
+    /// Attempts that aborted for [`Cause::Locked`].
     pub locked: u64,
-    /// Attempts given up for [`Cause::Changed`].
+    /// Attempts that aborted for [`Cause::Changed`].
     pub changed: u64,
-    /// Attempts given up for [`Cause::Token`].
+    /// Attempts that aborted for [`Cause::Token`].
     pub token: u64,
-    /// Attempts given up for [`Cause::Body`].
+    /// Attempts that aborted for [`Cause::Body`].
     pub body: u64,
-    /// Times that a transaction asked to wait for a change, with `retry`.
+    /// Times that a transaction waited for a change, with `retry`.
     pub retries: u64,
     /// Transactions that committed while they held the token.
     pub irrevocable: u64,
-    /// Entries in the read sets of committed transactions, together.
+    /// Entries in the read sets of committed transactions, in total.
     pub reads: u64,
-    /// Entries in the write sets of committed transactions, together.
+    /// Entries in the write sets of committed transactions, in total.
     pub writes: u64,
 }
 
 impl Counters {
-    /// Attempts given up, for whatever cause.
+    /// Aborted attempts, for any cause.
     pub fn aborts(&self) -> u64 {
         self.locked + self.changed + self.token + self.body
     }
@@ -103,7 +103,7 @@ pub(crate) fn key(site: Site) -> Key {
     (site.file(), site.line(), site.column())
 }
 
-/// The counters of every thread at one site: of those that run, and the sum of those that ended.
+/// The counters of every thread at one site: of running threads, and the sum of ended ones.
 #[derive(Debug, Default)]
 struct All {
     running: Vec<Arc<Own>>,
@@ -127,7 +127,7 @@ impl Sites {
         Self(BTreeMap::new())
     }
 
-    /// The counters of a further thread at `site`.
+    /// Adds the counters of a further thread at `site`.
     pub(crate) fn enter(&mut self, site: Site) -> Arc<Own> {
         let own = Arc::new(Own::default());
         let (_, all) = self.0.entry(key(site)).or_insert_with(|| (site, All::default()));
@@ -135,7 +135,7 @@ impl Sites {
         own
     }
 
-    /// Keeps what a thread that ends has counted, without the thread.
+    /// Adds the counters of a thread that ends to the sum.
     pub(crate) fn leave(&mut self, site: Site, own: &Arc<Own>) {
         if let Some((_, all)) = self.0.get_mut(&key(site)) {
             all.ended.add(own);

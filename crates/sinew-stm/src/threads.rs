@@ -1,10 +1,10 @@
-//! The threads that run transactions: their numbers in records, and what others look up about them.
+//! The threads that run transactions: their numbers in records, and their data for other threads.
 //!
-//! A thread gets a number with its first transaction and gives it back when it ends. Numbers are
-//! used again, so they stay small; the shared part of a thread outlives it, because somebody may
-//! just be looking.
+//! A thread gets a number with its first transaction and returns it when it ends. Numbers are
+//! reused, so they stay small. The shared part of a thread outlives it, because another thread may
+//! be reading it.
 //!
-//! A thread that ends also hands over how many versions it has retired since it last took stock
+//! A thread that ends also passes on how many versions it has retired since it last took stock
 //! ([`grace`]). So stock is taken often enough in a program whose threads are all short.
 
 use crate::grace;
@@ -15,17 +15,17 @@ use std::cell::Cell;
 use std::io::Write;
 use std::sync::Arc;
 
-/// The age of a transaction that takes no part in priority: younger than everybody.
+/// The age of a transaction without priority: younger than all others.
 pub(crate) const AGELESS: u64 = u64::MAX;
 
-/// What others may ask about a thread. On lines of its own.
+/// The data of a thread for other threads, on cache lines of its own.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Shared {
     /// The time since which its transaction may see old versions, plus one; 0 if it sees none. See
     /// `grace`.
     pub(crate) pinned: AtomicU64,
-    /// When its transaction was first tried, or [`AGELESS`].
+    /// The time of its transaction's first attempt, or [`AGELESS`].
     age: AtomicU64,
 }
 
@@ -35,8 +35,8 @@ impl Shared {
     }
 
     pub(crate) fn set_age(&self, age: u64) {
-        // Relaxed: an age that is read a little early or late changes who waits, and no wait lasts
-        // for ever.
+        // Relaxed: an age that is read a little early or late changes which thread waits, and no
+        // wait lasts for ever.
         self.age.store(age, Ordering::Relaxed);
     }
 
@@ -57,7 +57,7 @@ pub(crate) fn own_number() -> Option<u32> {
     OWN.get()
 }
 
-/// Notes the number of this thread, which a forked child asks for while the descriptor is borrowed.
+/// Stores the number of this thread. A forked child reads it while the descriptor is borrowed.
 pub(crate) fn note_own_number(number: Option<u32>) {
     OWN.set(number);
 }
@@ -67,9 +67,9 @@ pub(crate) fn note_own_number(number: Option<u32>) {
 pub(crate) struct Threads {
     shared: Vec<Arc<Shared>>,
     free: Vec<u32>,
-    /// Whether a thread was lost in a fork, by its number. Such a number is not used again.
+    /// Whether a thread was lost in a fork, by its number. Such a number is not reused.
     lost: Vec<bool>,
-    /// Versions retired by threads that have ended, since one of these last took stock.
+    /// Versions retired by ended threads, since one of these last took stock.
     retired: usize,
 }
 
@@ -82,7 +82,7 @@ impl Threads {
     ///
     /// # Panics
     ///
-    /// With 2³¹ threads.
+    /// If there are 2³¹ threads.
     pub(crate) fn join(&mut self) -> (u32, Arc<Shared>) {
         if let Some(number) = self.free.pop() {
             return (number, Arc::clone(&self.shared[number as usize]));
@@ -93,8 +93,8 @@ impl Threads {
         (number, Arc::clone(&self.shared[number as usize]))
     }
 
-    /// Takes back the number of a thread that ends and has `retired` versions since it took stock.
-    /// True if it should take stock once more.
+    /// Takes back the number of a thread that ends with `retired` versions since it took stock.
+    /// Returns whether it should take stock once more.
     pub(crate) fn leave(&mut self, number: u32, retired: usize) -> bool {
         self.free.push(number);
         self.retired += retired;
@@ -105,7 +105,7 @@ impl Threads {
         due
     }
 
-    /// After a fork the child has only the thread of number `own`, or one without a number.
+    /// After a fork the child has only the thread with number `own`, or one without a number.
     pub(crate) fn lose_all_but(&mut self, own: Option<u32>) {
         let mut lost = vec![true; self.shared.len()];
         self.free.iter().chain(&own).for_each(|number| lost[*number as usize] = false);
@@ -131,13 +131,14 @@ impl Threads {
     }
 }
 
-/// Ends a child that needs a record which the lost thread of that number has locked.
+/// Ends a child that needs a record that the lost thread `number` has locked.
 pub(crate) fn die_if_lost(threads: &Mutex<Threads>, number: u32) {
     // Relaxed: it changes only while the process has one thread.
     if ARE_LOST.load(Ordering::Relaxed) && threads.lock().is_lost(number) {
-        let line = b"sinew: a forked child needs a variable that a transaction of a thread of its parent had locked; \
+        let line = b"sinew: a forked child needs a variable that a transaction of a thread of its \
+            parent had locked; \
             fork while no other thread is in a transaction, or exec in the child\n";
-        // Past a test harness, and nothing can be done if it fails.
+        // Bypasses a test harness; an error cannot be handled.
         let _ = std::io::stderr().write_all(line);
         std::process::abort()
     }

@@ -1,4 +1,4 @@
-//! The transaction as its closure sees it.
+//! The transaction as seen by its closure.
 
 use crate::descriptor::{Descriptor, Mark, Mode};
 use crate::engine::engine;
@@ -7,7 +7,7 @@ use crate::sites::Cause;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Why a closure is to return: the attempt is lost, or it wants to wait. Hand it on with `?`.
+/// Why a closure must return: the attempt is lost, or it waits. Return it with `?`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop(pub(crate) Why);
 
@@ -18,7 +18,7 @@ pub(crate) enum Why {
 }
 
 impl Stop {
-    /// Whether the closure wants to wait for a change: a [`Tx::retry`].
+    /// Whether the closure waits for a change: a [`Tx::retry`].
     pub fn is_retry(&self) -> bool {
         self.0 == Why::Retry
     }
@@ -28,7 +28,8 @@ impl std::fmt::Display for Stop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.0 {
             Why::Conflict => {
-                "another transaction was in the way; hand this error on, and the attempt is repeated"
+                "another transaction was in the way; hand this error on, and the attempt is \
+                 repeated"
             }
             Why::Retry => "the transaction waits for a change; hand this error on, and it will",
         })
@@ -37,17 +38,17 @@ impl std::fmt::Display for Stop {
 
 impl std::error::Error for Stop {}
 
-/// What everything inside a transaction answers.
+/// The result of every operation inside a transaction.
 pub type TxResult<T> = Result<T, Stop>;
 
-/// A transaction under way.
+/// A running transaction.
 ///
-/// `'tx` is the attempt: variables are accessed through references that live as long. `'env` is
-/// what surrounds the call of [`atomically`](crate::atomically): whatever the closure borrows from
-/// there lives long enough. (As in [`std::thread::scope`].)
+/// `'tx` is the attempt: variables are accessed through references that live as long. `'env` is the
+/// environment of the call of [`atomically`](crate::atomically): everything that the closure
+/// borrows from there lives long enough. (As in [`std::thread::scope`].)
 pub struct Tx<'tx, 'env: 'tx> {
     pub(crate) descriptor: &'tx mut Descriptor,
-    /// Makes both lifetimes invariant, so that neither can be stretched or shrunk.
+    /// Makes both lifetimes invariant, so that neither can be extended or shortened.
     lifetimes: PhantomData<(&'tx mut &'tx (), &'env mut &'env ())>,
     /// A transaction stays on its thread.
     thread: PhantomData<*const ()>,
@@ -72,7 +73,7 @@ impl<'a, 'tx, 'env> Part<'a, 'tx, 'env> {
         Self { tx, mark }
     }
 
-    /// Keeps what the part did.
+    /// Keeps the effects of the part.
     fn end(self) {
         self.tx.descriptor.end_part(&self.mark);
         std::mem::forget(self);
@@ -91,14 +92,13 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         Self { descriptor, lifetimes: PhantomData, thread: PhantomData }
     }
 
-    /// Ends this attempt, and begins the next one when something that was read has changed.
+    /// Ends this attempt, and begins the next one when a variable that was read has changed.
     ///
-    /// Everything read so far counts, in all branches of [`or_else`](Self::or_else) that were
-    /// tried.
+    /// All reads so far count, in all branches of [`or_else`](Self::or_else) that were tried.
     ///
     /// # Errors
     ///
-    /// Always: hand it on with `?` or `return`.
+    /// Always: return it with `?` or `return`.
     ///
     /// # Panics
     ///
@@ -107,17 +107,17 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     ///
     /// # Blocking
     ///
-    /// The thread sleeps until another commits a change; it does not spin.
+    /// The thread sleeps until another one commits a change; it does not spin.
     pub fn retry<T>(&mut self) -> TxResult<T> {
         Err(Stop(Why::Retry))
     }
 
-    /// Gives this attempt up as a conflict does, and begins the next one: for what a transaction
-    /// knows from elsewhere, and finds out to be old when it reads the variables.
+    /// Aborts this attempt as a conflict does, and begins the next one: for facts from outside of
+    /// the transaction that its reads show to be outdated.
     ///
     /// # Errors
     ///
-    /// Always: hand it on with `?` or `return`.
+    /// Always: return it with `?` or `return`.
     ///
     /// # Panics
     ///
@@ -128,27 +128,26 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         Err(Stop(Why::Conflict))
     }
 
-    /// The address of a place that this transaction has read or written so far, which of them
-    /// `random` decides: for samples of where transactions work. `None` if it has accessed nothing.
+    /// The address of a place that this transaction has read or written so far, chosen by `random`:
+    /// for samples of where transactions work. `None` if it has accessed nothing.
     pub fn accessed(&self, random: u64) -> Option<usize> {
         self.descriptor.accessed(random)
     }
 
-    /// Does `first`, or, if that calls [`retry`](Self::retry), undoes what it did and does `second`
-    /// instead.
+    /// Runs `first`. If that calls [`retry`](Self::retry), undoes it and runs `second` instead.
     ///
-    /// Nests. If `second` retries as well, so does the whole, and waits for a change in what either
-    /// has read.
+    /// Nests. If `second` retries as well, so does the whole, and waits for a change of a variable
+    /// that either has read.
     ///
     /// # Errors
     ///
-    /// The attempt is lost, or both want to wait.
+    /// The attempt is lost, or both wait.
     ///
     /// # Panics
     ///
-    /// A panic of a branch undoes the branch and propagates: a closure that catches it may go on.
-    /// It also panics if `first` becomes [`irrevocable`](Self::irrevocable) and then retries: its
-    /// effects cannot be undone.
+    /// A panic of a branch undoes the branch and propagates: a closure that catches it may
+    /// continue. It also panics if `first` becomes [`irrevocable`](Self::irrevocable) and then
+    /// retries: its effects cannot be undone.
     pub fn or_else<R>(
         &mut self,
         first: impl FnOnce(&mut Self) -> TxResult<R>,
@@ -170,16 +169,16 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         self.atomically(second)
     }
 
-    /// A transaction inside this one: its reads and writes are this one's, they commit or are given
-    /// up together.
+    /// A nested transaction: its reads and writes are this one's; they commit or abort together.
     ///
     /// # Errors
     ///
-    /// Those of `f`. An error does not undo what `f` did: it is to be handed on.
+    /// Those of `f`. An error does not undo the effects of `f`: return it.
     ///
     /// # Panics
     ///
-    /// A panic of `f` undoes what `f` did and propagates: a closure that catches it may go on.
+    /// A panic of `f` undoes the effects of `f` and propagates: a closure that catches it may
+    /// continue.
     pub fn atomically<R>(&mut self, f: impl FnOnce(&mut Self) -> TxResult<R>) -> TxResult<R> {
         let part = Part::begin(self);
         let done = f(part.tx);
@@ -188,20 +187,20 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     }
 
     /// Calls `handler` once the transaction has committed, outside of it. Handlers are called in
-    /// the order in which they were given.
+    /// the order of these calls.
     ///
     /// A panic in a handler propagates from [`atomically`](crate::atomically); the effects of the
     /// transaction stay.
     pub fn on_commit(&mut self, handler: impl FnOnce() + 'tx) {
         self.descriptor.leave_a_mess();
-        // SAFETY: what a closure knows to live for `'tx` is in the environment of `atomically`, or
-        // is kept, and that is given back only after the handlers have been called or dropped.
+        // SAFETY: a borrow for `'tx` is from the environment of `atomically`, or kept, and kept
+        // values are released only after the handlers have been called or dropped.
         unsafe { self.descriptor.after.on_commit(Box::new(handler)) };
     }
 
-    /// Calls `handler` if this attempt is given up: for a conflict, to wait, by a panic, or because
-    /// a branch of [`or_else`](Self::or_else) was undone. It is called outside of the transaction;
-    /// the next attempt gives its own.
+    /// Calls `handler` if this attempt aborts: for a conflict, to wait, by a panic, or because a
+    /// branch of [`or_else`](Self::or_else) was undone. It is called outside of the transaction;
+    /// the next attempt registers its own.
     pub fn on_abort(&mut self, handler: impl FnOnce() + 'tx) {
         self.descriptor.leave_a_mess();
         // SAFETY: as above.
@@ -210,39 +209,38 @@ impl<'tx, 'env> Tx<'tx, 'env> {
 
     /// Keeps `value` alive until the attempt is over, so that variables in it can be accessed.
     ///
-    /// This is how linked structures are walked: a node that was read from a variable is kept, and
-    /// the reference that this answers lives long enough to access the node's own variables.
+    /// It is for walks over linked structures: a node that was read from a variable is kept, and
+    /// the returned reference lives long enough to access the node's own variables.
     pub fn keep<T: 'env>(&mut self, value: Arc<T>) -> &'tx T {
         self.descriptor.leave_a_mess();
         let value = self.descriptor.after.keep(value);
-        // SAFETY: the `Arc` is given back only when the attempt is over, which `'tx` does not
+        // SAFETY: the `Arc` is released only when the attempt is over, which `'tx` does not
         // outlive.
         unsafe { &*value }
     }
 
-    /// Whether this attempt can no longer be given up, because of
-    /// [`irrevocable`](Self::irrevocable).
+    /// Whether this attempt can no longer abort, because of [`irrevocable`](Self::irrevocable).
     #[inline]
     pub fn is_irrevocable(&self) -> bool {
         self.descriptor.mode == Mode::Irrevocable
     }
 
-    /// Makes this transaction the one that cannot be given up: what follows is executed once, and
-    /// then committed. Input and output may follow.
+    /// Makes this transaction irrevocable: the rest is executed once, and then committed. Input and
+    /// output may follow.
     ///
-    /// There is one such transaction at a time. While it runs, others read what was there before
-    /// it, also the variables that it has written, but commit no writes. Such a transaction must
-    /// not [`retry`](Self::retry), and if it panics, its writes are dropped.
+    /// There is one such transaction at a time. While it runs, others read the earlier values, also
+    /// of variables that it has written, but commit no writes. Such a transaction must not
+    /// [`retry`](Self::retry), and if it panics, its writes are dropped.
     ///
     /// # Errors
     ///
-    /// The attempt is lost, since another transaction is irrevocable or something has changed. The
+    /// The attempt is lost, since another transaction is irrevocable or a variable has changed. The
     /// next attempt is irrevocable from the beginning.
     ///
     /// # Cost
     ///
-    /// No access is inlined from here on. The variables written so far are unlocked, and all
-    /// are locked at the commit.
+    /// No access is inlined from here on. The variables written so far are unlocked, and all are
+    /// locked at the commit.
     ///
     /// # Blocking
     ///
@@ -254,7 +252,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
             Mode::Ahead => return d.end_ahead(Ended::Through),
             Mode::Favoured => {}
             Mode::Late => {
-                // What it has written is not locked yet; with the token it will be at once.
+                // Its writes are not locked yet; with the token they will be at once.
                 d.wants_token = true;
                 return d.doom(Cause::Token);
             }

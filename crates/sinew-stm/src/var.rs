@@ -9,7 +9,7 @@ use crate::word::{Slot, words_of};
 /// A variable that transactions read and write, for values that are `Copy`.
 ///
 /// A value of up to eight bytes takes 16 bytes in all, a larger one its size and 8 bytes more. For
-/// other values there is [`TBox`](crate::TBox).
+/// other values use [`TBox`](crate::TBox).
 ///
 /// ```
 /// use sinew_stm::{TVar, atomically};
@@ -19,8 +19,8 @@ use crate::word::{Slot, words_of};
 /// assert_eq!(place.load(), (1.0, 0.0, 2));
 /// ```
 ///
-/// A variable must outlive the call of [`atomically`](fn@crate::atomically); one that is born in
-/// the closure does not:
+/// A variable must outlive the call of [`atomically`](fn@crate::atomically); one that the closure
+/// makes does not:
 ///
 /// ```compile_fail,E0597
 /// use sinew_stm::{TVar, atomically};
@@ -31,7 +31,7 @@ use crate::word::{Slot, words_of};
 /// });
 /// ```
 ///
-/// No reference can be taken out of a transaction that lives only as long as it does:
+/// No reference that lives only as long as the transaction can leave it:
 ///
 /// ```compile_fail,E0521
 /// use sinew_stm::{TVar, atomically};
@@ -70,11 +70,11 @@ impl<T: Copy> TVar<T> {
     ///
     /// # Errors
     ///
-    /// The attempt is lost.
+    /// The attempt is lost: return the error with `?`.
     ///
     /// # Cost
     ///
-    /// Three loads for each word, and an entry in the read set.
+    /// Three loads per word, and an entry in the read set.
     #[inline(always)]
     pub fn get<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<T> {
         // SAFETY: record and slot belong together and live for `'tx`; the slot's words are those of
@@ -82,38 +82,37 @@ impl<T: Copy> TVar<T> {
         unsafe { access::get(tx.descriptor, &self.record, self.slot.words()) }
     }
 
-    /// Makes `value` the value.
+    /// Sets the value.
     ///
     /// # Errors
     ///
-    /// The attempt is lost.
+    /// The attempt is lost: return the error with `?`.
     ///
     /// # Cost
     ///
-    /// A compare-and-swap where the variable is written for the first time, and an entry in the
-    /// write set.
+    /// A compare-and-swap at the first write of the variable, and an entry in the write set.
     #[inline(always)]
     pub fn set<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
         // SAFETY: as in `get`.
         unsafe { access::set(tx.descriptor, &self.record, self.slot.words(), value) }
     }
 
-    /// Replaces the value by what `f` makes of it.
+    /// Replaces the value by the result of `f` for it.
     ///
     /// # Errors
     ///
-    /// The attempt is lost.
+    /// The attempt is lost: return the error with `?`.
     #[inline(always)]
     pub fn modify<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, f: impl FnOnce(T) -> T) -> TxResult<()> {
         let value = self.get(tx)?;
         self.set(tx, f(value))
     }
 
-    /// Replaces the value; answers the one before.
+    /// Replaces the value; returns the old one.
     ///
     /// # Errors
     ///
-    /// The attempt is lost.
+    /// The attempt is lost: return the error with `?`.
     #[inline(always)]
     pub fn replace<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<T> {
         let before = self.get(tx)?;
@@ -131,7 +130,7 @@ impl<T: Copy> TVar<T> {
         Transaction::new().atomically(|tx| self.get(tx))
     }
 
-    /// Makes `value` the value, by a transaction of its own.
+    /// Sets the value, by a transaction of its own.
     ///
     /// # Panics
     ///
@@ -141,13 +140,13 @@ impl<T: Copy> TVar<T> {
         Transaction::new().atomically(|tx| self.set(tx, value));
     }
 
-    /// The record, and what it guards.
+    /// The record, and the slot that it guards.
     #[inline(always)]
     pub(crate) fn parts(&self) -> (&Record, &Slot<T>) {
         (&self.record, &self.slot)
     }
 
-    /// The value of a variable that nobody shares any more.
+    /// The value of a variable that is no longer shared.
     pub fn into_inner(self) -> T {
         self.slot.into_inner()
     }
@@ -166,7 +165,7 @@ impl<T: Copy> From<T> for TVar<T> {
 }
 
 impl<T: Copy> std::fmt::Debug for TVar<T> {
-    /// Without the value, which a transaction would have to read.
+    /// Without the value, which only a transaction can read.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TVar").field("words", &words_of::<T>()).finish_non_exhaustive()
     }

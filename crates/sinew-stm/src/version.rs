@@ -1,4 +1,4 @@
-//! Versions of boxed values: each immutable, in a chain from the oldest that is kept to the current
+//! Versions of boxed values: each immutable, in a chain from the oldest kept one to the current
 //! one.
 //!
 //! ```text
@@ -6,16 +6,16 @@
 //! retired at 12      retired at 40    (what get clones)
 //! ```
 //!
-//! A commit appends its version and notes on the one before when it retired it. Versions that
-//! nobody can see any more (`grace`) are cut off at the old end by later commits, and the rest goes
-//! with the variable. So no version outlives its variable, and values may borrow.
+//! A commit appends its version and stores the time of retirement in the last one. Later commits
+//! remove versions that no transaction can see any more (`grace`) from the old end, and the rest is
+//! dropped with the variable. So no version outlives its variable, and values may borrow.
 //!
 //! # Invariants
 //!
-//! - I6: `oldest`, `newer` and `retired` are accessed only by who has locked the record beside
-//!   them, or owns the variable.
-//! - I7: a version that was cut off, or never became current, is reached through nothing but the
-//!   list of things to drop.
+//! - I6: `oldest`, `newer` and `retired` are accessed only by a thread that has locked the record
+//!   beside them, or owns the variable.
+//! - I7: a version that was cut off, or never became current, is reached only through the list of
+//!   values to drop.
 
 use crate::drops::Panics;
 use crate::word::{Bits, pack, unpack};
@@ -23,7 +23,7 @@ use sinew_sync::atomic::{AtomicPtr, Ordering};
 use sinew_sync::cell::Cell;
 use std::ptr::{NonNull, null_mut};
 
-/// What all versions have in common, whatever their value.
+/// The common part of all versions, for any type.
 #[derive(Debug)]
 pub(crate) struct Header {
     newer: Cell<*mut Self>,
@@ -31,7 +31,7 @@ pub(crate) struct Header {
     free: unsafe fn(*mut Self),
 }
 
-/// A value as one commit left it.
+/// A value of one commit.
 #[repr(C)]
 struct Version<T> {
     header: Header,
@@ -39,7 +39,7 @@ struct Version<T> {
 }
 
 impl Header {
-    /// A version with `value`, reached by nobody else.
+    /// A version with `value`, to which nothing else refers.
     pub(crate) fn new<T>(value: T) -> NonNull<Self> {
         /// # Safety
         ///
@@ -58,7 +58,7 @@ impl Header {
     ///
     /// # Safety
     ///
-    /// It came from [`new`](Self::new), and nobody reaches it any more.
+    /// It came from [`new`](Self::new), and nothing refers to it any more.
     pub(crate) unsafe fn free(version: NonNull<Self>) {
         // SAFETY: the caller's promise, for the function that `new` made for this type.
         unsafe { (version.as_ref().free)(version.as_ptr()) };
@@ -80,11 +80,11 @@ pub(crate) fn to_bits(version: NonNull<Header>) -> Bits {
     pack(version.as_ptr())
 }
 
-/// The opposite of [`to_bits`].
+/// The inverse of [`to_bits`].
 ///
 /// # Safety
 ///
-/// The bits came from there.
+/// The bits came from that function.
 pub(crate) unsafe fn from_bits(bits: Bits) -> NonNull<Header> {
     // SAFETY: the caller's promise.
     unsafe { NonNull::new_unchecked(unpack::<*mut Header>(bits).assume_init()) }
@@ -103,10 +103,10 @@ impl Chain {
         Self { current: AtomicPtr::new(version.as_ptr()), oldest: Cell::new(version.as_ptr()) }
     }
 
-    /// The current version. It may be looked into once the record beside the chain has been checked
-    /// again, under a pin.
+    /// The current version. It may be read once the record beside the chain has been checked again,
+    /// under a pin.
     pub(crate) fn current(&self) -> NonNull<Header> {
-        // Acquire: R2, and what the version consists of.
+        // Acquire: R2, and the contents of the version.
         let current = self.current.load(Ordering::Acquire);
         debug_assert!(!current.is_null(), "a chain always has a version");
         // SAFETY: made from non-null pointers only.
@@ -120,7 +120,7 @@ impl Chain {
     /// The caller has locked the record beside the chain, and gives up `version`.
     pub(crate) unsafe fn publish(&self, version: NonNull<Header>, now: u64) {
         let last = self.current();
-        // SAFETY: by I6 nobody else is here; the last version is alive, as all from `oldest` to
+        // SAFETY: by I6 no other thread is here; the last version is alive, as all from `oldest` to
         // `current` are.
         unsafe {
             last.as_ref().newer.with_mut(|newer| *newer = version.as_ptr());
@@ -130,12 +130,12 @@ impl Chain {
         self.current.store(version.as_ptr(), Ordering::Release);
     }
 
-    /// Cuts off the versions retired at `safe` or before, and hands each to `discard`.
+    /// Removes the versions retired at `safe` or before, and passes each to `discard`.
     ///
     /// # Safety
     ///
-    /// The caller has locked the record beside the chain, and nobody sees a version that was
-    /// retired that early.
+    /// The caller has locked the record beside the chain, and no transaction can see a version that
+    /// was retired that early.
     pub(crate) unsafe fn cut(&self, safe: u64, mut discard: impl FnMut(NonNull<Header>)) {
         let current = self.current().as_ptr();
         loop {
@@ -143,7 +143,7 @@ impl Chain {
                 // SAFETY: I6.
                 unsafe { *oldest }
             });
-            // SAFETY: alive, and accessed by us alone (I6).
+            // SAFETY: alive, and accessed by this thread alone (I6).
             let (retired, newer) = unsafe {
                 ((*oldest).retired.with(|retired| *retired), (*oldest).newer.with(|newer| *newer))
             };
@@ -163,11 +163,12 @@ impl Chain {
     ///
     /// # Safety
     ///
-    /// The caller owns the chain, and no transaction is left that has seen it.
+    /// The caller owns the chain, and no transaction that has seen it is still running.
     pub(crate) unsafe fn free(&self) {
         let mut first = Panics::default();
-        // SAFETY: the caller's promise. What is retired here is told from the current one by its
-        // age, which is the highest. Each version has left the chain when it is dropped.
+        // SAFETY: the caller's promise. A retired version differs from the current one by its
+        // retirement time; the current one has the highest. Each version has left the chain when it
+        // is dropped.
         unsafe {
             self.cut(u64::MAX, |version| first.catch(|| Header::free(version)));
             first.catch(|| Header::free(self.current()));

@@ -1,35 +1,35 @@
-//! `retry`: waiting until something that was read has changed.
+//! `retry`: waits until a variable that was read has changed.
 //!
 //! A transaction that calls `retry` enters a [`Change`] under the address of each record that it
 //! has read, and marks the record. A transaction that locks a marked record takes the mark with it,
-//! and after its commit tells the changes that are entered there. So commits pay for waiting
-//! transactions only where there are some.
+//! and after its commit notifies the changes that are entered there. So commits pay for waiting
+//! transactions only if there are some.
 //!
 //! `atomically` sleeps until its change comes.
 //! [`attempt_or_wait`](crate::Transaction::attempt_or_wait) returns the change, so that a scheduler
-//! has something else done on the thread meanwhile.
+//! can run other work on the thread meanwhile.
 //!
 //! # Invariants
 //!
-//! - W2: a change that has come stays so, and its waker is called once: by the thread that tells
-//!   the change, or by the one that sets the waker, whichever comes second. Both look under the
+//! - W2: a change that has come stays so, and its waker is called once: by the thread that notifies
+//!   the change, or by the one that sets the waker, whichever comes second. Both check under the
 //!   lock of the state.
 //!
 //! # Orderings
 //!
-//! - W1 entry (under the lock), then `mark_waited` ↔ `try_lock`, then the look at the entries
-//!   (under the lock): a committer that finds the mark finds the entry. One that locked before the
-//!   mark could be set is seen by the transaction that waits, whose change has then come.
+//! - W1 entry (under the lock), then `mark_waited` ↔ `try_lock`, then the read of the entries
+//!   (under the lock): a committer that finds the mark finds the entry. If a committer locked
+//!   before the mark could be set, the waiting transaction sees it, and its change has then come.
 //!
 //! # Not handled
 //!
-//! A mark may outlive its change (another record told it). The next commit there looks for nobody
-//! once and clears it. A record that has another's address, since that one is gone, may tell a
-//! change that has not come: then the transaction runs, and waits again.
+//! A mark may outlive its change (another record notified it). The next commit there searches in
+//! vain once and clears it. A record at the address of a dropped one may notify a change that has
+//! not come: then the transaction runs, and waits again.
 //!
 //! # Tests
 //!
-//! `loom_a_sleeper_is_woken` and `loom_a_change_is_told` in `models`, `shuttle_sleepers_are_woken`,
+//! `loom_a_sleeper_is_woken` and `loom_a_change_is_told` in `loom`, `shuttle_sleepers_are_woken`,
 //! `tests/waiting.rs`; planted bugs `UnmarkedSleep` and `ForgottenChange`.
 
 use crate::engine::engine;
@@ -62,7 +62,7 @@ impl Sleepers {
         waiter.keys.iter().for_each(|&key| drop(self.0.remove(&(key, number))));
     }
 
-    /// Takes out those that wait for a change of the record with this key.
+    /// Removes and returns the waiters for a change of the record with this key.
     fn take(&mut self, key: usize) -> Vec<Arc<Waiter>> {
         let here: Vec<_> = self.0.range((key, 0)..=(key, usize::MAX)).map(|(at, _)| *at).collect();
         here.iter().filter_map(|at| self.0.remove(at)).collect()
@@ -73,12 +73,12 @@ fn key(record: *const Record) -> usize {
     record.addr()
 }
 
-/// A number that no other waiter has as long as this one lives.
+/// A number that no other live waiter has.
 fn number(waiter: &Arc<Waiter>) -> usize {
     Arc::as_ptr(waiter).addr()
 }
 
-/// A transaction that waits, as the table of sleepers has it.
+/// A transaction that waits, in the table of sleepers.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     /// The records that it has read.
@@ -88,16 +88,16 @@ pub(crate) struct Waiter {
 
 #[derive(Debug)]
 enum State {
-    /// Nothing has changed. Whom to tell, once that is known.
+    /// Nothing has changed. The waker, once it is set.
     Waits(Option<Waker>),
     Changed,
 }
 
 impl Waiter {
-    /// Something has changed.
+    /// Records that a variable has changed.
     fn tell(&self) {
         let before = std::mem::replace(&mut *self.state.lock(), State::Changed);
-        // Without the lock, as wakers may do anything that is short.
+        // Without the lock, as wakers may run any short code.
         if let State::Waits(Some(waker)) = before {
             waker.wake();
         }
@@ -108,12 +108,12 @@ impl Waiter {
     }
 }
 
-/// The next change of a variable that a transaction has read, for which it waits since it has
-/// called [`retry`](crate::Tx::retry). Made by
+/// The next change of a variable that a transaction has read, for which it waits since it called
+/// [`retry`](crate::Tx::retry). Made by
 /// [`Transaction::attempt_or_wait`](crate::Transaction::attempt_or_wait).
 ///
-/// Changes are noted from the attempt on, whether or not somebody has asked. When this is dropped,
-/// nobody is told any more.
+/// Changes are recorded from the attempt on, with or without a waker. After the drop no waker is
+/// called.
 ///
 /// ```
 /// use sinew_stm::{TVar, Transaction, Unfinished};
@@ -135,8 +135,8 @@ impl Waiter {
 pub struct Change(Arc<Waiter>);
 
 impl Change {
-    /// The next change of one of `reads`; it has come if one of them is another already, or is
-    /// about to be.
+    /// The next change of one of `reads`; it has come if one of them has already changed, or is
+    /// about to.
     ///
     /// # Safety
     ///
@@ -154,19 +154,19 @@ impl Change {
         Self(waiter)
     }
 
-    /// Whether something has changed.
+    /// Whether a variable has changed.
     pub fn has_come(&self) -> bool {
         self.0.has_changed()
     }
 
-    /// Calls `waker` once as soon as something has changed; at once if it has already. It takes the
-    /// place of one that was given before.
+    /// Calls `waker` once as soon as a variable has changed; at once if one has already. It
+    /// replaces an earlier waker.
     ///
-    /// The waker is called by the thread whose commit makes the change, within that commit: it must
-    /// be short, must not panic, and must not start a transaction.
+    /// The thread whose commit makes the change calls the waker, within that commit: it must be
+    /// short, must not panic, and must not start a transaction.
     pub fn tell(&self, waker: Waker) {
         let mut state = self.0.state.lock();
-        // Dropped after the lock is released: it may be the last to know something.
+        // Dropped after the lock is released: it may be the last reference to something.
         let _before = match &mut *state {
             State::Waits(told) => told.replace(waker),
             State::Changed => {
@@ -180,7 +180,7 @@ impl Change {
         drop(state);
     }
 
-    /// Sleeps until something has changed.
+    /// Sleeps until a variable has changed.
     ///
     /// # Blocking
     ///
@@ -209,7 +209,7 @@ impl Wake for Sleeper {
     }
 }
 
-/// Tells those that wait for a change of `record`.
+/// Notifies the waiters for a change of `record`.
 #[cold]
 pub(crate) fn wake(record: *const Record) {
     let woken = engine().sleepers.lock().take(key(record));

@@ -1,27 +1,27 @@
 //! Values as words that may be read while they are written.
 //!
-//! A transaction reads a value that another may be storing at that moment, and believes it only
-//! after the record beside it has been checked again. In Rust's memory model such a read must be
-//! atomic, and because a value may contain padding, it must be a read of possibly uninitialised
-//! memory. [`Word`] is that: eight bytes that are loaded and stored atomically and without a claim
-//! about their content. [`Slot`] is a value laid over whole words.
+//! A transaction reads a value that another may be storing at that time, and uses it only after the
+//! record beside it has been checked again. In Rust's memory model such a read must be atomic, and
+//! because a value may contain padding, it must be a read of possibly uninitialised memory.
+//! [`Word`] provides that: eight bytes that are loaded and stored atomically and without an
+//! assumption about their content. [`Slot`] is a value laid over whole words.
 //!
 //! Under a model checker words are the checker's atomics, and types with padding cannot be used.
 
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Eight bytes of a value, on their way.
+/// Eight bytes of a value in transit.
 pub(crate) type Bits = MaybeUninit<u64>;
 
 pub(crate) use imp::{Slot, Word};
 
-/// How many words hold a `T`.
+/// The number of words of a `T`.
 pub(crate) const fn words_of<T>() -> usize {
     size_of::<T>().div_ceil(8)
 }
 
-/// A value of at most eight bytes as a word; the bytes behind it are zero.
+/// A value of at most eight bytes as a word; the remaining bytes are zero.
 #[inline(always)]
 pub(crate) fn pack<T: Copy>(value: T) -> Bits {
     const { assert!(size_of::<T>() <= 8) };
@@ -38,7 +38,7 @@ pub(crate) fn pack<T: Copy>(value: T) -> Bits {
     bits
 }
 
-/// The opposite of [`pack`].
+/// The inverse of [`pack`].
 #[inline(always)]
 pub(crate) fn unpack<T: Copy>(bits: Bits) -> MaybeUninit<T> {
     const { assert!(size_of::<T>() <= 8) };
@@ -54,7 +54,7 @@ pub(crate) fn unpack<T: Copy>(bits: Bits) -> MaybeUninit<T> {
     value
 }
 
-/// A value in memory of whole words: `T`, aligned to eight bytes at least and padded to a multiple
+/// A value in memory of whole words: `T`, aligned to at least eight bytes and padded to a multiple
 /// of them.
 #[repr(C, align(8))]
 pub(crate) struct Padded<T>(pub(crate) MaybeUninit<T>);
@@ -73,10 +73,10 @@ impl<T: Copy> Padded<T> {
         unsafe { std::slice::from_raw_parts(ptr::from_ref(self).cast(), size_of::<Self>() / 8) }
     }
 
-    /// The same, to be filled.
+    /// The same, for writing.
     #[inline(always)]
     pub(crate) fn bits_mut(&mut self) -> &mut [Bits] {
-        // SAFETY: as above. Whatever is written, the value remains a `MaybeUninit`, which claims
+        // SAFETY: as above. After any write the value remains a `MaybeUninit`, which guarantees
         // nothing.
         unsafe { std::slice::from_raw_parts_mut(ptr::from_mut(self).cast(), size_of::<Self>() / 8) }
     }
@@ -141,13 +141,13 @@ mod imp {
     use std::marker::PhantomData;
     use std::mem::MaybeUninit;
 
-    /// Eight bytes in the checker's world.
+    /// Eight bytes as the checker's atomic.
     #[derive(Debug)]
     pub(crate) struct Word(AtomicU64);
 
     impl Word {
         pub(crate) fn new(bits: Bits) -> Self {
-            // SAFETY: models use values without padding only, and what is behind a value is zero.
+            // SAFETY: models use only values without padding, and the bytes after a value are zero.
             Self(AtomicU64::new(unsafe { bits.assume_init() }))
         }
 
@@ -190,7 +190,7 @@ mod imp {
 mod tests {
     use super::{Slot, pack, unpack};
 
-    /// Catches: bytes that are lost or moved on the way.
+    /// Catches: bytes that are lost or moved.
     #[test]
     fn a_value_survives_the_way_through_a_word() {
         for value in [0_u64, 1, u64::MAX] {

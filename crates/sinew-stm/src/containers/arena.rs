@@ -1,13 +1,13 @@
 //! Nodes of linked containers, by index.
 //!
-//! Memory of nodes is never given back before the container goes, and a node is only ever changed
-//! by transactions. So a transaction can follow an index that it has read although another has
-//! removed the node, or uses it again: then the node's variables are younger than the snapshot, and
-//! the transaction finds that the link it came by has changed. (I8.)
+//! Memory of nodes is never freed before the container is dropped, and only transactions change a
+//! node. So a transaction can follow an index that it has read even if another one has removed or
+//! reused the node. Then the node's variables are younger than the snapshot, and the transaction
+//! finds that the link to it has changed. (I8.)
 //!
 //! Free nodes are listed outside of transactions, so two transactions that allocate do not
-//! conflict. An attempt that is given up returns the nodes that it took; a commit returns the nodes
-//! that it removed.
+//! conflict. An attempt that aborts returns the nodes that it took; a commit returns the nodes that
+//! it removed.
 //!
 //! # Invariants
 //!
@@ -18,40 +18,40 @@
 //! # Why I16 is needed
 //!
 //! A removal writes the links to a node, not the node's own variables. A transaction with an older
-//! snapshot may still link the node in its view. If it took that node for a new entry, it would
-//! find its own writes at the old place: a list would become a circle, a tree unsorted. Nothing
-//! else would stop it, since a transaction does not validate what it has locked.
+//! snapshot may still see a link to the node. If it took that node for a new entry, it would find
+//! its own writes at the old position: a list would become a cycle, a tree would be unsorted.
+//! Nothing else would prevent that, since a transaction does not validate the records that it has
+//! locked.
 //!
 //! # Why it holds
 //!
 //! The list keeps a time with each free node: the clock as its remover's commit handler read it,
 //! which is the version of that commit or later. [`Arena::allocate`] extends the snapshot to that
-//! time, as a read of a variable of that version would, and fails if something that was read has
+//! time, as a read of a variable of that version would, and fails if a variable that was read has
 //! changed. So the view is a committed state, not older than the removal, with the transaction's
 //! own writes on top. In that state no link that can be reached from the container's root names the
 //! node: each container's removal writes all of them. The transaction knows only indices that it
-//! has read from such links, and nodes that it allocated. An attempt that is given up returns its
-//! nodes with the time that they had: it never published a link to them.
+//! read from such links, and nodes that it allocated. An attempt that aborts returns its nodes with
+//! their times: it never published a link to them.
 //!
 //! - The snapshot is extended likewise under late locks and in runs ahead, which would find their
 //!   own writes as well.
-//! - The token's holder needs no extension. Versions that were kept are not younger than its
-//!   snapshot (I4), even where the clock has moved on for commits that gave way; so its snapshot
-//!   includes the removal.
-//! - A node that was never used is in no snapshot, and free since the beginning.
+//! - The token's holder needs no extension. Committed versions are not younger than its snapshot
+//!   (I4), even if the clock has advanced for commits that gave way; so its snapshot includes the
+//!   removal.
+//! - A node that was never used is in no snapshot, and has been free from the beginning.
 //!
 //! # Orderings
 //!
-//! The remover releases its records and then gives the node back under the lock; the allocator
-//! takes it under the lock and then looks at records. So it sees them as the remover left them, or
-//! later.
+//! The remover releases its records and then returns the node under the lock. The allocator takes
+//! it under the lock and then reads records. So it sees them as the remover left them, or later.
 
 use crate::engine::{ARENAS, engine};
 use crate::tx::{Tx, TxResult};
 use sinew_sync::lock::{Mutex, MutexGuard};
 use std::sync::OnceLock;
 
-/// Nodes in the first chunk; each further one has twice as many as the one before.
+/// Nodes in the first chunk; each further one has twice as many as the last.
 const FIRST: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 64 };
 
 /// Chunks for all indices but [`NONE`].
@@ -60,7 +60,7 @@ const CHUNKS: usize = (u32::BITS - FIRST.ilog2()) as usize;
 /// The index of no node.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A node that no link names.
+/// A node to which no link leads.
 #[derive(Debug, Clone, Copy)]
 struct Unlinked {
     index: u32,
@@ -68,7 +68,7 @@ struct Unlinked {
     since: u64,
 }
 
-/// Which nodes are free.
+/// The free nodes.
 #[derive(Debug, Default)]
 struct Free {
     used_before: Vec<Unlinked>,
@@ -82,7 +82,7 @@ pub(super) struct Arena<N> {
     free: Mutex<Free>,
 }
 
-/// The chunk and the place in it of a node.
+/// The chunk of a node, and its index in the chunk.
 fn place(index: u32) -> (usize, usize) {
     let shifted = u64::from(index) + u64::from(FIRST);
     let level = shifted.ilog2() - FIRST.ilog2();
@@ -94,22 +94,22 @@ impl<N> Arena<N> {
         Self { chunks: [const { OnceLock::new() }; CHUNKS], free: Mutex::new(Free::default()) }
     }
 
-    /// The node `index`, which was allocated by this transaction or read from a link.
+    /// The node `index`, which this transaction allocated or read from a link.
     pub(super) fn node(&self, index: u32) -> &N {
         let (chunk, place) = place(index);
         &self.chunks[chunk].get().expect("links name nodes that were allocated")[place]
     }
 
-    /// A node that no other transaction uses, with the values that `make` made or its last user
-    /// left. The caller sets all of them.
+    /// A node that no other transaction uses, with values from `make` or from its last user. The
+    /// caller sets all of them.
     ///
     /// # Errors
     ///
-    /// The attempt is lost: something that it has read changed before the node became free.
+    /// The attempt is lost: a variable that it has read changed before the node became free.
     ///
     /// # Panics
     ///
-    /// With 2³² - 65 nodes.
+    /// If the container has 2³² - 65 nodes.
     pub(super) fn allocate<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
@@ -123,23 +123,23 @@ impl<N> Arena<N> {
         Ok((free.index, self.node(free.index)))
     }
 
-    /// Makes sure that there is a node `index`. For containers that number their nodes themselves.
+    /// Ensures that node `index` exists. For containers that number their nodes themselves.
     pub(super) fn reserve(&self, index: u32, make: impl Fn() -> N) {
         let (chunk, _) = place(index);
         if self.chunks[chunk].get().is_some() {
             return;
         }
-        // For a thread that forks: no other is in the middle of this then.
+        // For a thread that forks: no other thread grows a container at that time.
         let _growing = engine().growth.lock();
         self.chunks[chunk].get_or_init(|| (0..(FIRST as usize) << chunk).map(|_| make()).collect());
     }
 
-    /// Gives back a node that no link names once `tx` has committed.
+    /// Returns a node to which no link leads once `tx` has committed.
     pub(super) fn release<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, index: u32) {
         tx.on_commit(move || self.give(Unlinked { index, since: engine().clock.now() }));
     }
 
-    /// The lock that comes before the one of the free list, for a thread that forks. Few containers
+    /// The lock that is taken before that of the free list, for a thread that forks. Few containers
     /// share one.
     fn pass(&self) -> MutexGuard<'static, ()> {
         let mixed = ((&raw const *self).addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -171,7 +171,7 @@ mod models {
     use sinew_sync::plant::{Bug, plant};
     use std::sync::Arc;
 
-    /// One thread removes a node, the other reads the link to it and allocates a node, both as
+    /// One thread removes a node; the other reads the link to it and allocates a node. Both run as
     /// `how`.
     fn removal_against_allocation(how: fn() -> Transaction) {
         let shared = Arc::new((TVar::new(NONE), Arena::new()));
@@ -198,7 +198,7 @@ mod models {
         remover.join().unwrap();
     }
 
-    /// Soon takes the token, so that a model ends.
+    /// Takes the token soon, so that a model ends.
     fn early() -> Transaction {
         Transaction::new().manager(Manager::Suicide).patience(1)
     }
@@ -214,7 +214,7 @@ mod models {
         loom::model(|| removal_against_allocation(late));
     }
 
-    /// Catches: a model that does not look at old snapshots.
+    /// Catches: a model that does not check old snapshots.
     #[test]
     #[should_panic(expected = "not opaque")]
     fn loom_finds_a_node_allocated_under_an_old_snapshot() {
@@ -235,7 +235,7 @@ mod models {
 mod tests {
     use super::place;
 
-    /// Catches: two indices with one place, and places beyond the end of a chunk.
+    /// Catches: two indices for one node, and indices beyond the end of a chunk.
     #[test]
     fn places_follow_each_other() {
         let mut last = (0, 0);

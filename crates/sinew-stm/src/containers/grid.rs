@@ -5,8 +5,8 @@ use crate::tx::{Tx, TxResult};
 
 /// A grid of transactional values. Neighbours along x share records: see [`TArray`].
 ///
-/// A place is `[x, y, z]`, each below the grid's [`size`](Self::size); two dimensions are a third
-/// of 1.
+/// An index is `[x, y, z]`, each below the grid's [`size`](Self::size); a two-dimensional grid has
+/// the third size 1.
 ///
 /// ```
 /// use sinew_stm::{TGrid, atomically};
@@ -27,7 +27,7 @@ impl<T: Copy> TGrid<T> {
     ///
     /// # Panics
     ///
-    /// If the number of cells is no `usize`.
+    /// If the number of cells overflows a `usize`.
     pub fn new(size: [usize; 3], value: T) -> Self {
         let cells = size.iter().try_fold(1_usize, |cells, side| cells.checked_mul(*side));
         let cells = cells
@@ -35,7 +35,7 @@ impl<T: Copy> TGrid<T> {
         Self { size, cells: TArray::new(cells, value) }
     }
 
-    /// How many cells there are along x, y and z.
+    /// The number of cells along x, y and z.
     pub fn size(&self) -> [usize; 3] {
         self.size
     }
@@ -53,25 +53,26 @@ impl<T: Copy> TGrid<T> {
     ///
     /// # Errors
     ///
-    /// The attempt is lost. The same holds for the other methods that take `tx`.
+    /// The attempt is lost: return the error with `?`. The same holds for the other methods with
+    /// `tx`.
     ///
     /// # Panics
     ///
-    /// If there is no such place. The same holds for all methods.
+    /// If `place` is outside of the grid. The same holds for all methods.
     #[inline]
     #[track_caller]
     pub fn get<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, place: [usize; 3]) -> TxResult<T> {
         self.cells.get(tx, self.index(place))
     }
 
-    /// Makes `value` the value at `place`.
+    /// Sets the value at `place`.
     #[inline]
     #[track_caller]
     pub fn set<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, place: [usize; 3], value: T) -> TxResult<()> {
         self.cells.set(tx, self.index(place), value)
     }
 
-    /// The places that share a face with `place`: along x, then y, then z, the smaller first.
+    /// The cells that share a face with `place`: along x, then y, then z, the smaller first.
     #[track_caller]
     pub fn neighbours(&self, place: [usize; 3]) -> impl Iterator<Item = [usize; 3]> + use<T> {
         self.index(place);
@@ -88,7 +89,7 @@ impl<T: Copy> TGrid<T> {
         })
     }
 
-    /// All values as they were at one moment, x fastest, then y, read by a transaction of its own.
+    /// All values at one time, x fastest, then y, read by a transaction of its own.
     #[track_caller]
     pub fn load_all(&self) -> Vec<T> {
         self.cells.load_all()

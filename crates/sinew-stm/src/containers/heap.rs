@@ -9,7 +9,7 @@ use crate::var::TVar;
 
 /// A binary heap of transactional values: the largest comes first.
 ///
-/// All updates share the length, so they conflict with each other; looking at the largest does not.
+/// All updates write the length, so they conflict with each other; [`peek`](Self::peek) does not.
 ///
 /// ```
 /// use sinew_stm::{THeap, atomically};
@@ -34,21 +34,21 @@ impl<T: Copy + Ord> Default for THeap<T> {
 }
 
 impl<T: Copy + Ord> THeap<T> {
-    /// A heap without values.
+    /// An empty heap.
     pub fn new() -> Self {
         Self { len: TVar::new(0), places: Arena::new() }
     }
 
-    /// How many values there are.
+    /// The number of values.
     ///
     /// # Errors
     ///
-    /// The attempt is lost. The same holds for all methods.
+    /// The attempt is lost: return the error with `?`. The same holds for all methods.
     pub fn len<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<usize> {
         self.len.get(tx).map(|len| len as usize)
     }
 
-    /// Whether there is no value.
+    /// Whether the heap is empty.
     pub fn is_empty<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<bool> {
         Ok(self.len.get(tx)? == 0)
     }
@@ -62,12 +62,12 @@ impl<T: Copy + Ord> THeap<T> {
     ///
     /// # Panics
     ///
-    /// With 2³² - 65 values.
+    /// If the heap has 2³² - 65 values.
     pub fn push<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
         tx.atomically(|tx| self.rise(tx, value))
     }
 
-    /// Makes room at the end, and finds the place of `value` from there up.
+    /// Adds a slot at the end, and finds the position of `value` from there up.
     fn rise<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
         let mut at = self.len.get(tx)?;
         self.len.set(tx, at + 1)?;
@@ -84,7 +84,7 @@ impl<T: Copy + Ord> THeap<T> {
         self.places.node(at).set(tx, value)
     }
 
-    /// Takes the largest value.
+    /// Removes the largest value.
     pub fn pop<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Option<T>> {
         let Some(last) = self.len.get(tx)?.checked_sub(1) else { return Ok(None) };
         let value = self.places.node(last).get(tx)?;
@@ -100,7 +100,7 @@ impl<T: Copy + Ord> THeap<T> {
         Ok(Some(largest))
     }
 
-    /// Finds the place of `value`, from the top of `len` values down.
+    /// Finds the position of `value`, from the top of `len` values down.
     fn sink<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T, len: u32) -> TxResult<()> {
         let mut at = 0;
         while let Some((below, other)) = self.larger_below(tx, at, len)? {
@@ -113,7 +113,7 @@ impl<T: Copy + Ord> THeap<T> {
         self.places.node(at).set(tx, value)
     }
 
-    /// The larger of the two below `at`, and its place.
+    /// The larger child of `at`, and its index.
     fn larger_below<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,

@@ -4,7 +4,7 @@ use super::arena::{Arena, NONE};
 use crate::tx::{Tx, TxResult};
 use crate::var::TVar;
 
-/// As a rule it fills a line, and then it has that for itself.
+/// Usually a node fills a cache line, and shares it with no other.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Node<K: Copy, V: Copy> {
@@ -13,13 +13,13 @@ struct Node<K: Copy, V: Copy> {
     next: TVar<u32>,
 }
 
-/// Where a key is in a chain, or would be.
+/// The position of a key in a chain, present or not.
 struct Found<'tx, K: Copy, V: Copy> {
-    /// The first link whose node does not come before the key.
+    /// The first link whose node does not precede the key.
     link: &'tx TVar<u32>,
     /// The index in that link.
     at: u32,
-    /// The node, if it is the key's.
+    /// The node, if it has the key.
     node: Option<&'tx Node<K, V>>,
 }
 
@@ -112,7 +112,7 @@ impl<K: Copy + Ord, V: Copy> Chains<K, V> {
     }
 }
 
-/// A map as a list that is sorted by key: right for few entries, or for walking them in order.
+/// A map as a list that is sorted by key: for few entries, or for walks in order.
 ///
 /// ```
 /// use sinew_stm::{TList, atomically};
@@ -134,7 +134,7 @@ impl<K: Copy + Ord, V: Copy> Default for TList<K, V> {
 }
 
 impl<K: Copy + Ord, V: Copy> TList<K, V> {
-    /// A list without entries.
+    /// An empty list.
     pub fn new() -> Self {
         Self { head: TVar::new(NONE), chains: Chains::new() }
     }
@@ -143,7 +143,7 @@ impl<K: Copy + Ord, V: Copy> TList<K, V> {
     ///
     /// # Errors
     ///
-    /// The attempt is lost. The same holds for all methods.
+    /// The attempt is lost: return the error with `?`. The same holds for all methods.
     pub fn get<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>> {
         self.chains.get(tx, &self.head, key)
     }
@@ -153,12 +153,12 @@ impl<K: Copy + Ord, V: Copy> TList<K, V> {
         Ok(self.get(tx, key)?.is_some())
     }
 
-    /// Makes `value` the value of `key`; answers the one before.
+    /// Sets the value of `key`; returns the old one.
     pub fn insert<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: K, value: V) -> TxResult<Option<V>> {
         self.chains.insert(tx, &self.head, key, value)
     }
 
-    /// Removes the entry of `key`; answers its value.
+    /// Removes the entry of `key`; returns its value.
     pub fn remove<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>> {
         self.chains.remove(tx, &self.head, key)
     }

@@ -1,15 +1,15 @@
 //! [`TMap`]: an ordered map.
 //!
-//! A treap: a search tree by key that is a heap by priority, with priorities that look random, so
-//! it is balanced in expectation. It changes few links in an update, which is what keeps
-//! transactions apart. Source: Seidel and Aragon, "Randomized Search Trees" (1996).
+//! A treap: a search tree by key that is a heap by pseudo-random priority, so it is balanced in
+//! expectation. An update changes few links, so transactions seldom conflict. Source: Seidel and
+//! Aragon, "Randomized Search Trees" (1996).
 
 use super::arena::{Arena, NONE};
 use crate::tx::{Tx, TxResult};
 use crate::var::TVar;
 use std::cmp::Ordering;
 
-/// What a search looks at lies in one line, the value behind it.
+/// The fields that a search reads share one cache line; the value follows.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Node<K: Copy, V: Copy> {
@@ -21,8 +21,8 @@ struct Node<K: Copy, V: Copy> {
 
 /// An ordered map of transactional values.
 ///
-/// Two transactions conflict only where one changes a link or a value that the other has passed.
-/// There is no count, which all updates would share.
+/// Two transactions conflict only if one changes a link or a value that the other has read. There
+/// is no count, which all updates would share.
 ///
 /// ```
 /// use sinew_stm::{TMap, atomically};
@@ -53,13 +53,13 @@ impl<K: Copy + Ord, V: Copy> Default for TMap<K, V> {
 }
 
 impl<K: Copy + Ord, V: Copy> TMap<K, V> {
-    /// A map without entries.
+    /// An empty map.
     pub fn new() -> Self {
         Self { root: TVar::new(NONE), nodes: Arena::new() }
     }
 
-    /// The link to `key`'s node and what it holds: the node's index, or `NONE` where the node would
-    /// be.
+    /// The link to `key`'s node and its content: the node's index, or `NONE` if there is no such
+    /// node.
     fn find<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<(&'tx TVar<u32>, u32)> {
         let mut link = &self.root;
         loop {
@@ -80,7 +80,7 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
     ///
     /// # Errors
     ///
-    /// The attempt is lost. The same holds for all methods.
+    /// The attempt is lost: return the error with `?`. The same holds for all methods.
     pub fn get<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>> {
         let (_, at) = self.find(tx, key)?;
         if at == NONE { Ok(None) } else { self.nodes.node(at).value.get(tx).map(Some) }
@@ -91,7 +91,7 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
         Ok(self.find(tx, key)?.1 != NONE)
     }
 
-    /// Makes `value` the value of `key`; answers the one before.
+    /// Sets the value of `key`; returns the old one.
     pub fn insert<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: K, value: V) -> TxResult<Option<V>> {
         let (_, at) = self.find(tx, &key)?;
         if at != NONE {
@@ -103,7 +103,7 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
         Ok(None)
     }
 
-    /// Adds an entry of `key`, which has none.
+    /// Adds an entry of `key`, which is not in the map.
     fn insert_new<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: K, value: V) -> TxResult<()> {
         let make = || Node {
             key: TVar::new(key),
@@ -119,7 +119,7 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
         self.split(tx, below, &key, [&node.left, &node.right])
     }
 
-    /// The first link on the way to `key` whose node has less than `priority`.
+    /// The first link on the path to `key` whose node has less than `priority`.
     fn above<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
@@ -137,8 +137,8 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
         }
     }
 
-    /// Hangs what is below `at` on two links: what is less than `key` on the first, the rest on the
-    /// second.
+    /// Divides the tree at `at` between two links: keys less than `key` go to the first, the rest
+    /// to the second.
     fn split<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
@@ -158,7 +158,7 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
         links[1].set(tx, NONE)
     }
 
-    /// Removes the entry of `key`; answers its value.
+    /// Removes the entry of `key`; returns its value.
     pub fn remove<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>> {
         let (link, at) = self.find(tx, key)?;
         if at == NONE {
@@ -171,7 +171,7 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
         Ok(Some(value))
     }
 
-    /// Hangs two trees on `link`, of which the first is all less than the second.
+    /// Joins two trees at `link`; all keys of the first are less than those of the second.
     fn merge<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
@@ -203,7 +203,7 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
         self.first_where(tx, |_| true)
     }
 
-    /// The first entry whose key `holds`, which must hold for all keys after it as well.
+    /// The first entry for whose key `holds` is true; it must then be true for all later keys.
     fn first_where<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
@@ -247,8 +247,8 @@ mod tests {
     use std::time::Instant;
 
     impl TMap<u32, u32> {
-        /// Checks what is below `at`, whose keys lie between those bounds and whose priorities are
-        /// below that one; answers how many nodes there are.
+        /// Checks the tree at `at`: keys within the bounds, priorities below that one. Returns the
+        /// number of nodes.
         fn check<'tx>(
             &'tx self,
             tx: &mut Tx<'tx, '_>,
@@ -273,8 +273,8 @@ mod tests {
         }
     }
 
-    /// Catches: a tree that only contention breaks: its order, its priorities, nodes that hang
-    /// twice or nowhere.
+    /// Catches: a tree that only contention breaks: its order, its priorities, nodes with two links
+    /// or none.
     #[test]
     fn the_tree_is_one_at_every_moment() {
         const KEYS: u32 = 64;

@@ -1,7 +1,7 @@
 //! Containers whose operations are parts of transactions.
 //!
-//! They are written in terms of [`TVar`](crate::TVar)s, without `unsafe`, and hold values that are
-//! `Copy`. Lookups, updates and walks of several containers can be put together in one transaction.
+//! They are built from [`TVar`](crate::TVar)s, without `unsafe`, and hold values that are `Copy`. A
+//! transaction can combine lookups, updates and walks of several containers.
 
 mod arena;
 mod grid;

@@ -1,4 +1,4 @@
-//! [`TQueue`]: first in, first out.
+//! [`TQueue`]: a first-in, first-out queue.
 
 use super::arena::{Arena, NONE};
 use crate::tx::{Tx, TxResult};
@@ -12,14 +12,14 @@ struct Node<T: Copy> {
 
 /// A queue of transactional values.
 ///
-/// A `push` and a `pop` conflict only where the queue is empty, or about to be.
+/// A `push` and a `pop` conflict only if the queue is empty, or about to be.
 ///
 /// ```
 /// use sinew_stm::{TQueue, atomically};
 ///
 /// let queue = TQueue::new();
 /// std::thread::scope(|s| {
-///     // Sleeps until there is something.
+///     // Sleeps until there is a value.
 ///     s.spawn(|| assert_eq!(atomically(|tx| queue.take(tx)), 7));
 ///     atomically(|tx| queue.push(tx, 7));
 /// });
@@ -27,7 +27,7 @@ struct Node<T: Copy> {
 #[derive(Debug)]
 pub struct TQueue<T: Copy> {
     first: TVar<u32>,
-    /// Says nothing where `first` is `NONE`.
+    /// Has no meaning if `first` is `NONE`.
     last: TVar<u32>,
     nodes: Arena<Node<T>>,
 }
@@ -39,7 +39,7 @@ impl<T: Copy> Default for TQueue<T> {
 }
 
 impl<T: Copy> TQueue<T> {
-    /// A queue without values.
+    /// An empty queue.
     pub fn new() -> Self {
         Self { first: TVar::new(NONE), last: TVar::new(NONE), nodes: Arena::new() }
     }
@@ -48,7 +48,7 @@ impl<T: Copy> TQueue<T> {
     ///
     /// # Errors
     ///
-    /// The attempt is lost. The same holds for all methods.
+    /// The attempt is lost: return the error with `?`. The same holds for all methods.
     pub fn push<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
         let make = || Node { value: TVar::new(value), next: TVar::new(NONE) };
         let (index, node) = self.nodes.allocate(tx, make)?;
@@ -60,7 +60,7 @@ impl<T: Copy> TQueue<T> {
         }
     }
 
-    /// Takes the first value, if there is one.
+    /// Removes the first value, if there is one.
     pub fn pop<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Option<T>> {
         let at = self.first.get(tx)?;
         if at == NONE {
@@ -76,7 +76,7 @@ impl<T: Copy> TQueue<T> {
         node.value.get(tx).map(Some)
     }
 
-    /// Takes the first value, and waits for one where there is none.
+    /// Removes the first value; waits for one if the queue is empty.
     ///
     /// # Blocking
     ///
@@ -85,12 +85,12 @@ impl<T: Copy> TQueue<T> {
         self.pop(tx)?.map_or_else(|| tx.retry(), Ok)
     }
 
-    /// Whether there is no value.
+    /// Whether the queue is empty.
     pub fn is_empty<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<bool> {
         Ok(self.first.get(tx)? == NONE)
     }
 
-    /// All values, the first one first.
+    /// All values, the oldest first.
     pub fn to_vec<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Vec<T>> {
         let (mut values, mut at) = (Vec::new(), self.first.get(tx)?);
         while at != NONE {
