@@ -11,7 +11,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::queue::Time;
-use crate::random::{Duration, DurationError};
+use crate::random::{Duration, DurationError, is_within};
 
 /// What the scheduler's operations take.
 #[derive(Debug, Clone, PartialEq)]
@@ -305,7 +305,7 @@ fn numbers(
 
 /// Whether a way may be so many times as long.
 fn is_factor(factor: &f64) -> bool {
-    (0.0..=1e6).contains(factor)
+    is_within(&(0.0..=1e6), *factor)
 }
 
 /// Whether work may take so many times as long.
@@ -373,7 +373,9 @@ mod tests {
     fn what_are_no_costs_is_refused_by_its_line() {
         for (line, says) in [
             ("steal -3", "`-3`"),
+            ("steal -0", "`-0`"),
             ("coffee 3", "`coffee`"),
+            ("factors 1 -0", "not `-0`"),
             ("factors 1 -7", "factors are numbers from 0 to 1000000, not `-7`"),
             ("contention 0.5", "not `0.5`"),
             ("refill 1 -4", "`-4`"),

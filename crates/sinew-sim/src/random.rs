@@ -9,6 +9,7 @@
 //! and a trace would differ from there on.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::queue::Time;
@@ -118,11 +119,16 @@ impl fmt::Display for DurationError {
 
 impl std::error::Error for DurationError {}
 
+/// Whether a number is in a range of numbers that are not negative. The negative zero is not.
+pub(crate) fn is_within(range: &RangeInclusive<f64>, number: f64) -> bool {
+    range.contains(&number) && number.is_sign_positive()
+}
+
 /// A number of units as written, in picoseconds.
 fn time(text: &str, unit: Time) -> Option<Time> {
     let units: f64 = text.trim().parse().ok()?;
     let ps = units * unit as f64;
-    (0.0..=LONGEST).contains(&ps).then(|| libm::round(ps) as Time)
+    is_within(&(0.0..=LONGEST), ps).then(|| libm::round(ps) as Time)
 }
 
 fn parse(text: &str, unit: Time) -> Option<Duration> {
@@ -215,6 +221,10 @@ mod tests {
             "-1",
             "",
             "exp:-3",
+            "-0",
+            "exp:-0.0",
+            "uniform:-0,4",
+            "pareto:-0,2",
             "uniform:5,4",
             "pareto:1,0",
             "pareto:1",

@@ -9,6 +9,7 @@ use sinew_topology::{Machine, MappingError};
 
 use crate::costs::{Costs, is_contention};
 use crate::queue::Time;
+use crate::random::is_within;
 
 /// What a worker does at a join whose task is elsewhere. What the runtime can do has the runtime's
 /// names.
@@ -260,7 +261,7 @@ impl Setup {
             _ => {}
         }
         if let Some(factor) =
-            self.costs.factors.iter().find(|factor| !(0.0..=1e6).contains(*factor))
+            self.costs.factors.iter().find(|factor| !is_within(&(0.0..=1e6), **factor))
         {
             return wrong(format!(
                 "the distance factor {factor} is not a number from 0 to 1000000"

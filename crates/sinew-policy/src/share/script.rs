@@ -159,7 +159,9 @@ fn event(name: &str, what: &str) -> Result<Event, String> {
 
 fn milliseconds(seconds: &str) -> Result<u64, String> {
     match seconds.parse::<f64>() {
-        Ok(seconds) if (0.0..1e9).contains(&seconds) => Ok((seconds * 1e3).round() as u64),
+        Ok(seconds) if (0.0..1e9).contains(&seconds) && seconds.is_sign_positive() => {
+            Ok((seconds * 1e3).round() as u64)
+        }
         _ => Err(format!("`{seconds}` is not a number of seconds")),
     }
 }
@@ -247,6 +249,7 @@ mod tests {
         for (line, what) in [
             ("now first threads 2", "is no moment"),
             ("at x first threads 2", "not a number of seconds"),
+            ("at -0 first threads 2", "not a number of seconds"),
             ("when first comes first threads 2", "neither"),
             ("at 1", "names no program"),
             ("at 1 first", "asks for nothing"),

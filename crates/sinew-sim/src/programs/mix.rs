@@ -4,7 +4,7 @@ use sinew_policy::share::Script;
 
 use super::SECOND;
 use crate::queue::Time;
-use crate::random::{mix, unit};
+use crate::random::{is_within, mix, unit};
 use crate::setup::SetupError;
 
 /// Kinds of programs by chance have one each.
@@ -162,7 +162,7 @@ impl Mix {
                 return wrong(format!("the weight of {name} is {weight}: use a number above 0"));
             }
             match speed_up {
-                SpeedUp::Serial(serial) if !(0.0..=1.0).contains(serial) => {
+                SpeedUp::Serial(serial) if !is_within(&(0.0..=1.0), *serial) => {
                     return wrong(format!(
                         "the serial part of {name} is {serial}: use a number from 0 to 1"
                     ));

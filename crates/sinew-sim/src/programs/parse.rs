@@ -19,7 +19,7 @@ use std::str::FromStr;
 use super::SECOND;
 use super::mix::{Arrival, Kind, Mix, SpeedUp};
 use crate::queue::Time;
-use crate::random::{Duration, mix};
+use crate::random::{Duration, is_within, mix};
 
 /// No file describes more programs.
 const MOST: usize = 10_000_000;
@@ -196,7 +196,7 @@ fn cores(text: &str) -> Result<u32, String> {
 
 fn seconds(text: &str) -> Result<Time, String> {
     match text.parse::<f64>() {
-        Ok(seconds) if (0.0..=1e6).contains(&seconds) => {
+        Ok(seconds) if is_within(&(0.0..=1e6), seconds) => {
             Ok(libm::round(seconds * SECOND as f64) as Time)
         }
         _ => Err(format!("`{text}` is not a number of seconds from 0 to 1000000")),

@@ -200,7 +200,9 @@ fn what_is_no_program_is_refused_by_its_line() {
     for (text, says) in [
         ("kind a serial 2", "serial part of a is 2"),
         ("kind a\nprogram b work 1", "line 2 of the programs: there is no kind `b`"),
+        ("kind a serial -0", "serial part of a is -0"),
         ("kind a\nprogram a at -1", "`-1`"),
+        ("kind a\nprogram a at -0", "`-0`"),
         ("kind a curve 2:1 1:1", "the curve of a"),
         ("kind a curve", "the curve of a"),
         ("kind a max 0", "`0`"),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::queue::Time;
-use crate::random::{Duration, mix, unit};
+use crate::random::{Duration, is_within, mix, unit};
 use crate::setup::SetupError;
 
 /// No run has more variables.
@@ -99,7 +99,7 @@ impl Mix {
             ("adds", self.adds, 0.0..=0.99),
             ("memory", self.memory, 0.0..=0.99),
         ] {
-            if !range.contains(&value) {
+            if !is_within(&range, value) {
                 return wrong(format!(
                     "{name} is {value}: use a number from {} to {}",
                     range.start(),

@@ -155,6 +155,7 @@ fn impossible_worklists_are_refused_by_the_value() {
         (list.clone(), Mix { reads: 99_999, ..mix }, "not 99999"),
         (list.clone(), Mix { writes: 99_998, ..mix }, "not 99998"),
         (list.clone(), Mix { adds: 1.0, ..mix }, "adds is 1"),
+        (list.clone(), Mix { memory: -0.0, ..mix }, "memory is -0"),
         (list.clone(), Mix { skew: 0.5, ..mix }, "0.5"),
         (
             Worklist { faults: vec![Fault { at: 0, worker: 0, what: Mishap::Leaves }], ..list },
