@@ -81,7 +81,7 @@ impl Coordinator {
         let began_ns = sys::now_ns();
         let mut coordinator = Self {
             table: table.clone(),
-            this: Who::find_this()?,
+            this: table.this(),
             policy,
             script,
             late: Vec::new(),

@@ -50,11 +50,13 @@ pub(crate) fn publish(mapping: &Mapping, state: &State) -> u64 {
     next
 }
 
-/// Has all members of a file look whether it is still the table.
+/// Has all members of a file look whether it is still the table: those that have a row. A member
+/// without one is not asleep for longer than its own look takes to come.
 pub(crate) fn ring_all(file: &Mapping) {
-    for slot in 0..MAX_PROGRAMS as u32 {
-        ring(live(file, slot, Live::Bell));
-    }
+    let slots = |state: State| state.rows.iter().map(|row| row.slot).collect();
+    // Where nothing says which bells are in use, all may be.
+    let slots: Vec<u32> = read(file).map_or_else(|| (0..MAX_PROGRAMS as u32).collect(), slots);
+    slots.into_iter().for_each(|slot| ring(live(file, slot, Live::Bell)));
     ring(&file.words()[CALL_AT]);
 }
 

@@ -300,7 +300,7 @@ fn joined_ns() -> u64 {
 
 impl Inner {
     fn new(table: &Table, offer: Offer) -> Result<Self, Error> {
-        let this = Who::find_this()?;
+        let this = table.this();
         let who = offer.on_behalf_of.unwrap_or(this);
         let keeper = (who != this).then_some(this);
         let doorbell = Doorbell::new()
@@ -338,7 +338,7 @@ impl Inner {
 
     /// Takes a row.
     fn enter(&self) -> Result<(), Error> {
-        if !self.who.is_there() {
+        if self.keeper.is_some() && !self.who.is_there() {
             return Err(Error::Gone);
         }
         let mut slot = 0;
@@ -530,10 +530,7 @@ impl Inner {
 
     /// The row is missing, or the file is no longer the table (M3).
     fn come_back(&self) {
-        if self.is_leaving() || !self.who.is_there() || self.table.is_of_another_process() {
-            return self.idle();
-        }
-        if self.enter().is_err() {
+        if self.is_leaving() || self.enter().is_err() {
             self.idle();
         }
     }

@@ -87,6 +87,8 @@ struct Shared {
     /// The machine; [`Table::layout`] reads it when it is first needed, unless it was given.
     layout: OnceLock<Layout>,
     generation: u32,
+    /// The process that has opened it.
+    this: Who,
     claim: Claim,
     /// The present file. Whoever changes the table holds this lock, too: the file's own does not
     /// exclude threads of one process.
@@ -160,13 +162,20 @@ impl Table {
         mapping: Mapping,
     ) -> Result<Self, Error> {
         let (generation, file) = (sys::generation(), Mutex::new(Arc::new(mapping)));
-        let claim = Claim::new(Who::find_this()?);
-        Ok(Self { shared: Arc::new(Shared { path, folder, layout, generation, claim, file }) })
+        let this = Who::find_this()?;
+        let claim = Claim::new(this);
+        let shared = Shared { path, folder, layout, generation, this, claim, file };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// The file.
     pub fn path(&self) -> &Path {
         &self.shared.path
+    }
+
+    /// The process that has opened it.
+    pub(crate) fn this(&self) -> Who {
+        self.shared.this
     }
 
     /// The machine that is shared.

@@ -3,6 +3,7 @@ use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{CoreSet, Layout};
 
 use super::*;
+use crate::row::MAX_PROGRAMS;
 
 /// Catches: a demand that nobody hears of until something else happens, because it changed
 /// between a neighbour's coming and the listener's look at it; and one that is told at every look.
@@ -26,6 +27,31 @@ fn a_demand_that_changes_before_a_neighbour_is_seen_is_told_when_it_is() {
     }
     drop(other);
     deaf.leave();
+}
+
+/// Catches: a last program that wakes the listeners of rows that no program has, and a file that is
+/// abandoned in a state that nobody can read without waking everybody.
+#[test]
+fn only_rows_that_programs_have_are_woken_where_the_table_says_which() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
+    let offer = || Offer::on("test", CoreSet::first(4), 4);
+    let members = [(); 2].map(|()| Inner::new(&table, offer()).unwrap());
+    members.iter().for_each(|member| member.enter().unwrap());
+    let mapping = table.mapping();
+    let rung = || {
+        let bell = |slot: &u32| live(&mapping, *slot, Live::Bell).load(Ordering::Relaxed) > 0;
+        (0..MAX_PROGRAMS as u32).filter(bell).count()
+    };
+    crate::copies::ring_all(&mapping);
+    assert_eq!(rung(), 2);
+    members.iter().for_each(Inner::leave);
+    assert!(!table.is_in_force());
+    assert_eq!(rung(), 2, "nobody else has a row");
+    // A version that no copy has.
+    mapping.words()[crate::copies::VERSION_AT].fetch_add(2, Ordering::Relaxed);
+    crate::copies::ring_all(&mapping);
+    assert_eq!(rung(), MAX_PROGRAMS);
 }
 
 /// Catches: a member that takes the row of another member of its process for its own, after the
