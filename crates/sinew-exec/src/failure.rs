@@ -21,6 +21,10 @@ impl Failure {
         Self { status: NOT_FOUND, why: format!("{}: command not found{hint}", program.display()) }
     }
 
+    pub(crate) fn empty() -> Self {
+        Self { status: NOT_FOUND, why: "the name of the command is empty".to_owned() }
+    }
+
     pub(crate) fn not_run(program: &Path, why: impl fmt::Display) -> Self {
         Self { status: NOT_RUN, why: format!("{}: {why}", program.display()) }
     }

@@ -68,7 +68,10 @@ impl Kind {
 /// 127 if there is none, 126 if there is one that cannot be run.
 pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<Program, Failure> {
     let given = Path::new(name);
-    if name.is_empty() || name.as_bytes().contains(&b'/') {
+    if name.is_empty() {
+        return Err(Failure::empty());
+    }
+    if name.as_bytes().contains(&b'/') {
         return runnable(given).map_err(|error| Failure::of(given, &error));
     }
     let mut denied = None;

@@ -105,6 +105,7 @@ fn what_cannot_be_run_is_one_line_and_the_shells_status() {
         ("/no/such/command", 127, "command not found"),
         (text.to_str().unwrap(), 126, "permission denied"),
         ("/", 126, "directory"),
+        ("", 127, "the name of the command is empty"),
     ] {
         let output = quietly(&[command]).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
