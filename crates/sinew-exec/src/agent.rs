@@ -1,7 +1,7 @@
 //! The process that follows a command's share.
 //!
 //! It sleeps in one `poll` until the command ends, one of its processes registers or ends, or the
-//! share changes, which a thread beside waits for. Then it divides the share anew, writes the page,
+//! share changes, which another thread hears of. Then it divides the share anew, writes the page,
 //! and moves threads. It ends with the command.
 //!
 //! # Order
@@ -36,7 +36,6 @@ use std::collections::HashSet;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -51,9 +50,6 @@ use crate::shares::{Grant, Job, Shares};
 use crate::threads::{Masks, Thread, are_several, now, only};
 use crate::turns;
 use crate::usage::{Means, Usage};
-
-/// How long the thread beside waits before it looks whether it is still wanted.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Between two looks at what the command uses, with neighbours: as many times as long as a look
 /// took, within bounds.
@@ -125,10 +121,10 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(job: &Job) -> Self {
-        let (counted, now) = (vec![job.pid], Instant::now());
-        let (usage, seconds) = (Usage::new(job.threads), family::processor_time(&counted));
-        Self { usage, counted, seconds, at: now, next: now + LOOK_EVERY }
+    /// For a command that has used so many `seconds`.
+    fn new(job: &Job, seconds: f64) -> Self {
+        let (counted, now) = (vec![job.program.pid], Instant::now());
+        Self { usage: Usage::new(job.threads), counted, seconds, at: now, next: now + LOOK_EVERY }
     }
 
     /// For how many threads the command has work, as far as can be seen.
@@ -141,7 +137,7 @@ impl Watch {
         (self.seconds, self.at) = (seconds, began);
         if self.usage.is_in_doubt(job.threads) {
             // Whoever was not counted is, from now on.
-            self.counted = family::descendants(job.pid);
+            self.counted = family::descendants(job.program.pid);
             self.seconds = family::processor_time(&self.counted);
         }
         self.next = began + (began.elapsed() * LOOK_PART).clamp(LOOK_EVERY, LOOK_AT_LEAST_EVERY);
@@ -174,8 +170,8 @@ pub(crate) fn follow(
     mark: &[u8],
     ready: impl FnOnce(Option<&io::Error>) -> bool,
 ) -> io::Result<()> {
-    let begun = begin(job, shares);
-    let Begun { ending, wake, first, news } = match begun {
+    let begun = begin(job, &**shares);
+    let Begun { ending, wake, grants } = match begun {
         Ok(begun) => begun,
         Err(error) => {
             ready(Some(&error));
@@ -187,19 +183,19 @@ pub(crate) fn follow(
         job,
         mark,
         page,
-        grant: first.unwrap_or(whole),
+        grant: grants.try_iter().last().unwrap_or(whole),
         wake,
         parties: Vec::new(),
         masks: Masks::new(&job.cpus, [], []),
-        family: vec![job.pid],
+        family: vec![job.program.pid],
         looked: Instant::now(),
         noted: Vec::new(),
-        watch: Watch::new(job),
+        watch: Watch::new(job, 0.0),
         turn: Turn { processor: None, ends: Some(Instant::now()) },
     };
     agent.apply();
     if ready(None) {
-        agent.run(&ending, registrations, &news, &**shares);
+        agent.run(&ending, registrations, &grants, &**shares);
     }
     shares.leave();
     agent.release();
@@ -212,37 +208,20 @@ struct Begun {
     ending: OwnedFd,
     /// Readable when there is another grant.
     wake: PipeReader,
-    /// The grant at the beginning, if there is one.
-    first: Option<Grant>,
-    /// Those that come later.
-    news: mpsc::Receiver<Grant>,
+    /// The grants, the one at the beginning among them if there is one.
+    grants: mpsc::Receiver<Grant>,
 }
 
 /// Takes all that the system may refuse, before the command is told that it is followed.
-fn begin(job: &Job, shares: &Arc<dyn Shares>) -> io::Result<Begun> {
-    let ending = open(job.pid)?;
+fn begin(job: &Job, shares: &dyn Shares) -> io::Result<Begun> {
+    let ending = open(job.program.pid)?;
     let (wake, waker) = io::pipe()?;
-    let first = shares.next(Duration::ZERO);
-    let news = wait_beside(Arc::clone(shares), waker)?;
-    Ok(Begun { ending, wake, first, news })
-}
-
-/// Starts a thread that waits for grants, and writes to the pipe when there is one. Returns where
-/// the grants are.
-fn wait_beside(
-    shares: Arc<dyn Shares>,
-    mut waker: PipeWriter,
-) -> io::Result<mpsc::Receiver<Grant>> {
-    let (tell, told) = mpsc::channel();
-    thread::Builder::new().name("shares".to_owned()).stack_size(64 << 10).spawn(move || {
-        loop {
-            let Some(grant) = shares.next(PATIENCE) else { continue };
-            if tell.send(grant).is_err() || waker.write_all(&[0]).is_err() {
-                return;
-            }
-        }
-    })?;
-    Ok(told)
+    let (tell, grants) = mpsc::channel();
+    // The receiver is gone only when nobody wants to know.
+    shares.on_change(Box::new(move |grant| {
+        let _ = tell.send(grant).is_ok() && (&waker).write_all(&[0]).is_ok();
+    }))?;
+    Ok(Begun { ending, wake, grants })
 }
 
 fn open(pid: u32) -> io::Result<OwnedFd> {
@@ -297,10 +276,15 @@ impl Agent<'_> {
         self.job.follows && self.grant.cpus != self.job.cpus
     }
 
+    /// Whether all of the command has the masks that it began with, and is to keep them.
+    fn is_untouched(&self) -> bool {
+        self.parties.is_empty() && !self.is_narrowed() && self.masks.are_as_before()
+    }
+
     /// Takes note of what the command has started since the last look. A process that leaves family
     /// and environment later is known by then, and gets back what it has inherited.
     fn look_for_new(&mut self) {
-        self.family = family::descendants(self.job.pid);
+        self.family = family::descendants(self.job.program.pid);
         self.looked = Instant::now();
         self.masks.know(&self.family);
         self.note_threads();
@@ -360,7 +344,7 @@ impl Agent<'_> {
     /// whatever it does.
     fn look(&mut self, shares: &dyn Shares, is_alone: bool) {
         if is_alone {
-            self.watch = Watch::new(self.job);
+            self.watch = Watch::new(self.job, family::processor_time(&[self.job.program.pid]));
         } else if self.watch.next <= Instant::now() {
             shares.set_demand(self.watch.look(self.job, self.grant.threads, shares.neighbours()));
         }
@@ -415,7 +399,7 @@ impl Agent<'_> {
             let pid = self.page.pid(slot);
             let known = self.parties.iter().any(|party| party.pid == pid);
             match open(pid) {
-                Ok(ending) if !known && family::belongs(pid, self.job.pid, self.mark) => {
+                Ok(ending) if !known && family::belongs(pid, self.job.program.pid, self.mark) => {
                     self.parties.push(Party { slot, pid, ending, threads: 0 });
                 }
                 // It has ended since, or is no process of the command's: then anybody may have the
@@ -442,7 +426,7 @@ impl Agent<'_> {
         let (growing, others): (Vec<_>, Vec<_>) =
             (0..pieces.len()).partition(|&index| self.is_growing(index, &pieces[index]));
         self.tell(&others, &pieces);
-        if !self.job.follows {
+        if !self.job.follows || self.is_untouched() {
             self.tell(&growing, &pieces);
             return;
         }
@@ -526,7 +510,7 @@ impl Agent<'_> {
     /// whole machine.
     fn release(&mut self) {
         self.page.lift_all();
-        if !self.job.follows || self.masks.ours().count() == 1 {
+        if !self.job.follows || self.masks.are_as_before() {
             return;
         }
         let registered = self.parties.iter().map(|party| party.pid);
@@ -542,7 +526,7 @@ pub(crate) fn undo(job: &Job, page: &Page, mark: &[u8]) {
     page.lift_all();
     let (noted, bound) = page.noted_masks();
     let mut masks = Masks::new(&job.cpus, noted, bound);
-    let mut all = family::descendants(job.pid);
+    let mut all = family::descendants(job.program.pid);
     all.extend(family::marked(mark));
     for pid in all {
         masks.set(pid, &job.cpus);

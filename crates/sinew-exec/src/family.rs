@@ -1,8 +1,8 @@
 //! The processes of a command: itself, and whatever descends from it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 
 /// `root` and all processes that descend from it now, `root` first. Those whose parent has ended
@@ -34,12 +34,13 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
 /// of other users are not found.
 pub(crate) fn marked(mark: &[u8]) -> Vec<u32> {
     let mut room = room();
-    all().filter(|pid| has_mark(*pid, mark, &mut room)).collect()
+    all().filter(|&pid| environment(pid, mark, &mut room) == Environment::Marked).collect()
 }
 
 /// Whether a process is `root`, or was started by it or its descendants, as far as can be seen.
 pub(crate) fn belongs(pid: u32, root: u32, mark: &[u8]) -> bool {
-    pid == root || has_mark(pid, mark, &mut room()) || descendants(root).contains(&pid)
+    let is_marked = || environment(pid, mark, &mut room()) == Environment::Marked;
+    pid == root || is_marked() || descendants(root).contains(&pid)
 }
 
 /// Every read of another process's environment costs as much as opening it: with room for nearly
@@ -48,11 +49,77 @@ fn room() -> Vec<u8> {
     Vec::with_capacity(32 << 10)
 }
 
-fn has_mark(pid: u32, mark: &[u8], room: &mut Vec<u8>) -> bool {
+/// What a process's environment says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Environment {
+    Marked,
+    /// It is another one: the process is none of the command's, and starts none.
+    Other,
+    /// It is empty, as that of a process that is about to become another program, or the system
+    /// does not tell.
+    Unknown,
+}
+
+fn environment(pid: u32, mark: &[u8], room: &mut Vec<u8>) -> Environment {
     room.clear();
     let read =
         fs::File::open(format!("/proc/{pid}/environ")).and_then(|mut file| file.read_to_end(room));
-    read.is_ok() && room.split(|&byte| byte == 0).any(|variable| variable == mark)
+    match read {
+        Err(_) | Ok(0) => Environment::Unknown,
+        Ok(_) if room.split(|&byte| byte == 0).any(|variable| variable == mark) => {
+            Environment::Marked
+        }
+        Ok(_) => Environment::Other,
+    }
+}
+
+/// Looks, again and again, whether a process has the mark.
+///
+/// # Cost
+///
+/// Reads a small file for every process of the machine, about 10 µs each. A look after one in vain
+/// reads only what that one could not know; a look after one that found a process reads only that
+/// process's, as long as it is there.
+#[derive(Debug)]
+pub(crate) struct Search<'m> {
+    mark: &'m [u8],
+    /// The process that the last look found.
+    found: Option<u32>,
+    /// Since a process was found the last time: those that are none of the command's. Their numbers
+    /// are not given to others between two looks, a quarter of a second apart.
+    others: HashSet<u32>,
+}
+
+impl<'m> Search<'m> {
+    pub(crate) fn new(mark: &'m [u8]) -> Self {
+        Self { mark, found: None, others: HashSet::new() }
+    }
+
+    /// Looks for one.
+    pub(crate) fn look(&mut self) -> bool {
+        let mut room = room();
+        let mut says = |pid| environment(pid, self.mark, &mut room);
+        if self.found.is_none_or(|pid| says(pid) != Environment::Marked) {
+            self.found = None;
+            for pid in all() {
+                if self.others.contains(&pid) {
+                    continue;
+                }
+                match says(pid) {
+                    Environment::Marked => {
+                        self.found = Some(pid);
+                        break;
+                    }
+                    Environment::Other => drop(self.others.insert(pid)),
+                    Environment::Unknown => {}
+                }
+            }
+        }
+        if self.found.is_some() {
+            self.others.clear();
+        }
+        self.found.is_some()
+    }
 }
 
 fn all() -> impl Iterator<Item = u32> {
@@ -89,26 +156,55 @@ pub(crate) fn began(number: u32) -> Option<u64> {
 }
 
 /// Numbers in `/proc/PID/stat`, counted behind the name: the parent; the time in the program, in
-/// the kernel, and both of children; the start.
+/// the kernel, and both of children; the threads; the start.
 const PARENT: Range<usize> = 1..2;
 const TIMES: Range<usize> = 11..15;
+const THREADS: usize = 17;
 const BEGAN: Range<usize> = 19..20;
 
 /// The kernel counts so for programs, whatever its own clock is.
 const TICKS_A_SECOND: u64 = 100;
 
-fn fields(pid: u32, which: Range<usize>) -> Option<Vec<u64>> {
+/// What the system tells of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) pid: u32,
+    pub(crate) threads: u64,
+    pub(crate) began: u64,
+}
+
+/// This process, as `/proc` shows it.
+pub(crate) fn own() -> io::Result<Stat> {
     let mut text = [0; 512];
-    let length = fs::File::open(format!("/proc/{pid}/stat"))
-        .and_then(|mut file| read_once(&mut file, &mut text))
-        .ok()?;
+    let text = stat("self", &mut text)?;
+    let pid = text.split(|&byte| byte == b' ').next().unwrap_or_default();
+    let pid = std::str::from_utf8(pid).ok().and_then(|pid| pid.parse().ok());
+    let numbers = numbers(text, THREADS..BEGAN.end);
+    let (Some(pid), Some([threads, _, began])) = (pid, numbers.as_deref()) else {
+        return Err(ErrorKind::InvalidData.into());
+    };
+    Ok(Stat { pid, threads: *threads, began: *began })
+}
+
+fn fields(pid: u32, which: Range<usize>) -> Option<Vec<u64>> {
+    numbers(stat(&pid.to_string(), &mut [0; 512]).ok()?, which)
+}
+
+/// The text of `/proc/PROCESS/stat`, as far as it is of use here.
+fn stat<'t>(process: &str, room: &'t mut [u8]) -> io::Result<&'t [u8]> {
+    let mut file = fs::File::open(format!("/proc/{process}/stat"))?;
+    let length = read_once(&mut file, room)?;
+    Ok(&room[..length])
+}
+
+fn numbers(stat: &[u8], which: Range<usize>) -> Option<Vec<u64>> {
     // The name is in parentheses and may contain anything.
-    let end = text[..length].iter().rposition(|&byte| byte == b')')?;
-    let words = std::str::from_utf8(&text[end + 1..length]).ok()?.split_ascii_whitespace();
+    let end = stat.iter().rposition(|&byte| byte == b')')?;
+    let words = std::str::from_utf8(&stat[end + 1..]).ok()?.split_ascii_whitespace();
     words.skip(which.start).take(which.len()).map(|word| word.parse().ok()).collect()
 }
 
-fn read_once(file: &mut fs::File, into: &mut [u8]) -> std::io::Result<usize> {
+fn read_once(file: &mut fs::File, into: &mut [u8]) -> io::Result<usize> {
     loop {
         match file.read(into) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -164,6 +260,29 @@ mod tests {
         assert!(marked(b"SINEW_TEST_MARK=x").is_empty());
         drop(shell.stdin.take());
         shell.wait().unwrap();
+    }
+
+    /// Catches: a search that looks again at what it knows, and one that passes over a process that
+    /// is new or about to become another program.
+    #[test]
+    fn a_search_finds_who_comes_and_asks_once_who_is_none_of_them() {
+        let mark = b"SINEW_TEST_MARK=searched";
+        let mut search = Search::new(mark);
+        assert!(!search.look() && search.others.contains(&std::process::id()));
+        // A kernel's thread, if there are any, has no environment.
+        let empty = |pid: &u32| environment(*pid, mark, &mut room()) == Environment::Unknown;
+        assert!(!search.others.iter().any(empty));
+        search.others.insert(0);
+        let mut shell = shell_with_a_cat("searched");
+        assert!(search.look() && search.others.is_empty());
+        let found = search.found;
+        assert!(search.look() && search.found == found && search.others.is_empty());
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        assert!(!search.look() && !search.others.is_empty());
+        // What is known is not read again.
+        let known = search.others.clone();
+        assert!(!search.look() && known.is_subset(&search.others));
     }
 
     /// Would miss: a child that another thread than the first has started, and a grandchild of it.

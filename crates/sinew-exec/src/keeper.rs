@@ -5,7 +5,7 @@
 //! whose open files the library, the page and the pipe are: as long as a process of the command may
 //! start another program, the path in its `LD_PRELOAD` must lead somewhere. So it stays until the
 //! last of them has ended: it looks once a second, and ends after two looks in vain, a quarter of a
-//! second apart.
+//! second apart, the second of which asks only about processes that are new.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -22,15 +22,18 @@ use sinew_coord::Who;
 use sinew_preload::layout;
 
 use crate::agent::{self, Held};
-use crate::family;
+use crate::family::Search;
 use crate::page::Page;
 use crate::shares::{Job, Shares};
-use crate::sys::{Side, forget_backtraces, fork};
+use crate::sys::{OneThread, Side, forget_backtraces, fork, fork_apart};
 
 /// How often it is asked whether anybody is left.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The time between two looks that find nobody: long beside the start of a program.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// The nicest that a process can be.
+const LAST: i32 = 19;
 
 /// The longest wait for the agent, which itself may have to wait for the table's lock for some
 /// seconds. An agent that is stopped, or hangs, keeps no command from running.
@@ -58,43 +61,56 @@ impl Files {
     }
 }
 
-/// What the agent tells the process that becomes the command: the keeper's number, and a warning,
-/// if any.
-#[derive(Debug)]
+/// What the agent tells the process that becomes the command: that it follows the command, or a
+/// warning that it does not. A line.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Report {
-    pub(crate) keeper: u32,
     pub(crate) warning: Option<String>,
 }
+
+/// The end of a report.
+const END: char = '\n';
 
 impl Report {
     /// Returns whether it was received: a command that has waited for too long has begun without.
     fn send(&self, mut to: PipeWriter) -> bool {
         let warning = self.warning.as_deref().unwrap_or_default();
-        to.write_all(format!("{}\n{warning}", self.keeper).as_bytes()).is_ok()
+        to.write_all(format!("{warning}{END}").as_bytes()).is_ok()
     }
 
     /// From what was sent; `None` if the agent did not get that far.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (keeper, warning) = text.split_once('\n')?;
-        Some(Self {
-            keeper: keeper.parse().ok()?,
-            warning: (!warning.is_empty()).then(|| warning.to_owned()),
-        })
+        let warning = text.strip_suffix(END)?;
+        Some(Self { warning: (!warning.is_empty()).then(|| warning.to_owned()) })
     }
 }
 
-/// The keeper's life. It is a child of a process that ends at once, so nobody has to wait for it.
-pub(crate) fn keep(
-    job: &Job,
+/// What keeper and agent have from the process that becomes the command.
+struct Inherited {
     files: Files,
-    join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
     report: PipeWriter,
+    /// The other end, which only the command's process keeps open: so the agent finds out that
+    /// nobody waits for its report any more.
+    answer: PipeReader,
+    /// `/dev/null`.
+    nothing: Option<File>,
+}
+
+/// The keeper's life. It is no child of the command, so nobody has to wait for it. The command
+/// waits for the agent, which therefore comes before all that can wait.
+fn keep(
+    one: &OneThread,
+    job: &Job,
+    inherited: Inherited,
+    join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
 ) -> ! {
-    detach();
-    let (keeper, command) = (std::process::id(), Who::of(job.pid));
+    let keeper = std::process::id();
+    let Inherited { files, report, answer, nothing } = inherited;
+    drop(answer);
+    detach(nothing);
     let mark = format!("{}={}", layout::VARIABLE, files.address(keeper));
-    match fork() {
-        Ok(Side::Child) => act(job, files, join, keeper, mark.as_bytes(), report),
+    match fork(one) {
+        Ok(Side::Child) => act(job, files, join, mark.as_bytes(), report),
         Ok(Side::Parent(agent)) => {
             drop(report);
             leave_folder();
@@ -103,19 +119,18 @@ pub(crate) fn keep(
             }
         }
         Err(error) => {
-            let warning = Some(error.to_string());
-            Report { keeper, warning }.send(report);
+            Report { warning: Some(error.to_string()) }.send(report);
         }
     }
-    linger(command, mark.as_bytes());
+    linger(job.program, mark.as_bytes());
     exit(0)
 }
 
-/// Away from the terminal, its signals and the command's streams.
-fn detach() {
+/// Away from the terminal, its signals and the command's streams, to `nothing`.
+fn detach(nothing: Option<File>) {
     let _ = setsid();
     forget_backtraces();
-    if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
+    if let Some(nothing) = nothing {
         let _ = (dup2_stdin(&nothing), dup2_stdout(&nothing), dup2_stderr(&nothing));
     }
 }
@@ -131,21 +146,20 @@ fn act(
     job: &Job,
     files: Files,
     join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
-    keeper: u32,
     mark: &[u8],
     report: PipeWriter,
 ) -> ! {
     let shares = match join(job) {
         Ok(shares) => shares,
         Err(warning) => {
-            Report { keeper, warning: Some(warning) }.send(report);
+            Report { warning: Some(warning) }.send(report);
             exit(0)
         }
     };
     leave_folder();
     let ready = |error: Option<&io::Error>| {
         let warning = error.map(|error| format!("the command cannot be watched: {error}"));
-        Report { keeper, warning }.send(report)
+        Report { warning }.send(report)
     };
     match agent::follow(job, &files.page, files.registrations, &shares, mark, ready) {
         Ok(()) => exit(0),
@@ -167,16 +181,28 @@ fn ended_well(agent: i32) -> bool {
 
 /// Stays while a process of the command may need the library. One that is about to become another
 /// program has no environment for a moment, so it takes two looks to be sure that there is none.
-fn linger(command: Option<Who>, mark: &[u8]) {
-    let needed = || command.is_some_and(|who| who.is_there()) || !family::marked(mark).is_empty();
+fn linger(command: Who, mark: &[u8]) {
+    give_way();
+    let mut search = Search::new(mark);
     let mut in_vain = 0;
-    while in_vain < 2 {
-        in_vain = if needed() { 0 } else { in_vain + 1 };
-        thread::sleep(if in_vain == 0 { LOOK_EVERY } else { LOOK_AGAIN });
+    loop {
+        in_vain = if command.is_there() || search.look() { 0 } else { in_vain + 1 };
+        match in_vain {
+            0 => thread::sleep(LOOK_EVERY),
+            1 => thread::sleep(LOOK_AGAIN),
+            _ => return,
+        }
     }
 }
 
-/// Reads what is sent until the other side closes the pipe.
+/// Nothing waits for this process any more: it runs where others leave a processor idle. The
+/// kernel may take each session for one program; there the session gives way.
+fn give_way() {
+    let _ = rustix::process::nice(LAST);
+    let _ = std::fs::write("/proc/self/autogroup", LAST.to_string());
+}
+
+/// Reads what is sent until a report is whole or the other side closes the pipe.
 ///
 /// # Errors
 ///
@@ -191,11 +217,19 @@ fn read_within(mut pipe: PipeReader, time: Duration) -> io::Result<String> {
             Ok(0) => return Err(io::Error::other("the agent does not answer")),
             Ok(_) => {}
         }
-        match pipe.read(&mut part)? {
-            0 => return Ok(String::from_utf8_lossy(&text).into_owned()),
-            length => text.extend_from_slice(&part[..length]),
+        let length = pipe.read(&mut part)?;
+        text.extend_from_slice(&part[..length]);
+        if length == 0 || text.ends_with(&[END as u8]) {
+            return Ok(String::from_utf8_lossy(&text).into_owned());
         }
     }
+}
+
+/// A command whose agent is ready, or not.
+pub(crate) struct Started {
+    pub(crate) keeper: u32,
+    pub(crate) report: Report,
+    pub(crate) files: Files,
 }
 
 /// Starts the keeper, and waits until its agent is ready.
@@ -208,37 +242,21 @@ fn read_within(mut pipe: PipeReader, time: Duration) -> io::Result<String> {
 ///
 /// For [`PATIENCE`] at most.
 pub(crate) fn start(
+    one: &OneThread,
     job: &Job,
     files: Files,
     join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
-) -> io::Result<(Report, Files)> {
+) -> io::Result<Started> {
     let (answer, report) = io::pipe()?;
-    match fork()? {
-        Side::Child => match fork() {
-            Ok(Side::Child) => {
-                drop(answer);
-                keep(job, files, join, report)
-            }
-            Ok(Side::Parent(_)) => exit(0),
-            Err(error) => {
-                Report { keeper: 0, warning: Some(error.to_string()) }.send(report);
-                exit(1)
-            }
-        },
-        Side::Parent(between) => {
-            drop(report);
-            let text = read_within(answer, PATIENCE);
-            // It has ended long since.
-            let _ = ended_well(between);
-            match Report::parse(&text?) {
-                Some(Report { keeper: 0, warning }) => {
-                    Err(io::Error::other(warning.unwrap_or_default()))
-                }
-                Some(report) => Ok((report, files)),
-                None => Err(io::Error::other("the agent ended at once")),
-            }
-        }
-    }
+    let nothing = File::options().read(true).write(true).open("/dev/null").ok();
+    let inherited = Inherited { files, report, answer, nothing };
+    let (keeper, inherited) =
+        fork_apart(one, inherited, |one, inherited| keep(&one, job, inherited, join))?;
+    let Inherited { files, report, answer, .. } = inherited;
+    drop(report);
+    let text = read_within(answer, PATIENCE)?;
+    let ended = || io::Error::other("the agent ended at once");
+    Ok(Started { keeper, report: Report::parse(&text).ok_or_else(ended)?, files })
 }
 
 #[cfg(test)]
@@ -251,10 +269,10 @@ mod tests {
     fn a_report_is_read_as_it_was_sent() {
         for warning in [None, Some("no table".to_owned())] {
             let (answer, pipe) = io::pipe().unwrap();
-            Report { keeper: 77, warning: warning.clone() }.send(pipe);
-            let report = Report::parse(&io::read_to_string(answer).unwrap()).unwrap();
-            assert_eq!((report.keeper, report.warning), (77, warning));
+            Report { warning: warning.clone() }.send(pipe);
+            let text = read_within(answer, PATIENCE).unwrap();
+            assert_eq!(Report::parse(&text), Some(Report { warning }));
         }
-        assert!(Report::parse("").is_none() && Report::parse("x\n").is_none());
+        assert!(Report::parse("").is_none() && Report::parse("x").is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! From the command line to the command.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -12,13 +12,14 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use sinew_preload::layout;
 
 use crate::failure::Failure;
-use crate::keeper::{self, Files};
+use crate::keeper::{self, Files, Started};
 use crate::library;
 use crate::page::{Page, check_size};
 use crate::plan::{Facts, Plan};
 use crate::program::{self, Program};
 use crate::shares::{Command, Job, Shares};
 use crate::start::Start;
+use crate::sys::this_process;
 
 /// Becomes the command; answers only if that fails. `join` is called in another process, the agent,
 /// and gives the command a place among the programs that share the machine; what it fails with is a
@@ -32,7 +33,7 @@ use crate::start::Start;
 ///
 /// # Cost
 ///
-/// Three forks and what `join` costs: three milliseconds in all where it was measured.
+/// Two copies of this process and what `join` costs: two milliseconds in all where it was measured.
 pub fn exec(
     command: &Command,
     join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
@@ -65,35 +66,41 @@ fn prepare(
     let plan = plan(command, program, &start);
     warn(&plan.refused);
     child.envs(plan.set.iter().map(|(name, value)| (name, value)));
-    let job = Job {
-        pid: process::id(),
-        name: file_name(&program.path).to_string_lossy().into_owned(),
-        terms: command.terms,
-        cpus: start.cpus,
-        threads: start.threads.min(command.max.filter(|_| plan.narrow).unwrap_or(usize::MAX)),
-        follows: plan.narrow,
-        lowers: plan.lower,
-    };
-    let started = check_proc()
-        .and_then(|()| files(command, &plan, &job))
-        .and_then(|files| keeper::start(&job, files, join));
-    match started {
-        Ok((report, files)) => {
-            warn(
-                &report
-                    .warning
-                    .map(|why| format!("{why}; the command runs without a share"))
-                    .into_iter()
-                    .collect::<Vec<_>>(),
-            );
-            child.env(layout::VARIABLE, files.address(report.keeper));
-            if let Some(path) = files.library_path(report.keeper) {
+    match follow(command, program, &start, &plan, join) {
+        Ok(Started { keeper, report, files }) => {
+            let warning =
+                report.warning.map(|why| format!("{why}; the command runs without a share"));
+            warn(warning.as_slice());
+            child.env(layout::VARIABLE, files.address(keeper));
+            if let Some(path) = files.library_path(keeper) {
                 child.env("LD_PRELOAD", in_front(&path, std::env::var_os("LD_PRELOAD")));
             }
         }
         Err(error) => warn(&[format!("{error}; the command runs without a share")]),
     }
     explain(command, &plan);
+}
+
+/// Starts keeper and agent.
+fn follow(
+    command: &Command,
+    program: &Program,
+    start: &Start,
+    plan: &Plan,
+    join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
+) -> io::Result<Started> {
+    let (process, one) = this_process()?;
+    let job = Job {
+        program: process,
+        name: file_name(&program.path).to_string_lossy().into_owned(),
+        terms: command.terms,
+        cpus: start.cpus.clone(),
+        threads: start.threads.min(command.max.filter(|_| plan.narrow).unwrap_or(usize::MAX)),
+        follows: plan.narrow,
+        lowers: plan.lower,
+    };
+    let files = files(command, plan, &job)?;
+    keeper::start(&one, &job, files, join)
 }
 
 fn plan(command: &Command, program: &Program, start: &Start) -> Plan {
@@ -116,17 +123,6 @@ fn plan(command: &Command, program: &Program, start: &Start) -> Plan {
 
 fn file_name(path: &Path) -> &OsStr {
     path.file_name().unwrap_or(path.as_os_str())
-}
-
-/// Library, page and pipe are reached by the keeper's number in `/proc`.
-fn check_proc() -> io::Result<()> {
-    let fail = |error: io::Error| io::Error::new(error.kind(), format!("no /proc/self: {error}"));
-    let number = fs::read_link("/proc/self").map_err(fail)?;
-    if number.as_os_str() == OsStr::new(&process::id().to_string()) {
-        return Ok(());
-    }
-    let why = "/proc shows the processes of another namespace (see unshare --mount-proc)";
-    Err(io::Error::other(why))
 }
 
 /// What the keeper is to hold.

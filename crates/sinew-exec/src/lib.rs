@@ -113,6 +113,6 @@ mod usage;
 pub use failure::Failure;
 #[cfg(target_os = "linux")]
 pub use launch::exec;
-pub use shares::{Command, Crowd, Grant, Job, Shares, Terms};
+pub use shares::{Command, Crowd, Grant, Job, Listener, Shares, Terms};
 #[cfg(target_os = "linux")]
 pub use table::join_table;

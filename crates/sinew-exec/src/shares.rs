@@ -1,9 +1,10 @@
 //! What is asked of whoever shares out the machine.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
+use sinew_coord::Who;
 use sinew_topology::CpuSet;
 
 /// A command to run, and how.
@@ -29,7 +30,7 @@ pub struct Command {
 #[derive(Debug, Clone)]
 pub struct Job {
     /// Its process.
-    pub pid: u32,
+    pub program: Who,
     /// The name of its file.
     pub name: String,
     /// Its terms among the other programs.
@@ -78,11 +79,18 @@ pub struct Crowd {
     pub of: usize,
 }
 
+/// Is told of grants.
+pub type Listener = Box<dyn Fn(Grant) + Send + Sync>;
+
 /// A place among the programs that share the machine.
 pub trait Shares: Send + Sync {
-    /// Waits until the grant is another one than last time, for `patience` at most; the first call
-    /// answers at once. `None`: nothing new.
-    fn next(&self, patience: Duration) -> Option<Grant>;
+    /// Calls `listener` with the present grant, if there is one, before it returns, and from then
+    /// on with every new one, on another thread.
+    ///
+    /// # Errors
+    ///
+    /// The system has no thread for that.
+    fn on_change(&self, listener: Listener) -> io::Result<()>;
 
     /// How many others there are to leave cores to.
     fn neighbours(&self) -> usize {

@@ -1,7 +1,37 @@
 //! `fork`, the environment after it, and the policy for memory. The only file of this crate with
 //! `unsafe`.
 
+use std::convert::Infallible;
+use std::ffi::{c_int, c_void};
 use std::io;
+
+use sinew_coord::Who;
+
+use crate::family::{self, Stat};
+
+/// Word that this process has a single thread. Only a process in which no other thread can be
+/// started meanwhile keeps it.
+#[derive(Debug)]
+pub(crate) struct OneThread(());
+
+/// This process, and word that it has a single thread.
+///
+/// # Errors
+///
+/// It has more; or the system does not tell, or shows the processes of another namespace: there
+/// the keeper's number leads to another process's files.
+pub(crate) fn this_process() -> io::Result<(Who, OneThread)> {
+    let fail = |error: io::Error| io::Error::new(error.kind(), format!("no /proc/self: {error}"));
+    let Stat { pid, threads, began } = family::own().map_err(fail)?;
+    if pid != std::process::id() {
+        let why = "/proc shows the processes of another namespace (see unshare --mount-proc)";
+        return Err(io::Error::other(why));
+    }
+    if threads != 1 {
+        return Err(io::Error::other("a process with several threads cannot be copied"));
+    }
+    Ok((Who { pid, started: began }, OneThread(())))
+}
 
 /// Which process one is after [`fork`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,30 +41,97 @@ pub(crate) enum Side {
     Parent(i32),
 }
 
-/// Makes a copy of this process.
+/// Makes a copy of this process, which has the word, too.
 ///
 /// # Errors
 ///
-/// The process has more than one thread, since what the others hold would be held for ever in the
-/// copy; or the system has no room for another process.
-pub(crate) fn fork() -> io::Result<Side> {
-    let tasks = std::fs::read_dir("/proc/self/task").map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot read /proc/self/task: {error}"))
-    })?;
-    if tasks.count() != 1 {
-        return Err(io::Error::other("a process with several threads cannot be copied"));
-    }
-    // SAFETY: this thread is the only one, and no other can start one, so no lock of the C library
-    // or the allocator is held by anybody that the child lacks: the child may do whatever this
-    // process might have done.
+/// The system has no room for another process.
+pub(crate) fn fork(_: &OneThread) -> io::Result<Side> {
+    // SAFETY: this thread is the only one, so no lock of the C library or the allocator is held by
+    // a thread that the child lacks: the child may do whatever this process might have done.
     match unsafe { libc::fork() } {
-        -1 => {
-            let error = io::Error::last_os_error();
-            Err(io::Error::new(error.kind(), format!("no process for the agent: {error}")))
-        }
+        -1 => Err(no_process(&io::Error::last_os_error())),
         0 => Ok(Side::Child),
         child => Ok(Side::Parent(child)),
     }
+}
+
+fn no_process(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("no process for the agent: {error}"))
+}
+
+/// The stack of the process in between, of which its own child keeps a copy for all its life.
+const STACK_WORDS: usize = (1 << 20) / size_of::<StackWord>();
+type StackWord = u128;
+
+/// What the process in between shares with its parent.
+struct Between<T, L> {
+    held: Option<T>,
+    life: Option<L>,
+    made: io::Result<i32>,
+}
+
+/// Runs `life` in a copy of this process that is no child of it, and returns the copy's number. A
+/// child of this process makes the copy and ends at once. That child shares this process's memory,
+/// and this process stands still until the child has ended, so nothing is copied for the child.
+/// Both this process and the copy have what is `held` afterwards.
+///
+/// Source: `posix_spawn` of the C libraries starts its programs so.
+///
+/// # Errors
+///
+/// The system has no room for another process.
+pub(crate) fn fork_apart<T, L>(_: &OneThread, held: T, life: L) -> io::Result<(u32, T)>
+where
+    L: FnOnce(OneThread, T) -> Infallible,
+{
+    let mut stack: Vec<StackWord> = Vec::new();
+    stack
+        .try_reserve_exact(STACK_WORDS)
+        .map_err(|_| no_process(&io::ErrorKind::OutOfMemory.into()))?;
+    let mut between = Between { held: Some(held), life: Some(life), made: Ok(0) };
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: the child runs on a stack of its own, which is longer lived than it and aligned for
+    // any stack. This process stands still until the child has ended (`CLONE_VFORK`), so nothing
+    // is accessed by both at a time. This thread is the only one, so no lock is held.
+    let child = unsafe {
+        let top = stack.as_mut_ptr().add(STACK_WORDS);
+        libc::clone(make_copy::<T, L>, top.cast(), flags, (&raw mut between).cast())
+    };
+    if child == -1 {
+        return Err(no_process(&io::Error::last_os_error()));
+    }
+    // SAFETY: takes numbers and no address; the child has ended.
+    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+    // The child has taken nothing: what it did after the copy is in the copy.
+    match (between.made.map_err(|error| no_process(&error))?, between.held) {
+        (copy @ 1.., Some(held)) => Ok((copy.cast_unsigned(), held)),
+        _ => Err(no_process(&io::ErrorKind::Interrupted.into())),
+    }
+}
+
+/// The life of the process in between.
+extern "C" fn make_copy<T, L>(between: *mut c_void) -> c_int
+where
+    L: FnOnce(OneThread, T) -> Infallible,
+{
+    // SAFETY: it is the parent's, which stands still until this process has ended.
+    let between = unsafe { &mut *between.cast::<Between<T, L>>() };
+    // SAFETY: as in `fork`; what the C library changes in the shared memory meanwhile it changes
+    // back, as for any fork.
+    match unsafe { libc::fork() } {
+        -1 => between.made = Err(io::Error::last_os_error()),
+        // The copy has a copy of the memory, and of the stack that it runs on: both are its own.
+        0 => drop(
+            between
+                .life
+                .take()
+                .zip(between.held.take())
+                .map(|(life, held)| life(OneThread(()), held)),
+        ),
+        copy => between.made = Ok(copy),
+    }
+    0
 }
 
 /// Has this process end at once when there is no more memory. With the variables set, Rust's
@@ -76,6 +173,41 @@ pub(crate) fn binds_memory() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Catches: a copy that is a child, so that the command has one that it did not start; a
+    /// process in between that is left to be waited for; and shared memory that the copy changes.
+    #[test]
+    fn a_copy_is_no_child_and_has_what_is_held() {
+        use std::io::{Read, Write};
+        let program = std::env::current_exe().expect("the test itself");
+        let name = "sys::tests::a_copy_is_no_child_and_has_what_is_held";
+        // The test's threads must not be there.
+        if std::env::var_os("SINEW_TEST_COPY").is_none() {
+            let mut command = std::process::Command::new("sh");
+            let test = format!("exec {program:?} {name} --exact --nocapture --test-threads=1");
+            command.args(["-c", &test]).env("SINEW_TEST_COPY", "1");
+            assert!(command.status().unwrap().success());
+            return;
+        }
+        let (mut answer, report) = io::pipe().unwrap();
+        let mut number = 1;
+        let (copy, (report, text)) =
+            fork_apart(&OneThread(()), (report, "held".to_owned()), |_, (mut report, text)| {
+                number += 1;
+                let own = std::process::id();
+                let _ = write!(report, "{own} {number} {text}");
+                std::process::exit(0)
+            })
+            .unwrap();
+        drop(report);
+        let mut said = String::new();
+        answer.read_to_string(&mut said).unwrap();
+        assert_eq!((said, number), (format!("{copy} 2 {text}"), 1));
+        // SAFETY: takes numbers and no address.
+        let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) };
+        let none = io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD);
+        assert!(child == -1 && none, "no child is left, and the copy is none: {child}");
+    }
 
     fn set_policy(policy: libc::c_int, nodes: &Nodes) -> bool {
         let bits = 8 * size_of::<Nodes>() as libc::c_ulong;

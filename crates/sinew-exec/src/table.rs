@@ -1,18 +1,16 @@
 //! The shares of the table that all programs of a user have in common.
 
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use sinew_coord::{CoreSet, Error, Member, Offer, Share, Table, Who};
+use sinew_coord::{CoreSet, Error, Member, Offer, Table};
 use sinew_topology::CpuSet;
 
-use crate::shares::{Crowd, Grant, Job, Shares};
+use crate::shares::{Crowd, Grant, Job, Listener, Shares};
 
 /// A row for a command.
 #[derive(Debug)]
 struct Row {
-    news: Mutex<Receiver<Share>>,
     /// `None` after it has been given back.
     member: Mutex<Option<Member>>,
 }
@@ -29,18 +27,11 @@ pub fn join_table(job: &Job) -> Result<Arc<dyn Shares>, String> {
 
 fn join(job: &Job) -> Result<Row, Error> {
     let table = Table::open_default()?;
-    let program = Who::find(job.pid)?;
     let offer = Offer::on(&job.name, cores(&job.cpus), count(job.threads)).weight(job.terms.weight);
     // Who stays where it is says so: the others can keep away.
     let min = if job.follows { job.terms.min } else { job.threads };
-    let offer = offer.min(count(min)).on_behalf_of(program);
-    let member = Member::join(&table, offer)?;
-    let (tell, news) = mpsc::channel();
-    // The receiver is gone only when nothing is asked any more.
-    member.on_change(move |share| {
-        let _ = tell.send(share);
-    });
-    Ok(Row { news: Mutex::new(news), member: Mutex::new(Some(member)) })
+    let offer = offer.min(count(min)).on_behalf_of(job.program);
+    Ok(Row { member: Mutex::new(Some(Member::join(&table, offer)?)) })
 }
 
 fn cores(cpus: &CpuSet) -> CoreSet {
@@ -62,20 +53,14 @@ impl Row {
 }
 
 impl Shares for Row {
-    fn next(&self, patience: Duration) -> Option<Grant> {
-        let news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = match news.recv_timeout(patience) {
-            Ok(first) => first,
-            Err(RecvTimeoutError::Timeout) => return None,
-            Err(RecvTimeoutError::Disconnected) => {
-                // The place was given back: whoever asks on keeps no core busy.
-                std::thread::sleep(patience);
-                return None;
-            }
-        };
-        // Only the last one counts.
-        let share = news.try_iter().last().unwrap_or(first);
-        Some(Grant { cpus: share.cores.iter().collect(), threads: share.threads as usize })
+    fn on_change(&self, listener: Listener) -> io::Result<()> {
+        if let Some(member) = &*self.member() {
+            member.on_change(move |share| {
+                let cpus = share.cores.iter().collect();
+                listener(Grant { cpus, threads: share.threads as usize });
+            });
+        }
+        Ok(())
     }
 
     fn neighbours(&self) -> usize {

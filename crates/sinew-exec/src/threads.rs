@@ -249,6 +249,11 @@ impl Masks {
         all
     }
 
+    /// Whether no mask but the one from before was ever in force.
+    pub(crate) fn are_as_before(&self) -> bool {
+        self.ours.len() == 1
+    }
+
     /// Moves these threads, as far as they are still there, to the mask from before.
     pub(crate) fn give_back(&mut self, threads: &[Thread]) {
         let before = self.ours[0].cpus.clone();

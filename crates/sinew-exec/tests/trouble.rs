@@ -168,8 +168,8 @@ fn too_few_processes_are_named_or_enough() {
         let length = read_what_is_there(child.stderr.as_ref().unwrap(), &mut said);
         let said = String::from_utf8_lossy(&said[..length]).into_owned();
         if said.is_empty() {
-            // Itself, two for the table, and one that waits for grants.
-            until(&format!("an agent at work, {limit}"), || threads_of_agent(&child) == 4);
+            // Itself, and two for the table.
+            until(&format!("an agent at work, {limit}"), || threads_of_agent(&child) == 3);
             enough += 1;
         } else {
             let is_named = said.contains("Resource temporarily unavailable");

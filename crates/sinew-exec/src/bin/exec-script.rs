@@ -25,38 +25,47 @@ mod script {
     use std::io::{BufRead, BufReader};
     use std::path::{Path, PathBuf};
     use std::sync::{Arc, Mutex};
-    use std::time::Duration;
+    use std::{io, thread};
 
-    use sinew_exec::{Command, Crowd, Failure, Grant, Job, Shares, exec};
+    use sinew_exec::{Command, Crowd, Failure, Grant, Job, Listener, Shares, exec};
 
-    /// The lines of the file, and what the last one said of others.
+    /// The lines of the file, until a listener reads them, and what the last one said of others.
     struct Script {
-        lines: Mutex<BufReader<File>>,
-        crowd: Mutex<Option<Crowd>>,
+        lines: Mutex<Option<BufReader<File>>>,
+        crowd: Arc<Mutex<Option<Crowd>>>,
     }
 
-    impl Script {
-        fn line(&self) -> Option<String> {
-            let mut line = String::new();
-            let read = self.lines.lock().ok()?.read_line(&mut line).ok()?;
-            (read > 0).then(|| line.trim().to_owned())
-        }
-    }
+    /// A line, and what the last one said of others.
+    struct Line<'l>(&'l str, &'l Mutex<Option<Crowd>>);
 
-    impl Shares for Script {
-        fn next(&self, patience: Duration) -> Option<Grant> {
-            let Some(line) = self.line() else {
-                std::thread::park_timeout(patience);
-                return None;
-            };
-            let (cpus, rest) = line.split_once(' ')?;
+    impl Line<'_> {
+        fn grant(&self) -> Option<Grant> {
+            let (cpus, rest) = self.0.trim().split_once(' ')?;
             let (threads, crowd) = rest.split_once(' ').unzip();
-            *self.crowd.lock().ok()? = crowd.and_then(|text| {
+            *self.1.lock().ok()? = crowd.and_then(|text| {
                 let (place, of) = text.split_once('/')?;
                 Some(Crowd { place: place.parse().ok()?, of: of.parse().ok()? })
             });
             let threads = threads.unwrap_or(rest);
             Some(Grant { cpus: cpus.parse().ok()?, threads: threads.parse().ok()? })
+        }
+    }
+
+    impl Shares for Script {
+        /// Waits for the first line.
+        fn on_change(&self, listener: Listener) -> io::Result<()> {
+            let lines = self.lines.lock().ok().and_then(|mut lines| lines.take());
+            let (Some(mut lines), crowd) = (lines, Arc::clone(&self.crowd)) else { return Ok(()) };
+            let mut read = move || {
+                let mut line = String::new();
+                let length = lines.read_line(&mut line).unwrap_or(0);
+                Line(&line, &crowd).grant().into_iter().for_each(&listener);
+                length > 0
+            };
+            if read() {
+                thread::Builder::new().name("grants".to_owned()).spawn(move || while read() {})?;
+            }
+            Ok(())
         }
 
         fn neighbours(&self) -> usize {
@@ -93,6 +102,7 @@ mod script {
     fn join(path: &Path) -> Result<Arc<dyn Shares>, String> {
         let file =
             File::open(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-        Ok(Arc::new(Script { lines: Mutex::new(BufReader::new(file)), crowd: Mutex::new(None) }))
+        let lines = Mutex::new(Some(BufReader::new(file)));
+        Ok(Arc::new(Script { lines, crowd: Arc::default() }))
     }
 }
