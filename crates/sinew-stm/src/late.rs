@@ -80,8 +80,11 @@ impl Descriptor {
     #[cold]
     pub(crate) fn become_irrevocable(&mut self) {
         self.mode = Mode::Irrevocable;
-        (0..self.writes.len()).for_each(|index| self.unlock(index));
-        self.leave_the_fast_paths();
+        // One that locks late has no locks, and is on the slow paths.
+        if self.limit != 0 {
+            (0..self.writes.len()).for_each(|index| self.unlock(index));
+            self.leave_the_fast_paths();
+        }
     }
 
     /// Unlocks the record of an entry. Entries that are linked from another get its record; that

@@ -251,12 +251,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
             Mode::Irrevocable => return Ok(()),
             Mode::Ahead => return d.end_ahead(Ended::Through),
             Mode::Favoured => {}
-            Mode::Late => {
-                // Its writes are not locked yet; with the token they will be at once.
-                d.wants_token = true;
-                return d.doom(Cause::Token);
-            }
-            Mode::Optimistic => {
+            before @ (Mode::Optimistic | Mode::Late) => {
                 d.wants_token = true;
                 // A transaction that waited here would keep its locks from the holder.
                 if !engine().gate.try_take(&engine().clock, d.number) {
@@ -265,7 +260,11 @@ impl<'tx, 'env> Tx<'tx, 'env> {
                 d.mode = Mode::Favoured;
                 d.special = true;
                 // By I4 this snapshot remains the present one.
-                d.extend()?;
+                if before == Mode::Optimistic {
+                    d.extend()?;
+                } else if !d.see_later() {
+                    return d.doom(Cause::Changed);
+                }
             }
         }
         if d.doomed.is_some() {

@@ -135,3 +135,21 @@ fn an_irrevocable_transaction_may_write_much() {
         assert!(array.load_all().iter().all(|value| *value == 4));
     });
 }
+
+/// Catches: a lock time under which a transaction becomes irrevocable only in a second attempt,
+/// which one that is attempted once never gets.
+#[test]
+fn a_single_attempt_can_become_irrevocable_under_each_lock_time() {
+    for locking in [Locking::Encounter, Locking::Commit] {
+        let shared = Shared::new();
+        let how = Transaction::new().locking(locking);
+        let done = how.attempt(|tx| {
+            shared.set(tx, 1)?;
+            tx.irrevocable()?;
+            assert_eq!(shared.get(tx)?, 1);
+            shared.set(tx, 2)
+        });
+        assert_eq!(done, Ok(()), "{locking:?}");
+        assert_eq!(atomically(|tx| shared.get(tx)), 2, "{locking:?}");
+    }
+}
