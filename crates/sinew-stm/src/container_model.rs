@@ -1,7 +1,7 @@
-//! All containers and their counterparts of the standard library, for recorded histories of
-//! operations.
+//! All containers, and plain variables, beside their twins of the standard library, for recorded
+//! histories of operations on them.
 
-use crate::{TGrid, THashMap, THeap, TList, TMap, TQueue, Tx, TxResult};
+use crate::{TArray, TBox, TGrid, THashMap, THeap, TList, TMap, TQueue, TVar, Tx, TxResult};
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hasher};
@@ -21,10 +21,12 @@ pub(crate) enum Kind {
     Queue,
     Heap,
     Grid,
+    /// A variable, a boxed one and a place of an array for each key, which are always equal.
+    Equal,
 }
 
-pub(crate) const KINDS: [Kind; 6] =
-    [Kind::List, Kind::Hash, Kind::Map, Kind::Queue, Kind::Heap, Kind::Grid];
+pub(crate) const KINDS: [Kind; 7] =
+    [Kind::List, Kind::Hash, Kind::Map, Kind::Queue, Kind::Heap, Kind::Grid, Kind::Equal];
 
 /// An operation. A queue and a heap ignore the key.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +47,8 @@ thread_local! {
     static COMPARISONS: Cell<u32> = Cell::default();
     /// The number of the comparison that panics; 0 for none.
     static PANICS_AT: Cell<u32> = Cell::default();
+    /// Whether some values panic when they are dropped.
+    static DROPS_PANIC: Cell<bool> = Cell::default();
 }
 
 /// Counts a comparison, which may panic: on purpose, or because there were too many.
@@ -106,6 +110,32 @@ impl PartialOrd for Weight {
     }
 }
 
+/// A boxed value, of which one in 16 panics when it is dropped.
+#[derive(Debug)]
+struct Fragile(u16);
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        if self.0 % 16 == 5 && DROPS_PANIC.with(Cell::get) {
+            panic_on_purpose();
+        }
+    }
+}
+
+/// Calls `f`, in which values may panic when they are dropped.
+pub(crate) fn drops_may_panic<R>(f: impl FnOnce() -> R) -> R {
+    /// Ends it, unwinding included.
+    struct Fragility;
+    impl Drop for Fragility {
+        fn drop(&mut self) {
+            DROPS_PANIC.with(|panic| panic.set(false));
+        }
+    }
+    let _fragility = Fragility;
+    DROPS_PANIC.with(|panic| panic.set(true));
+    f()
+}
+
 /// Sends even keys to one bucket and odd keys to the other.
 #[derive(Debug)]
 struct Parity;
@@ -139,6 +169,43 @@ pub(crate) struct World {
     queue: TQueue<u16>,
     heap: THeap<Weight>,
     grid: TGrid<u16>,
+    equal: Equal,
+}
+
+/// Three kinds of variables for each key.
+struct Equal {
+    vars: Vec<TVar<u16>>,
+    boxes: Vec<TBox<Fragile>>,
+    array: TArray<u16>,
+}
+
+impl Equal {
+    fn new() -> Self {
+        let keys = 0..KEYS;
+        Self {
+            vars: keys.clone().map(|_| TVar::new(0)).collect(),
+            boxes: keys.map(|_| TBox::new(Fragile(0))).collect(),
+            array: TArray::new(KEYS.into(), 0),
+        }
+    }
+
+    /// Sets all three: first the one that may panic, which has done nothing then.
+    fn set<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: u8, value: u16) -> TxResult<()> {
+        let key = usize::from(key);
+        self.boxes[key].set(tx, Fragile(value))?;
+        let_others_come_between();
+        self.vars[key].set(tx, value)?;
+        self.array.set(tx, key, value)
+    }
+
+    fn get<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: u8) -> TxResult<u16> {
+        let key = usize::from(key);
+        let value = self.array.get(tx, key)?;
+        let_others_come_between();
+        let others = [self.vars[key].get(tx)?, self.boxes[key].with(tx, |value| value.0)?];
+        assert_eq!(others, [value; 2], "not opaque: variables that are always equal");
+        Ok(value)
+    }
 }
 
 fn flat(entries: Vec<(Key, u16)>) -> Answer {
@@ -154,6 +221,7 @@ impl World {
             queue: TQueue::new(),
             heap: THeap::new(),
             grid: TGrid::new([usize::from(KEYS), 1, 1], 0),
+            equal: Equal::new(),
         }
     }
 
@@ -195,6 +263,7 @@ impl World {
             Op::Put(Kind::Grid, key, value) => {
                 self.grid.set(tx, place(key), value).map(|()| vec![])?
             }
+            Op::Put(Kind::Equal, key, value) => self.equal.set(tx, key, value).map(|()| vec![])?,
             Op::Take(Kind::List, key) => Vec::from_iter(self.list.remove(tx, &Key(key))?),
             Op::Take(Kind::Hash, key) => Vec::from_iter(self.hash.remove(tx, &Key(key))?),
             Op::Take(Kind::Map, key) => Vec::from_iter(self.map.remove(tx, &Key(key))?),
@@ -207,6 +276,9 @@ impl World {
             Op::Look(Kind::Heap, _) => Vec::from_iter(self.heap.peek(tx)?.map(|weight| weight.0)),
             Op::Look(Kind::Grid, key) | Op::Take(Kind::Grid, key) => {
                 vec![self.grid.get(tx, place(key))?]
+            }
+            Op::Look(Kind::Equal, key) | Op::Take(Kind::Equal, key) => {
+                vec![self.equal.get(tx, key)?]
             }
             Op::Walk(kind) => self.walk(tx, kind)?,
         })
@@ -236,6 +308,7 @@ impl World {
             Kind::Grid => {
                 (0..KEYS).map(|key| self.grid.get(tx, [usize::from(key), 0, 0])).collect()
             }
+            Kind::Equal => (0..KEYS).map(|key| self.equal.get(tx, key)).collect(),
         }
     }
 }
@@ -248,6 +321,7 @@ pub(crate) struct Model {
     /// Sorted.
     heap: Vec<u16>,
     grid: [u16; KEYS as usize],
+    equal: [u16; KEYS as usize],
 }
 
 impl Model {
@@ -260,6 +334,7 @@ impl Model {
                 self.heap.insert(place, value);
             }
             Op::Put(Kind::Grid, key, value) => self.grid[usize::from(key)] = value,
+            Op::Put(Kind::Equal, key, value) => self.equal[usize::from(key)] = value,
             Op::Put(kind, key, value) => {
                 return self.entry(kind, key).replace(value).into_iter().collect();
             }
@@ -272,6 +347,9 @@ impl Model {
             Op::Look(Kind::Grid, key) | Op::Take(Kind::Grid, key) => {
                 return vec![self.grid[usize::from(key)]];
             }
+            Op::Look(Kind::Equal, key) | Op::Take(Kind::Equal, key) => {
+                return vec![self.equal[usize::from(key)]];
+            }
             Op::Take(kind, key) => return self.entry(kind, key).take().into_iter().collect(),
             Op::Look(Kind::Map, key) => return self.entries(Kind::Map, key).take(2).collect(),
             Op::Look(kind, key) => return self.entry(kind, key).iter().copied().collect(),
@@ -280,6 +358,7 @@ impl Model {
                 return vec![u16::try_from(self.heap.len()).unwrap_or(u16::MAX)];
             }
             Op::Walk(Kind::Grid) => return self.grid.to_vec(),
+            Op::Walk(Kind::Equal) => return self.equal.to_vec(),
             Op::Walk(kind) => return self.entries(kind, 0).collect(),
         }
         vec![]

@@ -447,6 +447,9 @@ impl Descriptor {
 
     /// Ends a part. Old values are kept for the enclosing part, if there is one.
     pub(crate) fn end_part(&mut self, mark: &Mark) {
+        if planted(Bug::LostPart) && mark.undo_below > 0 {
+            self.roll_back_to(self.writes.len(), mark.undo);
+        }
         (self.undo_below, self.undo_from) = (mark.undo_below, mark.undo_from);
         if mark.undo_below == 0 && self.undo.len() > mark.undo {
             self.discard_undo(mark.undo);
@@ -471,7 +474,9 @@ impl Descriptor {
                 // set here.
                 unsafe { self.after.discard(from_bits(write.bits)) };
             }
-            write.bits = bits;
+            if boxed || !planted(Bug::TornUndo) {
+                write.bits = bits;
+            }
         }
         while self.writes.len() > writes {
             self.take_back_last();
@@ -488,7 +493,7 @@ impl Descriptor {
             // Its record was never locked.
         } else if write.record.is_null() {
             self.writes[write.before as usize].next = write.next;
-        } else {
+        } else if !(planted(Bug::KeptLock) && std::thread::panicking()) {
             // SAFETY: I9. By I1 the value is unchanged, so is the version.
             unsafe { &*write.record }.release(write.before);
         }

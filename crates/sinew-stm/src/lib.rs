@@ -142,10 +142,11 @@
 //! ## Tests
 //!
 //! `loom` checks the orderings, `shuttle` and `history` check opacity on recorded histories; all
-//! three are shown to find planted bugs. `container_history` does so for transactions of several
-//! operations on containers, and checks each attempt operation by operation, also one that aborts.
-//! `tests/stress.rs` checks invariants under real threads. `tests/resident` measures the memory
-//! that many short threads leave.
+//! three are shown to find planted bugs. `container_history` does so for
+//! random transactions that consist of parts within parts, on containers and variables, on threads
+//! that come and go. It judges each attempt operation by operation, also one that is given up, and
+//! each part, also one that is undone. `tests/stress.rs` checks invariants under real threads.
+//! `tests/resident` measures the memory that many short threads leave.
 
 /// Defines a function that is `const`, except under a model checker, whose atomics are made at run
 /// time.

@@ -285,6 +285,28 @@ fn shuttle_container_histories_are_opaque() {
     explore(containers);
 }
 
+/// Catches: a checker that does not look at what a part leaves that is undone.
+#[test]
+#[should_panic(expected = "not opaque")]
+fn shuttle_finds_a_part_that_is_undone_in_part() {
+    hunt(Bug::TornUndo, containers);
+}
+
+/// Catches: a checker that does not look at what a part within another has done.
+#[test]
+#[should_panic(expected = "not opaque")]
+fn shuttle_finds_a_part_within_another_that_is_lost() {
+    hunt(Bug::LostPart, containers);
+}
+
+/// Catches: a checker that does not look at what is locked when a panic has been caught. Others
+/// wait without end for such a lock, or its own thread takes it for one of the next transaction.
+#[test]
+#[should_panic]
+fn shuttle_finds_a_lock_that_a_panic_leaves_behind() {
+    hunt(Bug::KeptLock, containers);
+}
+
 /// Two neighbours are removed, and one of the threads inserts a key afterwards.
 fn neighbours_are_removed() {
     let recorder = Arc::new(container_history::Recorder::new(2));

@@ -137,6 +137,12 @@ pub enum Bug {
     /// Transactions: a container's node is allocated under a snapshot older than the commit that
     /// freed the node.
     StaleNode,
+    /// Transactions: a part that is undone leaves what it wrote over earlier writes.
+    TornUndo,
+    /// Transactions: what a panic ends keeps its locks.
+    KeptLock,
+    /// Transactions: a part within another loses what it wrote over earlier writes when it ends.
+    LostPart,
     /// Transactions: a change that precedes a request for notification is not reported.
     ForgottenChange,
     /// A waiting unit of a worklist can be woken before it is in the list in which wakers search

@@ -1,0 +1,156 @@
+//! The checker's own tests, and histories of real threads.
+
+use super::{Handlers, Log, Plan, Recorder, View, check, random_way};
+use crate::container_model::{Kind, Model, Op};
+use crate::support::ends;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Catches: a checker that accepts wrong values in a commit, in an attempt that was given up,
+/// or of an old snapshot.
+#[test]
+fn the_checker_of_containers_refuses_what_is_not_opaque() {
+    let put = |value| (Op::Put(Kind::Map, 1, value), vec![]);
+    let look = |answer: &[u16]| (Op::Look(Kind::Map, 1), answer.to_vec());
+    let judge = |began, snapshot, view, commit| {
+        let views = vec![View { began, snapshot, ops: vec![view] }];
+        check(&Model::default(), Log { views, commits: vec![(4, vec![put(7), commit])] })
+    };
+    assert_eq!(judge(2, 2, look(&[]), look(&[1, 7])), Ok(2));
+    assert_eq!(judge(4, 4, look(&[1, 7]), look(&[1, 7])), Ok(2));
+    assert!(judge(2, 2, look(&[1, 7]), look(&[1, 7])).is_err(), "a value of a later commit");
+    assert!(judge(4, 4, look(&[]), look(&[1, 7])).is_err(), "a value of an earlier commit");
+    assert!(judge(4, 2, look(&[]), look(&[1, 7])).is_err(), "an old snapshot");
+    assert!(judge(2, 2, look(&[]), look(&[])).is_err(), "a wrong commit");
+}
+
+/// Catches: a checker that accepts a handler which was called twice, not at all, or for the wrong
+/// end.
+#[test]
+fn the_checker_of_handlers_refuses_wrong_calls() {
+    let refuses = |committed: &[usize], aborted| {
+        let handlers = Handlers::default();
+        handlers.given.set(3);
+        handlers.committed.borrow_mut().extend(committed);
+        handlers.aborted.set(aborted);
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| handlers.check(&[0, 2]))).is_err()
+    };
+    assert!(!refuses(&[0, 2], 1));
+    for (committed, aborted) in [(&[0][..], 1), (&[0, 2, 2], 1), (&[2, 0], 1), (&[0, 2], 0)] {
+        assert!(refuses(committed, aborted), "{committed:?}, {aborted}");
+    }
+}
+
+/// Lanes of threads: in each, one thread after the other.
+const LANES: usize = 3;
+
+/// The most transactions of one thread.
+const LONGEST: usize = 12;
+
+/// What a thread does when it ends.
+struct Parting {
+    recorder: Arc<Recorder>,
+    lane: usize,
+    rng: fastrand::Rng,
+}
+
+impl Drop for Parting {
+    fn drop(&mut self) {
+        self.recorder.run_random(self.lane, &mut self.rng, 1);
+    }
+}
+
+thread_local! {
+    /// Dropped after what the crate knows about the thread.
+    static LATE: RefCell<Option<Parting>> = const { RefCell::new(None) };
+    /// Dropped before that.
+    static EARLY: RefCell<Option<Parting>> = const { RefCell::new(None) };
+}
+
+impl Recorder {
+    /// So many random transactions.
+    fn run_random(&self, lane: usize, rng: &mut fastrand::Rng, transactions: usize) {
+        let mut log = Log::default();
+        for _ in 0..transactions {
+            let (how, plan) = (random_way(rng), Plan::random(rng, 6));
+            self.run(lane, how, &plan, &mut log);
+        }
+        self.finish(log);
+    }
+
+    /// The life of a thread: transactions, and sometimes more in destructors when it ends.
+    fn live(self: &Arc<Self>, lane: usize, rng: &mut fastrand::Rng, transactions: usize) {
+        let mut parting = || {
+            let (recorder, rng) = (Arc::clone(self), rng.fork());
+            rng.clone().bool().then_some(Parting { recorder, lane, rng })
+        };
+        let (late, early) = (parting(), parting());
+        // Thread-local values are dropped in the reverse order of their first use.
+        LATE.set(late);
+        self.run_random(lane, rng, transactions);
+        EARLY.set(early);
+    }
+
+    /// Runs so many transactions on one thread after the other.
+    fn run_lane(self: Arc<Self>, lane: usize, mut rng: fastrand::Rng, mut transactions: usize) {
+        while transactions > 0 {
+            let now = rng.usize(1..=LONGEST).min(transactions);
+            let (recorder, mut its_own) = (Arc::clone(&self), rng.fork());
+            // A thread has ended, destructors included, when it is joined.
+            let thread = thread::spawn(move || recorder.live(lane, &mut its_own, now));
+            thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+            transactions -= now;
+        }
+    }
+}
+
+/// One round of so many transactions in each lane. Returns what was judged.
+fn round(seed: u64, transactions: usize) -> usize {
+    let recorder = Arc::new(Recorder::with_a_beat(LANES));
+    let over = AtomicBool::new(false);
+    let over = &over;
+    thread::scope(|s| {
+        s.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                crate::atomically(|tx| recorder.beat.modify(tx, |beat| beat + 1));
+                thread::sleep(Duration::from_micros(50));
+            }
+        });
+        let lanes = (0..LANES).map(|lane| {
+            let rng = fastrand::Rng::with_seed(seed * LANES as u64 + lane as u64);
+            let recorder = Arc::clone(&recorder);
+            s.spawn(move || recorder.run_lane(lane, rng, transactions))
+        });
+        let lanes: Vec<_> = lanes.collect();
+        let ended: Vec<_> = lanes.into_iter().map(thread::ScopedJoinHandle::join).collect();
+        over.store(true, Ordering::Relaxed);
+        if let Some(Err(payload)) = ended.into_iter().find(Result::is_err) {
+            eprintln!("seed {seed}");
+            std::panic::resume_unwind(payload);
+        }
+    });
+    recorder.verdict().unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"))
+}
+
+/// Catches: nodes that are used again too early, parts that are undone in part, locks that a panic
+/// leaves behind, and views of no moment, in attempts that commit and in those that do not, with
+/// early and late locks beside each other, on threads that come and go.
+#[test]
+fn histories_of_parts_on_real_threads_are_opaque() {
+    let time = crate::stress_time();
+    let judged = ends(time, move || {
+        let (end, first) = (Instant::now() + time, fastrand::u64(..1 << 40));
+        eprintln!("seeds from {first}");
+        let (mut rounds, mut judged) = (0, 0);
+        while rounds < 4 || Instant::now() < end {
+            judged += round(first + rounds, 100);
+            rounds += 1;
+        }
+        eprintln!("{rounds} rounds of 300 transactions, {judged} views and commits");
+        judged
+    });
+    assert!(judged > 0);
+}
