@@ -38,7 +38,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::Mutex;
 
-/// What operations returned under one snapshot.
+/// Operations of an attempt and their answers under one snapshot.
 #[derive(Debug, Clone)]
 struct View {
     /// The clock before the transaction.
@@ -47,7 +47,7 @@ struct View {
     ops: Vec<(Op, Answer)>,
 }
 
-/// What a thread has done.
+/// The history of a thread.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     views: Vec<View>,
@@ -83,7 +83,7 @@ impl Handlers {
     }
 }
 
-/// What the attempt under way has done. What an undone part did is taken out.
+/// The attempt under way, without the parts that were undone.
 #[derive(Default)]
 struct Attempt {
     snapshot: u64,
@@ -104,7 +104,7 @@ struct Running<'a> {
     handlers: Handlers,
 }
 
-/// What `f` returned, or `None` if it panicked on purpose.
+/// Returns the value of `f`, or `None` if it panicked on purpose.
 fn unless_on_purpose<R>(f: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(value) => Some(value),
@@ -288,7 +288,7 @@ pub(crate) struct Recorder {
     /// One for each thread of those that run at the same time, which writes it in every
     /// transaction: so its record tells the version of the last commit.
     stamps: Vec<TVar<u64>>,
-    /// What transactions read that wait.
+    /// Transactions that wait read it.
     beat: TVar<u64>,
     /// Whether `beat` changes again and again, so that they may wait.
     beats: bool,

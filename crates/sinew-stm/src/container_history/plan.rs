@@ -1,4 +1,4 @@
-//! What random transactions do: operations, and parts within parts that are kept or undone.
+//! Random transactions: operations, and parts within parts that are kept or undone.
 
 use crate::container_model::{KEYS, KINDS, Op};
 use crate::{Locking, Manager, Transaction};
@@ -45,7 +45,7 @@ pub(super) enum End {
     Ahead,
 }
 
-/// What calls a transaction.
+/// The call that runs a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caller {
     /// `atomically`.
@@ -56,7 +56,7 @@ pub(super) enum Caller {
     AttemptsThatWait,
 }
 
-/// What a transaction does.
+/// A random transaction.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(super) steps: Vec<Step>,

@@ -3,9 +3,9 @@
 use super::{Handlers, Log, Plan, Recorder, View, check, random_way};
 use crate::container_model::{Kind, Model, Op};
 use crate::support::ends;
+use sinew_sync::atomic::{AtomicBool, Ordering};
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,7 @@ const LANES: usize = 3;
 /// The most transactions of one thread.
 const LONGEST: usize = 12;
 
-/// What a thread does when it ends.
+/// A transaction that a thread runs when it ends.
 struct Parting {
     recorder: Arc<Recorder>,
     lane: usize,
@@ -116,7 +116,7 @@ fn round(seed: u64, transactions: usize) -> usize {
         s.spawn(|| {
             while !over.load(Ordering::Relaxed) {
                 crate::atomically(|tx| recorder.beat.modify(tx, |beat| beat + 1));
-                thread::sleep(Duration::from_micros(50));
+                thread::park_timeout(Duration::from_micros(50));
             }
         });
         let lanes = (0..LANES).map(|lane| {
@@ -136,8 +136,7 @@ fn round(seed: u64, transactions: usize) -> usize {
 }
 
 /// Catches: nodes that are used again too early, parts that are undone in part, locks that a panic
-/// leaves behind, and views of no moment, in attempts that commit and in those that do not, with
-/// early and late locks beside each other, on threads that come and go.
+/// leaves behind, and views of no moment. Threads come and go, and lock early or late.
 #[test]
 fn histories_of_parts_on_real_threads_are_opaque() {
     let time = crate::stress_time();
