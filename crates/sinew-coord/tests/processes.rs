@@ -45,13 +45,6 @@ struct Program {
     said: BufReader<ChildStdout>,
 }
 
-fn example() -> PathBuf {
-    let mut path = std::env::current_exe().unwrap();
-    path.pop();
-    path.pop();
-    path.join("examples").join("member")
-}
-
 impl Program {
     fn start(folder: &Path, name: &str, cpus: usize, what: &str) -> Self {
         Self::start_with(folder, name, cpus, &[what])
@@ -59,12 +52,10 @@ impl Program {
 
     /// The same with more to say.
     fn start_with(folder: &Path, name: &str, cpus: usize, what: &[&str]) -> Self {
-        let mut command = Command::new(example());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_member"));
         command.arg(folder).args([name, &cpus.to_string()]).args(what);
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let mut child = child.expect(
-            "`cargo test` builds the example; for this test alone: cargo build --example member",
-        );
+        let mut child = child.expect("it starts");
         let said = BufReader::new(child.stdout.take().unwrap());
         Self { child, said }
     }

@@ -35,12 +35,9 @@ fn ends<T: Send + 'static>(what: &str, action: impl FnOnce() -> T + Send + 'stat
     told.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{what}: never ends"))
 }
 
-/// The example program, which joins and ends at once, as it finds no input.
+/// A program that joins and ends at once, as it finds no input.
 fn member(folder: &Path) -> Command {
-    let mut path = std::env::current_exe().expect("an own file");
-    path.pop();
-    path.pop();
-    let mut command = Command::new(path.join("examples").join("member"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_member"));
     command.arg(folder).args(["test", &CPUS.to_string(), "stay"]);
     command
 }
@@ -122,8 +119,7 @@ fn ordinary_user() -> Option<(tempfile::TempDir, PathBuf, impl Fn(&mut Command))
     };
     let mut test = Command::new("/bin/sh");
     // The programs may lie where only their owner can reach them.
-    let example = member(&place).get_program().to_owned();
-    test.args(["-c", "test -x \"$0\""]).arg(example);
+    test.args(["-c", "test -x \"$0\"", env!("CARGO_BIN_EXE_member")]);
     become_ordinary(&mut test);
     if !test.status().is_ok_and(|status| status.success()) {
         println!("skipped: an ordinary user cannot run the programs of this build");
