@@ -14,9 +14,9 @@
 //! # Invariants
 //!
 //! - N1: no worker waits for the table, the governor or the listener.
-//! - N2: without a table, limit, pins and schedules are what they are without this file. Without
-//!   neighbours so are limit and pins, unless a script asks for threads or cores, and schedules,
-//!   unless one is granted.
+//! - N2: without a table, limit, pins and schedules are what they are without this file, and the
+//!   program says so in one line. Without neighbours so are limit and pins, unless a script asks
+//!   for threads or cores, and schedules, unless one is granted.
 //!
 //! # Orderings
 //!
@@ -60,7 +60,9 @@ const _: () = assert!(
 
 #[cfg(not(any(loom, shuttle)))]
 mod imp {
-    use std::sync::{Arc, OnceLock, Weak};
+    use std::fmt::Display;
+    use std::io::{self, Write};
+    use std::sync::{Arc, Once, OnceLock, Weak};
     use std::thread::JoinHandle;
 
     use sinew_coord::{
@@ -84,6 +86,19 @@ mod imp {
 
     /// The same without neighbours, of a pool that works.
     const LOOK_ALONE_NS: u64 = 100_000_000;
+
+    /// Address space for the three threads of a pool that shares, with what the allocator reserves
+    /// for each. A thread that finds none when it starts would end the process.
+    const ROOM: usize = 256 << 20;
+
+    /// Whether there is as much.
+    fn has_room() -> io::Result<()> {
+        let mut room = Vec::<u8>::new();
+        let reserved = room.try_reserve_exact(ROOM);
+        // Or the compiler would do without the allocation.
+        std::hint::black_box(&room);
+        reserved.map_err(|_| io::ErrorKind::OutOfMemory.into())
+    }
 
     /// What a pool keeps of its place among programs.
     pub(crate) struct Sharing {
@@ -174,10 +189,12 @@ mod imp {
             else {
                 return;
             };
-            // Without a table everything goes on as if nobody had asked for it.
-            let Ok(member) = self.place.join(most, told.choice) else {
-                pool.upgrade().into_iter().for_each(|pool| pool.limit.schedule.observe(false));
-                return;
+            let member = match self.place.join(most, told.choice) {
+                Ok(member) => member,
+                Err(error) => {
+                    pool.upgrade().into_iter().for_each(|pool| pool.stay_alone(&error));
+                    return;
+                }
             };
             let member = self.member.get_or_init(|| member);
             let (sharing, theirs) = (Arc::downgrade(self), Weak::clone(pool));
@@ -305,6 +322,17 @@ mod imp {
             sharing.governor.unpark();
         }
 
+        /// Goes on as if nobody had asked to share, and says so once in a process.
+        fn stay_alone(&self, why: &dyn Display) {
+            static SAID: Once = Once::new();
+            self.limit.schedule.observe(false);
+            SAID.call_once(|| {
+                // In one write, and whether it can be written or not.
+                let line = format!("sinew: this program shares the machine with no other: {why}\n");
+                let _ = std::io::stderr().write_all(line.as_bytes());
+            });
+        }
+
         /// What its row should say.
         fn news(&self) -> News {
             let (preset, cores) = (&self.limit.schedule, self.pinned_to().into_iter().collect());
@@ -350,8 +378,10 @@ mod imp {
             let (governed, pool) = (Arc::clone(sharing), Arc::downgrade(&self.inner));
             let thread =
                 std::thread::Builder::new().name("sinew-share".into()).stack_size(256 << 10);
-            // Without the thread the pool runs as if alone.
-            *sharing.thread.lock() = thread.spawn(move || governed.govern(&pool)).ok();
+            match has_room().and_then(|()| thread.spawn(move || governed.govern(&pool))) {
+                Ok(thread) => *sharing.thread.lock() = Some(thread),
+                Err(error) => self.inner.stay_alone(&error),
+            }
         }
 
         /// The pool ends: its row goes. A worker that ends its own pool does not wait for that.
