@@ -6,50 +6,32 @@
 //! thread of the parent had taken aborts, since that task's result will never come; so does a call
 //! that only those threads could serve.
 
-#[cfg(all(unix, not(any(loom, shuttle))))]
-mod imp {
-    use sinew_sync::statics::{AtomicU32, Ordering};
-    use std::sync::Once;
+use sinew_sync::statics::{AtomicU32, Ordering};
+use std::sync::Once;
 
-    static GENERATION: AtomicU32 = AtomicU32::new(0);
+static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-    extern "C" fn in_child() {
-        // Only stores: the handler must not take locks that a thread of the parent may have held.
-        GENERATION.fetch_add(1, Ordering::Relaxed);
-        sinew_sync::fence::forget();
-        crate::global::forget();
-        crate::search::forget_exposer();
-    }
+extern "C" fn nothing() {}
 
-    /// Counts the forks between the first process and this one, from the first call on.
-    pub(crate) fn generation() -> u32 {
-        static REGISTERED: Once = Once::new();
-        REGISTERED.call_once(|| {
-            // SAFETY: the handler is a plain function and does nothing that is forbidden between
-            // fork and exec.
-            unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-        });
-        current()
-    }
-
-    pub(crate) fn current() -> u32 {
-        // Relaxed: it changes only while the process has one thread.
-        GENERATION.load(Ordering::Relaxed)
-    }
+extern "C" fn in_child() {
+    // Only stores: the handler must not take locks that a thread of the parent may have held.
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+    sinew_sync::fence::forget();
+    crate::global::forget();
+    crate::search::forget_exposer();
 }
 
-#[cfg(not(all(unix, not(any(loom, shuttle)))))]
-mod imp {
-    pub(crate) fn generation() -> u32 {
-        0
-    }
-
-    pub(crate) fn current() -> u32 {
-        0
-    }
+/// Counts the forks between the first process and this one, from the first call on.
+pub(crate) fn generation() -> u32 {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| sinew_sync::fork::register(nothing, nothing, in_child));
+    current()
 }
 
-pub(crate) use imp::{current, generation};
+pub(crate) fn current() -> u32 {
+    // Relaxed: it changes only while the process has one thread.
+    GENERATION.load(Ordering::Relaxed)
+}
 
 /// Ends a child that calls into a pool where only its parent's threads could serve it.
 #[cold]

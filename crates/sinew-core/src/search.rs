@@ -63,8 +63,7 @@ shuttle::lazy_static! {
     static ref EXPOSING: AtomicBool = AtomicBool::new(false);
 }
 
-/// In a forked child: whoever was at it is not here.
-#[cfg(all(unix, not(any(loom, shuttle))))]
+/// In a forked child: the thread that was at it is not here.
 pub(crate) fn forget_exposer() {
     // Relaxed: the child has one thread.
     EXPOSING.store(false, Ordering::Relaxed);
