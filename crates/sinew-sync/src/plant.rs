@@ -92,6 +92,8 @@ pub enum Bug {
     SilentRaise,
     /// A worker that stands down after it was woken for new work does not pass the wake-up on.
     KeptWake,
+    /// A join whose second arm panics leaves the worker as deep as that arm was.
+    KeptDepth,
     /// A thief reports a task without ending its epoch.
     StaleEpoch,
     /// A waiting worker claims a part of its task without first checking whether the task is
@@ -176,8 +178,16 @@ mod imp {
 #[cfg(any(loom, shuttle))]
 pub use imp::{plant, planted};
 
+/// Whether `bug` is planted: the one that the environment names.
+#[cfg(all(sinew_planted, not(any(loom, shuttle))))]
+pub fn planted(bug: Bug) -> bool {
+    static NAME: std::sync::LazyLock<String> =
+        std::sync::LazyLock::new(|| std::env::var("SINEW_PLANTED").unwrap_or_default());
+    !NAME.is_empty() && *NAME == format!("{bug:?}")
+}
+
 /// Whether `bug` is planted: never, in this build.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(sinew_planted, loom, shuttle)))]
 #[inline(always)]
 pub const fn planted(_bug: Bug) -> bool {
     false
