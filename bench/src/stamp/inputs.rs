@@ -71,7 +71,7 @@ mod tests {
     /// Would miss: an application that cannot be asked for by its name.
     #[test]
     fn every_application_with_a_worklist_is_there() {
-        let listed = sinew_apps::all().iter().filter(|app| app.has_worklist()).map(|app| app.name);
+        let listed = sinew_apps::all().iter().filter(|app| app.has_worklist).map(|app| app.name);
         let mut listed: Vec<&str> = listed.collect();
         listed.sort_unstable();
         assert_eq!(listed, NAMES);

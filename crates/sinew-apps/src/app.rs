@@ -1,12 +1,7 @@
-//! The table of applications, by which the command, its tests and the benchmarks find them.
+//! The description of an application.
 
 use crate::options::{Error, Options};
 use crate::problem::Problem;
-use crate::{
-    bank, blackscholes, cholesky, collatz, convex_hull, fib, floyd, fluidanimate, gauss, heat,
-    intruder, jacobi, kmeans, labyrinth, matmul, multisort, nqueens, numbercount, quicksort, ssf,
-    strassen, streamcluster, stress, swaptions, uts, vacation, wordcount, yada,
-};
 
 /// An application: what it is called, what sizes it takes, and how it is prepared.
 #[derive(Debug)]
@@ -25,6 +20,9 @@ pub struct App {
     pub loops: bool,
     /// Whether it reads files, so that a path changes something.
     pub reads_files: bool,
+    /// Whether its parallel version is a worklist of transactions, so that tuning changes
+    /// something. It then has a version with transactions by hand, too.
+    pub has_worklist: bool,
     pub(crate) prepare: fn(&Options) -> Result<Box<dyn Problem>, Error>,
 }
 
@@ -42,54 +40,4 @@ impl App {
     pub fn prepare(&self, options: &Options) -> Result<Box<dyn Problem>, Error> {
         (self.prepare)(options)
     }
-
-    /// Whether it has a worklist, so that tuning changes something, and a version with transactions
-    /// by hand.
-    pub fn has_worklist(&self) -> bool {
-        WORKLISTS.contains(&self.name)
-    }
-}
-
-static APPS: &[App] = &[
-    fib::APP,
-    nqueens::APP,
-    uts::APP,
-    stress::APP,
-    ssf::APP,
-    quicksort::APP,
-    multisort::APP,
-    heat::APP,
-    gauss::APP,
-    floyd::APP,
-    matmul::APP,
-    strassen::APP,
-    cholesky::APP,
-    jacobi::APP,
-    wordcount::APP,
-    convex_hull::APP,
-    blackscholes::APP,
-    swaptions::APP,
-    streamcluster::APP,
-    fluidanimate::APP,
-    numbercount::APP,
-    collatz::APP,
-    bank::APP,
-    intruder::APP,
-    vacation::APP,
-    kmeans::APP,
-    labyrinth::APP,
-    yada::APP,
-];
-
-/// Those whose parallel version is a worklist of transactions, and that have one by hand as well.
-const WORKLISTS: [&str; 6] = ["bank", "intruder", "kmeans", "labyrinth", "vacation", "yada"];
-
-/// All applications, in the order in which they are shown.
-pub fn all() -> &'static [App] {
-    APPS
-}
-
-/// The application with exactly this name.
-pub fn find(name: &str) -> Option<&'static App> {
-    APPS.iter().find(|app| app.name == name)
 }

@@ -45,6 +45,7 @@ pub(crate) const APP: App = App {
     demo: "400_000x64",
     loops: false,
     reads_files: false,
+    has_worklist: true,
     prepare,
 };
 

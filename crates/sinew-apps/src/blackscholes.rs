@@ -33,6 +33,7 @@ pub(crate) const APP: App = App {
     demo: "full",
     loops: true,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

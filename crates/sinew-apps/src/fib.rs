@@ -31,6 +31,7 @@ pub(crate) const APP: App = App {
     demo: "40",
     loops: false,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

@@ -30,6 +30,7 @@ pub(crate) const APP: App = App {
     demo: "1024",
     loops: true,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

@@ -20,97 +20,96 @@
 //!
 //! # The rooms
 //!
-//! | file | what lives there | the parallel form |
-//! |---|---|---|
-//! | `fib` | Fibonacci numbers by the definition | nested joins, a task a call |
-//! | `nqueens` | queens that do not attack each other | nested joins, a task a queen |
-//! | `uts` | the unbalanced tree search benchmark | nested joins, a task a tree node |
-//! | `quicksort` | sorting in place | nested joins above a cutoff |
-//! | `heat` | a 5-point stencil on a square plate | a loop over rows, once a time step |
-//! | [`jacobi`] | a six-point stencil on a cube | a task a block, in the queues of locality domains |
-//! | `wordcount`, `text` | words of all source files below a folder | a loop over pieces of text, maps merged |
-//! | `convex_hull` | the hull of points in the plane | loops over what is left, nested joins |
-//! | `blackscholes` | prices of European options | a loop over options, again and again |
-//! | `swaptions` | prices of swaptions by simulation | a loop over blocks of trials |
-//! | `streamcluster` | clustering by local search | thousands of short loops over blocks of points |
-//! | `fluidanimate` | water made of particles | loops over particles, six a time step |
-//! | `numbercount` | numbers in a matrix | a loop over rows, maps merged |
-//! | [`collatz`] | tasks that repeat a Collatz sequence, or read a table | a map-array |
-//! | `problem`, `options`, `loops`, `memory`, `gather` | what all of them have in common | |
-//! | `stress` | a balanced tree of leaves that count | nested joins, a task a node |
-//! | `ssf` | the longest substrings that occur twice | a loop over positions, once a repetition |
-//! | `multisort`, `sorted` | merge sort with parallel merges | nested joins above a cutoff |
-//! | `gauss` | a system of linear equations | a loop over rows, once an unknown |
-//! | `floyd` | shortest paths between all pairs | a loop over rows, once a block of stations |
-//! | `matmul`, `dense` | the product of two dense matrices | a loop over bands of rows |
-//! | `strassen` | the same by seven smaller products | nested joins above a cutoff |
-//! | `cholesky` | a sparse matrix as the product of a triangle and its transpose | nested joins down to blocks |
-//! | `bank` | deposits, transfers and audits | a transaction an order |
-//! | `intruder` | attacks in a stream of packets | transactions that put packets together |
-//! | `vacation` | a travel agency's bookings | a transaction a session |
-//! | `kmeans` | points around centres | transactions that add points up, a list of points once a step |
-//! | `labyrinth` | paths through a grid that do not cross | a transaction a path |
-//! | `yada` | a mesh refined until it has no small angles | a transaction a bad triangle |
-//! | `problem`, `options`, `gather` | what all of them have in common | |
-//! | `lettered`, `lines`, `crew` | sizes and input files of the STAMP suite; a call a worker | |
-//! | `product`, `fork`, `memory` | sizes with repetitions; one recursion for both versions; whether it fits | |
-//! | `published` | the parameters of published experiments | |
-//! | `processor` | the processor time that a run takes |
-//! | `lists`, `record` | worklists as options say; what they and transactions did | |
+//! An application is a file or a folder, and a line of `applications!` below. Its file says at the
+//! top what it computes and in which parallel form. The other files serve all applications:
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `app`, `problem`, `options` | an application's description, runs and options |
+//! | `gather`, `processor`, `memory` | all workers awake; the processor time of a run; whether it fits |
+//! | `lettered`, `product` | sizes with several numbers |
+//! | `dense`, `sorted`, `lines`, `text` | matrices, numbers to sort, input files, source files |
+//! | `fork`, `loops`, `crew` | one recursion for both versions; schedules; a call a worker |
+//! | `published` | the parameters of published experiments |
+//! | `lists`, `record` | worklists as options say; what they and transactions did |
 //!
 //! # Not handled
 //!
 //! Deciding how often to run and what to print: that is the command's part.
 
 mod app;
-mod bank;
-mod blackscholes;
-mod cholesky;
-pub mod collatz;
-mod convex_hull;
 mod crew;
 mod dense;
-mod fib;
-mod floyd;
-mod fluidanimate;
 mod fork;
 mod gather;
-mod gauss;
-mod heat;
-mod intruder;
-pub mod jacobi;
-mod kmeans;
-mod labyrinth;
 mod lettered;
 mod lines;
 mod lists;
 mod loops;
-mod matmul;
 mod memory;
-mod multisort;
-mod nqueens;
-mod numbercount;
 mod options;
 mod problem;
 mod processor;
 mod product;
 mod published;
-mod quicksort;
 mod record;
 mod sorted;
-mod ssf;
-mod strassen;
-mod streamcluster;
-mod stress;
-mod swaptions;
 mod text;
-mod uts;
-mod vacation;
-mod wordcount;
-mod yada;
 
-pub use app::{App, all, find};
+pub use app::App;
 pub use options::{Error, Options, Size};
 pub use problem::{Answer, Problem, Run, Wrong};
 pub use published::{Published, published};
 pub use record::{Record, Recorded, Transactions, TuningCost};
+
+/// Declares the module of each application, and the table of them in the order in which they are
+/// shown.
+macro_rules! applications {
+    ($($visibility:vis $name:ident,)*) => {
+        $($visibility mod $name;)*
+
+        static APPLICATIONS: &[App] = &[$($name::APP),*];
+    };
+}
+
+// `cargo fmt` does not look into macros; `cargo xtask ci fmt` names these files to it.
+applications! {
+    fib,
+    nqueens,
+    uts,
+    stress,
+    ssf,
+    quicksort,
+    multisort,
+    heat,
+    gauss,
+    floyd,
+    matmul,
+    strassen,
+    cholesky,
+    pub jacobi,
+    wordcount,
+    convex_hull,
+    blackscholes,
+    swaptions,
+    streamcluster,
+    fluidanimate,
+    numbercount,
+    pub collatz,
+    bank,
+    intruder,
+    vacation,
+    kmeans,
+    labyrinth,
+    yada,
+}
+
+/// All applications, in the order in which they are shown.
+pub fn all() -> &'static [App] {
+    APPLICATIONS
+}
+
+/// The application with exactly this name.
+pub fn find(name: &str) -> Option<&'static App> {
+    all().iter().find(|app| app.name == name)
+}

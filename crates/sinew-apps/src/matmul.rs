@@ -24,6 +24,7 @@ pub(crate) const APP: App = App {
     demo: "1200",
     loops: true,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

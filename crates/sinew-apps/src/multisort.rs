@@ -49,6 +49,7 @@ pub(crate) const APP: App = App {
     demo: "4_194_304",
     loops: false,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

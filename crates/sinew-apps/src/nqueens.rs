@@ -33,6 +33,7 @@ pub(crate) const APP: App = App {
     demo: "12",
     loops: false,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

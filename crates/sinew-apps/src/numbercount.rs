@@ -34,6 +34,7 @@ pub(crate) const APP: App = App {
     demo: "5_000",
     loops: true,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

@@ -35,6 +35,7 @@ pub(crate) const APP: App = App {
     demo: "4_000_000",
     loops: false,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

@@ -40,6 +40,7 @@ pub(crate) const APP: App = App {
     demo: "12x1024",
     loops: true,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

@@ -41,6 +41,7 @@ pub(crate) const APP: App = App {
     demo: "1024",
     loops: false,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

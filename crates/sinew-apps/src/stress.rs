@@ -36,6 +36,7 @@ pub(crate) const APP: App = App {
     demo: "10x1024",
     loops: false,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

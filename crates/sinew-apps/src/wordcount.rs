@@ -35,6 +35,7 @@ pub(crate) const APP: App = App {
     demo: "64_000_000",
     loops: true,
     reads_files: true,
+    has_worklist: false,
     prepare,
 };
 

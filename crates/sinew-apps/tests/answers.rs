@@ -189,7 +189,7 @@ fn applications_with_worklists_record_them_and_run_by_hand_without() {
         assert_eq!(record.take(), Recorded::default(), "{} by hand", app.name);
         run(false);
         let recorded = record.take();
-        assert_eq!(recorded.runs > 0, app.has_worklist(), "{}", app.name);
-        assert_eq!(recorded.path.is_some(), app.has_worklist(), "{}", app.name);
+        assert_eq!(recorded.runs > 0, app.has_worklist, "{}", app.name);
+        assert_eq!(recorded.path.is_some(), app.has_worklist, "{}", app.name);
     }
 }

@@ -61,7 +61,7 @@ fn worklists_are_right_under_all_settings() {
 #[test]
 fn worklists_are_right_when_they_lock_at_the_commit() {
     let pool = pool();
-    for app in sinew_apps::all().iter().filter(|app| app.has_worklist()) {
+    for app in sinew_apps::all().iter().filter(|app| app.has_worklist) {
         let settings = Settings::baseline(4).stealing(true).coalescing(true);
         let options = Options {
             size: "tiny".parse().unwrap(),

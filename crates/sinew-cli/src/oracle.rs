@@ -67,7 +67,7 @@ pub(crate) fn perform(args: &OracleArgs) -> Result<(), Failure> {
 /// Those that are named, or all that have worklists.
 fn apps(names: &[String]) -> Result<Vec<&'static App>, Failure> {
     if names.is_empty() {
-        return Ok(sinew_apps::all().iter().filter(|app| app.has_worklist()).collect());
+        return Ok(sinew_apps::all().iter().filter(|app| app.has_worklist).collect());
     }
     names.iter().map(|name| find(name)).collect()
 }

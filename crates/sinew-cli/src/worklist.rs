@@ -21,7 +21,7 @@ pub(crate) fn check(
     args: &RunArgs,
     workers: usize,
 ) -> Result<Option<ResultFile>, Failure> {
-    if let Some(Tuning::Fixed(settings)) = args.tune.filter(|_| app.has_worklist())
+    if let Some(Tuning::Fixed(settings)) = args.tune.filter(|_| app.has_worklist)
         && settings.threads > workers
     {
         let threads = settings.threads;
@@ -30,7 +30,7 @@ pub(crate) fn check(
         )));
     }
     let Some(path) = &args.tuner_path else { return Ok(None) };
-    if !app.has_worklist() {
+    if !app.has_worklist {
         return Err(Failure::Usage(format!(
             "{} has no worklist, so there is no --tuner-path",
             app.name
@@ -51,7 +51,7 @@ pub(crate) fn warn_of_useless_options(app: &App, args: &RunArgs) {
         (args.pages.is_some(), "--pages"),
     ];
     for (given, option) in options {
-        if given && !app.has_worklist() {
+        if given && !app.has_worklist {
             output::note(&format!(
                 "sinew: note: {} has no worklist, so {option} changes nothing",
                 app.name
@@ -63,7 +63,7 @@ pub(crate) fn warn_of_useless_options(app: &App, args: &RunArgs) {
 /// Where the threads sit for an application with a worklist, also when it is run by hand: the rule
 /// that is applied before any tuning.
 pub(crate) fn mapping(app: &App) -> Option<Mapping> {
-    app.has_worklist().then(|| mapping_for(sinew_topology::Machine::host()))
+    app.has_worklist.then(|| mapping_for(sinew_topology::Machine::host()))
 }
 
 /// What the tuner did, as CSV.

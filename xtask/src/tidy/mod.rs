@@ -72,6 +72,18 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), String> {
     Ok(())
 }
 
+/// The Rust files below `folder`, relative to `root`.
+///
+/// # Errors
+///
+/// A file that cannot be read.
+pub(crate) fn rust_files(root: &Path, folder: &str) -> Result<Vec<String>, String> {
+    let mut files = Vec::new();
+    collect(root, &root.join(folder), &mut files)?;
+    let paths = files.into_iter().map(|file| file.path);
+    Ok(paths.filter(|path| path.ends_with(".rs")).collect())
+}
+
 /// Gathers text files below `folder`, leaving out build outputs and hidden folders.
 fn collect(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> Result<(), String> {
     let unreadable = |path: &Path, error| format!("cannot read {}: {error}", path.display());

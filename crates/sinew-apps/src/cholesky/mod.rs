@@ -51,6 +51,7 @@ pub(crate) const APP: App = App {
     demo: "2000",
     loops: false,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

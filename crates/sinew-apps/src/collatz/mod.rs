@@ -53,6 +53,7 @@ pub(crate) const APP: App = App {
     demo: "4000x8000x80x4",
     loops: true,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

@@ -39,6 +39,7 @@ pub(crate) const APP: App = App {
     demo: "50_000",
     loops: true,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

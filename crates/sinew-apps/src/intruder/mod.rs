@@ -63,6 +63,7 @@ pub(crate) const APP: App = App {
     demo: "a10-l64-n16384-s1",
     loops: false,
     reads_files: false,
+    has_worklist: true,
     prepare,
 };
 

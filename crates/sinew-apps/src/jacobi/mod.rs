@@ -47,6 +47,7 @@ pub(crate) const APP: App = App {
     demo: "small",
     loops: true,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

@@ -68,6 +68,7 @@ pub(crate) const APP: App = App {
     demo: "n65536-d32-c16-m15-t0.00001",
     loops: false,
     reads_files: true,
+    has_worklist: true,
     prepare,
 };
 

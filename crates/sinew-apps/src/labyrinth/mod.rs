@@ -81,6 +81,7 @@ pub(crate) const APP: App = App {
     demo: "x128-y128-z5-n128",
     loops: false,
     reads_files: true,
+    has_worklist: true,
     prepare,
 };
 

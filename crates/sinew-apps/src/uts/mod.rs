@@ -43,6 +43,7 @@ pub(crate) const APP: App = App {
     demo: "T3",
     loops: false,
     reads_files: false,
+    has_worklist: false,
     prepare,
 };
 

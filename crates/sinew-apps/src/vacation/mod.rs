@@ -73,6 +73,7 @@ pub(crate) const APP: App = App {
     demo: "n4-q60-u90-r16384-t100000",
     loops: false,
     reads_files: false,
+    has_worklist: true,
     prepare,
 };
 

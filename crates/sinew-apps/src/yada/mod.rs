@@ -77,6 +77,7 @@ pub(crate) const APP: App = App {
     demo: "50_000x20",
     loops: false,
     reads_files: true,
+    has_worklist: true,
     prepare,
 };
 

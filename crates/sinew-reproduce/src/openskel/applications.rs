@@ -90,7 +90,7 @@ mod tests {
     fn every_worklist_has_a_size_to_be_searched_at() {
         for app in sinew_apps::all() {
             let size = search_size(app.name);
-            assert_eq!(size.is_some(), app.has_worklist(), "{}", app.name);
+            assert_eq!(size.is_some(), app.has_worklist, "{}", app.name);
             assert!(size.is_none_or(|size| size.parse::<sinew_apps::Size>().is_ok()));
         }
     }

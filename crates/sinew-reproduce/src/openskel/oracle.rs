@@ -66,8 +66,8 @@ impl Oracle {
         effort: Effort,
     ) -> Result<Self, Failure> {
         let Effort { is_coarse, runs, again } = effort;
-        if !app.has_worklist() {
-            let all = sinew_apps::all().iter().filter(|app| app.has_worklist());
+        if !app.has_worklist {
+            let all = sinew_apps::all().iter().filter(|app| app.has_worklist);
             let names: Vec<&str> = all.map(|app| app.name).collect();
             let (name, names) = (app.name, names.join(", "));
             return Err(Failure::Impossible(format!(
