@@ -160,6 +160,10 @@ struct Reader<'c> {
 
 impl Reader<'_> {
     fn mention(&mut self, segments: Vec<String>, line: usize) {
+        // `crate` alone is the one of `pub(crate)` in a macro.
+        if segments == ["crate"] {
+            return;
+        }
         self.contents.mentions.push(Mention { module: self.module.clone(), segments, line });
     }
 
@@ -320,6 +324,15 @@ mod tests {
             ("src/b.rs", "pub struct X;\n"),
         ];
         assert_eq!(arrows(&sources), ["a->b:2", "a/c->a:2", "a/c->b:1"]);
+    }
+
+    #[test]
+    fn a_visibility_in_a_macro_is_no_import() {
+        let sources = [
+            ("src/lib.rs", "mod a;\nstruct X;\n"),
+            ("src/a.rs", "make! { pub(crate) fn f() {} pub(super) fn g() { crate::h() } }\n"),
+        ];
+        assert_eq!(arrows(&sources), ["a->:1"]);
     }
 
     #[test]

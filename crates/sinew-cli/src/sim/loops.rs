@@ -3,12 +3,13 @@
 //! A claim costs what it costs to get to a victim, since the line is another core's as often as
 //! not; iterations of another worker cost a steal besides.
 
-use sinew_sim::workload::{IterationCosts, Program};
-use sinew_sim::{Duration, Loop, LoopMemory, LoopReport};
+use sinew_sim::workload::IterationCosts;
+use sinew_sim::{Duration, Loop, LoopMemory, LoopReport, Program};
 
+use super::args::SimArgs;
+use super::rows::{Rows, failed, micros};
+use super::setup;
 use super::watch::Watch;
-use super::{Rows, failed, micros};
-use crate::args::SimArgs;
 use crate::failure::Failure;
 
 const TITLES: [&str; 11] = [
@@ -31,7 +32,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
             "`{name}` is no loop, so --schedule changes nothing: write for example loop:10000,heavy"
         )));
     };
-    let workers = super::setup::workers(args)?;
+    let workers = setup::workers(args)?;
     let (claim, steal) = prices(args)?;
     let setup = |workers, schedule| Loop {
         workers,
@@ -84,7 +85,7 @@ fn sweep(
 
 /// Of a claim, and of iterations of another worker.
 fn prices(args: &SimArgs) -> Result<(Duration, Duration), Failure> {
-    let costs = super::setup::costs(args)?;
+    let costs = setup::costs(args)?;
     Ok((costs.attempt, costs.steal))
 }
 
