@@ -3,7 +3,7 @@
 //! The first failure ends the run; `cargo xtask ci STEP` repeats one step alone. What cannot run on
 //! this machine prints `skipped: reason`.
 
-use crate::{checkers, command, growth, numa, rayon, tidy};
+use crate::{bench, checkers, command, growth, numa, rayon, tidy};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -43,9 +43,9 @@ const STEPS: [Step; 18] = [
     Step { name: "aarch64", run: || check_for("aarch64-unknown-linux-gnu") },
     Step { name: "windows", run: || check_for("x86_64-pc-windows-msvc") },
     Step { name: "numa-guest", run: numa_guest },
-    Step { name: "bench", run: || bench(&["--tiny"]) },
-    Step { name: "stamp", run: || bench(&["stamp", "--size", "tiny"]) },
-    Step { name: "programs", run: || bench(&["programs", "--tiny"]) },
+    Step { name: "bench", run: || benchmarks(&["--tiny"]) },
+    Step { name: "stamp", run: || benchmarks(&["stamp", "--size", "tiny"]) },
+    Step { name: "programs", run: || benchmarks(&["programs", "--tiny"]) },
     Step { name: "measure", run: measure },
 ];
 
@@ -196,12 +196,14 @@ fn numa_guest() -> Result<Outcome, String> {
 
 /// The measuring commands, each at its smallest.
 fn measure() -> Result<Outcome, String> {
-    bench(&["latency", "idle", "memory", "coord", "exec", "plastic", "stencil", "auto", "--tiny"])
+    benchmarks(&[
+        "latency", "idle", "memory", "coord", "exec", "plastic", "stencil", "auto", "--tiny",
+    ])
 }
 
-fn bench(arguments: &[&str]) -> Result<Outcome, String> {
+fn benchmarks(arguments: &[&str]) -> Result<Outcome, String> {
     let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-    crate::bench(&arguments).map(|()| Passed)
+    bench::run(&arguments).map(|()| Passed)
 }
 
 #[cfg(test)]

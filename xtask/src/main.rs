@@ -9,8 +9,9 @@
 //! | `fuzz` | images of the table that programs share a machine by, made up by a fuzzer | [`checkers`] |
 //! | `rayon` | the drop-in for rayon-core under rayon's own tests and under programs that use rayon | [`rayon`] |
 //! | `numa-guest` | Sinew on a real kernel with several NUMA nodes, emulated | [`numa`] |
-//! | `bench` | the side-by-side benchmarks | `bench/` |
+//! | `bench` | the side-by-side benchmarks | [`bench`] |
 
+mod bench;
 mod checkers;
 mod ci;
 mod command;
@@ -83,7 +84,7 @@ fn main() -> ExitCode {
         Chore::Fuzz { seconds } => checkers::fuzz(seconds),
         Chore::Rayon(options) => rayon::run(&options),
         Chore::NumaGuest(options) => numa::run(&options),
-        Chore::Bench { arguments } => bench(&arguments),
+        Chore::Bench { arguments } => bench::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -92,12 +93,4 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn bench(arguments: &[String]) -> Result<(), String> {
-    let mut cargo = command::cargo(&["run", "--release", "--package", "bench"]);
-    if command::cpp_compiler().is_some() {
-        cargo.args(["--features", "fork-union"]);
-    }
-    command::run(cargo.arg("--").args(arguments))
 }

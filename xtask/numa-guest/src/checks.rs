@@ -1,4 +1,4 @@
-//! The table of all checks, and how one is run.
+//! The table of all checks, and how they are run.
 //!
 //! A group of checks is a file with a `CHECKS` of its own; a new group is one more line in
 //! [`groups`]. Checks run one after the other in the order of the table, and leave the machine as
@@ -10,18 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use numa_protocol::{Line, Order, Outcome, Shape};
 
+use crate::check::Check;
 use crate::{homes, hotplug, hwloc, limits, locality, pages, pin, placed, steals, tree, worklist};
-
-/// What a check finds: that all is as it should be, or that it cannot be looked at here; an error
-/// says what is wrong.
-pub(crate) type Verdict = Result<Outcome, String>;
-
-/// Something that should hold on any machine of a known shape.
-pub(crate) struct Check {
-    /// Group, slash, what should hold.
-    pub(crate) name: &'static str,
-    pub(crate) run: fn(&Shape) -> Verdict,
-}
 
 /// In the order in which they run: what others rely on first, what changes the machine last.
 fn groups() -> [&'static [Check]; 11] {
@@ -74,26 +64,13 @@ fn message(panic: &(dyn std::any::Any + Send)) -> String {
     format!("panicked: {}", text.unwrap_or("without a message"))
 }
 
-/// Fails with both values if they differ.
-pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
-    what: &str,
-    found: &T,
-    expected: &T,
-) -> Result<(), String> {
-    ensure(found == expected, || format!("{what}: found {found:?}, expected {expected:?}"))
-}
-
-/// Fails with a reason unless `holds`.
-pub(crate) fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(why()) }
-}
-
 #[cfg(test)]
 mod tests {
     //! What they would miss: what the checks themselves look at, which only the emulated machine
     //! shows.
 
     use super::*;
+    use crate::check::same;
     use std::collections::BTreeSet;
 
     #[test]

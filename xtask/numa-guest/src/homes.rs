@@ -4,7 +4,7 @@
 use numa_protocol::{Outcome, Shape};
 use sinew_core::{Mapping, OwnPages, Pool, StackKind, Worker, run};
 
-use crate::checks::{Check, Verdict, ensure, same};
+use crate::check::{Check, Verdict, ensure, same};
 use crate::pages::nearest_memory;
 use crate::workers::here;
 

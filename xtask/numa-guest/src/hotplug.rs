@@ -6,7 +6,7 @@ use numa_protocol::{Outcome, Shape};
 use sinew_core::Mapping;
 use sinew_topology::{CpuSet, Level, Limits, Machine};
 
-use crate::checks::{Check, Verdict, ensure, same};
+use crate::check::{Check, Verdict, ensure, same};
 use crate::hwloc;
 use crate::tree::sets_at;
 use crate::workers::{pool, survey};

@@ -12,7 +12,7 @@ use numa_protocol::{LSTOPO_PATH, Outcome, Shape};
 use roxmltree::{Document, Node};
 use sinew_topology::{CpuSet, Level, Machine};
 
-use crate::checks::{Check, Verdict, same};
+use crate::check::{Check, Verdict, same};
 use crate::tree::sets_at;
 
 pub(crate) const CHECKS: &[Check] = &[

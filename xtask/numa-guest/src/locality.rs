@@ -8,7 +8,7 @@ use numa_protocol::{Outcome, Shape};
 use sinew_core::locality::{DomainKind, DomainScopeBuilder, Domains, Order};
 use sinew_core::{Mapping, Pool, Worker};
 
-use crate::checks::{Check, Verdict, ensure, same};
+use crate::check::{Check, Verdict, ensure, same};
 use crate::tree::expected_distance;
 use crate::workers::{Gate, here, pool, survey};
 

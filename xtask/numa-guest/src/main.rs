@@ -10,7 +10,7 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `init` | what the first process must do for itself: mounts, the serial line, power off |
-//! | `checks` | the table of all checks, and how one is run |
+//! | `check`, `checks` | a check; the table of all checks, and how they are run |
 //! | `tree`, `hwloc` | the tree and distances, beside the shape and beside hwloc |
 //! | `pin` | workers and guests on CPUs |
 //! | `pages`, `locality`, `placed` | pages on nodes; queues of locality domains; arrays whose blocks have one |
@@ -24,6 +24,8 @@
 //!
 //! Time: an emulated machine has no near and far memory, so that nothing here is measured.
 
+#[cfg(target_os = "linux")]
+mod check;
 #[cfg(target_os = "linux")]
 mod checks;
 #[cfg(target_os = "linux")]

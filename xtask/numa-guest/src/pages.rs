@@ -7,7 +7,7 @@ use memmap2::{Advice, MmapMut};
 use numa_protocol::{Outcome, Shape};
 use sinew_topology::{CpuSet, Placement, memory_nodes, place_pages_of_current_thread, where_is};
 
-use crate::checks::{Check, Verdict, ensure, same};
+use crate::check::{Check, Verdict, ensure, same};
 use crate::limits::Group;
 use crate::tree::expected_distance;
 use crate::workers::restricted;

@@ -9,7 +9,7 @@ use numa_protocol::{Outcome, Shape};
 use sinew_core::{Mapping, Pool};
 use sinew_topology::{CpuSet, Machine, Seating};
 
-use crate::checks::{Check, Verdict, ensure, same};
+use crate::check::{Check, Verdict, ensure, same};
 use crate::workers::{mask, pool, restricted, survey, watch};
 
 pub(crate) const CHECKS: &[Check] = &[

@@ -5,7 +5,7 @@ use sinew_core::locality::{Deal, DomainKind, Domains, Placed};
 use sinew_core::{Mapping, Pool};
 use sinew_topology::{Placement, memory_nodes, where_is};
 
-use crate::checks::{Check, Verdict, ensure, same};
+use crate::check::{Check, Verdict, ensure, same};
 use crate::pages::nearest_memory;
 use crate::workers::pool;
 

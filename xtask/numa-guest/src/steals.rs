@@ -12,7 +12,7 @@ use numa_protocol::{Outcome, Shape};
 use sinew_core::victims::{AfterSuccess, Loads, Scope};
 use sinew_core::{Mapping, Pool, Victims, Worker, scope};
 
-use crate::checks::{Check, Verdict, ensure, same};
+use crate::check::{Check, Verdict, ensure, same};
 use crate::tree::nearness;
 use crate::workers::{Gate, survey};
 

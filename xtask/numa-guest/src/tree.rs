@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use numa_protocol::{Outcome, Shape};
 use sinew_topology::{CpuSet, Level, Machine, Source};
 
-use crate::checks::{Check, Verdict, ensure, same};
+use crate::check::{Check, Verdict, ensure, same};
 
 pub(crate) const CHECKS: &[Check] = &[
     Check { name: "tree/is-read-without-a-warning", run: without_warnings },

@@ -6,7 +6,7 @@ use numa_protocol::{Outcome, Shape};
 use sinew::worklist::{Pages, Settings, Tuning, Worklist};
 use sinew_core::{Mapping, Pool};
 
-use crate::checks::{Check, Verdict, ensure, same};
+use crate::check::{Check, Verdict, ensure, same};
 use crate::pages::{PAGES, counts, fresh, nearest_memory, touch, with_memory};
 use crate::workers::restricted;
 

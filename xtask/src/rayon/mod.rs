@@ -9,26 +9,20 @@
 //! |---|---|
 //! | [`suite`] | the published tests of rayon and rayon-core, run against the drop-in |
 //! | [`programs`] | real programs, built with either rayon-core, their outputs compared |
+//! | [`side`] | the two rayon-cores, and cargo for either |
 //! | [`upstream`] | where cargo put the published sources, and which rayon-core a build resolved to |
 //! | [`files`] | writing generated files and copying trees, leaving alone what is already right |
 //! | [`watchdog`] | running a command that may hang |
 
 mod files;
 mod programs;
+mod side;
 mod suite;
 mod upstream;
 mod watchdog;
 
-use crate::command;
 use clap::{Args, ValueEnum};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// The release of rayon that the drop-in serves.
-const RAYON: &str = "1.12.0";
-
-/// The release of rayon-core that the drop-in replaces.
-const RAYON_CORE: &str = "1.13.0";
+use side::Side;
 
 /// What to check, and with which rayon-core.
 #[derive(Debug, Args)]
@@ -50,23 +44,6 @@ enum What {
     Tests,
     /// Programs that use rayon, built with either rayon-core.
     Programs,
-}
-
-/// Whose rayon-core is under test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Ours,
-    Upstream,
-}
-
-impl Side {
-    /// As it appears in messages and in the names of folders.
-    fn name(self) -> &'static str {
-        match self {
-            Side::Ours => "ours",
-            Side::Upstream => "upstream",
-        }
-    }
 }
 
 /// Runs what was asked for.
@@ -100,27 +77,6 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
 /// As for [`run`].
 pub(crate) fn tests() -> Result<(), String> {
     suite::run(Side::Ours, &[])
-}
-
-/// Everything that this command makes lies here.
-fn folder() -> PathBuf {
-    command::output_folder("rayon")
-}
-
-/// The package that stands in for rayon-core.
-fn drop_in() -> PathBuf {
-    command::root().join(command::DROP_IN)
-}
-
-/// Cargo, to be started in `folder`, with the artefacts of all packages in one place, and without
-/// settings of thread pools.
-fn cargo_in(folder: &Path, target: &Path) -> Command {
-    let mut cargo = command::cargo(&[]);
-    cargo.current_dir(folder).env("CARGO_TARGET_DIR", target).env("CARGO_TERM_COLOR", "never");
-    command::without_settings(&mut cargo);
-    // Where a test failed stands in its message; the way there through libtest is of no use.
-    cargo.env("RUST_BACKTRACE", "0");
-    cargo
 }
 
 #[cfg(test)]

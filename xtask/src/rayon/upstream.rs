@@ -3,7 +3,8 @@
 //! A scratch package that depends on what is wanted makes cargo fetch it, from wherever this
 //! machine's cargo fetches.
 
-use super::{RAYON, RAYON_CORE, Side, cargo_in, drop_in, files, folder};
+use super::files;
+use super::side::{RAYON, RAYON_CORE, Side, cargo_in, drop_in, folder};
 use crate::command;
 use serde_json::Value;
 use std::path::{Path, PathBuf};

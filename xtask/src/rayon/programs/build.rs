@@ -5,9 +5,10 @@
 //! program is built with the drop-in is read from cargo's graph and, since a graph may hold what a
 //! program never calls, from the names of its functions in the binary.
 
+use super::super::files;
+use super::super::side::{RAYON, Side, cargo_in, folder};
 use super::super::upstream::{self, Sources};
 use super::super::watchdog::{self, Outputs};
-use super::super::{RAYON, Side, cargo_in, files, folder};
 use super::table::Program;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

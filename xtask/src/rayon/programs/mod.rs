@@ -18,8 +18,8 @@ mod inputs;
 mod png;
 mod table;
 
+use super::side::{RAYON_CORE, Side, folder};
 use super::upstream::{self, Sources};
-use super::{Side, folder};
 use std::time::Instant;
 use table::{PROGRAMS, Program};
 
@@ -55,7 +55,7 @@ pub(super) fn run(side: Side, only: &[String]) -> Result<(), String> {
     println!(
         "programs with rayon-core {version} ({}) beside {} (upstream)",
         side.name(),
-        super::RAYON_CORE
+        RAYON_CORE
     );
     let mut ended = Vec::new();
     for program in chosen {
@@ -73,7 +73,7 @@ fn check(
     sources: &Sources,
 ) -> Result<Outcome, String> {
     let start = Instant::now();
-    let reference = match build::program(program, Side::Upstream, super::RAYON_CORE, sources)? {
+    let reference = match build::program(program, Side::Upstream, RAYON_CORE, sources)? {
         build::Built::Program(binary) => binary,
         build::Built::Not(reason) => return Ok(Outcome::Skipped(reason)),
     };

@@ -12,8 +12,8 @@
 //!   core/        the tests, examples and `compile_fail` modules of rayon-core
 //! ```
 
-use super::super::Side;
 use super::super::files;
+use super::super::side::Side;
 use super::super::upstream::{self, Sources};
 use super::{cut, examples};
 use std::collections::BTreeMap;

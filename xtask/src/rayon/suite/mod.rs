@@ -15,8 +15,9 @@ mod examples;
 mod generate;
 mod libtest;
 
+use super::side::{RAYON, Side, cargo_in, folder};
 use super::watchdog::{self, Ending, Outputs};
-use super::{Side, cargo_in, files, folder, upstream};
+use super::{files, upstream};
 use libtest::Report;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -83,7 +84,7 @@ pub(super) fn run(side: Side, only: &[String]) -> Result<(), String> {
     let version = upstream::version(side)?;
     generate::workspace(&place, side, &version, &sources)?;
     upstream::check_resolved(&place, side, &sources)?;
-    println!("rayon {} with rayon-core {version} ({})", super::RAYON, side.name());
+    println!("rayon {} with rayon-core {version} ({})", RAYON, side.name());
     build(&place)?;
     let mut ended = Vec::new();
     for group in chosen {

@@ -1,0 +1,16 @@
+//! The side-by-side benchmarks, with the rivals that this machine can build.
+
+use crate::command;
+
+/// Runs the bench program.
+///
+/// # Errors
+///
+/// It cannot be built, or fails.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let mut cargo = command::cargo(&["run", "--release", "--package", "bench"]);
+    if command::cpp_compiler().is_some() {
+        cargo.args(["--features", "fork-union"]);
+    }
+    command::run(cargo.arg("--").args(arguments))
+}
