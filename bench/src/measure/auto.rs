@@ -1,7 +1,7 @@
 //! Loops that leave the choice of their schedule, after ten runs, beside every fixed schedule,
 //! interleaved.
 
-use super::{Line, Unit};
+use super::line::{Line, Unit};
 use crate::problem::Scale;
 use crate::runtimes::sinew::{Pool, Schedule, over};
 use crate::statistics::quantile;

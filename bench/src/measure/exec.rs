@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{Line, Unit};
+use super::line::{Line, Unit};
 use crate::problem::Scale;
 
 const SOURCE: &str = include_str!("../../rivals/short_loops.cpp");

@@ -4,7 +4,7 @@
 //! The main thread sleeps meanwhile, so what the kernel counts belongs to the pool. Ten
 //! milliseconds are let pass first, in which a pool may still search.
 
-use super::{Line, Unit};
+use super::line::{Line, Unit};
 use crate::problem::Scale;
 use crate::runtimes::{chili, rayon, sinew};
 use std::fs;

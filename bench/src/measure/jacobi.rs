@@ -8,7 +8,7 @@
 //! which three layers still fit into a cache. Last come several time steps while the data is in the
 //! cache, which may well be quicker than any copy.
 
-use super::{Line, Unit};
+use super::line::{Line, Unit};
 use crate::bars::Verdict;
 use crate::problem::Scale;
 use crate::runtimes::sinew;

@@ -4,7 +4,7 @@
 //! been left alone long enough to park. Every wait here has an end, so that a lost wake-up shows as
 //! a long time and not as a hang.
 
-use super::Line;
+use super::line::Line;
 use crate::problem::Scale;
 use crate::runtimes::sinew::{Pool, Worker, over};
 use sinew_core::Fences;

@@ -4,7 +4,7 @@
 //! The second figure is the growth of resident memory, a worker, when a pool of many starts and all
 //! of them have worked; it includes the part of the threads' stacks that they touched.
 
-use super::{Line, Unit};
+use super::line::{Line, Unit};
 use crate::problem::Scale;
 use crate::runtimes::sinew::{self, Worker};
 use std::fs;

@@ -3,7 +3,7 @@
 //! Each round runs both, and the first once more; a bar close to 1 grows by how far two runs of the
 //! same thing are apart.
 
-use super::{Line, Unit};
+use super::line::{Line, Unit};
 use crate::statistics::quantile;
 use sinew_sync::clock::now_ns;
 

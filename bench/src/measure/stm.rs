@@ -7,7 +7,7 @@
 //! alone. How much longer plain loads need then is the machine's affair, whose cores may share
 //! theirs.
 
-use super::{Line, Unit};
+use super::line::{Line, Unit};
 use crate::problem::Scale;
 use crate::statistics::Summary;
 use sinew_stm::{TVar, atomically};

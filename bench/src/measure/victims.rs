@@ -6,7 +6,7 @@
 //! includes its share of the round and of the search: the looks at the own queues and at the
 //! pool's. Rules that look at several workers before an attempt cost that on top.
 
-use super::{Line, Unit};
+use super::line::{Line, Unit};
 use crate::problem::Scale;
 use crate::runtimes::sinew::{Pool, Worker};
 use crate::statistics::quantile;

@@ -4,7 +4,7 @@
 //! share of the units and starts a transaction for each. All variants of a round run one after the
 //! other; figures are medians of the rounds, for one unit of all together.
 
-use super::{Line, Unit};
+use super::line::{Line, Unit};
 use crate::problem::Scale;
 use sinew_core::Pool;
 use sinew_stm::{TVar, atomically};

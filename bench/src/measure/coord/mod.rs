@@ -12,7 +12,7 @@ mod table;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Line, Unit};
+use super::line::{Line, Unit};
 use crate::problem::Scale;
 use crate::statistics::quantile;
 use program::Program;

@@ -9,7 +9,7 @@ use sinew_coord::{Member, Offer, Share, Table};
 use sinew_sync::clock::now_ns;
 
 use super::program::Program;
-use crate::measure::{Line, Unit};
+use crate::measure::line::{Line, Unit};
 use crate::problem::Scale;
 use crate::runtimes::sinew::{Pool, over};
 use crate::statistics::quantile;

@@ -1,7 +1,7 @@
 //! What it costs that a loop can be changed or is measured, and what a change is worth: beside the
 //! same without, in turn.
 
-use super::Line;
+use crate::measure::line::Line;
 use crate::measure::pairs;
 use crate::problem::Scale;
 use crate::runtimes::sinew::{Control, Pool, Schedule, over};

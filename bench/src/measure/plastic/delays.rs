@@ -9,7 +9,7 @@
 //! machine whose cores are all at work; from the bodies nothing is measured but the loop. All
 //! changes of one kind are made to one loop, so a cost that grows with the number of changes shows.
 
-use super::{Line, Unit};
+use crate::measure::line::{Line, Unit};
 use crate::problem::Scale;
 use crate::runtimes::sinew::{Control, Pool, Schedule, over};
 use crate::statistics::quantile;

@@ -9,7 +9,7 @@
 mod costs;
 mod delays;
 
-use super::{Line, Unit};
+use super::line::Line;
 use crate::problem::Scale;
 
 /// Measures everything in this room.

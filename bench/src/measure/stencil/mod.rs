@@ -11,7 +11,8 @@
 
 mod by_hand;
 
-use super::{Line, pairs};
+use super::line::Line;
+use super::pairs;
 use crate::problem::Scale;
 use crate::runtimes::sinew::Pool;
 use by_hand::ByHand;
