@@ -26,33 +26,13 @@
 use crate::descriptor::{Descriptor, Mode};
 use crate::engine::engine;
 use crate::log::{LAST, Target, Write};
-use crate::prefetch::Ended;
 use crate::record::{LOCKED, Record, WAITED};
-use crate::tx::{Stop, TxResult, Why};
+use crate::run_ahead::{Ahead, Ended, Stopped};
+use crate::stop::{Stop, TxResult, Why};
 use crate::word::Bits;
 use sinew_sync::plant::{Bug, planted};
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-
-/// Ends a run when it returns true.
-pub(crate) type Stopped = dyn Fn() -> bool;
-
-/// The state of a run ahead.
-#[derive(Debug, Default)]
-pub(crate) struct Ahead {
-    /// The time of the snapshot, with [`WAITED`]; also used by a transaction that locks late.
-    pub(crate) limit: u64,
-    pub(crate) words_read: u64,
-    lifespan: u64,
-    /// Words that may still be written.
-    room: usize,
-    /// Outlives the run: see [`Descriptor::begin_ahead`].
-    stopped: Option<NonNull<Stopped>>,
-    pub(crate) ended: Option<Ended>,
-    /// The panic of `stopped`. Accesses do not unwind, as they may be incomplete.
-    pub(crate) panic: Option<Box<dyn Any + Send>>,
-}
 
 impl Descriptor {
     /// Begins a run. The sets are empty, and no other attempt is in progress.

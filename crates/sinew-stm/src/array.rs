@@ -2,7 +2,8 @@
 
 use crate::access;
 use crate::record::Record;
-use crate::tx::{Tx, TxResult};
+use crate::stop::TxResult;
+use crate::tx::Tx;
 use crate::var::TVar;
 use crate::word::{Slot, words_of};
 

@@ -2,7 +2,8 @@
 
 use crate::record::Record;
 use crate::run::Transaction;
-use crate::tx::{Tx, TxResult};
+use crate::stop::TxResult;
+use crate::tx::Tx;
 use crate::version::{Chain, Header};
 use std::marker::PhantomData;
 

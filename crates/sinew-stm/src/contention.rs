@@ -6,27 +6,13 @@
 
 use crate::descriptor::Descriptor;
 use crate::engine::engine;
+use crate::manager::Manager;
 use crate::record::{LOCKED, OWNER, Record};
 use crate::sites::Cause;
+use crate::stop::TxResult;
 use crate::threads::{AGELESS, die_if_lost};
-use crate::tx::TxResult;
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::thread::yield_now;
-
-/// The reaction to a record that another transaction has locked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Manager {
-    /// Abort at once, and restart at once. Best if conflicts are rare and attempts short.
-    Suicide,
-    /// Wait briefly for the lock, then abort, and pause before the next attempt. The pauses are
-    /// random and double on average.
-    #[default]
-    Backoff,
-    /// The older transaction waits; the younger one aborts and keeps its age. So the oldest one
-    /// gets its locks. Transactions under another manager count as the youngest.
-    Age,
-}
 
 /// Looks at a lock before the waiting thread yields the processor.
 const SPINS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 64 };

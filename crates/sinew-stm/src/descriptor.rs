@@ -23,18 +23,17 @@
 //!   end is enough.
 
 use crate::after::{self, After};
-use crate::ahead::Ahead;
-use crate::contention::Manager;
 use crate::engine::{STEP, TOKEN, engine};
 use crate::fork;
 use crate::grace;
 use crate::index::Index;
 use crate::log::{ONE, Read, Target, Undo, Write};
-use crate::prefetch::Ended;
+use crate::manager::Manager;
 use crate::record::{LOCKED, OWNER, WAITED};
+use crate::run_ahead::{Ahead, Ended};
 use crate::sites::{Cause, Own, Site};
+use crate::stop::{Stop, TxResult, Why};
 use crate::threads::{self, AGELESS, Shared};
-use crate::tx::{Stop, TxResult, Why};
 use crate::version::{Chain, from_bits};
 use crate::waiting;
 use crate::word::{Bits, Word};
@@ -523,7 +522,7 @@ impl Descriptor {
         if self.oversized {
             self.free_giants();
         }
-        if self.retired >= grace::OFTEN {
+        if self.retired >= threads::OFTEN {
             self.retired = 0;
             grace::advance();
         }

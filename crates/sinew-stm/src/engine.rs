@@ -20,12 +20,13 @@
 //!   fence is needed.
 
 use crate::record::FIRST;
-use crate::sites::Sites;
+use crate::sites::{Counters, Sites};
+use crate::sleepers::Sleepers;
 use crate::threads::Threads;
-use crate::waiting::Sleepers;
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::lock::{Condvar, Mutex, MutexGuard};
+use std::panic::Location;
 
 /// Set in the clock while a thread holds the token.
 pub(crate) const TOKEN: u64 = 1;
@@ -185,4 +186,13 @@ impl Gate {
             holder = self.given.wait(holder);
         }
     }
+}
+
+/// The counters of every place that has started a transaction, sorted by file and line.
+///
+/// # Cost
+///
+/// A lock, and a visit to each thread's counters.
+pub fn sites() -> Vec<(&'static Location<'static>, Counters)> {
+    engine().sites.lock().all()
 }

@@ -18,8 +18,8 @@
 
 use crate::engine::{ARENAS, engine};
 use crate::sites::Sites;
+use crate::sleepers::Sleepers;
 use crate::threads::{self, Threads};
-use crate::waiting::Sleepers;
 use sinew_sync::lock::MutexGuard;
 use sinew_sync::statics::{AtomicBool, Ordering};
 use std::cell::UnsafeCell;

@@ -33,9 +33,6 @@ use sinew_sync::atomic::{self, Ordering};
 use sinew_sync::fence;
 use sinew_sync::plant::{Bug, planted};
 
-/// Versions that a thread retires before it takes stock.
-pub(crate) const OFTEN: usize = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
-
 /// Pins the time `now` for the thread.
 pub(crate) fn pin(thread: &Shared, now: u64) {
     if planted(Bug::NoPin) {

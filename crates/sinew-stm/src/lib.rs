@@ -96,14 +96,14 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `run`, `tx` | attempts until one commits; the transaction as the closure sees it |
+//! | `run`, `tx`, `stop` | attempts until one commits; the transaction as the closure sees it |
 //! | `descriptor`, `log`, `access` | snapshot, read set, write set; reading and writing |
 //! | `record`, `word`, `engine` | the ownership record, values as words, the clock with the token |
 //! | `var`, `array`, `boxed`, `version`, `grace` | the variables; versions of boxed values and when they are dropped |
 //! | `containers` | ordered map, hash map, list, queue, heap, grid: built from variables, without `unsafe` |
-//! | `prefetch`, `ahead` | runs that only read ahead, for helper threads |
+//! | `prefetch`, `ahead`, `run_ahead` | runs that only read ahead, for helper threads |
 //! | `late`, `index` | transactions that lock at their commit: irrevocable ones, and for comparison |
-//! | `contention`, `waiting`, `after`, `drops`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, values to drop, counters, threads |
+//! | `contention`, `manager`, `waiting`, `sleepers`, `after`, `drops`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, values to drop, counters, threads |
 //! | `fork` | support for `fork(2)` |
 //!
 //! Time-based, with invisible reads whose snapshot is extended at a younger version, locks at the
@@ -187,6 +187,7 @@ mod index;
 mod late;
 mod local;
 mod log;
+mod manager;
 #[cfg(all(test, loom))]
 mod models;
 mod prefetch;
@@ -194,9 +195,12 @@ mod prefetch;
 mod prefetch_tests;
 mod record;
 mod run;
+mod run_ahead;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
 mod sites;
+mod sleepers;
+mod stop;
 #[cfg(all(test, not(any(loom, shuttle))))]
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -210,13 +214,16 @@ mod word;
 pub use array::TArray;
 pub use boxed::TBox;
 pub use containers::{TGrid, THashMap, THeap, TList, TMap, TQueue};
-pub use contention::Manager;
+pub use engine::sites;
 pub use late::Locking;
 pub use local::in_transaction;
-pub use prefetch::{Ended, Prefetch, Prefetched};
+pub use manager::Manager;
+pub use prefetch::{Prefetch, Prefetched};
 pub use run::{Transaction, Unfinished, atomically};
-pub use sites::{Cause, Counters, sites};
-pub use tx::{Stop, Tx, TxResult};
+pub use run_ahead::Ended;
+pub use sites::{Cause, Counters};
+pub use stop::{Stop, TxResult};
+pub use tx::Tx;
 pub use var::TVar;
 pub use waiting::Change;
 

@@ -5,33 +5,16 @@
 //! part is in `ahead`.
 
 use crate::after::After;
-use crate::ahead::Stopped;
 use crate::drops::drop_payload;
 use crate::local;
-use crate::tx::{Tx, TxResult};
+use crate::run_ahead::{Ended, Stopped};
+use crate::stop::TxResult;
+use crate::tx::Tx;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::NonNull;
 
 /// The default number of words that a run may write.
 const BUFFER: usize = 32;
-
-/// Why a run ahead ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// The closure returned, or reached a point that only a real transaction can pass:
-    /// [`Tx::retry`] or [`Tx::irrevocable`].
-    Through,
-    /// It had read its number of words.
-    Lifespan,
-    /// It needed more words than its buffer has.
-    BufferFull,
-    /// The `stopped` closure returned true.
-    Stopped,
-    /// Another transaction had locked or changed a variable that it read.
-    Conflict,
-    /// The closure panicked, or a value that was dropped after it, or a handler.
-    Panicked,
-}
 
 /// The result of a run ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! Runs transactions: attempts until one commits.
 
-use crate::contention::Manager;
 use crate::descriptor::{Attempts, Descriptor, Mode};
 use crate::engine::engine;
 use crate::late::Locking;
 use crate::local;
+use crate::manager::Manager;
 use crate::sites::{Cause, Counters, Site};
-use crate::tx::{Stop, Tx, TxResult, Why};
+use crate::stop::{Stop, TxResult, Why};
+use crate::tx::Tx;
 use crate::waiting::Change;
 use std::panic::Location;
 use std::ptr::NonNull;

@@ -151,12 +151,3 @@ impl Sites {
         self.0.values().map(|(site, all)| (*site, all.sum())).collect()
     }
 }
-
-/// The counters of every place that has started a transaction, sorted by file and line.
-///
-/// # Cost
-///
-/// A lock, and a visit to each thread's counters.
-pub fn sites() -> Vec<(&'static Location<'static>, Counters)> {
-    crate::engine::engine().sites.lock().all()
-}

@@ -5,15 +5,17 @@
 //! be reading it.
 //!
 //! A thread that ends also passes on how many versions it has retired since it last took stock
-//! ([`grace`]). So stock is taken often enough in a program whose threads are all short.
+//! (`grace`). So stock is taken often enough in a program whose threads are all short.
 
-use crate::grace;
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::lock::Mutex;
 use sinew_sync::statics::AtomicBool;
 use std::cell::Cell;
 use std::io::Write;
 use std::sync::Arc;
+
+/// Versions that a thread retires before it takes stock.
+pub(crate) const OFTEN: usize = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
 /// The age of a transaction without priority: younger than all others.
 pub(crate) const AGELESS: u64 = u64::MAX;
@@ -98,7 +100,7 @@ impl Threads {
     pub(crate) fn leave(&mut self, number: u32, retired: usize) -> bool {
         self.free.push(number);
         self.retired += retired;
-        let due = self.retired >= grace::OFTEN;
+        let due = self.retired >= OFTEN;
         if due {
             self.retired = 0;
         }

@@ -2,44 +2,11 @@
 
 use crate::descriptor::{Descriptor, Mark, Mode};
 use crate::engine::engine;
-use crate::prefetch::Ended;
+use crate::run_ahead::Ended;
 use crate::sites::Cause;
+use crate::stop::{Stop, TxResult, Why};
 use std::marker::PhantomData;
 use std::sync::Arc;
-
-/// Why a closure must return: the attempt is lost, or it waits. Return it with `?`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stop(pub(crate) Why);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Why {
-    Conflict,
-    Retry,
-}
-
-impl Stop {
-    /// Whether the closure waits for a change: a [`Tx::retry`].
-    pub fn is_retry(&self) -> bool {
-        self.0 == Why::Retry
-    }
-}
-
-impl std::fmt::Display for Stop {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self.0 {
-            Why::Conflict => {
-                "another transaction was in the way; hand this error on, and the attempt is \
-                 repeated"
-            }
-            Why::Retry => "the transaction waits for a change; hand this error on, and it will",
-        })
-    }
-}
-
-impl std::error::Error for Stop {}
-
-/// The result of every operation inside a transaction.
-pub type TxResult<T> = Result<T, Stop>;
 
 /// A running transaction.
 ///

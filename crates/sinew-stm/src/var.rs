@@ -3,7 +3,8 @@
 use crate::access;
 use crate::record::Record;
 use crate::run::Transaction;
-use crate::tx::{Tx, TxResult};
+use crate::stop::TxResult;
+use crate::tx::Tx;
 use crate::word::{Slot, words_of};
 
 /// A variable that transactions read and write, for values that are `Copy`.

@@ -35,78 +35,12 @@
 use crate::engine::engine;
 use crate::log::Read;
 use crate::record::Record;
+use crate::sleepers::{State, Waiter, key};
 use sinew_sync::lock::Mutex;
 use sinew_sync::parker::Parker;
 use sinew_sync::plant::{Bug, planted};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
-
-/// The waiters, by the address of a record and that of the waiter. Both are keys only.
-#[derive(Debug)]
-pub(crate) struct Sleepers(BTreeMap<(usize, usize), Arc<Waiter>>);
-
-impl Sleepers {
-    pub(crate) const fn new() -> Self {
-        Self(BTreeMap::new())
-    }
-
-    fn enter(&mut self, waiter: &Arc<Waiter>) {
-        let number = number(waiter);
-        let keys = waiter.keys.iter();
-        keys.for_each(|&key| drop(self.0.insert((key, number), Arc::clone(waiter))));
-    }
-
-    fn leave(&mut self, waiter: &Arc<Waiter>) {
-        let number = number(waiter);
-        waiter.keys.iter().for_each(|&key| drop(self.0.remove(&(key, number))));
-    }
-
-    /// Removes and returns the waiters for a change of the record with this key.
-    fn take(&mut self, key: usize) -> Vec<Arc<Waiter>> {
-        let here: Vec<_> = self.0.range((key, 0)..=(key, usize::MAX)).map(|(at, _)| *at).collect();
-        here.iter().filter_map(|at| self.0.remove(at)).collect()
-    }
-}
-
-fn key(record: *const Record) -> usize {
-    record.addr()
-}
-
-/// A number that no other live waiter has.
-fn number(waiter: &Arc<Waiter>) -> usize {
-    Arc::as_ptr(waiter).addr()
-}
-
-/// A transaction that waits, in the table of sleepers.
-#[derive(Debug)]
-pub(crate) struct Waiter {
-    /// The records that it has read.
-    keys: Vec<usize>,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-enum State {
-    /// Nothing has changed. The waker, once it is set.
-    Waits(Option<Waker>),
-    Changed,
-}
-
-impl Waiter {
-    /// Records that a variable has changed.
-    fn tell(&self) {
-        let before = std::mem::replace(&mut *self.state.lock(), State::Changed);
-        // Without the lock, as wakers may run any short code.
-        if let State::Waits(Some(waker)) = before {
-            waker.wake();
-        }
-    }
-
-    fn has_changed(&self) -> bool {
-        matches!(*self.state.lock(), State::Changed)
-    }
-}
 
 /// The next change of a variable that a transaction has read, for which it waits since it called
 /// [`retry`](crate::Tx::retry). Made by

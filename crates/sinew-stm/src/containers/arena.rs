@@ -47,7 +47,8 @@
 //! it under the lock and then reads records. So it sees them as the remover left them, or later.
 
 use crate::engine::{ARENAS, engine};
-use crate::tx::{Tx, TxResult};
+use crate::stop::TxResult;
+use crate::tx::Tx;
 use sinew_sync::lock::{Mutex, MutexGuard};
 use std::sync::OnceLock;
 

@@ -1,7 +1,8 @@
 //! [`TGrid`]: a grid of two or three dimensions.
 
 use crate::array::TArray;
-use crate::tx::{Tx, TxResult};
+use crate::stop::TxResult;
+use crate::tx::Tx;
 
 /// A grid of transactional values. Neighbours along x share records: see [`TArray`].
 ///

@@ -2,7 +2,8 @@
 
 use super::arena::NONE;
 use super::list::Chains;
-use crate::tx::{Tx, TxResult};
+use crate::stop::TxResult;
+use crate::tx::Tx;
 use crate::var::TVar;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 

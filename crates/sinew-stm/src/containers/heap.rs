@@ -4,7 +4,8 @@
 //! panic of the comparison undoes.
 
 use super::arena::Arena;
-use crate::tx::{Tx, TxResult};
+use crate::stop::TxResult;
+use crate::tx::Tx;
 use crate::var::TVar;
 
 /// A binary heap of transactional values: the largest comes first.

@@ -1,7 +1,8 @@
 //! [`TList`]: a sorted, singly linked list; also the chains of [`THashMap`](super::THashMap).
 
 use super::arena::{Arena, NONE};
-use crate::tx::{Tx, TxResult};
+use crate::stop::TxResult;
+use crate::tx::Tx;
 use crate::var::TVar;
 
 /// Usually a node fills a cache line, and shares it with no other.

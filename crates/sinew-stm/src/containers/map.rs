@@ -5,7 +5,8 @@
 //! Aragon, "Randomized Search Trees" (1996).
 
 use super::arena::{Arena, NONE};
-use crate::tx::{Tx, TxResult};
+use crate::stop::TxResult;
+use crate::tx::Tx;
 use crate::var::TVar;
 use std::cmp::Ordering;
 

@@ -1,7 +1,8 @@
 //! [`TQueue`]: a first-in, first-out queue.
 
 use super::arena::{Arena, NONE};
-use crate::tx::{Tx, TxResult};
+use crate::stop::TxResult;
+use crate::tx::Tx;
 use crate::var::TVar;
 
 #[derive(Debug)]
