@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::sys;
+use crate::{private, sys};
 
 /// The environment variable that names the folder.
 pub const FOLDER_VARIABLE: &str = "SINEW_TABLE_DIR";
@@ -20,7 +20,7 @@ pub const FOLDER_VARIABLE: &str = "SINEW_TABLE_DIR";
 pub fn default_folder() -> PathBuf {
     let named =
         std::env::var_os(FOLDER_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
-    named.unwrap_or_else(|| match sys::runtime_folder() {
+    named.unwrap_or_else(|| match private::runtime_folder() {
         Some(folder) => folder.join("sinew"),
         None => std::env::temp_dir().join(format!("sinew-{}", sys::user())),
     })
@@ -33,8 +33,8 @@ pub fn default_folder() -> PathBuf {
 /// [`Error::System`] where the system does not tell the namespace: then nobody could be found by a
 /// process number either.
 pub(crate) fn file_name(version: u64) -> Result<String, Error> {
-    let path = Path::new(sys::NAMESPACE);
-    let namespace = sys::namespace().map_err(|error| Error::system("read", path, error))?;
+    let path = Path::new(private::NAMESPACE);
+    let namespace = private::namespace().map_err(|error| Error::system("read", path, error))?;
     Ok(format!("table-{version}-{namespace}"))
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn file_name(version: u64) -> Result<String, Error> {
 pub(crate) fn make(folder: &Path, name: &str) -> Result<File, Error> {
     // The last program to leave removes the folder, perhaps between the two steps.
     for _ in 0..100 {
-        match sys::open_private(folder, name, true) {
+        match private::open_private(folder, name, true) {
             Err(error) if is_missing(&error) => {}
             answer => return answer,
         }
@@ -52,7 +52,7 @@ pub(crate) fn make(folder: &Path, name: &str) -> Result<File, Error> {
 
 /// The same if both are there.
 pub(crate) fn find(folder: &Path, name: &str) -> Result<Option<File>, Error> {
-    match sys::open_private(folder, name, false) {
+    match private::open_private(folder, name, false) {
         Err(error) if is_missing(&error) => Ok(None),
         answer => answer.map(Some),
     }

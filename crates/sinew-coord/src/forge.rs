@@ -10,7 +10,7 @@ use sinew_policy::share::{Ask, CoreSet, Curve, Grant, MAX_CORES, POINTS, Policy,
 use crate::copies::{FILE_WORDS, Live, live, publish, ring_all};
 use crate::judge::{CPUS, row};
 use crate::log::Reason;
-use crate::offer::Choice;
+use crate::row::Choice;
 use crate::row::{MAX_PROGRAMS, Name, PEERS, Peer, Row, WEIGHTS, Who};
 use crate::state::{DECISIONS, REMEMBERED, State};
 use crate::table::Table;

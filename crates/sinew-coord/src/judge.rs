@@ -10,7 +10,7 @@ use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{Ask, CoreSet, Curve, Grant, LastLoop, Layout};
 
 use crate::log::Reason;
-use crate::offer::Choice;
+use crate::row::Choice;
 use crate::row::{Name, PEERS, Peer, Row, Who};
 use crate::state::State;
 use crate::words::checksum;

@@ -59,13 +59,16 @@ mod moment;
 mod offer;
 #[cfg(target_os = "linux")]
 mod private;
+#[cfg(not(target_os = "linux"))]
+#[path = "private_unsupported.rs"]
+mod private;
 mod process;
 mod row;
 mod state;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(not(target_os = "linux"))]
-#[path = "elsewhere.rs"]
+#[path = "sys_unsupported.rs"]
 mod sys;
 mod table;
 mod words;
@@ -87,8 +90,8 @@ pub use moment::Moment;
 #[cfg(feature = "moments")]
 #[doc(hidden)]
 pub use moment::at_moment;
-pub use offer::{Choice, Offer, Share};
-pub use row::{MAX_PROGRAMS, Name, Row, WEIGHTS, Who};
+pub use offer::{Offer, Share};
+pub use row::{Choice, MAX_PROGRAMS, Name, Row, WEIGHTS, Who};
 pub use sinew_policy::share::{Ask, CoreSet, LastLoop, MAX_CORES, Policy};
 pub use sinew_policy::share::{Script, ScriptError};
 pub use table::Table;

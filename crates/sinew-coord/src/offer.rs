@@ -4,7 +4,7 @@ use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{CoreSet, Grant, MAX_CORES};
 
 use crate::machine;
-use crate::row::{Name, Row, WEIGHTS, Who};
+use crate::row::{Choice, Name, Row, WEIGHTS, Who};
 
 /// What a program says of itself.
 ///
@@ -24,16 +24,6 @@ pub struct Offer {
     pub(crate) mask: CoreSet,
     pub(crate) choice: Choice,
     pub(crate) on_behalf_of: Option<Who>,
-}
-
-/// What a program has decided itself: what it is given leaves that to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Choice {
-    /// By which schedule its loops are handed out: one that others ask for is not granted then.
-    pub schedule: Option<Schedule>,
-    /// The cores that it has pinned its threads to: it is given none but these. Empty if it has
-    /// not.
-    pub cores: CoreSet,
 }
 
 impl Offer {

@@ -12,7 +12,6 @@ use std::fmt;
 use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{Ask, CoreSet, Curve, Grant, LastLoop, MAX_CORES, POINTS, Speed};
 
-use crate::offer::Choice;
 use crate::words::{Reader, Writer};
 
 /// Words of a row.
@@ -99,6 +98,16 @@ impl fmt::Debug for Name {
 pub(crate) struct Peer {
     pub(crate) name: u32,
     pub(crate) change: f32,
+}
+
+/// What a program has decided itself: what it is given leaves that to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Choice {
+    /// By which schedule its loops are handed out: one that others ask for is not granted then.
+    pub schedule: Option<Schedule>,
+    /// The cores that it has pinned its threads to: it is given none but these. Empty if it has
+    /// not.
+    pub cores: CoreSet,
 }
 
 /// A program in the table.

@@ -261,7 +261,7 @@ mod tests {
 
     use super::*;
     use crate::judge::{CPUS, honest};
-    use crate::offer::Choice;
+    use crate::row::Choice;
     use sinew_policy::chunk::Schedule;
     use sinew_policy::share::{Ask, Place};
 

@@ -9,8 +9,6 @@
 //! file system cannot write: `bus` keeps the process alive, and
 //! [`Mapping::is_whole`] says so.
 
-pub(crate) use crate::private::{NAMESPACE, is_named, namespace, open_private, runtime_folder};
-
 use std::ffi::{CString, c_int, c_long, c_short};
 use std::fs::File;
 use std::io::{self, ErrorKind};

@@ -536,5 +536,5 @@ fn map(file: File, path: &Path) -> Result<Mapping, Error> {
 
 /// Whether the file has the name (T4), and all its length.
 pub(crate) fn is_current(path: &Path, file: &Mapping) -> bool {
-    sys::is_named(file.file(), path) && file.is_whole()
+    crate::private::is_named(file.file(), path) && file.is_whole()
 }

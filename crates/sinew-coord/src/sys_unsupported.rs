@@ -1,24 +1,12 @@
-//! What `sys` is on systems other than Linux: nothing can be opened, so nothing else is ever
-//! called.
+//! `sys` on systems other than Linux: nothing can be opened, so nothing else is ever called.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::path::Path;
 
 use sinew_sync::statics::AtomicU64;
 
 fn unsupported<T>() -> io::Result<T> {
     Err(ErrorKind::Unsupported.into())
-}
-
-pub(crate) fn open_private(_folder: &Path, _name: &str, _make: bool) -> Result<File, crate::Error> {
-    Err(crate::Error::Unsupported)
-}
-
-pub(crate) const NAMESPACE: &str = "/proc/self/ns/pid";
-
-pub(crate) fn namespace() -> io::Result<u64> {
-    unsupported()
 }
 
 pub(crate) fn reserve(_file: &File, _bytes: u64) -> io::Result<bool> {
@@ -29,16 +17,8 @@ pub(crate) fn exists(_pid: u32) -> bool {
     false
 }
 
-pub(crate) fn runtime_folder() -> Option<std::path::PathBuf> {
-    None
-}
-
 pub(crate) fn user() -> u32 {
     0
-}
-
-pub(crate) fn is_named(_file: &File, _path: &Path) -> bool {
-    false
 }
 
 pub(crate) fn try_lock(_file: &File) -> io::Result<bool> {
