@@ -21,12 +21,12 @@
 //! | `user` | settings by which users say that they want no meddling; pure |
 //! | `layout` | the page by which `sinew exec` speaks to this library |
 //! | `functions` | the functions that are stood in for |
-//! | `stubs` | the way in: machine code that passes on every argument |
-//! | `hooks` | what happens on the way |
+//! | `entry/stubs` | the way in: machine code that passes on every argument |
+//! | `entry/hooks` | what happens on the way |
 //! | `runtime` | which runtime a caller means |
 //! | `share` | the page, mapped; registering |
-//! | `notes` | what the program has done that forbids lowering, and one flag per thread |
-//! | `lookup` | what a program gets that looks a name up while it runs |
+//! | `objections` | what the program has done that forbids lowering |
+//! | `entry/lookup` | names that a program looks up while it runs |
 //! | `thread_data` | whether a loaded object keeps data per thread |
 //! | `waiting` | shorter spinning while a team is larger than its share |
 //! | `system` | the C library's functions |
@@ -51,20 +51,17 @@ pub mod rules;
 pub mod user;
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod entry;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod functions;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod hooks;
+mod idlers;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod lookup;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod notes;
+mod objections;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod runtime;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod share;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-#[cfg_attr(not(sinew_preloaded), allow(dead_code, reason = "exported by the shared library alone"))]
-mod stubs;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod system;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]

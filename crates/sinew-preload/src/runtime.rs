@@ -26,8 +26,8 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 
 use crate::functions::{COUNT, Function};
+use crate::idlers::Idlers;
 use crate::system::{self, Handle};
-use crate::waiting::Idlers;
 
 /// Runtimes in one process that can be told apart; there are two makers.
 pub(crate) const MOST: usize = 8;

@@ -21,7 +21,7 @@ use core::ffi::CStr;
 use core::ptr::null_mut;
 
 use crate::layout::{self, JOB_THREADS, MAGIC, SLOTS};
-use crate::notes;
+use crate::objections;
 use crate::rules::Objection;
 use crate::system;
 use crate::user;
@@ -126,7 +126,7 @@ fn join_cold() -> Option<*mut u8> {
     object_for_user();
     if join(own).is_none() {
         // Nobody to talk to: everything stays as it is.
-        notes::object(Objection::NotAllowed);
+        objections::add(Objection::NotAllowed);
     }
     on(own, STATE).store(JOINED, Release);
     Some(own)
@@ -139,7 +139,7 @@ fn own_page() -> Option<*mut u8> {
         return Some(own);
     }
     let Some(new) = system::page_wiped_by_fork() else {
-        notes::object(Objection::NotAllowed);
+        objections::add(Objection::NotAllowed);
         return None;
     };
     // Who loses the race leaves a page behind, once.
@@ -154,7 +154,7 @@ fn object_for_user() {
     for (name, topic) in user::VARIABLES {
         let Some(value) = variable(name) else { continue };
         if !user::is_ours(ours, name, value) && user::insists(name, topic, value) {
-            notes::object(Objection::Environment);
+            objections::add(Objection::Environment);
         }
     }
 }
@@ -173,7 +173,7 @@ fn join(own: *mut u8) -> Option<()> {
     let [keeper, _, pipe] = map_page()?;
     let mut room = [0; 48];
     if word(layout::FLAGS) & layout::MALLEABLE == 0 {
-        notes::object(Objection::NotAllowed);
+        objections::add(Objection::NotAllowed);
     }
     if let Some(slot) = take_slot(own) {
         system::tell(file_of(keeper, pipe, &mut room)?, &[u8::try_from(slot).ok()?]);

@@ -1,4 +1,4 @@
-//! Data per thread: whether a loaded object keeps any.
+//! Data per thread: whether a loaded object keeps any, and the few bits that this library keeps.
 //!
 //! OpenMP promises that `threadprivate` data stays from one region to the next only while teams
 //! stay as large as they were. A region that was lowered leaves out threads that hold a part of the
@@ -50,9 +50,23 @@ use std::sync::atomic::{
 
 use core::ffi::c_void;
 
-use crate::notes::{self, LOADING};
+use crate::objections;
 use crate::rules::{self, Objection};
 use crate::system;
+
+/// The key of the threads' bits, plus one; 0: not made yet.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+/// A clause has said how many threads the next region of this thread has.
+pub(crate) const CLAUSE: usize = 1;
+/// The thread has begun to load an object and has not called this library since.
+pub(crate) const LOADING: usize = 2;
+
+/// The thread's region at level 0 of the runtime of this number was lowered to one thread. Holds
+/// until its next one at that level, so nothing need see the region's end.
+pub(crate) const fn outer_is_one(runtime: usize) -> usize {
+    1 << (8 + runtime)
+}
 
 static IN_DOUBT: AtomicU32 = AtomicU32::new(0);
 static LOOKED_AT_START: AtomicBool = AtomicBool::new(false);
@@ -69,14 +83,14 @@ pub(crate) fn may_exist() -> bool {
 
 /// The calling thread is about to load an object.
 pub(crate) fn loading_begins() {
-    if notes::objections() & Objection::ThreadPrivate as u32 != 0 {
+    if objections::all() & Objection::ThreadPrivate as u32 != 0 {
         return;
     }
-    if notes::set(LOADING, true) {
+    if set(LOADING, true) {
         // Relaxed: the program orders the load before the regions that depend on it, T1.
         IN_DOUBT.fetch_add(1, Relaxed);
     } else {
-        notes::object(Objection::ThreadPrivate);
+        objections::add(Objection::ThreadPrivate);
     }
 }
 
@@ -87,8 +101,8 @@ pub(crate) fn loading_begins() {
 /// A load where no object was loaded lately.
 pub(crate) fn arrived() {
     // Relaxed: a thread sees its own addition.
-    if IN_DOUBT.load(Relaxed) != 0 && notes::has(LOADING) {
-        notes::set(LOADING, false);
+    if IN_DOUBT.load(Relaxed) != 0 && has(LOADING) {
+        set(LOADING, false);
         no_doubt();
     }
 }
@@ -110,6 +124,38 @@ fn no_doubt() {
 #[cold]
 fn look() {
     if system::has_thread_data(rules::keeps_no_users_data) {
-        notes::object(Objection::ThreadPrivate);
+        objections::add(Objection::ThreadPrivate);
     }
+}
+
+/// Whether the calling thread has `bit`; `false` if it cannot be known.
+pub(crate) fn has(bit: usize) -> bool {
+    key().is_some_and(|key| system::thread_value(key) & bit != 0)
+}
+
+/// Gives the calling thread `bit`, or takes it. Answers whether it could be done.
+pub(crate) fn set(bit: usize, value: bool) -> bool {
+    let Some(key) = key() else { return false };
+    let (before, rest) = (system::thread_value(key), system::thread_value(key) & !bit);
+    let after = if value { rest | bit } else { rest };
+    if after != before {
+        system::set_thread_value(key, after);
+    }
+    true
+}
+
+fn key() -> Option<u32> {
+    match KEY.load(Relaxed) {
+        0 => make_key_cold(),
+        key => Some(key - 1),
+    }
+}
+
+#[cold]
+fn make_key_cold() -> Option<u32> {
+    let key = system::thread_key(thread_ended)?;
+    // A thread that loses the race leaves an unused key behind, once. Relaxed: a key is only a
+    // number.
+    let first = KEY.compare_exchange(0, key + 1, Relaxed, Relaxed);
+    Some(first.map_or_else(|other| other - 1, |_| key))
 }

@@ -25,57 +25,18 @@
 //! and GNU's runtime cannot make new ones there.
 
 #[cfg(sinew_preloaded)]
-use core::sync::atomic::{
-    AtomicU32,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 #[cfg(not(sinew_preloaded))]
-use std::sync::atomic::{
-    AtomicU32,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
 
 use crate::functions::Function;
+use crate::idlers::{ABSENT, PRESENT, REFUSED};
 use crate::rules;
 use crate::runtime::Runtime;
 use crate::{share, system};
-
-const ABSENT: u32 = 0;
-const PRESENT: u32 = 1;
-const ENDING: u32 = 2;
-/// There was no thread to be had; not tried again.
-const REFUSED: u32 = 3;
-
-/// The team of two in a runtime.
-#[derive(Debug)]
-pub(crate) struct Idlers {
-    state: AtomicU32,
-}
-
-impl Idlers {
-    pub(crate) const fn none() -> Self {
-        Self { state: AtomicU32::new(ABSENT) }
-    }
-
-    fn begin(&self, runtime: &'static Runtime) {
-        if self.state.compare_exchange(ABSENT, PRESENT, Acquire, Relaxed).is_err() {
-            return;
-        }
-        let argument = core::ptr::from_ref(runtime).cast_mut().cast();
-        if !system::start_quiet_thread(stand_by, argument) {
-            self.state.store(REFUSED, Relaxed);
-        }
-    }
-
-    fn end(&self) {
-        if self.state.compare_exchange(PRESENT, ENDING, Release, Relaxed).is_ok() {
-            system::wake(&self.state);
-        }
-    }
-}
 
 /// A region begins whose team is to have so many threads, or as many as the runtime likes (0): lets
 /// them wait as suits the share.
@@ -94,7 +55,18 @@ pub(crate) fn adjust(runtime: &'static Runtime, threads: u32) {
     let team =
         if threads == rules::UNSAID { runtime.number(Function::MAX_THREADS, 1) } else { threads };
     if rules::crowds(team, share, all) {
-        runtime.idlers.begin(runtime);
+        begin(runtime);
+    }
+}
+
+fn begin(runtime: &'static Runtime) {
+    let state = &runtime.idlers.state;
+    if state.compare_exchange(ABSENT, PRESENT, Acquire, Relaxed).is_err() {
+        return;
+    }
+    let argument = core::ptr::from_ref(runtime).cast_mut().cast();
+    if !system::start_quiet_thread(stand_by, argument) {
+        state.store(REFUSED, Relaxed);
     }
 }
 

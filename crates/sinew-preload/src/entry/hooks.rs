@@ -1,14 +1,15 @@
 //! What happens on the way from a program to its runtime. The machine code of
-//! [`stubs`](crate::stubs) calls [`enter`], and then the function that it returns.
+//! [`stubs`](super::stubs) calls [`enter`], and then the function that it returns.
 
 use core::ffi::{CStr, c_char, c_void};
 
+use super::lookup;
+use super::stubs::{self, Arguments};
 use crate::functions::Function;
-use crate::notes::{self, CLAUSE};
 use crate::rules::{self, Objection, UNSAID};
 use crate::runtime::{self, Runtime};
-use crate::stubs::{self, Arguments};
-use crate::{lookup, share, system, thread_data, waiting};
+use crate::thread_data::CLAUSE;
+use crate::{objections, share, system, thread_data, waiting};
 
 /// A call of the program.
 #[derive(Debug, Clone, Copy)]
@@ -87,8 +88,8 @@ fn region(call: Call, arguments: &mut Arguments) -> *const c_void {
 fn fork(call: Call, arguments: &Arguments) -> *const c_void {
     let runtime = call.runtime().unwrap_or_else(|| system::stop());
     // How many the clause says does not matter: it stays.
-    let said = if notes::has(CLAUSE) { u32::MAX } else { UNSAID };
-    notes::set(CLAUSE, false);
+    let said = if thread_data::has(CLAUSE) { u32::MAX } else { UNSAID };
+    thread_data::set(CLAUSE, false);
     let threads = team(runtime, said);
     if threads != said {
         runtime.push_num_threads(arguments.0[0] as *mut c_void, threads);
@@ -112,7 +113,7 @@ fn team(runtime: &Runtime, said: u32) -> u32 {
 
 /// Whether the caller is in a region that was lowered to one thread, or nested in one.
 fn is_lowered_to_one(runtime: &Runtime) -> bool {
-    notes::has(notes::outer_is_one(runtime.index()))
+    thread_data::has(thread_data::outer_is_one(runtime.index()))
         && runtime.number(Function::LEVEL, 0) > 0
         && runtime.number_of(Function::TEAM_SIZE, 1, 0) == 1
 }
@@ -125,19 +126,19 @@ fn outermost(runtime: &Runtime, said: u32) -> u32 {
         return if said == UNSAID && share != 0 { share } else { said };
     }
     let is_in_doubt = thread_data::may_exist();
-    let (objections, one) = (notes::objections(), notes::outer_is_one(runtime.index()));
+    let (objections, one) = (objections::all(), thread_data::outer_is_one(runtime.index()));
     if objections != 0 {
         explain_once(objections);
     }
     if objections != 0 || is_in_doubt {
-        notes::set(one, false);
+        thread_data::set(one, false);
         return said;
     }
     let maximum = runtime.number(Function::MAX_THREADS, 1);
     let threads = rules::outermost(said, maximum, share, objections);
     let is_one = threads == 1 && said == UNSAID;
     // Without the note a nested region could get a team that it would not have had.
-    if notes::set(one, is_one) || !is_one { threads } else { said }
+    if thread_data::set(one, is_one) || !is_one { threads } else { said }
 }
 
 fn known(runtime: &Runtime, function: Function) -> *const c_void {
@@ -152,7 +153,7 @@ fn note(call: Call, first: usize) -> *const c_void {
     let Some(runtime) = call.runtime() else { return without_runtime as *const c_void };
     match call.function {
         Function::PUSH_NUM_THREADS | Function::PUSH_STRICT => {
-            notes::set(CLAUSE, true);
+            thread_data::set(CLAUSE, true);
         }
         function => object(function, first),
     }
@@ -183,7 +184,7 @@ fn object(function: Function, first: usize) {
         }
         _ => return,
     };
-    notes::object(objection);
+    objections::add(objection);
 }
 
 /// How many processors there are: as many as when the command started, although the mask that the
@@ -192,7 +193,7 @@ fn num_procs(call: Call) -> u32 {
     let Some(runtime) = call.runtime() else { return 1 };
     // Within a region it says nothing of other regions.
     if runtime.number(Function::LEVEL, 1) == 0 {
-        notes::object(Objection::AskedMaximum);
+        objections::add(Objection::AskedMaximum);
     }
     runtime.number(call.function, 1).max(share::start_cpus())
 }
@@ -282,7 +283,7 @@ fn load(function: Function) -> *const c_void {
     match function {
         Function::DLOPEN => thread_data::loading_begins(),
         // Objects that are loaded apart from the others cannot be looked at from here.
-        Function::DLMOPEN => notes::object(Objection::ThreadPrivate),
+        Function::DLMOPEN => objections::add(Objection::ThreadPrivate),
         _ => runtime::forget_places(),
     }
     let next = system::next_definition(function.name());
@@ -331,7 +332,7 @@ pub(crate) extern "C" fn get_nprocs_conf(_: usize, _: usize, _: usize, place: us
 /// which asks for itself.
 fn processors(name: i32, place: usize) -> i64 {
     if !runtime::is_runtime(place) {
-        notes::object(Objection::AskedMaximum);
+        objections::add(Objection::AskedMaximum);
     }
     system::configured(name).max(i64::from(share::start_cpus_at_any_time()))
 }

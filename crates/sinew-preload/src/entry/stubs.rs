@@ -16,8 +16,8 @@
 use core::arch::naked_asm;
 use core::ffi::c_void;
 
+use super::hooks;
 use crate::functions::{Function, RUNTIMES_OWN};
-use crate::hooks;
 use crate::runtime::MOST;
 
 /// The arguments of a call, as far as registers hold them.

@@ -12,9 +12,10 @@
 
 use core::ffi::{CStr, c_void};
 
+use super::stubs;
 use crate::functions::Function;
+use crate::runtime;
 use crate::system::{self, Handle};
-use crate::{runtime, stubs};
 
 /// The address of `name` in what `handle` stands for, for a caller that returns to `place`; `None`
 /// if the C library's `dlsym` is to find it.
