@@ -25,9 +25,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::catalogue::find;
 use crate::experiment::Experiment;
 use crate::failure::Failure;
-use crate::find;
 use crate::setting::{Scale, Setting};
 
 /// Where results go unless the file says so.

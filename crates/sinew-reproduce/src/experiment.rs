@@ -10,7 +10,7 @@ use std::fmt;
 
 use crate::failure::Failure;
 use crate::report::Part;
-use crate::results::Results;
+use crate::results::{Labels, Metrics, Results};
 use crate::setting::{Scale, Setting};
 
 /// One table or figure of a publication, repeated.
@@ -108,13 +108,6 @@ impl fmt::Debug for Block {
         f.debug_struct("Block").field("name", &self.name).finish_non_exhaustive()
     }
 }
-
-/// Names and values that tell the cases of an experiment apart; the same names, in the same order,
-/// for all of them.
-pub type Labels = Vec<(&'static str, String)>;
-
-/// What one run has measured: names, which end in their unit, and values.
-pub type Metrics = Vec<(&'static str, f64)>;
 
 /// Something that is run again and again under the same conditions.
 pub struct Case {

@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::file;
 use crate::origin::Origin;
-use crate::report::{Page, Part, Progress, svg};
+use crate::page::{Page, Progress};
+use crate::report::{Part, svg};
 use crate::results::Results;
 
 const META: &str = "meta.json";

@@ -25,11 +25,11 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | `experiment` | what an experiment is |
+//! | `experiment`, `catalogue` | what an experiment is; all of them |
 //! | [`config`] | several experiments, queued from a file |
 //! | `setting`, `origin` | under which conditions it is run, and on which machine |
 //! | `runner`, `results`, `statistics` | how it is run, and what may be asked about what came out |
-//! | `report/` | tables, plots, and the whole as text |
+//! | `report/`, `page` | tables and plots; the whole report as text |
 //! | `folder`, `session` | what lies on disk, and when it is written |
 //! | [`process`] | processes that are spoken to by lines |
 //! | `paper/` | the publications' values |
@@ -40,6 +40,7 @@
 //!
 //! Printing, and the command line: that is the command's part.
 
+mod catalogue;
 mod common;
 pub mod config;
 pub mod experiment;
@@ -48,6 +49,7 @@ mod file;
 mod folder;
 mod openskel;
 mod origin;
+mod page;
 pub mod paper;
 mod plastic;
 pub mod process;
@@ -61,49 +63,13 @@ pub mod statistics;
 mod thesis;
 mod wool;
 
+pub use catalogue::{all, find};
 pub use experiment::{About, Experiment};
 pub use failure::Failure;
 pub use file::ResultFile;
 pub use openskel::{Chosen, Compared, Effort, Oracle, Summary, averages, search_size};
 pub use origin::Origin;
 pub use plastic::{PROGRAM, run_program};
-pub use results::{Results, Sample, Which};
+pub use results::{Labels, Metrics, Results, Sample, Which};
 pub use session::{Outcome, reproduce};
 pub use setting::{Scale, Setting};
-
-/// All experiments, publication by publication.
-static EXPERIMENTS: [&dyn Experiment; 23] = [
-    &wool::Table1,
-    &wool::Speedup,
-    &wool::Breakdown,
-    &wool::Sampling,
-    &thesis::Profiles,
-    &thesis::Matrix,
-    &queues::Table1,
-    &queues::Figures,
-    &openskel::Versions,
-    &openskel::Single,
-    &openskel::LateLocks,
-    &openskel::Combined,
-    &openskel::Thresholds,
-    &openskel::TunersPath,
-    &openskel::Footprint,
-    &openskel::Places,
-    &plastic::Metrics,
-    &plastic::Performance,
-    &plastic::Switching,
-    &plastic::Schedules,
-    &plastic::Access,
-    &plastic::Sharing,
-    &plastic::Pairs,
-];
-
-/// All experiments, in the order in which they are listed.
-pub fn all() -> &'static [&'static dyn Experiment] {
-    &EXPERIMENTS
-}
-
-/// The experiment with exactly this name.
-pub fn find(name: &str) -> Option<&'static dyn Experiment> {
-    EXPERIMENTS.iter().copied().find(|experiment| experiment.about().name == name)
-}

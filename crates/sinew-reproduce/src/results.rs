@@ -8,8 +8,14 @@
 //! Ratios are taken within rounds: what the machine does meanwhile to the one is done to the other
 //! as well.
 
-use crate::experiment::{Labels, Metrics};
 use crate::statistics;
+
+/// Names and values that tell the cases of an experiment apart; the same names, in the same order,
+/// for all of them.
+pub type Labels = Vec<(&'static str, String)>;
+
+/// What one run has measured: names, which end in their unit, and values.
+pub type Metrics = Vec<(&'static str, f64)>;
 
 /// Some labels of a case.
 pub type Which<'a> = [(&'a str, &'a str)];

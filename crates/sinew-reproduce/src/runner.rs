@@ -5,9 +5,9 @@
 
 use fastrand::Rng;
 
-use crate::experiment::{Block, Case, Experiment, Labels};
+use crate::experiment::{Block, Case, Experiment};
 use crate::failure::Failure;
-use crate::results::{Results, Sample};
+use crate::results::{Labels, Results, Sample};
 use crate::setting::Setting;
 
 /// Where a run is.

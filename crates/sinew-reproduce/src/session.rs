@@ -7,7 +7,7 @@ use crate::experiment::Experiment;
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::origin::Origin;
-use crate::report::{Page, Progress};
+use crate::page::{Page, Progress};
 use crate::results::Results;
 use crate::runner::{self, Step, Watcher};
 use crate::setting::Setting;

@@ -5,8 +5,8 @@
 use sinew::Profile;
 
 use super::{Conditions, Subject};
-use crate::experiment::Metrics;
 use crate::failure::Failure;
+use crate::results::Metrics;
 
 /// Runs the parallel version once in a pool that profiles.
 ///

@@ -14,8 +14,8 @@ use sinew_policy::worklist::{Choice, Mapping, Pages, Settings};
 use sinew_topology::Machine;
 
 use crate::common::Subject;
-use crate::experiment::Metrics;
 use crate::failure::Failure;
+use crate::results::Metrics;
 
 /// How an application is run.
 #[derive(Debug, Clone, Copy, PartialEq)]

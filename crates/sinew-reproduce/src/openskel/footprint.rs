@@ -12,11 +12,11 @@ use sinew_policy::worklist::Settings;
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
 use super::{OTHER_MACHINE, THREADS_ARE_FEW};
-use crate::experiment::{About, Block, Case, Experiment, Labels, Metrics};
+use crate::experiment::{About, Block, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper::openskel::FOOTPRINT_WORDS;
 use crate::report::{Form, Part, Plot, Series, Table};
-use crate::results::Results;
+use crate::results::{Labels, Metrics, Results};
 use crate::setting::{Scale, Setting};
 
 /// The experiment.

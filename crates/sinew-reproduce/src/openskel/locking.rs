@@ -10,11 +10,11 @@ use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
 use super::single::{BASELINE, OPTIMISATIONS, settings};
 use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::LOCKING_WORDS;
 use crate::report::{Form, Part, Plot, Series, Table};
-use crate::results::Results;
+use crate::results::{Labels, Results};
 use crate::setting::{Scale, Setting};
 
 /// The experiment.

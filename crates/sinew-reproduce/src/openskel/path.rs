@@ -10,11 +10,11 @@ use sinew_policy::tune::{Row, State};
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
 use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
-use crate::experiment::{About, Block, Case, Experiment, Labels, Metrics};
+use crate::experiment::{About, Block, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper::openskel::PATH_WORDS;
 use crate::report::{Cell, Form, Part, Plot, Series, Table};
-use crate::results::Results;
+use crate::results::{Labels, Metrics, Results};
 use crate::setting::{Scale, Setting};
 
 /// The experiment.

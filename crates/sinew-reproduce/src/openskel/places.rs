@@ -10,11 +10,11 @@ use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way, plain};
 use super::held::Held;
 use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED, usual_repeat};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::PLACES_WORDS;
 use crate::report::{Form, Part, Plot, Table};
-use crate::results::Results;
+use crate::results::{Labels, Results};
 use crate::setting::{Scale, Setting};
 
 /// The experiment.

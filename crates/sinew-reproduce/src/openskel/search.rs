@@ -15,8 +15,9 @@ use sinew::worklist::{Knobs, Method, Yardstick};
 use sinew_policy::worklist::{Choice, Mapping, Pages, Space};
 
 use super::bench::{Bench, Way};
-use crate::experiment::{Block, Case, Labels};
+use crate::experiment::{Block, Case};
 use crate::failure::Failure;
+use crate::results::Labels;
 use crate::statistics::median;
 
 /// What is searched, and how thoroughly.

@@ -10,11 +10,11 @@ use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
 use super::held::Held;
 use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::single;
 use crate::report::{Cell, Part, Table};
-use crate::results::Results;
+use crate::results::{Labels, Results};
 use crate::setting::{Scale, Setting};
 use crate::statistics::mean;
 

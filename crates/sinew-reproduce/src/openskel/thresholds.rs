@@ -8,11 +8,11 @@ use sinew::worklist::Knobs;
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
 use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
-use crate::experiment::{About, Block, Case, Experiment, Labels};
+use crate::experiment::{About, Block, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper::openskel::THRESHOLDS_WORDS;
 use crate::report::{Form, Part, Plot, Series, Table};
-use crate::results::Results;
+use crate::results::{Labels, Results};
 use crate::setting::{Scale, Setting};
 use crate::statistics::mean;
 

@@ -5,12 +5,12 @@ use sinew::Schedule;
 use sinew_apps::collatz::Kind;
 
 use super::bench::{Bench, DYNAMIC_INDIVIDUAL, Way};
+use super::common::{labels, usual_repeat, without_openmp};
 use super::openmp::{Load, Team};
-use super::{labels, usual_repeat, without_openmp};
-use crate::experiment::{About, Block, Caveat, Experiment, Labels, Need};
+use crate::experiment::{About, Block, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::report::{Form, Part, Plot, Series, Table};
-use crate::results::Results;
+use crate::results::{Labels, Results};
 use crate::setting::{Scale, Setting};
 
 /// The experiment.

@@ -10,9 +10,10 @@ use sinew::{Control, LoopMetrics, Pool, Schedule, ThreadMetrics, over};
 use sinew_apps::collatz::{Kind, Workload, apply};
 
 use super::openmp::{Load, OpenMp, Team};
-use crate::experiment::{Case, Labels, Metrics};
+use crate::experiment::Case;
 use crate::failure::Failure;
 use crate::queues::pinned_pool;
+use crate::results::{Labels, Metrics};
 
 /// How the workload is gone about.
 #[derive(Debug, Clone, Copy, PartialEq)]

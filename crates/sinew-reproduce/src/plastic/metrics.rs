@@ -4,8 +4,8 @@
 use sinew_apps::collatz::Kind;
 
 use super::bench::{Bench, DYNAMIC_CHUNKS, Way};
+use super::common::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat};
 use super::openmp::Load;
-use super::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat};
 use crate::experiment::{About, Block, Experiment};
 use crate::failure::Failure;
 use crate::paper::plastic::METRICS;

@@ -3,6 +3,7 @@
 //!
 //! | file | what lives there |
 //! |---|---|
+//! | `common` | what the experiments share |
 //! | `bench` | the workload, gone about in several ways, timed and judged |
 //! | `openmp` | the same in C, compiled where there is a compiler for it |
 //! | `metrics` | Experiment 1: what metrics of each thread cost |
@@ -19,6 +20,7 @@
 
 mod access;
 mod bench;
+mod common;
 mod metrics;
 mod openmp;
 mod pairs;
@@ -36,37 +38,3 @@ pub use programs::{PROGRAM, run_program};
 pub(crate) use schedules::Schedules;
 pub(crate) use sharing::Sharing;
 pub(crate) use switching::Switching;
-
-use crate::experiment::{Caveat, Labels, Need};
-use crate::paper::plastic::THREADS;
-use crate::report::Part;
-use crate::results::Results;
-use crate::setting::Scale;
-
-const FEWER_THREADS: Caveat = Caveat {
-    unless: Need::Workers(THREADS),
-    words: "The publication had 4 cores and 4 threads. With fewer, a static schedule has fewer shares to be unequal, and less is won by another.",
-};
-
-const OTHER_TIMES: Caveat = Caveat {
-    unless: Need::Nothing,
-    words: "The publication does not name the number that its sequences start from, and its machine was a virtual one: its times are for comparison among themselves.",
-};
-
-/// The publication has means of 50 runs.
-fn usual_repeat(scale: Scale) -> usize {
-    scale.pick(1, 5, 50)
-}
-
-fn labels(way: &str, workers: usize, tasks: usize) -> Labels {
-    vec![("way", way.to_owned()), ("workers", workers.to_string()), ("tasks", tasks.to_string())]
-}
-
-/// Says that nothing of OpenMP was measured, if so.
-fn without_openmp(results: &Results) -> Option<Part> {
-    let is_there = results.samples().iter().any(|sample| {
-        sample.labels.iter().any(|(name, value)| *name == "way" && value.starts_with("OpenMP"))
-    });
-    let words = "OpenMP was not measured: there is no C compiler that knows it here. `cc -fopenmp` has to work; then run this again.";
-    (!is_there && !results.samples().is_empty()).then(|| Part::words(words))
-}

@@ -5,8 +5,8 @@ use sinew::Schedule;
 use sinew_apps::collatz::Kind;
 
 use super::bench::{Bench, Way};
+use super::common::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat, without_openmp};
 use super::openmp::{Load, Team};
-use super::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat, without_openmp};
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::plastic::PERFORMANCE_WORDS;

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use sinew_coord::{Policy, Script};
 
+use super::common::{FEWER_THREADS, OTHER_TIMES, usual_repeat};
 use super::programs::{Access, Finished, Job, Program, Standing, Until, Way, place};
-use super::{FEWER_THREADS, OTHER_TIMES, usual_repeat};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Metrics, Need};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::plastic::{SHARING_INTERVALS_MS, SHARING_REPEATS, SHARING_TASKS, SHARING_WORDS};
 use crate::report::{Cell, Form, Part, Plot, Series, Table};
-use crate::results::Results;
+use crate::results::{Labels, Metrics, Results};
 use crate::setting::{Scale, Setting};
 use crate::statistics::deviation;
 

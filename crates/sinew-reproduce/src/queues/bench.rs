@@ -9,9 +9,9 @@ use sinew::{DomainKind, Domains, Mapping, Placement, Pool, TileOrder};
 use sinew_apps::jacobi::{Form, Lattice, Plan, Stores};
 use sinew_topology::Machine;
 
-use crate::experiment::Metrics;
 use crate::failure::Failure;
 use crate::paper::queues::DOMAINS;
+use crate::results::Metrics;
 use crate::setting::Scale;
 
 /// The largest error a site may have, as a share of the largest one, after all sweeps of all cases.

@@ -10,10 +10,10 @@ use sinew_apps::jacobi::Form;
 
 use super::bench::{Bench, Shape};
 use super::{FIGURES_IN_WORDS, ONE_MEMORY, OTHER_MEMORY};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::report::{Form as Drawn, Part, Plot, Series, Table};
-use crate::results::Results;
+use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
 /// The experiment.

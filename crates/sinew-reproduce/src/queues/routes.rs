@@ -15,9 +15,9 @@ use sinew::{DomainKind, DomainScopeBuilder, Domains, TileOrder};
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 
 use super::bench::pinned_pool;
-use crate::experiment::Metrics;
 use crate::failure::Failure;
 use crate::paper::queues::DOMAINS;
+use crate::results::Metrics;
 
 /// The publication's workers, blocks along an edge, and bound on pending tasks.
 const WORKERS: usize = 8;

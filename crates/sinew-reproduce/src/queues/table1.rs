@@ -7,11 +7,11 @@ use sinew_apps::jacobi::Form;
 use super::bench::{Bench, Shape};
 use super::routes;
 use super::{ONE_MEMORY, OTHER_MEMORY};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::queues::find;
 use crate::report::{Cell, Form as Drawn, Part, Plot, Series, Table};
-use crate::results::Results;
+use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
 /// The experiment.

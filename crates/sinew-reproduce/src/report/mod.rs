@@ -5,14 +5,11 @@
 //! | `table` | tables, and how they become text and CSV |
 //! | `plot` | plots: what is shown |
 //! | `svg` | plots as SVG |
-//! | `page` | the whole report as text |
 
-mod page;
 mod plot;
 mod svg;
 mod table;
 
-pub use page::{Page, Progress};
 pub use plot::{Band, Form, Plot, Series};
 pub use svg::svg;
 pub use table::{Cell, Table, number};

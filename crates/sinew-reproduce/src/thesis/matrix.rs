@@ -5,11 +5,11 @@
 //! the baseline runs against itself: what it seems to gain there is noise.
 
 use crate::common::{Conditions, Subject};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::thesis::{Technique, said};
 use crate::report::{Cell, Form, Part, Plot, Series, Table};
-use crate::results::Results;
+use crate::results::{Labels, Results};
 use crate::setting::Setting;
 use crate::statistics::{median, spread};
 

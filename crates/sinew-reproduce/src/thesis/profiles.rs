@@ -5,11 +5,11 @@
 //! there; `lib_wait` is what is left of the library's time.
 
 use crate::common::{Conditions, Subject, profiled};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::thesis::PROFILE_WORDS;
 use crate::report::{Cell, Form, Part, Plot, Series, Table};
-use crate::results::Results;
+use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
 /// The experiment.

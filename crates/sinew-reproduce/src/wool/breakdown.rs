@@ -8,10 +8,10 @@
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, OTHER_PROCESSOR};
 use crate::common::profiled;
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::report::{Cell, Form, Part, Plot, Series, Table, number};
-use crate::results::Results;
+use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
 /// The experiment.

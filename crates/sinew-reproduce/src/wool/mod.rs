@@ -26,8 +26,9 @@ pub(crate) use speedup::Speedup;
 pub(crate) use table1::Table1;
 
 use crate::common::{Conditions, Subject};
-use crate::experiment::{Caveat, Metrics, Need};
+use crate::experiment::{Caveat, Need};
 use crate::failure::Failure;
+use crate::results::Metrics;
 
 /// What Figure 5 to 8 and Table 1 lose on a small machine.
 const FEW_WORKERS: Caveat = Caveat {

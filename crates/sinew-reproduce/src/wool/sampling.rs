@@ -9,10 +9,10 @@ use super::strategies::{SAMP_SET, SET, Strategy};
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, OTHER_PROCESSOR, timed};
 use crate::common::profiled;
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::report::{Cell, Form, Part, Plot, Series, Table};
-use crate::results::Results;
+use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
 /// The experiment.

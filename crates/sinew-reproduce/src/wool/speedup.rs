@@ -7,11 +7,11 @@ use super::strategies::{RAND, STRATEGIES, Strategy, TWO_FIELD};
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, INTERRUPTIONS, OTHER_PROCESSOR, model, timed};
 use crate::common::profiled;
-use crate::experiment::{About, Block, Case, Experiment, Labels};
+use crate::experiment::{About, Block, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper;
 use crate::report::{Band, Cell, Form, Part, Plot, Series, Table};
-use crate::results::Results;
+use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
 /// The experiment.

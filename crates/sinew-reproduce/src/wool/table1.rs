@@ -7,11 +7,11 @@
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, INTERRUPTIONS, OTHER_PROCESSOR};
 use crate::common::profiled;
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::wool::{WORKERS, Workload as Published};
 use crate::report::{Cell, Form, Part, Plot, Series, Table};
-use crate::results::Results;
+use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
 /// The experiment.

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use sinew_coord::{Policy, layout};
 
+use super::common::{OTHER_TIMES, usual_repeat};
 use super::programs::{Access, Job, Program, Standing, Until, Way, place};
-use super::{OTHER_TIMES, usual_repeat};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Metrics, Need};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::plastic::PAIRS_WORDS;
 use crate::report::Part;
-use crate::results::Results;
+use crate::results::{Labels, Metrics, Results};
 use crate::setting::{Scale, Setting};
 use view::View;
 

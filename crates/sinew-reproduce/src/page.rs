@@ -3,15 +3,15 @@
 
 use std::fmt::Write as _;
 
-use super::{Part, Table};
 use crate::experiment::{About, Caveat, Need};
 use crate::origin::Origin;
+use crate::report::{Part, Table};
 use crate::results::Results;
 use crate::setting::Setting;
 
 /// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub(crate) enum Progress {
     /// More is coming, unless the run was broken off.
     Unfinished,
     /// This is all.
@@ -20,7 +20,7 @@ pub enum Progress {
 
 /// What a report is made of.
 #[derive(Debug, Clone, Copy)]
-pub struct Page<'a> {
+pub(crate) struct Page<'a> {
     /// The experiment.
     pub about: &'a About,
     /// The conditions.
@@ -39,7 +39,7 @@ pub struct Page<'a> {
 
 impl Page<'_> {
     /// As Markdown. Plots are named with the files they lie in, beside this one.
-    pub fn markdown(&self) -> String {
+    pub(crate) fn markdown(&self) -> String {
         let mut text = format!(
             "# {}: {}\n\nRepeats {}.\n",
             self.about.name, self.about.title, self.about.source
