@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use maud::html;
 
 use crate::failure::Failure;
-use crate::{Section, folder, markdown, object, sheet};
+use crate::section::Section;
+use crate::{folder, markdown, object, show};
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -88,7 +89,7 @@ impl Gathered {
 /// What a file shows; nothing if it is no result.
 fn section(path: &Path) -> Option<Result<Section, String>> {
     let show: fn(&str, &Path) -> Result<maud::Markup, String> = match path.extension()?.to_str()? {
-        "csv" => |text, _| sheet::show(text),
+        "csv" => |text, _| show::show(text),
         "json" | "jsonl" => |text, _| object::show(text),
         "md" => |text, path| Ok(markdown::show(text, path.parent().unwrap_or(Path::new(".")))),
         "txt" => |text, _| Ok(html! { pre { (text) } }),

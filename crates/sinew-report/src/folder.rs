@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{Section, markdown};
+use crate::markdown;
+use crate::section::Section;
 
 /// Reads the folder; nothing if no experiment has written it.
 pub(crate) fn read(folder: &Path) -> Option<Result<Section, String>> {

@@ -17,11 +17,11 @@
 //! |---|---|
 //! | `find` | which files there are, and what each of them is |
 //! | `folder` | a folder that an experiment has written |
-//! | `sheet` | comma-separated values: as a table, and as plots |
+//! | `sheet`, `show` | comma-separated values; as a table, and as plots |
 //! | `columns` | which of a sheet's columns are drawn, over what, and as how many series |
 //! | `object` | JSON: runs of an application, timelines, lines of objects |
 //! | `markdown` | reports with pictures |
-//! | `page` | the whole page, and how it looks |
+//! | `section`, `page` | a part of the page; the whole page, and how it looks |
 //! | `failure` | what may go wrong |
 
 mod columns;
@@ -31,25 +31,11 @@ mod folder;
 mod markdown;
 mod object;
 mod page;
+mod section;
 mod sheet;
+mod show;
 
 pub use failure::Failure;
 pub use find::{Gathered, gather};
 pub use page::page;
-
-use maud::Markup;
-
-/// A part of the page, with a heading of its own.
-#[derive(Debug)]
-pub struct Section {
-    /// What stands above it: where it was found.
-    pub title: String,
-    /// What it shows. Whatever came from a file is escaped in it.
-    body: Markup,
-}
-
-impl Section {
-    fn new(title: impl Into<String>, body: Markup) -> Self {
-        Self { title: title.into(), body }
-    }
-}
+pub use section::Section;

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, PreEscaped, html};
 
-use crate::Section;
+use crate::section::Section;
 
 const STYLE: &str = "
 :root { color-scheme: light dark; --ink: #222223; --paper: #fffffe; --line: #dddde0; --shade: #f3f3f5; }

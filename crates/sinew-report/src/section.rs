@@ -1,0 +1,18 @@
+//! A part of the page.
+
+use maud::Markup;
+
+/// A part of the page, with a heading of its own.
+#[derive(Debug)]
+pub struct Section {
+    /// What stands above it: where it was found.
+    pub title: String,
+    /// What it shows. Whatever came from a file is escaped in it.
+    pub(crate) body: Markup,
+}
+
+impl Section {
+    pub(crate) fn new(title: impl Into<String>, body: Markup) -> Self {
+        Self { title: title.into(), body }
+    }
+}
