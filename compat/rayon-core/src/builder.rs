@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 
 use crate::error::ThreadPoolBuildError;
-use crate::pool::{self, ThreadPool};
+use crate::pool::ThreadPool;
 use crate::recipe::Recipe;
 use crate::spawner::{CustomSpawn, DefaultSpawn, ThreadBuilder, ThreadSpawn};
 
@@ -80,15 +80,6 @@ where
         };
         let pool = self.recipe.build(&mut name, &mut self.spawn)?;
         Ok(ThreadPool::of(pool, self.recipe, names))
-    }
-
-    /// Builds the pool that the free functions use from outside of pools.
-    ///
-    /// # Errors
-    ///
-    /// As [`build`](Self::build), and if there is such a pool already.
-    pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
-        pool::set_global(|| self.build())
     }
 }
 

@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 use sinew_core::open::{Scope, ScopeFifo};
 use sinew_core::{BroadcastContext, Entering, Worker, with_current};
 
-use crate::pool::global;
+use crate::global::global;
+use crate::yielding::Yield;
 
 /// Tells an arm of [`join_context`] whether it has moved to another thread. It cannot leave the
 /// arm:
@@ -37,21 +38,6 @@ impl FnContext {
 impl fmt::Debug for FnContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FnContext").field("migrated", &self.migrated).finish()
-    }
-}
-
-/// What came of yielding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Yield {
-    /// A task was run.
-    Executed,
-    /// There was none.
-    Idle,
-}
-
-impl Yield {
-    pub(crate) fn of(executed: bool) -> Self {
-        if executed { Self::Executed } else { Self::Idle }
     }
 }
 
@@ -219,11 +205,6 @@ pub fn current_num_threads() -> usize {
         Some(worker) => worker.max_workers(),
         None => global().current_num_threads(),
     })
-}
-
-/// The most threads a pool can have; more are not refused but left out.
-pub fn max_num_threads() -> usize {
-    if cfg!(target_pointer_width = "64") { (1 << 16) - 1 } else { (1 << 8) - 1 }
 }
 
 /// Runs one task of the pool; `None` outside of pools.

@@ -90,3 +90,16 @@ impl Configuration {
 pub fn initialize(config: Configuration) -> Result<(), Box<dyn Error>> {
     config.into_builder().build_global().map_err(Into::into)
 }
+
+impl ThreadPool {
+    /// See [`Configuration::build`].
+    ///
+    /// # Errors
+    ///
+    /// As that.
+    #[deprecated(note = "use `ThreadPoolBuilder::build`")]
+    #[expect(deprecated, reason = "it takes what is deprecated")]
+    pub fn new(configuration: Configuration) -> Result<Self, Box<dyn Error>> {
+        configuration.build()
+    }
+}

@@ -35,7 +35,8 @@ use std::time::Duration;
 pub use sinew_core::{Counters, Mapping, MappingError, Profile, Victims, Wait};
 
 use crate::builder::ThreadPoolBuilder;
-use crate::pool::{ThreadPool, global};
+use crate::global::global;
+use crate::pool::ThreadPool;
 
 /// More to say about a pool before it is built.
 pub trait ThreadPoolBuilderExt {

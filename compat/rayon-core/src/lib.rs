@@ -54,20 +54,24 @@ mod call;
 mod configuration;
 mod error;
 pub mod ext;
+mod global;
 mod pool;
 mod recipe;
 mod spawner;
+mod yielding;
 
 pub use builder::ThreadPoolBuilder;
 pub use call::{
-    FnContext, Yield, broadcast, current_num_threads, current_thread_has_pending_tasks,
-    current_thread_index, in_place_scope, in_place_scope_fifo, join, join_context, max_num_threads,
-    scope, scope_fifo, spawn, spawn_broadcast, spawn_fifo, yield_local, yield_now,
+    FnContext, broadcast, current_num_threads, current_thread_has_pending_tasks,
+    current_thread_index, in_place_scope, in_place_scope_fifo, join, join_context, scope,
+    scope_fifo, spawn, spawn_broadcast, spawn_fifo, yield_local, yield_now,
 };
 #[expect(deprecated, reason = "upstream still has them")]
 pub use configuration::{Configuration, initialize};
 pub use error::ThreadPoolBuildError;
 pub use pool::ThreadPool;
+pub use recipe::max_num_threads;
 pub use sinew_core::BroadcastContext;
 pub use sinew_core::open::{Scope, ScopeFifo};
 pub use spawner::ThreadBuilder;
+pub use yielding::Yield;

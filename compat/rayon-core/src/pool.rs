@@ -1,18 +1,13 @@
-//! [`ThreadPool`], and the global one.
+//! [`ThreadPool`].
 
-use std::error::Error;
 use std::fmt;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use sinew_core::open::{Scope, ScopeFifo};
 use sinew_core::{BroadcastContext, Pool, Worker};
 
-use crate::builder::ThreadPoolBuilder;
-use crate::call::Yield;
-#[expect(deprecated, reason = "upstream still has it")]
-use crate::configuration::Configuration;
-use crate::error::ThreadPoolBuildError;
 use crate::recipe::Recipe;
+use crate::yielding::Yield;
 
 /// A pool of threads.
 ///
@@ -29,17 +24,6 @@ pub struct ThreadPool {
 impl ThreadPool {
     pub(crate) fn of(pool: Pool, recipe: Recipe, names: Vec<Option<String>>) -> Self {
         Self { pool, recipe, names, in_child: OnceLock::new() }
-    }
-
-    /// See [`Configuration::build`].
-    ///
-    /// # Errors
-    ///
-    /// As that.
-    #[deprecated(note = "use `ThreadPoolBuilder::build`")]
-    #[expect(deprecated, reason = "it takes what is deprecated")]
-    pub fn new(configuration: Configuration) -> Result<Self, Box<dyn Error>> {
-        configuration.build()
     }
 
     /// The pool with threads in this process.
@@ -223,51 +207,4 @@ impl fmt::Debug for ThreadPool {
             .field("num_threads", &self.pool.max_workers())
             .finish_non_exhaustive()
     }
-}
-
-static GLOBAL: OnceLock<ThreadPool> = OnceLock::new();
-/// Held while the global pool is built, which may fail, and which starts threads that may ask for
-/// it.
-static BUILDING: Mutex<()> = Mutex::new(());
-
-/// The pool of the free functions.
-///
-/// # Panics
-///
-/// If it cannot be built.
-#[inline]
-pub(crate) fn global() -> &'static ThreadPool {
-    GLOBAL.get().unwrap_or_else(|| build_global_cold())
-}
-
-#[cold]
-fn build_global_cold() -> &'static ThreadPool {
-    let built = set_global(|| {
-        ThreadPoolBuilder::new().build().or_else(|error| {
-            if error.is_unsupported() { on_this_thread().map_err(|_| error) } else { Err(error) }
-        })
-    });
-    match (GLOBAL.get(), built) {
-        // Whoever was first, there is one now.
-        (Some(pool), _) => pool,
-        (None, Err(error)) => panic!("the global thread pool could not be built: {error}"),
-        (None, Ok(())) => unreachable!("the pool was set"),
-    }
-}
-
-/// Where there are no threads: a pool of the thread that needs it.
-fn on_this_thread() -> Result<ThreadPool, ThreadPoolBuildError> {
-    ThreadPoolBuilder::new().num_threads(1).use_current_thread().build()
-}
-
-/// Builds the global pool, unless there is one.
-pub(crate) fn set_global(
-    build: impl FnOnce() -> Result<ThreadPool, ThreadPoolBuildError>,
-) -> Result<(), ThreadPoolBuildError> {
-    let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    if GLOBAL.get().is_some() {
-        return Err(ThreadPoolBuildError::global_exists());
-    }
-    let pool = build()?;
-    GLOBAL.set(pool).map_err(|_| ThreadPoolBuildError::global_exists())
 }

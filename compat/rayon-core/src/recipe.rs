@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use sinew_core::{Builder, Mapping, Pool, Victims, Wait};
 
-use crate::call::max_num_threads;
 use crate::error::ThreadPoolBuildError;
 use crate::spawner::{DefaultSpawn, ThreadBuilder, ThreadSpawn};
 
@@ -116,4 +115,9 @@ fn set<T>(builder: Builder, value: Option<T>, put: impl FnOnce(Builder, T) -> Bu
 
 fn number_in(variable: &str) -> Option<usize> {
     env::var(variable).ok()?.parse().ok()
+}
+
+/// The most threads a pool can have; more are not refused but left out.
+pub fn max_num_threads() -> usize {
+    if cfg!(target_pointer_width = "64") { (1 << 16) - 1 } else { (1 << 8) - 1 }
 }

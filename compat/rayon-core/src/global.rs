@@ -1,0 +1,69 @@
+//! The pool that the free functions use from outside of pools.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::builder::ThreadPoolBuilder;
+use crate::error::ThreadPoolBuildError;
+use crate::pool::ThreadPool;
+use crate::spawner::ThreadSpawn;
+
+static GLOBAL: OnceLock<ThreadPool> = OnceLock::new();
+/// Held while the global pool is built, which may fail, and which starts threads that may ask for
+/// it.
+static BUILDING: Mutex<()> = Mutex::new(());
+
+/// The pool of the free functions.
+///
+/// # Panics
+///
+/// If it cannot be built.
+#[inline]
+pub(crate) fn global() -> &'static ThreadPool {
+    GLOBAL.get().unwrap_or_else(|| build_global_cold())
+}
+
+#[cold]
+fn build_global_cold() -> &'static ThreadPool {
+    let built = set_global(|| {
+        ThreadPoolBuilder::new().build().or_else(|error| {
+            if error.is_unsupported() { on_this_thread().map_err(|_| error) } else { Err(error) }
+        })
+    });
+    match (GLOBAL.get(), built) {
+        // Whoever was first, there is one now.
+        (Some(pool), _) => pool,
+        (None, Err(error)) => panic!("the global thread pool could not be built: {error}"),
+        (None, Ok(())) => unreachable!("the pool was set"),
+    }
+}
+
+/// Where there are no threads: a pool of the thread that needs it.
+fn on_this_thread() -> Result<ThreadPool, ThreadPoolBuildError> {
+    ThreadPoolBuilder::new().num_threads(1).use_current_thread().build()
+}
+
+/// Builds the global pool, unless there is one.
+fn set_global(
+    build: impl FnOnce() -> Result<ThreadPool, ThreadPoolBuildError>,
+) -> Result<(), ThreadPoolBuildError> {
+    let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    if GLOBAL.get().is_some() {
+        return Err(ThreadPoolBuildError::global_exists());
+    }
+    let pool = build()?;
+    GLOBAL.set(pool).map_err(|_| ThreadPoolBuildError::global_exists())
+}
+
+impl<S> ThreadPoolBuilder<S>
+where
+    S: ThreadSpawn,
+{
+    /// Builds the pool that the free functions use from outside of pools.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build), and if there is such a pool already.
+    pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
+        set_global(|| self.build())
+    }
+}
