@@ -6,17 +6,35 @@
 //! Standard output may be a pipe that nobody empties. So a thread of its own prints
 //! (`printer`): neither the coordination nor its end waits for a reader.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use sinew_coord::{Ask, Coordinator, Decision, Policy, Row, Script, Table};
 use sinew_sync::atomic::{AtomicBool, Ordering};
 
-use crate::args::CoordinatorArgs;
 use crate::failure::Failure;
-use crate::output;
+use crate::files::read;
 use crate::printer::Printer;
+use crate::values::milliseconds;
+
+/// Arguments of `coordinator`.
+#[derive(Debug, Args)]
+pub(crate) struct CoordinatorArgs {
+    /// By what rule cores are shared out: equal, proportional, priority, efficiency, contention or
+    /// script [default: script if there is one, else equal]
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<sinew_coord::Policy>,
+    /// A file that says which program gets what, and when: lines such as "when second joins first
+    /// threads 2 cores 0-1" or "at 60 first free"
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+    /// Milliseconds between two measurements
+    #[arg(long, value_name = "MS", default_value = "500", allow_negative_numbers = true, value_parser = milliseconds)]
+    pub(crate) interval_ms: u64,
+}
 
 pub(crate) fn perform(args: &CoordinatorArgs) -> Result<(), Failure> {
     let script = args.script.as_deref().map(read_script).transpose()?;
@@ -63,9 +81,7 @@ fn failed(error: &sinew_coord::Error) -> Failure {
 }
 
 fn read_script(path: &std::path::Path) -> Result<Script, Failure> {
-    output::read(path)?
-        .parse()
-        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+    read(path)?.parse().map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 
 /// Only one policy goes by the numbers and places of a script; schedules are followed under all.

@@ -4,23 +4,58 @@
 //! Everything is prepared before anything is run: an unreadable folder ends the demo before it
 //! begins.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::{Args, ValueEnum};
 use sinew_apps::{App, Options, Problem, Record, Size};
 use sinew_topology::{Limits, Machine, render};
 
-use crate::args::{DemoArgs, NamedSize};
 use crate::contention;
 use crate::failure::Failure;
 use crate::measure::{Measurement, Plan, measure, percent, seconds, waiting_share};
 use crate::output;
+use crate::pool::{PoolArgs, build};
 use crate::progress::Progress;
-use crate::run::build;
 use crate::table::Table;
 use crate::timeline;
 
 /// Medians of three runs, fewer where one takes long: all applications in about half a minute.
 const PLAN: Plan = Plan { repeat: 3, budget: Duration::from_secs(2) };
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    #[command(flatten)]
+    pub(crate) pool: PoolArgs,
+    /// How large [default: what takes some seconds each]
+    #[arg(long, value_enum)]
+    pub(crate) size: Option<NamedSize>,
+    /// The folder with the text to count words in [default: the sources that cargo has downloaded]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
+}
+
+/// The sizes that every application has.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum NamedSize {
+    /// Some milliseconds
+    Tiny,
+    /// Well below a second
+    Small,
+    /// The published parameters
+    Full,
+}
+
+impl From<NamedSize> for Size {
+    fn from(size: NamedSize) -> Self {
+        match size {
+            NamedSize::Tiny => Self::Tiny,
+            NamedSize::Small => Self::Small,
+            NamedSize::Full => Self::Full,
+        }
+    }
+}
 
 /// An application and what came out.
 struct Entry {

@@ -1,7 +1,36 @@
 //! `sinew exec`: programs nobody rewrote, within a share of the machine.
 
-use crate::args::ExecArgs;
+use std::ffi::OsString;
+
+use clap::Args;
+
 use crate::failure::Failure;
+use crate::values::{cores, weight};
+
+/// Arguments of `exec`.
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// Also lower the teams of OpenMP's parallel regions to the share, where nothing shows that the
+    /// program relies on their size: for programs that ask for it in each region, or leave the
+    /// division of work to OpenMP
+    #[arg(long)]
+    pub(crate) malleable: bool,
+    /// The command's part of the machine in proportion to others', from 0.01 to 100
+    #[arg(long, value_name = "WEIGHT", default_value = "1", allow_negative_numbers = true, value_parser = weight)]
+    pub(crate) weight: f64,
+    /// Cores that the command should have at least, as long as there are enough for all
+    #[arg(long, value_name = "CORES", default_value = "1", allow_negative_numbers = true, value_parser = cores)]
+    pub(crate) min: usize,
+    /// Cores that the command may have at most [default: all]
+    #[arg(long, value_name = "CORES", allow_negative_numbers = true, value_parser = cores)]
+    pub(crate) max: Option<usize>,
+    /// Say on standard error what is set, what is left alone, and why
+    #[arg(long)]
+    pub(crate) verbose: bool,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
 
 /// Becomes the command.
 ///

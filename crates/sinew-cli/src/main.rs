@@ -5,7 +5,8 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | `args` | what may be written on the command line |
+//! | `args` | the subcommands; each has its arguments in its own file |
+//! | `values`, `pool` | values and arguments that several subcommands take |
 //! | `demo`, `run`, `list`, `topo`, `oracle`, `reproduce`, `report`, `sim` | a subcommand each |
 //! | `coordinator`, `top/`, `exec` | programs that share this machine: decided with a clock, shown, started |
 //! | `timeline` | the demo's loop that is changed while it runs |
@@ -15,6 +16,7 @@
 //! | `worklist` | what `run` takes and prints about worklists |
 //! | `contention` | whether the workers had their cores to themselves |
 //! | `table`, `progress`, `output`, `suggest` | how things are printed |
+//! | `files` | the files that a command line names |
 //! | `failure` | what may go wrong, and with which exit status |
 //!
 //! # Exit status
@@ -35,10 +37,12 @@ mod coordinator;
 mod demo;
 mod exec;
 mod failure;
+mod files;
 mod list;
 mod measure;
 mod oracle;
 mod output;
+mod pool;
 mod printer;
 mod profile;
 mod progress;
@@ -52,6 +56,7 @@ mod timeline;
 mod top;
 mod topo;
 mod trace;
+mod values;
 mod worklist;
 
 use std::process::ExitCode;

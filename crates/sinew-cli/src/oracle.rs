@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, process};
 
+use clap::Args;
 use serde::Serialize;
 use sinew::Pool;
 use sinew_apps::App;
@@ -15,11 +16,44 @@ use sinew_reproduce::{
 };
 use sinew_sync::lock::Mutex;
 
-use crate::args::OracleArgs;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
 use crate::reproduce::{command_line, one};
 use crate::run::find;
+use crate::values::count;
+
+/// Arguments of `oracle`.
+#[derive(Debug, Args)]
+pub(crate) struct OracleArgs {
+    /// The applications; see `sinew list` [default: all that have worklists, one after the other]
+    pub(crate) names: Vec<String>,
+    /// tiny, small, full or the application's own notation; see `sinew list` [default: what takes
+    /// some tenths of a second; small with --quick]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub(crate) size: Option<String>,
+    /// The file with the input, where the application reads one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) path: Option<PathBuf>,
+    /// Number of cores [default: as many as the process may use]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
+    pub(crate) threads: Option<usize>,
+    /// How often each choice is run; what is compared is run at least ten times more, three times
+    /// with --quick [default: 3, 1 with --quick]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
+    pub(crate) runs: Option<usize>,
+    /// Try fewer choices
+    #[arg(long)]
+    pub(crate) coarse: bool,
+    /// Fewer choices, fewer runs of each, small inputs: shows what comes out within a minute
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where results go: a folder of the application's name, below this one
+    #[arg(long, value_name = "DIR", default_value = "oracle")]
+    pub(crate) out: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// What was found for several applications, for machines to read.
 #[derive(Serialize)]

@@ -6,7 +6,8 @@ use clap::Args;
 use sinew_report::{Failure as Failed, gather, page};
 
 use crate::failure::Failure;
-use crate::output::{self, ResultFile};
+use crate::files::ResultFile;
+use crate::output;
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]

@@ -1,21 +1,74 @@
 //! `sinew reproduce`: published experiments, repeated and reported.
 
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueEnum};
 use sinew::Pool;
 use sinew_reproduce::config::{self, Queued};
 use sinew_reproduce::runner::{Step, describe};
 use sinew_reproduce::{
-    Experiment, Failure as Failed, Origin, Outcome, Setting, all, find, reproduce,
+    Experiment, Failure as Failed, Origin, Outcome, Scale, Setting, all, find, reproduce,
 };
 
-use crate::args::ReproduceArgs;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
 use crate::suggest::unknown;
 use crate::table::Table;
+use crate::values::{count, seed};
+
+/// Arguments of `reproduce`.
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceArgs {
+    /// The experiment; see --list [default: all of them, one after the other]
+    pub(crate) experiment: Option<String>,
+    /// Say which experiments there are
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Run the experiments that this file lists, in TOML: [[experiment]] with name, size, threads,
+    /// repeat, seed and out; [defaults] for all of them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["experiment", "list", "size", "out", "threads", "repeat", "seed"])]
+    pub(crate) config: Option<PathBuf>,
+    /// How large
+    #[arg(long, value_enum, default_value = "default")]
+    pub(crate) size: NamedScale,
+    /// Where results go: a folder for each experiment, below this one
+    #[arg(long, value_name = "DIR", default_value = "reproduced")]
+    pub(crate) out: PathBuf,
+    /// Numbers of workers, such as 1,2,4; 1 is always among them [default: powers of two, up to as
+    /// many as the process may use]
+    #[arg(long, value_name = "N,N", value_delimiter = ',', allow_negative_numbers = true, value_parser = count)]
+    pub(crate) threads: Vec<usize>,
+    /// How often everything is measured [default: 5, 10 for openskel, 50 for plastic at size full,
+    /// and 1 at size quick]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
+    pub(crate) repeat: Option<usize>,
+    /// Decides the order in which the cases of a round are run
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = seed)]
+    pub(crate) seed: u64,
+}
+
+/// How large an experiment is.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum NamedScale {
+    /// Some seconds: shows that it works
+    Quick,
+    /// Some minutes on two cores
+    Default,
+    /// The published sizes, which may take hours
+    Full,
+}
+
+impl From<NamedScale> for Scale {
+    fn from(size: NamedScale) -> Self {
+        match size {
+            NamedScale::Quick => Self::Quick,
+            NamedScale::Default => Self::Default,
+            NamedScale::Full => Self::Full,
+        }
+    }
+}
 
 pub(crate) fn perform(args: &ReproduceArgs) -> Result<(), Failure> {
     if args.list {

@@ -1,23 +1,66 @@
 //! `sinew run`: one application, measured and judged.
 
+use std::path::PathBuf;
 use std::slice;
 use std::time::Duration;
 
+use clap::Args;
 use serde::Serialize;
 use sinew::profile::{Call, Graph};
-use sinew::{Builder, Mapping, Pool, StealsAt};
+use sinew::{Pool, Schedule, StealsAt};
 use sinew_apps::{App, Options, Record, Size};
 
-use crate::args::{PoolArgs, RunArgs};
 use crate::contention;
 use crate::failure::Failure;
+use crate::files::ResultFile;
 use crate::measure::{Measurement, Plan, Shares, measure, percent, seconds, waiting_share};
-use crate::output::{self, ResultFile};
+use crate::output;
+use crate::pool::{Kept, PoolArgs, build_with};
 use crate::profile;
 use crate::progress::Progress;
 use crate::suggest::unknown;
 use crate::trace;
-use crate::worklist;
+use crate::values::{count, schedule};
+use crate::worklist::{self, WorklistArgs};
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The application; see `sinew list`
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) pool: PoolArgs,
+    /// How loops are shared out: static, dynamic:CHUNK, tapered:MIN, factoring:MIN, stealing,
+    /// affinity, weighted, simple:GRAIN, adaptive:GRAIN or auto
+    #[arg(long, value_name = "SCHEDULE", value_parser = schedule)]
+    pub(crate) schedule: Option<Schedule>,
+    /// tiny, small, full or the application's own notation; see `sinew list`
+    #[arg(long, value_name = "SIZE", default_value = "full", allow_negative_numbers = true)]
+    pub(crate) size: String,
+    /// The folder whose files are read, or the file, where the application reads any
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) worklist: WorklistArgs,
+    /// Number of runs; times are medians
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = count)]
+    pub(crate) repeat: usize,
+    /// Also say where the workers' time went, by both breakdowns, and how parallel the application
+    /// is; tasks cost some 100 ns more
+    #[arg(long)]
+    pub(crate) profile: bool,
+    /// Write what was spawned and worked as a task graph to this file, for `sinew sim graph:FILE`;
+    /// implies a profile and one run
+    #[arg(long, value_name = "FILE", conflicts_with = "repeat")]
+    pub(crate) record: Option<PathBuf>,
+    /// Write a timeline of what each worker did to this file, for ui.perfetto.dev; profiles as
+    /// --profile does
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let app = find(&args.name)?;
@@ -32,16 +75,16 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     };
     let pool = build_with(&args.pool, &kept)?;
     let size: Size = args.size.parse().unwrap_or_default();
-    let path_file = worklist::check(app, &args, pool.max_workers())?;
+    let path_file = worklist::check(app, &args.worklist, pool.max_workers())?;
     warn_of_useless_options(app, &args);
     let record = Record::default();
-    record.place(args.pages);
+    record.place(args.worklist.pages);
     let options = Options {
         size,
         schedule: args.schedule,
         path: args.path,
-        by_hand: args.by_hand,
-        tuning: args.tune,
+        by_hand: args.worklist.by_hand,
+        tuning: args.worklist.tune,
         record: record.clone(),
     };
     let problem = app.prepare(&options).map_err(Failure::usage)?;
@@ -79,75 +122,6 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     Ok(printed?)
 }
 
-/// The pool that the arguments describe; what they leave open, the environment may say.
-pub(crate) fn build(args: &PoolArgs) -> Result<Pool, Failure> {
-    build_with(args, &Kept::default())
-}
-
-/// What a pool keeps of what it does, where the environment may ask for a profile as well; and the
-/// mapping that its application has, which a user's goes before.
-#[derive(Debug, Default)]
-struct Kept {
-    profile: bool,
-    timeline: bool,
-    recording: bool,
-    mapping: Option<Mapping>,
-}
-
-/// The threads of an application that has a mapping of its own sit by that, if the environment
-/// names none.
-fn placed(builder: Builder, mapping: Option<&Mapping>) -> Builder {
-    match mapping.filter(|_| std::env::var_os("SINEW_MAPPING").is_none()) {
-        Some(mapping) => builder.mapping(mapping.clone()),
-        None => builder,
-    }
-}
-
-/// The same, with what it keeps.
-fn build_with(args: &PoolArgs, kept: &Kept) -> Result<Pool, Failure> {
-    let pool = described(args, kept).build().map_err(Failure::usage)?;
-    warn_of_useless_victims(&pool);
-    Ok(pool)
-}
-
-fn described(args: &PoolArgs, kept: &Kept) -> Builder {
-    let mut builder = placed(Builder::from_env(), kept.mapping.as_ref());
-    if kept.timeline {
-        builder = builder.timeline(true);
-    }
-    if kept.recording {
-        builder = builder.record(true);
-    }
-    if kept.profile {
-        builder = builder.profile(true);
-    }
-    if let Some(threads) = args.threads {
-        builder = builder.threads(threads);
-    }
-    if let Some(wait) = args.wait {
-        builder = builder.wait(wait);
-    }
-    if let Some(victims) = args.victims {
-        builder = builder.victims(victims);
-    }
-    if let Some(mapping) = &args.mapping {
-        builder = builder.mapping(mapping.clone());
-    }
-    if let Some(stack) = args.stack {
-        builder = builder.stack(stack);
-    }
-    builder
-}
-
-fn warn_of_useless_victims(pool: &Pool) {
-    if pool.victims().looks_at_places() && pool.mapping() == Mapping::None {
-        output::note(&format!(
-            "sinew: note: without --mapping all workers are equally far apart, in one package, which is all that {} has to go by",
-            pool.victims()
-        ));
-    }
-}
-
 /// What a pool has recorded of the last run: an application calls the workers together before and
 /// after it.
 pub(crate) fn measured(pool: &Pool) -> Graph {
@@ -164,8 +138,11 @@ pub(crate) fn find(name: &str) -> Result<&'static App, Failure> {
 
 /// Results in one file would replace each other.
 fn refuse_one_file_for_two(args: &RunArgs) -> Result<(), Failure> {
-    let files =
-        [("--trace", &args.trace), ("--record", &args.record), ("--tuner-path", &args.tuner_path)];
+    let files = [
+        ("--trace", &args.trace),
+        ("--record", &args.record),
+        ("--tuner-path", &args.worklist.tuner_path),
+    ];
     let named = files.iter().filter_map(|(option, file)| Some((option, file.as_ref()?)));
     for (option, file) in named.clone() {
         if let Some((other, _)) =
@@ -181,7 +158,7 @@ fn refuse_one_file_for_two(args: &RunArgs) -> Result<(), Failure> {
 }
 
 fn warn_of_useless_options(app: &App, args: &RunArgs) {
-    worklist::warn_of_useless_options(app, args);
+    worklist::warn_of_useless_options(app, &args.worklist);
     if args.schedule.is_some() && !app.loops {
         output::note(&format!(
             "sinew: note: {} has no loops, so --schedule changes nothing",
@@ -320,42 +297,14 @@ fn json(app: &App, size: &str, result: &Measurement) -> Result<String, Failure> 
 
 #[cfg(test)]
 mod tests {
-    use sinew::{StackKind, Victims, Wait};
-
     use super::*;
 
-    /// Would miss: an option that is read and does not reach the pool.
-    #[test]
-    fn every_option_reaches_the_pool() {
-        let args = PoolArgs {
-            threads: Some(3),
-            mapping: Some(Mapping::Compact),
-            wait: Some(Wait::Block),
-            victims: Some(Victims::Nearest),
-            stack: Some(StackKind::TwoField),
-        };
-        let builder = format!("{:?}", described(&args, &Kept::default()));
-        for part in [
-            "threads: Some(3)",
-            "mapping: Compact",
-            "wait: Block",
-            "victims: Nearest",
-            "stack: TwoField",
-        ] {
-            assert!(builder.contains(part), "{part} is not in {builder}");
-        }
-    }
-
-    /// Would miss: threads of worklists that are left to the system, those of other applications
-    /// that are not, and a user's mapping that does not count.
+    /// Would miss: threads of worklists that are left to the system, and those of other
+    /// applications that are not.
     #[test]
     fn applications_with_worklists_sit_by_the_rule_for_them() {
         let rule = sinew::worklist::mapping_for(sinew_topology::Machine::host());
         let mapping = |name| worklist::mapping(find(name).unwrap());
         assert_eq!([mapping("yada"), mapping("fib")], [Some(rule), None]);
-        let given = std::env::var_os("SINEW_MAPPING");
-        let pool =
-            |mapping: &Mapping| placed(Pool::builder().threads(1), Some(mapping)).build().unwrap();
-        assert_eq!(pool(&Mapping::Compact).mapping() == Mapping::Compact, given.is_none());
     }
 }

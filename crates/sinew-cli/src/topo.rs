@@ -1,10 +1,21 @@
 //! `sinew topo`: the machine as a tree.
 
+use clap::Args;
 use sinew_topology::{Limits, Machine, render, to_json};
 
-use crate::args::TopoArgs;
 use crate::failure::Failure;
 use crate::output;
+
+/// Arguments of `topo`.
+#[derive(Debug, Args)]
+pub(crate) struct TopoArgs {
+    /// Print one JSON object instead of a tree
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// A machine to show instead of this one, from the outside in: "package:4 l3:1 core:2 pu:2"
+    #[arg(long, value_name = "DESCRIPTION")]
+    pub(crate) synthetic: Option<String>,
+}
 
 pub(crate) fn perform(args: &TopoArgs) -> Result<(), Failure> {
     match &args.synthetic {

@@ -1,15 +1,39 @@
 //! What `run` takes and prints about worklists: `--tune`, `--by-hand`, `--pages` and
 //! `--tuner-path`.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use serde::Serialize;
 use sinew::Mapping;
-use sinew::worklist::{Tuning, mapping_for};
+use sinew::worklist::{Pages, Tuning, mapping_for};
 use sinew_apps::{App, Recorded, Transactions};
 
-use crate::args::RunArgs;
 use crate::failure::Failure;
+use crate::files::ResultFile;
 use crate::measure::seconds;
-use crate::output::{self, ResultFile};
+use crate::output;
+
+/// Arguments of `run` about worklists.
+#[derive(Debug, Args)]
+pub(crate) struct WorklistArgs {
+    /// Run the version with transactions by hand instead of the worklist, where there is one
+    #[arg(long, conflicts_with_all = ["tune", "tuner_path"])]
+    pub(crate) by_hand: bool,
+    /// How worklists are tuned: auto (by throughput), published (the published autotuner), or
+    /// settings such as "2 threads, stealing, helpers 100, coalescing, swap 2" [default: all
+    /// threads, stealing]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) tune: Option<Tuning>,
+    /// On which nodes the pages lie that a worklist's workers touch first: first-touch, cyclic or
+    /// bind-local [default: cyclic, and bind-local once units add units]
+    #[arg(long, value_name = "PAGES", conflicts_with = "by_hand")]
+    pub(crate) pages: Option<Pages>,
+    /// Write what the tuner did, epoch by epoch, to this file, as CSV; needs --tune auto or
+    /// published
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tuner_path: Option<PathBuf>,
+}
 
 /// Judges the options about worklists before anything is run, and finds the file for the path.
 ///
@@ -18,7 +42,7 @@ use crate::output::{self, ResultFile};
 /// More threads than the pool has workers, a path without a tuner, or one that cannot be written.
 pub(crate) fn check(
     app: &App,
-    args: &RunArgs,
+    args: &WorklistArgs,
     workers: usize,
 ) -> Result<Option<ResultFile>, Failure> {
     if let Some(Tuning::Fixed(settings)) = args.tune.filter(|_| app.has_worklist)
@@ -44,7 +68,7 @@ pub(crate) fn check(
     ResultFile::create(path).map(Some)
 }
 
-pub(crate) fn warn_of_useless_options(app: &App, args: &RunArgs) {
+pub(crate) fn warn_of_useless_options(app: &App, args: &WorklistArgs) {
     let options = [
         (args.tune.is_some(), "--tune"),
         (args.by_hand, "--by-hand"),

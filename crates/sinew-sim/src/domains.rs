@@ -18,13 +18,13 @@ use std::collections::VecDeque;
 use sinew_topology::Machine;
 
 use crate::engine::Progress;
+use crate::named::RunError;
 use crate::places::Places;
 use crate::queue::{Queue, Time};
 use crate::random::{Duration, mix};
 use crate::report::Violation;
 use crate::setup::{Setup, SetupError};
 use crate::trace::{Step, Trace};
-use crate::workload::RunError;
 
 /// Between so many events the caller is asked whether to go on.
 const LOOK_UP: u64 = 1 << 12;

@@ -25,10 +25,11 @@ use sinew_sync::atomic::{AtomicU64, Ordering, spin_loop};
 use sinew_sync::clock::now_ns;
 use sinew_sync::fence;
 
+use super::args::SimArgs;
 use super::crowding::{self, low};
-use crate::args::SimArgs;
 use crate::failure::{Failure, INTERRUPTED};
-use crate::output::{self, ResultFile};
+use crate::files::ResultFile;
+use crate::output;
 
 /// How often each is measured.
 const ROUNDS: usize = 200;

@@ -3,9 +3,10 @@
 
 use sinew_sim::domains::{Domains, DomainsReport, Homes, Order};
 
+use super::args::SimArgs;
+use super::rows::{Rows, failed, micros};
 use super::watch::Watch;
-use super::{Rows, failed, micros, prices};
-use crate::args::SimArgs;
+use super::{prices, setup};
 use crate::failure::Failure;
 
 const TITLES: [&str; 9] =
@@ -23,7 +24,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
             ))
         })?,
     };
-    let machine = match super::setup::machine(args)? {
+    let machine = match setup::machine(args)? {
         Some(machine) => machine,
         None => USUAL.parse().map_err(Failure::usage)?,
     };
@@ -31,7 +32,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
     if args.free {
         domains = domains.free();
     }
-    prices::set_domains(args, &mut domains);
+    prices::set_domains(&args.costs, &mut domains);
     let workers =
         if args.workers.is_empty() { vec![domains.workers] } else { args.workers.clone() };
     let scopes = scopes(&domains, &workers);

@@ -12,55 +12,51 @@
 //! | `loops` | loops under each schedule |
 //! | `validate` | simulated and real runs side by side |
 //! | `quiet` | real runs that nothing disturbed |
-//! | `setup` | what the arguments say about machine and costs |
-//! | `options` | which of them count for what, and which were given in vain |
+//! | `setup` | the machine and the costs that the arguments describe |
+//! | `args`, `kind` | the options; the kinds of simulation that each counts for |
+//! | `options` | which options are wrong, or given in vain |
+//! | `rows` | results as rows of a table |
 //! | `prices` | costs on the command line |
 //! | `watch` | progress, the time that is left, and Ctrl-C |
 //!
 //! Ctrl-C ends the run that is under way, and what is known by then is printed and written; a
 //! calibration ends with nothing.
 
+mod args;
 mod calibrate;
 mod crowding;
 mod domains;
+mod kind;
 mod loops;
 mod measured;
 mod options;
 mod prices;
 mod programs;
 mod quiet;
+mod rows;
 mod runs;
 mod setup;
 mod validate;
 mod watch;
 mod worklist;
 
-use std::path::Path;
-
-use crate::args::SimArgs;
 use crate::failure::Failure;
-use crate::output::{self, ResultFile, read};
-use crate::table::Table;
-use options::Kind;
-pub(crate) use prices::{Price, price};
+use crate::files::ResultFile;
+use crate::output;
+pub(crate) use args::Given as SimArgs;
+use kind::Kind;
 use watch::Watch;
 
-/// The name of the figure among the programs.
-const SAMPLING: &str = "sampling";
-/// What is no program of tasks.
-const PROGRAMS: &str = "programs";
-const WORKLIST: &str = "worklist";
-const DOMAINS: &str = "domains";
-
-pub(crate) fn perform(args: &SimArgs) -> Result<(), Failure> {
-    let kind = Kind::of(args).ok_or_else(|| {
+pub(crate) fn perform(given: &SimArgs) -> Result<(), Failure> {
+    let args = &given.args;
+    let kind = args.kind().ok_or_else(|| {
         Failure::Usage(
             "a program is needed, or --calibrate or --validate (see sinew sim --help)".into(),
         )
     })?;
     options::check(args, kind)?;
     let note = || {
-        let lines = options::useless(args, kind);
+        let lines = options::useless(given, kind);
         lines.iter().for_each(|line| output::note(&format!("sinew: note: {line}")));
     };
     if kind == Kind::Calibrate {
@@ -91,50 +87,4 @@ pub(crate) fn perform(args: &SimArgs) -> Result<(), Failure> {
         )),
         false => Ok(()),
     }
-}
-
-/// Whether a program is of this kind, with or without numbers behind.
-fn is(kind: &str, name: &str) -> bool {
-    name.split(':').next() == Some(kind)
-}
-
-/// A table, and lines of text below it.
-struct Rows {
-    table: Table,
-    remarks: Vec<String>,
-}
-
-impl Rows {
-    fn new(titles: &[&str]) -> Self {
-        Self { table: Table::new(titles), remarks: Vec::new() }
-    }
-
-    fn push(&mut self, cells: Vec<String>) {
-        self.table.row(cells);
-    }
-
-    fn render(&self) -> String {
-        let remarks: String = self.remarks.iter().map(|line| format!("{line}\n")).collect();
-        self.table.render() + &remarks
-    }
-}
-
-/// An error about the contents of a file, with its name.
-fn in_file(path: &Path, error: impl std::fmt::Display) -> Failure {
-    Failure::Usage(format!("{}: {error}", path.display()))
-}
-
-/// An error of a run.
-fn failed(error: sinew_sim::workload::RunError) -> Failure {
-    match error {
-        sinew_sim::workload::RunError::Setup(error) => Failure::usage(error),
-        sinew_sim::workload::RunError::Violation(violation) => {
-            Failure::Wrong(violation.to_string())
-        }
-    }
-}
-
-/// Picoseconds as microseconds.
-fn micros(time: u64) -> f64 {
-    time as f64 / 1e6
 }

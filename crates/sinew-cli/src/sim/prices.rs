@@ -5,8 +5,7 @@ use sinew_sim::programs::Cluster;
 use sinew_sim::worklist::Worklist;
 use sinew_sim::{Costs, Duration};
 
-use super::options::Kind;
-use crate::args::SimArgs;
+use super::kind::Kind;
 use crate::failure::Failure;
 
 /// What something costs.
@@ -22,6 +21,9 @@ pub(crate) enum Price {
     List(Vec<String>),
 }
 
+/// A cost and its name.
+pub(crate) type Named = (String, Price);
+
 /// How many times as long a task takes far away, and how many may be pending.
 const FAR: &str = "far";
 const BOUND: &str = "bound";
@@ -32,7 +34,7 @@ const LOOPS: [&str; 2] = ["attempt", "steal"];
 const OF_DOMAINS: [&str; 4] = ["spawn", "take", FAR, BOUND];
 
 /// A cost with its name, as in `steal=exp:400`.
-pub(crate) fn price(text: &str) -> Result<(String, Price), String> {
+pub(crate) fn price(text: &str) -> Result<Named, String> {
     let (name, value) =
         text.split_once('=').ok_or("write NAME=VALUE, for example steal=exp:400")?;
     let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
@@ -106,10 +108,9 @@ fn names(kind: Kind) -> Vec<&'static str> {
 /// # Errors
 ///
 /// A cost of something that there is not in such a simulation.
-pub(super) fn check(args: &SimArgs, kind: Kind) -> Result<(), Failure> {
+pub(super) fn check(prices: &[Named], kind: Kind) -> Result<(), Failure> {
     let known = names(kind);
-    let Some((name, _)) = args.costs.iter().find(|(name, _)| !known.contains(&name.as_str()))
-    else {
+    let Some((name, _)) = prices.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
         return Ok(());
     };
     Err(Failure::Usage(match known.is_empty() {
@@ -118,25 +119,25 @@ pub(super) fn check(args: &SimArgs, kind: Kind) -> Result<(), Failure> {
     }))
 }
 
-/// A list by distance that is given in vain, as all workers are equally far apart.
-pub(super) fn by_distance(args: &SimArgs) -> Option<&str> {
-    let mut names = args.costs.iter().map(|(name, _)| name.as_str());
-    names.find(|name| BY_DISTANCE.contains(name) && args.machine.is_none())
+/// The first list by distance, which is given in vain where all workers are equally far apart.
+pub(super) fn by_distance(prices: &[Named]) -> Option<&str> {
+    let mut names = prices.iter().map(|(name, _)| name.as_str());
+    names.find(|name| BY_DISTANCE.contains(name))
 }
 
 /// All that take time.
-fn durations(args: &SimArgs) -> impl Iterator<Item = (&str, Duration)> {
-    args.costs.iter().filter_map(|(name, price)| match price {
+fn durations(prices: &[Named]) -> impl Iterator<Item = (&str, Duration)> {
+    prices.iter().filter_map(|(name, price)| match price {
         Price::Takes(time) => Some((name.as_str(), *time)),
         Price::Factors(_) | Price::Most(_) | Price::List(_) => None,
     })
 }
 
-pub(super) fn set_costs(args: &SimArgs, costs: &mut Costs) {
-    for (name, time) in durations(args) {
+pub(super) fn set_costs(prices: &[Named], costs: &mut Costs) {
+    for (name, time) in durations(prices) {
         costs.set(name, time);
     }
-    for (name, price) in &args.costs {
+    for (name, price) in prices {
         if let Price::List(entries) = price {
             let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
             // Judged when it was read.
@@ -145,8 +146,8 @@ pub(super) fn set_costs(args: &SimArgs, costs: &mut Costs) {
     }
 }
 
-pub(super) fn set_worklist(args: &SimArgs, list: &mut Worklist) {
-    for (name, time) in durations(args) {
+pub(super) fn set_worklist(prices: &[Named], list: &mut Worklist) {
+    for (name, time) in durations(prices) {
         list.set(name, time);
     }
 }
@@ -154,8 +155,8 @@ pub(super) fn set_worklist(args: &SimArgs, list: &mut Worklist) {
 /// # Errors
 ///
 /// A time that is another one each time.
-pub(super) fn set_cluster(args: &SimArgs, cluster: &mut Cluster) -> Result<(), Failure> {
-    for (name, time) in durations(args) {
+pub(super) fn set_cluster(prices: &[Named], cluster: &mut Cluster) -> Result<(), Failure> {
+    for (name, time) in durations(prices) {
         let Duration::Fixed(time) = time else {
             return Err(Failure::Usage(format!(
                 "`{name}={time}` is no fixed time: write nanoseconds"
@@ -166,8 +167,8 @@ pub(super) fn set_cluster(args: &SimArgs, cluster: &mut Cluster) -> Result<(), F
     Ok(())
 }
 
-pub(super) fn set_domains(args: &SimArgs, domains: &mut Domains) {
-    for (name, price) in &args.costs {
+pub(super) fn set_domains(prices: &[Named], domains: &mut Domains) {
+    for (name, price) in prices {
         match price {
             Price::Takes(time) => {
                 domains.set(name, *time);
@@ -223,11 +224,8 @@ mod tests {
         );
         assert_eq!(list("contention=none"), Vec::<String>::new());
         let mut costs = Costs::usual();
-        let args = |cost: &str| {
-            crate::args::sim_of(&["tree:3", "--cost", cost, "--cost", "refill=7"])
-                .expect("arguments")
-        };
-        set_costs(&args("factors=3"), &mut costs);
+        let prices = ["factors=3", "refill=7"].map(|text| price(text).expect(text));
+        set_costs(&prices, &mut costs);
         assert_eq!((costs.factors, costs.refill), (vec![3.0], vec![Duration::ns(7)]));
     }
 

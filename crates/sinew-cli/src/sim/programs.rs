@@ -3,10 +3,12 @@
 use sinew_sim::programs::{Cluster, Mix, Policy, ProgramsReport, SECOND, Script};
 use sinew_topology::Machine;
 
+use super::args::SimArgs;
+use super::rows::{Rows, failed, in_file};
 use super::watch::Watch;
-use super::{Rows, failed, in_file, measured, prices, read};
-use crate::args::SimArgs;
+use super::{measured, prices, setup};
 use crate::failure::Failure;
+use crate::files::read;
 
 const TITLES: [&str; 13] = [
     "policy",
@@ -28,7 +30,7 @@ const TITLES: [&str; 13] = [
 const USUAL: &str = "package:2 l3:2 core:8";
 
 pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
-    let machine = match super::setup::machine(args)? {
+    let machine = match setup::machine(args)? {
         Some(machine) => machine,
         None => USUAL.parse().map_err(Failure::usage)?,
     };
@@ -87,7 +89,7 @@ fn cluster(args: &SimArgs, machine: Machine) -> Result<Cluster, Failure> {
     let cluster =
         Cluster { dispatch, script, seed: args.seed, ..Cluster::new(machine, args.machines) };
     let mut cluster = if args.free { cluster.free() } else { cluster };
-    prices::set_cluster(args, &mut cluster)?;
+    prices::set_cluster(&args.costs, &mut cluster)?;
     Ok(cluster)
 }
 

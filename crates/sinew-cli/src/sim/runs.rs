@@ -5,13 +5,15 @@ use std::path::Path;
 
 use sinew::Victims;
 use sinew_sim::figure::{Figure, FigureError, Point};
-use sinew_sim::workload::{Program, Recorded, RunError};
-use sinew_sim::{Activity, NS, Progress as Step, Report, Setup, Simulation};
+use sinew_sim::workload::Recorded;
+use sinew_sim::{Activity, NS, Program, Progress as Step, Report, RunError, Setup, Simulation};
 
+use super::args::SimArgs;
+use super::rows::{Rows, failed, in_file, micros};
+use super::setup;
 use super::watch::Watch;
-use super::{Rows, failed, in_file, micros, read};
-use crate::args::SimArgs;
 use crate::failure::Failure;
+use crate::files::read;
 
 const TITLES: [&str; 15] = [
     "workers",
@@ -112,7 +114,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
     let what = What::new(name)?;
     let victims =
         if args.victims.is_empty() { vec![Victims::Random] } else { args.victims.clone() };
-    let setup = super::setup::setup(args)?;
+    let setup = setup::setup(args)?;
     let workers = if args.workers.is_empty() { vec![setup.workers] } else { args.workers.clone() };
     let setups: Vec<Setup> = workers
         .iter()

@@ -3,9 +3,11 @@
 use sinew_sim::{Costs, Idle, MOST_WORKERS, Setup};
 use sinew_topology::Machine;
 
-use super::{in_file, prices, read};
-use crate::args::SimArgs;
+use super::args::SimArgs;
+use super::prices;
+use super::rows::in_file;
 use crate::failure::Failure;
+use crate::files::read;
 
 /// The machine, if one is described.
 pub(super) fn machine(args: &SimArgs) -> Result<Option<Machine>, Failure> {
@@ -19,7 +21,7 @@ pub(super) fn costs(args: &SimArgs) -> Result<Costs, Failure> {
         None if args.free => Costs::ZERO,
         None => Costs::usual(),
     };
-    prices::set_costs(args, &mut costs);
+    prices::set_costs(&args.costs, &mut costs);
     Ok(costs)
 }
 

@@ -30,11 +30,12 @@ use sinew_apps::{Options, Problem, Size};
 use sinew_sim::workload::Recorded;
 use sinew_sim::{Activity, Costs, Idle, Report, Setup, Simulation, Wait};
 
+use super::args::SimArgs;
 use super::crowding::at_once;
 use super::quiet::{Crew, ENOUGH, Real, Rounds};
+use super::rows::Rows;
 use super::watch::Watch;
-use super::{Rows, calibrate, prices};
-use crate::args::SimArgs;
+use super::{calibrate, prices, setup};
 use crate::failure::Failure;
 
 const TITLES: [&str; 19] = [
@@ -117,10 +118,10 @@ type GoesOn<'g> = dyn FnMut(f64) -> bool + 'g;
 pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
     watch.say("measuring what the scheduler costs");
     let costs = match &args.cost_file {
-        Some(_) => super::setup::costs(args)?,
+        Some(_) => setup::costs(args)?,
         None => {
             let mut costs = calibrate::measure()?.costs;
-            prices::set_costs(args, &mut costs);
+            prices::set_costs(&args.costs, &mut costs);
             costs
         }
     };

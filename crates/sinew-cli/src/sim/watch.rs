@@ -7,7 +7,7 @@ use std::time::Instant;
 use sinew_sim::Progress as Step;
 use sinew_sync::atomic::{AtomicBool, Ordering};
 
-use super::micros;
+use super::rows::micros;
 use crate::failure::Failure;
 use crate::measure::seconds;
 use crate::progress::Progress;

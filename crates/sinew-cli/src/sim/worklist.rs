@@ -3,9 +3,10 @@
 use sinew::worklist::Tuning as Asked;
 use sinew_sim::worklist::{Mix, Tuning, Worklist, WorklistReport};
 
+use super::args::SimArgs;
+use super::rows::{Rows, failed, micros};
 use super::watch::Watch;
-use super::{Rows, failed, micros, prices};
-use crate::args::SimArgs;
+use super::{prices, setup};
 use crate::failure::Failure;
 
 const TITLES: [&str; 12] = [
@@ -17,7 +18,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
     let text = name.split_once(':').map_or("", |(_, text)| text);
     let mix: Mix = text.parse().map_err(Failure::usage)?;
     let mix = Mix { unit: args.leaf, seed: args.seed, ..mix };
-    let cores = super::setup::workers(args)?;
+    let cores = setup::workers(args)?;
     let lists: Vec<Worklist> = cores.iter().map(|&cores| list(args, cores)).collect();
     // Said before anything is run.
     lists.iter().try_for_each(|list| list.check(&mix).map_err(Failure::usage))?;
@@ -39,7 +40,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
 fn list(args: &SimArgs, cores: usize) -> Worklist {
     let list = Worklist { seed: args.seed, ..Worklist::new(cores, tuning(args, cores)) };
     let mut list = if args.free { list.free() } else { list };
-    prices::set_worklist(args, &mut list);
+    prices::set_worklist(&args.costs, &mut list);
     list
 }
 

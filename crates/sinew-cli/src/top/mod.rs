@@ -11,12 +11,27 @@ mod view;
 
 use std::time::Duration;
 
+use clap::Args;
 use sinew_coord::Table;
 
-use crate::args::TopArgs;
 use crate::failure::Failure;
 use crate::output;
+use crate::values::milliseconds;
 use view::View;
+
+/// Arguments of `top`.
+#[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    /// Print what there is, and end
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Print one JSON object instead of a table; needs --once
+    #[arg(long, requires = "once")]
+    pub(crate) json: bool,
+    /// Milliseconds between two looks
+    #[arg(long, value_name = "MS", default_value = "500", allow_negative_numbers = true, value_parser = milliseconds)]
+    pub(crate) interval_ms: u64,
+}
 
 pub(crate) fn perform(args: &TopArgs) -> Result<(), Failure> {
     let interval = Duration::from_millis(args.interval_ms);

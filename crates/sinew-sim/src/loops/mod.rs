@@ -45,10 +45,11 @@ pub use memory::LoopMemory;
 
 use crate::costs::Costs;
 use crate::engine::{Progress, Simulation};
+use crate::named::RunError;
 use crate::queue::Time;
 use crate::random::Duration;
 use crate::setup::{Fault, Mishap, Setup, SetupError, Stack, Wait};
-use crate::workload::{IterationCosts, RunError, Splits};
+use crate::workload::{IterationCosts, Splits};
 use course::Course;
 use memory::Lesson;
 

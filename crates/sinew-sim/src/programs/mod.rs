@@ -50,9 +50,9 @@ pub use parse::MixTextError;
 pub use sinew_policy::share::{Policy, Script};
 
 use crate::engine::Progress;
+use crate::named::RunError;
 use crate::queue::Time;
 use crate::setup::SetupError;
-use crate::workload::RunError;
 
 /// Picoseconds in a second.
 pub const SECOND: Time = 1_000_000_000_000;

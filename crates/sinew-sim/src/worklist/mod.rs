@@ -50,11 +50,11 @@ pub use mix::{Mix, MixError};
 pub use sinew_policy::tune::Knobs;
 
 use crate::engine::Progress;
+use crate::named::RunError;
 use crate::queue::Time;
 use crate::random::Duration;
 use crate::report::Violation;
 use crate::setup::{Fault, MOST_WORKERS, Mishap, SetupError};
-use crate::workload::RunError;
 
 /// How the settings are chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]

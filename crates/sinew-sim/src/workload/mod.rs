@@ -25,7 +25,6 @@
 mod chains;
 mod fib;
 mod graph;
-mod named;
 mod random_tree;
 mod series;
 mod splits;
@@ -35,7 +34,6 @@ mod uts;
 pub use chains::Chains;
 pub use fib::Fib;
 pub use graph::Recorded;
-pub use named::{Program, ProgramError, RunError};
 pub use random_tree::RandomTree;
 pub use series::Series;
 pub use splits::{IterationCosts, Shape, Splits};

@@ -5,11 +5,13 @@ use std::str::FromStr;
 
 use sinew_policy::split::Splitter;
 
-use super::{Chains, Children, Fib, IterationCosts, RandomTree, Series, Shape, Splits, Tree, Uts};
 use crate::engine::{Progress, Simulation};
 use crate::random::Duration;
 use crate::report::{Report, Violation};
 use crate::setup::{Setup, SetupError};
+use crate::workload::{
+    Chains, Children, Fib, IterationCosts, RandomTree, Series, Shape, Splits, Tree, Uts,
+};
 
 /// A program, whatever its kind of tasks.
 ///
@@ -103,7 +105,7 @@ impl Program {
     }
 }
 
-fn run<W: super::Workload>(
+fn run<W: crate::workload::Workload>(
     workload: &W,
     setup: Setup,
     goes_on: impl FnMut(&Progress) -> bool,

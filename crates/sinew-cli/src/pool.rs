@@ -1,0 +1,136 @@
+//! Pools as the command line describes them.
+
+use clap::Args;
+use sinew::{Builder, Mapping, Pool, StackKind, Victims, Wait};
+
+use crate::failure::Failure;
+use crate::output;
+use crate::values::count;
+
+/// Arguments that say how a pool is built.
+#[derive(Debug, Args)]
+pub(crate) struct PoolArgs {
+    /// Number of workers [default: as many as the process may use]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
+    pub(crate) threads: Option<usize>,
+    /// Where workers are pinned: none, compact, scatter, or a list of processors such as 0,2,4-7
+    /// [default: none; for worklists compact on several NUMA nodes, else scatter]
+    #[arg(long, value_name = "MAPPING")]
+    pub(crate) mapping: Option<Mapping>,
+    /// What a worker does while a task it joins is elsewhere: leapfrog, any, descendants,
+    /// transitive or block
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) wait: Option<Wait>,
+    /// Whom thieves try: random, set:12,4, sample:sqrt, sample-set:sqrt,12,4, nearest,
+    /// nearest-random:4, most-loaded:5, sorted:5,machine,stay, distance, cats:200 or dealt
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) victims: Option<Victims>,
+    /// Which task stacks workers have: split or two-field, which is for experiments [default:
+    /// split]
+    #[arg(long, value_name = "STACK")]
+    pub(crate) stack: Option<StackKind>,
+}
+
+/// The pool that the arguments describe; what they leave open, the environment may say.
+pub(crate) fn build(args: &PoolArgs) -> Result<Pool, Failure> {
+    build_with(args, &Kept::default())
+}
+
+/// What a pool keeps of what it does, where the environment may ask for a profile as well; and the
+/// mapping that its application has, which a user's goes before.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) profile: bool,
+    pub(crate) timeline: bool,
+    pub(crate) recording: bool,
+    pub(crate) mapping: Option<Mapping>,
+}
+
+/// The threads of an application that has a mapping of its own sit by that, if the environment
+/// names none.
+fn placed(builder: Builder, mapping: Option<&Mapping>) -> Builder {
+    match mapping.filter(|_| std::env::var_os("SINEW_MAPPING").is_none()) {
+        Some(mapping) => builder.mapping(mapping.clone()),
+        None => builder,
+    }
+}
+
+/// The same, with what it keeps.
+pub(crate) fn build_with(args: &PoolArgs, kept: &Kept) -> Result<Pool, Failure> {
+    let pool = described(args, kept).build().map_err(Failure::usage)?;
+    warn_of_useless_victims(&pool);
+    Ok(pool)
+}
+
+fn described(args: &PoolArgs, kept: &Kept) -> Builder {
+    let mut builder = placed(Builder::from_env(), kept.mapping.as_ref());
+    if kept.timeline {
+        builder = builder.timeline(true);
+    }
+    if kept.recording {
+        builder = builder.record(true);
+    }
+    if kept.profile {
+        builder = builder.profile(true);
+    }
+    if let Some(threads) = args.threads {
+        builder = builder.threads(threads);
+    }
+    if let Some(wait) = args.wait {
+        builder = builder.wait(wait);
+    }
+    if let Some(victims) = args.victims {
+        builder = builder.victims(victims);
+    }
+    if let Some(mapping) = &args.mapping {
+        builder = builder.mapping(mapping.clone());
+    }
+    if let Some(stack) = args.stack {
+        builder = builder.stack(stack);
+    }
+    builder
+}
+
+fn warn_of_useless_victims(pool: &Pool) {
+    if pool.victims().looks_at_places() && pool.mapping() == Mapping::None {
+        output::note(&format!(
+            "sinew: note: without --mapping all workers are equally far apart, in one package, which is all that {} has to go by",
+            pool.victims()
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: an option that is read and does not reach the pool.
+    #[test]
+    fn every_option_reaches_the_pool() {
+        let args = PoolArgs {
+            threads: Some(3),
+            mapping: Some(Mapping::Compact),
+            wait: Some(Wait::Block),
+            victims: Some(Victims::Nearest),
+            stack: Some(StackKind::TwoField),
+        };
+        let builder = format!("{:?}", described(&args, &Kept::default()));
+        for part in [
+            "threads: Some(3)",
+            "mapping: Compact",
+            "wait: Block",
+            "victims: Nearest",
+            "stack: TwoField",
+        ] {
+            assert!(builder.contains(part), "{part} is not in {builder}");
+        }
+    }
+
+    /// Would miss: a user's mapping that does not count.
+    #[test]
+    fn the_mapping_of_an_application_is_taken_unless_the_environment_names_one() {
+        let given = std::env::var_os("SINEW_MAPPING");
+        let pool = placed(Pool::builder().threads(1), Some(&Mapping::Compact)).build().unwrap();
+        assert_eq!(pool.mapping() == Mapping::Compact, given.is_none());
+    }
+}

@@ -1,0 +1,64 @@
+//! Values that several subcommands take, each with the message about a wrong one.
+
+use sinew::{Schedule, ScheduleError};
+
+/// At least one of something.
+pub(crate) fn count(text: &str) -> Result<usize, &'static str> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("give a whole number from 1"),
+        Ok(count) => Ok(count),
+    }
+}
+
+/// OpenMP's notation, with a comma, is understood as well.
+pub(crate) fn schedule(text: &str) -> Result<Schedule, ScheduleError> {
+    match text.split_once(',') {
+        Some((name, number)) => format!("{}:{}", name.trim(), number.trim()).parse(),
+        None => text.parse(),
+    }
+}
+
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("give a whole number from 0 to {}", u64::MAX))
+}
+
+/// At least one run.
+pub(crate) fn runs(text: &str) -> Result<u64, &'static str> {
+    count(text).map(|count| count as u64)
+}
+
+/// A part in proportion to others'.
+pub(crate) fn weight(text: &str) -> Result<f64, &'static str> {
+    let weight = text.parse().ok().filter(|weight| (0.01..=100.0).contains(weight));
+    weight.ok_or("give a number from 0.01 to 100")
+}
+
+/// A number of cores.
+pub(crate) fn cores(text: &str) -> Result<usize, String> {
+    let most = sinew_coord::MAX_CORES;
+    let cores = text.parse().ok().filter(|cores| (1..=most).contains(cores));
+    cores.ok_or_else(|| format!("give a number of cores from 1 to {most}"))
+}
+
+/// Up to a minute.
+pub(crate) fn milliseconds(text: &str) -> Result<u64, &'static str> {
+    match text.parse() {
+        Ok(ms) if (1..=60_000).contains(&ms) => Ok(ms),
+        _ => Err("give a whole number of milliseconds from 1 to 60000"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_may_be_written_with_a_colon_or_a_comma() {
+        for text in ["dynamic:64", "dynamic,64", "dynamic, 64"] {
+            assert_eq!(schedule(text).unwrap(), Schedule::Dynamic { chunk: 64 });
+        }
+        for text in ["dynamic,0", "guided,3", "static,4", "dynamic,", "dynamic,1,2"] {
+            assert!(schedule(text).is_err(), "{text}");
+        }
+    }
+}
