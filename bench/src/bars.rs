@@ -82,7 +82,7 @@ pub(crate) fn speed_up(comparison: &Comparison, series: &Series) -> Option<Summa
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a bar that was copied wrongly from where it was set.
+    //! Blind to: a bar that was copied wrongly from where it was set.
     use super::*;
 
     fn bar(limit: Limit) -> Bar {

@@ -119,7 +119,7 @@ impl Cli {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a bad help text.
+    //! Blind to: a bad help text.
     use super::*;
 
     fn parse(words: &[&str]) -> Result<Cli, clap::Error> {

@@ -171,7 +171,7 @@ fn sample(
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: noise that follows the rounds' own rhythm.
+    //! Blind to: noise that follows the rounds' own rhythm.
     use super::*;
     use crate::problem::Scale;
     use crate::problems;

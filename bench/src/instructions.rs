@@ -104,7 +104,7 @@ pub(crate) fn child(arguments: &[String]) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: instructions that only some threads execute; one thread is all that is
+    //! Blind to: instructions that only some threads execute; one thread is all that is
     //! counted.
     use super::*;
 

@@ -75,7 +75,7 @@ fn is_barrier(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: instructions of other architectures than x86-64 and AArch64.
+    //! Blind to: instructions of other architectures than x86-64 and AArch64.
     use super::*;
 
     const DUMP: &str = "\

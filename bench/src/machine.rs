@@ -70,7 +70,7 @@ fn commit() -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: a wrong figure in the origin; it only looks for its presence.
+    //! Blind to: a wrong figure in the origin; it only looks for its presence.
     use super::*;
 
     #[test]

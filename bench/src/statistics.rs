@@ -41,7 +41,7 @@ pub(crate) fn ratios(of: &[u64], by: &[u64]) -> Option<Summary> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: series with values that are not numbers; times are whole nanoseconds.
+    //! Blind to: series with values that are not numbers; times are whole nanoseconds.
     use super::*;
 
     #[test]

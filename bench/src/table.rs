@@ -98,7 +98,7 @@ pub(crate) fn duration_of(ns: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: columns that do not stand below their heads.
+    //! Blind to: columns that do not stand below their heads.
     use super::*;
 
     #[test]

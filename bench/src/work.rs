@@ -38,7 +38,7 @@ pub(crate) fn steps_for_ns(ns: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a compiler that shortens the chain; the regions' table shows the true
+    //! Blind to: a compiler that shortens the chain; the regions' table shows the true
     //! lengths.
     use super::*;
 

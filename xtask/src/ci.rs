@@ -208,7 +208,7 @@ fn benchmarks(arguments: &[&str]) -> Result<Outcome, String> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: whether a step does what its name says.
+    //! Blind to: whether a step does what its name says.
     use super::*;
 
     #[test]

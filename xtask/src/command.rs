@@ -114,7 +114,7 @@ fn shown(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a setting by another name.
+    //! Blind to: a setting by another name.
     use super::*;
 
     #[test]

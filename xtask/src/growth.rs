@@ -98,7 +98,7 @@ fn plain(code: &str) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a check that finds nothing whatever is there.
+    //! Blind to: a check that finds nothing whatever is there.
     use super::*;
 
     #[test]

@@ -110,7 +110,7 @@ impl<K: Answer, V: Answer, S: BuildHasher> Answer for HashMap<K, V, S> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: two different answers with one digest, which chance alone may bring.
+    //! Blind to: two different answers with one digest, which chance alone may bring.
     use super::*;
 
     #[test]

@@ -169,7 +169,7 @@ impl Ready {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a program that is wrong only at full size, or only sometimes; every
+    //! Blind to: a program that is wrong only at full size, or only sometimes; every
     //! run checks its answer.
     use super::*;
 

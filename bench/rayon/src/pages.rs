@@ -140,7 +140,7 @@ unsafe impl GlobalAlloc for Pages {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: memory that two have at once, on a shelf that two threads are at; the
+    //! Blind to: memory that two have at once, on a shelf that two threads are at; the
     //! programs' answers would be wrong.
     use super::*;
 

@@ -109,7 +109,7 @@ pub(crate) fn come_to_rest() -> Duration {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a clock that runs wrongly.
+    //! Blind to: a clock that runs wrongly.
     use super::*;
 
     #[test]

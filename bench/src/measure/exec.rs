@@ -328,10 +328,10 @@ fn exec(program: OsString, _: Vec<OsString>, _: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: what the machine does.
+    //! Blind to: what the machine does.
     use super::*;
 
-    /// Would miss: programs that cannot use their part.
+    /// Catches: programs that cannot use their part.
     #[test]
     fn the_ideal_shares_equally_among_those_who_are_there() {
         assert_eq!(ideal_ends(&[0.0, 0.0], 1.0, 2.0), [1.0, 1.0]);

@@ -51,7 +51,7 @@ fn resident_in(status: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: memory that is reserved and never touched; it costs address space only.
+    //! Blind to: memory that is reserved and never touched; it costs address space only.
     use super::*;
 
     #[test]

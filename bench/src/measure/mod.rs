@@ -108,7 +108,7 @@ impl Measure {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: figures that are wrong rather than missing.
+    //! Blind to: figures that are wrong rather than missing.
     use super::*;
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) const ALL: [Problem; 8] = [
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: forms that are wrong only at full size; every run checks its answers.
+    //! Blind to: forms that are wrong only at full size; every run checks its answers.
     use super::*;
     use crate::problem::Scale;
 

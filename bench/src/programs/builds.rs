@@ -166,7 +166,7 @@ fn write_if_new(path: &Path, text: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a manifest that cargo does not take; `programs --tiny` builds it.
+    //! Blind to: a manifest that cargo does not take; `programs --tiny` builds it.
     use super::*;
 
     #[test]

@@ -114,7 +114,7 @@ impl Options {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a bad help text.
+    //! Blind to: a bad help text.
     use super::*;
     use crate::cli::{Cli, Command};
     use clap::Parser;

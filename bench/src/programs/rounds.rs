@@ -150,7 +150,7 @@ fn order(turn: usize) -> [usize; 3] {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: noise that follows the rounds' own rhythm.
+    //! Blind to: noise that follows the rounds' own rhythm.
     use super::super::catalogue;
     use super::*;
 

@@ -193,7 +193,7 @@ fn parse(reply: &str) -> Result<Sample, String> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a server that says something else; `programs --tiny` talks to real
+    //! Blind to: a server that says something else; `programs --tiny` talks to real
     //! ones.
     use super::*;
 

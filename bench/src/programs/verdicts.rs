@@ -158,7 +158,7 @@ fn beyond_serial_bar(figures: &Figures) -> (bool, String) {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a bar that was copied wrongly from where it was set.
+    //! Blind to: a bar that was copied wrongly from where it was set.
     use super::super::catalogue::{self, Entry};
     use super::*;
 

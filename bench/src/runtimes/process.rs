@@ -114,7 +114,7 @@ fn compile(recipe: &Recipe, folder: &Path, program: &Path) -> Result<(), String>
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a rival that computes something else; every run compares its answers.
+    //! Blind to: a rival that computes something else; every run compares its answers.
     use super::*;
 
     #[test]

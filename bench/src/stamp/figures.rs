@@ -186,7 +186,7 @@ mod tests {
         Entry::of(&input, &Rounds { what: "tiny".to_owned(), series, wrong: Vec::new() })
     }
 
-    /// Would miss: ratios of medians, which a machine that slows down spoils, and a bar that is
+    /// Catches: ratios of medians, which a machine that slows down spoils, and a bar that is
     /// lower than the noise.
     #[test]
     fn ratios_are_taken_within_rounds_and_noise_counts() {
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(late, [false, true], "{:?}", entry.bars);
     }
 
-    /// Would miss: an average over rows that are not the same.
+    /// Catches: an average over rows that are not the same.
     #[test]
     fn averages_are_those_of_the_same_version() {
         let averages = averages(&[entry(), entry()]);

@@ -68,7 +68,7 @@ pub(super) fn all(size: Size) -> impl Iterator<Item = Input> {
 mod tests {
     use super::*;
 
-    /// Would miss: an application that cannot be asked for by its name.
+    /// Catches: an application that cannot be asked for by its name.
     #[test]
     fn every_application_with_a_worklist_is_there() {
         let listed = sinew_apps::all().iter().filter(|app| app.has_worklist).map(|app| app.name);

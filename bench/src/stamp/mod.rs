@@ -71,7 +71,7 @@ mod tests {
         Options::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap()
     }
 
-    /// Would miss: an application or version that cannot be run, and a figure that is missing.
+    /// Catches: an application or version that cannot be run, and a figure that is missing.
     #[test]
     fn every_application_is_run_in_every_version() {
         let report = tempfile::NamedTempFile::new().unwrap();
@@ -91,7 +91,7 @@ mod tests {
         }
     }
 
-    /// Would miss: names that choose nothing, or everything.
+    /// Catches: names that choose nothing, or everything.
     #[test]
     fn names_choose_applications() {
         let options = parse(&["kmeans", "yada", "--size", "tiny"]);

@@ -340,7 +340,7 @@ mod tests {
         Bank { orders, accounts, by_hand: false, lists: Lists::default() }
     }
 
-    /// Would miss: a share of orders of each kind that is only about right.
+    /// Blind to: a share of orders of each kind that is only about right.
     #[test]
     fn one_account_has_deposits_only_and_several_have_all_kinds_of_orders() {
         let one = bank(300, 1).serial(Worklist::new());
@@ -357,7 +357,7 @@ mod tests {
         assert!(!bank(1_000, 2).orders.iter().any(to_itself));
     }
 
-    /// Would miss: balances that are wrong where they are not looked at.
+    /// Blind to: balances that are wrong where they are not looked at.
     #[test]
     fn a_lost_order_a_wrong_balance_and_a_failed_audit_are_noticed() {
         let bank = bank(2_000, 5);
@@ -374,7 +374,7 @@ mod tests {
         assert!(wrong(|ledger| _ = ledger.balances.pop()).contains("account 4 should"));
     }
 
-    /// Would miss: an audit that sees only some accounts.
+    /// Catches: an audit that sees only some accounts.
     #[test]
     fn an_audit_notices_money_that_nobody_paid_in() {
         let shared = Shared::new(3);

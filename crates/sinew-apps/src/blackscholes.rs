@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     /// An example of Hull's "Options, Futures, and Other Derivatives": 4.76 and 0.81.
-    /// Would miss: errors of less than half a cent; the next test sees them.
+    /// Blind to: errors of less than half a cent; the next test sees them.
     #[test]
     fn a_textbook_option_has_the_textbook_price() {
         let call = Contract {
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(format!("{:.2} {:.2}", call.price(), put.price()), "4.76 0.81");
     }
 
-    /// Would miss: values between hundredths.
+    /// Blind to: values between hundredths.
     #[test]
     fn the_polynomial_is_as_precise_as_its_source_says() {
         for step in -800..=800 {
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a call and its put that are wrong by the same amount, below the polynomial's
+    /// Blind to: a call and its put that are wrong by the same amount, below the polynomial's
     /// accuracy.
     #[test]
     fn a_wrong_or_missing_price_is_noticed() {

@@ -21,7 +21,7 @@ pub(crate) fn share(all: usize, member: usize, members: usize) -> std::ops::Rang
 mod tests {
     use super::*;
 
-    /// Would miss: calls that are made one after the other.
+    /// Catches: calls that are made one after the other.
     #[test]
     fn every_worker_is_called_once() {
         for threads in [1, 2, 4] {
@@ -31,7 +31,7 @@ mod tests {
         }
     }
 
-    /// Would miss: shares that differ by more than one.
+    /// Catches: shares that differ by more than one.
     #[test]
     fn shares_follow_each_other_and_are_everything() {
         for (all, members) in [(0, 3), (2, 5), (10, 3), (usize::MAX, 7)] {

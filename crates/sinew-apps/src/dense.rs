@@ -179,7 +179,7 @@ pub(crate) fn by_definition(a: &Matrix, b: &Matrix) -> Matrix {
 mod tests {
     use super::*;
 
-    /// Would miss: rows or columns lost at the edge, where a tile is only partly filled.
+    /// Catches: rows or columns lost at the edge, where a tile is only partly filled.
     #[test]
     fn products_of_any_side_follow_the_definition() {
         for side in (1..20).chain([BAND, 2 * BAND + 3]) {
@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a quadrant that begins at the wrong place.
+    /// Catches: a quadrant that begins at the wrong place.
     #[test]
     fn quadrants_are_in_the_order_of_reading() {
         let matrix = Matrix { side: 4, elements: (0..16).map(f64::from).collect() };
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(firsts, [[4.0, 5.0], [6.0, 7.0], [12.0, 13.0], [14.0, 15.0]]);
     }
 
-    /// Would miss: a check that accepts anything, or a product of other matrices.
+    /// Catches: a check that accepts anything, or a product of other matrices.
     #[test]
     fn a_wrong_element_is_noticed_wherever_it_is() {
         let (a, b) = (Matrix::random(9, 1), Matrix::random(9, 2));

@@ -263,7 +263,7 @@ mod tests {
         Floyd { graph, schedule: Schedule::Static.into() }
     }
 
-    /// Would miss: edges taken in the wrong direction, a detour preferred, a distance where there
+    /// Catches: edges taken in the wrong direction, a detour preferred, a distance where there
     /// is no path.
     #[test]
     fn paths_by_hand() {
@@ -279,7 +279,7 @@ mod tests {
         floyd.check(&answer).unwrap();
     }
 
-    /// Would miss: stations lost where the last block is only partly filled; rings are paths of
+    /// Catches: stations lost where the last block is only partly filled; rings are paths of
     /// nothing but stations.
     #[test]
     fn rings_of_any_length_are_gone_round() {
@@ -299,7 +299,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a check that accepts anything.
+    /// Catches: a check that accepts anything.
     #[test]
     fn a_wrong_distance_is_noticed_wherever_it_is() {
         let floyd = floyd(Graph::random(20));

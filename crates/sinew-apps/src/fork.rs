@@ -55,7 +55,7 @@ mod tests {
         [left, right].concat()
     }
 
-    /// Would miss: arms that are left out or answered in the wrong order.
+    /// Catches: arms that are left out or answered in the wrong order.
     #[test]
     fn alone_and_in_a_pool_both_arms_are_run_and_answered_in_order() {
         let pool = sinew::Pool::builder().threads(2).build().unwrap();

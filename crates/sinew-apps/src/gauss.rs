@@ -178,7 +178,7 @@ mod tests {
         Gauss { system: System { unknowns, elements }, schedule: Schedule::Static.into() }
     }
 
-    /// Would miss: a division by a zero on the diagonal, which another row could have avoided.
+    /// Catches: a division by a zero on the diagonal, which another row could have avoided.
     #[test]
     fn systems_by_hand() {
         // 2 y = 4, 3 x + y = 5
@@ -188,14 +188,14 @@ mod tests {
         gauss.check(&answer).unwrap();
     }
 
-    /// Would miss: a system without a unique solution that passes for solved.
+    /// Catches: a system without a unique solution that passes for solved.
     #[test]
     fn equations_that_contradict_each_other_have_no_right_answer() {
         let gauss = gauss(2, vec![1.0, 1.0, 1.0, 1.0, 1.0, 2.0]);
         assert!(gauss.check(&gauss.serial(gauss.input())).is_err());
     }
 
-    /// Would miss: a check that accepts anything.
+    /// Catches: a check that accepts anything.
     #[test]
     fn a_wrong_unknown_is_noticed_whichever_it_is() {
         let gauss = gauss(30, System::random(30).elements);

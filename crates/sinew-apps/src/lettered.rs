@@ -104,7 +104,7 @@ mod tests {
         LETTERED.pick(&text.parse().unwrap())
     }
 
-    /// Would miss: a number that is read into the wrong place.
+    /// Catches: a number that is read into the wrong place.
     #[test]
     fn sizes_have_names_and_letters_in_any_order() {
         let sizes = [
@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a number beyond its range, with a fraction that it cannot have, or that belongs
+    /// Catches: a number beyond its range, with a fraction that it cannot have, or that belongs
     /// to nothing.
     #[test]
     fn an_impossible_size_is_named_in_one_line_with_the_way_out() {

@@ -78,7 +78,7 @@ mod tests {
         Lines { path: "maze.txt".into(), text: text.to_owned() }
     }
 
-    /// Would miss: a line number that counts records instead of lines.
+    /// Catches: a line number that counts records instead of lines.
     #[test]
     fn remarks_and_blank_lines_say_nothing() {
         let lines = lines("# a grid\n\nd 1 2\r\n   \np 3 # and so on\n");
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(records[0].numbers("number", |_: &u32| true).unwrap(), [1, 2]);
     }
 
-    /// Would miss: a message without the place or without the value.
+    /// Catches: a message without the place or without the value.
     #[test]
     fn what_is_wrong_is_said_with_file_line_and_value() {
         let lines = lines("p 1\np 1 x -2\n");

@@ -102,7 +102,7 @@ mod tests {
         sum.load()
     }
 
-    /// Would miss: a run that is not recorded, or recorded twice, and a path of one of the runs
+    /// Catches: a run that is not recorded, or recorded twice, and a path of one of the runs
     /// only.
     #[test]
     fn all_runs_of_a_list_are_recorded_together() {
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(record.take(), crate::Recorded::default());
     }
 
-    /// Would miss: settings of the record that are ignored, or stay when they are taken back; more
+    /// Catches: settings of the record that are ignored, or stay when they are taken back; more
     /// threads than there are.
     #[test]
     fn the_record_tunes_before_the_options_do() {

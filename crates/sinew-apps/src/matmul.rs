@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::dense::by_definition;
 
-    /// Would miss: bands that overlap or leave rows out, sides that are no multiple of a band.
+    /// Catches: bands that overlap or leave rows out, sides that are no multiple of a band.
     #[test]
     fn bands_make_up_the_product() {
         let pool = sinew::Pool::builder().threads(2).build().unwrap();

@@ -13,7 +13,7 @@ pub(crate) fn room(app: &'static str, bytes: u64) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    /// Would miss: a probe that refuses everything, or nothing.
+    /// Catches: a probe that refuses everything, or nothing.
     #[test]
     fn a_little_fits_and_an_absurd_amount_does_not() {
         room("test", 1 << 20).unwrap();

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::sorted::awkward;
 
-    /// Would miss: parts that are lost where lengths are odd, or a cut that puts equal elements on
+    /// Catches: parts that are lost where lengths are odd, or a cut that puts equal elements on
     /// the wrong side.
     #[test]
     fn awkward_inputs_of_any_length_are_sorted() {
@@ -171,7 +171,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a merge whose cut relies on sides of about equal length.
+    /// Catches: a merge whose cut relies on sides of about equal length.
     #[test]
     fn sides_of_very_different_lengths_are_merged() {
         let evens: Vec<u32> = (0..4000).map(|x| 2 * x).collect();
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a repetition that sorts what is sorted already, instead of the input.
+    /// Catches: a repetition that sorts what is sorted already, instead of the input.
     #[test]
     fn a_wrong_order_is_noticed_after_any_number_of_repetitions() {
         let multisort = Multisort { unsorted: random(APP.name, 3000).unwrap(), repetitions: 3 };

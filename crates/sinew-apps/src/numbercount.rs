@@ -162,7 +162,7 @@ impl Solve for NumberCount {
 mod tests {
     use super::*;
 
-    /// Would miss: maps that have to grow.
+    /// Blind to: maps that have to grow.
     #[test]
     fn a_small_matrix_is_counted_right() {
         let matrix = vec![3, 1, 4, 1, 5, 9, 2, 6, 5];
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(counts.to_string(), "9 numbers, 7 different, 0 0 times");
     }
 
-    /// Would miss: what needs more than five parts.
+    /// Blind to: what needs more than five parts.
     #[test]
     fn parts_may_be_put_together_in_any_grouping() {
         let part = || [Part::Row(&[1, 2]), Part::Row(&[2]), Part::nothing(), Part::Row(&[1, 1])];
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!([1, 2].map(|number| left.of(number)), [3, 2]);
     }
 
-    /// Would miss: counts of numbers that the matrix cannot hold, in exchange for none: the total
+    /// Blind to: counts of numbers that the matrix cannot hold, in exchange for none: the total
     /// tells.
     #[test]
     fn a_lost_or_exchanged_number_is_noticed() {

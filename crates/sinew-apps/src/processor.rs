@@ -25,7 +25,7 @@ fn running_ns(schedstat: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Would miss: the number beside it.
+    /// Blind to: the number beside it.
     #[test]
     fn the_first_number_is_the_time_on_a_core() {
         assert_eq!(running_ns("123456 789 12\n"), Some(123_456));

@@ -80,7 +80,7 @@ mod tests {
         absent: [0, 1],
     };
 
-    /// Would miss: a number that is read into the wrong place.
+    /// Catches: a number that is read into the wrong place.
     #[test]
     fn sizes_have_names_and_one_or_two_numbers() {
         let sizes = [
@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a number beyond its range, or one too many, that is taken for something else.
+    /// Catches: a number beyond its range, or one too many, that is taken for something else.
     #[test]
     fn an_impossible_size_is_named_in_one_line_with_the_way_out() {
         for text in ["0", "21", "7x", "x7", "7x0", "7x101", "7x1x1", "7 x 1", "-1", "huge", ""] {
@@ -105,7 +105,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a repetition too many or too few.
+    /// Catches: a repetition too many or too few.
     #[test]
     fn a_kernel_runs_as_often_as_it_is_to_be_repeated() {
         let runs = Cell::new(0);

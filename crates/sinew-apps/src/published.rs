@@ -103,7 +103,7 @@ mod tests {
     /// Inputs of gigabytes, or of seconds; the applications test that they take the size.
     const LARGE: [&str; 4] = ["quicksort", "convex-hull", "numbercount", "yada"];
 
-    /// Would miss: a row whose application or size does not exist.
+    /// Catches: a row whose application or size does not exist.
     #[test]
     fn every_published_size_can_be_asked_for() {
         for row in published().iter().filter(|row| !LARGE.contains(&row.app)) {
@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a row that is there twice.
+    /// Catches: a row that is there twice.
     #[test]
     fn every_experiment_is_listed_once() {
         for (at, row) in published().iter().enumerate() {

@@ -150,7 +150,7 @@ mod tests {
         numbers
     }
 
-    /// Would miss: a way of choosing pivots that ends in quadratic time or beside the input.
+    /// Catches: a way of choosing pivots that ends in quadratic time or beside the input.
     #[test]
     fn the_serial_version_sorts_awkward_inputs() {
         for input in awkward() {
@@ -171,7 +171,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a published size that the range excludes; the input of that size is too large
+    /// Catches: a published size that the range excludes; the input of that size is too large
     /// for a test.
     #[test]
     fn a_hundred_million_elements_can_be_asked_for() {

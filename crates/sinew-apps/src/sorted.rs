@@ -69,7 +69,7 @@ pub(crate) fn awkward() -> Vec<Vec<u32>> {
 mod tests {
     use super::*;
 
-    /// Would miss: a check that looks at the order or at the elements alone.
+    /// Catches: a check that looks at the order or at the elements alone.
     #[test]
     fn a_lost_or_misplaced_element_is_noticed() {
         Sorted(vec![1, 2, 3]).check(&[3, 1, 2]).unwrap();
@@ -78,7 +78,7 @@ mod tests {
         }
     }
 
-    /// Would miss: an input that aborts the program instead of being refused.
+    /// Catches: an input that aborts the program instead of being refused.
     #[test]
     fn an_input_beyond_all_memory_is_refused() {
         assert!(matches!(random("test", u64::MAX / 100), Err(Error::Memory { .. })));

@@ -160,7 +160,7 @@ impl Solve for Finder {
 mod tests {
     use super::*;
 
-    /// Would miss: a recursion that begins elsewhere, or appends in the wrong order.
+    /// Catches: a recursion that begins elsewhere, or appends in the wrong order.
     #[test]
     fn fibonacci_strings_are_those_of_the_source() {
         for (number, text) in
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!((fibonacci(12).len(), fibonacci(16).len()), (233, 1597));
     }
 
-    /// Would miss: a match with itself, or one of several that is not the first.
+    /// Catches: a match with itself, or one of several that is not the first.
     #[test]
     fn matches_by_hand() {
         let starts = |text: &[u8]| (0..text.len()).map(|at| longest(text, at)).collect::<Vec<_>>();
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(starts(b"abc"), [0, 0, 0]);
     }
 
-    /// Would miss: a search and a table that agree only on the strings of the tests above.
+    /// Catches: a search and a table that agree only on the strings of the tests above.
     #[test]
     fn the_search_and_the_table_agree_on_any_text() {
         let mut rng = fastrand::Rng::with_seed(7);
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a check that accepts anything.
+    /// Catches: a check that accepts anything.
     #[test]
     fn a_shorter_match_and_a_missing_position_are_noticed() {
         let finder = Finder {

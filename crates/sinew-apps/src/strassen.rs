@@ -164,7 +164,7 @@ impl Solve for Strassen {
 mod tests {
     use super::*;
 
-    /// Would miss: a wrong sign in one of the sums; the plain product has none.
+    /// Catches: a wrong sign in one of the sums; the plain product has none.
     #[test]
     fn the_method_gives_the_plain_product() {
         for side in [2, CUTOFF, 2 * CUTOFF, 4 * CUTOFF] {
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a side that cannot be halved and is taken all the same.
+    /// Catches: a side that cannot be halved and is taken all the same.
     #[test]
     fn a_side_that_is_no_power_of_two_is_refused() {
         for (given, taken) in [("256", true), ("300", false), ("100x10", false)] {

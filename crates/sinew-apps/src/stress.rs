@@ -126,7 +126,7 @@ impl Solve for Stress {
 mod tests {
     use super::*;
 
-    /// Would miss: a leaf that does nothing.
+    /// Catches: a leaf that does nothing.
     #[test]
     fn a_leaf_counts_by_hand() {
         assert_eq!(leaf(0, 9), 9);
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(leaf(3, 5), 44);
     }
 
-    /// Would miss: a tree with too many or too few leaves; the check counts them without a tree.
+    /// Catches: a tree with too many or too few leaves; the check counts them without a tree.
     #[test]
     fn trees_of_all_heights_are_what_their_leaves_are() {
         for height in 0..8 {
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a check that accepts anything.
+    /// Catches: a check that accepts anything.
     #[test]
     fn a_leaf_left_out_or_run_twice_is_noticed() {
         let stress = Stress { height: 5, iterations: 100, repetitions: 2 };

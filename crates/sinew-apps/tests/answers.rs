@@ -1,7 +1,7 @@
 //! Every application, prepared as a user would, gives the right answer serially and in pools of
 //! several sizes.
 //!
-//! What this would miss: a wrong answer that only a larger problem shows; the command's demo runs
+//! Blind to: a wrong answer that only a larger problem shows; the command's demo runs
 //! those.
 
 use std::fs;
@@ -171,7 +171,7 @@ fn names_and_the_sizes_of_the_demo_are_valid() {
     assert!(find("no such application").is_none());
 }
 
-/// Would miss: an application whose worklist is not recorded or whose version by hand is not run,
+/// Catches: an application whose worklist is not recorded or whose version by hand is not run,
 /// and one that has either and does not say so.
 #[test]
 fn applications_with_worklists_record_them_and_run_by_hand_without() {

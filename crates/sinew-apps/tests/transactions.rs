@@ -1,7 +1,7 @@
 //! The applications with transactions: every version under many settings, with more workers than
 //! there may be cores.
 //!
-//! What this would miss: what only a larger problem shows, or another interleaving; the command's
+//! Blind to: what only a larger problem shows, or another interleaving; the command's
 //! demo runs larger ones.
 
 use sinew::Pool;
@@ -44,7 +44,7 @@ fn all_settings() -> impl Iterator<Item = Settings> {
     })
 }
 
-/// Would miss: settings that are not followed.
+/// Catches: settings that are not followed.
 #[test]
 fn worklists_are_right_under_all_settings() {
     let pool = pool();
@@ -56,7 +56,7 @@ fn worklists_are_right_under_all_settings() {
     }
 }
 
-/// Would miss: an application that relies on locks that are taken at its first write, and one that
+/// Catches: an application that relies on locks that are taken at its first write, and one that
 /// does not hear of the choice.
 #[test]
 fn worklists_are_right_when_they_lock_at_the_commit() {
@@ -74,7 +74,7 @@ fn worklists_are_right_when_they_lock_at_the_commit() {
     }
 }
 
-/// Would miss: a tuner that does nothing.
+/// Catches: a tuner that does nothing.
 #[test]
 fn worklists_are_right_when_they_are_tuned() {
     let pool = pool();
@@ -87,7 +87,7 @@ fn worklists_are_right_when_they_are_tuned() {
     }
 }
 
-/// Would miss: workers that take turns.
+/// Blind to: workers that take turns.
 #[test]
 fn what_is_written_by_hand_is_right_on_one_to_four_workers() {
     for threads in [1, 2, 4] {
@@ -100,7 +100,7 @@ fn what_is_written_by_hand_is_right_on_one_to_four_workers() {
     }
 }
 
-/// Would miss: contention that larger sizes lead to.
+/// Blind to: contention that larger sizes lead to.
 #[test]
 fn few_variables_for_many_workers_lead_to_no_wrong_answer() {
     let pool = pool();
@@ -118,7 +118,7 @@ fn few_variables_for_many_workers_lead_to_no_wrong_answer() {
     }
 }
 
-/// Would miss: nothing that a user sees: the size is shown.
+/// Blind to: nothing that a user sees: the size is shown.
 #[test]
 fn the_published_parameters_are_the_default() {
     let published = [

@@ -42,7 +42,7 @@ fn under_every_combination(tree: &dyn Problem, threads: usize) {
     }
 }
 
-/// Would miss: a combination under which a task is lost or run twice.
+/// Catches: a combination under which a task is lost or run twice.
 #[test]
 fn a_small_tree_is_searched_whole_under_every_combination() {
     under_every_combination(&*tree("tiny"), 8);
@@ -57,7 +57,7 @@ fn is_deep() -> bool {
     is_deep
 }
 
-/// Would miss: what only shows in millions of tasks.
+/// Blind to: what only shows in millions of tasks.
 #[test]
 fn a_published_tree_is_searched_whole_under_every_combination() {
     if is_deep() {
@@ -65,7 +65,7 @@ fn a_published_tree_is_searched_whole_under_every_combination() {
     }
 }
 
-/// Would miss: what only shows in recursions thousands of levels deep.
+/// Blind to: what only shows in recursions thousands of levels deep.
 #[test]
 fn the_deepest_published_tree_is_searched_whole_under_every_combination() {
     if is_deep() {

@@ -60,7 +60,7 @@ mod tests {
         assert!(remark(Some(0.25)).unwrap().contains("25 %"));
     }
 
-    /// Would miss: a number that is not a time. Of one thread alone, as others may end meanwhile
+    /// Catches: a number that is not a time. Of one thread alone, as others may end meanwhile
     /// and are left out then.
     #[cfg(target_os = "linux")]
     #[test]

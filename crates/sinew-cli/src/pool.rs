@@ -104,7 +104,7 @@ fn warn_of_useless_victims(pool: &Pool) {
 mod tests {
     use super::*;
 
-    /// Would miss: an option that is read and does not reach the pool.
+    /// Catches: an option that is read and does not reach the pool.
     #[test]
     fn every_option_reaches_the_pool() {
         let args = PoolArgs {
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a user's mapping that does not count.
+    /// Catches: a user's mapping that does not count.
     #[test]
     fn the_mapping_of_an_application_is_taken_unless_the_environment_names_one() {
         let given = std::env::var_os("SINEW_MAPPING");

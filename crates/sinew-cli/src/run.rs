@@ -299,7 +299,7 @@ fn json(app: &App, size: &str, result: &Measurement) -> Result<String, Failure> 
 mod tests {
     use super::*;
 
-    /// Would miss: threads of worklists that are left to the system, and those of other
+    /// Catches: threads of worklists that are left to the system, and those of other
     /// applications that are not.
     #[test]
     fn applications_with_worklists_sit_by_the_rule_for_them() {

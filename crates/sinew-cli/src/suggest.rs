@@ -31,7 +31,7 @@ mod tests {
     const ALL: [&str; 7] =
         ["fib", "nqueens", "uts", "quicksort", "heat", "wordcount", "tbb-matrix"];
 
-    /// Would miss: a typing error that is not recognised.
+    /// Catches: a typing error that is not recognised.
     #[test]
     fn a_name_that_comes_close_is_suggested() {
         for (typo, name) in [
@@ -48,7 +48,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a suggestion that nobody can have meant.
+    /// Catches: a suggestion that nobody can have meant.
     #[test]
     fn a_name_like_no_other_is_answered_with_all_names() {
         let line = unknown("application", "mandelbrot", &ALL);

@@ -241,7 +241,7 @@ impl Timeline {
 mod tests {
     use super::*;
 
-    /// Would miss: a line of another worker, and a change at another column.
+    /// Catches: a line of another worker, and a change at another column.
     #[test]
     fn a_timeline_has_a_line_a_worker_and_a_number_a_change() {
         let changes = vec![(0, "1 thread".to_owned()), (2, "2 threads".to_owned())];
@@ -259,7 +259,7 @@ mod tests {
         );
     }
 
-    /// Would miss: a line that wraps, so that more lines are on the terminal than are taken back;
+    /// Catches: a line that wraps, so that more lines are on the terminal than are taken back;
     /// and one that is lost, or cut though it fits.
     #[test]
     fn what_is_drawn_again_and_again_fits_into_its_lines() {
@@ -276,14 +276,14 @@ mod tests {
         assert!(cut.contains("    2 1 thread\n"));
     }
 
-    /// Would miss: a line for each of a thousand workers.
+    /// Catches: a line for each of a thousand workers.
     #[test]
     fn many_workers_are_counted_instead() {
         let timeline = Timeline { columns: vec![vec![1; 40]], changes: Vec::new() };
         assert!(timeline.draw('#', '.').contains("and 24 more"));
     }
 
-    /// Would miss: a script that does not fit into the planned time or is out of order.
+    /// Catches: a script that does not fit into the planned time or is out of order.
     #[test]
     fn the_script_is_over_before_the_plan_is() {
         assert!(SCRIPT.is_sorted_by_key(|(at, _)| *at) && SCRIPT.iter().all(|(at, _)| *at < 100));

@@ -1,6 +1,6 @@
 //! The real binary, started as a user would: what it prints, where, and with which exit status.
 //!
-//! What this would miss: what is drawn on a terminal, since none is attached here.
+//! Blind to: what is drawn on a terminal, since none is attached here.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -122,7 +122,7 @@ fn uts_runs_under_every_victim_policy() {
     }
 }
 
-/// Would miss: a pool that cannot be built so.
+/// Catches: a pool that cannot be built so.
 #[test]
 fn fib_runs_under_every_mapping_and_on_every_stack() {
     for mapping in ["none", "compact", "scatter"] {
@@ -134,7 +134,7 @@ fn fib_runs_under_every_mapping_and_on_every_stack() {
     }
 }
 
-/// Would miss: a rule for packages on a pool that knows of none, passed over in silence; a warning
+/// Catches: a rule for packages on a pool that knows of none, passed over in silence; a warning
 /// where there is nothing to warn of.
 #[test]
 fn a_rule_for_packages_without_a_mapping_is_noted() {
@@ -439,7 +439,7 @@ fn the_environment_describes_the_pool_and_the_command_line_beats_it() {
     assert_eq!(workers(&["run", "fib", "--size", "tiny", "--json", "--threads", "2"]), 2);
 }
 
-/// Would miss: a profile that is not printed, says nothing of tasks, or does not add up; and one
+/// Catches: a profile that is not printed, says nothing of tasks, or does not add up; and one
 /// that nobody asked for.
 #[test]
 fn a_profile_is_printed_where_it_is_asked_for() {
@@ -478,14 +478,14 @@ fn a_profile_is_printed_where_it_is_asked_for() {
     assert_eq!(profile["workers"].as_array().unwrap().len(), 2);
 }
 
-/// Would miss: a variable that the command does not pass on.
+/// Catches: a variable that the command does not pass on.
 #[test]
 fn the_environment_can_ask_for_a_profile() {
     let output = sinew(&["run", "fib", "--size", "10"]).env("SINEW_PROFILE", "1").output().unwrap();
     assert!(text(&output.stdout).contains("parallelism"), "{}", text(&output.stdout));
 }
 
-/// Would miss: counters of a worklist that are not printed, settings that do not reach it, and a
+/// Catches: counters of a worklist that are not printed, settings that do not reach it, and a
 /// version by hand that is the worklist.
 #[test]
 fn a_worklist_says_what_it_did() {
@@ -510,7 +510,7 @@ fn a_worklist_says_what_it_did() {
     assert!(json(&["--json"])["worklist"]["settings"] == "2 threads, stealing");
 }
 
-/// Would miss: a path that is empty, or of fixed settings.
+/// Catches: a path that is empty, or of fixed settings.
 #[test]
 fn the_tuners_path_is_written_as_csv() {
     let folder = tempfile::tempdir().unwrap();
@@ -526,7 +526,7 @@ fn the_tuners_path_is_written_as_csv() {
     );
 }
 
-/// Would miss: settings that are found impossible in the middle of a run, and options that are
+/// Catches: settings that are found impossible in the middle of a run, and options that are
 /// ignored without a word.
 #[test]
 fn impossible_settings_of_worklists_are_refused() {

@@ -1,6 +1,6 @@
 //! `sinew coordinator` and `sinew top`, started as a user would, beside a program that takes part.
 //!
-//! What this would miss: how `top` looks on a terminal; its own tests draw it.
+//! Blind to: how `top` looks on a terminal; its own tests draw it.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
@@ -70,7 +70,7 @@ impl Coordinator {
     }
 }
 
-/// Would miss: a program that is not shown, a decision without a reason, a policy that stays when
+/// Catches: a program that is not shown, a decision without a reason, a policy that stays when
 /// the coordinator has gone, and a file that is left.
 #[test]
 fn a_coordinator_says_why_and_goes_without_a_trace() {
@@ -124,7 +124,7 @@ fn wait_for_schedule(member: &Member, is_there: bool) {
     }
 }
 
-/// Would miss: a coordinator whose policy and wishes stay in force after its death, until somebody
+/// Catches: a coordinator whose policy and wishes stay in force after its death, until somebody
 /// happens to change the table.
 #[test]
 fn a_killed_coordinators_policy_ends_with_it() {
@@ -138,7 +138,7 @@ fn a_killed_coordinators_policy_ends_with_it() {
     assert_eq!(table.log().last().map(|decision| decision.reason.name()), Some("policy set"));
 }
 
-/// Would miss: a coordinator that dies of the signal by which services are ended, and leaves a
+/// Catches: a coordinator that dies of the signal by which services are ended, and leaves a
 /// table behind.
 #[test]
 fn a_coordinator_that_is_terminated_ends_as_if_interrupted() {
@@ -199,7 +199,7 @@ fn a_full_pipe_keeps_no_coordinator_from_coordinating_or_from_its_end() {
     }
 }
 
-/// Would miss: a script that is read and not followed.
+/// Catches: a script that is read and not followed.
 #[test]
 fn a_script_is_followed() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -213,7 +213,7 @@ fn a_script_is_followed() {
     coordinator.interrupt();
 }
 
-/// Would miss: a look that leaves a table, or its folder, and one that fails because there is none.
+/// Catches: a look that leaves a table, or its folder, and one that fails because there is none.
 #[test]
 fn who_only_looks_makes_no_table() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -224,7 +224,7 @@ fn who_only_looks_makes_no_table() {
     assert!(out.status.success() && !place.exists());
 }
 
-/// Would miss: bad input that is run, explained at length, or not named.
+/// Catches: bad input that is run, explained at length, or not named.
 #[test]
 fn bad_input_is_one_line_and_status_2() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,6 +1,6 @@
 //! `sinew exec` as a user would start it, with a table of its own.
 //!
-//! What this would miss: what commands do; `sinew-exec/tests` has that.
+//! Blind to: what commands do; `sinew-exec/tests` has that.
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
@@ -55,7 +55,7 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
-/// Would miss: statuses other than these.
+/// Blind to: statuses other than these.
 #[test]
 fn a_command_ends_as_it_would_without() {
     let folder = folder();
@@ -68,7 +68,7 @@ fn a_command_ends_as_it_would_without() {
     assert_eq!(exec(folder.path(), &["sh", "-c", "kill -9 $$"]).status.signal(), Some(9));
 }
 
-/// Would miss: what the system says in other languages.
+/// Blind to: what the system says in other languages.
 #[test]
 fn what_cannot_be_run_is_one_line_with_the_shells_status() {
     let folder = folder();
@@ -80,7 +80,7 @@ fn what_cannot_be_run_is_one_line_with_the_shells_status() {
     }
 }
 
-/// Would miss: a table that fails later.
+/// Blind to: a table that fails later.
 #[test]
 fn without_a_table_there_is_a_warning_and_the_command_runs() {
     let folder = folder();
@@ -91,7 +91,7 @@ fn without_a_table_there_is_a_warning_and_the_command_runs() {
     assert!(error.lines().count() == 1 && error.starts_with("sinew: warning: "), "{error}");
 }
 
-/// Would miss: settings that are told and not made.
+/// Catches: settings that are told and not made.
 #[test]
 fn verbose_says_what_is_set_and_what_is_left() {
     let folder = folder();
@@ -109,7 +109,7 @@ fn verbose_says_what_is_set_and_what_is_left() {
     );
 }
 
-/// Would miss: a command that sleeps, as an idle shell does, and keeps cores, or does not get them
+/// Catches: a command that sleeps, as an idle shell does, and keeps cores, or does not get them
 /// back when it works; work of a child that it has not yet had when it slept.
 #[test]
 fn the_cores_of_a_sleeping_command_are_the_others_until_it_works() {
@@ -130,7 +130,7 @@ fn the_cores_of_a_sleeping_command_are_the_others_until_it_works() {
     child.wait().expect("it ends");
 }
 
-/// Would miss: numbers that are read and not told to the others.
+/// Catches: numbers that are read and not told to the others.
 #[test]
 fn a_command_has_its_least_and_its_most_cores() {
     let folder = folder();
@@ -175,7 +175,7 @@ fn a_minimum_beyond_the_machine_is_one_warning_and_the_command_runs() {
     assert!(error.lines().count() == 1 && error.contains(&format!("--min {most} ")), "{error:?}");
 }
 
-/// Would miss: a Sinew program that takes a narrow share at its start for the machine.
+/// Catches: a Sinew program that takes a narrow share at its start for the machine.
 #[test]
 fn a_sinew_program_is_told_how_many_threads_the_machine_has() {
     let folder = folder();
@@ -185,7 +185,7 @@ fn a_sinew_program_is_told_how_many_threads_the_machine_has() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{all}\n"));
 }
 
-/// Would miss: a command that was stopped, as by Ctrl-Z, and keeps its cores, or does not get them
+/// Catches: a command that was stopped, as by Ctrl-Z, and keeps its cores, or does not get them
 /// back.
 #[test]
 fn the_cores_of_a_stopped_command_are_the_others_until_it_goes_on() {

@@ -1,7 +1,7 @@
 //! `sinew reproduce`, started as a user would: what it prints, what it leaves on disk, and with
 //! which exit status.
 //!
-//! What this would miss: wrong figures. Reports are tested where they are made; here every
+//! Blind to: wrong figures. Reports are tested where they are made; here every
 //! experiment is run once, as small as it gets.
 
 use std::fs;
@@ -42,7 +42,7 @@ fn names() -> Vec<String> {
     list.lines().skip(2).map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
 }
 
-/// Would miss: an experiment that cannot be run at all, that gives a wrong answer, or that leaves
+/// Catches: an experiment that cannot be run at all, that gives a wrong answer, or that leaves
 /// something out without need.
 #[test]
 fn every_experiment_runs_once_and_leaves_a_whole_folder() {
@@ -82,7 +82,7 @@ fn every_experiment_runs_once_and_leaves_a_whole_folder() {
     }
 }
 
-/// Would miss: a name that the list has and the command does not know.
+/// Catches: a name that the list has and the command does not know.
 #[test]
 fn the_list_says_what_each_experiment_shows() {
     assert!(names().len() >= 2);
@@ -92,7 +92,7 @@ fn the_list_says_what_each_experiment_shows() {
     }
 }
 
-/// Would miss: a typing error that runs everything.
+/// Catches: a typing error that runs everything.
 #[test]
 fn an_unknown_experiment_is_answered_with_what_comes_close() {
     let message = refused(&sinew(&["wool-speedupp"]).output().unwrap(), 2);
@@ -102,7 +102,7 @@ fn an_unknown_experiment_is_answered_with_what_comes_close() {
     );
 }
 
-/// Would miss: an application that is left out where none is named, means of nothing, and a quick
+/// Catches: an application that is left out where none is named, means of nothing, and a quick
 /// search that is none.
 #[test]
 fn several_oracles_are_averaged() {
@@ -121,7 +121,7 @@ fn several_oracles_are_averaged() {
     assert_eq!(json["applications"].as_array().map(Vec::len), Some(2), "{json}");
 }
 
-/// Would miss: a search of an hour that says nothing when it is ended.
+/// Catches: a search of an hour that says nothing when it is ended.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_oracle_prints_what_it_has() {
@@ -140,7 +140,7 @@ fn an_interrupted_oracle_prints_what_it_has() {
     assert!(text(&output.stdout).contains("**Unfinished**"), "{}", text(&output.stdout));
 }
 
-/// Would miss: nonsense that is found out after an hour.
+/// Catches: nonsense that is found out after an hour.
 #[test]
 fn impossible_settings_are_refused_before_anything_runs() {
     let out = tempfile::tempdir().unwrap();
@@ -161,7 +161,7 @@ fn impossible_settings_are_refused_before_anything_runs() {
     }
 }
 
-/// Would miss: an entry of the file that is left out or run under another's conditions, and a file
+/// Catches: an entry of the file that is left out or run under another's conditions, and a file
 /// that is half obeyed.
 #[test]
 fn experiments_are_queued_from_a_file() {
@@ -188,7 +188,7 @@ fn text_of(output: &Output) -> String {
     text(&output.stderr)
 }
 
-/// Would miss: somebody's file or folder overwritten, or a run whose results nobody can keep.
+/// Catches: somebody's file or folder overwritten, or a run whose results nobody can keep.
 #[test]
 fn a_place_that_cannot_hold_results_is_named() {
     let out = tempfile::tempdir().unwrap();
@@ -208,7 +208,7 @@ fn a_place_that_cannot_hold_results_is_named() {
     assert_eq!(fs::read_to_string(out.path().join("wool-speedup/precious")).unwrap(), "mine");
 }
 
-/// Would miss: a full disk that ends in several lines, or in none. The link makes the first file go
+/// Catches: a full disk that ends in several lines, or in none. The link makes the first file go
 /// where there is no room.
 #[cfg(target_os = "linux")]
 #[test]
@@ -253,7 +253,7 @@ fn oracle(words: &[&str]) -> Output {
     command.arg("oracle").args(words).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Would miss: a search that leaves choices out, or a pick that is not measured again beside the
+/// Catches: a search that leaves choices out, or a pick that is not measured again beside the
 /// tuner and the baseline.
 #[test]
 fn an_oracle_searches_and_compares_again() {
@@ -299,7 +299,7 @@ fn an_oracle_searches_and_compares_again() {
     );
 }
 
-/// Would miss: nonsense that is found out after an hour.
+/// Catches: nonsense that is found out after an hour.
 #[test]
 fn an_impossible_search_is_refused_before_anything_runs() {
     let out = tempfile::tempdir().unwrap();

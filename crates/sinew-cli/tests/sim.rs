@@ -1,6 +1,6 @@
 //! `sinew sim`, started as a user would.
 //!
-//! What this would miss: how progress looks on a terminal.
+//! Blind to: how progress looks on a terminal.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -18,7 +18,7 @@ fn lines(bytes: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect()
 }
 
-/// Would miss: a run that does not repeat, a row too many or too few, a table that is not the
+/// Catches: a run that does not repeat, a row too many or too few, a table that is not the
 /// file's.
 #[test]
 fn a_table_has_a_row_for_each_run_and_repeats_and_can_be_written() {
@@ -41,7 +41,7 @@ fn a_table_has_a_row_for_each_run_and_repeats_and_can_be_written() {
     assert!(csv.starts_with("workers,victims,") && csv.contains("\n8,\"set:12,4\","), "{csv}");
 }
 
-/// Would miss: a figure without a line for each sample size.
+/// Catches: a figure without a line for each sample size.
 #[test]
 fn the_figure_on_sampling_has_a_row_for_each_sample_size() {
     let out = sim(&["sampling", "--workers", "2,4", "--runs", "1"]);
@@ -49,7 +49,7 @@ fn the_figure_on_sampling_has_a_row_for_each_sample_size() {
     assert_eq!(lines(&out.stdout).len(), 2 + 2 * 5);
 }
 
-/// Would miss: bad input that is run, explained at length, or not named.
+/// Catches: bad input that is run, explained at length, or not named.
 #[test]
 fn bad_input_is_one_line_and_status_2() {
     for (words, says) in [
@@ -108,7 +108,7 @@ fn written(folder: &tempfile::TempDir, name: &str, text: &str) -> String {
     path.to_str().expect("a name in UTF-8").to_owned()
 }
 
-/// Would miss: a file that is half read, and half of one that is taken for the whole.
+/// Catches: a file that is half read, and half of one that is taken for the whole.
 #[test]
 fn files_that_are_damaged_are_one_line_with_their_name_and_status_2() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -136,7 +136,7 @@ fn files_that_are_damaged_are_one_line_with_their_name_and_status_2() {
     }
 }
 
-/// Would miss: a worklist or a cluster that does not run from the command line, or without a row
+/// Catches: a worklist or a cluster that does not run from the command line, or without a row
 /// for each case.
 #[test]
 fn worklists_and_programs_have_a_row_for_each_case() {
@@ -155,7 +155,7 @@ fn worklists_and_programs_have_a_row_for_each_case() {
     assert_eq!(lines(&programs.stdout).len(), 2 + 6);
 }
 
-/// Would miss: a schedule that cannot be simulated from the command line.
+/// Catches: a schedule that cannot be simulated from the command line.
 #[test]
 fn a_loop_has_a_row_for_each_schedule() {
     let out = sim(&[
@@ -171,7 +171,7 @@ fn a_loop_has_a_row_for_each_schedule() {
     assert_eq!(lines(&out.stdout).len(), 2 + 4);
 }
 
-/// Would miss: a recording that is not written, cannot be read, or has lost what was spawned.
+/// Catches: a recording that is not written, cannot be read, or has lost what was spawned.
 #[test]
 fn what_a_run_records_can_be_simulated_on_other_machines() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -209,7 +209,7 @@ fn what_a_run_records_can_be_simulated_on_other_machines() {
     }
 }
 
-/// Would miss: costs that are measured and cannot be used.
+/// Catches: costs that are measured and cannot be used.
 #[test]
 fn measured_costs_can_be_read_again() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -220,7 +220,7 @@ fn measured_costs_can_be_read_again() {
     assert!(sim(&["tree:6", "--costs", &path]).status.success());
 }
 
-/// Would miss: an option that is dropped without a word.
+/// Catches: an option that is dropped without a word.
 #[test]
 fn what_is_given_in_vain_is_said() {
     for (words, options) in [
@@ -251,7 +251,7 @@ fn what_is_given_in_vain_is_said() {
     }
 }
 
-/// Would miss: a cost that is read and not used.
+/// Catches: a cost that is read and not used.
 #[test]
 fn every_kind_of_simulation_has_costs_that_can_be_set() {
     for (words, costs) in [
@@ -280,7 +280,7 @@ fn every_kind_of_simulation_has_costs_that_can_be_set() {
     }
 }
 
-/// Would miss: sweeps that begin anew each, workers that follow from nothing, slow workers that are
+/// Catches: sweeps that begin anew each, workers that follow from nothing, slow workers that are
 /// quick.
 #[test]
 fn a_loop_can_be_swept_several_times_on_the_workers_of_a_machine() {
@@ -297,7 +297,7 @@ fn a_loop_can_be_swept_several_times_on_the_workers_of_a_machine() {
     assert_ne!(out.stdout, sim(&[&words[..], &["--slow", "1,2"]].concat()).stdout);
 }
 
-/// Would miss: a rule for idle workers that is read and not used.
+/// Catches: a rule for idle workers that is read and not used.
 #[test]
 fn idle_workers_can_do_as_the_runtime_does() {
     let rows = |idle: &str| sim(&["series:4,9,200000", "--workers", "4", "--idle", idle]).stdout;
@@ -305,7 +305,7 @@ fn idle_workers_can_do_as_the_runtime_does() {
     assert!(rows[0] != rows[1] && rows[1] != rows[2] && rows[0] != rows[2], "{rows:?}");
 }
 
-/// Would miss: speeds of real programs that nobody can simulate with.
+/// Catches: speeds of real programs that nobody can simulate with.
 #[test]
 fn what_top_has_measured_can_be_simulated() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -357,7 +357,7 @@ fn interrupted(words: &[&str], begins: &str) -> (Output, String) {
     (out, reader.join().expect("text"))
 }
 
-/// Would miss: a long run that is lost, or goes on, when its user has had enough.
+/// Catches: a long run that is lost, or goes on, when its user has had enough.
 #[test]
 fn an_interrupted_run_shows_what_it_has_done() {
     for (words, begins, rows) in [
@@ -377,7 +377,7 @@ fn an_interrupted_run_shows_what_it_has_done() {
     }
 }
 
-/// Would miss: a calibration that goes on when its user has had enough. It cannot end otherwise, as
+/// Catches: a calibration that goes on when its user has had enough. It cannot end otherwise, as
 /// nobody reads what it would write.
 #[test]
 fn an_interrupted_calibration_ends_at_once() {

@@ -146,7 +146,7 @@ mod tests {
         Sheet { titles: owned(titles), rows: rows.iter().map(|row| owned(row)).collect() }
     }
 
-    /// Would miss: policies thrown together into one line, a measure taken for an axis.
+    /// Catches: policies thrown together into one line, a measure taken for an axis.
     #[test]
     fn words_beside_a_number_are_a_line_each() {
         let rows: &[&[&str]] = &[
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(plots[0].series[1], Series::new("far, x", vec![Some(6.0), None]));
     }
 
-    /// Would miss: a line through states that have nothing to do with each other.
+    /// Catches: a line through states that have nothing to do with each other.
     #[test]
     fn words_that_change_along_the_axis_are_dots() {
         let rows: &[&[&str]] =
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(plots[0].series[1], Series::new("helpers", vec![None, None, Some(1.0)]));
     }
 
-    /// Would miss: names of programs on a numeric axis.
+    /// Catches: names of programs on a numeric axis.
     #[test]
     fn words_in_front_are_bars() {
         let rows: &[&[&str]] = &[&["fib", "one", "1.5"], &["uts", "two", "2"]];
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(plots[0].series, [Series::new("ratio", vec![Some(1.5), Some(2.0)])]);
     }
 
-    /// Would miss: a plot of nothing, or one that nobody can read.
+    /// Catches: a plot of nothing, or one that nobody can read.
     #[test]
     fn what_cannot_be_read_is_not_drawn() {
         assert!(plots(&sheet(&["a", "b"], &[])).is_empty());

@@ -115,7 +115,7 @@ mod tests {
         gathered.sections.iter().map(name).collect()
     }
 
-    /// Would miss: a kind of result that is not found, a file that is none, an order that changes
+    /// Catches: a kind of result that is not found, a file that is none, an order that changes
     /// from day to day.
     #[test]
     fn every_kind_of_result_is_found_in_the_order_of_names() {
@@ -131,7 +131,7 @@ mod tests {
         assert!(gathered.left_out.is_empty());
     }
 
-    /// Would miss: a report that fails, or is silent, because one file of many is broken.
+    /// Catches: a report that fails, or is silent, because one file of many is broken.
     #[test]
     fn a_broken_file_is_left_out_and_named() {
         let folder = tempfile::tempdir().unwrap();
@@ -147,7 +147,7 @@ mod tests {
         );
     }
 
-    /// Would miss: an empty page, and success, where all there was is cut off in the middle.
+    /// Catches: an empty page, and success, where all there was is cut off in the middle.
     #[test]
     fn nothing_but_broken_files_is_an_error_that_names_them() {
         let folder = tempfile::tempdir().unwrap();
@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Would miss: an empty page where the user has mistyped a name, or named a folder without
+    /// Catches: an empty page where the user has mistyped a name, or named a folder without
     /// results.
     #[test]
     fn a_missing_path_and_an_empty_folder_are_named() {
@@ -172,7 +172,7 @@ mod tests {
         assert!(message.contains("gone") && !message.contains('\n'), "{message}");
     }
 
-    /// Would miss: a search that never ends.
+    /// Catches: a search that never ends.
     #[cfg(unix)]
     #[test]
     fn a_folder_that_holds_itself_is_looked_through_once() {

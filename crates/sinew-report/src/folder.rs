@@ -30,7 +30,7 @@ fn without_title(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// Would miss: plots that are left behind in their files, and a heading that stands there
+    /// Catches: plots that are left behind in their files, and a heading that stands there
     /// twice.
     #[test]
     fn an_experiments_folder_is_one_section_with_its_plots() {

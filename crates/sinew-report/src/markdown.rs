@@ -82,14 +82,14 @@ mod tests {
         show(text, folder.path()).into_string()
     }
 
-    /// Would miss: a table that becomes a line of bars.
+    /// Catches: a table that becomes a line of bars.
     #[test]
     fn tables_become_tables() {
         let page = shown("| a | b |\n|---|--:|\n| x < y | 2 |\n", "");
         assert!(page.contains("<td>x &lt; y</td>") && page.contains("<table>"), "{page}");
     }
 
-    /// Would miss: a result file that runs a program in the reader's browser, or reads another
+    /// Catches: a result file that runs a program in the reader's browser, or reads another
     /// folder's files.
     #[test]
     fn what_a_stranger_wrote_is_neither_run_nor_loaded() {

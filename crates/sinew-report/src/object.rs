@@ -224,7 +224,7 @@ mod tests {
         show(text).unwrap().into_string()
     }
 
-    /// Would miss: values of objects inside, quotes around words, words that become markup.
+    /// Catches: values of objects inside, quotes around words, words that become markup.
     #[test]
     fn an_object_is_a_list() {
         let page = page(r#"{"app": "<fib>", "counters": {"stolen": 5}, "serial_s": [0.1, 0.2]}"#);
@@ -233,7 +233,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a benchmark's comparisons in one cell, without a plot; rows of two comparisons
+    /// Catches: a benchmark's comparisons in one cell, without a plot; rows of two comparisons
     /// thrown together, or a list that is lost.
     #[test]
     fn lists_of_objects_are_tables_with_bars() {
@@ -271,7 +271,7 @@ mod tests {
         assert!(page.contains("<figcaption>small, fib</figcaption>"), "{page}");
     }
 
-    /// Would miss: a run that is shown as numbers alone.
+    /// Catches: a run that is shown as numbers alone.
     #[test]
     fn one_run_is_two_bars() {
         let page =
@@ -279,7 +279,7 @@ mod tests {
         assert!(page.contains("<svg") && page.contains("parallel"), "{page}");
     }
 
-    /// Would miss: lines of objects, which runs that are appended to one file leave.
+    /// Catches: lines of objects, which runs that are appended to one file leave.
     #[test]
     fn several_objects_are_a_table_with_plots() {
         for text in
@@ -290,7 +290,7 @@ mod tests {
         }
     }
 
-    /// Would miss: thousands of events in a table, and half a file.
+    /// Catches: thousands of events in a table, and half a file.
     #[test]
     fn timelines_are_named_and_broken_files_refused() {
         assert!(page(r#"{"traceEvents": [1, 2, 3]}"#).contains("3 events"));

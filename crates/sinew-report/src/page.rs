@@ -45,7 +45,7 @@ pub fn page(title: &str, sections: &[Section]) -> String {
 mod tests {
     use super::*;
 
-    /// Would miss: a page that needs the network, or a title that becomes markup.
+    /// Catches: a page that needs the network, or a title that becomes markup.
     #[test]
     fn the_page_is_whole_and_needs_nothing_else() {
         let sections = [Section::new("a & b", html! { p { "text" } }), Section::new("c", html! {})];

@@ -57,7 +57,7 @@ impl Sheet {
 mod tests {
     use super::*;
 
-    /// Would miss: rows that are cut off without a word, text that becomes markup.
+    /// Catches: rows that are cut off without a word, text that becomes markup.
     #[test]
     fn a_long_sheet_says_how_much_is_missing() {
         let rows: String = (0..250).map(|row| format!("<b>{row},{row}\n")).collect();
@@ -66,7 +66,7 @@ mod tests {
         assert!(!page.contains("<b>"), "{page}");
     }
 
-    /// Would miss: a file cut off in the middle that is shown as if it were whole.
+    /// Catches: a file cut off in the middle that is shown as if it were whole.
     #[test]
     fn a_line_that_is_cut_off_is_an_error_that_names_it() {
         let message = show("a,b\n1,2\n3\n").unwrap_err();

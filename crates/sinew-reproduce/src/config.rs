@@ -165,7 +165,7 @@ fn first_double(queued: &[Queued]) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    /// Would miss: a default that beats an entry, or one that is forgotten.
+    /// Catches: a default that beats an entry, or one that is forgotten.
     #[test]
     fn entries_beat_defaults_and_defaults_the_usual() {
         let text = "
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!((usual[0].setting.repeat, usual[0].out.as_path()), (5, Path::new(OUT)));
     }
 
-    /// Would miss: a file that is misread in silence, and a complaint that does not say where.
+    /// Catches: a file that is misread in silence, and a complaint that does not say where.
     #[test]
     fn what_is_wrong_is_named_in_one_line() {
         for (text, words) in [

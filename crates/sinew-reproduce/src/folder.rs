@@ -218,7 +218,7 @@ mod tests {
         names
     }
 
-    /// Would miss: a file that is forgotten, or a partial one that is left behind.
+    /// Catches: a file that is forgotten, or a partial one that is left behind.
     #[test]
     fn a_report_its_tables_plots_and_samples_are_files() {
         let out = tempfile::tempdir().unwrap();
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(meta["origin"]["commit"], "0123");
     }
 
-    /// Would miss: files of an earlier run among those of this one (F3).
+    /// Catches: files of an earlier run among those of this one (F3).
     #[test]
     fn an_earlier_runs_files_are_removed() {
         let out = tempfile::tempdir().unwrap();
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(names(&folder), ["README.md", "meta.json", "samples.csv", "speeds.csv"]);
     }
 
-    /// Would miss: somebody's files overwritten (F2).
+    /// Catches: somebody's files overwritten (F2).
     #[test]
     fn a_folder_that_holds_something_else_is_left_alone() {
         let out = tempfile::tempdir().unwrap();
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(fs::read_to_string(out.path().join("x/README.md")).unwrap(), "mine");
     }
 
-    /// Would miss: a list of files that leads out of the folder.
+    /// Catches: a list of files that leads out of the folder.
     #[test]
     fn only_files_of_the_folder_itself_are_removed() {
         let out = tempfile::tempdir().unwrap();
@@ -277,7 +277,7 @@ mod tests {
         assert!(out.path().join("precious").exists());
     }
 
-    /// Would miss: a report cut off in the middle because there was no more room (F1).
+    /// Catches: a report cut off in the middle because there was no more room (F1).
     #[cfg(target_os = "linux")]
     #[test]
     fn where_there_is_no_room_the_earlier_report_stays() {

@@ -102,7 +102,7 @@ fn system() -> String {
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: a wrong fact; it only looks whether there is one.
+    //! Blind to: a wrong fact; it only looks whether there is one.
     use super::*;
 
     #[test]

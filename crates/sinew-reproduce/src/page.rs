@@ -166,7 +166,7 @@ mod tests {
         .markdown()
     }
 
-    /// Would miss: a report that claims what the machine cannot show, or excuses itself on one that
+    /// Catches: a report that claims what the machine cannot show, or excuses itself on one that
     /// can.
     #[test]
     fn a_caveat_stands_unless_the_run_had_what_it_needs() {
@@ -183,7 +183,7 @@ mod tests {
         assert!(large.contains("Another processor"));
     }
 
-    /// Would miss: a broken-off run that looks like a whole one.
+    /// Catches: a broken-off run that looks like a whole one.
     #[test]
     fn an_unfinished_report_says_so_first() {
         let page_now = page(1, 2, Progress::Unfinished);

@@ -107,7 +107,7 @@ mod tests {
         Spoken::start("the shell", Command::new("sh").args(["-c", script])).unwrap()
     }
 
-    /// Would miss: lines that are joined or cut, and an end that is taken for an answer.
+    /// Catches: lines that are joined or cut, and an end that is taken for an answer.
     #[test]
     fn lines_are_answered_by_lines_until_the_process_ends() {
         let mut twice = shell("while read line; do echo \"$line $line\"; done");

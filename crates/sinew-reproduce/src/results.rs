@@ -151,7 +151,7 @@ mod tests {
         results
     }
 
-    /// Would miss: samples of other cases among those of the one asked for.
+    /// Catches: samples of other cases among those of the one asked for.
     #[test]
     fn a_case_is_named_by_some_of_its_labels() {
         let results = results(&[(0, "random", 2.0), (0, "set", 9.0), (1, "random", 4.0)]);
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(results.largest(&[("policy", "none")], "wall_s"), None);
     }
 
-    /// Would miss: a ratio of medians, which a machine that slows down between two rounds would
+    /// Catches: a ratio of medians, which a machine that slows down between two rounds would
     /// spoil.
     #[test]
     fn ratios_are_taken_within_rounds() {

@@ -207,7 +207,7 @@ mod tests {
         Setting { repeat, ..Setting::new(Scale::Quick, 2) }
     }
 
-    /// Would miss: a failure that ends the others' runs, or a case that goes on after a wrong
+    /// Catches: a failure that ends the others' runs, or a case that goes on after a wrong
     /// answer.
     #[test]
     fn what_fails_is_noted_and_the_rest_goes_on() {
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(log.steps, 7);
     }
 
-    /// Would miss: a run that goes on although nothing can be written any more.
+    /// Catches: a run that goes on although nothing can be written any more.
     #[test]
     fn a_watcher_that_fails_ends_the_run() {
         let mut log = Log { fails_at: Some(2), ..Log::default() };
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(log.sizes, [0, 1]);
     }
 
-    /// Would miss: numbers that stand in a line of progress without saying of what.
+    /// Catches: numbers that stand in a line of progress without saying of what.
     #[test]
     fn labels_that_are_numbers_are_named() {
         let labels = vec![("app", "fib".to_owned()), ("workers", "2".to_owned())];

@@ -87,7 +87,7 @@ fn worker_counts(processors: usize) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// Would miss: a machine whose size is no power of two, or that has one processor.
+    /// Catches: a machine whose size is no power of two, or that has one processor.
     #[test]
     fn worker_counts_double_up_to_the_machine() {
         assert_eq!(worker_counts(1), [1]);

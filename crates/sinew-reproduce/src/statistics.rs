@@ -45,7 +45,7 @@ fn quantile(values: &[f64], at: f64) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Would miss: a median of unsorted values, or one of an even number that takes a side.
+    /// Catches: a median of unsorted values, or one of an even number that takes a side.
     #[test]
     fn the_median_is_the_middle_or_the_mean_of_both_middles() {
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(median(&[]), None);
     }
 
-    /// Would miss: a deviation of the sample instead of what it is taken from, or one that is not a
+    /// Catches: a deviation of the sample instead of what it is taken from, or one that is not a
     /// part of the mean.
     #[test]
     fn a_deviation_is_a_part_of_the_mean() {
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!((deviation(&[2.0]), mean(&[]), mean(&[1.0, 4.0])), (None, None, Some(2.5)));
     }
 
-    /// Would miss: a spread that one stray value decides.
+    /// Catches: a spread that one stray value decides.
     #[test]
     fn the_spread_is_half_the_distance_of_the_quartiles() {
         assert_eq!(spread(&[1.0, 2.0, 3.0, 4.0, 1000.0]), Some(1.0));

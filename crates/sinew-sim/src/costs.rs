@@ -329,7 +329,7 @@ pub(crate) fn times(time: Time, factor: f64) -> Time {
 mod tests {
     use super::*;
 
-    /// Would miss: a distance that takes its neighbour's factor.
+    /// Catches: a distance that takes its neighbour's factor.
     #[test]
     fn the_last_factor_holds_for_whatever_is_farther() {
         let costs = Costs { factors: vec![1.0, 2.0], ..Costs::ZERO };
@@ -338,7 +338,7 @@ mod tests {
         assert!(Costs::ZERO.are_zero() && !Costs::usual().are_zero());
     }
 
-    /// Would miss: work that is as quick beside many as beside few, or slower alone.
+    /// Catches: work that is as quick beside many as beside few, or slower alone.
     #[test]
     fn contention_grows_on_beyond_what_is_known() {
         let costs = |contention| Costs { contention, ..Costs::ZERO };
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(at(&costs(vec![1.5, 1.25])), [1.0, 1.0, 1.5, 1.25, 1.25]);
     }
 
-    /// Would miss: a cost that is not written, or read into another one's place.
+    /// Catches: a cost that is not written, or read into another one's place.
     #[test]
     fn costs_that_are_written_are_read() {
         let mut costs = Costs {
@@ -368,7 +368,7 @@ mod tests {
         );
     }
 
-    /// Would miss: bad costs that are taken for none.
+    /// Catches: bad costs that are taken for none.
     #[test]
     fn what_are_no_costs_is_refused_by_its_line() {
         for (line, says) in [

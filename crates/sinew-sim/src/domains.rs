@@ -464,7 +464,7 @@ mod tests {
         setup.run().expect("a run")
     }
 
-    /// Would miss: tasks that are run elsewhere although their own workers are free, or wait
+    /// Catches: tasks that are run elsewhere although their own workers are free, or wait
     /// although others may help.
     #[test]
     fn evenly_spread_tasks_stay_at_home_and_others_help_only_where_they_may() {
@@ -480,7 +480,7 @@ mod tests {
         assert_eq!((helped.time, helped.far), (160_000 * NS, 48));
     }
 
-    /// Would miss: one queue for all that knows where tasks belong.
+    /// Catches: one queue for all that knows where tasks belong.
     #[test]
     fn one_queue_runs_most_tasks_far_from_their_data() {
         let blocks = free("package:4 core:2", 800);
@@ -493,7 +493,7 @@ mod tests {
         );
     }
 
-    /// Would miss: a bound that is not kept, or kept by doing nothing.
+    /// Catches: a bound that is not kept, or kept by doing nothing.
     #[test]
     fn a_spawner_at_the_bound_runs_tasks_itself() {
         let bound = Domains { most_pending: Some(3), ..free("package:1 core:1", 20) };
@@ -501,7 +501,7 @@ mod tests {
         assert_eq!((report.pending, report.time), (3, 200_000 * NS));
     }
 
-    /// Would miss: a run that goes on although it was told to stop, one that is taken for whole, a
+    /// Catches: a run that goes on although it was told to stop, one that is taken for whole, a
     /// share that is not what is done.
     #[test]
     fn a_stopped_run_reports_what_it_has_done() {
@@ -520,7 +520,7 @@ mod tests {
         );
     }
 
-    /// Would miss: a fingerprint that does not tell runs apart.
+    /// Catches: a fingerprint that does not tell runs apart.
     #[test]
     fn runs_that_differ_have_different_fingerprints() {
         let setup = Domains { homes: Homes::First, ..free("package:2 core:2", 99) };
@@ -531,7 +531,7 @@ mod tests {
         assert!(traces[0] != traces[1] && traces[0] != traces[2], "{traces:x?}");
     }
 
-    /// Would miss: some combination that loses a task, or does not repeat.
+    /// Catches: some combination that loses a task, or does not repeat.
     #[test]
     fn two_hundred_random_scopes_keep_every_rule_and_repeat() {
         for seed in 0..200 {
@@ -552,7 +552,7 @@ mod tests {
         }
     }
 
-    /// Would miss: an impossible scope that is run.
+    /// Catches: an impossible scope that is run.
     #[test]
     fn impossible_scopes_are_refused_by_the_value() {
         let setup = free("core:2", 3);

@@ -252,7 +252,7 @@ fn point(workers: usize, samples: u32, means: [f64; 3], base: [f64; 3]) -> Point
 mod tests {
     use super::*;
 
-    /// Would miss: sampling that costs nothing or finds nothing better.
+    /// Catches: sampling that costs nothing or finds nothing better.
     #[test]
     fn sampling_costs_time_in_small_pools_and_saves_steals_in_large_ones() {
         let figure =
@@ -268,7 +268,7 @@ mod tests {
         assert!(points[5].relative.attempts < points[4].relative.attempts - 0.2, "{points:?}");
     }
 
-    /// Would miss: a stopped figure that answers half a point.
+    /// Catches: a stopped figure that answers half a point.
     #[test]
     fn a_stopped_figure_has_whole_points_only() {
         let mut asked = 0;

@@ -32,7 +32,7 @@ pub fn machine(text: &str) -> Result<Machine, DescriptionError> {
 mod tests {
     use super::*;
 
-    /// Would miss: a machine of another size, or with other things shared, than the one that has
+    /// Catches: a machine of another size, or with other things shared, than the one that has
     /// the name.
     #[test]
     fn the_three_machines_are_as_large_as_they_were() {

@@ -202,7 +202,7 @@ impl FromStr for Program {
 mod tests {
     use super::*;
 
-    /// Would miss: a program that is documented and cannot be run.
+    /// Catches: a program that is documented and cannot be run.
     #[test]
     fn every_named_program_runs() {
         for text in [
@@ -223,7 +223,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a program that never ends, or a number that is silently left out.
+    /// Catches: a program that never ends, or a number that is silently left out.
     #[test]
     fn what_is_no_program_is_refused_by_name() {
         for text in [

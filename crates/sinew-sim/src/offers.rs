@@ -145,7 +145,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(60))]
 
-        /// Would miss: a worker that is lost or kept when its load changes, an order that is not by
+        /// Catches: a worker that is lost or kept when its load changes, an order that is not by
         /// load and then the thief's, one too many or too few (O1).
         #[test]
         fn the_heaviest_are_those_that_sorting_everybody_finds(

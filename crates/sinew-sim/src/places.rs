@@ -191,7 +191,7 @@ impl Packages {
 mod tests {
     use super::*;
 
-    /// Would miss: workers in the wrong package, or distances that are not the machine's.
+    /// Catches: workers in the wrong package, or distances that are not the machine's.
     #[test]
     fn workers_sit_as_near_to_each_other_as_they_can() {
         let machine: Machine = "package:2 l3:2 core:2".parse().expect("a machine");
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a run that has workers at another distance in it, or leaves one out.
+    /// Catches: a run that has workers at another distance in it, or leaves one out.
     #[test]
     fn neighbours_by_runs_are_those_that_are_found_by_asking_for_each() {
         for text in [

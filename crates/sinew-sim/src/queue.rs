@@ -110,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: an event that is lost, repeated or out of order, and equals that do not come
+        /// Catches: an event that is lost, repeated or out of order, and equals that do not come
         /// by number.
         #[test]
         fn events_come_by_time_and_then_by_number(
@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a queue that does not notice an event in the past.
+    /// Catches: a queue that does not notice an event in the past.
     #[test]
     fn an_event_in_the_past_is_counted() {
         let mut queue = Queue::new(3);

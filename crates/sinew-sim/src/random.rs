@@ -184,7 +184,7 @@ mod tests {
 
     const STREAM: [u64; 3] = [0x2f9b_13a3_499c_7dc0, 0x7566_6dbb_da9e_33ee, 0xb492_f6b1_b5b7_b8e7];
 
-    /// Would miss: a distribution with another mean than it says.
+    /// Catches: a distribution with another mean than it says.
     #[test]
     fn drawn_durations_have_the_mean_that_is_said() {
         for text in ["12.5", "uniform:10,20", "exp:100", "pareto:10,3"] {
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// Would miss: draws that differ from machine to machine.
+    /// Catches: draws that differ from machine to machine.
     #[test]
     fn draws_are_the_same_bits_everywhere() {
         let draw =
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(draw(Duration::Uniform(5, 8)), [5, 5, 6, 8]);
     }
 
-    /// Would miss: a version of the generator, which is another crate's, that draws other numbers
+    /// Catches: a version of the generator, which is another crate's, that draws other numbers
     /// from the same seed: no trace would be what it was.
     #[test]
     fn the_stream_of_a_seed_is_the_one_that_it_was() {
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!([0; 3].map(|_: u64| chance.u64(..)), STREAM);
     }
 
-    /// Would miss: a cost that would make time run backwards.
+    /// Catches: a cost that would make time run backwards.
     #[test]
     fn what_is_no_duration_is_refused_by_name() {
         for text in [

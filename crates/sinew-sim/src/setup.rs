@@ -332,7 +332,7 @@ impl From<MappingError> for SetupError {
 mod tests {
     use super::*;
 
-    /// Would miss: a name that stands for something else than in the runtime.
+    /// Catches: a name that stands for something else than in the runtime.
     #[test]
     fn waiting_has_the_names_of_the_runtime() {
         assert_eq!(
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!("thief".parse(), Ok(Wait::Thief));
     }
 
-    /// Would miss: a rule that cannot be asked for, or one that is taken for another.
+    /// Catches: a rule that cannot be asked for, or one that is taken for another.
     #[test]
     fn what_idle_workers_do_can_be_written() {
         let read = |text: &str| text.parse::<Idle>();
@@ -354,7 +354,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a setup that would never end, or make no sense, and is run.
+    /// Catches: a setup that would never end, or make no sense, and is run.
     #[test]
     fn impossible_setups_are_refused_in_one_line_that_names_the_value() {
         let machine = Some("core:4".parse().expect("a machine"));

@@ -47,7 +47,7 @@ impl Trace {
 mod tests {
     use super::*;
 
-    /// Would miss: a fingerprint that does not see who did what when.
+    /// Catches: a fingerprint that does not see who did what when.
     #[test]
     fn every_part_of_a_step_is_seen() {
         let hash = |time, worker, step, with| {

@@ -91,7 +91,7 @@ impl Program {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Would miss: candidates that leave out what is best for some kind of loop, chunks that do not
+    /// Catches: candidates that leave out what is best for some kind of loop, chunks that do not
     /// fit, a choice that follows the noise.
     #[test]
     fn after_ten_runs_the_choice_is_within_a_twentieth_of_the_best(

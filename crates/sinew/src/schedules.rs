@@ -127,7 +127,7 @@ fn collect(
     solved.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
 }
 
-/// Would miss: a part that is solved twice or never, or combined in another order, while threads
+/// Catches: a part that is solved twice or never, or combined in another order, while threads
 /// come, go and move; and one that does not count as done.
 #[test]
 fn shuttle_each_part_is_solved_once_whatever_is_wished() {
@@ -144,7 +144,7 @@ fn shuttle_each_part_is_solved_once_whatever_is_wished() {
     });
 }
 
-/// Would miss: a solution that is lost, leaked or made up when a part panics, or when somebody
+/// Catches: a solution that is lost, leaked or made up when a part panics, or when somebody
 /// cancels; and a participant that is left behind.
 #[test]
 fn shuttle_problems_that_are_given_up_leave_nothing_behind() {

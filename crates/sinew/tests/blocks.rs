@@ -29,7 +29,7 @@ fn any_schedule() -> impl Strategy<Value = Schedule> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Would miss: a point that is visited twice or never, and an option that is lost on the way to
+    /// Catches: a point that is visited twice or never, and an option that is lost on the way to
     /// the loop.
     #[test]
     fn every_point_is_visited_once(
@@ -50,7 +50,7 @@ proptest! {
         prop_assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 3));
     }
 
-    /// Would miss: a partial result that is left out or counted twice.
+    /// Catches: a partial result that is left out or counted twice.
     #[test]
     fn sums_over_blocks_are_those_of_plain_loops(rows in 0..40_u64, columns in 0..40_u64, schedule in any_schedule()) {
         let value = |i, j| (i * 1_000_003) ^ (j * 97);
@@ -63,7 +63,7 @@ proptest! {
         prop_assert_eq!(sum, expected);
     }
 
-    /// Would miss: a product whose tiles read or write beyond their edges.
+    /// Catches: a product whose tiles read or write beyond their edges.
     #[test]
     fn matrices_are_multiplied_by_tiles(
         [rows, inner, columns] in [1..20_usize, 1..20, 1..20], tile in [1..9_usize, 1..9], schedule in any_schedule(),
@@ -87,7 +87,7 @@ proptest! {
         }
     }
 
-    /// Would miss: a tile that is not handed over between the steps of an algorithm.
+    /// Catches: a tile that is not handed over between the steps of an algorithm.
     #[test]
     fn shortest_paths_are_found_by_tiles(n in 1..24_usize, tile in [1..9_usize, 1..9], seed in any::<u64>(), schedule in any_schedule()) {
         let mut random = fastrand::Rng::with_seed(seed);
@@ -116,7 +116,7 @@ proptest! {
     }
 }
 
-/// Would miss: options that make no sense and are taken.
+/// Catches: options that make no sense and are taken.
 #[test]
 fn what_cannot_be_cut_is_refused() {
     let refused = |work: fn()| {

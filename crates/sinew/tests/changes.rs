@@ -327,7 +327,7 @@ fn under_fire(seed: u64, control: &Control, work: impl FnOnce()) -> u64 {
     })
 }
 
-/// Would miss: a change between any two steps of a participant, under which an item is lost or
+/// Catches: a change between any two steps of a participant, under which an item is lost or
 /// repeated, or the skeleton does not end.
 #[test]
 fn skeletons_are_exact_while_another_thread_changes_them() {

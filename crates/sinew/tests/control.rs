@@ -27,7 +27,7 @@ fn change(control: &Control, item: usize) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Would miss: a skeleton that does not hand its control on, or answers something else under
+    /// Catches: a skeleton that does not hand its control on, or answers something else under
     /// it.
     #[test]
     fn skeletons_answer_the_same_while_they_are_changed(xs in proptest::collection::vec(0..1_000_usize, 0..300)) {
@@ -51,7 +51,7 @@ proptest! {
     }
 }
 
-/// Would miss: a skeleton that runs although its control has ended it, and an error taken for a
+/// Catches: a skeleton that runs although its control has ended it, and an error taken for a
 /// cancellation.
 #[test]
 fn a_cancelled_control_ends_every_skeleton() {
@@ -89,7 +89,7 @@ fn a_cancelled_control_ends_every_skeleton() {
     assert_eq!(over(&xs[..0]).control(&control).map(never), Ok(vec![]));
 }
 
-/// Would miss: a worklist with more workers than its control wishes, and one that follows it no
+/// Catches: a worklist with more workers than its control wishes, and one that follows it no
 /// more after a run.
 #[test]
 fn a_worklist_has_no_more_workers_than_wished() {
@@ -114,7 +114,7 @@ fn a_worklist_has_no_more_workers_than_wished() {
     assert_eq!(control.snapshot().done, 4_000);
 }
 
-/// Would miss: progress of a scan or a stencil that is told to be at its end in the middle, and of
+/// Catches: progress of a scan or a stencil that is told to be at its end in the middle, and of
 /// a sort or a problem that does not come to its end.
 #[test]
 fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
@@ -153,7 +153,7 @@ fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
     watched(&|control| sinew::farm(0..1_000, |x| x).control(control).for_each(drop).unwrap());
 }
 
-/// Would miss: a sort that reads the number of threads once: here nobody may help until its control
+/// Catches: a sort that reads the number of threads once: here nobody may help until its control
 /// says so in the middle of it, and then it waits for help.
 #[test]
 fn a_sort_takes_up_the_number_of_threads_while_it_runs() {
@@ -190,7 +190,7 @@ fn a_sort_takes_up_the_number_of_threads_while_it_runs() {
     assert!(helped.into_inner());
 }
 
-/// Would miss: problems that are solved by more threads than their control wishes, and by no more
+/// Catches: problems that are solved by more threads than their control wishes, and by no more
 /// when it wishes them.
 #[test]
 fn problems_are_solved_by_as_many_threads_as_wished() {
@@ -298,7 +298,7 @@ fn wait(until: impl Fn() -> bool) {
     }
 }
 
-/// Would miss: equal shares in mid-run although one participant has done nine times as much as the
+/// Catches: equal shares in mid-run although one participant has done nine times as much as the
 /// other; and one that leaves at a switch because it finds the old source closed while somebody
 /// else puts the new one in its place: it would wait here for ever.
 #[test]

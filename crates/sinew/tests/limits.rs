@@ -1,7 +1,7 @@
 //! Worklists that follow limits on their workers, changed while they run: those of the pool, of a
 //! container that is faked in files, and of a control.
 //!
-//! What these would miss: which files a container has (`sinew-topology`), and other programs'
+//! Blind to: which files a container has (`sinew-topology`), and other programs'
 //! shares (`sinew-core`'s `tests/pool/sharing.rs`), which set the same limit.
 
 #[cfg(target_os = "linux")]
@@ -74,7 +74,7 @@ fn goes_on(stages: &Stages, more: &mut More<()>) {
     more.extend((!stages.is_over()).then_some(()));
 }
 
-/// Would miss: a worklist whose workers do not look at the pool's limit, or look once; with a
+/// Catches: a worklist whose workers do not look at the pool's limit, or look once; with a
 /// control and without. Workers that have left are asleep.
 #[test]
 fn a_worklist_follows_the_limit_of_its_pool() {
@@ -107,7 +107,7 @@ fn a_worklist_follows_the_limit_of_its_pool() {
     });
 }
 
-/// Would miss: a quota that nobody looks at while all workers are in a worklist; and a tuner that
+/// Catches: a quota that nobody looks at while all workers are in a worklist; and a tuner that
 /// goes on with the cores of the beginning.
 #[cfg(target_os = "linux")]
 #[test]
@@ -168,7 +168,7 @@ impl<'env> Work<'env> for Seats<'env> {
     }
 }
 
-/// Would miss: helpers that go on in their role when a control raises or lowers the number of
+/// Catches: helpers that go on in their role when a control raises or lowers the number of
 /// workers: none of their seats comes to work then, or they look on for nobody.
 #[test]
 fn helpers_follow_a_control_that_changes_the_number_of_workers() {
@@ -205,7 +205,7 @@ fn mine() -> Vec<usize> {
     ThreadRef::current().and_then(ThreadRef::affinity).unwrap().iter().collect()
 }
 
-/// Would miss: a worklist that lets its control's mapping pass, or goes by the first one only, and
+/// Catches: a worklist that lets its control's mapping pass, or goes by the first one only, and
 /// a thread that is not given back its processors.
 #[cfg(target_os = "linux")]
 #[test]
@@ -280,7 +280,7 @@ impl<'env> Work<'env> for Pair<'env> {
     }
 }
 
-/// Would miss: a helper that stays where the pool has its thread, on another core than its worker's
+/// Catches: a helper that stays where the pool has its thread, on another core than its worker's
 /// neighbour or on its worker's own; one that stays when a mapping has changed, of the control or
 /// of the pool; and one that is not let go.
 #[cfg(target_os = "linux")]

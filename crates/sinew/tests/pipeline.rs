@@ -18,7 +18,7 @@ fn dawdle(item: usize) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Would miss: an item lost, repeated or out of order at a serial stage, more items under way
+    /// Catches: an item lost, repeated or out of order at a serial stage, more items under way
     /// than allowed, and fewer threads than stages that hang.
     #[test]
     fn items_go_through_all_stages_in_order(n in 0..400_usize, bound in 1..20_usize, threads in 1..5_usize) {
@@ -43,7 +43,7 @@ proptest! {
         prop_assert_eq!(sum.into_inner(), (0..n).sum::<usize>());
     }
 
-    /// Would miss: items under way that a cancellation cuts off or leaks, and items that come after
+    /// Catches: items under way that a cancellation cuts off or leaks, and items that come after
     /// it without end.
     #[test]
     fn a_cancelled_pipeline_ends_with_what_is_under_way(at in 0..300_usize, bound in 1..20_usize) {
@@ -59,7 +59,7 @@ proptest! {
         prop_assert_eq!(sinew::farm(0..9, |item| item).control(&control).collect(), Err(Cancelled));
     }
 
-    /// Would miss: a panic that is lost, or that leaves the pipeline waiting for the item.
+    /// Catches: a panic that is lost, or that leaves the pipeline waiting for the item.
     #[test]
     fn a_panic_comes_out_of_any_stage(n in 1..300_usize, bad in any::<prop::sample::Index>(), stage in 0..4_usize) {
         let (bad, alive) = (bad.index(n), AtomicUsize::new(0));
@@ -76,7 +76,7 @@ proptest! {
     }
 }
 
-/// Would miss: a stage that runs for two items at once or loses one, whatever the order.
+/// Catches: a stage that runs for two items at once or loses one, whatever the order.
 #[test]
 fn serial_stages_without_an_order_take_one_item_at_a_time() {
     let (mut inside, mut seen) = (0, Vec::new());
@@ -105,7 +105,7 @@ fn serial_stages_without_an_order_take_one_item_at_a_time() {
     assert!(all.into_iter().eq(0..500));
 }
 
-/// Would miss: a call after the failure, an error that is lost, and one that is taken for a
+/// Catches: a call after the failure, an error that is lost, and one that is taken for a
 /// cancellation.
 #[test]
 fn a_failure_is_the_last_call() {
@@ -129,7 +129,7 @@ fn a_failure_is_the_last_call() {
     assert_eq!(ended, Err(Stopped::Cancelled));
 }
 
-/// Would miss: more workers at once than wished, in a stage that any number may run.
+/// Catches: more workers at once than wished, in a stage that any number may run.
 #[test]
 fn no_more_workers_take_part_than_wished() {
     let pool = Pool::builder().threads(4).build().unwrap();
@@ -147,7 +147,7 @@ fn no_more_workers_take_part_than_wished() {
     assert_eq!(most.into_inner(), 1);
 }
 
-/// Would miss: items that the control is not told of, and a length that it could know from the
+/// Catches: items that the control is not told of, and a length that it could know from the
 /// beginning.
 #[test]
 fn a_snapshot_counts_the_items_that_are_through() {
@@ -166,7 +166,7 @@ fn a_snapshot_counts_the_items_that_are_through() {
     assert_eq!((total, done, loops, working), (150, 150, 0, 0));
 }
 
-/// Would miss: pipelines that wait for each other because one runs within a stage of another.
+/// Catches: pipelines that wait for each other because one runs within a stage of another.
 #[test]
 fn pipelines_may_be_nested() {
     let sums = sinew::farm(0..40_usize, |row| {

@@ -40,7 +40,7 @@ fn check(skeleton: impl Fn(&Control, &Once) -> Result<(), Cancelled> + Sync) {
     }
 }
 
-/// Would miss: a skeleton that nobody tells, or that is told once and for all.
+/// Catches: a skeleton that nobody tells, or that is told once and for all.
 #[test]
 fn skeletons_under_a_control_end() {
     let at = |item: usize, once: &Once| {
@@ -79,7 +79,7 @@ fn skeletons_under_a_control_end() {
     });
 }
 
-/// Would miss: a skeleton of several loops that goes on with the next one, which knows nothing of a
+/// Catches: a skeleton of several loops that goes on with the next one, which knows nothing of a
 /// cancellation before it began.
 #[test]
 fn skeletons_of_several_loops_end_between_two_of_them() {
@@ -113,7 +113,7 @@ fn skeletons_of_several_loops_end_between_two_of_them() {
     }
 }
 
-/// Would miss: a schedule that a loop names and that its pool's takes the place of, because it has
+/// Catches: a schedule that a loop names and that its pool's takes the place of, because it has
 /// a control; and one that names none and keeps its own.
 #[test]
 fn a_schedule_that_a_loop_names_goes_before_its_pools() {
@@ -139,7 +139,7 @@ fn a_schedule_that_a_loop_names_goes_before_its_pools() {
     assert_eq!(claims(Some(Schedule::Static)), n);
 }
 
-/// Would miss: a loop that is ended because it is measured, though it answers results alone.
+/// Catches: a loop that is ended because it is measured, though it answers results alone.
 #[test]
 fn measured_loops_without_a_control_run_on() {
     let pool = Pool::builder().threads(2).build().unwrap();
@@ -153,7 +153,7 @@ fn measured_loops_without_a_control_run_on() {
     assert_eq!((made, metrics.tasks()), ((0..10_000).collect::<Vec<i32>>(), 10_000));
 }
 
-/// Would miss: a list without a control that runs on, units that are lost, and a report that does
+/// Catches: a list without a control that runs on, units that are lost, and a report that does
 /// not say so.
 #[test]
 fn worklists_end_with_or_without_a_control() {

@@ -4,7 +4,7 @@ use sinew::stm::TVar;
 use sinew::worklist::Worklist;
 use std::thread;
 
-/// Would miss: a worker that waits inside a transaction and runs another unit meanwhile, which
+/// Catches: a worker that waits inside a transaction and runs another unit meanwhile, which
 /// would panic; an arm that leaves its thread.
 #[test]
 fn parallel_calls_inside_a_unit_stay_on_its_thread() {

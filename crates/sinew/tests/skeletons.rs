@@ -38,7 +38,7 @@ fn any_schedule() -> impl Strategy<Value = Schedule> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Would miss: a skeleton that loses its options, or its order, on the way to the loop.
+    /// Catches: a skeleton that loses its options, or its order, on the way to the loop.
     #[test]
     fn skeletons_over_slices_agree_with_iterators(
         xs in proptest::collection::vec(any::<u32>(), 0..3_000), size in 1..100_usize,
@@ -68,7 +68,7 @@ proptest! {
         });
     }
 
-    /// Would miss: the same on mutable data: an element missed, or changed twice.
+    /// Catches: the same on mutable data: an element missed, or changed twice.
     #[test]
     fn skeletons_over_mutable_slices_change_each_element_once(
         xs in proptest::collection::vec(any::<u32>(), 0..3_000), size in 1..100_usize,
@@ -85,7 +85,7 @@ proptest! {
         });
     }
 
-    /// Would miss: a sum that depends on who came to help.
+    /// Catches: a sum that depends on who came to help.
     #[test]
     fn reproducible_sums_are_the_same_bit_for_bit(
         xs in proptest::collection::vec(-1e10..1e10_f64, 0..5_000), schedule in any_schedule(), threads in 1..9_usize,
@@ -99,7 +99,7 @@ proptest! {
         });
     }
 
-    /// Would miss: a prefix that begins in the wrong place.
+    /// Catches: a prefix that begins in the wrong place.
     #[test]
     fn scans_agree_with_a_serial_scan(
         xs in proptest::collection::vec(any::<u32>(), 0..3_000), schedule in any_schedule(), threads in 1..9_usize,
@@ -115,7 +115,7 @@ proptest! {
     }
 }
 
-/// Would miss: sorting that ignores its comparison, its key, or stability.
+/// Catches: sorting that ignores its comparison, its key, or stability.
 #[test]
 fn sorts_agree_with_the_standard_ones() {
     let mut random = fastrand::Rng::with_seed(3);
@@ -135,7 +135,7 @@ fn sorts_agree_with_the_standard_ones() {
     });
 }
 
-/// Would miss: loops in loops, and tasks in loops in tasks, that wait for each other or forget
+/// Catches: loops in loops, and tasks in loops in tasks, that wait for each other or forget
 /// their pool.
 #[test]
 fn skeletons_nest_in_each_other_and_in_tasks() {
@@ -156,7 +156,7 @@ fn skeletons_nest_in_each_other_and_in_tasks() {
     });
 }
 
-/// Would miss: an error that is not returned, and a body that is called for everything all the
+/// Catches: an error that is not returned, and a body that is called for everything all the
 /// same.
 #[test]
 fn the_first_error_ends_a_try_skeleton() {
@@ -172,7 +172,7 @@ fn the_first_error_ends_a_try_skeleton() {
     });
 }
 
-/// Would miss: a division that combines in the wrong order.
+/// Catches: a division that combines in the wrong order.
 #[test]
 fn divide_and_conquer_keeps_left_and_right() {
     let step = |text: &'static str| match text.len() {
@@ -187,7 +187,7 @@ fn divide_and_conquer_keeps_left_and_right() {
     });
 }
 
-/// Would miss: a panic that takes a worker with it, so that the next loop hangs.
+/// Catches: a panic that takes a worker with it, so that the next loop hangs.
 #[test]
 fn a_panic_in_a_body_leaves_the_pool_as_it_was() {
     everywhere(|| {
@@ -201,7 +201,7 @@ fn a_panic_in_a_body_leaves_the_pool_as_it_was() {
     });
 }
 
-/// Would miss: options that would never end, and messages that do not name the value.
+/// Catches: options that would never end, and messages that do not name the value.
 #[test]
 fn options_that_make_no_sense_are_refused() {
     let message = |f: fn()| *std::panic::catch_unwind(f).unwrap_err().downcast::<String>().unwrap();

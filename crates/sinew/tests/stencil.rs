@@ -4,7 +4,7 @@
 use sinew::prelude::*;
 use sinew::{Snapshot, stencil};
 
-/// Would miss: an option that is not handed on, or that changes the answer.
+/// Catches: an option that is not handed on, or that changes the answer.
 #[test]
 fn options_do_not_change_the_answer() {
     let shape = [37, 53];
@@ -37,7 +37,7 @@ fn options_do_not_change_the_answer() {
     assert!(grid == plain);
 }
 
-/// Would miss: a sweep that a cancellation leaves half done, and tiles that stay expected though
+/// Catches: a sweep that a cancellation leaves half done, and tiles that stay expected though
 /// nobody will come to them.
 #[test]
 fn a_cancelled_stencil_leaves_whole_sweeps() {
@@ -65,7 +65,7 @@ fn a_cancelled_stencil_leaves_whole_sweeps() {
     assert_eq!((ended, control.snapshot().fraction()), (Ok(3), 1.0));
 }
 
-/// Would miss: dimensions beyond three, whose edges meet in many ways.
+/// Catches: dimensions beyond three, whose edges meet in many ways.
 #[test]
 fn four_dimensions_are_no_different() {
     let mut grid = vec![1_u64; 3 * 4 * 5 * 6];

@@ -66,7 +66,7 @@ fn message(panic: &(dyn std::any::Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: what the checks themselves look at, which only the emulated machine
+    //! Blind to: what the checks themselves look at, which only the emulated machine
     //! shows.
 
     use super::*;

@@ -158,7 +158,7 @@ fn cpus(object: &Node) -> Result<CpuSet, String> {
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: words of another length, which later versions may write.
+    //! Blind to: words of another length, which later versions may write.
 
     use super::*;
 

@@ -92,7 +92,7 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a serial line that changes characters.
+    //! Blind to: a serial line that changes characters.
 
     use super::*;
 

@@ -69,7 +69,7 @@ impl Shape {
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: whether the emulator numbers CPUs so; the guest's checks tell.
+    //! Blind to: whether the emulator numbers CPUs so; the guest's checks tell.
 
     use super::*;
 

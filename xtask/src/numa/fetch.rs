@@ -61,7 +61,7 @@ fn archive(folder: &Path, package: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: everything that needs a network.
+    //! Blind to: everything that needs a network.
 
     use super::*;
 

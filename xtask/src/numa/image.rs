@@ -85,7 +85,7 @@ fn parents(path: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: what the kernel makes of it.
+    //! Blind to: what the kernel makes of it.
 
     use super::*;
 

@@ -95,7 +95,7 @@ fn libraries(list: &str) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: another `ldd`.
+    //! Blind to: another `ldd`.
 
     use super::*;
 

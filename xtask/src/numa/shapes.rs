@@ -133,7 +133,7 @@ fn node_arguments(number: usize, node: &Node) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: what the emulator makes of it, which the guest's first checks tell.
+    //! Blind to: what the emulator makes of it, which the guest's first checks tell.
 
     use super::*;
 

@@ -72,7 +72,7 @@ impl Transcript {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a guest that passes checks without looking.
+    //! Blind to: a guest that passes checks without looking.
 
     use super::*;
 

@@ -106,7 +106,7 @@ pub(super) fn clear(folder: &Path) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: files that change while they are read.
+    //! Blind to: files that change while they are read.
     use super::*;
 
     fn scratch(name: &str) -> PathBuf {

@@ -81,7 +81,7 @@ pub(crate) fn tests() -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: everything that needs a network, which the command itself meets.
+    //! Blind to: everything that needs a network, which the command itself meets.
     use super::*;
 
     #[test]

@@ -170,7 +170,7 @@ fn same_place(one: &Path, other: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a change of cargo's format, which the command itself meets first.
+    //! Blind to: a change of cargo's format, which the command itself meets first.
     use super::*;
 
     #[test]

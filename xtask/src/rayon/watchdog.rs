@@ -157,7 +157,7 @@ fn put_into(_: &mut Command, _: u32) {}
 
 #[cfg(all(test, unix))]
 mod tests {
-    //! What they would miss: a child that leaves its group.
+    //! Blind to: a child that leaves its group.
     use super::*;
     use std::io::{BufRead, BufReader, Read};
 
@@ -196,7 +196,7 @@ mod tests {
         assert!(start.elapsed() < Duration::from_secs(300));
     }
 
-    /// Would miss: a command that runs on when this program is interrupted, or killed.
+    /// Catches: a command that runs on when this program is interrupted, or killed.
     #[test]
     fn a_command_ends_with_the_program_that_watches_it() {
         let name = "rayon::watchdog::tests::a_command_ends_with_the_program_that_watches_it";

@@ -107,7 +107,7 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> Result<()
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: files of other kinds than those in [`EXTENSIONS`].
+    //! Blind to: files of other kinds than those in [`EXTENSIONS`].
     use super::*;
 
     #[test]

@@ -163,7 +163,7 @@ fn tests(file: &SourceFile, found: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: `unsafe` and atomics that a macro spells, since rules look at lines.
+    //! Blind to: `unsafe` and atomics that a macro spells, since rules look at lines.
     use super::*;
 
     fn findings(path: &str, text: &str) -> Vec<String> {

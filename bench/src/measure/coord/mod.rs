@@ -158,7 +158,7 @@ fn fair_times(count: usize, gap: f64, alone: f64) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: figures that are wrong because the machine was busy.
+    //! Blind to: figures that are wrong because the machine was busy.
     use super::*;
 
     #[test]

@@ -74,7 +74,7 @@ fn sized(label: &'static str, size: u64) -> Case {
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: a miscounted number of tasks for other sizes.
+    //! Blind to: a miscounted number of tasks for other sizes.
     use super::*;
 
     #[test]

@@ -82,7 +82,7 @@ impl Load {
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: rivals in C++ with other lengths; their answers would differ.
+    //! Blind to: rivals in C++ with other lengths; their answers would differ.
     use super::*;
 
     #[test]

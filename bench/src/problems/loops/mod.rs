@@ -94,7 +94,7 @@ fn drive(case: &Case, runtime: &mut impl Each) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: indices visited twice in a timed run only.
+    //! Blind to: indices visited twice in a timed run only.
     use super::*;
 
     struct Forgetful;

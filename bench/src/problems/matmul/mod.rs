@@ -110,7 +110,7 @@ fn multiply_row(a_row: &[f64], b: &[f64], c_row: &mut [f64]) {
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: two wrong elements whose sum is right.
+    //! Blind to: two wrong elements whose sum is right.
     use super::*;
 
     #[test]

@@ -74,7 +74,7 @@ impl Board {
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: nothing of the count; speed is what the table is for.
+    //! Blind to: nothing of the count; speed is what the table is for.
     use super::*;
 
     #[test]

@@ -66,7 +66,7 @@ impl Children {
 
 #[cfg(test)]
 mod tests {
-    //! What it would miss: a wrong shape of the tree; the sum is the same for every shape.
+    //! Blind to: a wrong shape of the tree; the sum is the same for every shape.
     use super::*;
 
     #[test]

@@ -23,7 +23,7 @@ fn threads_are(name: &str, expected: &str, variables: &[&[(&str, &str)]]) {
     }
 }
 
-/// Would miss: a variable that is not read, or beats the builder, or gives way to a lesser one.
+/// Catches: a variable that is not read, or beats the builder, or gives way to a lesser one.
 #[test]
 fn the_number_of_threads_comes_from_the_first_variable_that_says_one() {
     threads_are(
@@ -41,7 +41,7 @@ fn the_number_of_threads_comes_from_the_first_variable_that_says_one() {
     );
 }
 
-/// Would miss: a number of 0 that is refused, or not taken for a word of its own, so that a lesser
+/// Catches: a number of 0 that is refused, or not taken for a word of its own, so that a lesser
 /// variable counts.
 #[test]
 fn zero_and_no_number_stand_for_the_machines() {
@@ -62,7 +62,7 @@ fn zero_and_no_number_stand_for_the_machines() {
     );
 }
 
-/// Would miss: a value that stops the program, or is passed over in silence.
+/// Catches: a value that stops the program, or is passed over in silence.
 #[test]
 fn a_bad_value_is_one_warning_and_the_default() {
     let name = "environment::a_bad_value_is_one_warning_and_the_default";
@@ -89,7 +89,7 @@ fn a_bad_value_is_one_warning_and_the_default() {
     }
 }
 
-/// Would miss: a value that is taken for a bad one, or with which a pool does not work.
+/// Catches: a value that is taken for a bad one, or with which a pool does not work.
 #[test]
 fn every_good_value_is_taken_in_silence() {
     let name = "environment::every_good_value_is_taken_in_silence";

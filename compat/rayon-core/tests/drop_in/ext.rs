@@ -28,7 +28,7 @@ fn at_work(pool: &ThreadPool) -> Vec<usize> {
     seen
 }
 
-/// Would miss: a number that leaves nobody, threads beyond it that work, a size of the pool that
+/// Catches: a number that leaves nobody, threads beyond it that work, a size of the pool that
 /// changes with it.
 #[test]
 fn threads_beyond_the_active_ones_rest() {
@@ -48,7 +48,7 @@ fn threads_beyond_the_active_ones_rest() {
     });
 }
 
-/// Would miss: threads that do not come back.
+/// Catches: threads that do not come back.
 #[test]
 fn threads_come_back_when_the_number_rises() {
     ends(|| {
@@ -63,7 +63,7 @@ fn threads_come_back_when_the_number_rises() {
     });
 }
 
-/// Would miss: free functions that go to another pool than the global one.
+/// Catches: free functions that go to another pool than the global one.
 #[test]
 fn the_free_functions_are_those_of_the_global_pool() {
     alone(
@@ -87,7 +87,7 @@ fn the_free_functions_are_those_of_the_global_pool() {
     );
 }
 
-/// Would miss: counters that count another pool's work, or none.
+/// Catches: counters that count another pool's work, or none.
 #[test]
 fn counters_are_those_of_the_pool() {
     ends(|| {
@@ -103,7 +103,7 @@ fn counters_are_those_of_the_pool() {
     });
 }
 
-/// Would miss: a profile of another pool's work, one that nobody asked for, and one that the
+/// Catches: a profile of another pool's work, one that nobody asked for, and one that the
 /// environment asks for and nobody can read.
 #[test]
 fn profiles_are_those_of_pools_that_were_told_to() {
@@ -128,7 +128,7 @@ fn profiles_are_those_of_pools_that_were_told_to() {
     alone(name, &[("EXPECTED", "0")], || ());
 }
 
-/// Would miss: a shutdown that returns before a task has run or an exit handler has returned; and
+/// Catches: a shutdown that returns before a task has run or an exit handler has returned; and
 /// one that waits for its caller.
 #[test]
 fn a_shutdown_waits_for_everything() {
@@ -161,7 +161,7 @@ fn a_shutdown_waits_for_everything() {
     });
 }
 
-/// Would miss: a policy or a mapping that is not the pool's that was asked, or one that a pool
+/// Catches: a policy or a mapping that is not the pool's that was asked, or one that a pool
 /// cannot work under; an impossible mapping that is taken.
 #[test]
 fn victims_and_places_change_while_a_pool_works() {
@@ -183,7 +183,7 @@ fn victims_and_places_change_while_a_pool_works() {
     });
 }
 
-/// Would miss: something that the builder is told and that keeps a pool from working, or a text
+/// Catches: something that the builder is told and that keeps a pool from working, or a text
 /// that does not tell.
 #[test]
 fn more_can_be_said_about_a_pool() {
@@ -240,7 +240,7 @@ mod limits {
         AtWork(over)
     }
 
-    /// Would miss: a pool that does not share, whether the builder or the variable asks for it; one
+    /// Catches: a pool that does not share, whether the builder or the variable asks for it; one
     /// that keeps less than it could have when the other has ended; a size of the pool that changes
     /// with its share; and one that shares unasked.
     #[test]
@@ -326,7 +326,7 @@ mod limits {
         }
     }
 
-    /// Would miss: a pool that does not look again, or looks and does nothing; one that was told
+    /// Catches: a pool that does not look again, or looks and does nothing; one that was told
     /// its number, or not to look, and does so nevertheless.
     #[test]
     fn a_pool_follows_the_affinity_of_its_process() {

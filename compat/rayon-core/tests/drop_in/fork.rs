@@ -73,7 +73,7 @@ fn use_pool(pool: &ThreadPool) {
     assert_eq!(end.recv(), Ok(threads));
 }
 
-/// Would miss: a child that waits for threads it does not have, or locks that they held; and a
+/// Catches: a child that waits for threads it does not have, or locks that they held; and a
 /// parent that suffers by the fork.
 #[test]
 fn a_child_has_a_global_pool_of_its_own() {
@@ -93,7 +93,7 @@ fn a_child_has_a_global_pool_of_its_own() {
     });
 }
 
-/// Would miss: a child that joins threads of its parent, or a pool that cannot be used, or that is
+/// Catches: a child that joins threads of its parent, or a pool that cannot be used, or that is
 /// another one afterwards.
 #[test]
 fn a_pool_that_came_along_works_in_the_child() {
@@ -118,7 +118,7 @@ fn a_pool_that_came_along_works_in_the_child() {
     });
 }
 
-/// Would miss: a pool that is built again without what it was told.
+/// Catches: a pool that is built again without what it was told.
 #[test]
 fn a_pool_in_a_child_has_the_names_hooks_and_stacks_of_its_parent() {
     alone("fork::a_pool_in_a_child_has_the_names_hooks_and_stacks_of_its_parent", &[], || {
@@ -149,7 +149,7 @@ fn a_pool_in_a_child_has_the_names_hooks_and_stacks_of_its_parent() {
     });
 }
 
-/// Would miss: a pool whose threads were the user's, and cannot be had again, or were bound to a
+/// Catches: a pool whose threads were the user's, and cannot be had again, or were bound to a
 /// scope that the child is not in.
 #[test]
 fn pools_of_other_threads_work_in_a_child() {
@@ -172,7 +172,7 @@ fn pools_of_other_threads_work_in_a_child() {
     });
 }
 
-/// Would miss: a child that forgets what the program said about its global pool.
+/// Catches: a child that forgets what the program said about its global pool.
 #[test]
 fn a_global_pool_that_was_described_is_so_in_a_child() {
     alone("fork::a_global_pool_that_was_described_is_so_in_a_child", &[], || {
@@ -195,7 +195,7 @@ fn a_global_pool_that_was_described_is_so_in_a_child() {
     });
 }
 
-/// Would miss: a child whose only thread still takes itself for a worker of its parent's pool, and
+/// Catches: a child whose only thread still takes itself for a worker of its parent's pool, and
 /// waits for that one's threads.
 #[test]
 fn a_thread_that_was_a_worker_can_use_pools_in_a_child() {

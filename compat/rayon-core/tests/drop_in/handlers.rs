@@ -31,7 +31,7 @@ fn sorted(numbers: impl Iterator<Item = usize>) -> Vec<usize> {
     numbers
 }
 
-/// Would miss: a handler that is called for a thread twice or not at all, or on another one, or
+/// Catches: a handler that is called for a thread twice or not at all, or on another one, or
 /// before its thread is part of the pool.
 #[test]
 fn handlers_are_called_once_on_each_thread() {
@@ -60,7 +60,7 @@ fn handlers_are_called_once_on_each_thread() {
     });
 }
 
-/// Would miss: handlers of a thread that the pool did not start; a second pool of the same thread,
+/// Catches: handlers of a thread that the pool did not start; a second pool of the same thread,
 /// which upstream refuses.
 #[test]
 fn the_building_thread_may_be_number_0() {
@@ -90,7 +90,7 @@ fn the_building_thread_may_be_number_0() {
     });
 }
 
-/// Would miss: a payload that goes nowhere, of a task or of a handler, or stops the process
+/// Catches: a payload that goes nowhere, of a task or of a handler, or stops the process
 /// although somebody takes it.
 #[test]
 fn the_panic_handler_gets_every_payload() {
@@ -124,7 +124,7 @@ fn the_panic_handler_gets_every_payload() {
     });
 }
 
-/// Would miss: a panic that nobody takes and that the process survives, or dies of without a word.
+/// Catches: a panic that nobody takes and that the process survives, or dies of without a word.
 #[test]
 fn a_panic_that_nobody_takes_aborts_with_one_line() {
     let name = "handlers::a_panic_that_nobody_takes_aborts_with_one_line";
@@ -152,7 +152,7 @@ fn a_panic_that_nobody_takes_aborts_with_one_line() {
     }
 }
 
-/// Would miss: names in another order than the threads', a name for a thread that is to have none,
+/// Catches: names in another order than the threads', a name for a thread that is to have none,
 /// a stack of another size.
 #[test]
 fn threads_have_the_names_and_stacks_that_were_asked_for() {
@@ -173,7 +173,7 @@ fn threads_have_the_names_and_stacks_that_were_asked_for() {
     });
 }
 
-/// Would miss: what a handler cannot know about a thread, or a pool that does not wait for the
+/// Catches: what a handler cannot know about a thread, or a pool that does not wait for the
 /// user's threads.
 #[test]
 fn a_spawn_handler_gets_number_name_and_stack_of_each_thread() {
@@ -208,7 +208,7 @@ fn a_spawn_handler_gets_number_name_and_stack_of_each_thread() {
     });
 }
 
-/// Would miss: threads that outlive what they borrow, or that do not end when the body panics.
+/// Catches: threads that outlive what they borrow, or that do not end when the body panics.
 #[test]
 fn scoped_threads_may_borrow_and_end_with_their_call() {
     thread_local! {
@@ -234,7 +234,7 @@ fn scoped_threads_may_borrow_and_end_with_their_call() {
     });
 }
 
-/// Would miss: a pool that waits for the very thread that drops it, or ends under the tasks that
+/// Catches: a pool that waits for the very thread that drops it, or ends under the tasks that
 /// are left.
 #[test]
 fn a_pool_may_be_dropped_by_one_of_its_own_tasks() {
@@ -265,7 +265,7 @@ fn a_pool_may_be_dropped_by_one_of_its_own_tasks() {
     });
 }
 
-/// Would miss: a drop that waits for tasks.
+/// Catches: a drop that waits for tasks.
 #[test]
 fn dropping_a_pool_does_not_wait() {
     ends(|| {
@@ -280,7 +280,7 @@ fn dropping_a_pool_does_not_wait() {
     });
 }
 
-/// Would miss: a second global pool, or the older way to describe it.
+/// Catches: a second global pool, or the older way to describe it.
 #[test]
 #[expect(deprecated, reason = "upstream still has them")]
 fn the_global_pool_is_built_once() {
@@ -301,7 +301,7 @@ fn the_global_pool_is_built_once() {
     });
 }
 
-/// Would miss: a type that cannot be printed, or whose text names another.
+/// Catches: a type that cannot be printed, or whose text names another.
 #[test]
 #[expect(deprecated, reason = "upstream still has it")]
 fn every_type_can_be_printed() {
@@ -351,7 +351,7 @@ macro_rules! is_not {
     }};
 }
 
-/// Would miss: a type that may be shared or sent where upstream's may not, or the other way round:
+/// Catches: a type that may be shared or sent where upstream's may not, or the other way round:
 /// programs that do not compile any more, or should not.
 #[test]
 fn types_may_be_sent_and_shared_as_upstreams() {

@@ -147,7 +147,7 @@ const PROGRAMS: [fn(&ThreadPool); 5] = [
     thread_local_borrowed_across_parallel_calls,
 ];
 
-/// Would miss: a waiting thread that runs a task which is no part of what it waits for, in a join
+/// Catches: a waiting thread that runs a task which is no part of what it waits for, in a join
 /// or at the end of a scope; or one that may run nothing and is needed.
 #[test]
 fn locks_may_be_held_across_parallel_calls() {
@@ -163,7 +163,7 @@ fn locks_may_be_held_across_parallel_calls() {
     }
 }
 
-/// Would miss: the same while a thread waits for another pool, whichever way it went there.
+/// Catches: the same while a thread waits for another pool, whichever way it went there.
 #[test]
 fn a_lock_may_be_held_across_a_call_into_another_pool() {
     for threads in 1..=4 {
@@ -195,7 +195,7 @@ fn a_lock_may_be_held_across_a_call_into_another_pool() {
     }
 }
 
-/// Would miss: the same for programs that nobody can change: a variable that does not reach pools
+/// Catches: the same for programs that nobody can change: a variable that does not reach pools
 /// which know nothing of it.
 #[test]
 fn locks_may_be_held_across_parallel_calls_where_the_environment_says_so() {
@@ -272,7 +272,7 @@ fn reentries(pool: &ThreadPool, across: Across) -> usize {
     reentries.into_inner()
 }
 
-/// Would miss: programs above that no policy fails, so that they end for nothing; and a policy that
+/// Catches: programs above that no policy fails, so that they end for nothing; and a policy that
 /// is not the one that was asked for.
 #[test]
 fn a_thread_that_waits_takes_its_lock_again_under_the_policies_that_let_it() {
@@ -292,7 +292,7 @@ fn a_thread_that_waits_takes_its_lock_again_under_the_policies_that_let_it() {
     });
 }
 
-/// Would miss: a variable that does not set the policy, that beats the builder, or a default that
+/// Catches: a variable that does not set the policy, that beats the builder, or a default that
 /// is not upstream's.
 #[test]
 fn the_environment_sets_the_policy_unless_the_builder_does() {

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use crate::fork::Alone;
 
-    /// Would miss: rows and columns mixed up in a block.
+    /// Catches: rows and columns mixed up in a block.
     #[test]
     fn a_block_by_hand() {
         let a = [

@@ -237,7 +237,7 @@ mod tests {
         l
     }
 
-    /// Would miss: a product left out where parts of the matrix are empty; sizes that are no
+    /// Catches: a product left out where parts of the matrix are empty; sizes that are no
     /// multiple of a block.
     #[test]
     fn factors_of_all_sizes_are_those_of_a_dense_matrix() {
@@ -258,7 +258,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a matrix that is almost empty or almost full.
+    /// Blind to: a matrix that is almost empty or almost full.
     #[test]
     fn a_row_has_about_four_elements() {
         let (mut elements, rows) = (0, 1000);
@@ -266,7 +266,7 @@ mod tests {
         assert!((38 * rows..=40 * rows).contains(&(10 * elements)), "{elements}");
     }
 
-    /// Would miss: a check that accepts anything; any element off by a millionth counts.
+    /// Catches: a check that accepts anything; any element off by a millionth counts.
     #[test]
     fn a_wrong_element_is_noticed_wherever_it_is() {
         let cholesky = cholesky(30);

@@ -100,7 +100,7 @@ impl Tree {
 mod tests {
     use super::*;
 
-    /// Would miss: an element that lands in another quadrant, or that is visited twice or not at
+    /// Catches: an element that lands in another quadrant, or that is visited twice or not at
     /// all.
     #[test]
     fn what_is_set_is_visited_where_it_was_set() {
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(visited, set);
     }
 
-    /// Would miss: memory for parts of a matrix where there is nothing.
+    /// Catches: memory for parts of a matrix where there is nothing.
     #[test]
     fn parts_without_elements_stay_empty() {
         let mut tree = Tree::default();

@@ -135,7 +135,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a closed form that differs from the steps it stands for, at the end of the
+        /// Catches: a closed form that differs from the steps it stands for, at the end of the
         /// table too.
         #[test]
         fn closed_forms_are_what_the_steps_come_to(

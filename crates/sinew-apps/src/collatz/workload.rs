@@ -122,7 +122,7 @@ impl fmt::Display for Workload {
 mod tests {
     use super::*;
 
-    /// Would miss: heavy tasks that are not the first ones, or not 1/N of all.
+    /// Catches: heavy tasks that are not the first ones, or not 1/N of all.
     #[test]
     fn heavy_tasks_come_first_and_are_one_of_n_parts() {
         let grains = |workload: &Workload| {
@@ -136,7 +136,7 @@ mod tests {
         );
     }
 
-    /// Would miss: a kind whose tasks leave the table or read the same part of it.
+    /// Catches: a kind whose tasks leave the table or read the same part of it.
     #[test]
     fn every_kind_is_right_serially_and_in_a_pool() {
         for kind in [Kind::Compute, Kind::Stream, Kind::Irregular] {
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a check that does not look.
+    /// Catches: a check that does not look.
     #[test]
     fn wrong_and_missing_answers_are_noticed() {
         let workload = Workload::uniform(10, 3);

@@ -115,7 +115,7 @@ mod tests {
         hull.vertices().iter().map(|point| (point.x, point.y)).collect()
     }
 
-    /// Would miss: a wrong hull of points in general position; the checks of random ones see that.
+    /// Blind to: a wrong hull of points in general position; the checks of random ones see that.
     #[test]
     fn awkward_inputs_have_the_right_hull() {
         assert_eq!(hull(&[(1.0, 2.0)]), [(1.0, 2.0)]);
@@ -131,7 +131,7 @@ mod tests {
         );
     }
 
-    /// Would miss: points that leave an edge by less than rounding; the next test sees those.
+    /// Blind to: points that leave an edge by less than rounding; the next test sees those.
     #[test]
     fn points_on_an_edge_are_no_corners() {
         let grid: Vec<(f64, f64)> =
@@ -140,7 +140,7 @@ mod tests {
     }
 
     /// Hardly any of these points are in general position, and many are there twice.
-    /// Would miss: what the exact checks, which are the oracle here, do not look at.
+    /// Blind to: what the exact checks, which are the oracle here, do not look at.
     #[test]
     fn hulls_of_small_grids_are_right() {
         let mut rng = fastrand::Rng::with_seed(1);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     /// Nearly collinear points, whose sides a determinant in plain floating-point arithmetic gets
-    /// wrong. Would miss: predicates that are wrong only where the checker, which asks the same
+    /// wrong. Catches: predicates that are wrong only where the checker, which asks the same
     /// crate, is wrong as well.
     #[test]
     fn points_that_hardly_leave_a_line_are_judged_exactly() {
@@ -167,7 +167,7 @@ mod tests {
         problem.check(&problem.serial(())).unwrap();
     }
 
-    /// Would miss: rounds with more points than these have.
+    /// Blind to: rounds with more points than these have.
     #[test]
     fn loops_and_joins_find_the_serial_hull() {
         let problem = prepared(disc(200_000));
@@ -175,7 +175,7 @@ mod tests {
         assert!(pool.run(|worker| problem.parallel(worker, ())) == problem.serial(()));
     }
 
-    /// Would miss: a corner moved so far that it hides a neighbour; that is no longer convex, or
+    /// Blind to: a corner moved so far that it hides a neighbour; that is no longer convex, or
     /// leaves points outside.
     #[test]
     fn a_missing_foreign_or_misplaced_corner_is_noticed() {

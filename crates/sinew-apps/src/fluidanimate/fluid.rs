@@ -197,7 +197,7 @@ mod tests {
         (fluid, particles)
     }
 
-    /// Would miss: a density that is wrong near the surface.
+    /// Blind to: a density that is wrong near the surface.
     #[test]
     fn inside_the_column_the_density_is_that_of_water() {
         let fluid = Fluid::new(4000);
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(far, None, "some are far from the mean, {mean}");
     }
 
-    /// Would miss: forces that are wrong by a factor.
+    /// Blind to: forces that are wrong by a factor.
     #[test]
     fn two_particles_push_each_other_equally_hard() {
         let fluid = Fluid::new(1000);
@@ -242,7 +242,7 @@ mod tests {
         assert!(square(plus(one, other)) <= 1e-24 * square(one), "{one:?} {other:?}");
     }
 
-    /// Would miss: water that flows too fast or too slowly.
+    /// Blind to: water that flows too fast or too slowly.
     #[test]
     fn the_column_collapses_and_spreads_along_the_floor() {
         let (_, particles) = flow(500, 400);

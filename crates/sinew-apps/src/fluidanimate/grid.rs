@@ -89,7 +89,7 @@ mod tests {
         (0..count).map(|_| size.map(|side| side * rng.f64())).collect()
     }
 
-    /// Would miss: ranges that hold more particles than needed.
+    /// Blind to: ranges that hold more particles than needed.
     #[test]
     fn whoever_is_within_reach_is_found_once() {
         let (size, reach) = ([1.0, 0.7, 0.3], 0.15);
@@ -112,14 +112,14 @@ mod tests {
         }
     }
 
-    /// Would miss: other places on a border.
+    /// Blind to: other places on a border.
     #[test]
     fn the_upper_corner_belongs_to_the_last_cell() {
         let grid = Grid::new([1.0; 3], 0.3);
         assert_eq!((grid.cell([0.0; 3]), grid.cell([1.0; 3])), (0, 26));
     }
 
-    /// Would miss: a box that is small in one direction only.
+    /// Blind to: a box that is small in one direction only.
     #[test]
     fn a_box_smaller_than_the_reach_is_one_cell() {
         assert_eq!(Grid::new([0.1; 3], 0.3).cell([0.05; 3]), 0);

@@ -156,7 +156,7 @@ impl Solve for FluidAnimate {
 mod tests {
     use super::*;
 
-    /// Would miss: particles that have exchanged their places, or all that have moved on; `agree`
+    /// Blind to: particles that have exchanged their places, or all that have moved on; `agree`
     /// compares exactly.
     #[test]
     fn lost_mass_and_lost_momentum_are_noticed() {
@@ -178,7 +178,7 @@ mod tests {
         assert!(wrong(|p| p.motions[9].bounced[1] = f64::NAN).contains("momentum"));
     }
 
-    /// Would miss: a wall that takes momentum while nothing touches it.
+    /// Blind to: a wall that takes momentum while nothing touches it.
     #[test]
     fn whoever_hits_a_wall_is_seen_to() {
         let problem = FluidAnimate { count: 300, schedule: Schedule::Static.into() };
@@ -191,7 +191,7 @@ mod tests {
         );
     }
 
-    /// Would miss: how far it falls; the balance of momentum, which is checked, sees that.
+    /// Blind to: how far it falls; the balance of momentum, which is checked, sees that.
     #[test]
     fn a_single_particle_falls() {
         let problem = FluidAnimate { count: 1, schedule: Schedule::Static.into() };

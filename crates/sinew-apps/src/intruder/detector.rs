@@ -144,7 +144,7 @@ impl<'t> Inspector<'t> {
 mod tests {
     use super::*;
 
-    /// Would miss: signatures that contain others.
+    /// Blind to: signatures that contain others.
     #[test]
     fn signatures_are_found_in_any_case_and_nothing_else_is() {
         let detector = Detector::new();
@@ -157,7 +157,7 @@ mod tests {
         assert!(!detector.is_attack(b""));
     }
 
-    /// Would miss: digests that are the same by chance.
+    /// Blind to: digests that are the same by chance.
     #[test]
     fn a_digest_depends_on_the_flow_and_on_every_byte() {
         let digests = [

@@ -212,7 +212,7 @@ mod tests {
         Intruder { shape, traffic, detector, by_hand: false, lists: Lists::default() }
     }
 
-    /// Would miss: an attack that is neither planted nor found.
+    /// Blind to: an attack that is neither planted nor found.
     #[test]
     fn a_missing_flow_a_wrong_text_and_a_wrong_attack_are_noticed() {
         let intruder = intruder(30, 20);
@@ -230,7 +230,7 @@ mod tests {
         assert!(wrong(|verdict| verdict.found.attacks[0] ^= 1).contains("not the same"));
     }
 
-    /// Would miss: what only transactions at the same time do wrong.
+    /// Blind to: what only transactions at the same time do wrong.
     #[test]
     fn flows_of_one_fragment_and_all_attacks_and_no_attacks_are_handled_by_every_version() {
         let pool = sinew::Pool::builder().threads(2).build().unwrap();
@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    /// Would miss: limits of single numbers, which the notation has.
+    /// Blind to: limits of single numbers, which the notation has.
     #[test]
     fn traffic_that_cannot_be_addressed_is_refused_in_one_line() {
         let size = "a10-l128-n33554432-s1".parse().unwrap();

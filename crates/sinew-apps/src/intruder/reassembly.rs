@@ -92,7 +92,7 @@ mod tests {
     use super::super::traffic::{Shape, Traffic};
     use super::*;
 
-    /// Would miss: what only transactions at the same time do wrong.
+    /// Blind to: what only transactions at the same time do wrong.
     #[test]
     fn a_flow_is_complete_when_its_last_fragment_has_arrived() {
         let shape = Shape { attack_percent: 10, longest: 9, flows: 50, seed: 3 };

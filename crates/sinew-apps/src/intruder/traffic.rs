@@ -132,7 +132,7 @@ mod tests {
         )
     }
 
-    /// Would miss: a share of attacks that is only about right.
+    /// Blind to: a share of attacks that is only about right.
     #[test]
     fn as_many_flows_are_attacks_as_asked_for() {
         for (percent, few, many) in [(0, 0, 0), (10, 25, 75), (100, 500, 500)] {
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a shuffle that leaves much as it was.
+    /// Blind to: a shuffle that leaves much as it was.
     #[test]
     fn every_fragment_of_every_flow_arrives_once_and_none_is_empty() {
         let (traffic, _) = traffic(10, 40);
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(arrived.last().unwrap().flow, 499);
     }
 
-    /// Would miss: another sequence for the same seed in a later version.
+    /// Blind to: another sequence for the same seed in a later version.
     #[test]
     fn traffic_of_the_same_shape_is_the_same_and_another_seed_makes_another() {
         let generate = |seed| {

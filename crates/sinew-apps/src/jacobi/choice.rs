@@ -75,7 +75,7 @@ mod tests {
         Choice::new(&options).map_err(|error| error.to_string())
     }
 
-    /// Would miss: a word that is read and does nothing, or something else.
+    /// Catches: a word that is read and does nothing, or something else.
     #[test]
     fn words_after_the_size_choose_form_order_and_placement() {
         let plain = choice("24", None).unwrap();
@@ -97,7 +97,7 @@ mod tests {
         );
     }
 
-    /// Would miss: a word that is passed over, or not named.
+    /// Catches: a word that is passed over, or not named.
     #[test]
     fn a_word_that_says_nothing_is_named() {
         for (size, word) in

@@ -184,7 +184,7 @@ impl Wave {
 mod tests {
     use super::*;
 
-    /// Would miss: a site that is left out at a piece's end, or one at a face that moves.
+    /// Catches: a site that is left out at a piece's end, or one at a face that moves.
     #[test]
     fn a_row_in_pieces_is_the_row_as_a_whole() {
         let sites: Vec<f64> = (0..5 * 5 * 5).map(f64::from).map(f64::sqrt).collect();
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a wrong neighbour, or wrong weights.
+    /// Catches: a wrong neighbour, or wrong weights.
     #[test]
     fn a_step_by_hand() {
         let mut sites = vec![0.0; 27];
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(row, [12.0, 1.0 + 1.0 + 2.0 + 3.0 + 4.0 + 5.0 + 6.0, 24.0]);
     }
 
-    /// Would miss: an error that a site hides by being no number.
+    /// Catches: an error that a site hides by being no number.
     #[test]
     fn a_wrong_site_is_an_error() {
         let wave = Wave::new(6);

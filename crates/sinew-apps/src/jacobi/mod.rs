@@ -214,7 +214,7 @@ mod tests {
         Form::Tasks(Order::Strict),
     ];
 
-    /// Would miss: a block that is left out, done twice or cut wrongly, in any form, with any
+    /// Catches: a block that is left out, done twice or cut wrongly, in any form, with any
     /// stores and in both orders of submission.
     #[test]
     fn every_form_gives_the_same_bits() {
@@ -252,7 +252,7 @@ mod tests {
         touched.into_iter().chain(nodes.map(|placement| (placement, Deal::Static))).collect()
     }
 
-    /// Would miss: a placement under which a block is left out, is swept by the wrong queue's
+    /// Catches: a placement under which a block is left out, is swept by the wrong queue's
     /// order, or lies outside the field.
     #[test]
     fn every_placement_gives_right_answers_in_every_form() {
@@ -276,7 +276,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a choice that loses the field on its way to the workers, or that the answer does
+    /// Catches: a choice that loses the field on its way to the workers, or that the answer does
     /// not come from.
     #[test]
     fn chosen_runs_have_the_same_answer() {
@@ -306,7 +306,7 @@ mod tests {
         }
     }
 
-    /// Would miss: published parameters that are not what was published.
+    /// Catches: published parameters that are not what was published.
     #[test]
     fn the_published_cube_has_3600_blocks() {
         for (side, edge) in [(600, 10), (120, 2)] {

@@ -253,7 +253,7 @@ mod tests {
         })
     }
 
-    /// Would miss: a step that reads what is of another time, at any depth, with strips that do not
+    /// Catches: a step that reads what is of another time, at any depth, with strips that do not
     /// divide the cube, and rounds that do not divide the steps.
     #[test]
     fn fronts_compute_what_the_plain_form_does() {
@@ -277,7 +277,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a second run that does not go on where the first has ended.
+    /// Catches: a second run that does not go on where the first has ended.
     #[test]
     fn runs_go_on_from_each_other() {
         // Where there are several caches, the pool has to know which of them its workers share.

@@ -151,7 +151,7 @@ mod tests {
         Points::read(&path).map_err(|error| error.to_string())
     }
 
-    /// Would miss: coordinates taken from a neighbouring point, or the name for one.
+    /// Catches: coordinates taken from a neighbouring point, or the name for one.
     #[test]
     fn a_file_has_a_name_and_coordinates_on_each_line() {
         let points = read("1 0.5 -2 3e-1\n\n# remark\n2\t4 5 6\n").unwrap();
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(points.get(0)[..3], [0.5, -2.0, 0.3]);
     }
 
-    /// Would miss: points that are silently cut or filled up.
+    /// Catches: points that are silently cut or filled up.
     #[test]
     fn a_bad_file_is_refused_with_its_line() {
         let cases = [
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Would miss: dimensions that are mixed up, and a division by a variance of zero.
+    /// Catches: dimensions that are mixed up, and a division by a variance of zero.
     #[test]
     fn standardised_points_have_mean_zero_and_variance_one() {
         let mut points = Points::pack(2, &[1.0, 7.0, 3.0, 7.0]);
@@ -190,7 +190,7 @@ mod tests {
         );
     }
 
-    /// Would miss: groups that run into each other.
+    /// Blind to: groups that run into each other.
     #[test]
     fn generated_points_lie_in_tight_groups() {
         let points = Points::random(100, 5, 3);
@@ -204,7 +204,7 @@ mod tests {
         );
     }
 
-    /// Would miss: the order of points that are equally near.
+    /// Blind to: the order of points that are equally near.
     #[test]
     fn the_nearest_point_is_the_first_of_several() {
         let points = Points::pack(1, &[5.0, 1.0, 3.0]);

@@ -142,7 +142,7 @@ mod tests {
         points
     }
 
-    /// Would miss: a mean of nothing, and a point that went to a neighbouring cluster.
+    /// Catches: a mean of nothing, and a point that went to a neighbouring cluster.
     #[test]
     fn a_cluster_without_points_keeps_its_centre() {
         let mut totals = Totals::zero(&centers());
@@ -155,7 +155,7 @@ mod tests {
         );
     }
 
-    /// Would miss: a coordinate that transactions add to another, and totals that are not reset.
+    /// Catches: a coordinate that transactions add to another, and totals that are not reset.
     #[test]
     fn transactions_add_up_the_same_and_start_from_zero_again() {
         for dimensions in [9, 32, 33, 80] {

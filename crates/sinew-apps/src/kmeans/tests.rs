@@ -18,7 +18,7 @@ fn parallel(kmeans: &KMeans, threads: usize) -> Clusters {
     pool.run(|worker| kmeans.parallel(worker, ()))
 }
 
-/// Would miss: points that are counted twice or not at all where several workers claim them.
+/// Catches: points that are counted twice or not at all where several workers claim them.
 #[test]
 fn the_version_by_hand_finds_the_same_centres_on_one_to_four_workers() {
     for size in ["tiny", "n500-d17-c8-m5-t0", "n7-d1-c2-m7-t0.5", "n300-d3-c1-m40-t0"] {
@@ -36,7 +36,7 @@ fn the_version_by_hand_finds_the_same_centres_on_one_to_four_workers() {
     }
 }
 
-/// Would miss: a point that is lost, or counted by an attempt that was given up, under some setting
+/// Catches: a point that is lost, or counted by an attempt that was given up, under some setting
 /// of the list.
 #[test]
 fn the_worklist_finds_the_same_centres_under_all_settings() {
@@ -59,7 +59,7 @@ fn the_worklist_finds_the_same_centres_under_all_settings() {
     }
 }
 
-/// Would miss: centres that are no means, where the groups are not found anyway.
+/// Blind to: centres that are no means, where the groups are not found anyway.
 #[test]
 fn distant_groups_are_found() {
     let kmeans = prepared("n400-d8-c2-m2-t0", false);
@@ -72,7 +72,7 @@ fn distant_groups_are_found() {
     assert!(other.iter().all(|at| apart(*at, 0)) && !same.iter().any(|at| apart(*at, 0)));
 }
 
-/// Would miss: what only a comparison with the serial version tells.
+/// Blind to: what only a comparison with the serial version tells.
 #[test]
 fn a_wrong_count_centre_or_end_is_noticed() {
     let kmeans = prepared("tiny", false);
@@ -95,7 +95,7 @@ fn a_wrong_count_centre_or_end_is_noticed() {
     assert!(other != right);
 }
 
-/// Would miss: clusters without a first centre.
+/// Catches: clusters without a first centre.
 #[test]
 fn more_clusters_than_points_are_refused() {
     for size in ["n5-m6", "n1-m2"] {
@@ -105,7 +105,7 @@ fn more_clusters_than_points_are_refused() {
     }
 }
 
-/// Would miss: nothing about the answers, for which there is no published value.
+/// Blind to: the answers, for which there is no published value.
 #[test]
 fn the_suites_files_are_read_and_clustered() {
     let Some(folder) = std::env::var_os("SINEW_DATA").map(PathBuf::from) else {

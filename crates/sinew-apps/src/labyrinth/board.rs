@@ -143,7 +143,7 @@ mod tests {
         maze.pairs[pair].map(|place| maze.shape.cell(place))
     }
 
-    /// Would miss: a path that is claimed on an old copy across another.
+    /// Catches: a path that is claimed on an old copy across another.
     #[test]
     fn a_path_across_one_that_was_laid_meanwhile_is_given_up_and_found_anew() {
         let maze = maze();
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(atomically(|tx| board.lay(tx, &mut sketch, ends(&maze, 1))), None);
     }
 
-    /// Would miss: a transaction of two paths that gives way to itself for ever.
+    /// Catches: a transaction of two paths that gives way to itself for ever.
     #[test]
     fn two_paths_of_one_transaction_do_not_cross() {
         let mut maze = maze();
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!((first.len(), second.len()), (7, 5));
     }
 
-    /// Would miss: cells of a path that are missing from what is claimed or entered.
+    /// Catches: cells of a path that are missing from what is claimed or entered.
     #[test]
     fn a_path_leaves_its_ends_to_others() {
         assert_eq!(inner(&vec![5, 6, 7]), [6]);

@@ -155,7 +155,7 @@ mod tests {
         sketch.route(ends.map(|place| maze.shape.cell(place)))
     }
 
-    /// Would miss: a detour, a step through a wall or beyond an edge, a way that is not found.
+    /// Catches: a detour, a step through a wall or beyond an edge, a way that is not found.
     #[test]
     fn paths_are_as_short_as_possible_in_random_mazes() {
         let mut rng = fastrand::Rng::with_seed(1);
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Would miss: ways with a bend at every step, which take the cells from more others.
+    /// Blind to: ways with a bend at every step, which take the cells from more others.
     #[test]
     fn the_way_goes_straight_on_where_it_can() {
         let maze =
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(steps.windows(2).filter(|pair| pair[0] != pair[1]).count(), 1, "{steps:?}");
     }
 
-    /// Would miss: a copy that keeps waves of the path before.
+    /// Catches: a copy that keeps waves of the path before.
     #[test]
     fn a_copy_can_be_made_again() {
         let maze =

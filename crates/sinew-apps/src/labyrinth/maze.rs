@@ -164,7 +164,7 @@ mod tests {
         Maze::read(&path).map_err(|error| error.to_string())
     }
 
-    /// Would miss: numbers that are read into the wrong place.
+    /// Catches: numbers that are read into the wrong place.
     #[test]
     fn a_file_has_the_size_the_ends_of_paths_and_walls() {
         let maze =
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!((maze.pairs, maze.walls), (vec![[[0, 1, 0], [3, 2, 1]]], vec![[2, 2, 0]]));
     }
 
-    /// Would miss: a file that lies about its size, and one that is cut off.
+    /// Catches: a file that lies about its size, and one that is cut off.
     #[test]
     fn a_bad_file_is_refused_with_its_line() {
         let cases = [
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Would miss: neighbours beyond an edge, which a border keeps apart.
+    /// Catches: neighbours beyond an edge, which a border keeps apart.
     #[test]
     fn cells_are_numbered_with_a_border_around_them() {
         let shape = Shape::new([4, 3, 2]).unwrap();
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a maze that only seems full of different places.
+    /// Catches: a maze that only seems full of different places.
     #[test]
     fn generated_ends_are_all_different() {
         let maze = Maze::random(Shape::new([3, 2, 2]).unwrap(), 6);

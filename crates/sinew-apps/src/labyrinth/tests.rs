@@ -21,7 +21,7 @@ fn parallel(labyrinth: &Labyrinth, threads: usize) -> Paths {
 /// Mazes with room for all paths, with too little, and with none.
 const MAZES: [&str; 4] = ["tiny", "x16-y16-z2-n60", "x30-y20-z1-n15", "x2-y3-z1-n3"];
 
-/// Would miss: paths that are laid across each other by several workers.
+/// Catches: paths that are laid across each other by several workers.
 #[test]
 fn the_version_by_hand_lays_right_paths_on_one_to_four_workers() {
     for size in MAZES {
@@ -36,7 +36,7 @@ fn the_version_by_hand_lays_right_paths_on_one_to_four_workers() {
     }
 }
 
-/// Would miss: paths that cross, or that an attempt left behind, under some setting of the list.
+/// Catches: paths that cross, or that an attempt left behind, under some setting of the list.
 #[test]
 fn the_worklist_lays_right_paths_under_all_settings() {
     for size in MAZES {
@@ -53,7 +53,7 @@ fn the_worklist_lays_right_paths_under_all_settings() {
     }
 }
 
-/// Would miss: a list that refuses to be run without units.
+/// Catches: a list that refuses to be run without units.
 #[test]
 fn a_maze_without_paths_is_solved() {
     for by_hand in [true, false] {
@@ -66,7 +66,7 @@ fn a_maze_without_paths_is_solved() {
     }
 }
 
-/// Would miss: a path that is there and wrong in a way that is not among these.
+/// Blind to: a path that is there and wrong in a way that is not among these.
 #[test]
 fn a_wrong_path_is_noticed() {
     let labyrinth = prepared("x9-y9-z1-n2", false);
@@ -105,7 +105,7 @@ fn a_wrong_path_is_noticed() {
     assert!(wrong(straight(4), Some(way(&across))).contains("path 2 goes where"));
 }
 
-/// Would miss: an answer that keeps silent about what it could not do.
+/// Catches: an answer that keeps silent about what it could not do.
 #[test]
 fn missing_paths_are_named() {
     let shown = |found: usize| {
@@ -121,7 +121,7 @@ fn missing_paths_are_named() {
     );
 }
 
-/// Would miss: an endless search for places that are not there.
+/// Catches: an endless search for places that are not there.
 #[test]
 fn more_ends_than_cells_are_refused() {
     for size in ["x2-y2-z1-n3", "x1000000-y1000000-z1000000-n1"] {
@@ -132,7 +132,7 @@ fn more_ends_than_cells_are_refused() {
 }
 
 /// Two of the first file's paths share an end.
-/// Would miss: which paths are found, for which there is no published value.
+/// Blind to: which paths are found, for which there is no published value.
 #[test]
 fn the_suites_files_are_read_and_solved() {
     let Some(folder) = std::env::var_os("SINEW_DATA").map(PathBuf::from) else {

@@ -152,7 +152,7 @@ mod tests {
         StreamCluster { points, schedule: Schedule::Dynamic { chunk: 1 }.into() }
     }
 
-    /// Would miss: a search that finds groups so far apart but none that are near.
+    /// Blind to: a search that finds groups so far apart but none that are near.
     #[test]
     fn a_dozen_distant_groups_are_found() {
         let mut points = points::random(360);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     /// The price at which centres are opened depends on the number of points.
-    /// Would miss: numbers of points in between.
+    /// Blind to: numbers of points in between.
     #[test]
     fn the_number_of_centres_is_as_wanted_for_any_number_of_points() {
         for length in [100, 127, 128, 129, 150, 300, 500] {
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a better clustering that was not found.
+    /// Blind to: a better clustering that was not found.
     #[test]
     fn a_wrong_centre_member_or_cost_is_noticed() {
         let problem = problem(points::random(200));
@@ -199,7 +199,7 @@ mod tests {
         assert!(wrong(|clusters| _ = clusters.members.pop()).contains("nearest"));
     }
 
-    /// Would miss: nothing about the members, which follow from the centres.
+    /// Blind to: nothing; the members follow from the centres.
     #[test]
     fn centres_no_better_than_arbitrary_ones_are_noticed() {
         let problem = problem(points::random(200));

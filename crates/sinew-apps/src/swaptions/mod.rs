@@ -247,7 +247,7 @@ mod tests {
         portfolio
     }
 
-    /// Would miss: the drift, which vanishes; the exact means of swaps see that.
+    /// Blind to: the drift, which vanishes; the exact means of swaps see that.
     #[test]
     fn without_volatility_prices_are_those_of_the_known_future() {
         let mut problem = Swaptions::new(16, 100, Schedule::Static.into());
@@ -260,7 +260,7 @@ mod tests {
     }
 
     /// The value of waiting grows with volatility.
-    /// Would miss: a wrong dependence between rates; the exact means of swaps see that.
+    /// Blind to: a wrong dependence between rates; the exact means of swaps see that.
     #[test]
     fn more_volatility_makes_swaptions_worth_more() {
         let total = |volatility: f64| {
@@ -271,7 +271,7 @@ mod tests {
         assert!(total(0.5) < total(1.0) && total(1.0) < total(2.0));
     }
 
-    /// Would miss: a price that is wrong by less than chance explains; `agree` compares exactly.
+    /// Blind to: a price that is wrong by less than chance explains; `agree` compares exactly.
     #[test]
     fn a_wrong_or_missing_price_is_noticed() {
         let problem = Swaptions::new(8, 1000, Schedule::Static.into());

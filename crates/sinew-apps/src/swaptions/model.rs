@@ -135,7 +135,7 @@ mod tests {
             - owed * model.bond(PERIODS) * cumulative(-upper)
     }
 
-    /// Would miss: errors smaller than chance allows at this number of trials.
+    /// Blind to: errors smaller than chance allows at this number of trials.
     #[test]
     fn an_option_on_a_single_payment_has_blacks_price() {
         let (model, trials) = (Model::new(1.0), 40_000);
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// Would miss: the drift, which vanishes.
+    /// Blind to: the drift, which vanishes.
     #[test]
     fn a_curve_without_volatility_only_moves_up() {
         let model = Model::new(0.0);

@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(hex, "6768033e216468247bd031a0a2d9876d79818f8f");
     }
 
-    /// Would miss: a block that is padded wrongly, for states and numbers the published trees do
+    /// Catches: a block that is padded wrongly, for states and numbers the published trees do
     /// not have.
     #[test]
     fn a_hash_is_that_of_its_bytes_one_behind_the_other() {

@@ -117,7 +117,7 @@ mod tests {
         (Tally { added: [0, 100, 0], ..tally }, records)
     }
 
-    /// Would miss: two faults that cancel each other out in everything that is looked at.
+    /// Blind to: two faults that cancel each other out in everything that is looked at.
     #[test]
     fn every_kind_of_fault_is_noticed() {
         let (tally, records) = books();

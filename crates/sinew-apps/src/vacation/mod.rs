@@ -240,7 +240,7 @@ mod tests {
     use super::*;
     use tables::Booking;
 
-    /// Would miss: an interleaving of transactions: here there is none.
+    /// Blind to: an interleaving of transactions: here there is none.
     #[test]
     fn sessions_in_transactions_come_to_the_same_as_without_if_they_are_held_in_the_same_order() {
         let vacation =
@@ -264,7 +264,7 @@ mod tests {
         assert!(some, "all kinds of sessions were held: {:?}", serial.tally);
     }
 
-    /// Would miss: limits of single numbers, which the notation has.
+    /// Blind to: limits of single numbers, which the notation has.
     #[test]
     fn more_queries_than_can_be_counted_are_refused_in_one_line() {
         let size = "n4-q60-u90-r9-t10000001".parse().unwrap();
@@ -276,7 +276,7 @@ mod tests {
         assert!(!message.contains('\n'), "{message}");
     }
 
-    /// Would miss: sizes that mean something else than the published ones.
+    /// Catches: sizes that mean something else than the published ones.
     #[test]
     fn the_published_sizes_have_names() {
         let names = [

@@ -174,7 +174,7 @@ mod tests {
 
     const KITE: [(f64, f64); 4] = [(0.0, 0.0), (1.0, -3.0), (2.0, 0.0), (1.0, 3.0)];
 
-    /// Would miss: a neighbour that was not told of the flip.
+    /// Catches: a neighbour that was not told of the flip.
     #[test]
     fn a_wrong_diagonal_is_flipped() {
         // The long diagonal, and a triangle beyond each side of the kite.
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a flip across a segment, and a segment that is marked on one side only.
+    /// Catches: a flip across a segment, and a segment that is marked on one side only.
     #[test]
     fn segments_stay_where_they_are() {
         let (mesh, domain) = parts(&KITE, &[[3, 1, 0], [1, 2, 3]], &[[3, 1]]).build(20.0).unwrap();
@@ -208,7 +208,7 @@ mod tests {
         );
     }
 
-    /// Would miss: flaws that only later make the mesh fall apart.
+    /// Blind to: flaws that only later make the mesh fall apart.
     #[test]
     fn flaws_are_found() {
         let flaw = |triangles: &[[u32; 3]], segments: &[[u32; 2]]| {

@@ -201,7 +201,7 @@ mod tests {
         Domain::new(inputs, vec![[0, 1], [1, 2], [2, 0]], 20.0)
     }
 
-    /// Would miss: a right angle that is taken for a small one, and shells at the wrong end.
+    /// Catches: a right angle that is taken for a small one, and shells at the wrong end.
     #[test]
     fn segments_are_cut_in_shells_around_small_corners_only() {
         let domain = wedge();
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(cut(0, 2), (1.5, 1.5));
     }
 
-    /// Would miss: shells of which one is much shorter than the other part.
+    /// Blind to: shells of which one is much shorter than the other part.
     #[test]
     fn a_shell_is_a_power_of_two_near_the_middle() {
         for length in (1..200).map(|step| 0.013 * f64::from(step)) {
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    /// Would miss: an exemption for vertices on one segment, or at different distances.
+    /// Catches: an exemption for vertices on one segment, or at different distances.
     #[test]
     fn vertices_at_the_same_distance_of_a_small_corner_are_on_a_shell() {
         let domain = wedge();
@@ -243,7 +243,7 @@ mod tests {
         assert!(!domain.is_on_a_shell(&vertex(2.0, 0.0, 0), &vertex(3.0, 1.0, 1)));
     }
 
-    /// Would miss: a part that is found by one end only.
+    /// Catches: a part that is found by one end only.
     #[test]
     fn parts_of_segments_know_the_whole() {
         let domain = wedge();

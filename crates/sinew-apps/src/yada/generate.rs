@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::yada::check;
 
-    /// Would miss: vertices that are lost, or an insertion that leaves no Delaunay triangulation.
+    /// Catches: vertices that are lost, or an insertion that leaves no Delaunay triangulation.
     #[test]
     fn generated_meshes_are_delaunay_triangulations() {
         for length in [16, 17, 18, 40, 1000] {

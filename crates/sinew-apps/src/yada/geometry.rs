@@ -104,7 +104,7 @@ mod tests {
     const CORNERS: [Point; 3] =
         [Point { x: 0.0, y: 0.0 }, Point { x: 4.0, y: 0.0 }, Point { x: 0.0, y: 3.0 }];
 
-    /// Would miss: sides and corners that are mixed up.
+    /// Catches: sides and corners that are mixed up.
     #[test]
     fn a_triangle_of_3_4_5_is_measured() {
         assert_eq!(circumcentre(CORNERS), Some(point(2.0, 1.5)));
@@ -122,7 +122,7 @@ mod tests {
         assert!(!is_sharp(CORNERS, 1, cosine2(80.0)));
     }
 
-    /// Would miss: a circle of another size, or a test that is not strict.
+    /// Catches: a circle of another size, or a test that is not strict.
     #[test]
     fn a_point_on_the_circle_does_not_encroach() {
         let ends = [point(-1.0, 0.0), point(1.0, 0.0)];
@@ -130,7 +130,7 @@ mod tests {
         assert!(!encroaches(ends, point(1.5, 0.0)));
     }
 
-    /// Would miss: a division by nothing.
+    /// Catches: a division by nothing.
     #[test]
     fn three_points_on_a_line_have_no_circle() {
         assert_eq!(circumcentre([point(0.0, 0.0), point(1.0, 1.0), point(2.0, 2.0)]), None);

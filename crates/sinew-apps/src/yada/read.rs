@@ -202,7 +202,7 @@ mod tests {
         read(&path, 20.0)
     }
 
-    /// Would miss: numbers from 0, and segments that are read as others.
+    /// Catches: numbers from 0, and segments that are read as others.
     #[test]
     fn a_mesh_is_read_whatever_its_numbers_begin_with() {
         let (of_one, domain) = mesh(NODES, ELEMENTS, Some(SEGMENTS)).unwrap();
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!((of_zero.triangles[0].corners, domain.segments.len()), ([0, 1, 2], 3));
     }
 
-    /// Would miss: a name that is cut at its own dot.
+    /// Catches: a name that is cut at its own dot.
     #[test]
     fn any_of_the_files_stands_for_the_mesh() {
         for path in ["a/633.2", "a/633.2.node", "a/633.2.ele", "a/633.2.poly"] {
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a message without file or line, and flaws of other kinds.
+    /// Catches: a message without file or line, and flaws of other kinds.
     #[test]
     fn what_is_wrong_with_a_file_is_said_with_its_line() {
         let node = |from, to| (NODES.replace(from, to), ELEMENTS.to_owned(), SEGMENTS.to_owned());
@@ -276,7 +276,7 @@ mod tests {
         }
     }
 
-    /// Would miss: an empty file.
+    /// Catches: an empty file.
     #[test]
     fn files_that_are_missing_or_empty_are_named() {
         let message = read(Path::new("/nowhere/633.2"), 20.0).unwrap_err().to_string();

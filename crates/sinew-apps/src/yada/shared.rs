@@ -202,7 +202,7 @@ mod tests {
     use super::*;
     use sinew_stm::Transaction;
 
-    /// Would miss: two numbers with one place, and places beyond the end of a chunk.
+    /// Catches: two numbers with one place, and places beyond the end of a chunk.
     #[test]
     fn chunks_keep_numbers_apart() {
         for first in [1, 3, 64] {
@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// Would miss: numbers that are lost with an attempt, or dealt out twice.
+    /// Catches: numbers that are lost with an attempt, or dealt out twice.
     #[test]
     fn an_attempt_that_is_given_up_gives_its_numbers_back() {
         let mesh = Mesh {

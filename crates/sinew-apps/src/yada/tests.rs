@@ -35,7 +35,7 @@ fn serial(problem: &Yada) -> Refined {
     refined
 }
 
-/// Would miss: meshes with features that random points do not have; the next tests have some.
+/// Blind to: meshes with features that random points do not have; the next tests have some.
 #[test]
 fn random_meshes_are_refined() {
     for (points, angle) in [(16, 20.0), (60, 1.0), (60, 20.0), (633, 20.0), (300, 26.0)] {
@@ -62,7 +62,7 @@ fn grid(columns: u32, rows: u32, place: impl Fn(f64, f64) -> (f64, f64), angle: 
     polygon(&corners, &cells.flat_map(halves).collect::<Vec<_>>(), angle)
 }
 
-/// Would miss: decisions that rounding turns around where nearly all are close.
+/// Blind to: decisions that rounding turns around where nearly all are close.
 #[test]
 fn grids_are_refined_wherever_they_lie() {
     for turn in [0.0, 0.1, 1.0] {
@@ -79,7 +79,7 @@ fn grids_are_refined_wherever_they_lie() {
     }
 }
 
-/// Would miss: a size that is listed as published and cannot be asked for.
+/// Catches: a size that is listed as published and cannot be asked for.
 #[test]
 fn published_sizes_are_sizes() {
     let sizes = crate::published().iter().filter(|row| row.app == APP.name).map(|row| row.size);
@@ -94,7 +94,7 @@ fn published_sizes_are_sizes() {
     }
 }
 
-/// Would miss: endless halving next to angles that no mesh can avoid. Sliver after sliver between
+/// Catches: endless halving next to angles that no mesh can avoid. Sliver after sliver between
 /// two segments.
 #[test]
 fn small_angles_of_the_domain_are_kept_and_end() {
@@ -105,7 +105,7 @@ fn small_angles_of_the_domain_are_kept_and_end() {
     }
 }
 
-/// Would miss: shells that are not the same on segments of other lengths, and a corner that several
+/// Catches: shells that are not the same on segments of other lengths, and a corner that several
 /// share.
 #[test]
 fn a_fan_of_small_angles_ends() {
@@ -122,7 +122,7 @@ fn a_fan_of_small_angles_ends() {
     serial(&yada(mesh, domain));
 }
 
-/// Would miss: an inner segment that is cut on one side only, and a hole that is filled.
+/// Catches: an inner segment that is cut on one side only, and a hole that is filled.
 #[test]
 fn inner_segments_and_holes_stay() {
     let square = |low: f64, high: f64| [(low, low), (high, low), (high, high), (low, high)];
@@ -140,7 +140,7 @@ fn inner_segments_and_holes_stay() {
     assert!(serial(&ring) != refined, "one has a hole");
 }
 
-/// Would miss: a mesh that grows without end where its vertices may not come any nearer.
+/// Catches: a mesh that grows without end where its vertices may not come any nearer.
 #[test]
 fn a_full_mesh_stops() {
     let mut problem = random(200, 20.0);
@@ -164,7 +164,7 @@ fn parallel(problem: &Yada, threads: usize) {
     }
 }
 
-/// Would miss: conflicts that need more threads than there are.
+/// Blind to: conflicts that need more threads than there are.
 #[test]
 fn the_program_by_hand_refines_with_any_number_of_workers() {
     for threads in [1, 2, 4] {
@@ -172,7 +172,7 @@ fn the_program_by_hand_refines_with_any_number_of_workers() {
     }
 }
 
-/// Would miss: a unit that is lost or run twice without leaving a bad triangle.
+/// Catches: a unit that is lost or run twice without leaving a bad triangle.
 #[test]
 fn the_worklist_refines_under_all_settings() {
     for threads in [1, 4] {
@@ -182,7 +182,7 @@ fn the_worklist_refines_under_all_settings() {
     }
 }
 
-/// Would miss: units in the order in which they are found, where neighbours follow each other; one
+/// Catches: units in the order in which they are found, where neighbours follow each other; one
 /// that is lost or doubled; and another order in each run.
 #[test]
 fn the_units_of_the_worklist_are_shuffled() {
@@ -197,7 +197,7 @@ fn the_units_of_the_worklist_are_shuffled() {
     assert_eq!(shuffled, found);
 }
 
-/// Would miss: a list that is run although it has no units.
+/// Catches: a list that is run although it has no units.
 #[test]
 fn a_mesh_without_bad_triangles_is_left_as_it_is() {
     let corners = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)];
@@ -209,7 +209,7 @@ fn a_mesh_without_bad_triangles_is_left_as_it_is() {
     assert_eq!(serial(&problem).mesh().vertices.len(), 4);
 }
 
-/// Would miss: flaws that no tampering here resembles.
+/// Blind to: flaws that no tampering here resembles.
 #[test]
 fn a_mesh_that_is_wrong_is_noticed() {
     let problem = random(100, 20.0);
@@ -251,7 +251,7 @@ fn halved_square() -> (Yada, Mesh) {
     (problem, refined)
 }
 
-/// Would miss: a segment that became an ordinary side, and a side that became one.
+/// Catches: a segment that became an ordinary side, and a side that became one.
 #[test]
 fn a_lost_or_invented_segment_is_noticed() {
     let (problem, right) = halved_square();
@@ -274,7 +274,7 @@ fn a_lost_or_invented_segment_is_noticed() {
     }
 }
 
-/// Would miss: an angle that is checked with the bound of another problem.
+/// Catches: an angle that is checked with the bound of another problem.
 #[test]
 fn a_mesh_that_was_not_refined_is_noticed() {
     let problem = random(200, 20.0);

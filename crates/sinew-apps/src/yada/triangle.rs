@@ -127,7 +127,7 @@ impl Bad {
 mod tests {
     use super::*;
 
-    /// Would miss: a slot that is taken for the outside, and a flag that changes the slot.
+    /// Catches: a slot that is taken for the outside, and a flag that changes the slot.
     #[test]
     fn a_side_keeps_slot_and_segment_apart() {
         for slot in [0, 1, (1 << 31) - 2] {
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!((Side::OUTSIDE.beyond(), Side::OUTSIDE.is_segment()), (None, true));
     }
 
-    /// Would miss: an order by slots first.
+    /// Catches: an order by slots first.
     #[test]
     fn what_is_urgent_comes_first() {
         let triangle = Triangle { corners: [3, 4, 5], ..Triangle::NEVER };

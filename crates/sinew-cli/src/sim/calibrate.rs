@@ -297,7 +297,7 @@ mod tests {
     const SOUND: Found =
         Found { join: 1.2, line: 28.0, fence: Some(700.0), awake: 266.0, asleep: 60_000.0 };
 
-    /// Would miss: a fence that is measured before the kernel has been asked for it, and so is that
+    /// Catches: a fence that is measured before the kernel has been asked for it, and so is that
     /// of one core.
     #[test]
     fn the_fence_is_asked_for_before_it_is_measured() {
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!((found.is_some(), fence::asymmetric()), (fence::register(), fence::register()));
     }
 
-    /// Would miss: costs of a machine whose cores were taken, written down without a word.
+    /// Catches: costs of a machine whose cores were taken, written down without a word.
     #[test]
     fn values_that_contradict_each_other_are_named() {
         assert_eq!(SOUND.doubt(), None);
@@ -320,7 +320,7 @@ mod tests {
         }
     }
 
-    /// Would miss: one disturbed measurement among sound ones that decides, or none sound that goes
+    /// Catches: one disturbed measurement among sound ones that decides, or none sound that goes
     /// on for ever.
     #[test]
     fn disturbed_measurements_are_repeated_and_left_out() {
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!((settled(count), asked), (disturbed, MOST));
     }
 
-    /// Would miss: a cost in the place of another.
+    /// Catches: a cost in the place of another.
     #[test]
     fn costs_are_what_was_found() {
         let costs = SOUND.costs();

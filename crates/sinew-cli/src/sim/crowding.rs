@@ -62,7 +62,7 @@ pub(super) fn of_memory() -> f64 {
 mod tests {
     use super::*;
 
-    /// Would miss: calls that are made one after the other, or with one number.
+    /// Catches: calls that are made one after the other, or with one number.
     #[test]
     fn both_calls_are_under_way_at_the_same_time() {
         let meeting = Barrier::new(2);

@@ -66,7 +66,7 @@ fn kind(program: Program) -> Kind {
 mod tests {
     use super::*;
 
-    /// Would miss: speeds of another program, of one that nobody has measured, or a kind that comes
+    /// Catches: speeds of another program, of one that nobody has measured, or a kind that comes
     /// twice.
     #[test]
     fn measured_programs_become_kinds() {
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(kinds[0].speed_up.at(2), 1.85);
     }
 
-    /// Would miss: a file that is cut off, or says nothing, and is taken for no programs.
+    /// Catches: a file that is cut off, or says nothing, and is taken for no programs.
     #[test]
     fn what_shows_no_speeds_is_refused_in_one_line() {
         for (text, says) in [

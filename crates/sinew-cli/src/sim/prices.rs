@@ -185,7 +185,7 @@ pub(super) fn set_domains(prices: &[Named], domains: &mut Domains) {
 mod tests {
     use super::*;
 
-    /// Would miss: a cost that cannot be set, or is read as another kind of value.
+    /// Catches: a cost that cannot be set, or is read as another kind of value.
     #[test]
     fn every_cost_can_be_written_zero_included() {
         for kind in Kind::ALL {
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(price("bound=7"), Ok((BOUND.to_owned(), Price::Most(Some(7)))));
     }
 
-    /// Would miss: an entry that is cut in two at its own comma, or two that are one.
+    /// Catches: an entry that is cut in two at its own comma, or two that are one.
     #[test]
     fn lists_are_parted_by_commas_that_are_none_of_an_entry() {
         let list = |text: &str| match price(text) {
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!((costs.factors, costs.refill), (vec![3.0], vec![Duration::ns(7)]));
     }
 
-    /// Would miss: a value that is taken for another, or an error that does not name it.
+    /// Catches: a value that is taken for another, or an error that does not name it.
     #[test]
     fn what_is_no_cost_is_refused_by_the_value() {
         for (text, says) in [

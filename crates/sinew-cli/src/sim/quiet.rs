@@ -179,7 +179,7 @@ mod tests {
         rounds
     }
 
-    /// Would miss: a disturbed run that decides, though enough others were not disturbed.
+    /// Catches: a disturbed run that decides, though enough others were not disturbed.
     #[test]
     fn disturbed_runs_are_left_out() {
         let quiet = [2.0, 2.1, 2.2, 2.3, 2.4].map(|time| (time, 0.001));
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(rounds.quarters(), Some([run(1.0), run(2.1)]));
     }
 
-    /// Would miss: a row that counts though one of its kinds was hardly ever undisturbed; a search
+    /// Catches: a row that counts though one of its kinds was hardly ever undisturbed; a search
     /// that never ends, or ends while there is hope.
     #[test]
     fn who_finds_too_few_undisturbed_runs_gives_up_and_does_not_count() {
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(some.quarters(), Some([run(1.0), run(9.0)]));
     }
 
-    /// Would miss: runs that count by the number that was asked for, however few that are.
+    /// Catches: runs that count by the number that was asked for, however few that are.
     #[test]
     fn no_fewer_runs_than_are_enough_are_wanted() {
         let few = rounds(1, &[(3.0, 0.0); ENOUGH]);
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(rounds(10, &[(3.0, 0.0); 4]).share(), 0.4);
     }
 
-    /// Would miss: another number of that line.
+    /// Catches: another number of that line.
     #[test]
     fn what_the_host_took_is_the_eighth_number() {
         let stat =
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(stolen("intr 5"), None);
     }
 
-    /// Would miss: a worker whose books are another thread's, or are not found.
+    /// Catches: a worker whose books are another thread's, or are not found.
     #[cfg(target_os = "linux")]
     #[test]
     fn each_worker_of_a_pool_is_asked_once() {

@@ -348,7 +348,7 @@ fn simulate(
 mod tests {
     use super::*;
 
-    /// Would miss: a disturbed row that counts as predicted well, or as predicted badly.
+    /// Catches: a disturbed row that counts as predicted well, or as predicted badly.
     #[test]
     fn rows_that_do_not_count_are_counted_out() {
         let lines = remarks(&[Some(0.02), None, Some(-0.3), Some(0.1)]);
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(remarks(&[None, None]).last().map(String::as_str), Some("no speed-up counts"));
     }
 
-    /// Would miss: a size that an application refuses, which would be taken for its usual one.
+    /// Catches: a size that an application refuses, which would be taken for its usual one.
     #[test]
     fn every_case_is_an_application_of_a_size_that_it_takes() {
         for case in CASES {
@@ -374,7 +374,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a user who waits for the end of an application that he has had enough of, at any
+    /// Catches: a user who waits for the end of an application that he has had enough of, at any
     /// of its steps.
     #[test]
     fn an_application_ends_at_its_next_step_when_nobody_wants_more() {
@@ -391,7 +391,7 @@ mod tests {
         }
     }
 
-    /// Would miss: steps that are told backwards, or beyond the end; a row without a cell for each
+    /// Catches: steps that are told backwards, or beyond the end; a row without a cell for each
     /// title.
     #[test]
     fn an_application_that_nobody_stops_has_a_row() {

@@ -102,7 +102,7 @@ fn left(elapsed_s: f64, share: f64) -> String {
 mod tests {
     use super::*;
 
-    /// Would miss: an estimate that grows as the end comes nearer.
+    /// Catches: an estimate that grows as the end comes nearer.
     #[test]
     fn the_time_left_follows_from_what_is_done() {
         assert_eq!(left(3.0, 0.25), ", 25 %, about 9.00 s left");
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(left(3.0, 0.0), "");
     }
 
-    /// Would miss: an end that is foretold where nobody knows it, or no word at all of a run
+    /// Catches: an end that is foretold where nobody knows it, or no word at all of a run
     /// without one.
     #[test]
     fn where_the_end_is_not_known_the_rate_is_shown() {

@@ -193,7 +193,7 @@ mod tests {
         KeyEvent::new(code, KeyModifiers::NONE)
     }
 
-    /// Would miss: a program or a decision that is not drawn, and keys that change another program
+    /// Catches: a program or a decision that is not drawn, and keys that change another program
     /// or nothing.
     #[test]
     fn programs_are_drawn_and_keys_change_the_chosen_ones_weight() {

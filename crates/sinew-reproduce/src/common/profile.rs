@@ -81,7 +81,7 @@ mod tests {
         metrics.iter().find(|(other, _)| *other == name).unwrap_or_else(|| panic!("no {name}")).1
     }
 
-    /// Would miss: ticks taken for seconds, a function that is counted twice, or a profile of
+    /// Catches: ticks taken for seconds, a function that is counted twice, or a profile of
     /// something else than the run.
     #[test]
     fn a_profile_accounts_for_the_time_of_all_workers() {

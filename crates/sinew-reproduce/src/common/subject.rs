@@ -102,7 +102,7 @@ impl Measured {
 mod tests {
     use super::*;
 
-    /// Would miss: an application that an experiment names and nobody has.
+    /// Catches: an application that an experiment names and nobody has.
     #[test]
     fn what_is_not_there_is_named() {
         let message = |app, size| Subject::prepare(app, size).err().unwrap().to_string();

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use sinew_apps::{Options, find};
 
-    /// Would miss: a size that its application refuses, found out in the middle of a run.
+    /// Catches: a size that its application refuses, found out in the middle of a run.
     #[test]
     fn every_size_can_be_prepared() {
         for scale in [Scale::Quick, Scale::Default] {
@@ -84,7 +84,7 @@ mod tests {
         }
     }
 
-    /// Would miss: an application that is renamed, or a new one with a worklist, and would be
+    /// Catches: an application that is renamed, or a new one with a worklist, and would be
     /// searched at a size of its demonstration.
     #[test]
     fn every_worklist_has_a_size_to_be_searched_at() {

@@ -210,7 +210,7 @@ impl Bench {
 mod tests {
     use super::*;
 
-    /// Would miss: helpers without a worker of the pool, or a pool with workers that the settings
+    /// Catches: helpers without a worker of the pool, or a pool with workers that the settings
     /// do not use.
     #[test]
     fn a_pool_has_the_workers_that_its_settings_use() {
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(Way::Tuned { knobs: Knobs::default(), cores: 4 }.seats().0, 4);
     }
 
-    /// Would miss: settings that do not reach the list, and a version by hand that has one.
+    /// Catches: settings that do not reach the list, and a version by hand that has one.
     #[test]
     fn a_way_reaches_the_worklist() {
         let bench = Bench::listed("kmeans", "tiny", None).unwrap();
@@ -239,7 +239,7 @@ mod tests {
         assert!(by_hand.0.iter().any(|&(name, value)| name == "transactions" && value > 0.0));
     }
 
-    /// Would miss: a share of something else than the run, or of one core's time.
+    /// Catches: a share of something else than the run, or of one core's time.
     #[test]
     fn what_tuning_took_is_a_part_of_the_run() {
         use sinew_policy::tune::{Counts, Path, Tuner};

@@ -260,7 +260,7 @@ mod tests {
         Combined.report(&results(tuned_s), &Setting::new(Scale::Quick, 2))
     }
 
-    /// Would miss: an improvement over something else than the baseline, a best single that is not
+    /// Catches: an improvement over something else than the baseline, a best single that is not
     /// the best, an average that is none.
     #[test]
     fn improvements_are_over_the_best_baseline() {
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(table.shown(&["average"])[6], "25");
     }
 
-    /// Would miss: a tuner that is worse than a single optimisation, and nobody says so.
+    /// Catches: a tuner that is worse than a single optimisation, and nobody says so.
     #[test]
     fn a_tuner_that_is_beaten_is_named() {
         let words = |tuned_s| match &parts(tuned_s)[2] {

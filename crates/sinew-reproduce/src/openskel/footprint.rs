@@ -203,7 +203,7 @@ mod tests {
         samples(&touches.collect::<Vec<_>>())
     }
 
-    /// Would miss: samples of the wrong worker or page on their way through the results.
+    /// Catches: samples of the wrong worker or page on their way through the results.
     #[test]
     fn what_each_worker_touches_is_told_apart() {
         let results = Results::of([(labels("kmeans"), metrics())]);
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(row[1..], ["8", "4", "75", "50"]);
     }
 
-    /// Would miss: a plot without its last moment, or one of nothing.
+    /// Catches: a plot without its last moment, or one of nothing.
     #[test]
     fn a_dot_is_a_page_at_a_moment() {
         let results = Results::of([(labels("kmeans"), metrics())]);

@@ -205,7 +205,7 @@ mod tests {
         LateLocks.report(&results, &Setting::new(Scale::Quick, 2))
     }
 
-    /// Would miss: an improvement over the baseline under other locks, and a contradiction that is
+    /// Catches: an improvement over the baseline under other locks, and a contradiction that is
     /// not named.
     #[test]
     fn improvements_are_compared_under_the_same_locks() {

@@ -406,7 +406,7 @@ mod tests {
         results
     }
 
-    /// Would miss: a ratio that a machine which slows down spoils, a list that does not begin with
+    /// Catches: a ratio that a machine which slows down spoils, a list that does not begin with
     /// the best, times of the search that are compared.
     #[test]
     fn the_tuner_is_compared_with_the_oracle_round_by_round() {
@@ -427,7 +427,7 @@ mod tests {
         );
     }
 
-    /// Would miss: a mean over something else than the applications, and a gap that counts as a
+    /// Catches: a mean over something else than the applications, and a gap that counts as a
     /// value.
     #[test]
     fn applications_are_averaged() {
@@ -439,7 +439,7 @@ mod tests {
         assert!(last.contains("1.05") && text.matches("kmeans").count() == 2, "{text}");
     }
 
-    /// Would miss: an application that has nothing to tune, found out in the middle.
+    /// Catches: an application that has nothing to tune, found out in the middle.
     #[test]
     fn an_application_without_a_worklist_is_refused() {
         let fib = sinew_apps::find("fib").unwrap();

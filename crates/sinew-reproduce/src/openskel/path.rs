@@ -223,7 +223,7 @@ mod tests {
         path
     }
 
-    /// Would miss: rows that lose their columns on the way through the samples, and a path of
+    /// Catches: rows that lose their columns on the way through the samples, and a path of
     /// thousands of rows.
     #[test]
     fn a_path_goes_through_the_samples_as_it_was() {

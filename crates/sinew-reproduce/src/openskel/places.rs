@@ -133,7 +133,7 @@ fn plot(held: &Held<'_>, app: &str) -> Plot {
 mod tests {
     use super::*;
 
-    /// Would miss: a place that is another, and pages that are placed where there is one node.
+    /// Catches: a place that is another, and pages that are placed where there is one node.
     #[test]
     fn each_place_differs_from_the_baseline_in_one_respect() {
         let choice = |place| match way(place, 2, 2) {
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!([CYCLIC, BOUND].map(|place| way(place, 2, 1)), [None, None]);
     }
 
-    /// Would miss: an improvement turned round, and an average over all numbers of workers instead
+    /// Catches: an improvement turned round, and an average over all numbers of workers instead
     /// of the best.
     #[test]
     fn places_are_held_against_scatter() {

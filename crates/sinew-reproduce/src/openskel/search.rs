@@ -206,7 +206,7 @@ mod tests {
     use crate::openskel::bench::plain;
     use sinew_policy::worklist::Settings;
 
-    /// Would miss: the fastest run instead of the fastest median, and a pick of what does not fit.
+    /// Catches: the fastest run instead of the fastest median, and a pick of what does not fit.
     #[test]
     fn the_pick_has_the_lowest_median_of_those_that_fit() {
         let found = Found::default();
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(found.best(|choice| has_only(choice, 1)), None);
     }
 
-    /// Would miss: a combination that passes for a single optimisation, and one that no name is
+    /// Catches: a combination that passes for a single optimisation, and one that no name is
     /// for.
     #[test]
     fn a_single_optimisation_is_alone() {
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a coarse search that is none, or leaves the number of cores out.
+    /// Catches: a coarse search that is none, or leaves the number of cores out.
     #[test]
     fn a_coarse_search_keeps_the_ends() {
         let space = coarse(Space::full(6, 1, 10_000));

@@ -176,7 +176,7 @@ fn times(held: &Held<'_>) -> Table {
 mod tests {
     use super::*;
 
-    /// Would miss: helpers beside as many workers as there are cores, and an optimisation that is
+    /// Catches: helpers beside as many workers as there are cores, and an optimisation that is
     /// not alone.
     #[test]
     fn half_of_the_cores_have_helpers() {
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(settings("swap retry", 4).unwrap(), Settings::baseline(4).swap_after(Some(2)));
     }
 
-    /// Would miss: an improvement over the baseline on other cores where it is not the best, and
+    /// Catches: an improvement over the baseline on other cores where it is not the best, and
     /// one turned round.
     #[test]
     fn the_best_is_held_against_the_best() {

@@ -147,7 +147,7 @@ impl View<'_> {
 mod tests {
     use super::*;
 
-    /// Would miss: the two thresholds exchanged, a ratio turned round, an application that is left
+    /// Catches: the two thresholds exchanged, a ratio turned round, an application that is left
     /// out of the average.
     #[test]
     fn pairs_are_averaged_over_the_applications() {

@@ -243,7 +243,7 @@ mod tests {
         results
     }
 
-    /// Would miss: an improvement turned round, an average over all numbers of workers instead of
+    /// Catches: an improvement turned round, an average over all numbers of workers instead of
     /// the best, a deviation that is not in per cent.
     #[test]
     fn the_worklist_is_held_against_transactions_by_hand() {

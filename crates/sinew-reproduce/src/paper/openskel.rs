@@ -130,7 +130,7 @@ good as scatter; on NUMA16 and NUMA32 binding pages to their threads' nodes, or 
 mod tests {
     use super::*;
 
-    /// Would miss: a quote that stands with another application.
+    /// Catches: a quote that stands with another application.
     #[test]
     fn quotes_stand_with_their_applications() {
         assert_eq!(single("yada", "coalescing"), Some("UMA16: 7 %"));

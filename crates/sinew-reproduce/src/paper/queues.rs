@@ -59,7 +59,7 @@ on four about 412.7; locality queues come within 10 % of the static loop.";
 mod tests {
     use super::*;
 
-    /// Would miss: an entry given twice, or left out.
+    /// Catches: an entry given twice, or left out.
     #[test]
     fn every_combination_of_conditions_has_its_entry() {
         for order in ["kji", "jki"] {

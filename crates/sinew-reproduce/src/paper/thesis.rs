@@ -107,7 +107,7 @@ both machines, and strassen's time for stealing grows with the number of threads
 mod tests {
     use super::*;
 
-    /// Would miss: a gain that is attached to the wrong machine.
+    /// Catches: a gain that is attached to the wrong machine.
     #[test]
     fn quoted_gains_stand_with_their_machines() {
         assert_eq!(

@@ -150,7 +150,7 @@ pub fn find(app: &str, parameter: &str) -> Option<&'static Workload> {
 mod tests {
     use super::*;
 
-    /// Would miss: a slip of the pen that the table itself gives away.
+    /// Catches: a slip of the pen that the table itself gives away.
     #[test]
     fn the_lines_of_the_table_are_consistent() {
         for workload in &TABLE_1 {

@@ -181,7 +181,7 @@ impl View<'_> {
 mod tests {
     use super::*;
 
-    /// Would miss: a kind of access whose speed-up is over another kind's sequential program.
+    /// Catches: a kind of access whose speed-up is over another kind's sequential program.
     #[test]
     fn speed_up_is_over_the_same_kind_of_access() {
         let wall =

@@ -212,7 +212,7 @@ mod tests {
         metrics.iter().find(|(known, _)| *known == name).map(|(_, value)| *value).unwrap()
     }
 
-    /// Would miss: a way whose answers are wrong, metrics of other tasks, and a change that nobody
+    /// Catches: a way whose answers are wrong, metrics of other tasks, and a change that nobody
     /// makes.
     #[test]
     fn every_way_is_judged_and_measures_what_it_says() {

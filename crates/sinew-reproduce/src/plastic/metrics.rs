@@ -136,7 +136,7 @@ fn plot(results: &Results) -> Plot {
 mod tests {
     use super::*;
 
-    /// Would miss: an overhead of the wrong sign, or over the wrong time.
+    /// Catches: an overhead of the wrong sign, or over the wrong time.
     #[test]
     fn what_metrics_add_stands_beside_what_they_added_there() {
         let results = Results::of([

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use sinew_apps::collatz::Workload;
 
-    /// Would miss: a program that does other work than ours, by whichever schedule.
+    /// Catches: a program that does other work than ours, by whichever schedule.
     #[test]
     fn the_program_in_c_does_the_same_work() {
         let Some(mut openmp) = OpenMp::start() else {

@@ -146,7 +146,7 @@ impl View<'_> {
 mod tests {
     use super::*;
 
-    /// Would miss: a speed-up over another program, or one that is upside down; a report that keeps
+    /// Catches: a speed-up over another program, or one that is upside down; a report that keeps
     /// silent about what is not there.
     #[test]
     fn speed_up_is_over_the_sequential_program() {

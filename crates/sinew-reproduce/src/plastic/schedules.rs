@@ -181,7 +181,7 @@ fn plot(results: &Results, scale: Scale) -> Plot {
 mod tests {
     use super::*;
 
-    /// Would miss: a throughput that is upside down or relative to another line.
+    /// Catches: a throughput that is upside down or relative to another line.
     #[test]
     fn a_switched_schedule_is_held_against_the_better_one_from_the_beginning() {
         let wall = |way, wall_s| (labels(way, 2, 1), vec![("wall_s", wall_s)]);

@@ -290,7 +290,7 @@ fn published(manner: Manner) -> Cell {
 mod tests {
     use super::*;
 
-    /// Would miss: times that are held against the wrong ideal, and a ratio that is upside down.
+    /// Catches: times that are held against the wrong ideal, and a ratio that is upside down.
     #[test]
     fn times_are_held_against_anarchy_and_the_ideal() {
         let course = Course { scale: Scale::Default, threads: 4 };
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(parts.len(), 3, "words, a table, a plot");
     }
 
-    /// Would miss: a script that nobody can read, or that leaves a program without a thread.
+    /// Catches: a script that nobody can read, or that leaves a program without a thread.
     #[test]
     fn the_script_gives_half_of_the_threads_away_and_takes_them_back() {
         for (threads, halves) in [(1, [1, 1]), (2, [1, 1]), (4, [2, 2]), (5, [3, 2])] {

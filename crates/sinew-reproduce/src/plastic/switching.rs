@@ -150,7 +150,7 @@ fn plot(results: &Results, scale: Scale) -> Plot {
 mod tests {
     use super::*;
 
-    /// Would miss: a number of tasks beside another one's published value.
+    /// Catches: a number of tasks beside another one's published value.
     #[test]
     fn what_a_switch_adds_stands_beside_what_it_added_there() {
         let wall = |way, tasks: usize, wall_s| {

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use crate::setting::Scale;
 
-    /// Would miss: an efficiency over another way's single worker, or a speed-up that is not
+    /// Catches: an efficiency over another way's single worker, or a speed-up that is not
     /// divided.
     #[test]
     fn efficiency_is_speed_up_a_worker() {

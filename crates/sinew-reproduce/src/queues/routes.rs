@@ -99,7 +99,7 @@ fn layers(order: TileOrder) -> impl Iterator<Item = usize> {
 mod tests {
     use super::*;
 
-    /// Would miss: an order that leaves blocks out, or the two exchanged.
+    /// Catches: an order that leaves blocks out, or the two exchanged.
     #[test]
     fn both_orders_have_every_layer_as_often_as_there_are_rows() {
         for order in [TileOrder::LayersOutside, TileOrder::RowsOutside] {

@@ -217,7 +217,7 @@ mod tests {
     use super::*;
     use crate::setting::Scale;
 
-    /// Would miss: our value beside another entry of the publication.
+    /// Catches: our value beside another entry of the publication.
     #[test]
     fn every_value_stands_beside_its_counterpart() {
         let queues = WAYS[1].0;

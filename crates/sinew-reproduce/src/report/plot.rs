@@ -180,7 +180,7 @@ mod tests {
             .with(Series::new("empty", vec![None, None]))
     }
 
-    /// Would miss: bars that leave the plot at its top or bottom.
+    /// Catches: bars that leave the plot at its top or bottom.
     #[test]
     fn the_scale_holds_every_value_and_every_stack() {
         assert_eq!((plot(Form::Bars).highest(), plot(Form::Bars).lowest()), (2.0, -0.5));
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(Plot::new("p", "t", Form::Steps).edges(), [0.0]);
     }
 
-    /// Would miss: a legend full of series that were never measured.
+    /// Catches: a legend full of series that were never measured.
     #[test]
     fn a_series_without_values_is_not_drawn() {
         assert_eq!(plot(Form::Bars).series.len(), 2);

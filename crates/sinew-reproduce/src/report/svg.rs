@@ -333,7 +333,7 @@ fn categories(plot: &Plot, layout: &Layout, area: &Area<'_>, chart: &Chart<'_, '
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a picture that is ugly.
+    //! Blind to: a picture that is ugly.
     use super::*;
     use std::collections::HashSet;
 
@@ -351,7 +351,7 @@ mod tests {
 
     const FORMS: [Form; 5] = [Form::Bars, Form::Stacked, Form::Dots, Form::Lines, Form::Steps];
 
-    /// Would miss: markup that no viewer opens, or a title that breaks it.
+    /// Catches: markup that no viewer opens, or a title that breaks it.
     #[test]
     fn every_form_is_drawn_with_title_axes_units_and_legend() {
         for form in FORMS {
@@ -374,7 +374,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a colour that changes its spelling, so that a dark page keeps black ink.
+    /// Catches: a colour that changes its spelling, so that a dark page keeps black ink.
     #[test]
     fn ink_and_paper_are_exchanged_on_a_dark_page() {
         let picture = svg(&plot(Form::Bars));
@@ -391,7 +391,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a division by the number of categories or series.
+    /// Catches: a division by the number of categories or series.
     #[test]
     fn a_plot_of_nothing_is_an_empty_frame() {
         for form in FORMS {
@@ -450,7 +450,7 @@ mod tests {
         assert_eq!(named, [true, false, false, false, false, true], "{picture}");
     }
 
-    /// Would miss: names of categories written over each other.
+    /// Catches: names of categories written over each other.
     #[test]
     fn long_names_are_written_upwards() {
         let many = (0..20).map(|at| format!("a long name, number {at}")).collect();
@@ -459,7 +459,7 @@ mod tests {
         assert!(Layout::of(&plot).upright && svg(&plot).contains("rotate(270"));
     }
 
-    /// Would miss: a legend that runs out of the picture.
+    /// Catches: a legend that runs out of the picture.
     #[test]
     fn a_long_legend_takes_several_lines() {
         let mut plot = Plot::new("p", "t", Form::Bars).over(vec!["x".into()]);

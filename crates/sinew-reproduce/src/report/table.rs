@@ -198,7 +198,7 @@ mod tests {
         table
     }
 
-    /// Would miss: columns that do not line up, and a cell that breaks the table.
+    /// Catches: columns that do not line up, and a cell that breaks the table.
     #[test]
     fn text_is_a_table_that_lines_up() {
         assert_eq!(
@@ -211,7 +211,7 @@ mod tests {
         );
     }
 
-    /// Would miss: rounded numbers, and commas that make two cells of one.
+    /// Catches: rounded numbers, and commas that make two cells of one.
     #[test]
     fn csv_has_numbers_in_full_and_quotes_what_holds_a_comma() {
         let mut bytes = Vec::new();
@@ -222,7 +222,7 @@ mod tests {
         );
     }
 
-    /// Would miss: digits that say more than was measured, or too few to tell values apart.
+    /// Catches: digits that say more than was measured, or too few to tell values apart.
     #[test]
     fn numbers_are_shown_with_the_digits_that_count() {
         for (value, text) in [

@@ -300,7 +300,7 @@ mod tests {
         Matrix.report(&results, &Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) })
     }
 
-    /// Would miss: a loss that looks like a gain, or a quotation beside another policy's figure.
+    /// Catches: a loss that looks like a gain, or a quotation beside another policy's figure.
     #[test]
     fn gains_stand_beside_what_the_thesis_says() {
         let parts = report(0.9);
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(nearest.series.len(), 2);
     }
 
-    /// Would miss: noise that is reported as a gain.
+    /// Catches: noise that is reported as a gain.
     #[test]
     fn a_gain_below_what_the_baseline_gains_over_itself_is_no_gain() {
         let parts = report(0.99);
@@ -324,7 +324,7 @@ mod tests {
         );
     }
 
-    /// Would miss: a policy left out of the matrix, or one too many.
+    /// Catches: a policy left out of the matrix, or one too many.
     #[test]
     fn every_application_has_the_policies_it_was_measured_with() {
         let counts = APPS.map(|app| policies(app).len());

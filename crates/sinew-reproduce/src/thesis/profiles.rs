@@ -263,7 +263,7 @@ mod tests {
     use super::*;
     use crate::setting::Scale;
 
-    /// Would miss: shares of something else than all workers' time, or a growth turned round.
+    /// Catches: shares of something else than all workers' time, or a growth turned round.
     #[test]
     fn shares_and_growth_are_those_of_all_workers_together() {
         let case = |workers, user, library, lock| {

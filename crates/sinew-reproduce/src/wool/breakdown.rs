@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::setting::Scale;
 
-    /// Would miss: another unit than one worker's application time, leapfrogged time included.
+    /// Catches: another unit than one worker's application time, leapfrogged time included.
     #[test]
     fn the_unit_is_the_application_time_of_one_worker() {
         let times = |times: [f64; 6]| {

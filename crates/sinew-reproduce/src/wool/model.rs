@@ -15,7 +15,7 @@ pub(crate) fn speed_ups(parallelism: f64, workers: usize) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Would miss: bounds that are exchanged, or that forget one of their terms.
+    /// Catches: bounds that are exchanged, or that forget one of their terms.
     #[test]
     fn speed_up_lies_between_both_bounds() {
         assert_eq!(speed_ups(1.0, 1), (0.5, 1.0));

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use crate::setting::Scale;
 
-    /// Would miss: a ratio turned round, or the delayed runs taken for the others.
+    /// Catches: a ratio turned round, or the delayed runs taken for the others.
     #[test]
     fn sampling_is_held_against_the_same_without_it() {
         let case = |strategy, delay, steals, wall| {

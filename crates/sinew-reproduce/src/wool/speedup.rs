@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a speed-up turned round, or the model of another number of workers.
+    /// Catches: a speed-up turned round, or the model of another number of workers.
     #[test]
     fn a_speed_up_stands_beside_the_models_range_and_the_papers() {
         let (table, words, plots) = report(&results(0.625));
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(plots, 1);
     }
 
-    /// Would miss: a claim that all is well with a speed-up that the model does not allow.
+    /// Catches: a claim that all is well with a speed-up that the model does not allow.
     #[test]
     fn what_lies_outside_of_the_range_is_named() {
         assert!(report(&results(0.4)).1.contains("stress 10 on 2 workers is 25 % above"));

@@ -236,7 +236,7 @@ mod tests {
     use super::*;
     use crate::setting::Scale;
 
-    /// Would miss: cycles and thousands of them exchanged, or repetitions forgotten.
+    /// Catches: cycles and thousands of them exchanged, or repetitions forgotten.
     #[test]
     fn characters_are_in_the_publications_units() {
         let profile = vec![

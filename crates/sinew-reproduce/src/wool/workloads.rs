@@ -147,7 +147,7 @@ fn in_full(parameter: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Would miss: a thousand taken for 1024.
+    /// Catches: a thousand taken for 1024.
     #[test]
     fn parameters_are_written_out_for_the_applications() {
         for (parameter, number) in
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(Workload::new("fib", "43", 1).size, "43");
     }
 
-    /// Would miss: a size that its application refuses.
+    /// Catches: a size that its application refuses.
     #[test]
     fn every_quick_workload_can_be_prepared() {
         for workload in workloads(Scale::Quick) {
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a published line that is lost on the way, or a default run that takes an hour.
+    /// Catches: a published line that is lost on the way, or a default run that takes an hour.
     #[test]
     fn the_full_size_is_the_whole_table_and_the_default_one_is_shorter() {
         let full = workloads(Scale::Full);

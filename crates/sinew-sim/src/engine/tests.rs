@@ -154,7 +154,7 @@ fn check<W: Workload>(setup: &Setup, workload: &W, is_fixed: bool) {
     }
 }
 
-/// Would miss: a task lost or run twice, work made up, time that runs backwards, a trace that
+/// Catches: a task lost or run twice, work made up, time that runs backwards, a trace that
 /// depends on anything but the seed, a run that ends never or too soon, under some combination of
 /// victims, waiting, parking, costs, machines and faults.
 #[test]
@@ -189,7 +189,7 @@ fn two_hundred_random_runs_keep_every_rule_and_repeat() {
     }
 }
 
-/// Would miss: a trace that is another one on another machine, with another compiler or another
+/// Catches: a trace that is another one on another machine, with another compiler or another
 /// version of what draws numbers. Where a change is meant to change runs, the constants change with
 /// it, and the tables in `docs/simulation.md` with them.
 #[test]
@@ -209,7 +209,7 @@ fn traces_are_those_that_were_written_down() {
     assert_eq!(report(&setup, &tree).trace, 0xda64_4ae9_4da3_8b5f);
 }
 
-/// Would miss: a scheduler that leaves a worker idle beside a task.
+/// Catches: a scheduler that leaves a worker idle beside a task.
 #[test]
 fn greedy_scheduling_without_costs_keeps_the_upper_bound() {
     for seed in 0..60 {
@@ -222,7 +222,7 @@ fn greedy_scheduling_without_costs_keeps_the_upper_bound() {
     }
 }
 
-/// Would miss: a worker alone that is slower or faster than the sum of what it does.
+/// Catches: a worker alone that is slower or faster than the sum of what it does.
 #[test]
 fn one_worker_takes_the_work_and_a_spawn_and_a_join_for_every_spawned_task() {
     let costs = Costs { spawn: Duration::ns(3), join: Duration::ns(4), ..Costs::usual() };
@@ -236,7 +236,7 @@ fn one_worker_takes_the_work_and_a_spawn_and_a_join_for_every_spawned_task() {
     }
 }
 
-/// Would miss: a steal that costs anything else, or a second one.
+/// Catches: a steal that costs anything else, or a second one.
 #[test]
 fn two_workers_on_two_chains_take_one_steal_and_one_chain() {
     let costs = Costs { attempt: Duration::ns(30), steal: Duration::ns(50), ..Costs::ZERO };
@@ -253,7 +253,7 @@ fn two_workers_on_two_chains_take_one_steal_and_one_chain() {
     assert_eq!(report(&Setup::greedy(2), &chains).time, 1_000 * NS);
 }
 
-/// Would miss: neighbours that do not slow each other down, slow down who is alone or in another
+/// Catches: neighbours that do not slow each other down, slow down who is alone or in another
 /// package, or go on doing so when they are done.
 #[test]
 fn who_works_beside_others_is_slower_by_the_contention() {
@@ -275,7 +275,7 @@ fn who_works_beside_others_is_slower_by_the_contention() {
     assert!((ms(2, &chain(3)) - 25.0).abs() < 0.1);
 }
 
-/// Would miss: a list of the heaviest by which thieves go elsewhere, or pay something else, than by
+/// Catches: a list of the heaviest by which thieves go elsewhere, or pay something else, than by
 /// looking at everybody.
 #[test]
 fn who_is_told_the_heaviest_takes_the_same_steps_as_who_looks_at_everybody() {
@@ -294,7 +294,7 @@ fn who_is_told_the_heaviest_takes_the_same_steps_as_who_looks_at_everybody() {
     }
 }
 
-/// Would miss: serial parts that overlap with what follows.
+/// Catches: serial parts that overlap with what follows.
 #[test]
 fn serial_parts_bound_the_speedup() {
     let series = Series::new(Tree::new(4, Duration::ns(100), 0), 5, Duration::ns(300));
@@ -303,7 +303,7 @@ fn serial_parts_bound_the_speedup() {
     assert_eq!(report.time, report.span);
 }
 
-/// Would miss: a size from which on tasks are large that changes nothing, a boundary that is
+/// Catches: a size from which on tasks are large that changes nothing, a boundary that is
 /// learned although one is set, or from one root.
 #[test]
 fn classes_of_tasks_follow_from_what_the_roots_before_have_shown() {
@@ -324,7 +324,7 @@ fn classes_of_tasks_follow_from_what_the_roots_before_have_shown() {
     assert_eq!(cats(1, None, 1), cats(200, None, 1));
 }
 
-/// Would miss: a window that is not the one of the policy, or not learned: spinning through long
+/// Catches: a window that is not the one of the policy, or not learned: spinning through long
 /// serial parts, parking in short ones.
 #[test]
 fn idle_workers_learn_how_long_to_spin() {
@@ -347,7 +347,7 @@ fn idle_workers_learn_how_long_to_spin() {
     assert!(long.share(Activity::Searches) < spin.share(Activity::Searches) / 5.0);
 }
 
-/// Would miss: faults that do nothing.
+/// Catches: faults that do nothing.
 #[test]
 fn a_slow_worker_is_slow_and_one_that_has_left_does_nothing() {
     let at_once = |worker, what| Fault { at: 0, worker, what };
@@ -363,7 +363,7 @@ fn a_slow_worker_is_slow_and_one_that_has_left_does_nothing() {
     assert_eq!((alone.time, alone.counts.steals), (64_000 * NS, 0));
 }
 
-/// Would miss: a run that goes on although it was told to stop.
+/// Catches: a run that goes on although it was told to stop.
 #[test]
 fn a_stopped_run_reports_what_it_has_done() {
     let setup = Setup { idle: Idle::Spin, ..Setup::new(8) };
@@ -381,7 +381,7 @@ fn planted(bug: Bug, setup: Setup) -> Result<Report, Violation> {
     run.run()
 }
 
-/// Would miss: checks that do not look.
+/// Catches: checks that do not look.
 #[test]
 fn the_checks_find_every_planted_error() {
     let setup = || Setup { stack: Stack::Open, wait: Wait::Block, ..Setup::new(8) };
@@ -398,7 +398,7 @@ fn the_checks_find_every_planted_error() {
     ));
 }
 
-/// Would miss: an exposure that comes too early, too late, or costs something else; private tasks
+/// Catches: an exposure that comes too early, too late, or costs something else; private tasks
 /// that nobody gets to.
 #[test]
 fn a_thief_of_a_silent_owner_waits_out_the_silence_and_pays_for_the_exposure() {
@@ -416,7 +416,7 @@ fn a_thief_of_a_silent_owner_waits_out_the_silence_and_pays_for_the_exposure() {
     }
 }
 
-/// Would miss: an owner that does not answer, and thieves that expose one who does.
+/// Catches: an owner that does not answer, and thieves that expose one who does.
 #[test]
 fn an_owner_that_spawns_answers_without_being_exposed() {
     let setup = Setup { wait: Wait::Thief, ..Setup::new(4) };
@@ -425,7 +425,7 @@ fn an_owner_that_spawns_answers_without_being_exposed() {
     assert!(report.counts.publications > 3 && report.speedup() > 2.0, "{:?}", report.counts);
 }
 
-/// Would miss: thieves of a two-field stack that never meet.
+/// Catches: thieves of a two-field stack that never meet.
 #[test]
 fn thieves_that_come_at_once_back_out_of_a_two_field_stack() {
     let setup = Setup { stack: Stack::TwoField, ..Setup::new(32) };
@@ -435,7 +435,7 @@ fn thieves_that_come_at_once_back_out_of_a_two_field_stack() {
     assert_eq!(report(&open, &Tree::new(10, Duration::ns(3_000), 1)).counts.back_outs, 0);
 }
 
-/// Would miss: ways of waiting that are one and the same.
+/// Catches: ways of waiting that are one and the same.
 #[test]
 fn who_may_help_with_more_waits_less() {
     let waits = |wait| {

@@ -39,7 +39,7 @@ fn time(workers: usize, schedule: Schedule, n: usize) -> Time {
     free(workers, schedule).run(&uniform(n)).expect("a run").time / NS
 }
 
-/// Would miss: a schedule that waits, overlaps, or cuts otherwise than its arithmetic says.
+/// Catches: a schedule that waits, overlaps, or cuts otherwise than its arithmetic says.
 #[test]
 fn equal_iterations_take_what_can_be_computed_by_hand() {
     // The longest of 7 shares of 100 iterations has 15.
@@ -58,7 +58,7 @@ fn equal_iterations_take_what_can_be_computed_by_hand() {
     assert_eq!(time(16, Schedule::Simple { grain: 4 }, 256), 160);
 }
 
-/// Would miss: a schedule that serves two workers by another rule than its own.
+/// Catches: a schedule that serves two workers by another rule than its own.
 #[test]
 fn two_workers_take_what_can_be_computed_by_hand() {
     // Half for each, in slices, in halves or from the start.
@@ -88,7 +88,7 @@ fn sweeps(setup: &Loop, costs: &IterationCosts, many: usize) -> Vec<LoopReport> 
     (0..many).map(|_| setup.run_again(costs, &mut memory, |_| true).expect("a run")).collect()
 }
 
-/// Would miss: parts that are dealt anew in every run, to whom they were not, or not at all.
+/// Catches: parts that are dealt anew in every run, to whom they were not, or not at all.
 #[test]
 fn affinity_deals_a_part_to_whoever_stole_it() {
     for shape in [Shape::Decreasing, Shape::Biased] {
@@ -102,7 +102,7 @@ fn affinity_deals_a_part_to_whoever_stole_it() {
     }
 }
 
-/// Would miss: shares that do not follow the speeds of workers.
+/// Catches: shares that do not follow the speeds of workers.
 #[test]
 fn weighted_shares_follow_the_speeds_that_workers_had() {
     let setup =
@@ -114,7 +114,7 @@ fn weighted_shares_follow_the_speeds_that_workers_had() {
     assert!(late < 1.1 && runs[11].time < runs[0].time, "{runs:?}");
 }
 
-/// Would miss: a name that stands for one schedule from the beginning to the end.
+/// Catches: a name that stands for one schedule from the beginning to the end.
 #[test]
 fn auto_tries_schedules_and_keeps_the_best() {
     let setup =
@@ -130,7 +130,7 @@ fn auto_tries_schedules_and_keeps_the_best() {
     assert!(sweeps(&setup, &uniform(100), 5).iter().all(|run| run.ran == Schedule::Static));
 }
 
-/// Would miss: a loop that goes on although it was told to stop, or a half one that teaches.
+/// Catches: a loop that goes on although it was told to stop, or a half one that teaches.
 #[test]
 fn a_stopped_loop_reports_what_it_has_done_and_teaches_nothing() {
     let (setup, costs) = (free(3, Schedule::Dynamic { chunk: 1 }), uniform(100_000));
@@ -152,7 +152,7 @@ fn a_stopped_loop_reports_what_it_has_done_and_teaches_nothing() {
     assert!(last.is_none_or(|share| (0.0..=1.0).contains(&share)), "{last:?}");
 }
 
-/// Would miss: a fingerprint that does not tell runs apart.
+/// Catches: a fingerprint that does not tell runs apart.
 #[test]
 fn loops_that_differ_have_different_fingerprints() {
     let trace = |seed, schedule| {
@@ -168,7 +168,7 @@ fn loops_that_differ_have_different_fingerprints() {
     assert!((1..4).all(|at| !traces[..at].contains(&traces[at])), "{traces:x?}");
 }
 
-/// Would miss: a worker that stops while there is something left, and a claim that counts twice.
+/// Catches: a worker that stops while there is something left, and a claim that counts twice.
 #[test]
 fn no_schedule_is_later_than_the_even_share_and_one_chunk() {
     for shape in [Shape::Uniform, Shape::Biased, Shape::Decreasing, Shape::Heavy] {
@@ -197,7 +197,7 @@ fn no_schedule_is_later_than_the_even_share_and_one_chunk() {
     }
 }
 
-/// Would miss: an impossible loop that is run.
+/// Catches: an impossible loop that is run.
 #[test]
 fn impossible_loops_are_refused() {
     assert!(free(0, Schedule::Static).run(&uniform(1)).is_err());

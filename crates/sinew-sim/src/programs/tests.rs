@@ -29,7 +29,7 @@ fn ms(time: u64) -> u64 {
     (time + SECOND / 2_000) / (SECOND / 1_000)
 }
 
-/// Would miss: a core that is counted twice, a program that is as fast as its number of threads
+/// Catches: a core that is counted twice, a program that is as fast as its number of threads
 /// whatever its curve.
 #[test]
 fn a_program_alone_takes_its_work_by_the_curve_of_its_kind() {
@@ -46,7 +46,7 @@ fn a_program_alone_takes_its_work_by_the_curve_of_its_kind() {
     );
 }
 
-/// Would miss: shares that do not follow arrivals and ends.
+/// Catches: shares that do not follow arrivals and ends.
 #[test]
 fn two_programs_share_until_one_ends_and_then_the_other_has_all() {
     let free = cluster("core:4", 1).free();
@@ -56,7 +56,7 @@ fn two_programs_share_until_one_ends_and_then_the_other_has_all() {
     assert!((report.used - 1.0).abs() < 1e-6, "{report:?}");
 }
 
-/// Would miss: more programs than cores that all run at full speed, or none at all.
+/// Catches: more programs than cores that all run at full speed, or none at all.
 #[test]
 fn more_programs_than_cores_share_them_evenly() {
     let free = cluster("core:2", 1).free();
@@ -68,7 +68,7 @@ fn more_programs_than_cores_share_them_evenly() {
     assert_eq!(ms(one.makespan), 2_000);
 }
 
-/// Would miss: a death that leaves its cores idle, or is counted as an end.
+/// Catches: a death that leaves its cores idle, or is counted as an end.
 #[test]
 fn the_cores_of_a_program_that_dies_go_to_the_others() {
     let free = cluster("core:4", 1).free();
@@ -78,7 +78,7 @@ fn the_cores_of_a_program_that_dies_go_to_the_others() {
     assert_eq!((report.ended, report.died, ms(report.makespan)), (1, 1, 3_000));
 }
 
-/// Would miss: neighbours that do nothing to each other, and a policy that puts them together all
+/// Catches: neighbours that do nothing to each other, and a policy that puts them together all
 /// the same.
 #[test]
 fn programs_that_hurt_each_other_are_kept_apart_by_the_policy_that_knows() {
@@ -94,7 +94,7 @@ fn programs_that_hurt_each_other_are_kept_apart_by_the_policy_that_knows() {
     assert!(orders.iter().any(|&order| time(Policy::Equal, order) > 15_000));
 }
 
-/// Would miss: measured speeds that are not used.
+/// Catches: measured speeds that are not used.
 #[test]
 fn cores_go_where_they_are_of_use_under_the_policy_that_measures() {
     let kinds = vec![Kind::new("scales", 0.0), Kind::new("hardly", 0.9)];
@@ -104,7 +104,7 @@ fn cores_go_where_they_are_of_use_under_the_policy_that_measures() {
     assert!(response(Policy::Efficiency) < 0.9 * response(Policy::Equal));
 }
 
-/// Would miss: a script that nobody follows.
+/// Catches: a script that nobody follows.
 #[test]
 fn a_script_says_who_has_what_and_when() {
     let script = "when a joins a threads 1\nat 4 a free".parse().expect("a script");
@@ -113,7 +113,7 @@ fn a_script_says_who_has_what_and_when() {
     assert_eq!(ms(report.makespan), 5_000);
 }
 
-/// Would miss: a machine that gets no programs, or all of them.
+/// Catches: a machine that gets no programs, or all of them.
 #[test]
 fn programs_are_spread_by_the_rule() {
     let programs: Vec<(u64, usize, u64)> = (0..8).map(|_| (0, 0, 4)).collect();
@@ -127,7 +127,7 @@ fn programs_are_spread_by_the_rule() {
     assert!(time(Dispatch::TwoChoices) <= 8_000);
 }
 
-/// Would miss: a program lost, a core given twice, work made up, someone faster than alone, a run
+/// Catches: a program lost, a core given twice, work made up, someone faster than alone, a run
 /// that does not repeat, under some combination of policy, machine, costs, effects and deaths.
 #[test]
 fn two_hundred_random_clusters_keep_every_rule_and_repeat() {
@@ -150,7 +150,7 @@ fn two_hundred_random_clusters_keep_every_rule_and_repeat() {
     }
 }
 
-/// Would miss: a policy that is another one under its name, as weights are all alike and scripts
+/// Catches: a policy that is another one under its name, as weights are all alike and scripts
 /// empty.
 #[test]
 fn programs_by_chance_tell_the_policies_apart() {
@@ -168,7 +168,7 @@ fn programs_by_chance_tell_the_policies_apart() {
     assert!((1..20).any(|seed| weights(seed) != weights(0)));
 }
 
-/// Would miss: programs of other kinds than were given, or of some of them only.
+/// Catches: programs of other kinds than were given, or of some of them only.
 #[test]
 fn programs_of_given_kinds_are_of_all_of_them() {
     let kinds = vec![Kind::new("a", 0.0), Kind::new("b", 0.5), Kind::new("c", 1.0)];
@@ -178,7 +178,7 @@ fn programs_of_given_kinds_are_of_all_of_them() {
     assert!(Mix::of_kinds(Vec::new(), 60, 4, 0).arrivals.is_empty());
 }
 
-/// Would miss: a line that is misread or passed over.
+/// Catches: a line that is misread or passed over.
 #[test]
 fn programs_can_be_written_down() {
     let text = "kind solver curve 1:1 2:1.9 max 2 weight 2 # fast\n\nkind render serial 0.05 min 2\n\
@@ -194,7 +194,7 @@ fn programs_can_be_written_down() {
     assert!(run(&cluster("core:4", 1), &read).ended >= 4);
 }
 
-/// Would miss: bad input that is run, or not named.
+/// Catches: bad input that is run, or not named.
 #[test]
 fn what_is_no_program_is_refused_by_its_line() {
     for (text, says) in [

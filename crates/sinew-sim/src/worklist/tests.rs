@@ -58,7 +58,7 @@ fn any_mix(chance: &mut fastrand::Rng, seed: u64) -> Mix {
     }
 }
 
-/// Would miss: a unit that is lost or committed twice, a lock that is never given back, a
+/// Catches: a unit that is lost or committed twice, a lock that is never given back, a
 /// transaction that commits what was never true, a run that does not end or not repeat, under some
 /// combination of settings, costs, conflicts and faults.
 #[test]
@@ -72,7 +72,7 @@ fn two_hundred_random_worklists_keep_every_rule_and_repeat() {
     }
 }
 
-/// Would miss: a worker alone that is slower or faster than the sum of what it does.
+/// Catches: a worker alone that is slower or faster than the sum of what it does.
 #[test]
 fn one_worker_takes_its_units_and_their_costs() {
     let mix = Mix::new(100, Duration::ns(1_000));
@@ -85,7 +85,7 @@ fn one_worker_takes_its_units_and_their_costs() {
     assert_eq!((report.time, report.coalesced), (50 * 2_040 * NS, 50));
 }
 
-/// Would miss: units that wait for each other without a reason.
+/// Catches: units that wait for each other without a reason.
 #[test]
 fn units_without_conflicts_share_their_time_evenly() {
     let mix = Mix { writes: 0, ..Mix::new(800, Duration::ns(1_000)) };
@@ -99,7 +99,7 @@ fn units_without_conflicts_share_their_time_evenly() {
     }
 }
 
-/// Would miss: conflicts that are none, or that stop everything.
+/// Catches: conflicts that are none, or that stop everything.
 #[test]
 fn units_that_write_the_same_variable_run_one_after_the_other() {
     let mix = Mix { reads: 0, writes: 1, variables: 1, ..Mix::new(200, Duration::ns(1_000)) };
@@ -108,7 +108,7 @@ fn units_that_write_the_same_variable_run_one_after_the_other() {
     assert!(report.time >= 200 * 500 * NS && report.counts.aborts > 100, "{report:?}");
 }
 
-/// Would miss: helpers that help nobody.
+/// Catches: helpers that help nobody.
 #[test]
 fn a_helper_saves_the_share_of_memory_and_one_that_goes_too_far_costs_it() {
     let mix = Mix { memory: 0.5, words: 5_000, cache: 2_000, ..Mix::new(100, Duration::ns(1_000)) };
@@ -117,7 +117,7 @@ fn a_helper_saves_the_share_of_memory_and_one_that_goes_too_far_costs_it() {
     assert_eq!([time(0), time(1_000), time(10_000)], [100_000, 90_000, 150_000]);
 }
 
-/// Would miss: a tuner that is not fed, or whose settings nobody follows.
+/// Catches: a tuner that is not fed, or whose settings nobody follows.
 #[test]
 fn the_tuner_halves_threads_that_conflict_and_steals_where_the_list_is_contended() {
     let tuned = Worklist::new(16, Tuning::Auto(Knobs::default()));
@@ -132,7 +132,7 @@ fn the_tuner_halves_threads_that_conflict_and_steals_where_the_list_is_contended
     assert!(report.time < by_hand.time * 2 / 3, "{} against {}", report.time, by_hand.time);
 }
 
-/// Would miss: a check that does not look.
+/// Catches: a check that does not look.
 #[test]
 fn transactions_that_do_not_look_at_their_reads_again_are_found() {
     let mix = Mix { variables: 20, ..Mix::new(500, Duration::ns(1_000)) };
@@ -142,7 +142,7 @@ fn transactions_that_do_not_look_at_their_reads_again_are_found() {
     assert!(matches!(course.run(|_| true), Err(Violation::Torn(_))));
 }
 
-/// Would miss: an impossible list that is run.
+/// Catches: an impossible list that is run.
 #[test]
 fn impossible_worklists_are_refused_by_the_value() {
     let mix = Mix::new(1, Duration::ns(1));

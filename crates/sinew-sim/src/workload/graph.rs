@@ -238,7 +238,7 @@ mod tests {
         Recorded::new(&text.parse().expect("a graph"))
     }
 
-    /// Would miss: work that is lost, done twice, or put side by side with what it waits for.
+    /// Catches: work that is lost, done twice, or put side by side with what it waits for.
     #[test]
     fn work_and_span_are_those_that_can_be_computed_by_hand() {
         for (calls, tasks, work, span) in [
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a sequel that begins before the join, is run twice, or never; spans that forget
+    /// Catches: a sequel that begins before the join, is run twice, or never; spans that forget
     /// what a thief has done.
     #[test]
     fn a_recording_takes_its_span_where_nothing_costs_anything_and_there_are_enough_workers() {
@@ -283,7 +283,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a helper of a loop that is taken for a task of its own, or a task for a helper.
+    /// Catches: a helper of a loop that is taken for a task of its own, or a task for a helper.
     #[test]
     fn who_takes_the_second_arm_beside_a_loop_takes_part_in_it() {
         for (calls, pieces) in [
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a loop whose pieces are stolen one by one, after a silence each, which is what
+    /// Catches: a loop whose pieces are stolen one by one, after a silence each, which is what
     /// its helper never has to do.
     #[test]
     fn a_helper_comes_to_a_loop_once() {
@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(report.counts.pieces, 0);
     }
 
-    /// Would miss: a way of waiting that forgets what comes after a join.
+    /// Catches: a way of waiting that forgets what comes after a join.
     #[test]
     fn who_goes_on_after_joins_cannot_leave_them() {
         let setup = Setup::greedy(2);

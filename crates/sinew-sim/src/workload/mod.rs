@@ -192,7 +192,7 @@ mod tests {
     use super::*;
     use crate::random::{Duration, NS};
 
-    /// Would miss: a tree of another shape than its name says.
+    /// Catches: a tree of another shape than its name says.
     #[test]
     fn serial_figures_are_those_that_can_be_computed_by_hand() {
         let tree = Serial::of(&Tree::new(3, Duration::ns(10), 0));
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(series, Serial { tasks: 3 * 8, work: 3 * 28 * NS, span: 3 * 13 * NS });
     }
 
-    /// Would miss: a number of tasks that is said beforehand and is another one in the end.
+    /// Catches: a number of tasks that is said beforehand and is another one in the end.
     #[test]
     fn the_number_of_tasks_is_known_before_they_are_run() {
         fn check<W: Workload>(workload: &W) {
@@ -224,7 +224,7 @@ mod tests {
         ));
     }
 
-    /// Would miss: a loop whose end nobody can foresee, though all of its work is known.
+    /// Catches: a loop whose end nobody can foresee, though all of its work is known.
     #[test]
     fn the_work_of_a_loop_is_known_before_it_is_run() {
         let costs = IterationCosts::new(99, Shape::Heavy, Duration::ns(1_000), 3);
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(splits.total_work(), Some(Serial::of(&splits).work));
     }
 
-    /// Would miss: a random tree that is not as large as it was asked to be.
+    /// Catches: a random tree that is not as large as it was asked to be.
     #[test]
     fn a_random_tree_has_as_many_tasks_as_it_was_told() {
         for size in [1, 2, 3, 10, 1_000] {
@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    /// Would miss: unbalanced trees of another mean size than their parameters say.
+    /// Catches: unbalanced trees of another mean size than their parameters say.
     #[test]
     fn unbalanced_trees_have_their_expected_size_on_average() {
         let mean = |children: Children| {

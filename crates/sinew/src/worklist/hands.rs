@@ -99,7 +99,7 @@ impl<U> Hands<U> {
 mod tests {
     use super::*;
 
-    /// Would miss: units that are run in another order than they lay on the list, and one that is
+    /// Catches: units that are run in another order than they lay on the list, and one that is
     /// lost while they are moved.
     #[test]
     fn units_are_run_from_the_top_of_the_list_downwards() {

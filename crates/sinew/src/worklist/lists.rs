@@ -306,7 +306,7 @@ mod tests {
         (0..count).map(Entry::Own).collect()
     }
 
-    /// Would miss: a unit that is lost or doubled on its way between lists (L1), a thief that takes
+    /// Catches: a unit that is lost or doubled on its way between lists (L1), a thief that takes
     /// nothing or all.
     #[test]
     fn units_stay_whole_on_their_way_between_lists() {
@@ -335,7 +335,7 @@ mod tests {
         numbers
     }
 
-    /// Would miss: units that nobody takes any more because the settings changed.
+    /// Catches: units that nobody takes any more because the settings changed.
     #[test]
     fn what_is_left_in_the_other_list_is_taken_as_well() {
         let tally = Tally::default();
@@ -351,7 +351,7 @@ mod tests {
         assert!(!Lists::<u32>::new(Vec::new(), 1, 1, true).any());
     }
 
-    /// Would miss: millions that are moved before the first is run, a portion that is not the end
+    /// Catches: millions that are moved before the first is run, a portion that is not the end
     /// of the list, and one that nobody can steal from.
     #[test]
     fn a_long_list_is_dealt_in_portions() {
@@ -391,14 +391,14 @@ mod tests {
         assert_eq!(numbers(lists), (0..many).collect::<Vec<_>>());
     }
 
-    /// Would miss: threads that are dealt to although there is one, whose list costs nothing.
+    /// Catches: threads that are dealt to although there is one, whose list costs nothing.
     #[test]
     fn one_worker_is_dealt_everything() {
         let lists = Lists::new(entries(2 * units::AT_ONCE as u32), 2, 1, true);
         assert_eq!((lists.own[0].len(), lists.shared.len()), (2 * units::AT_ONCE, 0));
     }
 
-    /// Would miss: a stall that nobody counts, or one counted where nobody was in the way.
+    /// Catches: a stall that nobody counts, or one counted where nobody was in the way.
     #[test]
     fn an_access_that_had_to_wait_is_a_stall() {
         let tally = Tally::default();

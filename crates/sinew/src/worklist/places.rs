@@ -138,7 +138,7 @@ impl Sites {
 mod tests {
     use super::*;
 
-    /// Would miss: a move that helpers are not told of, a place that is taken for a move again and
+    /// Catches: a move that helpers are not told of, a place that is taken for a move again and
     /// again, and CPU 0 taken for none.
     #[test]
     fn sites_count_moves_only() {
@@ -150,14 +150,14 @@ mod tests {
         }
     }
 
-    /// Would miss: a placement taken for another.
+    /// Catches: a placement taken for another.
     #[test]
     fn each_choice_has_its_placement() {
         let all = [Pages::FirstTouch, Pages::Cyclic, Pages::BindLocal].map(placement);
         assert_eq!(all, [Placement::FirstTouch, Placement::Cyclic, Placement::BindLocal]);
     }
 
-    /// Would miss: a policy that is asked for on one node, where it costs a call of the kernel for
+    /// Catches: a policy that is asked for on one node, where it costs a call of the kernel for
     /// each worker.
     #[test]
     fn one_node_is_left_alone() {
@@ -167,7 +167,7 @@ mod tests {
         assert!(place.thread.is_none() && place.asked.is_none());
     }
 
-    /// Would miss: a choice that waits for the next run, one that the rule overrules when units are
+    /// Catches: a choice that waits for the next run, one that the rule overrules when units are
     /// added, and a rule that is forgotten.
     #[test]
     fn pages_follow_the_choice_and_otherwise_the_rule() {

@@ -72,7 +72,7 @@ impl Trial {
         report.unwrap()
     }
 
-    /// Would miss: a unit that is lost or run twice, and a worker that is still there.
+    /// Catches: a unit that is lost or run twice, and a worker that is still there.
     fn assert_whole(&self, left: &Worklist<usize>) {
         let mut runs: Vec<u32> =
             self.runs.iter().map(|runs| runs.load(Ordering::Relaxed)).collect();
@@ -110,7 +110,7 @@ fn change_everything() {
     }
 }
 
-/// Would miss: a unit that is lost or runs twice when workers and helpers come, go, move and change
+/// Catches: a unit that is lost or runs twice when workers and helpers come, go, move and change
 /// their lists; a run that ends while units are left, or never.
 #[test]
 fn shuttle_every_unit_commits_once_while_everything_changes() {
@@ -123,7 +123,7 @@ fn shuttle_finds_a_run_that_ends_while_units_are_left() {
     hunt(Bug::NoSecondRound, change_everything);
 }
 
-/// Would miss: a unit that neither ran nor is left, or both, when a run is cancelled or a unit
+/// Catches: a unit that neither ran nor is left, or both, when a run is cancelled or a unit
 /// panics; and one that cannot be run again.
 #[test]
 fn shuttle_what_has_not_run_is_left() {
@@ -184,7 +184,7 @@ fn panic_in_a_stretch() {
     );
 }
 
-/// Would miss: units of a stretch that run again since a later one panicked, or are neither run nor
+/// Catches: units of a stretch that run again since a later one panicked, or are neither run nor
 /// left.
 #[test]
 fn shuttle_a_panic_in_a_stretch_leaves_what_has_not_run() {

@@ -272,7 +272,7 @@ mod tests {
     use super::*;
     use std::panic::AssertUnwindSafe;
 
-    /// Would miss: a copy of the settings that is never renewed.
+    /// Catches: a copy of the settings that is never renewed.
     #[test]
     fn a_change_has_a_new_version() {
         let control = SettingsHandle::new(Settings::baseline(2));
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(control.pages(), None);
     }
 
-    /// Would miss: a list that never ends, or runs on one thread though somebody has asked for
+    /// Catches: a list that never ends, or runs on one thread though somebody has asked for
     /// none; and settings that are lost with the refusal.
     #[test]
     fn zero_threads_are_refused() {
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(control.settings(), Settings::baseline(2));
     }
 
-    /// Would miss: a refill that starts the tuner over, takes the time between two runs for a slow
+    /// Catches: a refill that starts the tuner over, takes the time between two runs for a slow
     /// epoch, or counts a run twice.
     #[test]
     fn a_tuner_goes_on_where_it_was_when_the_list_is_filled_again() {
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(rows.iter().map(|row| row.counts.elapsed_ns).collect::<Vec<_>>(), [1_000, 500]);
     }
 
-    /// Would miss: a tuner that goes on with the cores of the beginning, an epoch of two numbers of
+    /// Catches: a tuner that goes on with the cores of the beginning, an epoch of two numbers of
     /// cores, and settings that are set though they are the same.
     #[test]
     fn a_tuner_is_told_of_cores_that_come_and_go() {

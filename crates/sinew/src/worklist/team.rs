@@ -165,7 +165,7 @@ impl Team {
 mod tests {
     use super::*;
 
-    /// Would miss: a helper for a worker that there is not, two roles of one seat, a helper on the
+    /// Catches: a helper for a worker that there is not, two roles of one seat, a helper on the
     /// core of a worker, and one at a seat that is not the list's to take.
     #[test]
     fn seats_beyond_the_workers_help_the_first_of_them() {
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(Terms { settings: helped, seats: 4 }.role(4), Role::Leave);
     }
 
-    /// Would miss: a seat with two tasks, and one that is never taken again.
+    /// Catches: a seat with two tasks, and one that is never taken again.
     #[test]
     fn a_seat_has_one_task_at_a_time() {
         let team = Team::new(3);
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!([1, 0].map(|first| team.take_seat(&terms, first)), [None, Some(0)]);
     }
 
-    /// Would miss: an end while somebody has a unit, and none once nobody has.
+    /// Catches: an end while somebody has a unit, and none once nobody has.
     #[test]
     fn the_run_is_over_when_all_that_are_here_search() {
         let team = Team::new(2);

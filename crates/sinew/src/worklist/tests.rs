@@ -60,7 +60,7 @@ fn expected(units: &[usize]) -> Vec<u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Would miss: a unit that is lost or run twice, one that an aborted attempt added, and an
+    /// Catches: a unit that is lost or run twice, one that an aborted attempt added, and an
     /// answer that is folded for an aborted attempt or twice: under any settings, changed
     /// meanwhile, in a list that is filled again.
     #[test]
@@ -94,7 +94,7 @@ proptest! {
     }
 }
 
-/// Would miss: what a unit has written, answered or added in an attempt that another unit of the
+/// Catches: what a unit has written, answered or added in an attempt that another unit of the
 /// same transaction gives up; and units that such attempts added. Every unit gives up twice, after
 /// it has done everything else, so each attempt at a pair ends with the first, the second, or
 /// neither of them. Several workers' units may conflict besides: neighbouring counts share a lock.
@@ -137,7 +137,7 @@ fn a_pair_is_given_up_as_a_whole() {
     }
 }
 
-/// Would miss: a unit of a long list, which is dealt in portions, that is lost or run twice: with
+/// Catches: a unit of a long list, which is dealt in portions, that is lost or run twice: with
 /// workers that come, leave and change between one list and many.
 #[test]
 fn a_long_list_is_run_once_whatever_changes() {
@@ -161,7 +161,7 @@ fn a_long_list_is_run_once_whatever_changes() {
     }
 }
 
-/// Would miss: the same once in many runs, by chance: a second, a minute with `SINEW_DEEP=1`, or
+/// Catches: the same once in many runs, by chance: a second, a minute with `SINEW_DEEP=1`, or
 /// `SINEW_STRESS_SECONDS`.
 #[test]
 fn no_unit_is_lost_or_doubled_however_long_it_goes_on() {
@@ -196,7 +196,7 @@ fn no_unit_is_lost_or_doubled_however_long_it_goes_on() {
     }
 }
 
-/// Would miss: a tuner that is not fed, one that starts over at every refill, and a path that loses
+/// Catches: a tuner that is not fed, one that starts over at every refill, and a path that loses
 /// epochs.
 #[test]
 fn a_tuner_is_fed_with_what_all_workers_count() {
@@ -216,7 +216,7 @@ fn a_tuner_is_fed_with_what_all_workers_count() {
     }
 }
 
-/// Would miss: a worker's function that is called for each unit, never, or twice; and one that sees
+/// Catches: a worker's function that is called for each unit, never, or twice; and one that sees
 /// another worker's state.
 #[test]
 fn what_a_worker_keeps_is_begun_updated_and_ended_once() {
@@ -264,7 +264,7 @@ fn what_a_worker_keeps_is_begun_updated_and_ended_once() {
     }
 }
 
-/// Would miss: a panic that hangs the others or is lost, a unit that vanishes with it, and a list
+/// Catches: a panic that hangs the others or is lost, a unit that vanishes with it, and a list
 /// that cannot be run again.
 #[test]
 fn a_panic_ends_the_run_and_leaves_the_other_units() {
@@ -290,7 +290,7 @@ fn a_panic_ends_the_run_and_leaves_the_other_units() {
     }
 }
 
-/// Would miss: units of a stretch that are run again or lost since a later one panicked, or its
+/// Catches: units of a stretch that are run again or lost since a later one panicked, or its
 /// fold did; and units that were added by one whose fold panics.
 #[test]
 fn a_panic_in_the_middle_of_many_short_units_leaves_those_that_have_not_run() {
@@ -327,7 +327,7 @@ fn a_panic_in_the_middle_of_many_short_units_leaves_those_that_have_not_run() {
     assert!(counts.load_all().into_iter().eq((0..2 * UNITS).map(once)));
 }
 
-/// Would miss: a unit that waits for another that is behind it in the list, in the same hands, or
+/// Catches: a unit that waits for another that is behind it in the list, in the same hands, or
 /// in the same transaction: even one worker gets through.
 #[test]
 fn a_unit_that_waits_lets_others_go_first() {
@@ -352,7 +352,7 @@ fn a_unit_that_waits_lets_others_go_first() {
     }
 }
 
-/// Would miss: a unit that others overtake for ever.
+/// Catches: a unit that others overtake for ever.
 #[test]
 fn a_long_unit_among_short_ones_commits() {
     let (pool, cells) = (pool(), TArray::new(64, 0_u64));
@@ -369,7 +369,7 @@ fn a_long_unit_among_short_ones_commits() {
     assert_eq!(cells.load_all().iter().sum::<u64>(), 20 * 64 + 19_980);
 }
 
-/// Would miss: an error that does not name the value or the way out.
+/// Catches: an error that does not name the value or the way out.
 #[test]
 fn what_cannot_be_run_is_said() {
     let pool = pool();
@@ -388,7 +388,7 @@ fn what_cannot_be_run_is_said() {
     assert!(error(one().tune(Tuning::AutoWith(knobs))).contains("alpha is 0"));
 }
 
-/// Would miss: a plain list that loses what units add.
+/// Catches: a plain list that loses what units add.
 #[test]
 fn units_without_transactions_run_once_as_well() {
     let (pool, sum) = (pool(), Mutex::new(0));
@@ -403,7 +403,7 @@ fn units_without_transactions_run_once_as_well() {
     assert_eq!(sum.into_inner().unwrap(), 2 * 4_950 + 9_900);
 }
 
-/// Would miss: a helper that is never given a unit, or reads nothing.
+/// Catches: a helper that is never given a unit, or reads nothing.
 #[test]
 fn helpers_read_ahead() {
     let (pool, cells) = (pool(), TArray::new(64, 0_u64));
@@ -426,7 +426,7 @@ fn helpers_read_ahead() {
     assert_eq!(cells.load_all().iter().sum::<u64>(), 8 * units);
 }
 
-/// Would miss: a helper's panic that reaches the run, an allocation of its that stays, and a unit
+/// Catches: a helper's panic that reaches the run, an allocation of its that stays, and a unit
 /// of its that counts.
 #[test]
 fn what_goes_wrong_in_a_helper_changes_nothing() {
@@ -499,7 +499,7 @@ fn what_goes_wrong_in_a_helper_changes_nothing() {
     }
 }
 
-/// Would miss: samples that cost every unit one, that are of other workers or of other memory, and
+/// Catches: samples that cost every unit one, that are of other workers or of other memory, and
 /// a list that samples unasked.
 #[test]
 fn samples_say_who_touched_which_page() {

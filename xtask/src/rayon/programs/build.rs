@@ -145,7 +145,7 @@ fn keep(made: &Path, kept: &Path) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a program that is linked with the runtime and never calls it.
+    //! Blind to: a program that is linked with the runtime and never calls it.
     use super::*;
 
     #[test]

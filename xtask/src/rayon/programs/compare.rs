@@ -105,7 +105,7 @@ fn difference(wanted: &Answer, got: &Answer) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: what a program does outside its folder.
+    //! Blind to: what a program does outside its folder.
     use super::*;
 
     fn made(printed: &str, file: &str) -> Answer {

@@ -154,7 +154,7 @@ fn copies(random: &mut Random) -> Tree {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: inputs on which a program does everything on one thread.
+    //! Blind to: inputs on which a program does everything on one thread.
     use super::*;
 
     #[test]

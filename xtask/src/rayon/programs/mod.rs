@@ -134,7 +134,7 @@ fn verdict(ended: &[(&Program, Outcome)]) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a comparison that never looks, which a planted difference in
+    //! Blind to: a comparison that never looks, which a planted difference in
     //! [`compare`] shows.
     use super::*;
 

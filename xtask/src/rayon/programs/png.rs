@@ -68,7 +68,7 @@ fn crc(data: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: an image that some reader refuses, which the programs would show.
+    //! Blind to: an image that some reader refuses, which the programs would show.
     use super::*;
 
     #[test]

@@ -151,7 +151,7 @@ pub(super) const PROGRAMS: [Program; 8] = [
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: whether a program takes its arguments, which the command itself meets.
+    //! Blind to: whether a program takes its arguments, which the command itself meets.
     use super::*;
 
     #[test]

@@ -72,7 +72,7 @@ pub(super) fn check_files(cuts: &[Cut], files: &[&str]) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a test that a macro spells.
+    //! Blind to: a test that a macro spells.
     use super::*;
 
     const ONE: [Cut; 1] = [Cut { file: "a.rs", test: "inside", reason: "looks inside" }];

@@ -74,7 +74,7 @@ fn documentation(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: examples in block comments and in `#[doc]` attributes.
+    //! Blind to: examples in block comments and in `#[doc]` attributes.
     use super::*;
 
     #[test]

@@ -153,7 +153,7 @@ fn manifest(theirs: &str, version: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: whether what is made compiles, which the command itself meets.
+    //! Blind to: whether what is made compiles, which the command itself meets.
     use super::*;
 
     const MANIFEST: &str = "[package]\nname = \"rayon-core\"\nbuild = \"build.rs\"\nlinks = \"rayon-core\"\n\

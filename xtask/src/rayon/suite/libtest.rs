@@ -128,7 +128,7 @@ pub(super) fn tail(text: &str, lines: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a test that prints such lines itself.
+    //! Blind to: a test that prints such lines itself.
     use super::*;
 
     const MIXED: &str = "\

@@ -226,7 +226,7 @@ fn list(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: what cargo and libtest really print, which the command itself meets.
+    //! Blind to: what cargo and libtest really print, which the command itself meets.
     use super::*;
 
     const GROUP: Group = Group { name: "glass", arguments: &[], at_least: 2 };

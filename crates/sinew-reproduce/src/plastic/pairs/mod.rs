@@ -281,7 +281,7 @@ mod tests {
         (BENCH.labels(kind.name, ALONE), vec![(kind.speed, speed)])
     }
 
-    /// Would miss: a slowdown of another program of the pair, or one that is a speed-up.
+    /// Catches: a slowdown of another program of the pair, or one that is a speed-up.
     #[test]
     fn each_program_is_held_against_itself_alone() {
         let [compute, _, _, random] = KINDS;
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(parts.len(), 5, "words, two tables, two plots");
     }
 
-    /// Would miss: a pair that is left out, and a policy that is measured where it changes nothing.
+    /// Catches: a pair that is left out, and a policy that is measured where it changes nothing.
     #[test]
     fn every_pair_is_there_once() {
         let names: Vec<String> = groups().iter().map(|group| name(group)).collect();

@@ -236,7 +236,7 @@ mod tests {
         outcome
     }
 
-    /// Would miss: tasks that are left out, a part that is not told of, and a program that does not
+    /// Catches: tasks that are left out, a part that is not told of, and a program that does not
     /// follow its share, in whichever way it stands to others.
     #[test]
     fn a_program_does_its_tasks_in_every_way() {
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a program that outlives who started it, or begins unasked.
+    /// Catches: a program that outlives who started it, or begins unasked.
     #[test]
     fn a_program_to_whom_nobody_speaks_ends() {
         let done = Until::Done { tell_at: None };
