@@ -4,4 +4,4 @@
 //! What an image is, and what is held against it, is told in `sinew-coord/src/judge.rs`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|image: &[u8]| sinew_coord::judge_image(image));
+libfuzzer_sys::fuzz_target!(|image: &[u8]| sinew_coord::check_image(image));

@@ -271,7 +271,7 @@ fn an_oracle_searches_and_compares_again() {
     for what in [
         "oracle",
         "tuned",
-        "tuned, accepted yardstick",
+        "tuned, accepted baseline",
         "tuned, by throughput",
         "baseline",
         "stealing",

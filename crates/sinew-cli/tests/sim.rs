@@ -309,7 +309,7 @@ fn idle_workers_can_do_as_the_runtime_does() {
 #[test]
 fn what_top_has_measured_can_be_simulated() {
     let folder = tempfile::tempdir().expect("a folder");
-    let top = r#"{"cpus": 2, "policy": "efficiency", "programs": [{"program": "fib", "pid": 3, "keeper": null,
+    let top = r#"{"cpus": 2, "policy": "efficiency", "programs": [{"program": "fib", "pid": 3, "watchdog": null,
         "min": 1, "max": 2, "weight": 1.0, "speeds": [[1, 5.0e8], [2, 9.0e8]]}], "decisions": []}"#;
     let top = written(&folder, "top.json", top);
     let out = sim(&[

@@ -9,7 +9,7 @@
 
 use std::io::{Read, Write};
 
-use sinew_coord::{CoreSet, Member, Moment, Offer, Table, at_moment};
+use sinew_coord::{CoreSet, FailPoint, Member, Offer, Table, at_fail_point};
 use sinew_policy::share::Layout;
 
 fn main() {
@@ -61,8 +61,8 @@ fn deed(what: &str) -> fn() {
 fn act(table: &Table, offer: Offer, deed: fn(), moment: Option<&String>) {
     let member = Member::join(table, offer).expect("a row");
     let Some(name) = moment else { return deed() };
-    let moment = Moment::ALL.into_iter().find(|moment| format!("{moment:?}") == *name);
-    at_moment(moment.expect("a moment"), deed);
+    let point = FailPoint::ALL.into_iter().find(|point| format!("{point:?}") == *name);
+    at_fail_point(point.expect("a fail point"), deed);
     // Something to say, if there are neighbours.
     member.set_demand(1);
     panic!("{name} was not reached");

@@ -286,7 +286,7 @@ impl Drop for Coordinator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::{CPUS, honest};
+    use crate::oracle::{CPUS, honest};
     use crate::{CoreSet, Member, Offer};
     use sinew_policy::share::Layout;
 

@@ -4,7 +4,7 @@
 
 use sinew_sync::statics::{AtomicU64, Ordering, fence};
 
-use crate::moment::{Moment, reached};
+use crate::fail_point::{FailPoint, reached};
 use crate::row::MAX_PROGRAMS;
 use crate::state::{STATE_WORDS, State};
 use crate::sys::{self, Mapping};
@@ -23,7 +23,7 @@ pub(crate) const FILE_WORDS: usize = COPIES_AT + 2 * STATE_WORDS;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Live {
     /// Changes when its program should look at the table.
-    Bell,
+    Futex,
     /// How many threads would find work.
     Demand,
     /// Items done since the program joined.
@@ -40,12 +40,12 @@ pub(crate) fn publish(mapping: &Mapping, state: &State) -> u64 {
     let half = encoded.len() / 2;
     for (at, (word, value)) in copy_at(words, next).iter().zip(encoded).enumerate() {
         if at == half {
-            reached(Moment::Writing);
+            reached(FailPoint::Writing);
         }
         // Relaxed: C1.
         word.store(value, Ordering::Relaxed);
     }
-    reached(Moment::Written);
+    reached(FailPoint::Written);
     words[VERSION_AT].store(next, Ordering::Release);
     next
 }
@@ -54,15 +54,15 @@ pub(crate) fn publish(mapping: &Mapping, state: &State) -> u64 {
 /// without one is not asleep for longer than its own look takes to come.
 pub(crate) fn ring_all(file: &Mapping) {
     let slots = |state: State| state.rows.iter().map(|row| row.slot).collect();
-    // Where nothing says which bells are in use, all may be.
+    // Where nothing says which futex words are in use, all may be.
     let slots: Vec<u32> = read(file).map_or_else(|| (0..MAX_PROGRAMS as u32).collect(), slots);
-    slots.into_iter().for_each(|slot| ring(live(file, slot, Live::Bell)));
+    slots.into_iter().for_each(|slot| ring(live(file, slot, Live::Futex)));
     ring(&file.words()[CALL_AT]);
 }
 
-pub(crate) fn ring(bell: &AtomicU64) {
-    bell.fetch_add(1, Ordering::AcqRel); // C3
-    sys::wake(bell);
+pub(crate) fn ring(word: &AtomicU64) {
+    word.fetch_add(1, Ordering::AcqRel); // C3
+    sys::wake(word);
 }
 
 /// A word of a program's live line.

@@ -1,15 +1,15 @@
 //! Tables as a hostile program of the same user writes them: for tests.
 //!
 //! A forger knows the format. Each row can be decoded. Each of its values is the worst that the
-//! format allows: rows in the name of other processes, keepers that have ended, grants of
+//! format allows: rows in the name of other processes, watchdogs that have ended, grants of
 //! everything, demands, weights and speeds at their limits, decisions that are dated in the future.
 
 use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{Ask, CoreSet, Curve, Grant, MAX_CORES, POINTS, Policy, Speed};
 
 use crate::copies::{FILE_WORDS, Live, live, publish, ring_all};
-use crate::judge::{CPUS, row};
 use crate::log::Reason;
+use crate::oracle::{CPUS, row};
 use crate::row::Choice;
 use crate::row::{MAX_PROGRAMS, Name, PEERS, Peer, Row, WEIGHTS, Who};
 use crate::state::{DECISIONS, REMEMBERED, State};
@@ -84,7 +84,7 @@ impl Forger {
         Row {
             slot,
             program: self.who(),
-            keeper: self.maybe(Self::who),
+            watchdog: self.maybe(Self::who),
             name: self.name(),
             min: 1 + self.below(u64::from(max)) as u32,
             max,
@@ -190,7 +190,7 @@ impl Forger {
 mod tests {
     //! Blind to: what programs do with such a table; `tests/hostile.rs` looks at that.
     use super::*;
-    use crate::judge::judge;
+    use crate::oracle::check;
 
     /// Catches: a policy that panics, never ends, or grants more than there is.
     #[test]
@@ -203,7 +203,7 @@ mod tests {
             let decoded = State::decode(&state.encode()).expect("a forger knows the format");
             rows += decoded.rows.len();
             for policy in Policy::ALL {
-                judge(State { policy, ..decoded.clone() });
+                check(State { policy, ..decoded.clone() });
             }
         }
         assert!(rows > 4 * tables, "{rows} rows in {tables} tables");

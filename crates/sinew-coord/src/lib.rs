@@ -27,8 +27,8 @@
 //! | `state`, `row`, `log`, `words` | what the table says, as values and as words; pure |
 //! | `coordinator` | what needs a clock: speeds, scripts |
 //! | `folder`, `private` | where the file is, and whose it may be |
-//! | `judge`, `forge` | for tests: tables that no honest program writes, and their judge |
-//! | `moment` | for tests: where programs die |
+//! | `oracle`, `forge` | for tests: tables that no honest program writes, and their oracle |
+//! | `fail_point` | for tests: where programs die |
 //! | `process`, `machine` | who is there; what is shared |
 //! | `sys`, `bus` | the system calls, and pages that the file loses; the only files with `unsafe` |
 //! | `elsewhere` | what stands in for it where there is no table |
@@ -44,19 +44,19 @@ mod bus;
 mod coordinator;
 mod copies;
 #[cfg(test)]
-mod damage;
+mod corruption;
 mod error;
+mod fail_point;
 mod folder;
 #[cfg(any(test, feature = "fuzzing"))]
 mod forge;
-#[cfg(any(test, feature = "fuzzing"))]
-mod judge;
 mod lock;
 mod log;
 mod machine;
 mod member;
-mod moment;
 mod offer;
+#[cfg(any(test, feature = "fuzzing"))]
+mod oracle;
 #[cfg(target_os = "linux")]
 mod private;
 #[cfg(not(target_os = "linux"))]
@@ -75,22 +75,22 @@ mod words;
 
 pub use coordinator::Coordinator;
 pub use error::Error;
+#[doc(hidden)]
+pub use fail_point::FailPoint;
+#[cfg(feature = "fail-points")]
+#[doc(hidden)]
+pub use fail_point::at_fail_point;
 pub use folder::{FOLDER_VARIABLE, default_folder};
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub use forge::Forger;
-#[cfg(any(test, feature = "fuzzing"))]
-#[doc(hidden)]
-pub use judge::judge_image;
 pub use log::{Decision, Reason};
 pub use machine::{layout, layout_of};
 pub use member::Member;
-#[doc(hidden)]
-pub use moment::Moment;
-#[cfg(feature = "moments")]
-#[doc(hidden)]
-pub use moment::at_moment;
 pub use offer::{Offer, Share};
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub use oracle::check_image;
 pub use row::{Choice, MAX_PROGRAMS, Name, Row, WEIGHTS, Who};
 pub use sinew_policy::share::{Ask, CoreSet, LastLoop, MAX_CORES, Policy};
 pub use sinew_policy::share::{Script, ScriptError};

@@ -358,7 +358,7 @@ mod tests {
                 At::Reads => {
                     let waits = [Waited::default(), LATER, Waited { orphaned: true, ..LATER }];
                     let acts = waits.map(|waited| self.act(world, own, waited));
-                    acts.iter().for_each(|act| self.judge(world, me, *act));
+                    acts.iter().for_each(|act| self.check(world, me, *act));
                     acts.map(|act| to(At::Acts(world.claim, act))).into()
                 }
                 At::Acts(read, Act::Claim) => {
@@ -413,7 +413,7 @@ mod tests {
 
         /// A file is replaced only where its lock is held by a stopped program or by a dead one's
         /// child, or its claim is a stopped program's.
-        fn judge(&mut self, world: &World, me: usize, act: Act) {
+        fn check(&mut self, world: &World, me: usize, act: Act) {
             if act != Act::Replace {
                 return;
             }

@@ -1,8 +1,8 @@
 //! A program in the table: its row, and the two threads that look after it.
 //!
-//! The *listener* sleeps on the row's bell, reads the row when it rings, and tells whoever wants to
-//! know. The *watcher* sees who ends and who is stopped (`watcher`). They are two, because a futex
-//! and a descriptor cannot be waited for at once; a futex as a bell needs no descriptor, no file
+//! The *listener* sleeps on the row's futex word, reads the row when it rings, and tells whoever
+//! wants to know. The *watcher* sees who ends and who is stopped (`watcher`). They are two, because
+//! a futex and a descriptor cannot be waited for at once; a futex word needs no descriptor, no file
 //! and no permission, and is gone with its page.
 //!
 //! # Invariants
@@ -13,7 +13,7 @@
 //! - M3: a member whose row is missing (damage, a new file) puts it back, unless its program has
 //!   ended. It has one row at most.
 //! - M4: a row says that its program is stopped no longer than until it goes on: its listener takes
-//!   that back, or its keeper's watcher.
+//!   that back, or its watchdog's watcher.
 //! - M5: with neighbours, shares are computed with what the program said last: it says so itself if
 //!   it knows of them, and else whoever sees them for it.
 //! - M6: a table that is damaged again and again costs a member a change every [`LOOK_MS`], and no
@@ -71,7 +71,7 @@ struct Inner {
     table: Table,
     offer: Offer,
     who: Who,
-    keeper: Option<Who>,
+    watchdog: Option<Who>,
     /// When this member came, another time for each member of this process: with `who` it tells the
     /// member's row from all others, whichever slot it has and however often it was put back.
     joined_ns: u64,
@@ -303,7 +303,7 @@ impl Inner {
     fn new(table: &Table, offer: Offer) -> Result<Self, Error> {
         let this = table.this();
         let who = offer.on_behalf_of.unwrap_or(this);
-        let keeper = (who != this).then_some(this);
+        let watchdog = (who != this).then_some(this);
         let doorbell = Doorbell::new()
             .map_err(|error| Error::system("watch programs in", table.path(), error))?;
         Ok(Self {
@@ -323,7 +323,7 @@ impl Inner {
             joined_ns: joined_ns(),
             offer,
             who,
-            keeper,
+            watchdog,
             doorbell,
         })
     }
@@ -333,13 +333,13 @@ impl Inner {
     }
 
     fn is_leaving(&self) -> bool {
-        // Acquire: the bell has been rung after it was set; nothing else is read.
+        // Acquire: the futex word has changed after it was set; nothing else is read.
         self.leaving.load(Ordering::Acquire)
     }
 
     /// Takes a row.
     fn enter(&self) -> Result<(), Error> {
-        if self.keeper.is_some() && !self.who.is_there() {
+        if self.watchdog.is_some() && !self.who.is_there() {
             return Err(Error::Gone);
         }
         let mut slot = 0;
@@ -368,7 +368,7 @@ impl Inner {
     }
 
     fn is_mine(&self, row: &Row) -> bool {
-        (row.program, row.keeper, row.joined_ns) == (self.who, self.keeper, self.joined_ns)
+        (row.program, row.watchdog, row.joined_ns) == (self.who, self.watchdog, self.joined_ns)
     }
 
     fn row(&self, slot: u32, state: &State) -> Row {
@@ -377,7 +377,7 @@ impl Inner {
         Row {
             slot,
             program: self.who,
-            keeper: self.keeper,
+            watchdog: self.watchdog,
             name,
             min,
             max,
@@ -402,8 +402,8 @@ impl Inner {
         let mut came_back = false;
         while !self.is_leaving() {
             let Seat { mapping, slot } = self.seat();
-            let bell = live(&mapping, slot, Live::Bell);
-            let seen = bell.load(Ordering::Acquire); // C3
+            let word = live(&mapping, slot, Live::Futex);
+            let seen = word.load(Ordering::Acquire); // C3
             if !(is_current(self.table.path(), &mapping) && self.look()) {
                 // A table that loses the row again at once is another program's work: that one gets
                 // no busy loop for an answer (M6).
@@ -416,7 +416,7 @@ impl Inner {
             }
             came_back = false;
             if !self.is_leaving() {
-                sys::wait(bell, seen as u32, LOOK_MS);
+                sys::wait(word, seen as u32, LOOK_MS);
             }
         }
     }
@@ -427,7 +427,7 @@ impl Inner {
         let Some(state) = read(&mapping) else { return false };
         let row = state.find(slot, self.who).filter(|row| self.is_mine(row));
         let Some(row) = row else { return false };
-        if row.stopped && self.keeper.is_none() && self.note_stop(row, false).is_ok() {
+        if row.stopped && self.watchdog.is_none() && self.note_stop(row, false).is_ok() {
             // Whoever reads this goes on (M4). The share of a stopped program is nobody's.
             return self.look_again();
         }
@@ -569,8 +569,8 @@ impl Inner {
             let subject = mine.then(|| state.remove(slot, self.who)).flatten();
             Ok(Change { subject, everybody: true })
         });
-        live(&mapping, slot, Live::Bell).fetch_add(1, Ordering::AcqRel);
-        sys::wake(live(&mapping, slot, Live::Bell));
+        live(&mapping, slot, Live::Futex).fetch_add(1, Ordering::AcqRel);
+        sys::wake(live(&mapping, slot, Live::Futex));
         self.doorbell.ring();
         drop(self.share.lock());
         self.changed.notify_all();

@@ -113,12 +113,12 @@ pub struct Choice {
 /// A program in the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Where its live numbers are, and its bell; no two rows have the same.
+    /// Where its live numbers are, and its futex word; no two rows have the same.
     pub(crate) slot: u32,
     /// The program.
     pub program: Who,
     /// The process that has taken the row on the program's behalf, if it is another one.
-    pub keeper: Option<Who>,
+    pub watchdog: Option<Who>,
     /// Its name.
     pub name: Name,
     /// Cores it should have at least.
@@ -174,7 +174,7 @@ impl Row {
     pub(crate) fn encode(&self, out: &mut Writer<'_>) {
         out.put(u64::from(self.slot));
         who(Some(self.program), out);
-        who(self.keeper, out);
+        who(self.watchdog, out);
         self.name.encode(out);
         out.pair(self.min, self.max);
         out.put(self.weight.to_bits());
@@ -194,7 +194,7 @@ impl Row {
     pub(crate) fn decode(words: &mut Reader<'_>) -> Option<Self> {
         let slot = words.small(MAX_PROGRAMS as u32 - 1)?;
         let program = read_who(words)??;
-        let keeper = read_who(words)?;
+        let watchdog = read_who(words)?;
         let name = Name::decode(words)?;
         let (min, max) = words.pair()?;
         let weight = f64::from_bits(words.take()?);
@@ -206,7 +206,7 @@ impl Row {
         let row = Self {
             slot,
             program,
-            keeper,
+            watchdog,
             name,
             min,
             max,

@@ -260,7 +260,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::judge::{CPUS, honest};
+    use crate::oracle::{CPUS, honest};
     use crate::row::Choice;
     use sinew_policy::chunk::Schedule;
     use sinew_policy::share::{Ask, Place};

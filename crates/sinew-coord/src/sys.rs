@@ -283,13 +283,13 @@ pub(crate) enum Ready {
 /// over.
 pub(crate) fn first_ready(
     processes: &[&Process],
-    bell: Option<&Doorbell>,
+    doorbell: Option<&Doorbell>,
     ms: i32,
 ) -> Option<Ready> {
     let watched = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let mut fds: Vec<libc::pollfd> =
         processes.iter().map(|process| watched(process.0.as_raw_fd())).collect();
-    fds.extend(bell.map(|bell| watched(bell.0.as_raw_fd())));
+    fds.extend(doorbell.map(|doorbell| watched(doorbell.0.as_raw_fd())));
     // SAFETY: the kernel reads and writes as many records as the vector has, during the call only.
     unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, ms) };
     let at = fds.iter().position(|fd| fd.revents != 0)?;

@@ -5,8 +5,8 @@
 //! leaves the copy in force as it was, and the kernel frees the lock. Readers take no lock: they
 //! read the copy in force, and again if another one has come into force meanwhile. Beside the
 //! copies there is a *live line* for each row, which its program alone writes: how much work it
-//! has, how much it has done, by which schedule its last loop ran; and its *bell*, a futex that its
-//! listener sleeps on.
+//! has, how much it has done, by which schedule its last loop ran; and its *futex word*, on which
+//! its listener sleeps on.
 //!
 //! Source: the idea of a table without a server is that of utmp and of System V message queues'
 //! headers; double buffering with a version is a seqlock's. Differences: the reader checks a sum,
@@ -14,8 +14,8 @@
 //!
 //! # Layout
 //!
-//! 64-bit words: a head (magic, layout, version in force, claim of the lock, bell of the table),
-//! 256 live lines of 8 words, the two copies.
+//! 64-bit words: a head (magic, layout, version in force, claim of the lock, futex word of the
+//! table), 256 live lines of 8 words, the two copies.
 //!
 //! # Invariants
 //!
@@ -37,8 +37,8 @@
 //!
 //! C1: the words of a copy (Relaxed), the version (Release) ↔ the version (Acquire), the words; a
 //! fence (Acquire) and the version again. C2: a live line is statistics (Relaxed). C3: the version,
-//! then the bell (AcqRel) and a futex wake-up ↔ the bell read (Acquire) before the version; the
-//! kernel compares the bell again before it lets the listener sleep.
+//! then the futex word (AcqRel) and a futex wake-up ↔ the word read (Acquire) before the version;
+//! the kernel compares the word again before it lets the listener sleep.
 //!
 //! # Cost
 //!
@@ -59,10 +59,10 @@ use crate::copies::{
     publish, read, ring, ring_all,
 };
 use crate::error::Error;
+use crate::fail_point::{FailPoint, reached};
 use crate::folder;
 use crate::lock::{self, Claim, Got};
 use crate::log::{Decision, Reason};
-use crate::moment::{Moment, reached};
 use crate::row::{Row, WEIGHTS, Who};
 use crate::state::State;
 use crate::sys::{self, Mapping};
@@ -342,9 +342,9 @@ impl Table {
                 .map_err(|error| Error::system("lock", &self.shared.path, error))?;
             match got {
                 Got::Lock => {
-                    reached(Moment::Locked);
+                    reached(FailPoint::Locked);
                     if self.is_current(file) {
-                        reached(Moment::Held);
+                        reached(FailPoint::Held);
                         return Ok(());
                     }
                     lock::release(file, claim, self.shared.claim);
@@ -400,7 +400,7 @@ impl Locked<'_> {
     ) -> Result<(), Error> {
         let now = sys::now_ns();
         let (mut state, damaged) = self.load();
-        let dead = self.bury(&mut state);
+        let dead = self.reap(&mut state);
         let abandoned = end_dead_coordination(&mut state);
         let change = put(&mut state, self.mapping)?;
         for row in &mut state.rows {
@@ -423,7 +423,7 @@ impl Locked<'_> {
             state.note(now, by, reason, change.subject.as_ref(), changed.len());
         }
         state.version = publish(self.mapping, &state);
-        reached(Moment::Published);
+        reached(FailPoint::Published);
         let everybody = change.everybody || damaged || abandoned || !dead.is_empty();
         self.ring(&state, &changed, everybody);
         if state.rows.is_empty() && state.coordinator.is_none() {
@@ -454,10 +454,11 @@ impl Locked<'_> {
         (State { version, ..older.unwrap_or_default() }, version != 0)
     }
 
-    /// Takes out the rows of the dead, and of those whose keeper is dead.
-    fn bury(&self, state: &mut State) -> Vec<Row> {
-        let is_there =
-            |row: &Row| row.program.is_there() && row.keeper.is_none_or(|keeper| keeper.is_there());
+    /// Takes out the rows of the dead, and of those whose watchdog is dead.
+    fn reap(&self, state: &mut State) -> Vec<Row> {
+        let is_there = |row: &Row| {
+            row.program.is_there() && row.watchdog.is_none_or(|watchdog| watchdog.is_there())
+        };
         let dead: Vec<Row> = state.rows.iter().filter(|row| !is_there(row)).cloned().collect();
         for row in &dead {
             state.remove(row.slot, row.program);
@@ -467,7 +468,7 @@ impl Locked<'_> {
 
     fn ring(&self, state: &State, changed: &[u32], everybody: bool) {
         for row in state.rows.iter().filter(|row| everybody || changed.contains(&row.slot)) {
-            ring(live(self.mapping, row.slot, Live::Bell));
+            ring(live(self.mapping, row.slot, Live::Futex));
         }
         ring(&self.mapping.words()[CALL_AT]);
     }

@@ -81,7 +81,7 @@ fn a_row_with_a_dead_keeper_moves_nobody() {
         let table = open(&folder.path().join("shared"));
         let stranger = Stranger::start();
         let before = stranger.mask();
-        let mut keeper = Command::new("sleep").arg("600").spawn().unwrap();
+        let mut watchdog = Command::new("sleep").arg("600").spawn().unwrap();
         let member = Member::join(&table, offer()).unwrap();
         let row = offer().mask(CoreSet::first(1)).on_behalf_of(stranger.who());
         let forged = Member::join(&table, row).unwrap();
@@ -89,12 +89,12 @@ fn a_row_with_a_dead_keeper_moves_nobody() {
         // Nobody looks after the row from here on.
         drop(forged);
         let row = rows.iter_mut().find(|row| row.program == stranger.who());
-        row.unwrap().keeper = Who::of(keeper.id());
-        keeper.kill().unwrap();
-        keeper.wait().unwrap();
+        row.unwrap().watchdog = Who::of(watchdog.id());
+        watchdog.kill().unwrap();
+        watchdog.wait().unwrap();
         Forger::new(0, Vec::new()).put(&table, rows);
         let other = Member::join(&open(&folder.path().join("shared")), offer()).unwrap();
-        assert!(table.read().iter().all(|row| row.program == Who::this()), "the row is buried");
+        assert!(table.read().iter().all(|row| row.program == Who::this()), "the row is reaped");
         assert_eq!(stranger.mask(), before);
         drop((member, other));
     });

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sinew_coord::{CoreSet, Member, Moment, Offer, Reason, Row, Table, Who};
+use sinew_coord::{CoreSet, FailPoint, Member, Offer, Reason, Row, Table, Who};
 use sinew_policy::share::Layout;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -230,9 +230,9 @@ fn nobody_waits_for_a_stopped_program() {
 }
 
 /// What a program does at a moment of a change, and how it ends there.
-fn each_death(mut test: impl FnMut(&str, Moment)) {
+fn each_death(mut test: impl FnMut(&str, FailPoint)) {
     for what in ["halt", "fork", "spawn"] {
-        Moment::ALL.into_iter().for_each(|moment| test(what, moment));
+        FailPoint::ALL.into_iter().for_each(|point| test(what, point));
     }
 }
 
@@ -241,14 +241,14 @@ fn each_death(mut test: impl FnMut(&str, Moment)) {
 /// which nobody is told, at every step of a change.
 #[test]
 fn a_program_may_be_killed_at_each_step_of_a_change() {
-    each_death(|what, moment| {
+    each_death(|what, point| {
         let place = Place::new();
         let member = Member::join(&place.table(4), offer(4)).unwrap();
         let mut other =
-            Program::start_with(&place.folder(), "other", 4, &[what, &format!("{moment:?}")]);
+            Program::start_with(&place.folder(), "other", 4, &[what, &format!("{point:?}")]);
         let child = other.child();
         let before = member.table().read();
-        assert_eq!(before.len(), 2, "{what} {moment:?}");
+        assert_eq!(before.len(), 2, "{what} {point:?}");
         other.signal("-KILL");
         drop(other);
         wait_until_alone(&member);
@@ -256,7 +256,7 @@ fn a_program_may_be_killed_at_each_step_of_a_change() {
         let newcomer = Member::join(&place.table(4), offer(4)).unwrap();
         wait_for_threads(&member, 2);
         drop(newcomer);
-        assert!(child.is_none_or(|child| child.is_there()), "{what} {moment:?}");
+        assert!(child.is_none_or(|child| child.is_there()), "{what} {point:?}");
         let log = member.table().log();
         let told = |reason| log.iter().filter(|decision| decision.reason == reason).count();
         // The copy in force was whole all the time, so nothing was repaired; and the table is the
@@ -264,10 +264,10 @@ fn a_program_may_be_killed_at_each_step_of_a_change() {
         assert_eq!(
             (told(Reason::Died), told(Reason::Repaired)),
             (1, 0),
-            "{what} {moment:?} {log:?}"
+            "{what} {point:?} {log:?}"
         );
         drop(member);
-        assert!(place.is_empty(), "{what} {moment:?}");
+        assert!(place.is_empty(), "{what} {point:?}");
     });
 }
 
@@ -275,11 +275,11 @@ fn a_program_may_be_killed_at_each_step_of_a_change() {
 /// that finds its way back to no table, or to an old one, when it goes on.
 #[test]
 fn a_program_may_be_stopped_at_each_step_of_a_change() {
-    for moment in Moment::ALL {
+    for point in FailPoint::ALL {
         let place = Place::new();
         let member = Member::join(&place.table(4), offer(4)).unwrap();
         let mut other =
-            Program::start_with(&place.folder(), "other", 4, &["halt", &format!("{moment:?}")]);
+            Program::start_with(&place.folder(), "other", 4, &["halt", &format!("{point:?}")]);
         other.child();
         other.signal("-STOP");
         let newcomer = Member::join(&place.table(4), offer(4)).unwrap();
@@ -295,7 +295,7 @@ fn a_program_may_be_stopped_at_each_step_of_a_change() {
         drop(newcomer);
         wait_until_alone(&member);
         drop(member);
-        assert!(place.is_empty(), "{moment:?}");
+        assert!(place.is_empty(), "{point:?}");
     }
 }
 
@@ -362,7 +362,7 @@ fn the_cores_of_a_stopped_program_are_the_others_until_it_goes_on() {
 }
 
 /// Catches: a program that nobody rewrote, and that is stopped, as by a shell's Ctrl-Z: its
-/// keeper is not.
+/// watchdog is not.
 #[test]
 fn a_row_for_another_program_follows_its_stops() {
     let place = Place::new();
@@ -419,7 +419,7 @@ fn a_row_for_another_program_ends_with_it() {
     let (mut command, who, kept) = program_with_a_kept_row(&table);
     wait_for_threads(&member, 2);
     let row = table.read().into_iter().find(|row| row.program == who).unwrap();
-    assert_eq!(row.keeper, Some(Who::this()));
+    assert_eq!(row.watchdog, Some(Who::this()));
     command.kill().unwrap();
     wait_for_threads(&member, 4);
     command.wait().unwrap();

@@ -118,7 +118,7 @@ impl View {
             json!({
                 "program": row.name.as_str(),
                 "pid": row.program.pid,
-                "keeper": row.keeper.map(|keeper| keeper.pid),
+                "watchdog": row.watchdog.map(|watchdog| watchdog.pid),
                 "threads": row.grant.threads,
                 "cores": row.grant.cores.iter().collect::<Vec<_>>(),
                 "schedule": row.schedule.map(|schedule| schedule.to_string()),

@@ -40,7 +40,7 @@ fn only_rows_that_programs_have_are_woken_where_the_table_says_which() {
     members.iter().for_each(|member| member.enter().unwrap());
     let mapping = table.mapping();
     let rung = || {
-        let bell = |slot: &u32| live(&mapping, *slot, Live::Bell).load(Ordering::Relaxed) > 0;
+        let bell = |slot: &u32| live(&mapping, *slot, Live::Futex).load(Ordering::Relaxed) > 0;
         (0..MAX_PROGRAMS as u32).filter(bell).count()
     };
     crate::copies::ring_all(&mapping);

@@ -8,7 +8,7 @@
 //! watcher of a program that has less than it could use asks the system about some of the others
 //! every 50 ms, and writes down who is stopped: that one counts as dormant, and the others have its
 //! cores. It finds that in its row when it goes on, and says so; for a program that nobody rewrote
-//! its keeper asks.
+//! its watchdog asks.
 
 use sinew_sync::atomic::Ordering;
 
@@ -38,10 +38,10 @@ impl Inner {
         let (before, after): (Vec<&Row>, Vec<&Row>) =
             state.rows.iter().filter(|row| row.slot != slot).partition(|row| row.slot < slot);
         let next = after.into_iter().chain(before).take(WATCHED);
-        let rows = next.flat_map(|row| [Some(row.program), row.keeper]).flatten();
+        let rows = next.flat_map(|row| [Some(row.program), row.watchdog]).flatten();
         // Everybody watches the coordinator: what it wanted must not outlive it.
         let mut processes: Vec<Who> = rows.chain(state.coordinator).collect();
-        processes.retain(|&who| who != self.who && Some(who) != self.keeper);
+        processes.retain(|&who| who != self.who && Some(who) != self.watchdog);
         processes.dedup();
         let mut watched = self.watched.lock();
         if *watched != processes {
@@ -51,7 +51,7 @@ impl Inner {
     }
 
     /// Whether the watcher should look who is stopped, or goes on: the program could use more than
-    /// it has, or is stopped itself and has a keeper to see when it is not.
+    /// it has, or is stopped itself and has a watchdog to see when it is not.
     fn is_restless(&self) -> bool {
         let share = *self.share.lock();
         let could_use = self.demand.load(Ordering::Relaxed).min(u64::from(self.offer.max));
@@ -72,7 +72,7 @@ impl Inner {
     fn look_for_stopped(&self, turn: usize) {
         let Seat { mapping, slot } = self.seat();
         let Some(state) = read(&mapping) else { return };
-        let mine = self.keeper.is_none().then_some(slot);
+        let mine = self.watchdog.is_none().then_some(slot);
         for row in state.suspects(mine, turn, SUSPECTS) {
             let stopped = row.program.is_stopped();
             if stopped != row.stopped {
@@ -94,16 +94,16 @@ impl Inner {
     }
 
     pub(super) fn watch(&self) {
-        let (mut bury_failed, mut turn) = (false, 0_usize);
+        let (mut reap_failed, mut turn) = (false, 0_usize);
         while !self.is_leaving() {
             self.doorbell.hush();
             let watched = self.watched.lock().clone();
             let processes: Vec<Process> =
                 watched.iter().filter_map(|who| Process::open(who.pid).ok()).collect();
             let is_missing = watched.iter().any(|who| !who.is_there());
-            let happened = match is_missing && !bury_failed {
+            let happened = match is_missing && !reap_failed {
                 true => Some(Ready::Process(0)),
-                false if bury_failed => self.wait_for(&[], RETRY_MS),
+                false if reap_failed => self.wait_for(&[], RETRY_MS),
                 // A process that the system does not let this one watch is asked about instead.
                 false if processes.len() < watched.len() => {
                     match self.wait_for(&processes, UNWATCHED_MS) {
@@ -113,10 +113,10 @@ impl Inner {
                 }
                 false => self.wait_and_suspect(&processes, &mut turn),
             };
-            bury_failed = match happened {
+            reap_failed = match happened {
                 Some(Ready::Doorbell) => false,
                 _ if self.is_leaving() => false,
-                _ => self.bury().is_err(),
+                _ => self.reap().is_err(),
             };
         }
     }
@@ -141,7 +141,7 @@ impl Inner {
 
     /// Takes out the rows of the dead. Where the own row is not found afterwards, it is not known
     /// whom to watch now.
-    fn bury(&self) -> Result<(), Error> {
+    fn reap(&self) -> Result<(), Error> {
         self.table.change(Reason::Died, |_, _| Ok(Change { subject: None, everybody: false }))?;
         if self.look() { Ok(()) } else { Err(Error::Gone) }
     }

@@ -21,7 +21,7 @@ pub struct Knobs {
     /// was above 1,000.
     pub longest_lifespan: u32,
     /// The baseline for the throughput of an epoch with helpers.
-    pub yardstick: Yardstick,
+    pub baseline: Baseline,
     /// The method that chooses settings.
     pub method: Method,
 }
@@ -40,7 +40,7 @@ pub enum Method {
 
 /// The baseline for the throughput of an epoch with helpers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Yardstick {
+pub enum Baseline {
     /// The previous epoch, as in figure 6.4. Two epochs with the same lifespan are compared like
     /// any other two, so helpers that do the same harm in every epoch seem to do none.
     #[default]
@@ -56,7 +56,7 @@ impl Default for Knobs {
             alpha: 0.1,
             beta: 0.1,
             longest_lifespan: 10_000,
-            yardstick: Yardstick::Previous,
+            baseline: Baseline::Previous,
             method: Method::Published,
         }
     }

@@ -9,7 +9,7 @@
 //!
 //! Whether real programs are like this: experiments with the worklist show that.
 
-use super::{Autotuner, Counts, Epochs, Knobs, Path, Yardstick};
+use super::{Autotuner, Counts, Epochs, Knobs, Path, Baseline};
 use crate::worklist::{Mapping, Pages, Settings, Space, helpers};
 
 /// The cores of every model.
@@ -153,7 +153,7 @@ impl Model {
 }
 
 fn accepted() -> Knobs {
-    Knobs { yardstick: Yardstick::Accepted, ..Knobs::default() }
+    Knobs { baseline: Baseline::Accepted, ..Knobs::default() }
 }
 
 /// Catches: an optimisation that is turned on without need, and wasted epochs.
@@ -233,7 +233,7 @@ fn helpers_that_help_the_more_run_longest() {
 /// Catches: helpers that stay on though they slow their workers, or run ahead too far, with the
 /// accepted baseline.
 #[test]
-fn the_accepted_yardstick_finds_the_best_lifespan() {
+fn the_accepted_baseline_finds_the_best_lifespan() {
     let harm = Model { saved: |_| -0.2, ..KNEE };
     assert_eq!(harm.tuned(accepted(), CALM_EPOCHS + 2 * 2 + 2), Settings::baseline(4));
     let hundred = Model { saved: |lifespan| if lifespan <= 100 { 0.2 } else { 0.1 }, ..KNEE };
@@ -243,7 +243,7 @@ fn the_accepted_yardstick_finds_the_best_lifespan() {
 /// Catches: an accidental change of the figure's comparison with the previous epoch. It does not
 /// see harm that is the same in every epoch; the other baseline exists for that.
 #[test]
-fn the_printed_yardstick_does_not_see_a_steady_harm() {
+fn the_printed_baseline_does_not_see_a_steady_harm() {
     let harm = Model { saved: |_| -0.2, ..KNEE };
     let (tuner, _) = harm.run(Knobs::default(), &mut || 0.0);
     assert_eq!(tuner.settings().lifespan, 10_000);

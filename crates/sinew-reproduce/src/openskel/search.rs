@@ -11,7 +11,7 @@ use std::cell::{OnceCell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use sinew::worklist::{Knobs, Method, Yardstick};
+use sinew::worklist::{Baseline, Knobs, Method};
 use sinew_policy::worklist::{Choice, Mapping, Pages, Space};
 
 use super::bench::{Bench, Way};
@@ -41,7 +41,7 @@ pub(crate) const AGAIN: &str = "again";
 pub(crate) const ORACLE: &str = "oracle";
 pub(crate) const PATTERNS: &str = "oracle, patterns only";
 pub(crate) const TUNED: &str = "tuned";
-pub(crate) const ACCEPTED: &str = "tuned, accepted yardstick";
+pub(crate) const ACCEPTED: &str = "tuned, accepted baseline";
 pub(crate) const THROUGHPUT: &str = "tuned, by throughput";
 
 /// The tuners that are compared: the published one first.
@@ -194,7 +194,7 @@ impl Search {
 /// What one of the [`TUNERS`] is asked for by.
 fn knobs_of(what: &str) -> Knobs {
     match what {
-        ACCEPTED => Knobs { yardstick: Yardstick::Accepted, ..Knobs::default() },
+        ACCEPTED => Knobs { baseline: Baseline::Accepted, ..Knobs::default() },
         THROUGHPUT => Knobs { method: Method::Throughput, ..Knobs::default() },
         _ => Knobs::default(),
     }

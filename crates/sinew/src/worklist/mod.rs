@@ -94,7 +94,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use sinew_policy::tune::KnobError;
-pub use sinew_policy::tune::{Knobs, Method, Path, Yardstick};
+pub use sinew_policy::tune::{Baseline, Knobs, Method, Path};
 pub use sinew_policy::worklist::{Pages, Settings, SettingsError};
 use sinew_stm::{Transaction, Tx, TxResult};
 use sinew_sync::lock::Mutex;

@@ -206,8 +206,8 @@ fn helpers_are_judged_by_commits_a_second() {
 /// Catches: harm that is the same in every epoch, and a lifespan that is too long and kept (the
 /// text of section 6.2.3).
 #[test]
-fn an_accepted_yardstick_takes_back_what_harms() {
-    let knobs = Knobs { yardstick: Yardstick::Accepted, ..Knobs::default() };
+fn an_accepted_baseline_takes_back_what_harms() {
+    let knobs = Knobs { baseline: Baseline::Accepted, ..Knobs::default() };
     assert_eq!(lifespans_after(knobs, [99, 99]), ([1, 0], State::Coalescing));
     assert_eq!(lifespans_after(knobs, [110, 110, 109, 109]), ([1, 10, 10, 1], State::Coalescing));
     let (lifespans, state) = lifespans_after(knobs, [100; 10]);

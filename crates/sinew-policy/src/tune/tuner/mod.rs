@@ -63,7 +63,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use super::confirm::Confirm;
-use super::{Counts, KnobError, Knobs, Yardstick};
+use super::{Counts, KnobError, Knobs, Baseline};
 use crate::worklist::{Settings, helpers, swap, units};
 
 /// The setting that is tuned.
@@ -106,7 +106,7 @@ pub struct Tuner {
     threads: usize,
     settings: Settings,
     /// The baseline for the next epoch with helpers, and the lifespan to which to return.
-    yardstick: Counts,
+    baseline: Counts,
     accepted: u32,
 }
 
@@ -126,7 +126,7 @@ impl Tuner {
             cores,
             threads: usize::MAX,
             settings: Settings::baseline(cores),
-            yardstick: Counts::default(),
+            baseline: Counts::default(),
             accepted: 0,
         })
     }
@@ -209,7 +209,7 @@ impl Tuner {
     fn begin_helpers(&mut self, counts: &Counts) {
         self.state = State::Helpers;
         self.settings.lifespan = helpers::FIRST_LIFESPAN;
-        self.yardstick = *counts;
+        self.baseline = *counts;
     }
 
     fn time_helpers(&mut self, counts: &Counts) {
@@ -218,10 +218,10 @@ impl Tuner {
             self.state = State::Coalescing;
             return;
         }
-        let is_slower = counts.cmp_throughput(&self.yardstick) == Ordering::Less;
+        let is_slower = counts.cmp_throughput(&self.baseline) == Ordering::Less;
         let decided = self.confirm.record(is_slower);
-        if self.knobs.yardstick == Yardstick::Previous || decided == Some(false) {
-            self.yardstick = *counts;
+        if self.knobs.baseline == Baseline::Previous || decided == Some(false) {
+            self.baseline = *counts;
         }
         match decided {
             None => {}
@@ -236,9 +236,9 @@ impl Tuner {
         self.settings.lifespan = helpers::longer(lifespan, self.knobs.longest_lifespan);
         // Against the previous epoch, the longest would be kept in any case, so the tuner need not
         // wait for it.
-        let at_end = match self.knobs.yardstick {
-            Yardstick::Previous => self.settings.lifespan,
-            Yardstick::Accepted => lifespan,
+        let at_end = match self.knobs.baseline {
+            Baseline::Previous => self.settings.lifespan,
+            Baseline::Accepted => lifespan,
         };
         if at_end == self.knobs.longest_lifespan {
             self.state = State::Coalescing;
@@ -246,10 +246,10 @@ impl Tuner {
     }
 
     fn end_helpers(&mut self) {
-        self.settings.lifespan = match self.knobs.yardstick {
-            Yardstick::Previous if self.settings.lifespan == helpers::FIRST_LIFESPAN => 0,
-            Yardstick::Previous => self.settings.lifespan,
-            Yardstick::Accepted => self.accepted,
+        self.settings.lifespan = match self.knobs.baseline {
+            Baseline::Previous if self.settings.lifespan == helpers::FIRST_LIFESPAN => 0,
+            Baseline::Previous => self.settings.lifespan,
+            Baseline::Accepted => self.accepted,
         };
         self.state = State::Coalescing;
     }

@@ -25,13 +25,13 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 fn knobs() -> impl Strategy<Value = Knobs> {
-    let yardstick = prop_oneof![Just(Yardstick::Previous), Just(Yardstick::Accepted)];
-    (0.001..3.0_f64, 0.001..3.0_f64, 1..=20_000_u32, yardstick).prop_map(
-        |(alpha, beta, longest_lifespan, yardstick)| Knobs {
+    let baseline = prop_oneof![Just(Baseline::Previous), Just(Baseline::Accepted)];
+    (0.001..3.0_f64, 0.001..3.0_f64, 1..=20_000_u32, baseline).prop_map(
+        |(alpha, beta, longest_lifespan, baseline)| Knobs {
             alpha,
             beta,
             longest_lifespan,
-            yardstick,
+            baseline,
             ..Knobs::default()
         },
     )

@@ -11,7 +11,7 @@ use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{CoreSet, LastLoop, Layout};
 
 use crate::copies::FILE_WORDS;
-use crate::judge::{CPUS, judge, judge_image, judge_last_loop, sign};
+use crate::oracle::{CPUS, check, check_image, check_last_loop, sign};
 use crate::row::{Name, Who};
 use crate::state::State;
 use crate::{Member, Offer, Table};
@@ -103,7 +103,7 @@ proptest! {
             sign(&mut words);
         }
         if let Some(state) = State::decode(&words) {
-            judge(state);
+            check(state);
         }
     }
 
@@ -112,7 +112,7 @@ proptest! {
     fn random_words_are_refused_or_harmless(mut words in proptest::collection::vec(prop_oneof![any::<u64>(), 0..9_u64], 0..400)) {
         sign(&mut words);
         if let Some(state) = State::decode(&words) {
-            judge(state);
+            check(state);
         }
     }
 }
@@ -125,7 +125,7 @@ proptest! {
     #[test]
     fn images_in_bytes_are_refused_or_harmless(how in 0..4_u8, mut image in proptest::collection::vec(any::<u8>(), 0..400)) {
         image.insert(0, how);
-        judge_image(&image);
+        check_image(&image);
     }
 
     /// Catches: a word beside the table that is believed although no program writes it. A few bits
@@ -139,8 +139,8 @@ proptest! {
     ) {
         let honest = Schedule::from_code(code, number as usize)
             .map_or(number << 8 | u64::from(code), |schedule| LastLoop { schedule, named }.to_word());
-        judge_last_loop(honest);
-        judge_last_loop(honest ^ blow);
+        check_last_loop(honest);
+        check_last_loop(honest ^ blow);
     }
 }
 
@@ -167,7 +167,7 @@ fn a_table_that_is_overwritten_while_it_is_used_is_repaired() {
         overwrite(table.path(), at, &bytes);
         members.iter().for_each(|member| member.set_demand(1 + round % 4));
         let loops = table.read().into_iter().filter_map(|row| row.last_loop);
-        loops.for_each(|last| judge_last_loop(last.to_word()));
+        loops.for_each(|last| check_last_loop(last.to_word()));
         for member in &members {
             let share = member.share();
             assert!(

@@ -30,15 +30,15 @@ pub(crate) const CHANGES: u8 = 2;
 /// # Panics
 ///
 /// If something of that does not hold.
-pub fn judge_image(image: &[u8]) {
+pub fn check_image(image: &[u8]) {
     let Some((&how, rest)) = image.split_first() else { return };
     let mut words = if how & CHANGES == 0 { words_of(rest) } else { changed(rest) };
-    words.iter().for_each(|&word| judge_last_loop(word));
+    words.iter().for_each(|&word| check_last_loop(word));
     if how & SIGNED != 0 {
         sign(&mut words);
     }
     if let Some(state) = State::decode(&words) {
-        judge(state);
+        check(state);
     }
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn row(slot: u32) -> Row {
     Row {
         slot,
         program: Who { pid: 100 + slot, started: 7 },
-        keeper: (slot == 2).then_some(Who { pid: 99, started: 6 }),
+        watchdog: (slot == 2).then_some(Who { pid: 99, started: 6 }),
         name: Name::new("honest"),
         min: 1,
         max: CPUS as u32,
@@ -110,7 +110,7 @@ pub(crate) fn sign(words: &mut [u64]) {
 }
 
 /// All that is said of grants, whatever is in the table.
-pub(crate) fn judge(mut state: State) {
+pub(crate) fn check(mut state: State) {
     let layout = Layout::flat(CPUS);
     state.share_out(&layout);
     let all = layout.cores();
@@ -119,7 +119,7 @@ pub(crate) fn judge(mut state: State) {
         assert!(row.grant.cores.is_within(&all) && row.grant.cores.is_within(&row.usable()));
         assert!(row.grant.threads >= 1 && row.grant.threads as usize <= CPUS);
     }
-    judge_sum(
+    check_sum(
         state.rows.iter().filter(on_machine).filter(|row| row.demand > 0 && !row.stopped),
         &all,
     );
@@ -128,7 +128,7 @@ pub(crate) fn judge(mut state: State) {
 }
 
 /// A word that is believed is one that a loop has, and its schedule can be printed and read again.
-pub(crate) fn judge_last_loop(word: u64) {
+pub(crate) fn check_last_loop(word: u64) {
     let Some(last) = LastLoop::from_word(word) else { return };
     assert_eq!(last.to_word(), word);
     assert_eq!(last.schedule.check(), Ok(last.schedule));
@@ -137,7 +137,7 @@ pub(crate) fn judge_last_loop(word: u64) {
 
 /// Cores of programs at work are theirs alone, and so together no more than there are. Who has one
 /// thread on all of its mask has none.
-fn judge_sum<'s>(at_work: impl Iterator<Item = &'s Row>, all: &CoreSet) {
+fn check_sum<'s>(at_work: impl Iterator<Item = &'s Row>, all: &CoreSet) {
     let mut taken = CoreSet::EMPTY;
     for row in at_work {
         let Grant { threads, cores } = row.grant;
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     /// Catches: an honest table that is refused, so that every change to it is refused, too, and
-    /// nothing is judged.
+    /// nothing is checked.
     #[test]
     fn an_honest_image_is_read() {
         let state = honest();
@@ -166,12 +166,12 @@ mod tests {
         assert_eq!((words[3], State::decode(&words)), (9, None));
     }
 
-    /// Catches: an image of which no word is judged as a last loop.
+    /// Catches: an image of which no word is checked as a last loop.
     #[test]
     fn words_of_loops_are_among_those_that_are_judged() {
         let last = LastLoop { schedule: Schedule::Dynamic { chunk: 7 }, named: true };
         let words = words_of(&last.to_word().to_le_bytes());
         assert_eq!(words.iter().find_map(|&word| LastLoop::from_word(word)), Some(last));
-        judge_image(&[&[0], &last.to_word().to_le_bytes()[..]].concat());
+        check_image(&[&[0], &last.to_word().to_le_bytes()[..]].concat());
     }
 }
