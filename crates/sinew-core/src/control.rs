@@ -44,7 +44,6 @@ use crate::loops::call_others;
 pub use companion::Companion;
 pub use course::{Course, Working};
 pub use crew::Participant;
-pub(crate) use crew::Stay;
 pub use occupant::Occupant;
 pub use pool::{PoolControl, PoolSnapshot};
 pub use roll::Enrolled;

@@ -12,9 +12,7 @@
 
 use std::cell::Cell;
 
-use sinew_sync::clock::{TICKS_A_US, ticks};
-
-use crate::worker::Worker;
+use sinew_sync::clock::TICKS_A_US;
 
 /// Between two looks of one worker, in ticks.
 const LOOK: u64 = 20_000 * TICKS_A_US;
@@ -42,9 +40,14 @@ impl Glances {
         self.left.set(0);
     }
 
+    /// No piece is followed by a look any more, until the worker is hurried.
+    pub(crate) fn never(&self) {
+        self.left.set(u32::MAX);
+    }
+
     /// A piece has ended: whether the time is to be asked for.
     #[inline]
-    fn wants_time(&self) -> bool {
+    pub(crate) fn wants_time(&self) -> bool {
         match self.left.get() {
             0 => true,
             left => {
@@ -55,7 +58,7 @@ impl Glances {
     }
 
     /// It was asked for, and is this: whether to look.
-    fn asked(&self, now: u64) -> bool {
+    pub(crate) fn asked(&self, now: u64) -> bool {
         let was_long = now.saturating_sub(self.asked.replace(now)) > LOOK;
         let step = if was_long { 0 } else { (2 * self.step.get() + 1).min(MOST) };
         self.step.set(step);
@@ -64,41 +67,12 @@ impl Glances {
     }
 
     #[inline]
-    fn is_time(&self, now: u64) -> bool {
+    pub(crate) fn is_time(&self, now: u64) -> bool {
         let is_time = now.saturating_sub(self.last.get()) > LOOK;
         if is_time {
             self.last.set(now);
         }
         is_time
-    }
-}
-
-impl Worker {
-    /// A piece of work has ended: looks at the limits of the process if it is time to, and serves a
-    /// call from outside if one waits (`service`).
-    #[inline]
-    pub(crate) fn glance(&self) {
-        if self.own.glances.wants_time() {
-            self.glance_cold();
-        }
-    }
-
-    /// The same where the time, in ticks, is known anyway.
-    #[inline]
-    pub(crate) fn glance_at(&self, now: u64) {
-        if self.pool().limit.follows() && self.own.glances.is_time(now) {
-            self.pool().follow_limits();
-        }
-    }
-
-    #[cold]
-    fn glance_cold(&self) {
-        if !self.pool().limit.follows() {
-            self.own.glances.left.set(u32::MAX);
-        } else if self.own.glances.asked(ticks()) {
-            self.pool().follow_limits();
-        }
-        self.serve_calls();
     }
 }
 

@@ -15,17 +15,20 @@
 //! | `pool`, `builder`, `build_error`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
 //! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
 //! | `control` | the handles by which loops, and whole pools, are changed while they run |
-//! | `limit`, `preset` | how many of a pool's workers may work, and by which schedule its loops run |
+//! | `limit`, `surplus`, `preset` | how many of a pool's workers may work, and by which schedule its loops run |
 //! | [`stream`] | items that go through stages, several at a time |
 //! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
 //! | `profile` | where the time goes, and how parallel a program is |
-//! | `remap` | pinning the threads anew while they run |
+//! | `poll`, `between` | what other threads ask a worker for, and when it looks |
+//! | `pins`, `remap` | pinning the threads anew while they run |
 //! | `host` | the machine, and what the process may use of it |
+//! | `worker_local` | values that workers keep for modules above |
 //! | `worker_memory`, `seats` | where the memory of the workers themselves lies |
 //! | `sharing` | a pool among other programs on the machine |
 //! | `steer` | waking a worker on another core than its waker's |
 //! | `fork`, `latch`, `counters` | what their names say |
 
+mod between;
 mod broadcast;
 mod build_error;
 mod builder;
@@ -51,6 +54,7 @@ pub mod loops;
 pub mod open;
 mod patience;
 mod payoff;
+mod pins;
 mod poll;
 mod pool;
 mod preset;
@@ -71,6 +75,7 @@ mod spawn;
 mod stealing;
 mod steer;
 pub mod stream;
+mod surplus;
 mod threads;
 mod tls;
 pub mod victims;
@@ -78,6 +83,7 @@ mod visit;
 mod wait;
 mod waiter;
 mod worker;
+mod worker_local;
 mod worker_memory;
 mod yielding;
 
@@ -91,6 +97,8 @@ pub use control::{
 pub use counters::{Counters, StealsAt};
 pub use global::{join, pool as global_pool, run, with_current};
 pub use join::{Entering, join_context};
+pub use pins::Pin;
+pub use poll::PollReason;
 pub use pool::Pool;
 pub use profile::{
     Attempts, BURDENS, Breakdown, Doing, Function, Functions, Profile, Split, Tasks, Timeline,
@@ -106,4 +114,5 @@ pub use sinew_topology::{Mapping, MappingError};
 pub use spawn::{spawn, spawn_fifo};
 pub use threads::SeatThread;
 pub use worker::Worker;
+pub use worker_local::WorkerLocal;
 pub use worker_memory::OwnPages;

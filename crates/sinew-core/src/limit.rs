@@ -1,47 +1,17 @@
 //! How many of a pool's workers may work: a number that can change at any time.
 //!
-//! Seats with a number at or above the limit are *surplus*. Their threads stand down between two
-//! tasks: they leave what they have in their queues to the others, park, and come back when the
-//! limit rises, when the pool ends, or for their part of a broadcast. A worker inside a join keeps
-//! its seat and goes on helping there; nobody is stopped, and no thread ends.
-//!
-//! # Invariants
-//!
-//! - L1: at least one thread of the pool is never surplus, so that callers from outside are served.
-//! - L2: a worker that stands down is in no list of sleepers and counts as no searcher; one that
-//!   was woken for new work passes the wake-up on first.
-//! - L3: where other programs leave one core to a pool with a guest seat, the guest works alone,
-//!   and the first thread is its *substitute*: it is not surplus while nobody sits at the seat, or
-//!   while a call from outside waits. Tasks of the second queues that nobody took for a while it
-//!   takes as well: somebody may wait for one in a way that nobody sees.
-//!
-//! # Orderings
-//!
-//! M8: the limit is raised (Release), `unpark` ↔ `park`, the limit is read (Acquire): the token is
-//! not lost, whichever comes first.
-//!
-//! # Cost
-//!
-//! One load of a line that nobody writes, between two tasks. A pool that follows the limits of its
-//! process reads them at most ten times a second, by a worker that has nothing else to do, or
-//! between two pieces of a loop or skeleton ([`glance`](crate::glance)).
+//! It is the least of what several [sources](Source) allow. Each source sets its own number, and
+//! knows none of the others. `surplus` says what the workers beyond the number do.
 
 use std::path::PathBuf;
 
-use sinew_deque::Queued;
-use sinew_deque::deque::Taken;
-use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use std::ops::Range;
+
+use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
-use sinew_sync::plant::{Bug, planted};
-use sinew_topology::Limits;
 
-use crate::inner::Inner;
 use crate::preset::Preset;
-use crate::worker::Worker;
-
-/// How long a task of a second queue waits, once or twice, before a substitute takes it.
-const RELIEF_NS: u64 = 10_000_000;
 
 /// Time between two looks at affinity, cpuset and quota.
 const LOOK_NS: u64 = 100_000_000;
@@ -49,9 +19,9 @@ const LOOK_NS: u64 = 100_000_000;
 /// The limit of one pool.
 #[derive(Debug)]
 pub(crate) struct Limit {
-    workers: AtomicUsize,
-    /// The least of them counts. The lock makes them, `workers` and `asked` one.
-    parts: Mutex<Parts>,
+    pub(crate) workers: AtomicUsize,
+    /// The numbers by [`Source`]. The lock makes them, `workers` and `asked` one.
+    parts: Mutex<[usize; SOURCES]>,
     /// The number that all of them allow, which may be less than the pool needs to serve callers:
     /// loops and skeletons keep to it.
     asked: AtomicUsize,
@@ -62,20 +32,33 @@ pub(crate) struct Limit {
     next_look_ns: AtomicU64,
 }
 
-#[derive(Debug)]
-struct Parts {
-    /// What was set.
-    set: usize,
-    /// What affinity, cpuset and quota feed.
-    fed: usize,
-    /// What other programs leave.
-    share: usize,
+/// Says how many workers may work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The program, by the pool's own handles.
+    Program,
+    /// Affinity, cpuset and quota of the process.
+    Process,
+    /// Other programs, by agreement.
+    #[cfg_attr(any(loom, shuttle), expect(dead_code, reason = "models know of no other programs"))]
+    Others,
 }
 
-impl Parts {
-    /// What the program wants and may have, apart from other programs.
-    fn own(&self) -> usize {
-        self.set.min(self.fed)
+const SOURCES: usize = 3;
+
+/// Between which numbers the limit of a pool lies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    /// The fewest by the program and the limits of the process.
+    pub(crate) fewest: usize,
+    /// The fewest by other programs.
+    pub(crate) fewest_by_others: usize,
+    pub(crate) most: usize,
+}
+
+impl Room {
+    fn fewest(&self, source: usize) -> usize {
+        if source == Source::Others as usize { self.fewest_by_others } else { self.fewest }
     }
 }
 
@@ -83,7 +66,7 @@ impl Limit {
     /// No limit. It follows affinity, and the cpuset and quota found below `follows`, if that is
     /// given.
     pub(crate) fn new(follows: Option<PathBuf>) -> Self {
-        let parts = Mutex::new(Parts { set: usize::MAX, fed: usize::MAX, share: usize::MAX });
+        let parts = Mutex::new([usize::MAX; SOURCES]);
         let [workers, asked] = [0; 2].map(|_| AtomicUsize::new(usize::MAX));
         let (schedule, next_look_ns) = (Preset::default(), AtomicU64::new(0));
         Self { workers, parts, asked, schedule, follows, next_look_ns }
@@ -106,6 +89,24 @@ impl Limit {
         self.workers.load(Ordering::Acquire)
     }
 
+    /// From now on the source allows so many. Returns the limit before and after.
+    pub(crate) fn set(&self, source: Source, workers: usize, room: Room) -> Range<usize> {
+        let mut parts = self.parts.lock();
+        parts[source as usize] = workers;
+        let least = parts.iter().copied().min().unwrap_or(usize::MAX);
+        // Relaxed: see `asked`.
+        self.asked.store(least.max(1), Ordering::Relaxed);
+        let served = parts.iter().enumerate().map(|(source, n)| (*n).max(room.fewest(source)));
+        let workers = served.fold(room.most, usize::min);
+        // AcqRel: M8.
+        self.workers.swap(workers, Ordering::AcqRel)..workers
+    }
+
+    /// Where the limits of the process are to be read, if they are followed and it is time to.
+    pub(crate) fn due(&self) -> Option<&PathBuf> {
+        self.follows.as_ref().filter(|_| self.is_time_to_look())
+    }
+
     /// Whether it is time to look at the limits of the process; true for one caller.
     fn is_time_to_look(&self) -> bool {
         if !self.follows() || cfg!(any(loom, shuttle)) {
@@ -118,229 +119,5 @@ impl Limit {
                 .next_look_ns
                 .compare_exchange(next, now + LOOK_NS, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
-    }
-}
-
-impl Inner {
-    /// Lets `workers` of the pool's workers work, from their next task on. Answers how many that
-    /// are: no fewer than leave a thread (L1), no more than there are seats.
-    pub(crate) fn set_limit(&self, workers: usize) -> usize {
-        self.change_limit(|parts| parts.set = workers)
-    }
-
-    /// The same for what other programs leave. Where only one may work, that is the guest, if there
-    /// is one: the first thread then stands in for guests that are not there (L3).
-    #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn set_share(&self, workers: usize) -> usize {
-        self.change_limit(|parts| parts.share = workers)
-    }
-
-    fn change_limit(&self, change: impl FnOnce(&mut Parts)) -> usize {
-        let mut parts = self.limit.parts.lock();
-        change(&mut parts);
-        // Relaxed: see `asked`.
-        self.limit.asked.store(parts.own().min(parts.share).max(1), Ordering::Relaxed);
-        let fewest = (self.threaded_seats().start + 1).min(self.seats.len());
-        let fewest_of_share = if self.takes_guests() { 1 } else { fewest };
-        let workers =
-            parts.own().max(fewest).min(parts.share.max(fewest_of_share)).min(self.seats.len());
-        // AcqRel: M8.
-        let before = self.limit.workers.swap(workers, Ordering::AcqRel);
-        if self.is_of_another_process() || planted(Bug::SilentRaise) {
-            return workers;
-        }
-        for seat in self.seats.iter().take(workers).skip(before) {
-            seat.parker.unpark();
-        }
-        workers
-    }
-
-    /// How many workers may work.
-    pub(crate) fn active_limit(&self) -> usize {
-        self.limit.get().min(self.seats.len())
-    }
-
-    /// A call from outside waits: wakes the guest's substitute, if that is who must take it (L3).
-    pub(crate) fn call_substitute(&self) {
-        // The fence of M7 lies between the call and this look. Acquire: M8.
-        if self.limit.get() == 1 && self.takes_guests() && self.has_threads() {
-            self.seats[1].parker.unpark();
-        }
-    }
-
-    /// The guest has left: what lies in queues is the substitute's now.
-    pub(crate) fn relieve_guest(&self) {
-        if self.limit.get() == 1 && self.has_queued() && !self.is_of_another_process() {
-            self.call_substitute();
-        }
-    }
-
-    /// Whether somebody's second queue has tasks; a hint.
-    fn has_queued(&self) -> bool {
-        self.seats.iter().any(|seat| !seat.deque.is_empty())
-    }
-
-    /// Reads what the process may use, now and then, and lets no more workers work than that feeds.
-    pub(crate) fn follow_limits(&self) {
-        if let Some(root) = self.limit.follows.as_ref().filter(|_| self.limit.is_time_to_look()) {
-            let fed = Limits::read_below(root).effective_threads();
-            self.change_limit(|parts| parts.fed = fed);
-        }
-    }
-}
-
-impl Worker {
-    /// Whether this worker should stand down.
-    #[inline]
-    pub(crate) fn is_surplus(&self) -> bool {
-        self.index() >= self.pool().limit.get() && !self.pool().is_ending() && !self.stands_in()
-    }
-
-    /// Whether this is the guest's substitute (L3): it can be surplus only where the limit is 1.
-    fn is_substitute(&self) -> bool {
-        self.index() == 1 && self.pool().takes_guests()
-    }
-
-    #[cold]
-    fn stands_in(&self) -> bool {
-        self.is_substitute() && (self.pool().guest.is_free() || !self.pool().injector.is_empty())
-    }
-
-    /// Parks while this worker is surplus and has no part in a broadcast.
-    #[cold]
-    pub(crate) fn stand_down(&self) {
-        if !self.deque.is_empty() {
-            self.wake_one();
-        }
-        self.deactivate();
-        let _parked = self.enter_park();
-        self.counters.parks.add(1);
-        // M7, for a substitute: it is in no list, and those who have work for it look at the limit
-        // instead.
-        fence(Ordering::SeqCst);
-        let mut seen = false;
-        while self.is_surplus() && self.inbox.is_empty() {
-            if !self.is_substitute() {
-                self.parker.park();
-            } else if !self.parker.park_for(RELIEF_NS) {
-                let queued = self.pool().has_queued();
-                if queued && seen {
-                    self.own.relieves.set(true);
-                    break;
-                }
-                seen = queued;
-            }
-        }
-        self.activate();
-    }
-
-    /// A task that has waited for long, for a substitute (L3).
-    pub(crate) fn take_overdue(&self) -> Option<Queued> {
-        if !self.own.relieves.take() {
-            return None;
-        }
-        self.pool().seats.iter().find_map(|seat| match seat.deque.steal(None) {
-            Taken::Task(queued) => Some(queued),
-            Taken::Empty | Taken::Lost => None,
-        })
-    }
-
-    /// A searcher that turns out to be surplus: passes the search on (L2) and stands down.
-    #[cold]
-    pub(crate) fn resign_search(&self) {
-        if self.pool().sleepers.found_work() && !planted(Bug::KeptWake) && self.pool().rouse() {
-            self.counters.wakes.add(1);
-        }
-        self.pool().hand_on_calls();
-        self.stand_down();
-    }
-}
-
-#[cfg(all(test, loom))]
-mod models {
-    use std::ptr::NonNull;
-    use std::sync::Arc;
-
-    use sinew_deque::{Injector, Queued, TaskRef};
-    use sinew_sync::atomic::Ordering;
-    use sinew_sync::parker::Parker;
-    use sinew_sync::plant::{Bug, plant, planted};
-
-    use super::Limit;
-    use crate::queue::Header;
-    use crate::worker::Worker;
-
-    unsafe fn never(_: NonNull<Header>, _: &Worker) {}
-    static HEADER: Header = Header { run: never };
-
-    /// The worker at seat 1 while the limit is 1.
-    struct World {
-        limit: Limit,
-        inbox: Injector,
-        parker: Parker,
-    }
-
-    impl World {
-        /// As `Worker::stand_down`. Parking for ever is a deadlock, which loom reports.
-        fn stand_down(&self) {
-            while self.limit.get() < 2 && self.inbox.is_empty() {
-                self.parker.park();
-            }
-        }
-
-        fn raise(&self) {
-            self.limit.workers.swap(2, Ordering::AcqRel);
-            if !planted(Bug::SilentRaise) {
-                self.parker.unpark();
-            }
-        }
-
-        fn deliver(&self) {
-            self.inbox.push(Queued { task: TaskRef::new(NonNull::from(&HEADER)), depth: 0 });
-            if !planted(Bug::SilentDelivery) {
-                self.parker.unpark();
-            }
-        }
-    }
-
-    fn check(change: fn(&World)) {
-        loom::model(move || {
-            let world = Arc::new(World {
-                limit: Limit::new(None),
-                inbox: Injector::new(),
-                parker: Parker::new(),
-            });
-            world.limit.workers.store(1, Ordering::Relaxed);
-            let theirs = Arc::clone(&world);
-            let worker = loom::thread::spawn(move || theirs.stand_down());
-            change(&world);
-            worker.join().unwrap();
-        });
-    }
-
-    /// Would miss: a change that comes between the worker's look and its sleep (M8).
-    #[test]
-    fn loom_a_worker_that_stands_down_sees_the_limit_rise() {
-        check(World::raise);
-    }
-
-    /// Would miss: the same for a part of a broadcast.
-    #[test]
-    fn loom_a_worker_that_stands_down_sees_a_delivery() {
-        check(World::deliver);
-    }
-
-    #[test]
-    #[should_panic(expected = "deadlock")]
-    fn loom_finds_a_limit_that_rises_in_silence() {
-        plant(&[Bug::SilentRaise]);
-        check(World::raise);
-    }
-
-    #[test]
-    #[should_panic(expected = "deadlock")]
-    fn loom_finds_a_silent_delivery() {
-        plant(&[Bug::SilentDelivery]);
-        check(World::deliver);
     }
 }

@@ -35,7 +35,7 @@
 #[cfg(all(test, loom))]
 mod models;
 
-use std::cell::RefMut;
+use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
 
 use sinew_sync::lock::Mutex;
@@ -44,7 +44,9 @@ use sinew_topology::{CpuSet, Mapping, MappingError, place};
 
 use crate::control::Control;
 use crate::host::machine_lately;
+use crate::pins::Pin;
 use crate::worker::Worker;
+use crate::worker_local::WorkerLocal;
 
 /// A mapping that a control wishes, and the processors of its places.
 #[derive(Debug, PartialEq, Eq)]
@@ -153,13 +155,18 @@ pub(crate) trait Lodger {
     fn can_be_pinned(&self) -> bool;
 }
 
+/// The lodgings of a worker; the last one decides (B1).
+static LODGINGS: WorkerLocal<RefCell<Vec<Lodging>>> = WorkerLocal::new(RefCell::default);
+
 impl Lodger for Worker {
     fn lodgings(&self) -> RefMut<'_, Vec<Lodging>> {
-        RefMut::map(self.own.berth.borrow_mut(), |berth| &mut berth.lodgings)
+        self.local(&LODGINGS).borrow_mut()
     }
 
     fn settle(&self) {
-        Worker::settle(self);
+        let innermost = |lodging: &Lodging| lodging.pin().map_or(Pin::Nowhere, Pin::To);
+        let pin = self.lodgings().last().map_or(Pin::ByPool, innermost);
+        self.pin(pin);
     }
 
     fn can_be_pinned(&self) -> bool {

@@ -17,6 +17,8 @@ use crate::counters::Counters;
 use crate::fork;
 use crate::inject;
 use crate::inner::Inner;
+use crate::limit::Source;
+use crate::poll::PollReason;
 use crate::threads::ThreadSettings;
 use crate::tls;
 use crate::waiter;
@@ -263,12 +265,22 @@ impl Pool {
     #[track_caller]
     pub fn set_workers(&self, workers: usize) -> usize {
         assert!(workers > 0, "a pool with 0 workers does nothing: use at least 1");
-        self.inner.set_limit(workers)
+        self.inner.set_limit(Source::Program, workers)
     }
 
     /// How many workers may work now; see [`set_workers`](Self::set_workers).
     pub fn workers(&self) -> usize {
         self.inner.active_limit()
+    }
+
+    /// Asks every worker to look up from its work. Each calls the reason's function at its next
+    /// push or safe point. From any thread, at any time.
+    ///
+    /// # Panics
+    ///
+    /// If the process has more reasons than a poll word has room for.
+    pub fn ask_to_look_up(&self, reason: &PollReason) {
+        self.inner.seats.iter().for_each(|seat| seat.ask(reason));
     }
 
     /// The worker of this pool that the calling thread is, if it is one.

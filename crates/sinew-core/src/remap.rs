@@ -22,125 +22,24 @@
 //! when it is done. A worker's own memory stays where the first mapping has put it
 //! (`worker_memory`).
 
-use std::sync::Arc;
-
-use sinew_sync::atomic::{AtomicUsize, Ordering};
-use sinew_sync::lock::Mutex;
-use sinew_topology::{CpuSet, Mapping, MappingError, Pinned, Seating, pin_current_thread};
+use sinew_topology::{CpuSet, Mapping, MappingError, Seating};
 
 use crate::host::machine;
 use crate::inner::Inner;
-use crate::lodging::Lodging;
-use crate::poll::MOVE;
+use crate::pins::{Pin, Pins, Posted, room};
+use crate::poll::PollReason;
 use crate::pool::Pool;
 use crate::worker::Worker;
 
-/// For each seat what its thread is pinned to, if anything.
-type Pins = Arc<[Option<CpuSet>]>;
-
-/// Where the workers of a pool belong.
-#[derive(Debug)]
-pub(crate) struct Berths {
-    version: AtomicUsize,
-    now: Mutex<Posted>,
-}
-
-/// A mapping, and what follows from it.
-#[derive(Debug)]
-struct Posted {
-    mapping: Mapping,
-    pins: Pins,
-    /// Where it has room for a thread that is to be near another.
-    room: CpuSet,
-}
-
-impl Posted {
-    fn new(mapping: Mapping, seating: &Seating, allowed: &CpuSet) -> Self {
-        let pins = (0..seating.seats()).map(|seat| seating.pin_of(seat)).collect();
-        Self { room: room(&mapping, allowed), mapping, pins }
-    }
-}
-
-/// The CPUs of a mapping: all that it may use, if it is a rule; none if it is none.
-fn room(mapping: &Mapping, allowed: &CpuSet) -> CpuSet {
-    match mapping {
-        Mapping::Scatter | Mapping::Compact => allowed.clone(),
-        Mapping::Explicit(cpus) => cpus.iter().copied().collect(),
-        Mapping::None => CpuSet::new(),
-    }
-}
-
-impl Berths {
-    /// The first mapping, of seats on the allowed CPUs; nobody is pinned unless `pins`, because the
-    /// machine is a real one.
-    pub(crate) fn new(mapping: Mapping, seating: &Seating, allowed: &CpuSet, pins: bool) -> Self {
-        let mut now = Posted::new(mapping, seating, allowed);
-        if !pins {
-            now.pins = vec![None; seating.seats()].into();
-        }
-        Self { version: AtomicUsize::new(1), now: Mutex::new(now) }
-    }
-
-    /// A number that is another one whenever the pins have changed.
-    pub(crate) fn version(&self) -> usize {
-        self.version.load(Ordering::Relaxed)
-    }
-
-    /// Where the mapping has room for a thread that is to be near another.
-    pub(crate) fn room(&self) -> CpuSet {
-        self.now.lock().room.clone()
-    }
-
-    /// The pins of all seats and the room, and the mapping as it was.
-    #[cfg(not(any(loom, shuttle)))]
-    fn set_pins(&self, pins: Pins, room: CpuSet) {
-        let mut now = self.now.lock();
-        (now.pins, now.room) = (pins, room);
-        drop(now);
-        // Relaxed: M10.
-        self.version.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn set(&self, posted: Posted) {
-        *self.now.lock() = posted;
-        // Relaxed: M10.
-        self.version.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// The pin of a worker's thread, and the version of the mapping that it follows.
-#[derive(Debug, Default)]
-pub(crate) struct Berth {
-    followed: usize,
-    pinned: Option<Pinned>,
-    /// What it is pinned to, if it could be.
-    at: Option<CpuSet>,
-    /// By the loops that its worker is in; the last one decides.
-    pub(crate) lodgings: Vec<Lodging>,
-}
-
-impl Berth {
-    /// Moves the calling thread. One that cannot be pinned (a mask that shrank) works where it is.
-    fn settle(&mut self, wanted: Option<CpuSet>) {
-        // The threads of a model are none of the system's.
-        if self.at == wanted || cfg!(any(loom, shuttle)) {
-            return;
-        }
-        self.at.clone_from(&wanted);
-        match (wanted, &mut self.pinned) {
-            (None, pinned) => *pinned = None,
-            (Some(cpus), Some(pinned)) => drop(pinned.move_to(&cpus)),
-            (Some(cpus), pinned) => *pinned = pin_current_thread(&cpus).ok(),
-        }
-    }
-}
+/// The pool's mapping has changed: pin the thread anew.
+static MOVE: PollReason = PollReason::new(Worker::follow_mapping_inside);
 
 impl Worker {
     /// Moves the calling thread, which is the seat's for good, to where it belongs now.
     #[inline]
     pub(crate) fn follow_mapping(&self) {
         let version = self.pool().berths.version();
-        if self.own.berth.borrow().followed != version {
+        if self.own.berth.borrow().is_behind(version) {
             self.move_cold(version);
         }
     }
@@ -154,29 +53,33 @@ impl Worker {
 
     /// Whether the calling thread is the seat's for good, on a pool whose threads can be pinned at
     /// all.
-    pub(crate) fn can_be_pinned(&self) -> bool {
+    pub fn can_be_pinned(&self) -> bool {
         self.pool().pins && self.pool().threaded_seats().contains(&self.index())
     }
 
     /// The CPU that the calling thread, which is this worker's, is pinned to, by the pool's mapping
     /// or a control's; `None` if it may run on several. For whoever writes skeletons.
     pub fn pinned_cpu(&self) -> Option<usize> {
-        self.own.berth.borrow().at.as_ref().filter(|cpus| cpus.len() == 1).and_then(CpuSet::lowest)
+        self.own.berth.borrow().cpu()
     }
 
     #[cold]
     fn move_cold(&self, version: usize) {
-        self.own.berth.borrow_mut().followed = version;
+        self.own.berth.borrow_mut().follows(version);
         self.settle();
     }
 
-    /// Moves the calling thread to where the innermost loop that says something has it, or else the
-    /// pool.
-    pub(crate) fn settle(&self) {
-        let pools = self.pool().berths.now.lock().pins[self.index()].clone();
-        let mut berth = self.own.berth.borrow_mut();
-        let wanted = berth.lodgings.last().map_or(pools, Lodging::pin);
-        berth.settle(wanted);
+    /// Moves the calling thread, which is this worker's, until the next call. For skeletons that
+    /// [can pin](Self::can_be_pinned) it; they put back what was there before.
+    pub fn pin(&self, pin: Pin) {
+        self.own.berth.borrow_mut().set_pin(pin);
+        self.settle();
+    }
+
+    /// Moves the calling thread to where its work has it, or else the pool.
+    fn settle(&self) {
+        let pools = self.pool().berths.pin_of(self.index());
+        self.own.berth.borrow_mut().settle(pools);
     }
 
     /// The thread leaves the seat, and runs where it did before.
@@ -194,7 +97,7 @@ impl Inner {
         if !self.pins {
             return;
         }
-        let mapping = self.berths.now.lock().mapping.clone();
+        let mapping = self.berths.mapping();
         let seats = self.seats.len();
         let (pins, room): (Pins, _) = match (&mapping, cores) {
             (Mapping::Explicit(cpus), cores) => {
@@ -223,15 +126,15 @@ impl Inner {
     /// not.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn pinned_to(&self) -> Vec<usize> {
-        match &self.berths.now.lock().mapping {
-            Mapping::Explicit(cpus) => cpus.iter().copied().take(self.seats.len()).collect(),
+        match self.berths.mapping() {
+            Mapping::Explicit(cpus) => cpus.into_iter().take(self.seats.len()).collect(),
             _ => Vec::new(),
         }
     }
 
     fn call_to_move(&self) {
         for seat in self.threaded_seats() {
-            self.seats[seat].stack.set_poll_reason(MOVE);
+            self.seats[seat].ask(&MOVE);
         }
     }
 }
@@ -251,7 +154,7 @@ impl Inner {
 
     /// The mapping that the threads follow.
     pub(crate) fn mapping(&self) -> Mapping {
-        self.berths.now.lock().mapping.clone()
+        self.berths.mapping()
     }
 }
 

@@ -57,13 +57,16 @@ use sinew_sync::clock::now_ns;
 use sinew_sync::plant::{Bug, planted};
 
 use crate::inner::Inner;
-use crate::poll::CALLED;
+use crate::poll::PollReason;
 use crate::search::Job;
 use crate::tls;
 use crate::worker::Worker;
 
 /// Calls that are served one inside the other on one thread, at most (V3).
 const NESTED: u32 = 4;
+
+/// A call from outside waits: serve it between two pieces of work.
+static CALLED: PollReason = PollReason::new(Worker::remember_calls);
 
 impl Inner {
     /// Queues a call, and sees to it that a worker takes it (V1). `keeps_core` as for
@@ -83,7 +86,7 @@ impl Inner {
             self.is_of_another_process() || self.wait.is_careful() || self.sleepers.are_searching();
         if !is_seen && self.injector.announces() && !planted(Bug::SilentCall) {
             for seat in self.seats.iter().skip(self.first_server()) {
-                seat.stack.set_poll_reason(CALLED);
+                seat.ask(&CALLED);
             }
         }
     }
@@ -105,7 +108,7 @@ impl Inner {
 
 impl Worker {
     /// A caller has told this worker of its call.
-    pub(crate) fn remember_calls(&self) {
+    fn remember_calls(&self) {
         self.own.called.set(true);
         self.own.glances.hurry();
     }
@@ -147,13 +150,18 @@ impl Worker {
     fn serve(&self, call: Queued) {
         let own = &self.own;
         let (began, served_ns) = (now_ns(), own.served_ns.get());
-        let (nested, summons) = (own.serving.get(), own.summons.take());
+        let nested = own.serving.get();
         own.serving.set(nested + 1);
         self.execute(Job::Injected(call));
         own.serving.set(nested);
-        own.summons.set(summons);
         // This time contains that of calls inside the call.
         own.served_ns.set(served_ns + now_ns().saturating_sub(began));
+    }
+
+    /// How many calls it serves now in the middle of its work, one inside the other. A skeleton
+    /// tells by it whether a request comes from its own work, or from a call that interrupts it.
+    pub fn calls_served_now(&self) -> u32 {
+        self.own.serving.get()
     }
 
     /// How long it has served calls in the middle of its work, in nanoseconds: time that a loop

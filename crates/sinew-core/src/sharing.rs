@@ -78,6 +78,7 @@ mod imp {
 
     use super::Wishes;
     use crate::inner::Inner;
+    use crate::limit::Source;
     use crate::pool::Pool;
     use crate::tls;
 
@@ -318,7 +319,8 @@ mod imp {
             let cores: CpuSet = share.cores.iter().collect();
             // First the pins, so that workers that are called come to the right place.
             self.keep_to(confined.then_some(&cores));
-            self.set_share(if share.is_binding() { share.threads as usize } else { usize::MAX });
+            let threads = if share.is_binding() { share.threads as usize } else { usize::MAX };
+            self.set_limit(Source::Others, threads);
             sharing.governor.unpark();
         }
 

@@ -23,16 +23,14 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use sinew_sync::parker::Parker;
 
-use crate::control::Stay;
 use crate::counters::{Counters, SeatCounters};
 use crate::glance::Glances;
 use crate::inner::Inner;
-use crate::loops::Summons;
-use crate::poll::{CALLED, MOVE};
+use crate::pins::Berth;
 use crate::profile::Books;
 use crate::queue::Fifo;
-use crate::remap::Berth;
 use crate::steer::Bed;
+use crate::worker_local::{Locals, WorkerLocal};
 
 /// The handle through which a task uses the worker that runs it.
 ///
@@ -97,10 +95,8 @@ pub(crate) struct Own {
     pub(crate) in_vain_since: Cell<u64>,
     /// Where its thread is pinned.
     pub(crate) berth: RefCell<Berth>,
-    /// Which skeleton it takes part in, the innermost.
-    pub(crate) stay: Cell<Stay>,
-    /// How the innermost controlled loop that it works on calls others.
-    pub(crate) summons: Cell<Option<Summons>>,
+    /// Values of modules above.
+    pub(crate) locals: Locals,
     /// When it looks at the limits of the process.
     pub(crate) glances: Glances,
     /// Whether it was told that calls from outside wait; see `service`.
@@ -172,8 +168,7 @@ impl Worker {
                 has_masters: Cell::new(victims.has_masters()),
                 in_vain_since: Cell::new(0),
                 berth: RefCell::default(),
-                stay: Cell::default(),
-                summons: Cell::default(),
+                locals: Locals::default(),
                 glances: Glances::default(),
                 called: Cell::new(false),
                 serving: Cell::new(0),
@@ -218,6 +213,21 @@ impl Worker {
     /// What this worker has counted so far.
     pub fn counters(&self) -> Counters {
         self.counters.read()
+    }
+
+    /// This worker's value of `key`, which is made when it is first asked for, and dropped with the
+    /// worker. The owners of a guest seat share a value, one after the other.
+    ///
+    /// # Panics
+    ///
+    /// If the making of the value does. The next call makes it anew.
+    ///
+    /// # Cost
+    ///
+    /// Two loads and two comparisons, once the value exists.
+    #[inline]
+    pub fn local<T: Send + 'static>(&self, key: &WorkerLocal<T>) -> &T {
+        self.own.locals.get(key)
     }
 
     /// Counts one chunk of a loop. For schedules written outside this crate.
@@ -276,28 +286,8 @@ impl Worker {
         waited
     }
 
-    /// Answers what the poll word asks for.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn look_up(&self) {
-        if self.stack.is_fenced() && self.pool().relies_on_heavy_fences() {
-            // SAFETY: as in `activate`.
-            unsafe { self.stack.rely_on_heavy_fences() };
-        }
-        let reasons = self.stack.take_poll_reasons();
-        if reasons & MOVE != 0 {
-            self.follow_mapping_inside();
-        }
-        if reasons & CALLED != 0 {
-            self.remember_calls();
-        }
-        if reasons & reason::STEAL_REQUEST != 0 {
-            self.feed();
-        }
-    }
-
     /// A worker looks for tasks: publishes half of the private ones and wakes a sleeper for them.
-    fn feed(&self) {
+    pub(crate) fn feed(&self) {
         let _queue = self.enter_queue();
         // SAFETY: the caller is the owner.
         match unsafe { self.stack.publish() } {

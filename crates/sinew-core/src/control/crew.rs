@@ -38,8 +38,10 @@ use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 
 use super::{Control, Course};
-use crate::Worker;
+use std::cell::Cell;
+
 use crate::lodging;
+use crate::{Worker, WorkerLocal};
 
 /// A version that is not 0, which is none.
 const SOME: u64 = 1 << 63;
@@ -132,9 +134,12 @@ impl Drop for Away<'_> {
     }
 }
 
+/// Which skeleton a worker takes part in, the innermost.
+static STAY: WorkerLocal<Cell<Stay>> = WorkerLocal::new(Cell::default);
+
 /// A worker's stay in a skeleton.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Stay {
+struct Stay {
     /// Whose skeleton it is.
     control: usize,
     /// The version of the wishes that the thread's place is of.
@@ -156,7 +161,7 @@ pub struct Participant<'w> {
 
 impl Drop for Participant<'_> {
     fn drop(&mut self) {
-        if self.w.own.stay.replace(self.around).is_lodged {
+        if self.w.local(&STAY).replace(self.around).is_lodged {
             lodging::leave(self.w, self.control);
         }
         self.crew.goes();
@@ -184,7 +189,8 @@ impl Course<'_> {
     fn stay<'w>(&'w self, w: &'w Worker) -> Participant<'w> {
         let Self { control, crew, .. } = self;
         control.begin_work();
-        let around = w.own.stay.replace(Stay { control: control.identity(), ..Stay::default() });
+        let around =
+            w.local(&STAY).replace(Stay { control: control.identity(), ..Stay::default() });
         let participant = Participant { control, crew, w, around };
         self.follow(w);
         participant
@@ -198,7 +204,7 @@ impl Course<'_> {
     /// Two loads and a comparison, unless something is wished.
     #[inline]
     pub fn follow(&self, w: &Worker) {
-        if w.own.stay.get().settled != self.version() {
+        if w.local(&STAY).get().settled != self.version() {
             self.follow_cold(w);
         }
     }
@@ -208,13 +214,13 @@ impl Course<'_> {
         let control = self.control;
         let (version, wishes) = control.wishes();
         self.crew.sees(version, wishes.threads);
-        let mut stay = w.own.stay.get();
+        let mut stay = w.local(&STAY).get();
         if stay.control != control.identity() {
             return;
         }
         stay.is_lodged = lodging::follow(w, control, 0, stay.is_lodged, wishes.pinning.as_ref());
         stay.settled = version | SOME;
-        w.own.stay.set(stay);
+        w.local(&STAY).set(stay);
         control.is_followed(version);
     }
 

@@ -17,6 +17,7 @@ use sinew_topology::{Mapping, MappingError};
 
 use crate::counters::Counters;
 use crate::inner::Inner;
+use crate::limit::Source;
 use crate::pool::Pool;
 
 /// A handle to change a pool while it works: how many threads, on which processors, whom they steal
@@ -90,7 +91,7 @@ impl PoolControl {
     #[track_caller]
     pub fn set_threads(&self, threads: usize) -> usize {
         assert!(threads > 0, "a pool with 0 threads does nothing: use at least 1");
-        self.inner.set_limit(threads)
+        self.inner.set_limit(Source::Program, threads)
     }
 
     /// Moves the threads, as [`Pool::set_mapping`]. Threads whose loop has a control with a mapping

@@ -31,7 +31,7 @@ pub use crate::data::Edge;
 pub use auto::Site;
 pub use blocks::{fold_blocks, for_each_block};
 pub use collect::{map, map_blocks, try_map};
-pub(crate) use controlled::{Summons, call_others};
+pub(crate) use controlled::call_others;
 pub use driver::Options;
 pub use fold::fold;
 pub use meter::{LoopMetrics, Meter, ThreadMetrics};

@@ -7,6 +7,7 @@
 //! | `overflow` | recursion deeper than the task stack |
 //! | `scope`, `spawn` | tasks that are not strictly nested |
 //! | `locality` | scopes that spawn into domains |
+//! | `locals` | values that workers keep for modules above |
 //! | `open` | scopes whose tasks get the scope, scopes in place, orders |
 //! | `yielding` | tasks that give way; chains of tasks |
 //! | `serially` | code that stays on one thread |
@@ -46,6 +47,7 @@ mod join;
 mod lifecycle;
 mod limits;
 mod locality;
+mod locals;
 mod mapping;
 mod open;
 mod overflow;

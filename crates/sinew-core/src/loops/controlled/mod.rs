@@ -41,7 +41,7 @@ mod summons;
 mod tests;
 
 pub(super) use chunks::Chunks;
-pub(crate) use summons::{Summons, call_others};
+pub(crate) use summons::call_others;
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicUsize, Ordering};

@@ -20,14 +20,25 @@
 use std::cell::Cell;
 
 use crate::worker::Worker;
+use crate::worker_local::WorkerLocal;
 use crate::{Control, tls};
 
 /// How the innermost controlled loop that a worker is in calls others, and whose loop it is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Summons {
+struct Summons {
     control: usize,
     call: *const (dyn Fn() + 'static),
+    /// Calls that the worker served when the loop began. A call that it serves inside of the loop
+    /// is none of the loop's bodies, and calls nobody.
+    served: u32,
 }
+
+// SAFETY: only the thread that has stored it calls it, below its own frame (U1). Another thread
+// finds it on no worker, because it is taken back before the worker changes its owner.
+unsafe impl Send for Summons {}
+
+/// The summons of the innermost controlled loop that a worker is in.
+static SUMMONS: WorkerLocal<Cell<Option<Summons>>> = WorkerLocal::new(Cell::default);
 
 /// Takes the summons back.
 struct Left<'w>(&'w Cell<Option<Summons>>, Option<Summons>);
@@ -49,17 +60,21 @@ pub(super) fn with<R>(
     // SAFETY: it differs in its lifetime alone, and is used only while this call lasts (U1).
     let call =
         unsafe { std::mem::transmute::<*const (dyn Fn() + '_), *const (dyn Fn() + 'static)>(call) };
-    let before = w.own.summons.replace(Some(Summons { control: control.identity(), call }));
-    let _left = Left(&w.own.summons, before);
+    let (summons, served) = (w.local(&SUMMONS), w.calls_served_now());
+    let before = summons.replace(Some(Summons { control: control.identity(), call, served }));
+    let _left = Left(summons, before);
     session()
 }
 
 /// Calls others to the loop that this thread is in, if `control` is its innermost one's.
 pub(crate) fn call_others(control: &Control) {
-    let summons = tls::current().and_then(|w| w.own.summons.get());
-    if let Some(Summons { call, .. }) =
-        summons.filter(|summons| summons.control == control.identity())
-    {
+    let of_this = |w: &Worker| {
+        let (control, served) = (control.identity(), w.calls_served_now());
+        w.local(&SUMMONS)
+            .get()
+            .filter(|summons| summons.control == control && summons.served == served)
+    };
+    if let Some(Summons { call, .. }) = tls::current().and_then(of_this) {
         // SAFETY: U1.
         let call = unsafe { &*call };
         call();
