@@ -59,6 +59,7 @@ pub trait ThreadPoolBuilderExt {
 
     /// Whether the pool shares the machine with other programs by agreement: it works with as many
     /// threads as it is given cores. Default: `SINEW_COORDINATE`, else not.
+    #[cfg(feature = "coordinate")]
     fn coordinate(self, coordinate: bool) -> Self;
 
     /// Whether the pool measures where its threads' time goes; see [`ThreadPoolExt::profile`].
@@ -92,6 +93,7 @@ impl<S> ThreadPoolBuilderExt for ThreadPoolBuilder<S> {
         self
     }
 
+    #[cfg(feature = "coordinate")]
     fn coordinate(mut self, coordinate: bool) -> Self {
         self.recipe.coordinate = Some(coordinate);
         self

@@ -30,6 +30,7 @@ pub(crate) struct Recipe {
     pub(crate) victims: Option<Victims>,
     pub(crate) spin: Option<Duration>,
     pub(crate) follow_limits: Option<bool>,
+    #[cfg(feature = "coordinate")]
     pub(crate) coordinate: Option<bool>,
     pub(crate) profile: Option<bool>,
 }
@@ -83,6 +84,7 @@ impl Recipe {
         let builder = set(builder, self.victims, Builder::victims);
         let builder = set(builder, self.spin, Builder::spin);
         let builder = set(builder, self.follow_limits, Builder::follow_limits);
+        #[cfg(feature = "coordinate")]
         let builder = set(builder, self.coordinate, Builder::coordinate);
         set(builder, self.profile, Builder::profile)
     }

@@ -4,8 +4,8 @@ use std::{fmt, io};
 
 use sinew_topology::MappingError;
 
-use crate::builder::MAX_WORKERS;
-use crate::sharing::WEIGHTS;
+/// The most seats a pool can have.
+pub const MAX_WORKERS: usize = 1 << 16;
 
 /// A pool that cannot be built.
 #[derive(Debug)]
@@ -30,12 +30,7 @@ impl fmt::Display for BuildError {
                 write!(f, "a pool of {n} workers is not possible; take 1 to {MAX_WORKERS}")
             }
             Self::Weight(weight) => {
-                write!(
-                    f,
-                    "a weight of {weight} is not possible; take {} to {}",
-                    WEIGHTS.start(),
-                    WEIGHTS.end()
-                )
+                write!(f, "a weight of {weight} is not possible; take 0.01 to 100")
             }
             Self::Mapping(error) => error.fmt(f),
             Self::Spawn(error) => {

@@ -17,10 +17,10 @@ use sinew_sync::parker::Parker;
 use sinew_sync::thread;
 use sinew_topology::{Limits, Machine, Mapping, Seating};
 
-use crate::build_error::BuildError;
-use crate::environment;
+use crate::build_error::{BuildError, MAX_WORKERS};
 use crate::fork;
 use crate::guest::GuestSeat;
+use crate::hook::PoolHook;
 use crate::host::{machine, machine_as_known};
 use crate::inner::{FirstSeat, Inner, Living, PanicHandler};
 use crate::limit::Limit;
@@ -29,8 +29,11 @@ use crate::payoff::Payoff;
 use crate::pins::Berths;
 use crate::pool::Pool;
 use crate::profile::{BURDENS, DEFAULT_BURDENS, Profiling};
+#[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+use crate::requested_share::RequestedShare;
 use crate::seats::Seats;
-use crate::sharing::{Sharing, WEIGHTS, Wishes};
+#[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+use crate::sharing;
 use crate::sleep::Sleepers;
 use crate::stealing::{Stealing, WITHHELD_NS};
 use crate::steer::Steering;
@@ -38,9 +41,6 @@ use crate::threads::{SeatThread, ThreadSettings};
 use crate::tls;
 use crate::worker::Worker;
 use crate::worker_memory::preferred_nodes;
-
-/// The most seats a pool can have.
-pub const MAX_WORKERS: usize = 1 << 16;
 
 /// Which fences the owners of task stacks execute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,8 +82,9 @@ pub struct Builder {
     oldest_first: bool,
     follow_limits: Option<bool>,
     limits_below: Option<PathBuf>,
-    coordinate: bool,
-    wishes: Wishes,
+    #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+    pub(crate) share: RequestedShare,
+    hooks: Vec<Arc<dyn PoolHook>>,
     profile: bool,
     record: bool,
     timeline: bool,
@@ -96,36 +97,6 @@ impl Builder {
     /// A pool with all defaults.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// A pool as the environment describes it, for the global pool and for programs that want the
-    /// same.
-    ///
-    /// | variable | value | default |
-    /// |---|---|---|
-    /// | `SINEW_THREADS` | number of workers, at least 1 | the processors this process may use |
-    /// | `SINEW_MAPPING` | `none`, `compact`, `scatter`, or a list of processors such as `0,2,4-7` | `none` |
-    /// | `SINEW_WAIT` | `leapfrog`, `any`, `descendants`, `transitive` or `block` | `leapfrog` |
-    /// | `SINEW_STACK` | `split` or `two-field` | `split` |
-    /// | `SINEW_VICTIMS` | a victim policy such as `nearest`, `set:12,4` or `sorted:5,package,stay`; see [`Victims`] | `random` |
-    /// | `SINEW_FENCES` | `auto` or `full` | `auto` |
-    /// | `SINEW_SPIN_US` | microseconds an idle worker spins before it parks | adaptive, 0 to 40 |
-    /// | `SINEW_COORDINATE` | `1` or `0`: whether the pool shares the machine with other programs by agreement | `0` |
-    /// | `SINEW_WEIGHT` | the program's part in proportion to others', from 0.01 to 100 | 1 |
-    /// | `SINEW_MIN_THREADS` | threads that others leave to the pool at least, if there are cores enough | 1 |
-    /// | `SINEW_PROFILE` | `1` or `0`: whether the pool profiles | `0` |
-    ///
-    /// A value that does not parse is reported in one line on standard error, and the default is
-    /// taken. What is set on the builder afterwards beats the environment. The variables count as
-    /// they were when the process first asked for them.
-    pub fn from_env() -> Self {
-        Self::new().set_from_env()
-    }
-
-    /// This builder with what the environment sets, as the table at [`from_env`](Self::from_env)
-    /// says; the rest stays as it is.
-    pub fn set_from_env(self) -> Self {
-        environment::set_from_env(self)
     }
 
     /// The number of workers, the guest seat included. Default: the number of processors that
@@ -207,7 +178,8 @@ impl Builder {
     /// use sinew_core::{Mapping, Pool, Victims};
     ///
     /// let machine = "package:4 l3:1 l2:3 core:2".parse()?;
-    /// let pool = Pool::builder().machine(machine).mapping(Mapping::Compact).victims(Victims::Nearest).threads(8).build()?;
+    /// let builder = Pool::builder().machine(machine).mapping(Mapping::Compact).threads(8);
+    /// let pool = builder.victims(Victims::Nearest).build()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn machine(mut self, machine: Machine) -> Self {
@@ -314,69 +286,9 @@ impl Builder {
         self.follow_limits(true)
     }
 
-    /// Whether the pool shares the machine with other programs that do so, by agreement: it takes
-    /// part in the table that all programs of this user share (see the crate `sinew-coord`), lets
-    /// no more workers work than it is given cores, and keeps its threads on those. Default: no.
-    ///
-    /// A schedule that somebody asks for on the program's behalf, such as a coordinator's script,
-    /// is followed by loops over items that name none or
-    /// [`Schedule::Auto`](sinew_policy::chunk::Schedule::Auto), and by those under a
-    /// [`Control`](crate::Control) that names none.
-    ///
-    /// What the program decides itself is left to it: no schedule is granted to a pool that has
-    /// [one of its own](crate::PoolControl::set_schedule), and a pool whose
-    /// [`mapping`](Self::mapping) is a list of processors is given cores of that list only.
-    ///
-    /// It does so in the background: until it has been told of neighbours, and whenever there are
-    /// none, everything is as without. Only on Linux.
-    ///
-    /// Several pools of one process share in the same way, as if they were programs: each that
-    /// coordinates has a row of its own, and they get equal parts of the cores, by weight, of which
-    /// none keeps more than it has work for. In proportion to demand only where a coordinator has
-    /// chosen that rule (`sinew coordinator --policy proportional`). Pools that do not coordinate,
-    /// and all on other systems, share nothing: each has all its threads, which start with it and
-    /// sleep while it has no work, and the kernel divides the cores among those that run.
-    ///
-    /// # Cost
-    ///
-    /// Three threads that sleep; with neighbours, a look at the pool every 10 ms while it has work.
-    pub fn coordinate(mut self, coordinate: bool) -> Self {
-        self.coordinate = coordinate;
-        self
-    }
-
-    /// The same, among the programs that share the table in `folder`, which is made if need be,
-    /// instead of all programs of this user: for experiments and tests. Programs on different
-    /// machines, such as described ones, must not share a table.
-    pub fn coordinate_in(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.coordinate = true;
-        self.wishes.folder = Some(folder.into());
-        self
-    }
-
-    /// The program's part of the machine in proportion to others', from 0.01 to 100, where it
-    /// [shares](Self::coordinate) one: of two programs with work for all cores, the one of weight 2
-    /// has twice as many as the one of weight 1. Default: 1. `sinew top` changes it while the
-    /// program runs.
-    ///
-    /// ```
-    /// use sinew_core::Pool;
-    ///
-    /// let pool = Pool::builder().coordinate(true).weight(2.0).min_threads(2).threads(4).build()?;
-    /// assert_eq!(pool.run(|w| w.join(|_| 1, |_| 2)), (1, 2));
-    /// # Ok::<(), sinew_core::BuildError>(())
-    /// ```
-    pub fn weight(mut self, weight: f64) -> Self {
-        self.wishes.weight = weight;
-        self
-    }
-
-    /// How many threads other programs leave to the pool at least, where it
-    /// [shares](Self::coordinate) the machine and there are cores enough for what all have asked
-    /// for so; no more than it has. Default: 1. The most that it takes is its number of
-    /// [`threads`](Self::threads).
-    pub fn min_threads(mut self, threads: usize) -> Self {
-        self.wishes.min_threads = threads;
+    /// Has the hook told of what happens to the pool, until the pool ends.
+    pub fn hook(mut self, hook: Arc<dyn PoolHook>) -> Self {
+        self.hooks.push(hook);
         self
     }
 
@@ -466,9 +378,10 @@ impl Builder {
         if threads == 0 || threads > MAX_WORKERS {
             return Err(BuildError::Threads(threads));
         }
-        if !WEIGHTS.contains(&self.wishes.weight) {
-            return Err(BuildError::Weight(self.wishes.weight));
-        }
+        #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+        let sharing = sharing::requested(&self.share, described.as_ref())?;
+        #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+        self.hooks.extend(sharing.clone().map(|sharing| sharing as Arc<dyn PoolHook>));
         if self.first_seat == FirstSeat::Builder && tls::current().is_some() {
             return Err(BuildError::AlreadyWorker);
         }
@@ -489,7 +402,8 @@ impl Builder {
         for index in pool.inner.threaded_seats() {
             start(SeatThread::new(&pool.inner, index, &settings)).map_err(BuildError::Spawn)?;
         }
-        pool.start_sharing();
+        #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+        sharing.into_iter().for_each(|sharing| sharing.begin(&pool));
         if pool.inner.first_seat == FirstSeat::Builder {
             tls::settle(&pool.inner);
         }
@@ -520,9 +434,7 @@ impl Builder {
             standby: Parker::new(),
             first_seat: self.first_seat,
             oldest_first: self.oldest_first,
-            // Programs meet on the machine at hand, unless they are told where else.
-            sharing: (self.coordinate && (is_real || self.wishes.folder.is_some()))
-                .then(|| Arc::new(Sharing::new(self.wishes, (!is_real).then_some(machine)))),
+            hooks: self.hooks.into(),
             limit: Limit::new(
                 self.follow_limits
                     .unwrap_or(is_real && self.threads.is_none())
@@ -556,6 +468,22 @@ impl Builder {
     }
 }
 
+impl Pool {
+    /// A pool with one worker a processor that this process may use, and defaults for the rest.
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::build`].
+    pub fn new() -> Result<Self, BuildError> {
+        Builder::new().build()
+    }
+
+    /// Starts to describe a pool.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
+
 /// Where the seats of a pool are.
 struct Place<'m> {
     seating: Seating,
@@ -580,8 +508,8 @@ fn register_fence() -> bool {
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("threads", &self.threads)
+        let mut text = f.debug_struct("Builder");
+        text.field("threads", &self.threads)
             .field("usual_threads", &self.usual_threads)
             .field("mapping", &self.mapping)
             .field("wait", &self.wait)
@@ -590,10 +518,10 @@ impl fmt::Debug for Builder {
             .field("fences", &self.fences)
             .field("spin", &self.spin)
             .field("first_seat", &self.first_seat)
-            .field("coordinate", &self.coordinate)
-            .field("wishes", &self.wishes)
             .field("profile", &self.profile)
-            .field("timeline", &self.timeline)
-            .finish_non_exhaustive()
+            .field("timeline", &self.timeline);
+        #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+        text.field("share", &self.share);
+        text.finish_non_exhaustive()
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use sinew_topology::{Mapping, MappingError, Seating};
 
-use crate::builder::{Builder, Fences, MAX_WORKERS};
+use crate::build_error::MAX_WORKERS;
+use crate::builder::{Builder, Fences};
 use crate::host::machine;
-use crate::sharing::WEIGHTS;
 
 /// The counts that `sinew exec` has set, as `NAME=VALUE` with blanks between. It may narrow the
 /// mask
@@ -32,20 +32,47 @@ const VARIABLES: [&str; 12] = [
     "SINEW_PROFILE",
 ];
 
-/// `builder` with what the environment sets.
-pub(crate) fn set_from_env(builder: Builder) -> Builder {
-    let texts = texts();
-    if texts.is_empty() {
-        return builder;
+impl Builder {
+    /// A pool as the environment describes it, for the global pool and for programs that want the
+    /// same.
+    ///
+    /// | variable | value | default |
+    /// |---|---|---|
+    /// | `SINEW_THREADS` | number of workers, at least 1 | the processors this process may use |
+    /// | `SINEW_MAPPING` | `none`, `compact`, `scatter`, or a list of processors such as `0,2,4-7` | `none` |
+    /// | `SINEW_WAIT` | `leapfrog`, `any`, `descendants`, `transitive` or `block` | `leapfrog` |
+    /// | `SINEW_STACK` | `split` or `two-field` | `split` |
+    /// | `SINEW_VICTIMS` | a victim policy such as `nearest`, `set:12,4` or `sorted:5,package,stay`; see [`Victims`] | `random` |
+    /// | `SINEW_FENCES` | `auto` or `full` | `auto` |
+    /// | `SINEW_SPIN_US` | microseconds an idle worker spins before it parks | adaptive, 0 to 40 |
+    /// | `SINEW_COORDINATE` | `1` or `0`: whether the pool shares the machine with others | `0` |
+    /// | `SINEW_WEIGHT` | the program's part in proportion to others', from 0.01 to 100 | 1 |
+    /// | `SINEW_MIN_THREADS` | threads that others leave to the pool at least, if there are cores enough | 1 |
+    /// | `SINEW_PROFILE` | `1` or `0`: whether the pool profiles | `0` |
+    ///
+    /// A value that does not parse is reported in one line on standard error, and the default is
+    /// taken. So is `SINEW_COORDINATE=1` in a program that was built without the feature
+    /// `coordinate`. What is set on the builder afterwards beats the environment. The variables count as
+    /// they were when the process first asked for them.
+    pub fn from_env() -> Self {
+        Self::new().set_from_env()
     }
-    let text_of =
-        |name: &str| texts.iter().find(|(key, _)| *key == name).map(|(_, text)| text.clone());
-    apply(builder, text_of, |warning| eprintln!("sinew: {warning}"))
+
+    /// This builder with what the environment sets, as the table at [`from_env`](Self::from_env)
+    /// says; the rest stays as it is.
+    pub fn set_from_env(self) -> Self {
+        let texts = texts();
+        if texts.is_empty() {
+            return self;
+        }
+        let text_of =
+            |name: &str| texts.iter().find(|(key, _)| *key == name).map(|(_, text)| text.clone());
+        apply(self, text_of, |warning| eprintln!("sinew: {warning}"))
+    }
 }
 
 /// The variables that are set, as they were when the process first built a pool by them: a look
-/// through the environment take as long as the rest of a
-/// pool's description.
+/// through the environment takes as long as the rest of a pool's description.
 fn texts() -> &'static [(&'static str, String)] {
     static TEXTS: OnceLock<Vec<(&str, String)>> = OnceLock::new();
     let text_of = |name| Some((name, std::env::var(name).ok()?));
@@ -73,11 +100,32 @@ fn apply(
     let builder = set(builder, "SINEW_STACK", &read, &warn, str::parse, Builder::stack);
     let builder = set(builder, "SINEW_FENCES", &read, &warn, parse_fences, Builder::fences);
     let builder = set(builder, "SINEW_SPIN_US", &read, &warn, parse_micros, Builder::spin);
-    let builder = set(builder, "SINEW_COORDINATE", &read, &warn, parse_switch, Builder::coordinate);
-    let builder = set(builder, "SINEW_WEIGHT", &read, &warn, parse_weight, Builder::weight);
-    let builder =
-        set(builder, "SINEW_MIN_THREADS", &read, &warn, parse_threads, Builder::min_threads);
+    let builder = set_share(builder, &read, &warn);
     set(builder, "SINEW_PROFILE", &read, &warn, parse_switch, Builder::profile)
+}
+
+/// A place among other programs.
+#[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+fn set_share(
+    builder: Builder,
+    read: &impl Fn(&str) -> Option<String>,
+    warn: &impl Fn(String),
+) -> Builder {
+    let parse = |text: &str| parse_coordinate(text, true);
+    let builder = set(builder, "SINEW_COORDINATE", read, warn, parse, Builder::coordinate);
+    let builder = set(builder, "SINEW_WEIGHT", read, warn, parse_weight, Builder::weight);
+    set(builder, "SINEW_MIN_THREADS", read, warn, parse_threads, Builder::min_threads)
+}
+
+/// A program that was built without such places says so where one is asked for.
+#[cfg(not(all(feature = "coordinate", not(any(loom, shuttle)))))]
+fn set_share(
+    builder: Builder,
+    read: &impl Fn(&str) -> Option<String>,
+    warn: &impl Fn(String),
+) -> Builder {
+    let parse = |text: &str| parse_coordinate(text, false);
+    set(builder, "SINEW_COORDINATE", read, warn, parse, |builder, _| builder)
 }
 
 fn set<T, E: Display>(
@@ -105,7 +153,9 @@ fn parse_threads(text: &str) -> Result<usize, String> {
     }
 }
 
+#[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 fn parse_weight(text: &str) -> Result<f64, String> {
+    use sinew_coord::WEIGHTS;
     match text.parse() {
         Ok(weight) if WEIGHTS.contains(&weight) => Ok(weight),
         _ => Err(format!("not a weight from {} to {}", WEIGHTS.start(), WEIGHTS.end())),
@@ -141,10 +191,29 @@ fn parse_switch(text: &str) -> Result<bool, &'static str> {
     }
 }
 
+/// Whether the pool coordinates; it can where that `is_compiled` into the program.
+fn parse_coordinate(text: &str, is_compiled: bool) -> Result<bool, &'static str> {
+    match parse_switch(text)? {
+        true if !is_compiled => Err("the program was built without Sinew's feature `coordinate`"),
+        coordinates => Ok(coordinates),
+    }
+}
+
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use std::cell::RefCell;
+
+    /// Catches: a program that passes over the request in silence, or complains of a refusal.
+    #[test]
+    fn a_program_that_cannot_coordinate_says_so_where_it_is_asked_to() {
+        let parse = |text| [true, false].map(|is_compiled| parse_coordinate(text, is_compiled));
+        assert_eq!(parse("0"), [Ok(false), Ok(false)]);
+        let [can, cannot] = parse("1");
+        assert_eq!(can, Ok(true));
+        assert!(cannot.unwrap_err().contains("without Sinew's feature `coordinate`"));
+        assert_eq!(parse("2"), [Err("use `1` or `0`"); 2]);
+    }
 
     fn with(variables: &[(&str, &str)]) -> (String, Vec<String>) {
         let warnings = RefCell::new(Vec::new());

@@ -34,13 +34,13 @@ use crate::control::Roll;
 use crate::counters::Counters;
 use crate::fork;
 use crate::guest::GuestSeat;
+use crate::hook::PoolHook;
 use crate::limit::Limit;
 use crate::patience::ENDLESS;
 use crate::payoff::Payoff;
 use crate::pins::Berths;
 use crate::profile::Profiling;
 use crate::seats::Seats;
-use crate::sharing::Sharing;
 use crate::sleep::Sleepers;
 use crate::stealing::Stealing;
 use crate::steer::Steering;
@@ -85,8 +85,8 @@ pub(crate) struct Inner {
     pub(crate) limit: Limit,
     /// What is under way and can be cancelled.
     pub(crate) roll: Arc<Roll>,
-    /// What other programs leave to the pool, if it asks.
-    pub(crate) sharing: Option<Arc<Sharing>>,
+    /// Told of what happens to the pool.
+    pub(crate) hooks: Box<[Arc<dyn PoolHook>]>,
     pub(crate) wait: Wait,
     /// Owners take from the old end of their queues.
     pub(crate) oldest_first: bool,
@@ -192,6 +192,11 @@ impl Inner {
         self.ending.load(Ordering::Acquire)
     }
 
+    /// The program has chosen a schedule or a mapping.
+    pub(crate) fn tell_choice(&self) {
+        self.hooks.iter().for_each(|hook| hook.settings_changed());
+    }
+
     /// Queues work from outside and sees to it that somebody looks. `keeps_core` if the calling
     /// thread goes on running.
     pub(crate) fn inject(&self, queued: Queued, keeps_core: bool) {
@@ -212,9 +217,7 @@ impl Inner {
             self.standby.unpark();
         }
         self.call_substitute();
-        if let Some(sharing) = &self.sharing {
-            sharing.wake();
-        }
+        self.hooks.iter().for_each(|hook| hook.work_arrived());
     }
 
     /// Hands a task to the worker at `seat` and to no other. While it is under way it counts as a

@@ -24,7 +24,8 @@
 //! | `host` | the machine, and what the process may use of it |
 //! | `worker_local` | values that workers keep for modules above |
 //! | `worker_memory`, `seats` | where the memory of the workers themselves lies |
-//! | `sharing` | a pool among other programs on the machine |
+//! | `hook` | what modules above a pool are told of it |
+//! | `sharing`, `coordinate`, `requested_share` | a pool among other programs on the machine (feature `coordinate`) |
 //! | `steer` | waking a worker on another core than its waker's |
 //! | `fork`, `latch`, `counters` | what their names say |
 
@@ -34,6 +35,8 @@ mod build_error;
 mod builder;
 mod callers;
 mod control;
+#[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+mod coordinate;
 mod counters;
 pub mod data;
 mod doze;
@@ -42,6 +45,7 @@ mod fork;
 mod glance;
 mod global;
 mod guest;
+mod hook;
 mod host;
 mod inject;
 mod inner;
@@ -61,11 +65,14 @@ mod preset;
 mod profile;
 mod queue;
 mod remap;
+#[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+mod requested_share;
 mod scope;
 mod search;
 mod seats;
 mod serially;
 mod service;
+#[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 mod sharing;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
@@ -88,14 +95,15 @@ mod worker_memory;
 mod yielding;
 
 pub use broadcast::BroadcastContext;
-pub use build_error::BuildError;
-pub use builder::{Builder, Fences, MAX_WORKERS};
+pub use build_error::{BuildError, MAX_WORKERS};
+pub use builder::{Builder, Fences};
 pub use control::{
     Cancelled, Companion, Control, Course, Enrolled, Occupant, Participant, PoolControl,
     PoolSnapshot, Snapshot, Stopped, Working,
 };
 pub use counters::{Counters, StealsAt};
 pub use global::{join, pool as global_pool, run, with_current};
+pub use hook::PoolHook;
 pub use join::{Entering, join_context};
 pub use pins::Pin;
 pub use poll::PollReason;
@@ -106,6 +114,7 @@ pub use profile::{
 };
 pub use scope::{Scope, ScopeBuilder, scope};
 pub use serially::serially;
+#[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 pub use sharing::Share;
 pub use sinew_policy::span::Bounds;
 pub use sinew_policy::victim::Victims;

@@ -40,7 +40,6 @@ pub(crate) enum Source {
     /// Affinity, cpuset and quota of the process.
     Process,
     /// Other programs, by agreement.
-    #[cfg_attr(any(loom, shuttle), expect(dead_code, reason = "models know of no other programs"))]
     Others,
 }
 

@@ -75,7 +75,7 @@ impl Berths {
     }
 
     /// The pins of all seats and the room, and the mapping as it was.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
     pub(crate) fn set_pins(&self, pins: Pins, room: CpuSet) {
         let mut now = self.now.lock();
         (now.pins, now.room) = (pins, room);

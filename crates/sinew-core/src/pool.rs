@@ -11,8 +11,6 @@ use std::sync::Arc;
 use sinew_sync::lock::Mutex;
 use sinew_sync::thread::JoinHandle;
 
-use crate::build_error::BuildError;
-use crate::builder::Builder;
 use crate::counters::Counters;
 use crate::fork;
 use crate::inject;
@@ -46,20 +44,6 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool with one worker a processor that this process may use, and defaults for the rest.
-    ///
-    /// # Errors
-    ///
-    /// As [`Builder::build`].
-    pub fn new() -> Result<Self, BuildError> {
-        Builder::new().build()
-    }
-
-    /// Starts to describe a pool.
-    pub fn builder() -> Builder {
-        Builder::new()
-    }
-
     /// Calls `f` with a worker of this pool, which is the current pool for all that happens inside.
     ///
     /// The calling thread stays the same where it can: if it is a worker of this pool already, or
@@ -333,7 +317,8 @@ impl Pool {
         let threads = std::mem::take(&mut *self.threads.lock());
         if !self.inner.is_ending() {
             self.inner.end();
-            self.end_sharing();
+            let may_wait = tls::current_in(&self.inner).is_none();
+            self.inner.hooks.iter().for_each(|hook| hook.ended(may_wait));
         }
         threads
     }

@@ -94,8 +94,8 @@ impl Preset {
     }
 }
 
-/// Models know of no other programs.
-#[cfg(not(any(loom, shuttle)))]
+/// For what other programs leave to the pool.
+#[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 impl Preset {
     /// The program's own schedule.
     pub(crate) fn chosen(&self) -> Option<Schedule> {
@@ -117,7 +117,7 @@ impl Preset {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, feature = "coordinate", not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 

@@ -22,11 +22,11 @@
 //! when it is done. A worker's own memory stays where the first mapping has put it
 //! (`worker_memory`).
 
-use sinew_topology::{CpuSet, Mapping, MappingError, Seating};
+use sinew_topology::{Mapping, MappingError, Seating};
 
 use crate::host::machine;
 use crate::inner::Inner;
-use crate::pins::{Pin, Pins, Posted, room};
+use crate::pins::{Pin, Posted};
 use crate::poll::PollReason;
 use crate::pool::Pool;
 use crate::worker::Worker;
@@ -89,50 +89,7 @@ impl Worker {
 }
 
 impl Inner {
-    /// Keeps the threads on the cores that other programs leave, or, with `None`, where the mapping
-    /// alone says. Of a mapping that was given seat by seat those processors are left, in its
-    /// order: the first seats are those that may work.
-    #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn keep_to(&self, cores: Option<&CpuSet>) {
-        if !self.pins {
-            return;
-        }
-        let mapping = self.berths.mapping();
-        let seats = self.seats.len();
-        let (pins, room): (Pins, _) = match (&mapping, cores) {
-            (Mapping::Explicit(cpus), cores) => {
-                let left = |cpu: &&usize| cores.is_none_or(|cores| cores.contains(**cpu));
-                let left: Vec<usize> = cpus.iter().filter(left).copied().collect();
-                // None is left where the share was made before the others knew of the mapping.
-                let cpus = if left.is_empty() { cpus } else { &left };
-                let pins = (0..seats)
-                    .map(|seat| Some(CpuSet::from_iter([cpus[seat % cpus.len()]])))
-                    .collect();
-                (pins, cpus.iter().copied().collect())
-            }
-            (Mapping::None, cores) => (vec![cores.cloned(); seats].into(), CpuSet::new()),
-            (mapping, cores) => {
-                let (machine, limits) = machine();
-                let cores = cores.unwrap_or(limits.allowed());
-                let Ok(seating) = Seating::new(machine, cores, mapping, seats) else { return };
-                ((0..seats).map(|seat| seating.pin_of(seat)).collect(), room(mapping, cores))
-            }
-        };
-        self.berths.set_pins(pins, room);
-        self.call_to_move();
-    }
-
-    /// The processors that the program has pinned its threads to by their numbers; none if it has
-    /// not.
-    #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn pinned_to(&self) -> Vec<usize> {
-        match self.berths.mapping() {
-            Mapping::Explicit(cpus) => cpus.into_iter().take(self.seats.len()).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    fn call_to_move(&self) {
+    pub(crate) fn call_to_move(&self) {
         for seat in self.threaded_seats() {
             self.seats[seat].ask(&MOVE);
         }

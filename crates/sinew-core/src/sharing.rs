@@ -1,4 +1,5 @@
-//! A pool among other programs: its row in the table that programs share a machine by.
+//! A pool among other programs: its row in the table that programs share a machine by. With the
+//! feature `coordinate`.
 //!
 //! A thread of its own, the *governor*, takes the row in the background. Without neighbours it only
 //! says, ten times a second while the pool works, how much is done. What the pool is given comes
@@ -30,393 +31,430 @@
 //! A load a call from outside, and one a loop; with neighbours also a look at the number of the
 //! core. The governor's looks read the counters of all workers; a pool that idles has none.
 
-use std::path::PathBuf;
+use std::any::Any;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::sync::{Arc, Once, OnceLock, Weak};
+use std::thread::JoinHandle;
 
-pub use imp::Share;
-pub(crate) use imp::Sharing;
+use sinew_coord::{
+    Choice, CoreSet, Error, Member, Offer, Table, WEIGHTS, default_folder, layout, layout_of,
+};
+use sinew_policy::share::{DemandMeter, LastLoop, Layout};
+use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use sinew_sync::lock::Mutex;
+use sinew_sync::parker::Parker;
+use sinew_topology::{CpuSet, Machine, Mapping, Seating, current_cpu, pin_current_thread};
 
-/// What a pool wants of its place among programs.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Wishes {
-    /// Where the table is, if it is not the one for all programs of this user.
-    pub(crate) folder: Option<PathBuf>,
-    pub(crate) weight: f64,
-    pub(crate) min_threads: usize,
+pub use sinew_coord::Share;
+
+use crate::build_error::BuildError;
+use crate::hook::PoolHook;
+use crate::host::machine;
+use crate::inner::Inner;
+use crate::limit::Source;
+use crate::pins::{Pins, room};
+use crate::pool::Pool;
+use crate::requested_share::RequestedShare;
+
+/// Time between two looks at a pool with neighbours.
+const LOOK_NS: u64 = 10_000_000;
+
+/// The same without neighbours, of a pool that works.
+const LOOK_ALONE_NS: u64 = 100_000_000;
+
+/// Address space for the three threads of a pool that shares, with what the allocator reserves for
+/// each. A thread that finds none when it starts would end the process.
+const ROOM: usize = 256 << 20;
+
+/// Whether there is as much.
+fn has_room() -> io::Result<()> {
+    let mut room = Vec::<u8>::new();
+    let reserved = room.try_reserve_exact(ROOM);
+    // Or the compiler would do without the allocation.
+    std::hint::black_box(&room);
+    reserved.map_err(|_| io::ErrorKind::OutOfMemory.into())
 }
 
-impl Default for Wishes {
-    fn default() -> Self {
-        Self { folder: None, weight: 1.0, min_threads: 1 }
-    }
+/// What a pool keeps of its place among programs.
+pub(crate) struct Sharing {
+    member: OnceLock<Member>,
+    governor: Parker,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    dormant: AtomicBool,
+    ending: AtomicBool,
+    /// Whether the cores are fewer than the process may use.
+    confined: AtomicBool,
+    /// The cores, a bit each, for guests to look at.
+    home: [AtomicU64; 16],
+    /// Items that the user says are done.
+    reported: AtomicU64,
+    place: TableOf,
 }
 
-/// Weights that programs may have, as the table has them.
-pub(crate) const WEIGHTS: std::ops::RangeInclusive<f64> = 0.01..=100.0;
-#[cfg(not(any(loom, shuttle)))]
-const _: () = assert!(
-    *sinew_coord::WEIGHTS.start() == *WEIGHTS.start()
-        && *sinew_coord::WEIGHTS.end() == *WEIGHTS.end()
-);
+/// Which table, on which machine, and what the pool says of itself there.
+#[derive(Debug, Default)]
+struct TableOf {
+    wishes: RequestedShare,
+    /// Not the machine at hand.
+    machine: Option<Layout>,
+}
 
-#[cfg(not(any(loom, shuttle)))]
-mod imp {
-    use std::fmt::Display;
-    use std::io::{self, Write};
-    use std::sync::{Arc, Once, OnceLock, Weak};
-    use std::thread::JoinHandle;
-
-    use sinew_coord::{
-        Choice, CoreSet, Error, Member, Offer, Table, default_folder, layout, layout_of,
-    };
-    use sinew_policy::share::{DemandMeter, LastLoop, Layout};
-    use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-    use sinew_sync::lock::Mutex;
-    use sinew_sync::parker::Parker;
-    use sinew_topology::{CpuSet, Machine, current_cpu, pin_current_thread};
-
-    pub use sinew_coord::Share;
-
-    use super::Wishes;
-    use crate::inner::Inner;
-    use crate::limit::Source;
-    use crate::pool::Pool;
-    use crate::tls;
-
-    /// Time between two looks at a pool with neighbours.
-    const LOOK_NS: u64 = 10_000_000;
-
-    /// The same without neighbours, of a pool that works.
-    const LOOK_ALONE_NS: u64 = 100_000_000;
-
-    /// Address space for the three threads of a pool that shares, with what the allocator reserves
-    /// for each. A thread that finds none when it starts would end the process.
-    const ROOM: usize = 256 << 20;
-
-    /// Whether there is as much.
-    fn has_room() -> io::Result<()> {
-        let mut room = Vec::<u8>::new();
-        let reserved = room.try_reserve_exact(ROOM);
-        // Or the compiler would do without the allocation.
-        std::hint::black_box(&room);
-        reserved.map_err(|_| io::ErrorKind::OutOfMemory.into())
+impl Sharing {
+    fn new(wishes: RequestedShare, machine: Option<&Machine>) -> Self {
+        Self {
+            place: TableOf { wishes, machine: machine.map(layout_of) },
+            member: OnceLock::new(),
+            governor: Parker::new(),
+            thread: Mutex::new(None),
+            dormant: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+            confined: AtomicBool::new(false),
+            home: std::array::from_fn(|_| AtomicU64::new(u64::MAX)),
+            reported: AtomicU64::new(0),
+        }
     }
 
-    /// What a pool keeps of its place among programs.
-    pub(crate) struct Sharing {
-        member: OnceLock<Member>,
-        governor: Parker,
-        thread: Mutex<Option<JoinHandle<()>>>,
-        dormant: AtomicBool,
-        ending: AtomicBool,
-        /// Whether the cores are fewer than the process may use.
-        confined: AtomicBool,
-        /// The cores, a bit each, for guests to look at.
-        home: [AtomicU64; 16],
-        /// Items that the user says are done.
-        reported: AtomicU64,
-        place: TableOf,
+    /// The pool has become active, or has chosen something.
+    #[inline]
+    fn wake(&self) {
+        fence(Ordering::SeqCst); // N3
+        if self.dormant.load(Ordering::Relaxed) {
+            self.governor.unpark();
+        }
     }
 
-    /// Which table, on which machine, and what the pool says of itself there.
-    #[derive(Debug, Default)]
-    struct TableOf {
-        wishes: Wishes,
-        /// Not the machine at hand.
-        machine: Option<Layout>,
+    /// A guest, who is never pinned, is led to the pool's cores if it comes from elsewhere.
+    /// There the others leave it room, so it will mostly stay.
+    fn lead_home(&self) {
+        // Relaxed: whoever sees an old core set moves at the next call.
+        let words = || self.home.iter().map(|word| word.load(Ordering::Relaxed));
+        let Some(cpu) = current_cpu() else { return };
+        if words().nth(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 0) {
+            let cores =
+                CoreSet::from_words(std::array::from_fn(|w| self.home[w].load(Ordering::Relaxed)));
+            drop(pin_current_thread(&cores.iter().collect()));
+        }
     }
 
-    impl Sharing {
-        pub(crate) fn new(wishes: Wishes, machine: Option<&Machine>) -> Self {
-            Self {
-                place: TableOf { wishes, machine: machine.map(layout_of) },
-                member: OnceLock::new(),
-                governor: Parker::new(),
-                thread: Mutex::new(None),
-                dormant: AtomicBool::new(false),
-                ending: AtomicBool::new(false),
-                confined: AtomicBool::new(false),
-                home: std::array::from_fn(|_| AtomicU64::new(u64::MAX)),
-                reported: AtomicU64::new(0),
-            }
-        }
+    #[cfg(test)]
+    fn sleeps(&self) -> bool {
+        self.dormant.load(Ordering::Relaxed)
+    }
 
-        /// A guest has come.
-        #[inline]
-        pub(crate) fn visited(&self) {
-            // Relaxed: a hint, made exact below where it matters.
-            if self.confined.load(Ordering::Relaxed) {
-                self.lead_home();
-            }
-            self.wake();
-        }
+    fn is_ending(&self) -> bool {
+        // Acquire: pairs with `end_sharing`.
+        self.ending.load(Ordering::Acquire)
+    }
 
-        /// The pool has become active, or has chosen something.
-        #[inline]
-        pub(crate) fn wake(&self) {
-            fence(Ordering::SeqCst); // N3
-            if self.dormant.load(Ordering::Relaxed) {
-                self.governor.unpark();
-            }
-        }
-
-        /// A guest, who is never pinned, is led to the pool's cores if it comes from elsewhere.
-        /// There the others leave it room, so it will mostly stay.
-        fn lead_home(&self) {
-            // Relaxed: whoever sees an old core set moves at the next call.
-            let words = || self.home.iter().map(|word| word.load(Ordering::Relaxed));
-            let Some(cpu) = current_cpu() else { return };
-            if words().nth(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 0) {
-                let cores = CoreSet::from_words(std::array::from_fn(|w| {
-                    self.home[w].load(Ordering::Relaxed)
-                }));
-                drop(pin_current_thread(&cores.iter().collect()));
-            }
-        }
-
-        #[cfg(test)]
-        pub(super) fn sleeps(&self) -> bool {
-            self.dormant.load(Ordering::Relaxed)
-        }
-
-        fn is_ending(&self) -> bool {
-            // Acquire: pairs with `end_sharing`.
-            self.ending.load(Ordering::Acquire)
-        }
-
-        /// The governor's life.
-        fn govern(self: &Arc<Self>, pool: &Weak<Inner>) {
-            let Some((most, told)) =
-                pool.upgrade().map(|pool| (pool.seats.len() as u32, pool.news()))
-            else {
-                return;
-            };
-            let member = match self.place.join(most, told.choice) {
-                Ok(member) => member,
-                Err(error) => {
-                    pool.upgrade().into_iter().for_each(|pool| pool.stay_alone(&error));
-                    return;
-                }
-            };
-            let member = self.member.get_or_init(|| member);
-            let (sharing, theirs) = (Arc::downgrade(self), Weak::clone(pool));
-            member.on_change(move |share| {
-                if let (Some(sharing), Some(pool)) = (sharing.upgrade(), theirs.upgrade()) {
-                    pool.take_share(&sharing, share);
-                }
-            });
-            let mut books = Books { told, ..Books::default() };
-            while !self.is_ending() {
-                if let Some(news) = pool.upgrade().map(|pool| pool.news()) {
-                    books.told = news;
-                    member.set_choice(news.choice);
-                    member.set_last_loop(news.last_loop);
-                }
-                if member.share().neighbours == 0 {
-                    self.look_alone(member, pool, most, &mut books);
-                } else {
-                    self.look(member, pool, most, &mut books);
-                }
-            }
-            member.leave();
-        }
-
-        fn look(&self, member: &Member, pool: &Weak<Inner>, most: u32, books: &mut Books) {
-            let Some(busy) = pool.upgrade().map(|pool| pool.busy()) else { return };
-            self.report(member, pool, books);
-            let granted = member.share().threads;
-            let demand = books.demand.look(busy, granted, most);
-            if demand > 0 {
-                member.set_demand(demand);
-                self.governor.park_for(LOOK_NS);
+    /// The governor's life.
+    fn govern(self: &Arc<Self>, pool: &Weak<Inner>) {
+        let Some((most, told)) = pool.upgrade().map(|pool| (pool.seats.len() as u32, pool.news()))
+        else {
+            return;
+        };
+        let member = match self.place.join(most, told.choice) {
+            Ok(member) => member,
+            Err(error) => {
+                pool.upgrade().into_iter().for_each(|pool| pool.stay_alone(&error));
                 return;
             }
-            self.sleep_unless_called(pool, books, || member.set_demand(0));
-        }
-
-        /// No other program wants cores: the pool demands all, and says what is done, so that a
-        /// coordinator learns how fast it is on them. A smaller demand from when it had neighbours
-        /// would leave its row with too few.
-        fn look_alone(&self, member: &Member, pool: &Weak<Inner>, most: u32, books: &mut Books) {
-            member.set_demand(most);
-            let is_active = pool.upgrade().is_some_and(|pool| pool.is_active());
-            if self.report(member, pool, books) > 0 || is_active {
-                self.governor.park_for(LOOK_ALONE_NS);
+        };
+        let member = self.member.get_or_init(|| member);
+        let (sharing, theirs) = (Arc::downgrade(self), Weak::clone(pool));
+        member.on_change(move |share| {
+            if let (Some(sharing), Some(pool)) = (sharing.upgrade(), theirs.upgrade()) {
+                pool.take_share(&sharing, share);
+            }
+        });
+        let mut books = Books { told, ..Books::default() };
+        while !self.is_ending() {
+            if let Some(news) = pool.upgrade().map(|pool| pool.news()) {
+                books.told = news;
+                member.set_choice(news.choice);
+                member.set_last_loop(news.last_loop);
+            }
+            if member.share().neighbours == 0 {
+                self.look_alone(member, pool, most, &mut books);
             } else {
-                self.sleep_unless_called(pool, books, || ());
+                self.look(member, pool, most, &mut books);
             }
         }
+        member.leave();
+    }
 
-        /// Says what has been done since the last time, and answers how much that is.
-        fn report(&self, member: &Member, pool: &Weak<Inner>, books: &mut Books) -> u64 {
-            let counted = pool.upgrade().map_or(0, |pool| pool.items_done());
-            let done = counted + self.reported.load(Ordering::Relaxed);
-            let new = done.saturating_sub(std::mem::replace(&mut books.done, done));
-            member.report(new);
-            new
+    fn look(&self, member: &Member, pool: &Weak<Inner>, most: u32, books: &mut Books) {
+        let Some(busy) = pool.upgrade().map(|pool| pool.busy()) else { return };
+        self.report(member, pool, books);
+        let granted = member.share().threads;
+        let demand = books.demand.look(busy, granted, most);
+        if demand > 0 {
+            member.set_demand(demand);
+            self.governor.park_for(LOOK_NS);
+            return;
         }
+        self.sleep_unless_called(pool, books, || member.set_demand(0));
+    }
 
-        /// Parks until somebody calls, or the program decides something, after `before`; not if
-        /// that has happened.
-        fn sleep_unless_called(&self, pool: &Weak<Inner>, books: &Books, before: impl FnOnce()) {
-            self.dormant.store(true, Ordering::Relaxed);
-            fence(Ordering::SeqCst); // N3
-            let is_idle = |pool: Arc<Inner>| !pool.is_active() && pool.news() == books.told;
-            if pool.upgrade().is_some_and(is_idle) && !self.is_ending() {
-                before();
-                self.governor.park();
-            }
-            self.dormant.store(false, Ordering::Relaxed);
+    /// No other program wants cores: the pool demands all, and says what is done, so that a
+    /// coordinator learns how fast it is on them. A smaller demand from when it had neighbours
+    /// would leave its row with too few.
+    fn look_alone(&self, member: &Member, pool: &Weak<Inner>, most: u32, books: &mut Books) {
+        member.set_demand(most);
+        let is_active = pool.upgrade().is_some_and(|pool| pool.is_active());
+        if self.report(member, pool, books) > 0 || is_active {
+            self.governor.park_for(LOOK_ALONE_NS);
+        } else {
+            self.sleep_unless_called(pool, books, || ());
         }
     }
 
-    impl TableOf {
-        fn join(&self, threads: u32, choice: Choice) -> Result<Member, Error> {
-            let Wishes { folder, weight, min_threads } = &self.wishes;
-            let folder = folder.clone().unwrap_or_else(default_folder);
-            let table = Table::open_on(&folder, self.machine.clone().unwrap_or_else(layout))?;
-            let offer = match &self.machine {
-                Some(machine) => Offer::on(&program_name(), machine.cores(), threads),
-                None => Offer::new(&program_name()).max(threads),
-            };
-            let min = u32::try_from(*min_threads).unwrap_or(u32::MAX);
-            Member::join(&table, offer.weight(*weight).min(min).choice(choice))
+    /// Says what has been done since the last time, and answers how much that is.
+    fn report(&self, member: &Member, pool: &Weak<Inner>, books: &mut Books) -> u64 {
+        let counted = pool.upgrade().map_or(0, |pool| pool.items_done());
+        let done = counted + self.reported.load(Ordering::Relaxed);
+        let new = done.saturating_sub(std::mem::replace(&mut books.done, done));
+        member.report(new);
+        new
+    }
+
+    /// Parks until somebody calls, or the program decides something, after `before`; not if
+    /// that has happened.
+    fn sleep_unless_called(&self, pool: &Weak<Inner>, books: &Books, before: impl FnOnce()) {
+        self.dormant.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst); // N3
+        let is_idle = |pool: Arc<Inner>| !pool.is_active() && pool.news() == books.told;
+        if pool.upgrade().is_some_and(is_idle) && !self.is_ending() {
+            before();
+            self.governor.park();
+        }
+        self.dormant.store(false, Ordering::Relaxed);
+    }
+}
+
+impl TableOf {
+    fn join(&self, threads: u32, choice: Choice) -> Result<Member, Error> {
+        let RequestedShare { folder, weight, min_threads, .. } = &self.wishes;
+        let folder = folder.clone().unwrap_or_else(default_folder);
+        let table = Table::open_on(&folder, self.machine.clone().unwrap_or_else(layout))?;
+        let offer = match &self.machine {
+            Some(machine) => Offer::on(&program_name(), machine.cores(), threads),
+            None => Offer::new(&program_name()).max(threads),
+        };
+        let min = u32::try_from(*min_threads).unwrap_or(u32::MAX);
+        Member::join(&table, offer.weight(*weight).min(min).choice(choice))
+    }
+}
+
+/// What the governor remembers from one look to the next.
+#[derive(Default)]
+struct Books {
+    demand: DemandMeter,
+    done: u64,
+    /// What the row says of the pool.
+    told: News,
+}
+
+/// What a pool tells of itself beside how much it does.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct News {
+    choice: Choice,
+    last_loop: Option<LastLoop>,
+}
+
+fn program_name() -> String {
+    let path = std::env::current_exe().unwrap_or_default();
+    path.file_stem().map_or_else(|| "sinew".into(), |name| name.to_string_lossy().into_owned())
+}
+
+impl Inner {
+    /// Follows what the table gives. On the member's listener.
+    fn take_share(&self, sharing: &Sharing, share: Share) {
+        if self.is_of_another_process() {
+            return;
+        }
+        let confined = share.is_binding() && share.cores.len() == share.threads as usize;
+        for (home, word) in sharing.home.iter().zip(share.cores.words()) {
+            home.store(*word, Ordering::Relaxed);
+        }
+        sharing.confined.store(confined, Ordering::Relaxed);
+        self.limit.schedule.grant(share.schedule);
+        let cores: CpuSet = share.cores.iter().collect();
+        // First the pins, so that workers that are called come to the right place.
+        self.keep_to(confined.then_some(&cores));
+        let threads = if share.is_binding() { share.threads as usize } else { usize::MAX };
+        self.set_limit(Source::Others, threads);
+        sharing.governor.unpark();
+    }
+
+    /// Goes on as if nobody had asked to share, and says so once in a process.
+    fn stay_alone(&self, why: &dyn Display) {
+        static SAID: Once = Once::new();
+        self.limit.schedule.observe(false);
+        SAID.call_once(|| {
+            // In one write, and whether it can be written or not.
+            let line = format!("sinew: this program shares the machine with no other: {why}\n");
+            let _ = io::stderr().write_all(line.as_bytes());
+        });
+    }
+
+    /// What its row should say.
+    fn news(&self) -> News {
+        let (preset, cores) = (&self.limit.schedule, self.pinned_to().into_iter().collect());
+        let choice = Choice { schedule: preset.chosen(), cores };
+        News { choice, last_loop: preset.last_loop() }
+    }
+
+    /// Keeps the threads on the cores that other programs leave, or, with `None`, where the mapping
+    /// alone says. Of a mapping that was given seat by seat those processors are left, in its
+    /// order: the first seats are those that may work.
+    fn keep_to(&self, cores: Option<&CpuSet>) {
+        if !self.pins {
+            return;
+        }
+        let mapping = self.berths.mapping();
+        let seats = self.seats.len();
+        let (pins, room): (Pins, _) = match (&mapping, cores) {
+            (Mapping::Explicit(cpus), cores) => {
+                let left = |cpu: &&usize| cores.is_none_or(|cores| cores.contains(**cpu));
+                let left: Vec<usize> = cpus.iter().filter(left).copied().collect();
+                // None is left where the share was made before the others knew of the mapping.
+                let cpus = if left.is_empty() { cpus } else { &left };
+                let pins = (0..seats)
+                    .map(|seat| Some(CpuSet::from_iter([cpus[seat % cpus.len()]])))
+                    .collect();
+                (pins, cpus.iter().copied().collect())
+            }
+            (Mapping::None, cores) => (vec![cores.cloned(); seats].into(), CpuSet::new()),
+            (mapping, cores) => {
+                let (machine, limits) = machine();
+                let cores = cores.unwrap_or(limits.allowed());
+                let Ok(seating) = Seating::new(machine, cores, mapping, seats) else { return };
+                ((0..seats).map(|seat| seating.pin_of(seat)).collect(), room(mapping, cores))
+            }
+        };
+        self.berths.set_pins(pins, room);
+        self.call_to_move();
+    }
+
+    /// The processors that the program has pinned its threads to by their numbers; none if it has
+    /// not.
+    fn pinned_to(&self) -> Vec<usize> {
+        match self.berths.mapping() {
+            Mapping::Explicit(cpus) => cpus.into_iter().take(self.seats.len()).collect(),
+            _ => Vec::new(),
         }
     }
 
-    /// What the governor remembers from one look to the next.
-    #[derive(Default)]
-    struct Books {
-        demand: DemandMeter,
-        done: u64,
-        /// What the row says of the pool.
-        told: News,
+    /// How many workers have something to do; a hint.
+    fn busy(&self) -> u32 {
+        let busy = self.seats.iter().filter(|seat| {
+            // Relaxed: hints.
+            seat.active.load(Ordering::Relaxed) && !seat.searching.load(Ordering::Relaxed)
+        });
+        busy.count() as u32
     }
 
-    /// What a pool tells of itself beside how much it does.
-    #[derive(Debug, Clone, Copy, PartialEq, Default)]
-    struct News {
-        choice: Choice,
-        last_loop: Option<LastLoop>,
+    fn is_active(&self) -> bool {
+        self.seats.iter().any(|seat| seat.active.load(Ordering::Relaxed))
+            || !self.injector.is_empty()
     }
 
-    fn program_name() -> String {
-        let path = std::env::current_exe().unwrap_or_default();
-        path.file_stem().map_or_else(|| "sinew".into(), |name| name.to_string_lossy().into_owned())
+    /// Something that grows with what the pool has done: calls, tasks and chunks.
+    fn items_done(&self) -> u64 {
+        let items = |seat: &crate::worker::Worker| {
+            let counted = seat.counters.read();
+            counted.visits + counted.injected + counted.queued_tasks + counted.chunks
+        };
+        self.seats.iter().map(items).sum()
+    }
+}
+
+impl PoolHook for Sharing {
+    #[inline]
+    fn guest_came(&self) {
+        // Relaxed: a hint, made exact below where it matters.
+        if self.confined.load(Ordering::Relaxed) {
+            self.lead_home();
+        }
+        self.wake();
     }
 
-    impl Inner {
-        /// Follows what the table gives. On the member's listener.
-        fn take_share(&self, sharing: &Sharing, share: Share) {
-            if self.is_of_another_process() {
-                return;
-            }
-            let confined = share.is_binding() && share.cores.len() == share.threads as usize;
-            for (home, word) in sharing.home.iter().zip(share.cores.words()) {
-                home.store(*word, Ordering::Relaxed);
-            }
-            sharing.confined.store(confined, Ordering::Relaxed);
-            self.limit.schedule.grant(share.schedule);
-            let cores: CpuSet = share.cores.iter().collect();
-            // First the pins, so that workers that are called come to the right place.
-            self.keep_to(confined.then_some(&cores));
-            let threads = if share.is_binding() { share.threads as usize } else { usize::MAX };
-            self.set_limit(Source::Others, threads);
-            sharing.governor.unpark();
-        }
-
-        /// Goes on as if nobody had asked to share, and says so once in a process.
-        fn stay_alone(&self, why: &dyn Display) {
-            static SAID: Once = Once::new();
-            self.limit.schedule.observe(false);
-            SAID.call_once(|| {
-                // In one write, and whether it can be written or not.
-                let line = format!("sinew: this program shares the machine with no other: {why}\n");
-                let _ = std::io::stderr().write_all(line.as_bytes());
-            });
-        }
-
-        /// What its row should say.
-        fn news(&self) -> News {
-            let (preset, cores) = (&self.limit.schedule, self.pinned_to().into_iter().collect());
-            let choice = Choice { schedule: preset.chosen(), cores };
-            News { choice, last_loop: preset.last_loop() }
-        }
-
-        /// The program has decided something: the governor looks now and then, unless it sleeps.
-        pub(crate) fn tell_choice(&self) {
-            if let Some(sharing) = &self.sharing {
-                sharing.wake();
-            }
-        }
-
-        /// How many workers have something to do; a hint.
-        fn busy(&self) -> u32 {
-            let busy = self.seats.iter().filter(|seat| {
-                // Relaxed: hints.
-                seat.active.load(Ordering::Relaxed) && !seat.searching.load(Ordering::Relaxed)
-            });
-            busy.count() as u32
-        }
-
-        fn is_active(&self) -> bool {
-            self.seats.iter().any(|seat| seat.active.load(Ordering::Relaxed))
-                || !self.injector.is_empty()
-        }
-
-        /// Something that grows with what the pool has done: calls, tasks and chunks.
-        fn items_done(&self) -> u64 {
-            let items = |seat: &crate::worker::Worker| {
-                let counted = seat.counters.read();
-                counted.visits + counted.injected + counted.queued_tasks + counted.chunks
-            };
-            self.seats.iter().map(items).sum()
-        }
+    fn work_arrived(&self) {
+        self.wake();
     }
 
-    impl Pool {
-        pub(crate) fn start_sharing(&self) {
-            let Some(sharing) = &self.inner.sharing else { return };
-            self.inner.limit.schedule.observe(true);
-            let (governed, pool) = (Arc::clone(sharing), Arc::downgrade(&self.inner));
-            let thread =
-                std::thread::Builder::new().name("sinew-share".into()).stack_size(256 << 10);
-            match has_room().and_then(|()| thread.spawn(move || governed.govern(&pool))) {
-                Ok(thread) => *sharing.thread.lock() = Some(thread),
-                Err(error) => self.inner.stay_alone(&error),
-            }
-        }
+    /// The governor looks now and then, unless it sleeps.
+    fn settings_changed(&self) {
+        self.wake();
+    }
 
-        /// The pool ends: its row goes. A worker that ends its own pool does not wait for that.
-        pub(crate) fn end_sharing(&self) {
-            let Some(sharing) = &self.inner.sharing else { return };
-            sharing.ending.store(true, Ordering::Release);
-            sharing.governor.unpark();
-            let thread = sharing.thread.lock().take();
-            if let Some(thread) = thread.filter(|_| tls::current_in(&self.inner).is_none()) {
-                let _ = thread.join();
-            }
-        }
-
-        /// What the pool has been given of the machine, once it is in the table: see
-        /// [`Builder::coordinate`](crate::Builder::coordinate).
-        pub fn share(&self) -> Option<Share> {
-            let member = self.inner.sharing.as_ref()?.member.get();
-            member.filter(|_| !self.is_of_another_process()).map(Member::share)
-        }
-
-        /// Says that the program is done with so many more items of whatever it counts.
-        /// Coordinators measure by that how fast it is on how many cores; calls, tasks and chunks
-        /// count by themselves.
-        pub fn report(&self, items: u64) {
-            if let Some(sharing) = &self.inner.sharing {
-                // Relaxed: statistics.
-                sharing.reported.fetch_add(items, Ordering::Relaxed);
-            }
+    /// The pool's row goes.
+    fn ended(&self, may_wait: bool) {
+        self.ending.store(true, Ordering::Release);
+        self.governor.unpark();
+        let thread = self.thread.lock().take();
+        if let Some(thread) = thread.filter(|_| may_wait) {
+            let _ = thread.join();
         }
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+/// What accompanies the pool of a builder that asks to share. Programs meet on the machine at hand,
+/// unless they are told where else: `described` is another one.
+///
+/// # Errors
+///
+/// A weight that is none.
+pub(crate) fn requested(
+    share: &RequestedShare,
+    described: Option<&Machine>,
+) -> Result<Option<Arc<Sharing>>, BuildError> {
+    if !WEIGHTS.contains(&share.weight) {
+        return Err(BuildError::Weight(share.weight));
+    }
+    let shares = share.coordinate && (described.is_none() || share.folder.is_some());
+    Ok(shares.then(|| Arc::new(Sharing::new(share.clone(), described))))
+}
+
+impl Sharing {
+    /// The pool has been built.
+    pub(crate) fn begin(self: Arc<Self>, pool: &Pool) {
+        pool.inner.limit.schedule.observe(true);
+        let (governed, inner) = (Arc::clone(&self), Arc::downgrade(&pool.inner));
+        let thread = std::thread::Builder::new().name("sinew-share".into()).stack_size(256 << 10);
+        match has_room().and_then(|()| thread.spawn(move || governed.govern(&inner))) {
+            Ok(thread) => *self.thread.lock() = Some(thread),
+            Err(error) => pool.inner.stay_alone(&error),
+        }
+    }
+}
+
+impl Pool {
+    fn sharing(&self) -> Option<&Sharing> {
+        let mut hooks = self.inner.hooks.iter().map(|hook| &**hook as &dyn Any);
+        hooks.find_map(<dyn Any>::downcast_ref)
+    }
+
+    /// What the pool has been given of the machine, once it is in the table: see
+    /// [`Builder::coordinate`](crate::Builder::coordinate).
+    pub fn share(&self) -> Option<Share> {
+        let member = self.sharing()?.member.get();
+        member.filter(|_| !self.is_of_another_process()).map(Member::share)
+    }
+
+    /// Says that the program is done with so many more items of whatever it counts.
+    /// Coordinators measure by that how fast it is on how many cores; calls, tasks and chunks
+    /// count by themselves.
+    pub fn report(&self, items: u64) {
+        if let Some(sharing) = self.sharing() {
+            // Relaxed: statistics.
+            sharing.reported.fetch_add(items, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use sinew_coord::Table;
 
@@ -441,48 +479,12 @@ mod tests {
         let pool = Pool::builder().threads(2).coordinate_in(&place).build().unwrap();
         wait_until(|| pool.share().is_some());
         let table = Table::open(&place).unwrap();
-        let is_dormant = || pool.inner.sharing.as_ref().is_some_and(|sharing| sharing.sleeps());
+        let is_dormant = || pool.sharing().is_some_and(|sharing| sharing.sleeps());
         for _ in 0..2 {
             wait_until(is_dormant);
             let before = table.read()[0].progress;
             pool.run(|w| w.join(|_| 1, |_| 2));
             wait_until(|| table.read()[0].progress > before);
         }
-    }
-}
-
-/// Models know of no other programs.
-#[cfg(any(loom, shuttle))]
-mod imp {
-    use crate::inner::Inner;
-    use crate::pool::Pool;
-
-    pub(crate) struct Sharing;
-
-    /// Nothing.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct Share;
-
-    impl Sharing {
-        pub(crate) fn new(
-            _wishes: super::Wishes,
-            _machine: Option<&sinew_topology::Machine>,
-        ) -> Self {
-            Self
-        }
-
-        pub(crate) fn visited(&self) {}
-
-        pub(crate) fn wake(&self) {}
-    }
-
-    impl Inner {
-        pub(crate) fn tell_choice(&self) {}
-    }
-
-    impl Pool {
-        pub(crate) fn start_sharing(&self) {}
-
-        pub(crate) fn end_sharing(&self) {}
     }
 }

@@ -38,9 +38,7 @@ impl Inner {
         worker.arrive(Activity::Application);
         worker.activate();
         worker.counters.visits.add(1);
-        if let Some(sharing) = &self.sharing {
-            sharing.visited();
-        }
+        self.hooks.iter().for_each(|hook| hook.guest_came());
         self.root_begins(0);
     }
 

@@ -103,6 +103,8 @@ pub use metered::Metered;
 pub use mode::{Controlled, Mode, Uncontrolled};
 pub use over::{Over, over};
 pub use pipeline::{Pipeline, farm, pipeline};
+#[cfg(all(feature = "coordinate", not(shuttle)))]
+pub use sinew_core::Share;
 pub use sinew_core::data::{
     Around, Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut,
     TileOrder, TilesMut, prefetch, streaming, tiles, wide,
@@ -115,7 +117,7 @@ pub use sinew_core::loops::{Edge, LoopMetrics, ThreadMetrics};
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
     BuildError, Builder, Cancelled, Control, Counters, Course, OwnPages, Participant, Pool,
-    PoolControl, PoolSnapshot, Profile, Scope, ScopeBuilder, Share, Snapshot, StackKind, StealsAt,
+    PoolControl, PoolSnapshot, Profile, Scope, ScopeBuilder, Snapshot, StackKind, StealsAt,
     Stopped, Victims, Wait, Worker, Working, global_pool, join, run, scope, serially, spawn,
     victims,
 };

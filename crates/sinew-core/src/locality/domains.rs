@@ -112,7 +112,7 @@ pub enum DomainsError {
 }
 
 /// As many as there may be workers.
-const MOST_PARTS: usize = crate::builder::MAX_WORKERS;
+const MOST_PARTS: usize = crate::build_error::MAX_WORKERS;
 
 impl fmt::Display for DomainsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

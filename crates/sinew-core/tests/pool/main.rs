@@ -8,6 +8,7 @@
 //! | `scope`, `spawn` | tasks that are not strictly nested |
 //! | `locality` | scopes that spawn into domains |
 //! | `locals` | values that workers keep for modules above |
+//! | `hooks` | what modules above a pool are told of it |
 //! | `open` | scopes whose tasks get the scope, scopes in place, orders |
 //! | `yielding` | tasks that give way; chains of tasks |
 //! | `serially` | code that stays on one thread |
@@ -42,6 +43,7 @@ mod environment;
 #[cfg(unix)]
 mod experiments;
 mod fork;
+mod hooks;
 mod idle;
 mod join;
 mod lifecycle;

@@ -1,0 +1,24 @@
+//! What a module above a pool is told of it.
+
+use std::any::Any;
+
+/// Accompanies a pool from its start to its end. A builder takes any number of hooks; the pool
+/// calls them and knows nothing else of them.
+///
+/// Callers and workers of the pool call these functions, so they are short and wait for nothing.
+pub trait PoolHook: Any + Send + Sync {
+    /// A caller from outside has taken the guest seat, on its own thread.
+    fn guest_came(&self) {}
+
+    /// Work was queued from outside. A sequentially consistent fence lies between both.
+    fn work_arrived(&self) {}
+
+    /// The program has chosen a schedule or a mapping for the pool.
+    fn settings_changed(&self) {}
+
+    /// The pool ends: its threads leave when nothing is left to do. `may_wait`: the caller is none
+    /// of its workers, and may wait for other threads here.
+    fn ended(&self, may_wait: bool) {
+        let _ = may_wait;
+    }
+}
