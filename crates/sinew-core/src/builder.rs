@@ -440,7 +440,7 @@ impl Builder {
                     .unwrap_or(is_real && self.threads.is_none())
                     .then(|| self.limits_below.unwrap_or_else(|| "/".into())),
             ),
-            roll: Arc::default(),
+            cancel_scope: Arc::default(),
             wait: self.wait,
             spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(ENDLESS)),
             steal_delay: u64::from(self.steal_delay),

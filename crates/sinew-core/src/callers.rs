@@ -17,9 +17,9 @@ use sinew_sync::lock::Mutex;
 use sinew_sync::parker::Parker;
 use sinew_sync::plant::{Bug, planted};
 
-/// Where callers are found.
+/// The callers whose calls wait for a worker; see [`Cancellable`](crate::Cancellable).
 #[derive(Debug, Default)]
-pub(crate) struct Callers(Mutex<Vec<Arc<Parker>>>);
+pub struct Callers(Mutex<Vec<Arc<Parker>>>);
 
 impl Callers {
     /// The thread that parks there is woken until the guard is dropped.
@@ -29,7 +29,7 @@ impl Callers {
     }
 
     /// Has all callers look again.
-    pub(crate) fn wake_all(&self) {
+    pub fn wake_all(&self) {
         if !planted(Bug::SilentCancel) {
             for parker in self.0.lock().iter() {
                 parker.unpark();

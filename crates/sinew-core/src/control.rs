@@ -21,8 +21,6 @@ mod companion;
 mod course;
 mod crew;
 mod occupant;
-mod pool;
-mod roll;
 #[cfg(all(test, shuttle))]
 mod schedules;
 mod watcher;
@@ -38,6 +36,7 @@ use sinew_sync::lock::Mutex;
 use sinew_topology::{Mapping, MappingError};
 
 use crate::callers::Callers;
+use crate::cancel::{Cancellable, Cancelled};
 use crate::lodging::{Pinning, Places};
 use crate::loops::call_others;
 
@@ -45,9 +44,6 @@ pub use companion::Companion;
 pub use course::{Course, Working};
 pub use crew::Participant;
 pub use occupant::Occupant;
-pub use pool::{PoolControl, PoolSnapshot};
-pub use roll::Enrolled;
-pub(crate) use roll::Roll;
 use watcher::Watcher;
 
 /// Lines that workers count their iterations on, so that they do not write to each other's.
@@ -167,7 +163,7 @@ impl Control {
     }
 
     /// How the items that nobody has taken yet are handed out, in place of the loop's own schedule,
-    /// and of one that its pool [was given](PoolControl::set_schedule), or is granted by agreement
+    /// and of one that its pool [was given](crate::PoolControl::set_schedule), or is granted by agreement
     /// with other programs: loops under a control that name none follow that until this is called.
     ///
     /// # Panics
@@ -224,18 +220,13 @@ impl Control {
     /// Ends the loops that run, and those that begin later: they answer [`Cancelled`] unless they
     /// were done. Calls [under it](crate::Pool::run_under) that wait for a worker return at once.
     /// There is no way back; to end what runs and nothing else, a pool has
-    /// [`PoolControl::cancel`].
+    /// [`PoolControl::cancel`](crate::PoolControl::cancel).
     pub fn cancel(&self) {
         let wishes = self.state.wishes.lock();
         // Relaxed: C1, and the module's orderings.
         self.state.version.fetch_or(CANCELLED, Ordering::Relaxed);
         drop(wishes);
         self.state.callers.wake_all();
-    }
-
-    /// Whose calls wait for a worker, and end when this is cancelled.
-    pub(crate) fn callers(&self) -> &Callers {
-        &self.state.callers
     }
 
     /// Whether [`cancel`](Self::cancel) was called.
@@ -390,6 +381,16 @@ impl Control {
     }
 }
 
+impl Cancellable for Control {
+    fn is_cancelled(&self) -> bool {
+        Self::is_cancelled(self)
+    }
+
+    fn callers(&self) -> &Callers {
+        &self.state.callers
+    }
+}
+
 /// Whether a version says that the end is wished.
 #[inline]
 pub(crate) fn is_cancelled(version: u64) -> bool {
@@ -402,23 +403,10 @@ impl fmt::Debug for Control {
     }
 }
 
-/// A loop that was cancelled before it was done, by its [control](Control::cancel) or its
-/// [pool's](PoolControl::cancel).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Cancelled;
-
-impl fmt::Display for Cancelled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("cancelled before it was done, by its control or its pool's")
-    }
-}
-
-impl std::error::Error for Cancelled {}
-
 /// Why a loop that can fail has ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stopped<E> {
-    /// Its [control](Control::cancel) was cancelled, or what its [pool](PoolControl::cancel) runs.
+    /// Its [control](Control::cancel) was cancelled, or what its [pool](crate::PoolControl::cancel) runs.
     Cancelled,
     /// The first error that was met.
     Failed(E),

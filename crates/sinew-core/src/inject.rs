@@ -18,6 +18,7 @@ use sinew_sync::atomic::Ordering;
 use sinew_sync::clock::{TICKS_A_US, ticks};
 
 use crate::callers::Listed;
+use crate::cancel::{Cancellable, Cancelled};
 use crate::inner::Inner;
 use crate::latch::{Latch, Owner};
 use crate::queue::Header;
@@ -25,7 +26,6 @@ use crate::search::Allowed;
 use crate::wait::Awaited;
 use crate::waiter::Waiter;
 use crate::worker::Worker;
-use crate::{Cancelled, Control};
 
 /// How long a worker leaves work from outside to the one that took the last piece: as long as a
 /// caller takes to park, and another thread to get its core.
@@ -78,7 +78,7 @@ struct Call<'c> {
     pool: &'c Inner,
     latch: &'c Latch,
     ticket: Ticket,
-    control: Option<&'c Control>,
+    control: Option<&'c dyn Cancellable>,
     /// How often the pool had cancelled before the call.
     cancellations: u64,
     fate: Cell<Fate>,
@@ -87,7 +87,7 @@ struct Call<'c> {
 impl Call<'_> {
     fn is_cancelled(&self) -> bool {
         self.control.is_some_and(|control| {
-            control.is_cancelled() || self.pool.roll.cancellations() != self.cancellations
+            control.is_cancelled() || self.pool.cancel_scope.cancellations() != self.cancellations
         })
     }
 
@@ -104,7 +104,7 @@ impl Call<'_> {
     fn enter_lists(&self, waiter: &Waiter<'_>) -> Option<[Listed<'_>; 2]> {
         let control = self.control?;
         Some(
-            [control.callers(), self.pool.roll.callers()]
+            [control.callers(), self.pool.cancel_scope.callers()]
                 .map(|callers| callers.enter(waiter.parker())),
         )
     }
@@ -147,7 +147,7 @@ impl Awaited for Call<'_> {
 fn offer<F, R>(
     pool: &Inner,
     f: F,
-    control: Option<&Control>,
+    control: Option<&dyn Cancellable>,
     wait: impl FnOnce(&Call<'_>, &Waiter<'_>),
 ) -> Result<R, F>
 where
@@ -161,7 +161,7 @@ where
         result: UnsafeCell::new(None),
         latch: Latch::new(Owner::Elsewhere(Arc::clone(waiter.parker()))),
     };
-    let cancellations = pool.roll.cancellations();
+    let cancellations = pool.cancel_scope.cancellations();
     let queued = Queued { task: TaskRef::new(NonNull::from(&task)), depth: 0 };
     let ticket = pool.inject_call(queued, waiter.keeps_core());
     let fate = Cell::new(Fate::Queued);
@@ -176,7 +176,11 @@ where
 
 /// Runs `f` on a worker of `pool`, to which the calling thread does not belong, unless `control` is
 /// cancelled before.
-pub(crate) fn run<F, R>(pool: &Inner, f: F, control: Option<&Control>) -> Result<R, Cancelled>
+pub(crate) fn run<F, R>(
+    pool: &Inner,
+    f: F,
+    control: Option<&dyn Cancellable>,
+) -> Result<R, Cancelled>
 where
     F: for<'w> FnOnce(&'w Worker) -> R + Send,
     R: Send,
@@ -189,7 +193,7 @@ where
 pub(crate) fn run_or_sit<F, R>(
     pool: &Inner,
     f: F,
-    control: Option<&Control>,
+    control: Option<&dyn Cancellable>,
 ) -> Result<R, Cancelled>
 where
     F: for<'w> FnOnce(&'w Worker) -> R + Send,

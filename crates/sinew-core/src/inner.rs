@@ -30,7 +30,7 @@ use sinew_sync::plant::{Bug, planted};
 use sinew_sync::thread::yield_now;
 use sinew_topology::Seating;
 
-use crate::control::Roll;
+use crate::cancel::CancelScope;
 use crate::counters::Counters;
 use crate::fork;
 use crate::guest::GuestSeat;
@@ -84,7 +84,7 @@ pub(crate) struct Inner {
     pub(crate) guest: GuestSeat,
     pub(crate) limit: Limit,
     /// What is under way and can be cancelled.
-    pub(crate) roll: Arc<Roll>,
+    pub(crate) cancel_scope: Arc<CancelScope>,
     /// Told of what happens to the pool.
     pub(crate) hooks: Box<[Arc<dyn PoolHook>]>,
     pub(crate) wait: Wait,

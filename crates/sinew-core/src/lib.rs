@@ -14,7 +14,8 @@
 //! | `serially` | code whose joins, scopes and loops stay on one thread |
 //! | `pool`, `builder`, `build_error`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
 //! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
-//! | `control` | the handles by which loops, and whole pools, are changed while they run |
+//! | `control` | the handle by which loops are changed while they run |
+//! | `pool_control`, `cancel`, `enrolled` | the handle by which a pool is changed; what it can cancel |
 //! | `limit`, `surplus`, `preset` | how many of a pool's workers may work, and by which schedule its loops run |
 //! | [`stream`] | items that go through stages, several at a time |
 //! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
@@ -34,12 +35,14 @@ mod broadcast;
 mod build_error;
 mod builder;
 mod callers;
+mod cancel;
 mod control;
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 mod coordinate;
 mod counters;
 pub mod data;
 mod doze;
+mod enrolled;
 mod environment;
 mod fork;
 mod glance;
@@ -61,6 +64,7 @@ mod payoff;
 mod pins;
 mod poll;
 mod pool;
+mod pool_control;
 mod preset;
 mod profile;
 mod queue;
@@ -97,17 +101,18 @@ mod yielding;
 pub use broadcast::BroadcastContext;
 pub use build_error::{BuildError, MAX_WORKERS};
 pub use builder::{Builder, Fences};
-pub use control::{
-    Cancelled, Companion, Control, Course, Enrolled, Occupant, Participant, PoolControl,
-    PoolSnapshot, Snapshot, Stopped, Working,
-};
+pub use callers::Callers;
+pub use cancel::{Cancellable, Cancelled};
+pub use control::{Companion, Control, Course, Occupant, Participant, Snapshot, Stopped, Working};
 pub use counters::{Counters, StealsAt};
+pub use enrolled::Enrolled;
 pub use global::{join, pool as global_pool, run, with_current};
 pub use hook::PoolHook;
 pub use join::{Entering, join_context};
 pub use pins::Pin;
 pub use poll::PollReason;
 pub use pool::Pool;
+pub use pool_control::{PoolControl, PoolSnapshot};
 pub use profile::{
     Attempts, BURDENS, Breakdown, Doing, Function, Functions, Profile, Split, Tasks, Timeline,
     TimelineSpan, WorkerProfile,

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use sinew_sync::lock::Mutex;
 use sinew_sync::thread::JoinHandle;
 
+use crate::cancel::{Cancellable, Cancelled};
 use crate::counters::Counters;
 use crate::fork;
 use crate::inject;
@@ -21,7 +22,6 @@ use crate::threads::ThreadSettings;
 use crate::tls;
 use crate::waiter;
 use crate::worker::Worker;
-use crate::{Cancelled, Control};
 
 /// A set of workers that run tasks together.
 ///
@@ -141,8 +141,9 @@ impl Pool {
     /// assert_eq!(pool.run_under(&control, |_| 7), Err(Cancelled));
     /// # Ok::<(), sinew_core::BuildError>(())
     /// ```
-    pub fn run_under<F, R>(&self, control: &Control, f: F) -> Result<R, Cancelled>
+    pub fn run_under<C, F, R>(&self, control: &C, f: F) -> Result<R, Cancelled>
     where
+        C: Cancellable,
         F: for<'w> FnOnce(&'w Worker) -> R + Send,
         R: Send,
     {
@@ -169,7 +170,7 @@ impl Pool {
     }
 
     /// Has `f` called by a thread that is not in the pool yet.
-    fn call<F, R>(&self, f: F, control: Option<&Control>) -> Result<R, Cancelled>
+    fn call<F, R>(&self, f: F, control: Option<&dyn Cancellable>) -> Result<R, Cancelled>
     where
         F: for<'w> FnOnce(&'w Worker) -> R + Send,
         R: Send,

@@ -92,6 +92,25 @@ impl Inner {
 }
 
 impl Worker {
+    /// How many of the pool's workers may take part in a skeleton now: what was
+    /// [set](crate::PoolControl::set_threads), what affinity and quota feed, and what other
+    /// programs leave, whichever is least. At least 1; it may be more than there are. For whoever
+    /// writes skeletons.
+    ///
+    /// # Cost
+    ///
+    /// One load of a line that nobody writes.
+    #[inline]
+    pub fn allowed_workers(&self) -> usize {
+        self.pool().limit.asked()
+    }
+
+    /// Whether this worker is to stand down after its task, because fewer may work now than there
+    /// are: another may do what it does.
+    pub fn is_to_stand_down(&self) -> bool {
+        self.index() >= self.pool().limit.get()
+    }
+
     /// Whether this worker should stand down.
     #[inline]
     pub(crate) fn is_surplus(&self) -> bool {

@@ -2,9 +2,9 @@
 
 use sinew_sync::atomic::Ordering;
 
+use super::Control;
 use super::crew::Crew;
-use super::{Cancelled, Control, Enrolled};
-use crate::Worker;
+use crate::{Cancelled, Enrolled, Worker};
 
 /// A skeleton under way that follows a [`Control`] and is no loop: what is to be done, what is
 /// done, and what is wished. For whoever writes skeletons.

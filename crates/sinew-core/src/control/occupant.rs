@@ -104,27 +104,6 @@ impl<'c> Occupant<'c> {
     }
 }
 
-impl Worker {
-    /// How many of the pool's workers may take part in a skeleton now: what was
-    /// [set](crate::PoolControl::set_threads), what affinity and quota feed, and what other
-    /// programs leave, whichever is least. At least 1; it may be more than there are. For whoever
-    /// writes skeletons.
-    ///
-    /// # Cost
-    ///
-    /// One load of a line that nobody writes.
-    #[inline]
-    pub fn allowed_workers(&self) -> usize {
-        self.pool().limit.asked()
-    }
-
-    /// Whether this worker is to stand down after its task, because fewer may work now than there
-    /// are: another may do what it does.
-    pub fn is_to_stand_down(&self) -> bool {
-        self.index() >= self.pool().limit.get()
-    }
-}
-
 /// When a participant looks around: it knows from the last looks how many items that is.
 #[derive(Debug)]
 struct Looks {

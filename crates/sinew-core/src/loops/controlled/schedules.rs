@@ -84,7 +84,7 @@ fn shuttle_what_a_pool_cancels_ends_and_runs_again() {
     explore_with(&SCHEDULES, |w, options| {
         let (control, canceller) = (Control::new(), Changers::default());
         let (options, roll) =
-            (Options { control: Some(&control), ..*options }, Arc::clone(&w.pool().roll));
+            (Options { control: Some(&control), ..*options }, Arc::clone(&w.pool().cancel_scope));
         let text = |index: usize| {
             if index == 1 {
                 let theirs = Arc::clone(&roll);
@@ -162,7 +162,7 @@ fn shuttle_skeletons_of_several_loops_are_whole_whatever_comes() {
     explore_with(&[Schedule::Stealing, Schedule::Dynamic { chunk: 1 }], |w, options| {
         let (control, changers, calls) = (Control::new(), Changers::default(), AtomicU32::new(0));
         let (options, roll) =
-            (Options { control: Some(&control), ..*options }, Arc::clone(&w.pool().roll));
+            (Options { control: Some(&control), ..*options }, Arc::clone(&w.pool().cancel_scope));
         let change = || match calls.fetch_add(1, Ordering::Relaxed) {
             number @ (1 | 4 | 11) => changers.start(&control, number as usize),
             7 | 15 => {

@@ -2,7 +2,7 @@
 //!
 //! It holds nothing of its own: every wish goes to the word that workers and loops look at anyway.
 //! The number of threads and the mapping to those of `limit` and `remap`, the schedule to the one
-//! that loops which leave theirs open begin with, the end to the pool's `roll`.
+//! that loops which leave theirs open begin with, the end to the pool's `cancel` scope.
 //!
 //! # Tests
 //!
@@ -143,7 +143,7 @@ impl PoolControl {
     /// Joins, scopes, detached tasks and skeletons without a control are not ended: they have no
     /// way to say that something is missing.
     pub fn cancel(&self) {
-        self.inner.roll.cancel();
+        self.inner.cancel_scope.cancel();
     }
 
     /// How the pool is, and what was set. While it works, the numbers are of slightly different
@@ -161,7 +161,7 @@ impl PoolControl {
             mapping: inner.mapping(),
             victims: inner.stealing.choice(),
             schedule: inner.limit.schedule.get(),
-            under_way: inner.roll.under_way(),
+            under_way: inner.cancel_scope.under_way(),
             counters: inner.counters(),
         }
     }

@@ -30,26 +30,25 @@
 //! `tests/pool/control.rs`, the crate `sinew`'s `tests/pool.rs`; under random schedules in
 //! `loops::controlled::schedules`.
 
-use std::sync::Arc;
+use std::fmt;
 
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::callers::Callers;
-use crate::tls;
 
 /// What is under way in one pool.
 #[derive(Debug, Default)]
-pub(crate) struct Roll {
-    /// On a line of its own: everybody on the roll looks at it, and who comes and goes writes the
+pub(crate) struct CancelScope {
+    /// On a line of its own: all that is enrolled looks at it, and who comes and goes writes the
     /// other.
     cancellations: CachePadded<AtomicU64>,
-    under_way: AtomicUsize,
+    pub(crate) under_way: AtomicUsize,
     /// Whose calls wait for a worker and are cancelled as well.
     callers: Callers,
 }
 
-impl Roll {
+impl CancelScope {
     /// Cancels all that is enrolled now.
     pub(crate) fn cancel(&self) {
         self.cancellations.fetch_add(1, Ordering::Relaxed);
@@ -70,52 +69,26 @@ impl Roll {
     }
 }
 
-/// Something under way in a pool that ends early when the pool
-/// [cancels](crate::PoolControl::cancel), and can say that it has. For whoever writes skeletons
-/// that follow no control; a [`Course`](crate::Course) has it.
+/// By which a waiting call may be cancelled: a flag, and the callers that look at it.
 ///
-/// ```
-/// use sinew_core::{Enrolled, Pool};
-///
-/// let pool = Pool::builder().threads(2).build()?;
-/// pool.run(|_| {
-///     let enrolled = Enrolled::here();
-///     pool.control().cancel();
-///     assert!(enrolled.is_cancelled() && !Enrolled::here().is_cancelled());
-/// });
-/// # Ok::<(), sinew_core::BuildError>(())
-/// ```
-#[derive(Debug, Default)]
-#[must_use = "it lasts until it is dropped"]
-pub struct Enrolled {
-    /// Outside of pools nobody cancels.
-    roll: Option<Arc<Roll>>,
-    noted: u64,
+/// The flag is set before the callers are woken ([`Callers::wake_all`]), and never taken back.
+pub trait Cancellable {
+    /// Whether calls are to end that no worker has taken.
+    fn is_cancelled(&self) -> bool;
+
+    /// The callers that wait.
+    fn callers(&self) -> &Callers;
 }
 
-impl Enrolled {
-    /// Something begins in the pool whose worker the calling thread is, and lasts until this is
-    /// dropped. With a thread that works [`serially`](crate::serially), it is the pool around.
-    pub fn here() -> Self {
-        let worker =
-            tls::current().filter(|worker| !worker.pool().is_serial()).or_else(tls::around_serial);
-        let Some(worker) = worker else { return Self::default() };
-        let roll = Arc::clone(&worker.pool().roll);
-        roll.under_way.fetch_add(1, Ordering::Relaxed);
-        Self { noted: roll.cancellations(), roll: Some(roll) }
-    }
+/// A loop or call that was cancelled before it was done, by its control or its
+/// [pool's](crate::PoolControl::cancel).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Cancelled;
 
-    /// Whether it is to end: the pool has cancelled since it began.
-    #[inline]
-    pub fn is_cancelled(&self) -> bool {
-        self.roll.as_ref().is_some_and(|roll| roll.cancellations() != self.noted)
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cancelled before it was done, by its control or its pool's")
     }
 }
 
-impl Drop for Enrolled {
-    fn drop(&mut self) {
-        if let Some(roll) = &self.roll {
-            roll.under_way.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
+impl std::error::Error for Cancelled {}
