@@ -38,7 +38,7 @@ use sinew_topology::{Mapping, MappingError};
 use crate::callers::Callers;
 use crate::cancel::{Cancellable, Cancelled};
 use crate::lodging::{Pinning, Places};
-use crate::loops::call_others;
+use crate::summons::call_others;
 
 pub use companion::Companion;
 pub use course::{Course, Working};
@@ -159,12 +159,13 @@ impl Control {
     pub fn set_threads(&self, threads: usize) {
         assert!(threads > 0, "a loop with 0 threads never ends: use at least 1, or `cancel`");
         self.wish(|wishes| wishes.threads = Some(threads));
-        call_others(self);
+        call_others(self.identity());
     }
 
     /// How the items that nobody has taken yet are handed out, in place of the loop's own schedule,
-    /// and of one that its pool [was given](crate::PoolControl::set_schedule), or is granted by agreement
-    /// with other programs: loops under a control that name none follow that until this is called.
+    /// and of one that its pool [was given](crate::PoolControl::set_schedule), or is granted by
+    /// agreement with other programs: loops under a control that name none follow that until this
+    /// is called.
     ///
     /// # Panics
     ///
@@ -406,7 +407,8 @@ impl fmt::Debug for Control {
 /// Why a loop that can fail has ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stopped<E> {
-    /// Its [control](Control::cancel) was cancelled, or what its [pool](crate::PoolControl::cancel) runs.
+    /// Its [control](Control::cancel) was cancelled, or what its
+    /// [pool](crate::PoolControl::cancel) runs.
     Cancelled,
     /// The first error that was met.
     Failed(E),

@@ -13,7 +13,7 @@
 //! | `search`, `wait`, `sleep` | what a worker does without work, while blocked, and before it parks |
 //! | `serially` | code whose joins, scopes and loops stay on one thread |
 //! | `pool`, `builder`, `build_error`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
-//! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
+//! | [`source`], [`data`], [`loops`], [`sort`] | who runs which part of a loop, over which data |
 //! | `control` | the handle by which loops are changed while they run |
 //! | `pool_control`, `cancel`, `enrolled` | the handle by which a pool is changed; what it can cancel |
 //! | `limit`, `surplus`, `preset` | how many of a pool's workers may work, and by which schedule its loops run |
@@ -81,11 +81,13 @@ mod sharing;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
 mod sleep;
+pub mod sort;
 pub mod source;
 mod spawn;
 mod stealing;
 mod steer;
 pub mod stream;
+mod summons;
 mod surplus;
 mod threads;
 mod tls;

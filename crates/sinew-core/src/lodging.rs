@@ -42,7 +42,6 @@ use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 use sinew_topology::{CpuSet, Mapping, MappingError, place};
 
-use crate::control::Control;
 use crate::host::machine_lately;
 use crate::pins::Pin;
 use crate::worker::Worker;
@@ -131,7 +130,7 @@ impl Places {
 /// Where a worker's thread belongs by one of the loops it works on.
 #[derive(Debug)]
 pub(crate) struct Lodging {
-    /// Which control's loop it is.
+    /// Which control's loop it is, by the address of its places.
     control: usize,
     place: usize,
     /// Whether the place is given back with this entry.
@@ -178,27 +177,27 @@ impl Lodger for Worker {
 #[derive(Debug)]
 pub(crate) struct Guided<'c, L: Lodger = Worker> {
     w: &'c L,
-    control: &'c Control,
+    places: &'c Places,
     rank: usize,
     /// Whether the innermost lodging of the worker is this one's.
     is_lodged: bool,
 }
 
 impl<'c, L: Lodger> Guided<'c, L> {
-    pub(crate) fn new(w: &'c L, control: &'c Control, rank: usize) -> Self {
-        Self { w, control, rank, is_lodged: false }
+    pub(crate) fn new(w: &'c L, places: &'c Places, rank: usize) -> Self {
+        Self { w, places, rank, is_lodged: false }
     }
 
     /// Moves the thread to where `pinning` has it, if it says anything new.
     pub(crate) fn follow(&mut self, pinning: Option<&Arc<Pinning>>) {
-        self.is_lodged = follow(self.w, self.control, self.rank, self.is_lodged, pinning);
+        self.is_lodged = follow(self.w, self.places, self.rank, self.is_lodged, pinning);
     }
 }
 
 impl<L: Lodger> Drop for Guided<'_, L> {
     fn drop(&mut self) {
         if self.is_lodged {
-            leave(self.w, self.control);
+            leave(self.w, self.places);
         }
     }
 }
@@ -207,45 +206,39 @@ impl<L: Lodger> Drop for Guided<'_, L> {
 /// lodging of the worker is then the participant's, as it was before if `is_lodged`.
 pub(crate) fn follow<L: Lodger>(
     w: &L,
-    control: &Control,
+    places: &Places,
     rank: usize,
     is_lodged: bool,
     pinning: Option<&Arc<Pinning>>,
 ) -> bool {
     let Some(pinning) = pinning.filter(|_| w.can_be_pinned()) else { return is_lodged };
-    lodge(w, control, rank, is_lodged, pinning);
+    lodge(w, places, rank, is_lodged, pinning);
     w.settle();
     true
 }
 
-fn lodge<L: Lodger>(
-    w: &L,
-    control: &Control,
-    rank: usize,
-    is_lodged: bool,
-    pinning: &Arc<Pinning>,
-) {
+fn lodge<L: Lodger>(w: &L, places: &Places, rank: usize, is_lodged: bool, pinning: &Arc<Pinning>) {
     let mut lodgings = w.lodgings();
     if is_lodged {
         // B1: the loops inside are over.
         lodgings.last_mut().expect("a lodging of its own").pinning = Arc::clone(pinning);
         return;
     }
-    let identity = control.identity();
+    let identity = std::ptr::from_ref(places).addr();
     let around = lodgings.iter().find(|lodging| lodging.control == identity);
     let (place, owns_place) = match around {
         Some(lodging) => (lodging.place, planted(Bug::InnerPlace)),
-        None => (control.places().take(rank), true),
+        None => (places.take(rank), true),
     };
     lodgings.push(Lodging { control: identity, place, owns_place, pinning: Arc::clone(pinning) });
 }
 
 /// Gives up the innermost lodging of the worker, which is the participant's.
-pub(crate) fn leave<L: Lodger>(w: &L, control: &Control) {
+pub(crate) fn leave<L: Lodger>(w: &L, places: &Places) {
     let Some(left) = w.lodgings().pop() else { return };
     let give_back = || {
         if left.owns_place {
-            control.places().give_back(left.place);
+            places.give_back(left.place);
         }
     };
     if planted(Bug::EarlyPlace) {

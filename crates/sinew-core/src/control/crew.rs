@@ -162,7 +162,7 @@ pub struct Participant<'w> {
 impl Drop for Participant<'_> {
     fn drop(&mut self) {
         if self.w.local(&STAY).replace(self.around).is_lodged {
-            lodging::leave(self.w, self.control);
+            lodging::leave(self.w, self.control.places());
         }
         self.crew.goes();
         self.control.end_work();
@@ -218,7 +218,8 @@ impl Course<'_> {
         if stay.control != control.identity() {
             return;
         }
-        stay.is_lodged = lodging::follow(w, control, 0, stay.is_lodged, wishes.pinning.as_ref());
+        stay.is_lodged =
+            lodging::follow(w, control.places(), 0, stay.is_lodged, wishes.pinning.as_ref());
         stay.settled = version | SOME;
         w.local(&STAY).set(stay);
         control.is_followed(version);

@@ -47,7 +47,7 @@ impl<'c> Occupant<'c> {
     pub fn enter(w: &'c Worker, course: Option<&Course<'c>>, number: usize) -> Self {
         let guide = course.map(|course| {
             let control = course.control;
-            (control, Guided::new(w, control, number), course.work())
+            (control, Guided::new(w, control.places(), number), course.work())
         });
         let mut part = Self { w, guide, looks: Looks::default() };
         part.follow();

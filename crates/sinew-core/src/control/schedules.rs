@@ -8,8 +8,8 @@ use sinew_sync::plant::{Bug, plant};
 use sinew_sync::statics::AtomicU64;
 
 use super::{Control, Course};
-use crate::data::sort_by_under;
 use crate::loops::schedules::{Changers, assert_at_rest, explore_with};
+use crate::sort::sort_by_under;
 use crate::{Cancelled, Worker};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! What loops work on: disjoint items, outputs that are not yet there, and sorting.
+//! The data of loops: disjoint items, and outputs that are not yet there.
 //!
 //! The crates above forbid unsafe code. What they need of it is here, as primitives that cannot be
 //! misused from safe code: a loop takes its [`Items`] by value and asks for each index once,
@@ -14,18 +14,15 @@
 //! | `output` | a vector that is filled in any order and drops exactly what was filled |
 //! | `prefetch`, `stream` | loads ahead of time, stores past the caches |
 //! | `wide` | code for the vector units there are |
-//! | `sort`, `merge` | the stable parallel merge sort |
 
 mod adapt;
 mod around;
 mod band;
 mod edge;
 mod items;
-mod merge;
 mod output;
 mod prefetch;
 mod rows;
-mod sort;
 mod stream;
 mod tiles;
 mod wide;
@@ -38,7 +35,6 @@ pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
 pub(crate) use output::{Output, Writer};
 pub use prefetch::{Intent, prefetch};
 pub use rows::{Row, Shape, Tile, TileOrder, tiles};
-pub use sort::{sort_by, sort_by_under};
 pub use stream::{Streams, streaming};
 pub use tiles::{TileMut, TilesMut, TilesPiece};
 pub use wide::wide;

@@ -1,9 +1,9 @@
 //! Items, outputs and sorting, with values that count their drops and functions that panic.
 
 use super::{
-    Chunk, Enumerate, IntoItems, Items, Output, Shape, TileOrder, TilesMut, Zip, sort_by,
-    streaming, tiles,
+    Chunk, Enumerate, IntoItems, Items, Output, Shape, TileOrder, TilesMut, Zip, streaming, tiles,
 };
+use crate::sort::sort_by;
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 

@@ -37,10 +37,10 @@ impl Lodged {
 
     /// A participant that is in a loop within the loop for a while, and may change the mapping.
     fn take_part(&self, control: &Control, change: Option<Mapping>) {
-        let mut guided = Guided::new(self, control, 1);
+        let mut guided = Guided::new(self, control.places(), 1);
         self.look(control, &mut guided);
         let before = self.at.get();
-        self.look(control, &mut Guided::new(self, control, 0));
+        self.look(control, &mut Guided::new(self, control.places(), 0));
         assert_eq!(self.at.get(), before, "a thread that does not come back to its place");
         if let Some(mapping) = change {
             control.set_pinning(pinning(mapping));

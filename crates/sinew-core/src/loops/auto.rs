@@ -14,7 +14,7 @@
 //! Loops that are called at one place and have nothing in common, such as those of a function that
 //! everybody passes closures to: they drift, and are settled on what is best for most.
 
-use super::driver::Options;
+use super::options::Options;
 use sinew_policy::auto::{Choice, Profile, Tuner, prior};
 use sinew_policy::chunk::Schedule;
 use sinew_sync::clock::now_ns;

@@ -7,7 +7,8 @@ use sinew_policy::chunk::Schedule;
 use sinew_policy::split::{Block, Grid, Splitter, halves, volume};
 use sinew_sync::lock::Mutex;
 
-use super::driver::{Options, drive};
+use super::driver::drive;
+use super::options::Options;
 use super::split::split;
 use crate::{Cancelled, Worker};
 use std::ops::{ControlFlow, Range};

@@ -1,6 +1,7 @@
 //! A vector of results, in the order of the items.
 
-use super::driver::{Options, drive};
+use super::driver::drive;
+use super::options::Options;
 use super::visit::FirstError;
 use crate::data::{Items, Output};
 use crate::{Cancelled, Stopped, Worker};

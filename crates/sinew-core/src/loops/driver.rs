@@ -22,78 +22,17 @@
 //! One join, and no allocation, for the loop; a claim, two loads and two counters a chunk.
 
 use sinew_policy::chunk::{Halving, Schedule};
-use sinew_policy::split::Splitter;
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, spin_loop};
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 
-use super::auto::{Site, Trial, Watch};
+use super::auto::{Trial, Watch};
 use super::controlled::{self, Chunks};
 use super::ending::Ending;
-use super::meter::Meter;
+use super::options::Options;
 use super::split::split;
 use crate::source::{LoopMemory, Source};
-use crate::{Cancelled, Control, Worker};
+use crate::{Cancelled, Worker};
 use std::ops::{ControlFlow, Range};
-
-/// How a loop is to be run.
-#[derive(Debug, Clone, Copy)]
-pub struct Options<'m> {
-    /// How its iterations are handed out.
-    pub schedule: Schedule,
-    /// Whether a schedule that the pool [was given](crate::PoolControl::set_schedule), or was
-    /// granted by the agreement under which programs share the machine, takes the place of that
-    /// one. For loops over items: its chunks count items.
-    pub open: bool,
-    /// At most so many workers take part (0 counts as 1).
-    pub threads: usize,
-    /// What its runs remember, for the schedules that make use of it.
-    pub memory: Option<&'m LoopMemory>,
-    /// What may change all this while it runs.
-    pub control: Option<&'m Control>,
-    /// Where the loop is called, for the schedule that makes use of it.
-    pub site: Option<Site>,
-    /// Where to note what each thread does. A loop that is measured runs as those with a control
-    /// do; without one, nobody changes or cancels it.
-    pub meter: Option<&'m Meter>,
-}
-
-impl Default for Options<'_> {
-    fn default() -> Self {
-        Self {
-            schedule: Schedule::default(),
-            open: false,
-            threads: usize::MAX,
-            memory: None,
-            control: None,
-            site: None,
-            meter: None,
-        }
-    }
-}
-
-impl Options<'_> {
-    /// How many workers can take part in a loop of `n` iterations on the pool of `w`.
-    #[inline]
-    pub(super) fn participants(&self, w: &Worker, n: usize) -> usize {
-        // A control may call any number.
-        let threads = if self.control.is_some() { usize::MAX } else { self.threads };
-        threads.min(w.max_workers()).min(Source::pieces(self.schedule, n)).max(1)
-    }
-
-    /// The rule and the grain of a loop that is cut in halves which are offered as arms of joins.
-    ///
-    /// `None` for other schedules, and if not all workers may take part or their number may change,
-    /// for a join keeps nobody away.
-    #[inline]
-    pub(super) fn splitter(&self, w: &Worker) -> Option<(Splitter, usize)> {
-        match self.schedule {
-            _ if self.threads < w.max_workers() || self.control.is_some() => None,
-            Schedule::Simple { grain } => Some((Splitter::Simple, grain)),
-            Schedule::Adaptive { grain } => Some((Splitter::adaptive(w.max_workers()), grain)),
-            _ => None,
-        }
-    }
-}
 
 /// Calls `piece` with disjoint ranges that cover `0..n`, on several workers at once.
 ///

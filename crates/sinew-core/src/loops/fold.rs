@@ -6,7 +6,8 @@
 
 use sinew_sync::lock::Mutex;
 
-use super::driver::{Options, drive};
+use super::driver::drive;
+use super::options::Options;
 use crate::data::Items;
 use crate::{Cancelled, Worker};
 use std::ops::{ControlFlow, Range};

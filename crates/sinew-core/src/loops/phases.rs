@@ -1,7 +1,7 @@
 //! Skeletons of several loops, one after the other, as their control sees them: all that is to come
 //! is known from the beginning.
 
-use super::driver::Options;
+use super::options::Options;
 use crate::{Cancelled, Course};
 
 /// The loops of one skeleton.

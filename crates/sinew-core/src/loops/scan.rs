@@ -7,7 +7,8 @@
 //! Source: the usual two-pass scan (Blelloch's reduce-then-scan).
 
 use super::collect::{block, complete, map};
-use super::driver::{Options, drive};
+use super::driver::drive;
+use super::options::Options;
 use super::phases::Phases;
 use crate::data::{Output, ReadItems, Writer};
 use crate::{Cancelled, Worker};

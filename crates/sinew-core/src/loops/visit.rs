@@ -2,7 +2,8 @@
 
 use sinew_sync::lock::Mutex;
 
-use super::driver::{Options, drive};
+use super::driver::drive;
+use super::options::Options;
 use crate::data::Items;
 use crate::{Cancelled, Stopped, Worker};
 use std::ops::ControlFlow;

@@ -6,8 +6,8 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use sinew_core::data::{sort_by, sort_by_under};
 use sinew_core::loops::{Options, for_each};
+use sinew_core::sort::{sort_by, sort_by_under};
 use sinew_core::stream::{self, Exit, Parallel, Stages, Through};
 use sinew_core::{Control, Course, Occupant, Pool, Wait, Worker};
 use sinew_policy::chunk::Schedule;

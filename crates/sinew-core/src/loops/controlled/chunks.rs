@@ -16,7 +16,7 @@ use std::ops::Range;
 const SLICE: u64 = 50 * TICKS_A_US;
 
 /// The slices of one participant.
-pub(in crate::loops) struct Chunks<'c> {
+pub(crate) struct Chunks<'c> {
     run: &'c Controlled<'c>,
     w: &'c Worker,
     guided: Guided<'c>,
@@ -46,7 +46,7 @@ impl<'c> Chunks<'c> {
         let sheet = run.meter.map(|meter| meter.sheet(w.index()));
         let claims = Claims::enter(&run.shared, hire, w.index(), rank)?;
         run.shared.control.begin_work();
-        let guided = Guided::new(w, run.shared.control, rank);
+        let guided = Guided::new(w, run.shared.control.places(), rank);
         let watch = run.trial.as_ref().and_then(|trial| trial.watch(w.served_ns()));
         let (pace, pieces) = (Pace::default(), w.pieces());
         Some(Self {
@@ -67,7 +67,7 @@ impl<'c> Chunks<'c> {
 
     /// Iterations to run now. What was answered before is done with. `None`: leave.
     #[inline]
-    pub(in crate::loops) fn next(&mut self) -> Option<Range<usize>> {
+    pub(crate) fn next(&mut self) -> Option<Range<usize>> {
         if let Some(sheet) = &mut self.sheet {
             sheet.rest(self.running);
         }
@@ -105,7 +105,7 @@ impl<'c> Chunks<'c> {
 
     /// The body wants the loop to stop.
     #[cold]
-    pub(in crate::loops) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.claims.stop();
     }
 

@@ -36,22 +36,21 @@ mod plan;
 mod rest;
 #[cfg(all(test, shuttle))]
 mod schedules;
-mod summons;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 pub(super) use chunks::Chunks;
-pub(crate) use summons::call_others;
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 
 use super::auto::{self, Trial};
-use super::driver::Options;
 use super::ending::Ending;
 use super::meter::Meter;
+use super::options::Options;
 use crate::source::LoopMemory;
+use crate::summons;
 use crate::{Cancelled, Control, Enrolled, Scope, Worker};
 use claims::Shared;
 use plan::{Plan, Terms};
@@ -163,7 +162,9 @@ impl<'r> Controlled<'r> {
         self.shared.ending.guard(|| {
             if let Some(mut chunks) = Chunks::enter(self, w, &hire, rank) {
                 let grow = || self.grow(w, s, rank);
-                summons::with(w, self.shared.control, &grow, || (self.session)(&mut chunks));
+                summons::with(w, self.shared.control.identity(), &grow, || {
+                    (self.session)(&mut chunks)
+                });
             }
         });
     }

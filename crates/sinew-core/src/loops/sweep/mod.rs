@@ -24,8 +24,9 @@
 mod tests;
 mod tile;
 
-use super::driver::{Options, drive};
+use super::driver::drive;
 use super::map;
+use super::options::Options;
 use super::phases::Phases;
 use crate::data::{Around, Edge, Field, IntoItems, Items, Scratch, TilesMut};
 use crate::{Cancelled, Worker};

@@ -8,7 +8,7 @@
 //! search in the other run tells, and what comes before it and after it are two merges of their
 //! own.
 
-use super::sort::Guide;
+use super::Guide;
 use crate::Worker;
 use std::cmp::Ordering;
 use std::marker::PhantomData;

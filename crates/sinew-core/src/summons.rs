@@ -19,9 +19,9 @@
 
 use std::cell::Cell;
 
+use crate::tls;
 use crate::worker::Worker;
 use crate::worker_local::WorkerLocal;
-use crate::{Control, tls};
 
 /// How the innermost controlled loop that a worker is in calls others, and whose loop it is.
 #[derive(Debug, Clone, Copy)]
@@ -49,10 +49,11 @@ impl Drop for Left<'_> {
     }
 }
 
-/// Runs `session` on a worker whose changes of `control` may `call` others.
-pub(super) fn with<R>(
+/// Runs `session` on a worker whose changes of `control`, named by its identity, may `call`
+/// others.
+pub(crate) fn with<R>(
     w: &Worker,
-    control: &Control,
+    control: usize,
     call: &dyn Fn(),
     session: impl FnOnce() -> R,
 ) -> R {
@@ -61,15 +62,16 @@ pub(super) fn with<R>(
     let call =
         unsafe { std::mem::transmute::<*const (dyn Fn() + '_), *const (dyn Fn() + 'static)>(call) };
     let (summons, served) = (w.local(&SUMMONS), w.calls_served_now());
-    let before = summons.replace(Some(Summons { control: control.identity(), call, served }));
+    let before = summons.replace(Some(Summons { control, call, served }));
     let _left = Left(summons, before);
     session()
 }
 
-/// Calls others to the loop that this thread is in, if `control` is its innermost one's.
-pub(crate) fn call_others(control: &Control) {
+/// Calls others to the loop that this thread is in, if the control of this identity is its innermost
+/// one's.
+pub(crate) fn call_others(control: usize) {
     let of_this = |w: &Worker| {
-        let (control, served) = (control.identity(), w.calls_served_now());
+        let served = w.calls_served_now();
         w.local(&SUMMONS)
             .get()
             .filter(|summons| summons.control == control && summons.served == served)

@@ -29,7 +29,9 @@
 
 use sinew_sync::plant::{Bug, planted};
 
-use super::merge::{Room, Run, merge};
+mod merge;
+
+use self::merge::{Room, Run, merge};
 use crate::{Cancelled, Control, Course, Worker};
 use std::cmp::Ordering;
 use std::mem::forget;
