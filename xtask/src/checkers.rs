@@ -8,8 +8,9 @@ use crate::command;
 use clap::Args;
 use std::process::Command;
 
-/// The crates that have models, of which those for shuttle are in one more.
-const CRATES: [&str; 5] = ["sinew-core", "sinew-deque", "sinew-stm", "sinew-sync", "sinew"];
+/// The crates that have models, of which those for shuttle are in two more.
+const CRATES: [&str; 6] =
+    ["sinew-core", "sinew-deque", "sinew-stm", "sinew-sync", "sinew", "sinew-observe"];
 
 fn crates(checker: &str) -> &'static [&'static str] {
     if checker == "shuttle" { &CRATES } else { &CRATES[..4] }

@@ -151,8 +151,10 @@ fn compat() -> Result<Outcome, String> {
         pass(command::nested(place, &["clippy", "--all-targets", "--", "--deny", "warnings"]))?;
         // The programs that are measured check their answers themselves, whenever they run.
         if place == command::DROP_IN {
-            pass(command::nested(place, &["test"]))?;
-            let mut doc = command::nested(place, &["doc", "--no-deps"]);
+            let all = ["clippy", "--all-targets", "--all-features", "--", "--deny", "warnings"];
+            pass(command::nested(place, &all))?;
+            pass(command::nested(place, &["test", "--all-features"]))?;
+            let mut doc = command::nested(place, &["doc", "--no-deps", "--all-features"]);
             doc.env("RUSTDOCFLAGS", "--deny warnings");
             pass(doc)?;
         }

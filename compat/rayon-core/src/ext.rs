@@ -32,7 +32,11 @@
 
 use std::time::Duration;
 
-pub use sinew_core::{Counters, Mapping, MappingError, Profile, Victims, Wait};
+pub use sinew_core::{Counters, Mapping, MappingError, Victims, Wait};
+#[cfg(feature = "profile")]
+pub use sinew_observe::Profile;
+#[cfg(feature = "profile")]
+use sinew_observe::Profiler;
 
 use crate::builder::ThreadPoolBuilder;
 use crate::global::global;
@@ -63,7 +67,8 @@ pub trait ThreadPoolBuilderExt {
     fn coordinate(self, coordinate: bool) -> Self;
 
     /// Whether the pool measures where its threads' time goes; see [`ThreadPoolExt::profile`].
-    /// Default: `SINEW_PROFILE`, else not. Costs some 100 ns a task.
+    /// Default: `SINEW_PROFILE`, else not. Costs some 100 ns a task. With the feature `profile`.
+    #[cfg(feature = "profile")]
     fn profile(self, profile: bool) -> Self;
 }
 
@@ -99,6 +104,7 @@ impl<S> ThreadPoolBuilderExt for ThreadPoolBuilder<S> {
         self
     }
 
+    #[cfg(feature = "profile")]
     fn profile(mut self, profile: bool) -> Self {
         self.recipe.profile = Some(profile);
         self
@@ -156,7 +162,7 @@ pub trait ThreadPoolExt {
     fn counters(&self) -> Counters;
 
     /// Where the threads' time went so far, and how parallel the program is; `None` if the pool was
-    /// not built to [`profile`](ThreadPoolBuilderExt::profile).
+    /// not built to [`profile`](ThreadPoolBuilderExt::profile). With the feature `profile`.
     ///
     /// ```
     /// use rayon_core::ext::{ThreadPoolBuilderExt, ThreadPoolExt};
@@ -166,6 +172,7 @@ pub trait ThreadPoolExt {
     /// assert_eq!(pool.profile().unwrap().tasks().spawned, 1);
     /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
     /// ```
+    #[cfg(feature = "profile")]
     fn profile(&self) -> Option<Profile>;
 
     /// Ends the pool when there is nothing more to do, and waits until every thread has left it,
@@ -206,8 +213,9 @@ impl ThreadPoolExt for ThreadPool {
         self.pool().counters()
     }
 
+    #[cfg(feature = "profile")]
     fn profile(&self) -> Option<Profile> {
-        self.pool().profile()
+        Profiler::of(self.pool()).map(Profiler::read)
     }
 
     fn shutdown(self) {
@@ -245,6 +253,7 @@ pub fn counters() -> Counters {
 }
 
 /// [`ThreadPoolExt::profile`] of the global pool.
+#[cfg(feature = "profile")]
 pub fn profile() -> Option<Profile> {
     global().profile()
 }

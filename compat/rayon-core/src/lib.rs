@@ -35,7 +35,7 @@
 //! | `SINEW_WAIT` | what a waiting worker may run: `any` (as upstream, the default), `leapfrog`, `descendants`, `transitive` or `block` |
 //! | `SINEW_COORDINATE` | `1`: pools share the machine with other programs by agreement |
 //! | `SINEW_MAPPING` | where threads are pinned: `none`, `compact`, `scatter`, or processors such as `0,2,4-7` |
-//! | `SINEW_PROFILE` | `1`: pools measure where their time goes; [`ext::profile`] and [`ThreadPoolExt::profile`](ext::ThreadPoolExt::profile) tell |
+//! | `SINEW_PROFILE` | `1`: pools measure where their time goes, and `ext::profile` and `ThreadPoolExt::profile` return it; with the feature `profile` |
 //! | `SINEW_VICTIMS`, `SINEW_FENCES`, `SINEW_SPIN_US`, `SINEW_STACK` | see `sinew_core::Builder::from_env` |
 //!
 //! # Differences

@@ -32,6 +32,7 @@ pub(crate) struct Recipe {
     pub(crate) follow_limits: Option<bool>,
     #[cfg(feature = "coordinate")]
     pub(crate) coordinate: Option<bool>,
+    #[cfg(feature = "profile")]
     pub(crate) profile: Option<bool>,
 }
 
@@ -86,7 +87,34 @@ impl Recipe {
         let builder = set(builder, self.follow_limits, Builder::follow_limits);
         #[cfg(feature = "coordinate")]
         let builder = set(builder, self.coordinate, Builder::coordinate);
-        set(builder, self.profile, Builder::profile)
+        self.profiled(builder)
+    }
+
+    /// With a profiler, if the builder or else the environment asks for one.
+    #[cfg(feature = "profile")]
+    fn profiled(&self, builder: Builder) -> Builder {
+        let profiler = match self.profile {
+            Some(wanted) => wanted.then(sinew_observe::Profiler::new),
+            None => sinew_observe::Profiler::from_env(),
+        };
+        set(builder, profiler, Builder::observer)
+    }
+
+    /// Without the feature, a program that is asked for a profile says so in one line.
+    #[cfg(not(feature = "profile"))]
+    fn profiled(&self, builder: Builder) -> Builder {
+        static WARNING: std::sync::Once = std::sync::Once::new();
+        if let Ok(text) = env::var("SINEW_PROFILE")
+            && !["", "0", "false", "off"].contains(&text.trim())
+        {
+            WARNING.call_once(|| {
+                eprintln!(
+                    "sinew: SINEW_PROFILE={text} is ignored: \
+                     the program was built without the feature `profile` of this rayon-core"
+                );
+            });
+        }
+        builder
     }
 
     fn hooked(&self, builder: Builder) -> Builder {

@@ -9,7 +9,8 @@ use std::any::Any;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use sinew::{Counters, Pool, Profile, Worker};
+use sinew::profile::{Profile, Profiler};
+use sinew::{Counters, Pool, Worker};
 
 use crate::gather::gather;
 use crate::processor;
@@ -174,11 +175,14 @@ impl<S: Solve> Problem for Prepared<S> {
         let input = self.0.place(self.0.parallel_input(), pool);
         gather(pool);
         let before = pool.counters();
-        pool.take_profile();
+        let profiler = Profiler::of(pool);
+        if let Some(profiler) = profiler {
+            profiler.take();
+        }
         let begun = Transactions::so_far();
         let (value, wall, processor) = timed(|| pool.run(|worker| self.0.parallel(worker, input)));
         let transactions = Transactions::so_far().since(begun);
-        let profile = pool.take_profile();
+        let profile = profiler.map(Profiler::take);
         let counters = count(pool, before);
         Run { answer: Answer::new(value), wall, processor, counters, profile, transactions }
     }

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use sinew::{Counters, Pool, Profile};
+use sinew::profile::Profile;
+use sinew::{Counters, Pool};
 use sinew_apps::{Answer, Problem, Record, Recorded, Transactions, Wrong};
 
 use crate::contention;

@@ -1,6 +1,7 @@
 //! Pools as the command line describes them.
 
 use clap::Args;
+use sinew::profile::Profiler;
 use sinew::{Builder, Mapping, Pool, StackKind, Victims, Wait};
 
 use crate::failure::Failure;
@@ -64,14 +65,8 @@ pub(crate) fn build_with(args: &PoolArgs, kept: &Kept) -> Result<Pool, Failure> 
 
 fn described(args: &PoolArgs, kept: &Kept) -> Builder {
     let mut builder = placed(Builder::from_env(), kept.mapping.as_ref());
-    if kept.timeline {
-        builder = builder.timeline(true);
-    }
-    if kept.recording {
-        builder = builder.record(true);
-    }
-    if kept.profile {
-        builder = builder.profile(true);
+    if let Some(profiler) = profiler(kept) {
+        builder = builder.observer(profiler);
     }
     if let Some(threads) = args.threads {
         builder = builder.threads(threads);
@@ -89,6 +84,15 @@ fn described(args: &PoolArgs, kept: &Kept) -> Builder {
         builder = builder.stack(stack);
     }
     builder
+}
+
+/// The profiler that the command line asks for, or the environment.
+fn profiler(kept: &Kept) -> Option<Profiler> {
+    let asks = kept.profile || kept.timeline || kept.recording;
+    if !asks {
+        return Profiler::from_env();
+    }
+    Some(Profiler::new().timeline(kept.timeline).record(kept.recording))
 }
 
 fn warn_of_useless_victims(pool: &Pool) {

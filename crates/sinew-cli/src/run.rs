@@ -125,7 +125,7 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
 /// What a pool has recorded of the last run: an application calls the workers together before and
 /// after it.
 pub(crate) fn measured(pool: &Pool) -> Graph {
-    let graph = pool.take_recording().unwrap_or_default();
+    let graph = Profiler::of(pool).and_then(Profiler::take_recording).unwrap_or_default();
     let last =
         graph.calls().iter().rev().nth(1).and_then(|call| Call::new(0, call.tokens().to_vec()));
     Graph::new(last.into_iter().collect())

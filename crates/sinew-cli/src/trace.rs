@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 use sinew::Pool;
-use sinew::profile::{Doing, Timeline, TimelineSpan};
+use sinew::profile::{Doing, Profiler, Timeline, TimelineSpan};
 
 use crate::failure::Failure;
 
@@ -39,8 +39,9 @@ struct Name {
 
 /// The timeline of a pool that keeps one, up to now.
 pub(crate) fn json(program: &str, pool: &Pool) -> Result<String, Failure> {
-    let timeline =
-        pool.timeline().unwrap_or_else(|| unreachable!("the pool was built to keep a timeline"));
+    let timeline = Profiler::of(pool)
+        .and_then(Profiler::read_timeline)
+        .unwrap_or_else(|| unreachable!("the pool was built to keep a timeline"));
     let trace = Trace { trace_events: events(program, &timeline), display_time_unit: "ns" };
     serde_json::to_string(&trace).map_err(|error| Failure::Output(error.into()))
 }

@@ -24,11 +24,11 @@ use crate::hook::PoolHook;
 use crate::host::{machine, machine_as_known};
 use crate::inner::{FirstSeat, Inner, Living, PanicHandler};
 use crate::limit::Limit;
+use crate::observer::Observer;
 use crate::patience::ENDLESS;
 use crate::payoff::Payoff;
 use crate::pins::Berths;
 use crate::pool::Pool;
-use crate::profile::{BURDENS, DEFAULT_BURDENS, Profiling};
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 use crate::requested_share::RequestedShare;
 use crate::seats::Seats;
@@ -85,10 +85,7 @@ pub struct Builder {
     #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
     pub(crate) share: RequestedShare,
     hooks: Vec<Arc<dyn PoolHook>>,
-    profile: bool,
-    record: bool,
-    timeline: bool,
-    burdens: Option<[u64; BURDENS]>,
+    observer: Option<Arc<dyn Observer>>,
     panic_handler: Option<PanicHandler>,
     settings: ThreadSettings,
 }
@@ -200,47 +197,14 @@ impl Builder {
         self
     }
 
-    /// Whether the pool measures where its workers' time goes, and how parallel its programs are;
-    /// see [`Pool::profile`]. Default: no.
+    /// Watches the pool: `observer` is told what happens at its workers. Default: nothing watches
+    /// it.
     ///
     /// # Cost
     ///
-    /// Some 100 ns a join or task, and what the compiler can no longer inline. Without it: nothing
-    /// in a join.
-    pub fn profile(mut self, profile: bool) -> Self {
-        self.profile = profile;
-        self
-    }
-
-    /// Whether the pool records what is spawned in it and how much is worked between, as a graph;
-    /// see [`Pool::take_recording`]. It profiles then, too. Default: no.
-    ///
-    /// # Cost
-    ///
-    /// That of a profile, and some 100 bytes a join.
-    pub fn record(mut self, record: bool) -> Self {
-        self.record = record;
-        self.profile |= record;
-        self
-    }
-
-    /// Whether the pool keeps a diary of what each worker does, and when, for a
-    /// [`timeline`](Pool::timeline). Such a pool also [profiles](Self::profile). Default: no.
-    ///
-    /// # Cost
-    ///
-    /// Beyond that of a profile, some 50 ns a join or task, and at most 1.5 MiB a worker.
-    pub fn timeline(mut self, timeline: bool) -> Self {
-        self.timeline = timeline;
-        self.profile |= timeline;
-        self
-    }
-
-    /// The burdens at which a pool that profiles measures the span: what moving a task to another
-    /// worker is taken to cost, in ticks of the time-stamp counter. The first is what
-    /// [`Profile::bounds`](crate::Profile::bounds) goes by. Default: 0, 1000 and 2000.
-    pub fn burdens(mut self, ticks: [u64; BURDENS]) -> Self {
-        self.burdens = Some(ticks);
+    /// The observer's, and some 20 ns a join or task. Without an observer: nothing in a join.
+    pub fn observer(mut self, observer: impl Observer) -> Self {
+        self.observer = Some(Arc::new(observer));
         self
     }
 
@@ -396,9 +360,6 @@ impl Builder {
             standby: Mutex::new(false),
             settings: Arc::clone(&settings),
         };
-        if let Some(profiling) = &pool.inner.profiling {
-            profiling.begin(&pool.inner);
-        }
         for index in pool.inner.threaded_seats() {
             start(SeatThread::new(&pool.inner, index, &settings)).map_err(BuildError::Spawn)?;
         }
@@ -415,17 +376,16 @@ impl Builder {
         let cores = limits.allowed().len();
         let heavy_fences = self.fences == Fences::Auto;
         let fenced = threads > 1 && !(heavy_fences && (fence::asymmetric() || register_fence()));
-        let profiling = self.profile.then(|| {
-            Profiling::new(self.burdens.unwrap_or(DEFAULT_BURDENS), self.timeline, self.record)
-        });
+        let observer = self.observer;
+        let mut observers = observer.as_ref().map(|observer| observer.watch(threads).into_iter());
         let homes = match is_real {
             true => preferred_nodes(machine, &seating, self.first_seat),
             false => vec![PreferredNode::OnlyNode; threads],
         };
         Arc::new_cyclic(|pool| Inner {
             seats: Seats::new(&homes, |index, home| {
-                let books = profiling.as_ref().map(|profiling| profiling.books());
-                Worker::new(pool.as_ptr(), index, fenced, self.stack, home, books, self.victims)
+                let observer = observers.as_mut().and_then(Iterator::next);
+                Worker::new(pool.as_ptr(), index, fenced, self.stack, home, observer, self.victims)
             }),
             sleepers: Sleepers::new(),
             injector: Injector::new(),
@@ -463,7 +423,7 @@ impl Builder {
             ending: AtomicBool::new(false),
             serving: AtomicUsize::new(0),
             generation: fork::generation(),
-            profiling,
+            observer,
         })
     }
 }
@@ -518,8 +478,7 @@ impl fmt::Debug for Builder {
             .field("fences", &self.fences)
             .field("spin", &self.spin)
             .field("first_seat", &self.first_seat)
-            .field("profile", &self.profile)
-            .field("timeline", &self.timeline);
+            .field("is_observed", &self.observer.is_some());
         #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
         text.field("share", &self.share);
         text.finish_non_exhaustive()

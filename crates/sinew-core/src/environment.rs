@@ -17,7 +17,7 @@ use crate::host::machine;
 const EXEC_COUNTS: &str = "SINEW_EXEC_COUNTS";
 
 /// Those that are read.
-const VARIABLES: [&str; 12] = [
+const VARIABLES: [&str; 11] = [
     EXEC_COUNTS,
     "SINEW_THREADS",
     "SINEW_MAPPING",
@@ -29,7 +29,6 @@ const VARIABLES: [&str; 12] = [
     "SINEW_COORDINATE",
     "SINEW_WEIGHT",
     "SINEW_MIN_THREADS",
-    "SINEW_PROFILE",
 ];
 
 impl Builder {
@@ -48,7 +47,6 @@ impl Builder {
     /// | `SINEW_COORDINATE` | `1` or `0`: whether the pool shares the machine with others | `0` |
     /// | `SINEW_WEIGHT` | the program's part in proportion to others', from 0.01 to 100 | 1 |
     /// | `SINEW_MIN_THREADS` | threads that others leave to the pool at least, if there are cores enough | 1 |
-    /// | `SINEW_PROFILE` | `1` or `0`: whether the pool profiles | `0` |
     ///
     /// A value that does not parse is reported in one line on standard error, and the default is
     /// taken. So is `SINEW_COORDINATE=1` in a program that was built without the feature
@@ -100,8 +98,7 @@ fn apply(
     let builder = set(builder, "SINEW_STACK", &read, &warn, str::parse, Builder::stack);
     let builder = set(builder, "SINEW_FENCES", &read, &warn, parse_fences, Builder::fences);
     let builder = set(builder, "SINEW_SPIN_US", &read, &warn, parse_micros, Builder::spin);
-    let builder = set_share(builder, &read, &warn);
-    set(builder, "SINEW_PROFILE", &read, &warn, parse_switch, Builder::profile)
+    set_share(builder, &read, &warn)
 }
 
 /// A place among other programs.
@@ -250,7 +247,6 @@ mod tests {
             ("SINEW_COORDINATE", "on"),
             ("SINEW_WEIGHT", "2.5"),
             ("SINEW_MIN_THREADS", "2"),
-            ("SINEW_PROFILE", "1"),
         ]);
         assert_eq!(warnings, [""; 0]);
         for part in [
@@ -264,7 +260,6 @@ mod tests {
             "coordinate: true",
             "weight: 2.5",
             "min_threads: 2",
-            "profile: true",
         ] {
             assert!(builder.contains(part), "{part} is not in {builder}");
         }
@@ -289,7 +284,6 @@ mod tests {
             ("SINEW_WEIGHT", "NaN"),
             ("SINEW_WEIGHT", "heavy"),
             ("SINEW_MIN_THREADS", "0"),
-            ("SINEW_PROFILE", "perhaps"),
         ] {
             let (builder, warnings) = with(&[(name, value)]);
             assert_eq!(warnings.len(), 1);

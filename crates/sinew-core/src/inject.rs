@@ -21,6 +21,7 @@ use crate::callers::Listed;
 use crate::cancel::{Cancellable, Cancelled};
 use crate::inner::Inner;
 use crate::latch::{Latch, Owner};
+use crate::observer::Event;
 use crate::queue::Header;
 use crate::search::Allowed;
 use crate::wait::Awaited;
@@ -56,7 +57,7 @@ where
             let work = (*(*task).work.get()).take();
             let result = work.map(|work| catch_unwind(AssertUnwindSafe(|| work(worker))));
             *(*task).result.get() = result;
-            worker.end_call();
+            worker.tell(Event::CallEnd);
             Latch::set(&raw const (*task).latch, worker);
         }
     }

@@ -36,10 +36,10 @@ use crate::fork;
 use crate::guest::GuestSeat;
 use crate::hook::PoolHook;
 use crate::limit::Limit;
+use crate::observer::Observer;
 use crate::patience::ENDLESS;
 use crate::payoff::Payoff;
 use crate::pins::Berths;
-use crate::profile::Profiling;
 use crate::seats::Seats;
 use crate::sleep::Sleepers;
 use crate::stealing::Stealing;
@@ -111,8 +111,7 @@ pub(crate) struct Inner {
     pub(crate) serving: AtomicUsize,
     pub(crate) threads: Living,
     pub(crate) generation: u32,
-    /// Where the pool profiles.
-    pub(crate) profiling: Option<Box<Profiling>>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
 }
 
 impl Inner {

@@ -28,7 +28,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use sinew_deque::stack::{At, Popped, Task, reason};
 use sinew_sync::plant::{Bug, planted};
 
-use crate::profile::Activity;
+use crate::observer::{Activity, Event};
 use crate::worker::Worker;
 
 pub use elsewhere::{Entering, join_context};
@@ -257,11 +257,8 @@ impl Worker {
         // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very
         // code where it panicked. The arm is run here or was by its thief.
         unsafe {
-            let mut fork = self.fork();
             if self.take_back(at) {
-                fork.second(|| frame.run(self, false));
-            } else {
-                fork.stolen(frame.task().data);
+                frame.run(self, false);
             }
         }
         self.stack.set_depth(depth);
@@ -276,9 +273,7 @@ impl Worker {
     #[cold]
     #[inline(never)]
     fn after_push_cold(&self, at: At) -> bool {
-        if self.is_profiled() {
-            self.turn(Activity::Spawn);
-        }
+        self.tell(Event::Push);
         self.look_up();
         self.stack.is_full(at) || self.stack.has_slow_joins()
     }
@@ -294,19 +289,18 @@ impl Worker {
         let first = Frame::new(a);
         // SAFETY: the slot is the newest, and the frame outlives the call, which brings both arms
         // to their ends.
-        let mut slowly = unsafe { self.leave_fast_path(frame.task(), at) };
+        let slowly = unsafe { self.leave_fast_path(frame.task(), at) };
         // Direct calls, not through pointers: where the compiler sees them it unrolls a recursion
         // through the arms once, which is a third of fib's time. SAFETY: each arm is run once: the
         // second here, if it is this worker's, else by its thief.
         unsafe {
-            slowly.fork.first(|| first.run(self, false));
-            if self.takes_back_slowly(&slowly) {
-                slowly.fork.second(|| frame.run(self, false));
-            } else {
-                slowly.fork.stolen(frame.task().data);
+            first.run(self, false);
+            let is_mine = self.takes_back_slowly(&slowly);
+            if is_mine {
+                frame.run(self, false);
             }
+            self.end_slowly(&slowly, (!is_mine).then(|| frame.task().data));
         }
-        self.end_slowly(slowly);
         // SAFETY: both have run.
         unsafe { both(first.take_result(), frame.take_result()) }
     }
@@ -331,7 +325,7 @@ impl Worker {
     #[inline(never)]
     unsafe fn take_back_cold(&self, at: At) -> bool {
         let mine = {
-            let _queue = self.enter_queue();
+            let _publish = self.begin(Activity::Publish);
             // SAFETY: as the caller says.
             unsafe { self.stack.pop_cold(at) == Popped::Mine }
         };

@@ -19,7 +19,7 @@
 //! | `limit`, `surplus`, `preset` | how many of a pool's workers may work, and by which schedule its loops run |
 //! | [`stream`] | items that go through stages, several at a time |
 //! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
-//! | `profile` | where the time goes, and how parallel a program is |
+//! | [`observer`] | the seam by which a floor above watches a pool |
 //! | `poll`, `between` | what other threads ask a worker for, and when it looks |
 //! | `pins`, `remap` | pinning the threads anew while they run |
 //! | `host` | the machine, and what the process may use of it |
@@ -58,6 +58,8 @@ mod limit;
 pub mod locality;
 mod lodging;
 pub mod loops;
+mod observed;
+pub mod observer;
 pub mod open;
 mod patience;
 mod payoff;
@@ -66,7 +68,6 @@ mod poll;
 mod pool;
 mod pool_control;
 mod preset;
-mod profile;
 mod queue;
 mod remap;
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
@@ -115,15 +116,10 @@ pub use pins::Pin;
 pub use poll::PollReason;
 pub use pool::Pool;
 pub use pool_control::{PoolControl, PoolSnapshot};
-pub use profile::{
-    Attempts, BURDENS, Breakdown, Doing, Function, Functions, Profile, Split, Tasks, Timeline,
-    TimelineSpan, WorkerProfile,
-};
 pub use scope::{Scope, ScopeBuilder, scope};
 pub use serially::serially;
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 pub use sharing::Share;
-pub use sinew_policy::span::Bounds;
 pub use sinew_policy::victim::Victims;
 pub use sinew_policy::{StackKind, UnknownName, Wait};
 pub use sinew_topology::{Mapping, MappingError};

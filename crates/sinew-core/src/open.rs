@@ -14,8 +14,8 @@ use sinew_deque::{Queued, TaskRef};
 
 use crate::broadcast::BroadcastContext;
 use crate::inner::Inner;
+use crate::observer::Activity;
 use crate::pool::Pool;
-use crate::profile::Activity;
 use crate::queue::Fifo;
 use crate::scope::{ScopeRef, ScopeState, Share, WHOLE};
 use crate::spawn::HeapTask;
@@ -243,8 +243,8 @@ impl<'scope> ScopeFifo<'scope> {
             let task = task(self, spawner, move |scope, _worker| body(scope));
             match spawner {
                 Some(worker) if !state.keeps_its_tasks() => {
-                    let _spawn = worker.enter(Activity::Spawn);
-                    let (task, depth) = (worker.trace(task), worker.depth() + 1);
+                    let _spawn = worker.begin(Activity::Spawn);
+                    let (task, depth) = (worker.noted(task), worker.depth() + 1);
                     let token =
                         self.view.frame().fifos[worker.index()].push(Queued { task, depth });
                     worker.queue(Queued { task: token, depth });

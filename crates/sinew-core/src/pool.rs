@@ -17,6 +17,7 @@ use crate::fork;
 use crate::inject;
 use crate::inner::Inner;
 use crate::limit::Source;
+use crate::observer::Observer;
 use crate::poll::PollReason;
 use crate::threads::ThreadSettings;
 use crate::tls;
@@ -322,6 +323,11 @@ impl Pool {
             self.inner.hooks.iter().for_each(|hook| hook.ended(may_wait));
         }
         threads
+    }
+
+    /// The observer that the pool was [built with](Builder::observer).
+    pub fn observer(&self) -> Option<&dyn Observer> {
+        self.inner.observer.as_deref()
     }
 
     /// How many seats have somebody awake at them now; a hint.

@@ -22,6 +22,7 @@ use sinew_sync::plant::{Bug, planted};
 use sinew_sync::statics::AtomicBool;
 
 use crate::doze::Look;
+use crate::observer::{Activity, Event, Source};
 use crate::patience::{Patience, micros};
 use crate::payoff::ENOUGH;
 use crate::queue::Header;
@@ -122,10 +123,13 @@ impl Worker {
                     self.pool().seats[victim].stack.ask();
                     self.be_generous();
                 }
-                let interrupted = self.begin_stolen(victim);
+                let source = Source::Join { owner: victim, frame: claim.task.data.addr() };
+                self.tell(Event::TaskBegin(source));
                 // SAFETY: the claim is this worker's, and run once. The arm catches its own panics.
                 unsafe { (claim.task.run)(claim.task.data, std::ptr::from_ref(self).cast()) };
-                self.end_stolen(interrupted.as_ref(), victim, claim.task.data);
+                if !planted(Bug::LateEvent) {
+                    self.tell(Event::TaskEnd(source)); // E3
+                }
                 if self.pool().wait == Wait::Descendants && !planted(Bug::StaleEpoch) {
                     // SAFETY: this is the owner, and the task has joined what it pushed.
                     unsafe { self.stack.end_epoch() };
@@ -133,7 +137,10 @@ impl Worker {
                 if claim.finish() && !planted(Bug::ForgottenJoiner) {
                     self.pool().seats[victim].parker.unpark();
                 }
-                self.end_steal();
+                if planted(Bug::LateEvent) {
+                    self.tell(Event::TaskEnd(source));
+                }
+                self.tell(Event::StealEnd);
                 let took = ticks().saturating_sub(began);
                 self.own.gain.set(self.own.gain.get().saturating_add(took));
                 self.stolen_task_took(task_depth, took);
@@ -143,22 +150,20 @@ impl Worker {
             Job::Queued(queued) => {
                 self.own.gain.set(ENOUGH);
                 self.run_queued(queued);
-                self.end_steal();
+                self.tell(Event::StealEnd);
             }
             Job::Delivered(queued) => {
                 self.own.gain.set(ENOUGH);
                 self.counters.queued_tasks.add(1);
-                self.count_mailed();
-                self.run_task(queued);
+                self.run_task_from(queued, Source::Broadcast);
                 self.pool().retire();
             }
             Job::Injected(queued) => {
                 self.own.gain.set(ENOUGH);
                 self.counters.injected.add(1);
-                self.count_injected();
                 self.be_generous();
                 self.pool().root_begins(self.index());
-                self.run_task(queued);
+                self.run_task_from(queued, Source::Outside);
                 self.pool().root_ends();
             }
         }
@@ -188,11 +193,16 @@ impl Worker {
     /// task waits for.
     #[inline]
     pub(crate) fn run_task(&self, queued: Queued) {
+        self.run_task_from(queued, Source::Queue);
+    }
+
+    /// The same for a task from any source.
+    #[inline]
+    pub(crate) fn run_task_from(&self, queued: Queued, source: Source) {
         self.stack.set_depth(self.stack.depth().max(queued.depth));
         // SAFETY: the worker that takes a task out of a queue runs it, once. Tasks catch their own
         // panics.
-        let run = || unsafe { Header::run(queued.task, self) };
-        if self.is_profiled() { self.run_profiled(run) } else { run() }
+        self.run_observed(source, || unsafe { Header::run(queued.task, self) });
     }
 
     /// The next task for a worker with an empty stack; `None` when the pool ends.
@@ -223,7 +233,7 @@ impl Worker {
     /// Searches and sleeps in turns until something comes of it.
     fn search_and_sleep(&self) -> Search<'_> {
         let began = now_ns();
-        self.count_search();
+        self.tell(Event::Idle);
         self.pool().follow_limits();
         let sleepers = &self.pool().sleepers;
         let mut searching = sleepers.try_search(self.pool().most_searchers());
@@ -277,7 +287,7 @@ impl Worker {
     /// Parks; answers for how long, or `None` when the pool is over. A worker of a pool that ends
     /// `resigns` for the time; one that is `unsure` dozes first, and looks once more.
     fn sleep(&self, unsure: bool, resigns: bool) -> Option<u64> {
-        let _parked = self.enter_park();
+        let _parked = self.begin(Activity::Park);
         let began = now_ns();
         self.deactivate();
         if resigns && self.pool().resign() {

@@ -7,7 +7,7 @@ use sinew_deque::blocks::{self, Class};
 use sinew_deque::{Queued, TaskRef};
 
 use crate::inner::Inner;
-use crate::profile::Activity;
+use crate::observer::{Activity, Event};
 use crate::queue::Header;
 use crate::tls;
 use crate::worker::Worker;
@@ -112,8 +112,8 @@ impl Worker {
         if self.pool().is_serial() {
             return spawn_around(f);
         }
-        let _spawn = self.enter(Activity::Spawn);
-        self.queue(Queued { task: self.trace(detached(f, Some(self))), depth: self.depth() + 1 });
+        let _spawn = self.begin(Activity::Spawn);
+        self.queue(Queued { task: self.noted(detached(f, Some(self))), depth: self.depth() + 1 });
     }
 
     /// Spawns a detached task that is begun after all that this worker has spawned so before; see
@@ -129,9 +129,9 @@ impl Worker {
         if self.pool().is_serial() {
             return spawn_fifo_around(f);
         }
-        let _spawn = self.enter(Activity::Spawn);
+        let _spawn = self.begin(Activity::Spawn);
         let depth = self.depth() + 1;
-        let task = self.trace(detached(f, Some(self)));
+        let task = self.noted(detached(f, Some(self)));
         // SAFETY: the worker's own list is there as long as its pool, which runs all tasks before
         // it ends.
         let token = unsafe { self.fifo.push(Queued { task, depth }) };
@@ -172,7 +172,7 @@ where
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| f(worker))) {
             worker.pool().handle_panic(payload);
         }
-        worker.end_detached();
+        worker.tell(Event::DetachedTaskEnd);
     };
     // SAFETY: run once; it borrows nothing. It does not unwind, as `handle_panic` does not.
     unsafe { HeapTask::on_heap(work, here) }

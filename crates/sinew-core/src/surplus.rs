@@ -34,6 +34,7 @@ use sinew_topology::Limits;
 
 use crate::inner::Inner;
 use crate::limit::{Room, Source};
+use crate::observer::Activity;
 use crate::worker::Worker;
 
 /// How long a task of a second queue waits, once or twice, before a substitute takes it.
@@ -134,7 +135,7 @@ impl Worker {
             self.wake_one();
         }
         self.deactivate();
-        let _parked = self.enter_park();
+        let _parked = self.begin(Activity::Park);
         self.counters.parks.add(1);
         // M7, for a substitute: it is in no list, and those who have work for it look at the limit
         // instead.

@@ -9,8 +9,8 @@ use sinew_sync::plant::{Bug, planted};
 use sinew_sync::thread::{self, JoinHandle};
 
 use crate::inner::Inner;
+use crate::observer::Event;
 use crate::pool::Pool;
-use crate::profile::Activity;
 use crate::tls;
 
 /// A hook that gets the number of the worker's seat.
@@ -102,14 +102,14 @@ impl SeatThread {
     fn work(&self) {
         let worker = &self.inner.seats[self.index];
         worker.bed.move_in();
-        worker.arrive(Activity::Search);
+        worker.tell(Event::Enter { calls: false });
         worker.activate();
         while let Some(job) = worker.next_job() {
             worker.follow_mapping();
             worker.execute(job);
         }
         worker.deactivate();
-        worker.turn(Activity::Away);
+        worker.tell(Event::Leave);
         worker.bed.move_out();
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sinew_sync::seat;
 
 use crate::inner::Inner;
-use crate::profile::Activity;
+use crate::observer::Event;
 use crate::serially;
 use crate::worker::Worker;
 
@@ -149,7 +149,7 @@ pub(crate) fn settle(pool: &Arc<Inner>) {
     let frame: &'static Frame = Box::leak(Box::new(Frame { worker, around: null() }));
     seat::replace(std::ptr::from_ref(worker).cast(), serially::alone);
     HERE.with(|here| here.frame.set(frame));
-    worker.arrive(Activity::Application);
+    worker.tell(Event::Enter { calls: true });
     worker.activate();
 }
 

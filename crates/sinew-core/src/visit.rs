@@ -6,7 +6,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::inner::Inner;
-use crate::profile::Activity;
+use crate::observer::{Activity, Event};
 use crate::search::{Allowed, Job};
 use crate::tls;
 use crate::worker::Worker;
@@ -26,7 +26,7 @@ impl Inner {
     /// As a guest, runs everything that waits.
     pub(crate) fn run_what_waits(&self) {
         self.as_guest(|worker| {
-            let _search = worker.enter(Activity::Search);
+            let _search = worker.begin(Activity::Search);
             while let Some(job) = worker.look_around(Allowed::Any, false) {
                 worker.execute(job);
             }
@@ -35,7 +35,7 @@ impl Inner {
 
     fn begin_visit(&self, worker: &Worker) {
         worker.stack.set_depth(0);
-        worker.arrive(Activity::Application);
+        worker.tell(Event::Enter { calls: true });
         worker.activate();
         worker.counters.visits.add(1);
         self.hooks.iter().for_each(|hook| hook.guest_came());
@@ -44,13 +44,13 @@ impl Inner {
 
     fn end_visit(&self, worker: &Worker) {
         debug_assert!(worker.stack.is_empty());
-        worker.end_call();
+        worker.tell(Event::CallEnd);
         if !worker.deque.is_empty() {
             self.leave_tasks_cold(worker);
         }
         self.root_ends();
         worker.deactivate();
-        worker.turn(Activity::Away);
+        worker.tell(Event::Leave);
         self.guest.leave();
         self.relieve_guest();
     }
@@ -69,7 +69,7 @@ impl Inner {
             worker.wake_one();
             return;
         }
-        let _search = worker.enter(Activity::Search);
+        let _search = worker.begin(Activity::Search);
         while let Some(job) = worker.look_around(Allowed::Any, false) {
             worker.execute(job);
         }

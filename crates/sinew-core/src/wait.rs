@@ -22,8 +22,8 @@ use sinew_sync::plant::{Bug, planted};
 use crate::doze::{DOZE_NS, Look};
 use crate::fork;
 use crate::latch::Latch;
+use crate::observer::Activity;
 use crate::patience::{Patience, micros};
-use crate::profile::Activity;
 use crate::queue::ScopeTasks;
 use crate::search::{Allowed, Job, Silence};
 use crate::worker::Worker;
@@ -180,7 +180,7 @@ impl Worker {
 
     /// Waits until `awaited` is done, running what `help` says meanwhile.
     pub(crate) fn wait(&self, awaited: &dyn Awaited, help: Help<'_>) {
-        let _blocked = self.block();
+        let _blocked = self.begin(Activity::Wait);
         if self.will_soon_be_done(awaited) {
             return;
         }
@@ -206,7 +206,7 @@ impl Worker {
     /// [`wait`](Self::wait) for tasks of which some lie in this worker's own queues: these first,
     /// and without a look at the clock.
     pub(crate) fn wait_for_own(&self, awaited: &dyn Awaited, help: Help<'_>) {
-        let _get = self.enter(Activity::Get);
+        let _take = self.begin(Activity::Take);
         while !awaited.is_done() {
             let own = match help {
                 Help::Tasks(allowed) => match self.pop_own(allowed) {
@@ -261,7 +261,7 @@ impl Worker {
     /// Runs one task, or waits for a spin window and then in the parker. Answers, if it waited,
     /// whether the core was lost meanwhile.
     fn help_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
-        let _search = self.enter(Activity::Search);
+        let _search = self.begin(Activity::Search);
         let Help::Tasks(allowed) = help else { return self.help_some_or_park(awaited, help) };
         self.start_policy();
         let mut patience = Patience::new(self.waiting_ns(), &self.own.shares_core);
@@ -387,7 +387,7 @@ impl Worker {
         self.resign_mastership();
         if awaited.will_park() {
             self.counters.parks.add(1);
-            let _parked = self.enter_park();
+            let _parked = self.begin(Activity::Park);
             self.parker.park();
         }
     }
@@ -407,7 +407,7 @@ impl Worker {
     fn doze_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
         if awaited.will_park() {
             self.counters.parks.add(1);
-            let _parked = self.enter_park();
+            let _parked = self.begin(Activity::Park);
             if !self.parker.park_for(DOZE_NS) && !self.last_look(allowed) {
                 self.park_for(awaited);
             }

@@ -26,8 +26,8 @@ use sinew_sync::parker::Parker;
 use crate::counters::{Counters, SeatCounters};
 use crate::glance::Glances;
 use crate::inner::Inner;
+use crate::observer::{Activity, WorkerObserver};
 use crate::pins::Berth;
-use crate::profile::Books;
 use crate::queue::Fifo;
 use crate::steer::Bed;
 use crate::worker_local::{Locals, WorkerLocal};
@@ -74,8 +74,7 @@ pub struct Worker {
     pub(crate) own: Own,
     index: usize,
     pool: *const Inner,
-    /// Where the pool profiles.
-    pub(crate) books: Option<Box<Books>>,
+    pub(crate) observer: Option<Box<dyn WorkerObserver>>,
     not_shared: PhantomData<*const ()>,
 }
 
@@ -143,11 +142,11 @@ impl Worker {
         fenced: bool,
         stack: StackKind,
         node: PreferredNode,
-        books: Option<Box<Books>>,
+        observer: Option<Box<dyn WorkerObserver>>,
         victims: Victims,
     ) -> Self {
         let two_field = stack == StackKind::TwoField;
-        let options = Options { fenced, every_push: books.is_some(), two_field, node };
+        let options = Options { fenced, every_push: observer.is_some(), two_field, node };
         Self {
             stack: TaskStack::new(options),
             deque: Deque::new(),
@@ -187,7 +186,7 @@ impl Worker {
             },
             index,
             pool,
-            books,
+            observer,
             not_shared: PhantomData,
         }
     }
@@ -288,7 +287,7 @@ impl Worker {
 
     /// A worker looks for tasks: publishes half of the private ones and wakes a sleeper for them.
     pub(crate) fn feed(&self) {
-        let _queue = self.enter_queue();
+        let _publish = self.begin(Activity::Publish);
         // SAFETY: the caller is the owner.
         match unsafe { self.stack.publish() } {
             Some(true) => self.counters.published.add(1),

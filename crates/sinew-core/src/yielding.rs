@@ -3,7 +3,7 @@
 
 use sinew_policy::Wait;
 
-use crate::profile::Activity;
+use crate::observer::Activity;
 use crate::search::Allowed;
 use crate::worker::Worker;
 
@@ -14,7 +14,7 @@ impl Worker {
     /// The task runs on the caller's stack, whatever the pool's [`Wait`] policy: the caller asks
     /// for it.
     pub fn yield_local(&self) -> bool {
-        let _search = self.enter(Activity::Search);
+        let _search = self.begin(Activity::Search);
         let own = self.pop_own_or_delivered(Allowed::Any).or_else(|| self.take_own_join());
         own.map(|job| self.execute(job)).is_some()
     }
@@ -28,7 +28,7 @@ impl Worker {
             // A task stolen from above other tasks of this worker would be taken for their part.
             return false;
         }
-        let _search = self.enter(Activity::Search);
+        let _search = self.begin(Activity::Search);
         self.start_policy();
         let job = self.look_around(Allowed::Any, true);
         job.map(|job| self.execute(job)).is_some()

@@ -66,6 +66,8 @@ pub enum Bug {
     StaleLook,
     /// A thief does not wake the worker that waits for its task.
     ForgottenJoiner,
+    /// A thief tells its observer the end of a task after it has reported the task as finished.
+    LateEvent,
     /// A token is queued before the task for which it stands.
     EarlyToken,
     /// No wake-up follows a delivered task.

@@ -75,6 +75,7 @@
 //! | `sort` | [`sort`](Over::sort) and its variants |
 //! | `divide` | [`divide_and_conquer`] |
 //! | [`worklist`] | units in any order, as transactions, tuned while they run |
+//! | `profile` | where the time goes, and how parallel a program is; with the feature `profile` |
 //!
 //! [`locality`] has the domains, and the options of what runs in them. The mechanism below all is
 //! the crate `sinew-core`.
@@ -117,22 +118,35 @@ pub use sinew_core::loops::{Edge, LoopMetrics, ThreadMetrics};
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
     BuildError, Builder, Cancelled, Control, Counters, Course, OwnPages, Participant, Pool,
-    PoolControl, PoolSnapshot, Profile, Scope, ScopeBuilder, Snapshot, StackKind, StealsAt,
-    Stopped, Victims, Wait, Worker, Working, global_pool, join, run, scope, serially, spawn,
-    victims,
+    PoolControl, PoolSnapshot, Scope, ScopeBuilder, Snapshot, StackKind, StealsAt, Stopped,
+    Victims, Wait, Worker, Working, global_pool, join, run, scope, serially, spawn, victims,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;
 pub use sinew_topology::{Mapping, MappingError, Placement};
 pub use stencil::{Stencil, stencil};
 
-/// What [`Pool::profile`] and [`Pool::take_recording`] answer, in parts.
+/// Where the time of a pool's workers goes, and how parallel its programs are; with the feature
+/// `profile`.
+///
+/// ```
+/// use sinew::Pool;
+/// use sinew::profile::Profiler;
+///
+/// let profiler = Profiler::new();
+/// let pool = Pool::builder().threads(2).observer(profiler.clone()).build()?;
+/// pool.run(|w| w.join(|_| (), |_| ()));
+/// let profile = profiler.take();
+/// println!("parallelism {:.1}", profile.parallelism(0));
+/// # assert_eq!(profile.tasks().spawned, 1);
+/// # Ok::<(), sinew::BuildError>(())
+/// ```
+#[cfg(feature = "profile")]
 pub mod profile {
-    pub use sinew_core::{
-        Attempts, BURDENS, Bounds, Breakdown, Doing, Function, Functions, Profile, Split, Tasks,
-        Timeline, TimelineSpan, WorkerProfile,
+    pub use sinew_observe::{
+        Attempts, BURDENS, Bounds, Breakdown, Call, Doing, Function, Functions, Graph, GraphError,
+        Profile, Profiler, Split, Tasks, Timeline, TimelineSpan, Token, WorkerProfile,
     };
-    pub use sinew_policy::graph::{Call, Graph, GraphError, Token};
 }
 
 /// What most programs need: `use sinew::prelude::*;`.

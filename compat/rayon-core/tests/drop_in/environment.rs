@@ -107,6 +107,7 @@ fn every_good_value_is_taken_in_silence() {
         ("SINEW_VICTIMS", &["random", "nearest", "most-loaded:3"]),
         ("SINEW_STACK", &["split", "two-field"]),
         ("SINEW_COORDINATE", &["0"]),
+        #[cfg(feature = "profile")]
         ("SINEW_PROFILE", &["0", "1"]),
     ] {
         for value in values {

@@ -105,6 +105,7 @@ fn counters_are_those_of_the_pool() {
 
 /// Catches: a profile of another pool's work, one that nobody asked for, and one that the
 /// environment asks for and nobody can read.
+#[cfg(feature = "profile")]
 #[test]
 fn profiles_are_those_of_pools_that_were_told_to() {
     let spawned = |pool: &ThreadPool| {

@@ -24,7 +24,7 @@
 
 use std::time::Duration;
 
-use sinew::profile::Graph;
+use sinew::profile::{Graph, Profiler};
 use sinew::{Builder, Pool};
 use sinew_apps::{Options, Problem, Size};
 use sinew_sim::workload::Recorded;
@@ -222,7 +222,11 @@ fn shares(report: &Report) -> [f64; 3] {
 /// A pool that keeps no seat for guests: its threads do all the work, and one of them can be the
 /// only one.
 fn pool(threads: usize, record: bool) -> Result<Pool, Failure> {
-    Builder::new().threads(threads).guest_seat(false).record(record).build().map_err(Failure::usage)
+    let mut builder = Builder::new().threads(threads).guest_seat(false);
+    if record {
+        builder = builder.observer(Profiler::new().record(true));
+    }
+    builder.build().map_err(Failure::usage)
 }
 
 /// What is worked when nothing disturbs it; nothing if the user has had enough.
@@ -236,7 +240,8 @@ fn record(problem: &dyn Problem, goes_on: &mut GoesOn<'_>) -> Result<Option<Grap
         if !goes_on(RECORDED * at as f64 / RECORDINGS as f64) {
             return Ok(None);
         }
-        pool.take_recording();
+        // From here on the recording begins anew.
+        drop(Profiler::of(&pool).and_then(Profiler::take_recording));
         problem.parallel(&pool);
         let next = crate::run::measured(&pool);
         least = Some(match least {

@@ -5,12 +5,11 @@ use sinew_deque::stack::{At, Popped, Task, TwoField};
 use sinew_sync::thread::yield_now;
 
 use crate::fork;
-use crate::profile::Fork;
+use crate::observer::Event;
 use crate::worker::Worker;
 
 /// A join that has left the fast path.
 pub(super) struct Slowly<'w> {
-    pub(super) fork: Fork<'w>,
     depth: u32,
     second: Second<'w>,
 }
@@ -20,7 +19,7 @@ enum Second<'w> {
     /// In no slot: it took the last one, where the first arm is to find one. Taken back for this
     /// worker, or done by its thief.
     Settled { is_mine: bool },
-    /// In the slot of the fast path; the profile looks at the join.
+    /// In the slot of the fast path; the observer looks at the join.
     Slot(At),
     /// On the two-field stack of a pool that has such stacks.
     TwoField { at: usize, stack: &'w TwoField },
@@ -47,9 +46,9 @@ impl Worker {
             Some(stack) => unsafe { self.move_to_two_field(task, at, stack) },
             None => Second::Slot(at),
         };
-        let fork = self.fork();
         self.stack.set_depth(depth + 1);
-        Slowly { fork, depth, second }
+        self.tell(Event::Fork);
+        Slowly { depth, second }
     }
 
     /// The task moves from the slot of the fast path, where no thief of a pool with two-field
@@ -80,19 +79,24 @@ impl Worker {
     /// Called once, when the first arm has joined all that it pushed.
     pub(super) unsafe fn takes_back_slowly(&self, slowly: &Slowly<'_>) -> bool {
         self.stack.set_depth(slowly.depth + 1);
-        match slowly.second {
+        self.tell(Event::FirstArmEnd);
+        let is_mine = match slowly.second {
             Second::Settled { is_mine } => is_mine,
             // SAFETY: the newest slot, as the caller says.
             Second::Slot(at) => unsafe { self.take_back(at) },
             // SAFETY: the newest task, as the caller says.
             Second::TwoField { at, stack } => unsafe { self.take_back_two_field(at, stack) },
+        };
+        if is_mine {
+            self.tell(Event::SecondArmBegin);
         }
+        is_mine
     }
 
-    /// Both arms are over.
-    pub(super) fn end_slowly(&self, slowly: Slowly<'_>) {
+    /// Both arms are over. A thief ran the second one if it was `stolen`, with this frame.
+    pub(super) fn end_slowly(&self, slowly: &Slowly<'_>, stolen: Option<*const ()>) {
+        self.tell(Event::JoinEnd { stolen: stolen.map(<*const ()>::addr) });
         self.stack.set_depth(slowly.depth);
-        slowly.fork.joined();
     }
 
     /// [`take_back`](Self::take_back) on a two-field stack.

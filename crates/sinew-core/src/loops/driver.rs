@@ -181,7 +181,7 @@ where
     let began = ticks();
     let mut local = enter();
     let (mut done, mut next) = (0, 1);
-    let mut pieces = w.pieces_alone();
+    let pieces = w.pieces(false);
     while done < n {
         w.count_chunk();
         // Not the lesser of `done + next` and `n`: that sum may be more than a word holds.
@@ -278,7 +278,7 @@ where
         self.crew.comes(part);
         let mut local = (self.enter)();
         let mut effort = Effort::new(w, self.source.is_timed());
-        let mut pieces = w.pieces();
+        let pieces = w.pieces(true);
         let mut watch = self.trial.and_then(|trial| trial.watch(w.served_ns()));
         loop {
             w.count_chunk();

@@ -283,25 +283,3 @@ fn numbers_belong_to_their_items() {
         .unwrap();
     });
 }
-
-/// Would miss: iterations that a loop's caller runs alone, since the loop may be short, recorded as
-/// pieces that others might have had: whoever simulates the recording would have them stolen.
-#[test]
-fn what_a_caller_runs_alone_is_recorded_as_work() {
-    let pool = Pool::builder().threads(2).guest_seat(false).record(true).build().expect("a pool");
-    pool.set_workers(1);
-    pool.take_recording();
-    let options = Options { schedule: Schedule::Stealing, ..Options::default() };
-    let long = |_| {
-        let begin = std::time::Instant::now();
-        while begin.elapsed().as_micros() < 2 {
-            std::hint::spin_loop();
-        }
-    };
-    pool.run(|w| for_each(w, 0..400, &options, long)).expect("nobody cancels");
-    let text = pool.take_recording().expect("a recording").to_string();
-    // One loop, beside the offer to its helper.
-    assert_eq!((text.matches('{').count(), text.matches('(').count()), (1, 1), "{text}");
-    let (offer, pieces) = (text.find('('), text.find('{'));
-    assert!(offer < pieces && text.matches('|').count() > 3, "{text}");
-}

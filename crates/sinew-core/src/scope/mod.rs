@@ -204,7 +204,7 @@ impl<'scope> Scope<'scope, '_> {
             worker.execute(Job::Queued(queued));
         }
         if self.state.pending() > self.max_pending {
-            let queued = Queued { task: worker.trace(task), depth: worker.depth() + 1 };
+            let queued = Queued { task: worker.noted(task), depth: worker.depth() + 1 };
             worker.execute(Job::Queued(queued));
         } else {
             // SAFETY: the task counts itself out.

@@ -19,7 +19,7 @@ use sinew_sync::lock::Mutex;
 
 use crate::inner::Inner;
 use crate::latch::Owner;
-use crate::profile::{Activity, Paths, ScopePaths};
+use crate::observer::{Activity, Event, ScopeNote};
 use crate::queue::ScopeTasks;
 use crate::search::Job;
 use crate::spawn::{HeapTask, discard};
@@ -38,8 +38,8 @@ pub(crate) struct ScopeState {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// The tasks, where waiting workers run no others.
     tasks: Option<Arc<ScopeTasks>>,
-    /// Where the pool profiles.
-    paths: Option<Box<ScopePaths>>,
+    /// The observer's, where the pool has one.
+    note: Option<ScopeNote>,
 }
 
 // SAFETY: the fields are atomics, locks, constants, and counted pointers to the like; the pool
@@ -64,7 +64,7 @@ impl ScopeState {
             pending: CachePadded::new(AtomicU64::new(body.into())),
             panic: Mutex::new(None),
             tasks: pool.wait.is_careful().then(|| ScopeTasks::new(oldest_first)),
-            paths: pool.profiling.as_ref().map(|_| Box::default()),
+            note: pool.observer.as_ref().map(|observer| observer.scope_begins()),
         }
     }
 
@@ -134,8 +134,8 @@ impl ScopeState {
     /// The task is run once, and ends with [`finish`](Self::finish).
     #[inline]
     pub(crate) unsafe fn queue(&self, task: TaskRef, inside: Option<&Worker>) {
-        let _spawn = inside.map(|worker| worker.enter(Activity::Spawn));
-        let task = inside.map_or(task, |worker| worker.trace(task));
+        let _spawn = inside.map(|worker| worker.begin(Activity::Spawn));
+        let task = inside.map_or(task, |worker| worker.noted(task));
         let depth = inside.map_or(self.depth, Worker::depth) + 1;
         let queued = Queued { task, depth };
         let Some(tasks) = &self.tasks else { return self.enqueue(inside, queued) };
@@ -197,8 +197,8 @@ impl ScopeState {
     pub(crate) unsafe fn finish(scope: *const Self, share: u32, worker: &Worker) {
         let share = u64::from(share);
         // SAFETY: counted, so the scope is valid.
-        if let Some(paths) = unsafe { &(*scope).paths } {
-            worker.end_scope_task(paths);
+        if let Some(note) = unsafe { &(*scope).note } {
+            worker.tell(Event::ScopeTaskEnd(note));
         }
         // SAFETY: counted, so the scope is valid until the subtraction, which is the last access
         // (C2). AcqRel: what the task did is visible to the owner (Acquire in `is_done`), through
@@ -219,8 +219,8 @@ impl ScopeState {
         if self.pending.fetch_sub(share, Ordering::AcqRel) > share {
             self.wait();
         }
-        if let Some(paths) = &self.paths {
-            self.end_paths(paths);
+        if let Some(note) = &self.note {
+            self.tell_end(note);
         }
         let panic = self.panic.lock().take();
         match (result, panic) {
@@ -230,12 +230,12 @@ impl ScopeState {
         }
     }
 
-    /// The profile of a scope that is over.
+    /// Tells the observer that the scope is over.
     #[cold]
-    fn end_paths(&self, paths: &ScopePaths) {
-        match (self.inside(), &self.pool().profiling) {
-            (Some(worker), _) => worker.end_scope(paths),
-            (None, Some(profiling)) => profiling.end_scope(paths.end(Paths::default()), paths),
+    fn tell_end(&self, note: &ScopeNote) {
+        match (self.inside(), &self.pool().observer) {
+            (Some(worker), _) => worker.tell(Event::ScopeEnd(note)),
+            (None, Some(observer)) => observer.scope_ends(note),
             (None, None) => {}
         }
     }

@@ -22,7 +22,7 @@ mod calls;
 mod drop_in;
 mod locality;
 mod locks;
-mod profile;
+mod observer;
 mod two_field;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -25,7 +25,7 @@
 //! | `scripted` | pools under a coordinator's script, compared with their rows |
 //! | `lifecycle`, `idle` | threads start, park and end |
 //! | `fork`, `environment` | what needs a process of its own |
-//! | `profile` | pools that keep books |
+//! | `observer` | pools that are watched |
 //! | `stress` | random trees of everything, with more workers than cores |
 //!
 //! No test sleeps to get an order: latches, barriers and hooks make it. What must end is watched by
@@ -51,10 +51,10 @@ mod limits;
 mod locality;
 mod locals;
 mod mapping;
+mod observer;
 mod open;
 mod overflow;
 mod panics;
-mod profile;
 mod prompt;
 mod scope;
 mod scripted;

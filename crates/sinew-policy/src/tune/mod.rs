@@ -51,6 +51,6 @@ mod model;
 pub use crate::worklist::counts::{self, Counts};
 pub use autotuner::Autotuner;
 pub use epochs::Epochs;
-pub use knobs::{KnobError, Knobs, Method, Baseline};
+pub use knobs::{Baseline, KnobError, Knobs, Method};
 pub use path::{Path, Row, Settling};
 pub use tuner::{State, Step, Tuner};

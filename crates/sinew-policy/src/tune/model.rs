@@ -9,7 +9,7 @@
 //!
 //! Whether real programs are like this: experiments with the worklist show that.
 
-use super::{Autotuner, Counts, Epochs, Knobs, Path, Baseline};
+use super::{Autotuner, Baseline, Counts, Epochs, Knobs, Path};
 use crate::worklist::{Mapping, Pages, Settings, Space, helpers};
 
 /// The cores of every model.

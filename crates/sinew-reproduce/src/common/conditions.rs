@@ -1,6 +1,7 @@
 //! The pool that a case runs in, made for one run and gone after it: the next case finds no thread
 //! of this one's.
 
+use sinew::profile::Profiler;
 use sinew::{Builder, Mapping, Pool, StackKind, Victims};
 
 use crate::failure::Failure;
@@ -74,7 +75,7 @@ impl Conditions {
     ///
     /// As [`build`](Self::build).
     pub(crate) fn build_profiled(&self) -> Result<Pool, Failure> {
-        self.builder()?.profile(true).build().map_err(Failure::impossible)
+        self.builder()?.observer(Profiler::new()).build().map_err(Failure::impossible)
     }
 
     fn builder(&self) -> Result<Builder, Failure> {

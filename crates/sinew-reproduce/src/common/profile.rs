@@ -2,7 +2,7 @@
 //!
 //! Times are of all workers together, in seconds, less what the clock itself is known to cost.
 
-use sinew::Profile;
+use sinew::profile::Profile;
 
 use super::{Conditions, Subject};
 use crate::failure::Failure;

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use sinew::{Counters, Pool, Profile, Schedule};
+use sinew::profile::Profile;
+use sinew::{Counters, Pool, Schedule};
 use sinew_apps::{Options, Problem, Run, Size, Transactions};
 
 use crate::failure::Failure;

@@ -9,7 +9,7 @@ use super::Controlled;
 use super::claims::Claims;
 use crate::Worker;
 use crate::lodging::Guided;
-use crate::profile::Pieces;
+use crate::observer::Pieces;
 use std::ops::Range;
 
 /// A slice takes no longer than this, in ticks, unless a single iteration does.
@@ -48,7 +48,7 @@ impl<'c> Chunks<'c> {
         run.shared.control.begin_work();
         let guided = Guided::new(w, run.shared.control.places(), rank);
         let watch = run.trial.as_ref().and_then(|trial| trial.watch(w.served_ns()));
-        let (pace, pieces) = (Pace::default(), w.pieces());
+        let (pace, pieces) = (Pace::default(), w.pieces(true));
         Some(Self {
             run,
             w,

@@ -63,7 +63,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use super::confirm::Confirm;
-use super::{Counts, KnobError, Knobs, Baseline};
+use super::{Baseline, Counts, KnobError, Knobs};
 use crate::worklist::{Settings, helpers, swap, units};
 
 /// The setting that is tuned.

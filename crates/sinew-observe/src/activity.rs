@@ -1,6 +1,6 @@
-//! What a worker can be doing: at each moment exactly one of these.
+//! The activities of a worker: at each moment exactly one of these.
 
-/// What a worker does at a moment.
+/// A worker's activity at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Activity {
@@ -14,12 +14,12 @@ pub(crate) enum Activity {
     Get,
     /// The same where that takes more than a look: the pop was warned.
     GetQueue,
-    /// Claims another's task, with success.
+    /// Claims another worker's task, with success.
     Claim,
     /// The rest of a successful steal: from the claim to the task, and from the task's end to the
     /// report.
     Steal,
-    /// Claims another's task, in vain.
+    /// Claims another worker's task, in vain.
     FailedClaim,
     /// Looks for work, between two attempts to steal.
     Search,
@@ -28,7 +28,7 @@ pub(crate) enum Activity {
     Wait,
     /// Asleep, with nothing to do.
     Parked,
-    /// Nobody is at the seat.
+    /// The worker has no thread.
     Away,
 }
 

@@ -1,30 +1,31 @@
-//! A worker's diary: what it did, from when to when.
+//! A worker's trace: what it did, from when to when.
 //!
-//! A sheet says for how long; a diary says in which order, for a timeline. Its room is bounded:
-//! neighbouring spans of the same kind are one, and when it is full, spans that are too short to be
-//! seen on a timeline of that length are given to their neighbours.
+//! Time counters say for how long; a trace says in which order, for a timeline. Its buffer is
+//! bounded: neighbouring spans of the same kind are one. When the buffer is full, spans that are
+//! too short to be seen on a timeline of that length become parts of their neighbours.
 //!
 //! # Invariants
 //!
 //! - D1: the spans follow one another without gap or overlap, from the first note to the last.
 //! - D2: neighbours differ, and none but the last is shorter than the resolution.
 //! - D3: there are at most `ROOM` of them.
-//! - D4: what took at least the resolution is shown as what it was, from its beginning to its end.
+//! - D4: an activity that took at least the resolution is shown as it was, from its beginning to
+//!   its end.
 //!
 //! # Cost
 //!
-//! An uncontended lock and some stores for each turn of a worker, in pools that keep diaries;
-//! nothing in others.
+//! An uncontended lock and some stores for each turn of a worker, where a trace is kept;
+//! nothing where none is.
 
 use sinew_sync::clock::TICKS_A_US;
 use sinew_sync::lock::Mutex;
 
-use super::activity::Activity;
+use crate::activity::Activity;
 
 /// Spans a worker: 1.5 MiB of them.
 const ROOM: usize = 1 << 16;
 
-/// What a worker does, as a timeline shows it.
+/// A worker's activity, as a timeline shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Doing {
@@ -38,7 +39,7 @@ pub enum Doing {
     Waiting,
     /// Sleeps.
     Parked,
-    /// Nobody is at the seat.
+    /// The worker has no thread.
     Away,
 }
 
@@ -87,11 +88,11 @@ impl Entry {
     }
 }
 
-/// A diary. Written by its worker, read by anybody.
+/// A trace. Its worker writes it, any thread reads it.
 #[derive(Debug, Default)]
-pub(crate) struct Diary(Mutex<Pages<ROOM>>);
+pub(crate) struct TraceBuffer(Mutex<Buffer<ROOM>>);
 
-impl Diary {
+impl TraceBuffer {
     /// The worker did this until now.
     pub(crate) fn note(&self, entry: Entry) {
         self.0.lock().note(entry);
@@ -103,13 +104,13 @@ impl Diary {
 }
 
 #[derive(Debug, Default)]
-struct Pages<const ROOM: usize> {
+struct Buffer<const ROOM: usize> {
     entries: Vec<Entry>,
     /// In ticks; 0 until the room is full for the first time.
     resolution: u64,
 }
 
-impl<const ROOM: usize> Pages<ROOM> {
+impl<const ROOM: usize> Buffer<ROOM> {
     fn note(&mut self, entry: Entry) {
         self.put(entry);
         if self.entries.len() > ROOM {
@@ -159,43 +160,50 @@ mod tests {
 
     const KINDS: [Doing; 4] = [Doing::Working, Doing::Stealing, Doing::Searching, Doing::Parked];
 
-    fn diary(spans: &[(usize, u64)]) -> (Pages<16>, Vec<Entry>) {
-        let (mut pages, mut whole, mut now) = (Pages::default(), Vec::new(), 5);
+    fn trace(spans: &[(usize, u64)]) -> (Buffer<16>, Vec<Entry>) {
+        let (mut buffer, mut whole, mut now) = (Buffer::default(), Vec::new(), 5);
         for &(kind, length) in spans {
             let entry = Entry { doing: KINDS[kind], from: now, to: now + length };
             now = entry.to;
-            pages.note(entry);
+            buffer.note(entry);
             whole.push(entry);
         }
-        (pages, whole)
+        (buffer, whole)
+    }
+
+    fn lengths() -> impl Strategy<Value = u64> {
+        prop_oneof![4 => 0..300_u64, 1 => 0..100_000_u64]
     }
 
     proptest! {
-        /// Would miss: time lost or shown twice, a diary that grows without end, neighbours alike,
+        /// Catches: time lost or shown twice, a trace that grows without end, neighbours alike,
         /// a long span that disappears among short ones.
         #[test]
         fn what_takes_long_is_shown_and_all_time_is_somewhere(
-            spans in prop::collection::vec((0..4_usize, prop_oneof![4 => 0..300_u64, 1 => 0..100_000_u64]), 1..300),
+            spans in prop::collection::vec((0..4_usize, lengths()), 1..300),
         ) {
-            let (pages, whole) = diary(&spans);
-            let shown = &pages.entries;
+            let (buffer, whole) = trace(&spans);
+            let shown = &buffer.entries;
             prop_assert!(shown.len() <= 16);
-            prop_assert_eq!((shown[0].from, shown[shown.len() - 1].to), (5, whole[whole.len() - 1].to));
+            let (first, last) = (shown[0].from, shown[shown.len() - 1].to);
+            prop_assert_eq!((first, last), (5, whole[whole.len() - 1].to));
             for pair in shown.windows(2) {
                 prop_assert_eq!(pair[0].to, pair[1].from);
-                prop_assert!(pair[0].doing != pair[1].doing && pair[0].length() >= pages.resolution);
+                prop_assert!(pair[0].doing != pair[1].doing);
+                prop_assert!(pair[0].length() >= buffer.resolution);
             }
-            for long in whole.iter().filter(|entry| entry.length() >= pages.resolution.max(1)) {
+            for long in whole.iter().filter(|entry| entry.length() >= buffer.resolution.max(1)) {
                 let covers = |entry: &&Entry| entry.from <= long.from && long.to <= entry.to;
-                prop_assert_eq!(shown.iter().find(covers).map(|entry| entry.doing), Some(long.doing));
+                let found = shown.iter().find(covers).map(|entry| entry.doing);
+                prop_assert_eq!(found, Some(long.doing));
             }
         }
     }
 
-    /// Would miss: detail thrown away while there is room for it.
+    /// Catches: detail thrown away while there is room for it.
     #[test]
     fn nothing_is_lost_while_there_is_room() {
-        let (pages, whole) = diary(&[(0, 1), (1, 1), (0, 1), (2, 1)]);
-        assert_eq!(pages.entries, whole);
+        let (buffer, whole) = trace(&[(0, 1), (1, 1), (0, 1), (2, 1)]);
+        assert_eq!(buffer.entries, whole);
     }
 }

@@ -1,19 +1,64 @@
-//! Pools that profile: every task counted, every tick somewhere, and nothing where they do not.
+//! Pools with a profiler: it counts every task, and every tick is in one category.
+#![cfg(not(any(loom, shuttle)))]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use sinew_core::data::IntoItems;
 use sinew_core::loops::{Options, for_each};
-use sinew_core::{
-    BURDENS, Doing, Fences, Pool, Profile, ScopeBuilder, Tasks, TimelineSpan, Worker,
-};
+use sinew_core::{Builder, Fences, Pool, ScopeBuilder, Wait, Worker};
+use sinew_observe::{BURDENS, Doing, Profile, Profiler, Tasks, TimelineSpan};
+use sinew_policy::chunk::Schedule;
 
-use crate::support::{WAITS, add, ends, pool};
+/// How long anything may take before it counts as hanging. Generous: the machine may be busy with
+/// other tests.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// The tasks that a waiting worker may run.
+const WAITS: [Wait; 5] =
+    [Wait::Leapfrog, Wait::Any, Wait::Descendants, Wait::Transitive, Wait::Block];
+
+/// Runs `test` on a thread of its own. If it hangs, the process ends instead of hanging the whole
+/// run.
+fn ends(test: impl FnOnce() + Send + 'static) {
+    let (done, ended) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        test();
+        done.send(()).is_ok()
+    });
+    match ended.recv_timeout(LIMIT) {
+        Ok(()) => {}
+        Err(mpsc::RecvTimeoutError::Disconnected) => resume_unwind(thread.join().unwrap_err()),
+        Err(mpsc::RecvTimeoutError::Timeout) => {
+            eprintln!("a test hangs");
+            std::process::abort();
+        }
+    }
+}
+
+fn add(count: &AtomicUsize) {
+    count.fetch_add(1, Ordering::SeqCst);
+}
 
 fn profiling(threads: usize) -> Pool {
-    Pool::builder().threads(threads).profile(true).build().unwrap()
+    profiled(Pool::builder().threads(threads))
+}
+
+/// A pool with a profiler.
+fn profiled(builder: Builder) -> Pool {
+    builder.observer(Profiler::new()).build().unwrap()
+}
+
+/// The profile of `pool`, from where the next one begins anew.
+fn take(pool: &Pool) -> Profile {
+    Profiler::of(pool).unwrap().take()
+}
+
+fn read(pool: &Pool) -> Profile {
+    Profiler::of(pool).unwrap().read()
 }
 
 /// Calls `test` with a profiling pool of three workers for each combination of fences and waiting,
@@ -22,7 +67,7 @@ fn with_each_profiling_pool(test: impl Fn(&Pool)) {
     for (fences, guests) in [(Fences::Auto, true), (Fences::Auto, false), (Fences::Full, true)] {
         for wait in WAITS {
             let builder = Pool::builder().threads(3).fences(fences).wait(wait).guest_seat(guests);
-            test(&builder.profile(true).build().unwrap());
+            test(&profiled(builder));
         }
     }
 }
@@ -39,21 +84,21 @@ fn each(w: &Worker, n: usize, body: impl Fn(usize) + Sync) {
     for_each(w, (0..n).into_items(), &Options::default(), body).unwrap();
 }
 
-/// What times show comes true some time, however often the machine is busy with something else.
-fn comes_true(mut what: impl FnMut() -> bool) {
-    assert!((0..1_000).any(|_| what()), "not once in a thousand times");
+/// A property of times comes true some time, however often the machine is busy with other work.
+fn comes_true(mut holds: impl FnMut() -> bool) {
+    assert!((0..1_000).any(|_| holds()), "not once in a thousand times");
 }
 
-/// What was measured of a call, whose counts must agree with each other.
+/// The profile of a call, whose counts must agree with each other.
 fn profile_of<R: Send>(pool: &Pool, call: impl for<'w> FnOnce(&'w Worker) -> R + Send) -> Profile {
-    pool.take_profile();
+    take(pool);
     pool.run(call);
-    let profile = pool.take_profile().unwrap();
+    let profile = take(pool);
     check(&profile);
     profile
 }
 
-/// What holds of every profile.
+/// Checks what is true of every profile.
 fn check(profile: &Profile) {
     for worker in profile.workers() {
         let (breakdown, functions) = (worker.breakdown(), worker.functions());
@@ -75,8 +120,8 @@ fn check_tasks(tasks: Tasks, spawned: u64) {
     assert_eq!((tasks.spawned, tasks.inlined + tasks.stolen), (spawned, spawned), "{tasks:?}");
 }
 
-/// Would miss: a join that is not counted, or twice, under whatever fences and policy; a second
-/// worker that keeps other books; a time that is in no category.
+/// Catches: a join that is not counted, or twice, under whatever fences and policy; a second
+/// worker that counts other events; a time that is in no category.
 #[test]
 fn every_join_is_counted_once_under_every_policy() {
     ends(|| {
@@ -89,7 +134,7 @@ fn every_join_is_counted_once_under_every_policy() {
     });
 }
 
-/// Would miss: a stolen arm whose way is lost, whose thief keeps no books, or that is not told from
+/// Catches: a stolen arm whose path is lost, whose thief counts nothing, or that is not told from
 /// an inlined one.
 #[test]
 fn an_arm_that_must_be_stolen_is_counted_as_stolen() {
@@ -106,7 +151,7 @@ fn an_arm_that_must_be_stolen_is_counted_as_stolen() {
     });
 }
 
-/// Would miss: tasks of scopes, detached ones and tasks in order that are counted by their tokens,
+/// Catches: tasks of scopes, detached ones and tasks in order that are counted by their tokens,
 /// or nowhere.
 #[test]
 fn every_task_of_a_scope_is_counted_once_under_every_policy() {
@@ -134,11 +179,11 @@ fn every_task_of_a_scope_is_counted_once_under_every_policy() {
     });
 }
 
-/// Would miss: work from outside, and to one worker alone, that is taken for the pool's own.
+/// Catches: work from outside, and to one worker alone, that is taken for the pool's own.
 #[test]
 fn tasks_from_outside_and_parts_of_broadcasts_are_counted_apart() {
     ends(|| {
-        let pool = Pool::builder().threads(3).guest_seat(false).profile(true).build().unwrap();
+        let pool = profiled(Pool::builder().threads(3).guest_seat(false));
         pool.install(|w| assert_eq!(fib(w, 5), 5));
         assert_eq!(pool.broadcast(|context| context.index()), [0, 1, 2]);
         let done = Barrier::new(2);
@@ -147,7 +192,7 @@ fn tasks_from_outside_and_parts_of_broadcasts_are_counted_apart() {
             s.spawn(|| done.wait());
             done.wait();
         });
-        let profile = pool.take_profile().unwrap();
+        let profile = take(&pool);
         let tasks = profile.tasks();
         assert_eq!((tasks.injected, tasks.mailed, profile.functions().mailed), (1 + 4, 3, 3));
         check_tasks(tasks, 7);
@@ -155,7 +200,7 @@ fn tasks_from_outside_and_parts_of_broadcasts_are_counted_apart() {
     });
 }
 
-/// Would miss: a loop that is counted as one long way, and pieces that nobody times.
+/// Catches: a loop that is counted as one long path, and pieces that nobody times.
 #[test]
 fn a_loop_of_many_pieces_has_a_span_of_its_longest() {
     let pool = profiling(1);
@@ -174,10 +219,10 @@ fn a_loop_of_many_pieces_has_a_span_of_its_longest() {
     comes_true(|| parallel().parallelism(0) > 3.0);
 }
 
-/// Would miss: books that are left open by a panic: in the first arm, the second, both, or a stolen
+/// Catches: an activity that a panic leaves open: in the first arm, the second, both, or a stolen
 /// one; in a task of a scope; in a loop.
 #[test]
-fn a_panic_leaves_the_books_in_order() {
+fn a_panic_leaves_the_counts_in_order() {
     ends(|| {
         with_each_profiling_pool(|pool| {
             let caught = |f: &(dyn Fn(&Worker) + Sync)| {
@@ -240,7 +285,7 @@ fn fib_or_fall(w: &Worker, n: u64) -> u64 {
     fib(w, n)
 }
 
-/// Would miss: a stack that is full, where joins go another way.
+/// Catches: a stack that is full, where joins go another way.
 #[test]
 fn joins_beyond_the_stack_are_counted_as_well() {
     fn deep(w: &Worker, n: u64) -> u64 {
@@ -250,27 +295,27 @@ fn joins_beyond_the_stack_are_counted_as_well() {
         for wait in WAITS {
             let builder =
                 Pool::builder().threads(2).wait(wait).guest_seat(false).stack_size(64 << 20);
-            let pool = builder.profile(true).build().unwrap();
-            pool.take_profile();
+            let pool = profiled(builder);
+            take(&pool);
             assert_eq!(pool.install(|w| deep(w, 10_000)), 10_000);
-            let profile = pool.take_profile().unwrap();
+            let profile = take(&pool);
             check_tasks(profile.tasks(), 10_000);
             check(&profile);
         }
     });
 }
 
-/// Would miss: a profile that begins before it was asked for, a reading that empties the books, and
+/// Catches: a profile that begins before it was asked for, a reading that clears the counters, and
 /// profiles that do not add up.
 #[test]
 fn a_profile_that_is_taken_begins_anew() {
     let pool = profiling(2);
     pool.run(|w| fib(w, 10));
-    assert_eq!(pool.profile().unwrap().tasks().spawned, 88);
-    let mut first = pool.take_profile().unwrap();
-    assert_eq!(pool.profile().unwrap().tasks().spawned, 0);
+    assert_eq!(read(&pool).tasks().spawned, 88);
+    let mut first = take(&pool);
+    assert_eq!(read(&pool).tasks().spawned, 0);
     pool.run(|w| fib(w, 8));
-    let second = pool.take_profile().unwrap();
+    let second = take(&pool);
     check_tasks(first.tasks(), 88);
     check_tasks(second.tasks(), 33);
     let (work, span) = (first.work() + second.work(), first.span(1) + second.span(1));
@@ -284,7 +329,7 @@ fn a_profile_that_is_taken_begins_anew() {
     assert!(net.wall_seconds() <= first.wall_seconds());
 }
 
-/// Would miss: readers that see half a turn while workers go on, or that hold them up.
+/// Catches: readers that see half a turn while workers go on, or that hold them up.
 #[test]
 fn profiles_can_be_read_while_workers_work() {
     ends(|| {
@@ -293,21 +338,22 @@ fn profiles_can_be_read_while_workers_work() {
             let running =
                 s.spawn(|| (0..20).for_each(|_| assert_eq!(pool.run(|w| fib(w, 14)), 377)));
             while !running.is_finished() {
-                for worker in pool.profile().unwrap().workers() {
+                for worker in read(&pool).workers() {
                     let breakdown = worker.breakdown();
                     assert_eq!(breakdown.total() + breakdown.away, worker.elapsed());
                 }
             }
         });
-        assert_eq!(pool.profile().unwrap().tasks().spawned, 20 * 609);
+        assert_eq!(read(&pool).tasks().spawned, 20 * 609);
     });
 }
 
-/// Would miss: other burdens than those asked for.
+/// Catches: other burdens than those asked for.
 #[test]
 fn the_span_is_measured_at_the_burdens_that_were_asked_for() {
     let at = |burdens| {
-        let pool = Pool::builder().threads(1).profile(true).burdens(burdens).build().unwrap();
+        let profiler = Profiler::new().burdens(burdens);
+        let pool = Pool::builder().threads(1).observer(profiler).build().unwrap();
         let profile = profile_of(&pool, |w| fib(w, 20));
         assert_eq!(profile.burdens(), burdens);
         [profile.span(0), profile.span(1), profile.span(2), profile.work()]
@@ -319,22 +365,23 @@ fn the_span_is_measured_at_the_burdens_that_were_asked_for() {
     assert!(none < serial && serial == same && same <= work, "{none} {serial} {same} {work}");
 }
 
-/// Would miss: books that are kept where nobody asked for them.
+/// Catches: a profiler that nobody asked for.
 #[test]
 fn a_pool_that_does_not_profile_has_no_profile() {
-    let pool = pool(2);
+    let pool = Pool::builder().threads(2).build().unwrap();
     pool.run(|w| fib(w, 5));
-    assert!(pool.profile().is_none() && pool.take_profile().is_none());
+    assert!(Profiler::of(&pool).is_none() && pool.observer().is_none());
 }
 
-/// Would miss: a diary with holes, a worker without one, a time line that ends before the program
+/// Catches: a trace with holes, a worker without one, a timeline that ends before the program
 /// does.
 #[test]
 fn a_timeline_shows_all_time_of_every_worker() {
-    assert!(pool(2).timeline().is_none() && profiling(2).timeline().is_none());
-    let pool = Pool::builder().threads(3).timeline(true).build().unwrap();
+    assert!(Profiler::of(&profiling(2)).unwrap().read_timeline().is_none());
+    let profiler = Profiler::new().timeline(true);
+    let pool = Pool::builder().threads(3).observer(profiler.clone()).build().unwrap();
     assert_eq!(pool.run(|w| fib(w, 20)), 6_765);
-    let timeline = pool.timeline().unwrap();
+    let timeline = profiler.read_timeline().unwrap();
     assert_eq!(timeline.workers.len(), 3);
     for spans in &timeline.workers {
         assert!(spans.windows(2).all(|pair| pair[0].to_ns == pair[1].from_ns), "{spans:?}");
@@ -342,10 +389,34 @@ fn a_timeline_shows_all_time_of_every_worker() {
     }
     let spans = timeline.workers.iter().flatten();
     let worked: u64 = spans.filter(|span| span.doing == Doing::Working).map(ns).sum();
-    let profile = pool.profile().unwrap();
+    let profile = read(&pool);
     assert!(worked as f64 / 1e9 >= 0.9 * profile.seconds(profile.work()), "{worked}");
 }
 
 fn ns(span: &TimelineSpan) -> u64 {
     span.to_ns - span.from_ns
+}
+
+/// Catches: iterations that a loop's caller runs alone, since the loop may be short, recorded as
+/// pieces that other workers might have run. A simulation of the recording would have them stolen.
+#[test]
+fn what_a_caller_runs_alone_is_recorded_as_work() {
+    let profiler = Profiler::new().record(true);
+    let builder = Pool::builder().threads(2).guest_seat(false).observer(profiler.clone());
+    let pool = builder.build().unwrap();
+    pool.set_workers(1);
+    profiler.take_recording();
+    let options = Options { schedule: Schedule::Stealing, ..Options::default() };
+    let long = |_| {
+        let begin = std::time::Instant::now();
+        while begin.elapsed().as_micros() < 2 {
+            std::hint::spin_loop();
+        }
+    };
+    pool.run(|w| for_each(w, 0..400_usize, &options, long)).expect("nobody cancels");
+    let text = profiler.take_recording().expect("a recording").to_string();
+    // One loop, beside the offer to its helper.
+    assert_eq!((text.matches('{').count(), text.matches('(').count()), (1, 1), "{text}");
+    let (offer, pieces) = (text.find('('), text.find('{'));
+    assert!(offer < pieces && text.matches('|').count() > 3, "{text}");
 }

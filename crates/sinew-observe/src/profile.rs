@@ -1,15 +1,16 @@
-//! What a profile says.
+//! A profile: what was measured between two moments.
 
 use std::ops::AddAssign;
 
 use sinew_policy::span::{Bounds, ratio};
 
-use super::activity::{Activity, KINDS, Kind};
-use super::books::{Counts, Reading};
-use super::breakdown::{Breakdown, Functions};
-use super::paths::{BURDENS, Paths};
+use crate::activity::{Activity, KINDS, Kind};
+use crate::breakdown::{Breakdown, Figures, Functions};
+use crate::counts::{Count, Counts};
+use crate::paths::{BURDENS, Paths};
+use crate::state::Reading;
 
-/// What a pool that profiles has measured between two moments, by worker and in sum.
+/// The measurements of a [`Profiler`](crate::Profiler) between two moments, by worker and in sum.
 ///
 /// Times are in *ticks* of the processor's time-stamp counter, which the papers call cycles;
 /// [`seconds`](Self::seconds) converts them. (Where there is no such counter, a tick is a
@@ -17,23 +18,33 @@ use super::paths::{BURDENS, Paths};
 ///
 /// ```
 /// use sinew_core::{Pool, Worker};
+/// use sinew_observe::Profiler;
 ///
 /// fn fib(w: &Worker, n: u64) -> u64 {
-///     if n < 2 { n } else { let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2)); a + b }
+///     if n < 2 {
+///         return n;
+///     }
+///     let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
+///     a + b
 /// }
-/// let pool = Pool::builder().threads(2).profile(true).build()?;
-/// pool.take_profile();
+/// let profiler = Profiler::new();
+/// let pool = Pool::builder().threads(2).observer(profiler.clone()).build()?;
+/// profiler.take();
 /// pool.run(|w| fib(w, 12));
-/// let profile = pool.take_profile().unwrap();
+/// let profile = profiler.take();
 ///
 /// let tasks = profile.tasks();
 /// assert_eq!((tasks.spawned, tasks.inlined + tasks.stolen), (232, 232));
-/// println!("parallelism {:.1}, {:.1} where a steal costs 1000 cycles", profile.parallelism(0), profile.parallelism(1));
-/// println!("{:.0} cycles a task, {:?} a steal", profile.task_granularity(), profile.steal_interval());
+/// let (free, burdened) = (profile.parallelism(0), profile.parallelism(1));
+/// println!("parallelism {free:.1}, {burdened:.1} where a steal costs 1000 cycles");
+/// let steals = profile.steal_interval();
+/// println!("{:.0} cycles a task, {steals:?} a steal", profile.task_granularity());
 /// let (on_two, taken) = (profile.bounds(2), profile.wall_seconds());
-/// println!("at least {:.6} s on two workers, at most {:.6} s and costs; it took {taken:.6} s", on_two.lower, on_two.upper);
+/// println!("on two workers at least {:.6} s", on_two.lower);
+/// println!("and at most {:.6} s and costs; it took {taken:.6} s", on_two.upper);
 /// for (name, split) in profile.breakdown().iter() {
-///     println!("{name}: {:.6} s, {:.6} s of it in joins", profile.seconds(split.total()), profile.seconds(split.inside));
+///     let (all, inside) = (profile.seconds(split.total()), profile.seconds(split.inside));
+///     println!("{name}: {all:.6} s, {inside:.6} s of it in joins");
 /// }
 /// for (name, function) in profile.functions().iter() {
 ///     println!("{name}: {} calls, {:.6} s", function.calls, profile.seconds(function.time));
@@ -44,30 +55,30 @@ use super::paths::{BURDENS, Paths};
 /// # Work and span
 ///
 /// The *work* is the time in the application, and the *span* its longest chain of parts that wait
-/// for each other: joins take the longer of their arms, scopes end with the last of their tasks,
-/// loops are binary trees of the pieces that were claimed at once. Both leave out the scheduler,
-/// and what the clock is known to cost. At a *burden*, each task that runs beside its spawner
+/// for each other. Joins take the longer of their arms, scopes end with the last of their tasks.
+/// Loops are binary trees of the pieces that were claimed at once. Both leave out the scheduler and
+/// the cost of the clock. At a *burden*, each task that runs beside its spawner
 /// begins so much later, unless running it in place takes less. Calls from outside are taken to
 /// follow one another; detached tasks count as begun with the first of them.
 #[derive(Debug, Clone)]
 pub struct Profile {
-    pub(super) workers: Vec<WorkerProfile>,
-    pub(super) burdens: [u64; BURDENS],
-    pub(super) scopes: Paths,
-    pub(super) longest_detached: Paths,
-    pub(super) ticks_a_ns: f64,
-    pub(super) clock_cost: u64,
+    pub(crate) workers: Vec<WorkerProfile>,
+    pub(crate) burdens: [u64; BURDENS],
+    pub(crate) scopes: Paths,
+    pub(crate) longest_detached: Paths,
+    pub(crate) ticks_a_ns: f64,
+    pub(crate) clock_cost: u64,
 }
 
 /// The profile of one worker, or of all in sum.
 #[derive(Debug, Clone)]
 pub struct WorkerProfile {
-    pub(super) elapsed: u64,
-    pub(super) times: [u64; KINDS],
-    pub(super) intervals: [u64; KINDS],
-    pub(super) counts: Counts,
-    pub(super) work: u64,
-    pub(super) spans: Paths,
+    pub(crate) elapsed: u64,
+    pub(crate) times: [u64; KINDS],
+    pub(crate) intervals: [u64; KINDS],
+    pub(crate) counts: Counts,
+    pub(crate) work: u64,
+    pub(crate) spans: Paths,
 }
 
 /// Tasks, by how they came to run.
@@ -87,7 +98,7 @@ pub struct Tasks {
 }
 
 impl WorkerProfile {
-    pub(super) fn between(before: &Reading, now: &Reading) -> Self {
+    pub(crate) fn between(before: &Reading, now: &Reading) -> Self {
         // The reader's clock may be a little ahead of the worker's: it may have counted what then
         // was not to be of the interval that it found open.
         let since = |now: &[u64; KINDS], before: &[u64; KINDS]| {
@@ -129,8 +140,28 @@ impl WorkerProfile {
 
     /// Tasks that this worker made or ran.
     pub fn tasks(&self) -> Tasks {
-        let Counts { spawned, inlined, stolen, injected, mailed, .. } = self.counts;
-        Tasks { spawned, inlined, stolen, injected, mailed }
+        let of = |what| self.counts.of(what);
+        Tasks {
+            spawned: of(Count::Spawned),
+            inlined: of(Count::Inlined),
+            stolen: of(Count::Stolen),
+            injected: of(Count::Injected),
+            mailed: of(Count::Mailed),
+        }
+    }
+
+    fn figures(&self) -> Figures<'_> {
+        Figures { times: &self.times, intervals: &self.intervals, counts: &self.counts }
+    }
+
+    /// Wool's breakdown of this worker's time.
+    pub fn breakdown(&self) -> Breakdown {
+        self.figures().breakdown()
+    }
+
+    /// The breakdown of this worker's time by the scheduler's functions.
+    pub fn functions(&self) -> Functions {
+        self.figures().functions()
     }
 
     /// How often the clock was read.
@@ -169,7 +200,7 @@ impl AddAssign<&Self> for WorkerProfile {
 }
 
 impl Profile {
-    /// The workers, by seat.
+    /// The workers, in their order.
     pub fn workers(&self) -> &[WorkerProfile] {
         &self.workers
     }
@@ -205,7 +236,7 @@ impl Profile {
     }
 
     /// The burdens that the span was measured at, in ticks; see
-    /// [`Builder::burdens`](crate::Builder::burdens).
+    /// [`Profiler::burdens`](crate::Profiler::burdens).
     pub fn burdens(&self) -> [u64; BURDENS] {
         self.burdens
     }
@@ -231,7 +262,7 @@ impl Profile {
         ratio(self.work(), self.span(burden)).unwrap_or(1.0)
     }
 
-    /// What the time on `workers` workers is held against, in seconds: `max(T∞, T1/p) ≤ Tp ≤ T∞ +
+    /// Bounds of the time on `workers` workers, in seconds: `max(T∞, T1/p) ≤ Tp ≤ T∞ +
     /// T1/p`, by this profile's work and span without a burden.
     pub fn bounds(&self, workers: usize) -> Bounds {
         self.bounds_at(0, workers)
@@ -249,7 +280,8 @@ impl Profile {
     /// Mean size of a task, *S*_T: work per task, in ticks. A call from outside is a task.
     pub fn task_granularity(&self) -> f64 {
         let counts = self.total().counts;
-        ratio(self.work(), counts.spawned + counts.calls.max(1)).unwrap_or(0.0)
+        ratio(self.work(), counts.of(Count::Spawned) + counts.of(Count::Calls).max(1))
+            .unwrap_or(0.0)
     }
 
     /// Mean interval between steals, *I*_S: work per stolen task, in ticks. `None` if nothing was
@@ -260,7 +292,7 @@ impl Profile {
 
     /// Calls from outside that have ended.
     pub fn calls(&self) -> u64 {
-        self.total().counts.calls
+        self.total().counts.of(Count::Calls)
     }
 
     /// Time between the two moments of this profile, in seconds.
@@ -283,8 +315,8 @@ impl Profile {
         self.ticks_a_ns
     }
 
-    /// What one look at the clock adds to an interval, as measured when the pool was built, in
-    /// ticks.
+    /// The time that one look at the clock adds to an interval, as measured when the pool was
+    /// built, in ticks.
     pub fn clock_cost(&self) -> u64 {
         self.clock_cost
     }

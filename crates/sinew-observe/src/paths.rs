@@ -1,4 +1,4 @@
-//! Lengths of ways through the program's tasks, at several burdens at once.
+//! Lengths of paths through the program's tasks, at several burdens at once.
 
 use std::cell::Cell;
 
@@ -48,12 +48,12 @@ impl Paths {
     }
 }
 
-/// The way from the beginning of the running task to where it is now. It grows with the worker's
-/// work: what is kept is by how much it is ahead of that.
+/// The path from the beginning of the running task to where it is now. It grows with the worker's
+/// work, so only its lead over that is kept.
 #[derive(Debug, Default)]
 pub(crate) struct Strand {
     ahead: Cell<[u64; BURDENS]>,
-    /// Where the running task began, on the way of its scope.
+    /// Where the running task began, on the path of its scope.
     start: Cell<Paths>,
 }
 
@@ -89,7 +89,7 @@ impl Strand {
         self.set_path(work, start);
     }
 
-    /// Another task begins, with a way of its own.
+    /// Another task begins, with a path of its own.
     pub(crate) fn interrupt(&self, work: u64) -> Interrupted {
         let interrupted = Interrupted { path: self.path(work), start: self.start.get() };
         self.begin_at(work, Paths::default());

@@ -1,25 +1,25 @@
-//! A worker's time sheet: how long it has been doing what.
+//! A worker's time counters: how long it has been doing what.
 //!
 //! A small state machine: one present activity, and since when. Every turn to another ends the
 //! present interval where the next begins, so that the times of all activities sum up to the time
-//! since the sheet was begun, to the tick, whenever it is read.
+//! since the counters were made, to the tick, whenever they are read.
 //!
 //! # Invariants
 //!
-//! - S1: the sum of all times, the present interval included, is the time since the sheet was
-//!   begun.
-//! - S2: the work is the time in the application, less the clock's own cost for each of its
+//! - T1: the sum of all times, the present interval included, is the time since the counters were
+//!   made.
+//! - T2: the work is the time in the application, less the clock's own cost for each of its
 //!   intervals.
 //!
 //! # Cost
 //!
-//! A turn reads the clock once and makes eight stores in the owner's cache. Reading a sheet costs
-//! its owner nothing.
+//! A turn reads the clock once and makes eight stores in the owner's cache. A reading costs the
+//! owner nothing.
 
 use sinew_sync::clock::ticks;
 use sinew_sync::ledger::Ledger;
 
-use super::activity::{Activity, KINDS, Kind};
+use crate::activity::{Activity, KINDS, Kind};
 
 /// Where times are read.
 pub(crate) trait Clock {
@@ -44,16 +44,16 @@ const PRESENT: usize = SINCE + 1;
 const WORK: usize = PRESENT + 1;
 const WORDS: usize = WORK + 1;
 
-/// A time sheet. Written by its worker, read by anybody.
+/// Time counters. Their worker writes them, any thread reads them.
 #[derive(Debug)]
-pub(crate) struct Sheet<C> {
-    pub(super) clock: C,
+pub(crate) struct TimeCounters<C> {
+    pub(crate) clock: C,
     ledger: Ledger<WORDS>,
-    /// What an interval contains of the clock itself.
+    /// How much of an interval is the clock's own cost.
     cost: u64,
 }
 
-/// What a worker did without interruption.
+/// A time in which a worker did one thing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Interval {
     pub(crate) kind: Kind,
@@ -61,7 +61,7 @@ pub(crate) struct Interval {
     pub(crate) to: u64,
 }
 
-/// A sheet as of one moment.
+/// Time counters as of one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Times {
     /// By [`Kind`].
@@ -70,18 +70,18 @@ pub(crate) struct Times {
     pub(crate) work: u64,
 }
 
-impl<C: Clock> Sheet<C> {
-    /// A sheet that begins now, of a seat where nobody is.
+impl<C: Clock> TimeCounters<C> {
+    /// Counters that begin now, of a worker without a thread.
     pub(crate) fn new(clock: C, cost: u64) -> Self {
-        let sheet = Self { clock, ledger: Ledger::new(), cost };
-        sheet.ledger.write(|row| {
-            row.set(SINCE, sheet.clock.now());
+        let counters = Self { clock, ledger: Ledger::new(), cost };
+        counters.ledger.write(|row| {
+            row.set(SINCE, counters.clock.now());
             row.set(PRESENT, Kind::new(Activity::Away, false).number() as u64);
         });
-        sheet
+        counters
     }
 
-    /// What its worker is doing. For the owner.
+    /// The worker's present activity. For the owner.
     #[inline]
     pub(crate) fn present(&self) -> Kind {
         Kind::of(self.ledger.get(PRESENT))
@@ -93,7 +93,7 @@ impl<C: Clock> Sheet<C> {
         self.ledger.get(WORK)
     }
 
-    /// From now on its worker does `next`. Answers what it has done until now.
+    /// From now on its worker does `next`. Returns what it has done until now.
     #[inline]
     pub(crate) fn turn(&self, next: Kind) -> Interval {
         self.turn_from(self.present(), next)
@@ -117,13 +117,13 @@ impl<C: Clock> Sheet<C> {
         Interval { kind: present, from: since, to: now }
     }
 
-    /// What its worker is doing, and since when. From any thread.
+    /// The worker's present activity, and since when. From any thread.
     pub(crate) fn read_present(&self) -> (Kind, u64) {
         let words = self.ledger.read();
         (Kind::of(words[PRESENT]), words[SINCE])
     }
 
-    /// The sheet as of now. From any thread.
+    /// The counters as of now. From any thread.
     pub(crate) fn read(&self) -> Times {
         let words = self.ledger.read();
         let at = self.clock.now().max(words[SINCE]);
@@ -137,20 +137,19 @@ impl<C: Clock> Sheet<C> {
     }
 }
 
-/// What an interval contains of the clock itself, in ticks: the least that one without any content
-/// is seen to take.
+/// How much of an interval is the clock's own cost, in ticks: the least that an empty one takes.
 pub(crate) fn clock_cost() -> u64 {
     if cfg!(any(loom, shuttle)) {
         return 0;
     }
-    let sheet = Sheet::new(Ticks, 0);
+    let counters = TimeCounters::new(Ticks, 0);
     let (application, spawn) =
         (Kind::new(Activity::Application, false), Kind::new(Activity::Spawn, false));
     let empty = || {
-        sheet.turn(application);
-        let before = sheet.work();
-        sheet.turn(spawn);
-        sheet.work() - before
+        counters.turn(application);
+        let before = counters.work();
+        counters.turn(spawn);
+        counters.work() - before
     };
     let mut costs: [u64; 33] = std::array::from_fn(|_| empty());
     costs.sort_unstable();

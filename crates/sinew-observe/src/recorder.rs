@@ -1,17 +1,17 @@
-//! Recording what a program spawns, and how much it works between.
+//! Records what a program spawns, and how much it works between.
 //!
-//! In a pool that records, each strand (a call, a stolen arm, a task of a scope) writes marks as it
-//! goes: work, and where tasks begin and end. An arm that nobody steals is a part of its strand, so
-//! that nothing is copied; one that is stolen is a strand of its own, which the joiner's names by
+//! Where a profiler records, each strand (a call, a stolen arm, a task of a scope) writes marks as
+//! it goes: work, and where tasks begin and end. An arm that nobody steals is a part of its strand,
+//! so nothing is copied. A stolen arm is a strand of its own, which the joiner's strand names by
 //! its number. When the recording is taken, the strands are put together.
 //!
 //! # Invariants
 //!
 //! - V1: the brackets of a strand match, as both arms of a join always run.
-//! - V2: a thief's strand is kept, and its number is in `mail`, before the thief reports the task
-//!   as finished.
-//! - V3: what is recorded as work since the thread's last look at its processor time is no more
-//!   than it was given since: a core that others had is no work.
+//! - V2: a thief's strand is kept, and its number is in its report (B2), before the scheduler
+//!   reports the task as finished.
+//! - V3: the work that is recorded since the thread's last look at its processor time is no more
+//!   than that processor time: a core that other threads had is no work.
 //!
 //! # Cost
 //!
@@ -29,7 +29,7 @@ use sinew_policy::graph::{Call, Graph, Token};
 use sinew_sync::clock::{TICKS_A_US, thread_cpu_ns, ticks, ticks_a_ns};
 use sinew_sync::lock::Mutex;
 
-/// Marks of one seat's strand after which no new tasks are recorded: 64 MiB.
+/// Marks of one strand after which no new tasks are recorded: 64 MiB.
 const MOST: usize = 1 << 22;
 
 /// Nothing shorter is interrupted, as far as it matters: 20 us.
@@ -48,7 +48,7 @@ pub(crate) enum Mark {
     Strand(usize),
 }
 
-/// The strand that a seat is writing.
+/// The strand that a worker is writing.
 #[derive(Debug, Default)]
 struct Strand {
     marks: Vec<Mark>,
@@ -58,7 +58,7 @@ struct Strand {
     began: u64,
 }
 
-/// A seat's part of the recording. Written by its worker, but for `mail`.
+/// A worker's part of the recording.
 #[derive(Default)]
 pub(crate) struct Recorder {
     strand: Cell<Strand>,
@@ -66,13 +66,12 @@ pub(crate) struct Recorder {
     below: Cell<Vec<Strand>>,
     /// The worker's work when the last mark was made.
     at: Cell<u64>,
-    /// What of the work since then was none: the thread waited for a core (V3).
+    /// How much of the work since then was none: the thread waited for a core (V3).
     waited: Cell<u64>,
     /// The worker's work, and its thread's processor time, when that was looked at last.
     look: Cell<(u64, Option<u64>)>,
-    /// What the last strand to end has written.
+    /// The marks of the last strand that ended.
     ended: Cell<Vec<Mark>>,
-    mail: Mutex<Vec<(usize, usize)>>,
 }
 
 impl std::fmt::Debug for Recorder {
@@ -83,7 +82,7 @@ impl std::fmt::Debug for Recorder {
 
 impl Recorder {
     /// After so much work of its worker.
-    pub(super) fn mark(&self, work: u64, mark: Mark) {
+    pub(crate) fn mark(&self, work: u64, mark: Mark) {
         let mut strand = self.strand.take();
         if strand.add(self.since(work), mark) {
             self.begin_stretch(work);
@@ -96,7 +95,7 @@ impl Recorder {
         self.waited.set(0);
     }
 
-    /// What was worked since the last mark.
+    /// The work since the last mark.
     fn since(&self, work: u64) -> u64 {
         let all = work.saturating_sub(self.at.get());
         if all >= LONG {
@@ -119,7 +118,7 @@ impl Recorder {
     }
 
     /// A strand begins on top of the present one.
-    pub(super) fn suspend(&self, work: u64) {
+    pub(crate) fn suspend(&self, work: u64) {
         let mut strand = self.strand.take();
         strand.catch_up(self.since(work));
         let mut below = self.below.take();
@@ -129,7 +128,7 @@ impl Recorder {
     }
 
     /// It has ended, and the one below goes on.
-    pub(super) fn resume(&self, work: u64) {
+    pub(crate) fn resume(&self, work: u64) {
         let ended = self.end(work).1;
         // One that was ended before, as a task of a scope, has been taken by then.
         if !ended.is_empty() {
@@ -141,34 +140,22 @@ impl Recorder {
     }
 
     /// A strand begins.
-    pub(super) fn begin(&self, work: u64) {
+    pub(crate) fn begin(&self, work: u64) {
         self.begin_stretch(work);
         self.look.set((work, thread_cpu_ns()));
         self.strand.set(Strand { began: ticks(), ..Strand::default() });
     }
 
     /// The strand ends here: when it began, and what it has written.
-    pub(super) fn end(&self, work: u64) -> (u64, Vec<Mark>) {
+    pub(crate) fn end(&self, work: u64) -> (u64, Vec<Mark>) {
         let mut strand = self.strand.take();
         strand.catch_up(self.since(work));
         self.begin_stretch(work);
         (strand.began, strand.marks)
     }
 
-    /// From a thief: the strand of the stolen arm of the join whose frame is there (V2).
-    pub(super) fn report(&self, frame: *const (), strand: usize) {
-        self.mail.lock().extend([(frame.addr(), strand)]);
-    }
-
-    /// What that thief has reported.
-    pub(super) fn take_report(&self, frame: *const ()) -> Option<usize> {
-        let mut mail = self.mail.lock();
-        let at = mail.iter().position(|(address, _)| *address == frame.addr())?;
-        Some(mail.swap_remove(at).1)
-    }
-
-    /// What the last strand that ended on this seat has written.
-    pub(super) fn take_ended(&self) -> Vec<Mark> {
+    /// The marks of the last strand that ended on this worker.
+    pub(crate) fn take_ended(&self) -> Vec<Mark> {
         self.ended.take()
     }
 }
@@ -180,11 +167,11 @@ impl Strand {
         }
     }
 
-    /// Answers whether the work until now is written down.
+    /// Returns whether the work until now is written down.
     fn add(&mut self, work: u64, mark: Mark) -> bool {
         let opens = matches!(mark, Mark::Fork | Mark::Loop);
         let is_muted = self.muted > 0 || opens && self.marks.len() >= MOST;
-        // What a thief has done is work, too.
+        // The work of a thief is work, too.
         if !is_muted || matches!(mark, Mark::Strand(_)) {
             self.catch_up(work);
             self.marks.push(mark);
@@ -207,7 +194,7 @@ struct Recorded {
     marks: Vec<Mark>,
 }
 
-/// What all seats of a pool have recorded.
+/// The recording of a pool.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     strands: Mutex<Vec<Vec<Mark>>>,
@@ -217,24 +204,24 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { since: Mutex::new(ticks()), ..Self::default() }
     }
 
-    /// Keeps a strand; answers its number.
-    pub(super) fn keep(&self, marks: Vec<Mark>) -> usize {
+    /// Keeps a strand; returns its number.
+    pub(crate) fn keep(&self, marks: Vec<Mark>) -> usize {
         let mut strands = self.strands.lock();
         strands.push(marks);
         strands.len() - 1
     }
 
     /// A call has ended.
-    pub(super) fn note_call(&self, began: u64, marks: Vec<Mark>) {
+    pub(crate) fn note_call(&self, began: u64, marks: Vec<Mark>) {
         self.calls.lock().push(Recorded { began, ended: ticks(), marks });
     }
 
     /// Everything since the last time.
-    pub(super) fn take(&self) -> Graph {
+    pub(crate) fn take(&self) -> Graph {
         let strands = std::mem::take(&mut *self.strands.lock());
         let mut calls = std::mem::take(&mut *self.calls.lock());
         calls.sort_by_key(|call| call.began);
@@ -290,7 +277,7 @@ fn expanded(marks: &[Mark], strands: &[Vec<Mark>], ps: f64) -> Vec<Token> {
 mod tests {
     use super::*;
 
-    /// Would miss: a stolen arm that is lost or put elsewhere, work that is counted twice or not at
+    /// Catches: a stolen arm that is lost or put elsewhere, work that is counted twice or not at
     /// all.
     #[test]
     fn strands_are_put_together_where_their_joins_are() {
@@ -317,7 +304,7 @@ mod tests {
         );
     }
 
-    /// Would miss: time without a core that is taken for work, and work that is not.
+    /// Catches: time without a core that is taken for work, and work that is not.
     #[cfg(target_os = "linux")]
     #[test]
     fn what_the_thread_was_not_given_is_no_work() {
@@ -333,7 +320,7 @@ mod tests {
         assert_eq!(marks[marks.len() - 2..], [Mark::Work(50), Mark::Next]);
     }
 
-    /// Would miss: brackets that do not match once a strand is too long, and work that is lost
+    /// Catches: brackets that do not match once a strand is too long, and work that is lost
     /// then.
     #[test]
     fn a_strand_that_is_too_long_goes_on_as_work() {

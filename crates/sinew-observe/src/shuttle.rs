@@ -1,22 +1,28 @@
-//! Pools that profile, under random schedules: joins off the fast path, traced tasks, and books
+//! Pools with a profiler under random schedules: joins off the fast path, queued tasks, and counts
 //! that agree with each other.
+//!
+//! `cargo xtask shuttle`; a schedule that fails is printed with its seed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use shuttle::sync::Barrier;
 use sinew_sync::plant::Bug;
 
-use super::{add, explore, fib, hunt, meet};
-use crate::{Pool, Wait, Worker};
+use crate::{Builder, Pool, Profiler, Wait, Worker};
+use crate::{add, explore, fib, hunt, meet};
 use shuttle::sync::atomic::AtomicUsize;
 
 fn pool(wait: Wait) -> Pool {
-    Pool::builder().threads(3).wait(wait).profile(true).build().unwrap()
+    profiled(Pool::builder().threads(3).wait(wait))
+}
+
+fn profiled(builder: Builder) -> Pool {
+    builder.observer(Profiler::new()).build().unwrap()
 }
 
 /// Every task was run once, by its maker or another, and every tick is somewhere.
 fn check(pool: &Pool, spawned: u64) {
-    let profile = pool.take_profile().unwrap();
+    let profile = Profiler::of(pool).unwrap().take();
     let tasks = profile.tasks();
     assert_eq!((tasks.spawned, tasks.inlined + tasks.stolen), (spawned, spawned), "{tasks:?}");
     for worker in profile.workers() {
@@ -26,7 +32,7 @@ fn check(pool: &Pool, spawned: u64) {
     assert!(profile.span(0) <= profile.work());
 }
 
-/// Would miss: joins that lose or repeat arms once the profile carries them out, also where the
+/// Catches: joins that lose or repeat arms once the profile carries them out, also where the
 /// stack is full; reports that come too late or to the wrong join.
 #[test]
 fn shuttle_profiled_joins_are_counted_once() {
@@ -37,7 +43,7 @@ fn shuttle_profiled_joins_are_counted_once() {
     });
 }
 
-/// Would miss: the same under the policies whose waiting workers run only some tasks.
+/// Catches: the same under the policies whose waiting workers run only some tasks.
 #[test]
 fn shuttle_profiled_joins_are_counted_once_whatever_waits() {
     for wait in [Wait::Any, Wait::Descendants, Wait::Block] {
@@ -60,9 +66,9 @@ fn joins_and_tasks(wait: Wait) {
     check(&pool, 4);
 }
 
-/// Would miss: a panic that leaves a join's books open, or an arm of it behind.
+/// Catches: a panic that leaves a join open, or an arm of it behind.
 #[test]
-fn shuttle_profiled_panics_leave_the_books_in_order() {
+fn shuttle_profiled_panics_leave_the_counts_in_order() {
     explore(|| {
         let pool = pool(Wait::Leapfrog);
         let fall = |_: &Worker| resume_unwind(Box::new("fallen"));
@@ -83,14 +89,13 @@ fn fall_after_join(w: &Worker) {
 }
 
 fn blocked_owner() {
-    let (pool, barrier) =
-        (Pool::builder().threads(2).profile(true).build().unwrap(), Barrier::new(2));
+    let (pool, barrier) = (profiled(Pool::builder().threads(2)), Barrier::new(2));
     pool.run(|w| w.join(|_| meet(&barrier), |_| meet(&barrier)));
-    let tasks = pool.take_profile().unwrap().tasks();
+    let tasks = Profiler::of(&pool).unwrap().take().tasks();
     assert_eq!((tasks.spawned, tasks.inlined, tasks.stolen), (1, 0, 1));
 }
 
-/// Would miss: a stolen arm that is taken for an inlined one, and a private task beside a worker
+/// Catches: a stolen arm that is taken for an inlined one, and a private task beside a worker
 /// that sleeps.
 #[test]
 fn shuttle_a_profiled_task_is_taken_while_its_owner_is_blocked() {
@@ -101,7 +106,7 @@ fn shuttle_a_profiled_task_is_taken_while_its_owner_is_blocked() {
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_a_forgotten_joiner_in_a_profiled_pool() {
     hunt(Bug::ForgottenJoiner, || {
-        let pool = Pool::builder().threads(2).profile(true).build().unwrap();
+        let pool = profiled(Pool::builder().threads(2));
         pool.run(|w| fib(w, 4));
     });
 }

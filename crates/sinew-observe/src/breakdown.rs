@@ -1,7 +1,7 @@
-//! Where the time went, in the two ways of the papers.
+//! Where the time went, in the two breakdowns of the papers.
 
-use super::activity::{Activity, Kind};
-use super::report::WorkerProfile;
+use crate::activity::{Activity, KINDS, Kind};
+use crate::counts::{Count, Counts};
 
 /// A time, outside of joins and inside of them: on top of a join, or the end of a scope, that
 /// waits. In ticks.
@@ -37,12 +37,12 @@ pub struct Breakdown {
     pub search: Split,
     /// The part of `search` spent asleep.
     pub parked: Split,
-    /// Nobody was at the seat: a guest's, between two calls.
+    /// The worker had no thread: between two calls, the worker that threads from outside use.
     pub away: u64,
 }
 
 impl Breakdown {
-    /// All time that somebody was at the seat.
+    /// All time in which the worker had a thread.
     pub fn total(self) -> u64 {
         self.application.total() + self.steals.total() + self.search.total()
     }
@@ -76,7 +76,7 @@ pub struct Function {
 /// The breakdown of the library's time by its functions, in the terms of Intel's TBB.
 ///
 /// `wait_for_all` = `spawn` + `get` + `lock` + `steal` + `steal_wait` + `lib_wait`. `acquire_queue`
-/// lies inside of `spawn` and `get`. What sleeps is in none.
+/// lies inside of `spawn` and `get`. Sleep is in none.
 ///
 /// Source: a thesis on the work stealing of TBB, its profiling of basic functionalities.
 /// Differences: what is a lock on the victim's task pool there is a claim by compare-and-swap here;
@@ -95,12 +95,12 @@ pub struct Functions {
     /// The rest of successful steals: from the claim to the task, and from the task's end to the
     /// report.
     pub steal: Function,
-    /// Between attempts to steal: choosing victims, looking elsewhere, pausing.
+    /// Between attempts to steal: choosing victims, looking at other queues, pausing.
     pub steal_wait: Function,
-    /// All time in the scheduler: whatever is neither application nor sleep. Its calls are idle
+    /// All time in the scheduler: neither application nor sleep. Its calls are idle
     /// times and waits in joins.
     pub wait_for_all: Function,
-    /// What is left of it: watching for the end of a stolen task, beginning and ending waits.
+    /// The rest of it: watching for the end of a stolen task, beginning and ending waits.
     pub lib_wait: Function,
     /// Asleep, which the scheduler of the thesis leaves to its caller.
     pub parked: Function,
@@ -146,7 +146,15 @@ impl Functions {
     }
 }
 
-impl WorkerProfile {
+/// Times and intervals by [`Kind`], and counts: what both breakdowns are made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Figures<'f> {
+    pub(crate) times: &'f [u64; KINDS],
+    pub(crate) intervals: &'f [u64; KINDS],
+    pub(crate) counts: &'f Counts,
+}
+
+impl Figures<'_> {
     /// Time of some activities, by whether a join waited.
     fn split(&self, activities: &[Activity]) -> Split {
         let time = |inside| {
@@ -165,8 +173,7 @@ impl WorkerProfile {
             .sum()
     }
 
-    /// Wool's breakdown of this worker's time.
-    pub fn breakdown(&self) -> Breakdown {
+    pub(crate) fn breakdown(&self) -> Breakdown {
         use Activity::{
             Application, Away, Claim, FailedClaim, Get, GetQueue, Parked, Search, Spawn,
             SpawnQueue, Steal, Wait,
@@ -180,31 +187,33 @@ impl WorkerProfile {
         }
     }
 
-    /// The breakdown of this worker's time by the scheduler's functions.
-    pub fn functions(&self) -> Functions {
+    pub(crate) fn functions(&self) -> Functions {
         use Activity::{
             Application, Claim, FailedClaim, Get, GetQueue, Parked, Search, Spawn, SpawnQueue,
             Steal, Wait,
         };
-        let counts = &self.counts;
-        let attempts = Attempts { successful: counts.claims, failed: counts.failed_claims };
+        let counts = self.counts;
+        let attempts = Attempts {
+            successful: counts.of(Count::Claims),
+            failed: counts.of(Count::FailedClaims),
+        };
         let function = |calls, activities: &[Activity]| Function {
             calls,
             time: self.split(activities).total(),
         };
         let library = [Spawn, SpawnQueue, Get, GetQueue, Claim, FailedClaim, Steal, Search, Wait];
         Functions {
-            spawn: function(counts.spawned, &[Spawn, SpawnQueue]),
-            get: function(counts.gets, &[Get, GetQueue]),
-            acquire_queue: function(counts.queues, &[SpawnQueue, GetQueue]),
+            spawn: function(counts.of(Count::Spawned), &[Spawn, SpawnQueue]),
+            get: function(counts.of(Count::Gets), &[Get, GetQueue]),
+            acquire_queue: function(counts.of(Count::Queues), &[SpawnQueue, GetQueue]),
             lock: function(attempts.successful + attempts.failed, &[Claim, FailedClaim]),
             steal: function(attempts.successful, &[Steal]),
             steal_wait: function(self.intervals(Search), &[Search]),
-            wait_for_all: function(counts.searches + counts.waits, &library),
-            lib_wait: function(counts.waits, &[Wait]),
-            parked: function(counts.parks, &[Parked]),
+            wait_for_all: function(counts.of(Count::Searches) + counts.of(Count::Waits), &library),
+            lib_wait: function(counts.of(Count::Waits), &[Wait]),
+            parked: function(counts.of(Count::Parks), &[Parked]),
             application: self.split(&[Application]).total(),
-            mailed: counts.mailed,
+            mailed: counts.of(Count::Mailed),
             attempts,
         }
     }

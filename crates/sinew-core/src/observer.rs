@@ -1,0 +1,225 @@
+//! The seam by which a floor above watches a pool: the scheduler tells an observer what happens.
+//!
+//! [`Builder::observer`](crate::Builder::observer) gives a pool an [`Observer`]. The observer makes
+//! a [`WorkerObserver`] for each worker, and keeps a note for each queued task and each scope. The
+//! scheduler knows nothing else of it.
+//!
+//! # Invariants
+//!
+//! - E1: only the owner of a worker (W1) calls its `WorkerObserver`, which may use cells.
+//! - E2: events that begin something and events that end it are nested on each worker, also where
+//!   the code between them panics.
+//! - E3: a thief tells the end of a stolen arm before it reports the arm as finished. The owner
+//!   tells the end of the join after it has seen the report (M6).
+//!
+//! # Cost
+//!
+//! Without an observer: nothing in a join, and one comparison for a queued task, a piece of a loop
+//! and each step of a search. With one, every push finds a reason to look up, so every join leaves
+//! the fast path.
+//!
+//! # Not handled
+//!
+//! Pools of one thread that works [`serially`](crate::serially) have no observer.
+//!
+//! # Tests
+//!
+//! `tests/pool/observer` checks E1 and E2 on whole pools; `shuttle_tests::observer` checks E3 under
+//! random schedules, and finds a planted late report.
+
+use std::any::Any;
+
+/// Watches a pool.
+pub trait Observer: Any + Send + Sync {
+    /// A pool of so many workers is built with this observer. Returns the part that watches each
+    /// worker, in their order.
+    fn watch(&self, workers: usize) -> Vec<Box<dyn WorkerObserver>>;
+
+    /// A scope begins. Returns a note, which later events of the scope carry.
+    fn scope_begins(&self) -> ScopeNote;
+
+    /// A scope ends whose body ran on no worker of the pool.
+    fn scope_ends(&self, note: &ScopeNote);
+}
+
+/// Watches one worker. Only the thread that owns the worker calls it.
+pub trait WorkerObserver: Send {
+    /// Something happens at this worker now.
+    fn on(&self, event: Event<'_>);
+
+    /// The worker makes a task for a queue. Returns a note, which [`Event::SpawnedTask`] carries
+    /// when a worker runs the task.
+    fn spawns(&self) -> TaskNote;
+}
+
+/// Four words that an observer keeps with a queued task.
+pub type TaskNote = [u64; 4];
+
+/// A value that an observer keeps with a scope.
+pub type ScopeNote = Box<dyn Any + Send + Sync>;
+
+/// What happens at a worker.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Event<'e> {
+    /// A thread becomes the owner of the worker: one from outside, whose call begins, or a thread
+    /// of the pool, which searches for work. The hooks of a thread run before this and after
+    /// [`Leave`](Event::Leave).
+    Enter {
+        /// A call begins.
+        calls: bool,
+    },
+    /// That thread leaves the worker.
+    Leave,
+    /// An activity begins inside of the present one.
+    Begin(Activity),
+    /// That activity ends.
+    End(Activity),
+    /// An attempt to steal ends, which began as [`Activity::Attempt`].
+    Attempted {
+        /// The worker has a task.
+        success: bool,
+    },
+    /// What the worker stole is done and reported.
+    StealEnd,
+    /// The worker found nothing to do: it searches, then parks.
+    Idle,
+    /// A task begins on top of what the worker does.
+    TaskBegin(Source),
+    /// The task that has just begun is one that a worker made.
+    SpawnedTask(TaskNote),
+    /// The task ends.
+    TaskEnd(Source),
+    /// A join has pushed its second arm, and will fork.
+    Push,
+    /// The first arm of a join begins.
+    Fork,
+    /// The first arm ends; the worker takes the second one back, or waits for its thief.
+    FirstArmEnd,
+    /// The second arm begins on this worker, as nobody has stolen it.
+    SecondArmBegin,
+    /// Both arms of the join are over.
+    JoinEnd {
+        /// The address of the join's frame, if a thief ran the second arm.
+        stolen: Option<usize>,
+    },
+    /// The worker begins to run pieces of a loop.
+    LoopBegin {
+        /// Other workers may run pieces of it as well.
+        is_shared: bool,
+    },
+    /// A piece of the loop is over; the next one may follow.
+    PieceEnd,
+    /// The worker has no part in the loop any more.
+    LoopEnd,
+    /// The running task of a scope is about to end.
+    ScopeTaskEnd(&'e ScopeNote),
+    /// A scope is over whose body this worker has run.
+    ScopeEnd(&'e ScopeNote),
+    /// The running detached task is about to end.
+    DetachedTaskEnd,
+    /// The running call from outside is about to end.
+    CallEnd,
+}
+
+/// What a worker does in the scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Activity {
+    /// Makes a task for a queue.
+    Spawn,
+    /// Takes tasks of its own back from a queue.
+    Take,
+    /// Arranges with thieves about tasks of its own: publishes some, or takes one back that may be
+    /// stolen.
+    Publish,
+    /// Looks for work.
+    Search,
+    /// Attempts to steal.
+    Attempt,
+    /// Waits for something that another thread does.
+    Wait,
+    /// Sleeps.
+    Park,
+}
+
+/// Where a task comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Source {
+    /// The queue of a worker, this one or another.
+    Queue,
+    /// The pool's queue for tasks from outside.
+    Outside,
+    /// The queue of tasks for this worker alone: a part of a broadcast.
+    Broadcast,
+    /// The task stack of the worker `owner`: the second arm of a join whose frame has this address.
+    Join {
+        /// The number of the worker.
+        owner: usize,
+        /// The address.
+        frame: usize,
+    },
+}
+
+/// Tells the end of an activity when it is dropped.
+#[must_use]
+pub(crate) struct During<'w>(Option<&'w dyn WorkerObserver>, Activity);
+
+impl<'w> During<'w> {
+    /// `activity` begins.
+    #[inline]
+    pub(crate) fn new(observer: Option<&'w dyn WorkerObserver>, activity: Activity) -> Self {
+        if let Some(observer) = observer {
+            observer.on(Event::Begin(activity));
+        }
+        Self(observer, activity)
+    }
+}
+
+impl Drop for During<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(observer) = self.0 {
+            observer.on(Event::End(self.1));
+        }
+    }
+}
+
+/// The pieces of a loop that one worker runs. Tells the end of its part when it is dropped.
+#[must_use]
+pub(crate) struct Pieces<'w>(Option<&'w dyn WorkerObserver>);
+
+impl<'w> Pieces<'w> {
+    #[inline]
+    pub(crate) fn new(observer: Option<&'w dyn WorkerObserver>, is_shared: bool) -> Self {
+        if let Some(observer) = observer {
+            tell_cold(observer, Event::LoopBegin { is_shared });
+        }
+        Self(observer)
+    }
+
+    /// A piece is over.
+    #[inline]
+    pub(crate) fn ended(&self) {
+        if let Some(observer) = self.0 {
+            tell_cold(observer, Event::PieceEnd);
+        }
+    }
+}
+
+impl Drop for Pieces<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(observer) = self.0 {
+            tell_cold(observer, Event::LoopEnd);
+        }
+    }
+}
+
+/// Not inlined into every loop of a program.
+#[cold]
+#[inline(never)]
+fn tell_cold(observer: &dyn WorkerObserver, event: Event<'_>) {
+    observer.on(event);
+}

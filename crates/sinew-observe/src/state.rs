@@ -1,0 +1,292 @@
+//! The profile's state of one worker: its time counters, its counts, and the path of its task.
+//!
+//! Other threads read [`Shared`]. [`WorkerState`] adds the part that only the owner touches.
+//!
+//! # Invariants
+//!
+//! - B1: only the owner of the worker writes, except `mail`, which thieves of its tasks write.
+//! - B2: a thief puts its report into `mail` before the scheduler reports the task as finished
+//!   (E3). The join that waited for the task takes the report out.
+//! - B3: `activities`, `tasks`, `joins` and `loops` are stacks, as events are nested (E2).
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use sinew_sync::counter::Counter;
+use sinew_sync::lock::Mutex;
+
+use crate::activity::{Activity, Kind};
+use crate::counts::{Count, Counts, WorkerCounts};
+use crate::forks::{OpenJoin, OpenLoop};
+use crate::paths::{BURDENS, Interrupted, Paths, Strand};
+use crate::recorder::{Mark, Recorder};
+use crate::times::{Clock, Interval, Ticks, TimeCounters, Times};
+use crate::trace::{Entry, TraceBuffer};
+
+/// The part of a worker's profile that any thread may read.
+#[derive(Debug)]
+pub(crate) struct Shared<C = Ticks> {
+    pub(crate) times: TimeCounters<C>,
+    pub(crate) counts: WorkerCounts,
+    /// The spans of ended calls from outside, summed.
+    spans: [Counter; BURDENS],
+    mail: Mutex<Vec<Report>>,
+    /// Where the profiler keeps a timeline.
+    pub(crate) trace: Option<TraceBuffer>,
+}
+
+/// A thief's report about the arm that it has run for a join of this worker.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// The address of the join's frame.
+    pub(crate) frame: usize,
+    pub(crate) path: Paths,
+    /// The number of the arm's strand, where the profiler records.
+    pub(crate) strand: Option<usize>,
+}
+
+/// All of a worker's profile. Only the owner of the worker has it.
+#[derive(Debug)]
+pub(crate) struct WorkerState<C = Ticks> {
+    pub(crate) shared: Arc<Shared<C>>,
+    pub(crate) burdens: Paths,
+    strand: Strand,
+    /// How many waits enclose what the worker does.
+    blocked: Cell<u32>,
+    /// For each open activity, the one around it.
+    activities: RefCell<Vec<Activity>>,
+    /// For each running task, the task and the activity that it interrupted.
+    tasks: RefCell<Vec<(Interrupted, Activity)>>,
+    pub(crate) joins: RefCell<Vec<OpenJoin>>,
+    pub(crate) loops: RefCell<Vec<OpenLoop>>,
+    /// Where the profiler records.
+    pub(crate) recorder: Option<Recorder>,
+}
+
+/// A worker's profile as of one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Reading {
+    pub(crate) times: Times,
+    pub(crate) counts: Counts,
+    pub(crate) spans: Paths,
+}
+
+impl<C: Clock> Shared<C> {
+    /// Counts nothing yet. `cost` is that of the clock.
+    pub(crate) fn new(clock: C, cost: u64, keeps_trace: bool) -> Self {
+        Self {
+            times: TimeCounters::new(clock, cost),
+            counts: WorkerCounts::default(),
+            spans: std::array::from_fn(|_| Counter::new()),
+            mail: Mutex::new(Vec::new()),
+            trace: keeps_trace.then(TraceBuffer::default),
+        }
+    }
+
+    /// The profile up to now. From any thread.
+    pub(crate) fn read(&self) -> Reading {
+        let spans = Paths(std::array::from_fn(|at| self.spans[at].get()));
+        Reading { times: self.times.read(), counts: self.counts.read(), spans }
+    }
+
+    /// From a thief of this worker's (B2).
+    pub(crate) fn report(&self, report: Report) {
+        self.mail.lock().push(report);
+    }
+
+    fn take_report(&self, frame: usize) -> Option<Report> {
+        let mut mail = self.mail.lock();
+        let at = mail.iter().position(|report| report.frame == frame)?;
+        Some(mail.swap_remove(at))
+    }
+}
+
+impl<C: Clock> WorkerState<C> {
+    /// `burdens` are the costs of moving a task.
+    pub(crate) fn new(shared: Arc<Shared<C>>, burdens: Paths, records: bool) -> Self {
+        Self {
+            shared,
+            burdens,
+            strand: Strand::default(),
+            blocked: Cell::new(0),
+            activities: RefCell::default(),
+            tasks: RefCell::default(),
+            joins: RefCell::default(),
+            loops: RefCell::default(),
+            recorder: records.then(Recorder::default),
+        }
+    }
+
+    pub(crate) fn counts(&self) -> &WorkerCounts {
+        &self.shared.counts
+    }
+
+    /// The recording gets a mark, after the work up to the last turn.
+    #[inline]
+    pub(crate) fn mark(&self, mark: Mark) {
+        if let Some(recorder) = &self.recorder {
+            recorder.mark(self.work(), mark);
+        }
+    }
+
+    /// The strand ends here: returns when it began, and its marks.
+    pub(crate) fn end_strand(&self) -> Option<(u64, Vec<Mark>)> {
+        self.recorder.as_ref().map(|recorder| recorder.end(self.work()))
+    }
+
+    #[inline]
+    fn work(&self) -> u64 {
+        self.shared.times.work()
+    }
+
+    /// From now on the worker does `next`.
+    #[inline]
+    pub(crate) fn turn(&self, next: Activity) {
+        self.note(self.shared.times.turn(self.kind(next)));
+    }
+
+    /// An interval is over.
+    #[inline]
+    fn note(&self, past: Interval) {
+        if let Some(trace) = &self.shared.trace {
+            trace.note(Entry { doing: past.kind.activity().into(), from: past.from, to: past.to });
+        }
+    }
+
+    /// The kind of time that an activity is now.
+    #[inline]
+    fn kind(&self, activity: Activity) -> Kind {
+        Kind::new(activity, self.blocked.get() > 0)
+    }
+
+    #[inline]
+    pub(crate) fn activity(&self) -> Activity {
+        self.shared.times.present().activity()
+    }
+
+    /// An activity begins inside of the present one.
+    #[inline]
+    pub(crate) fn begin(&self, next: Activity) {
+        self.activities.borrow_mut().push(self.activity());
+        self.turn(next);
+    }
+
+    /// The innermost activity ends, and the one around it goes on.
+    #[inline]
+    pub(crate) fn end(&self) {
+        let before = self.activities.borrow_mut().pop();
+        self.turn(before.unwrap_or(Activity::Application));
+    }
+
+    /// An attempt to steal is over, and its kind is known now.
+    pub(crate) fn attempted(&self, success: bool) {
+        let before = self.activities.borrow_mut().pop().unwrap_or(Activity::Search);
+        let (count, was, next) = match success {
+            true => (Count::Claims, Activity::Claim, Activity::Steal),
+            false => (Count::FailedClaims, Activity::FailedClaim, before),
+        };
+        self.counts().count(count);
+        self.note(self.shared.times.turn_from(self.kind(was), self.kind(next)));
+    }
+
+    /// A wait begins: what the worker does from now on, it does inside of a join.
+    pub(crate) fn begin_wait(&self) {
+        self.counts().count(Count::Waits);
+        self.blocked.set(self.blocked.get() + 1);
+        self.begin(Activity::Wait);
+    }
+
+    /// The wait is over.
+    pub(crate) fn end_wait(&self) {
+        self.blocked.set(self.blocked.get() - 1);
+        self.end();
+    }
+
+    /// The path of the running task up to the last turn.
+    #[inline]
+    pub(crate) fn path(&self) -> Paths {
+        self.strand.path(self.work())
+    }
+
+    #[inline]
+    pub(crate) fn set_path(&self, path: Paths) {
+        self.strand.set_path(self.work(), path);
+    }
+
+    /// The same up to now, if the application runs.
+    #[inline]
+    pub(crate) fn path_now(&self) -> Paths {
+        self.note(self.shared.times.turn(self.shared.times.present()));
+        self.path()
+    }
+
+    /// The running task began at `start` of the path of its scope.
+    pub(crate) fn begin_at(&self, start: Paths) {
+        self.strand.begin_at(self.work(), start);
+    }
+
+    /// Where the running task began.
+    pub(crate) fn start(&self) -> Paths {
+        self.strand.start()
+    }
+
+    /// A thread comes to the worker.
+    pub(crate) fn enter(&self, activity: Activity) {
+        self.turn(activity);
+        self.begin_at(Paths::default());
+        self.begin_call();
+    }
+
+    /// A call begins, for the recording.
+    pub(crate) fn begin_call(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.begin(self.work());
+        }
+    }
+
+    /// A task begins on top of the present activity.
+    pub(crate) fn begin_task(&self) {
+        let before = self.activity();
+        self.turn(Activity::Application);
+        if let Some(recorder) = &self.recorder {
+            recorder.suspend(self.work());
+        }
+        let interrupted = self.strand.interrupt(self.work());
+        self.tasks.borrow_mut().push((interrupted, before));
+    }
+
+    /// The task is over, and the worker does `next`, or goes on as before. Returns its path.
+    pub(crate) fn end_task(&self, next: Option<Activity>) -> Paths {
+        let ended = self.tasks.borrow_mut().pop();
+        let before = ended.as_ref().map_or(Activity::Search, |(_, before)| *before);
+        self.turn(next.unwrap_or(before));
+        let path = self.path();
+        if let Some(recorder) = &self.recorder {
+            recorder.resume(self.work());
+        }
+        if let Some((interrupted, _)) = ended {
+            self.strand.resume(self.work(), &interrupted);
+        }
+        path
+    }
+
+    /// A call from outside ends; its path is a part of no other one.
+    pub(crate) fn end_call(&self) {
+        self.counts().count(Count::Calls);
+        let path = self.path_now();
+        for (sum, path) in self.shared.spans.iter().zip(path.0) {
+            sum.add(path);
+        }
+        self.begin_at(Paths::default());
+    }
+
+    /// The path of the stolen arm of the join whose frame has this address; its strand is a part of
+    /// the running one.
+    pub(crate) fn take_stolen(&self, frame: usize) -> Paths {
+        let Some(report) = self.shared.take_report(frame) else { return Paths::default() };
+        if let Some(strand) = report.strand {
+            self.mark(Mark::Strand(strand));
+        }
+        report.path
+    }
+}
