@@ -10,7 +10,9 @@
 //! team that spins with more threads than processors runs no faster than the system switches
 //! between them. To grow, threads are first put on a processor each, and let go after some
 //! milliseconds: some kernels leave threads that wake each other on one processor for a tenth of a
-//! second though others are idle.
+//! second though others are idle. The look for descendants is in these milliseconds, so that
+//! nothing takes a processor from the team when it is let go. A command that has had the whole
+//! machine all the time is not touched.
 //!
 //! # Turns
 //!
@@ -44,7 +46,7 @@ use sinew_preload::layout::SLOTS;
 use sinew_topology::CpuSet;
 
 use crate::divide::divide;
-use crate::family;
+use crate::family::{self, Parents};
 use crate::page::Page;
 use crate::shares::{Grant, Job, Shares};
 use crate::threads::{Masks, Thread, are_several, now, only};
@@ -93,6 +95,7 @@ struct Agent<'a> {
     masks: Masks,
     /// The command and its descendants, when it was last looked.
     family: Vec<u32>,
+    parents: Parents,
     /// When that was.
     looked: Instant,
     /// The threads that the last note for the keeper names.
@@ -188,6 +191,7 @@ pub(crate) fn follow(
         parties: Vec::new(),
         masks: Masks::new(&job.cpus, [], []),
         family: vec![job.program.pid],
+        parents: Parents::default(),
         looked: Instant::now(),
         noted: Vec::new(),
         watch: Watch::new(job, 0.0),
@@ -276,15 +280,16 @@ impl Agent<'_> {
         self.job.follows && self.grant.cpus != self.job.cpus
     }
 
-    /// Whether all of the command has the masks that it began with, and is to keep them.
-    fn is_untouched(&self) -> bool {
-        self.parties.is_empty() && !self.is_narrowed() && self.masks.are_as_before()
+    /// Whether all of the command has the mask that it began with, and is to keep it.
+    fn is_untouched(&self, pieces: &[Grant]) -> bool {
+        let has_all = |piece: &Grant| piece.cpus == self.job.cpus;
+        !self.is_narrowed() && pieces.iter().all(has_all) && self.masks.are_as_before()
     }
 
     /// Takes note of what the command has started since the last look. A process that leaves family
     /// and environment later is known by then, and gets back what it has inherited.
     fn look_for_new(&mut self) {
-        self.family = family::descendants(self.job.program.pid);
+        self.family = self.parents.descendants(self.job.program.pid);
         self.looked = Instant::now();
         self.masks.know(&self.family);
         self.note_threads();
@@ -322,6 +327,7 @@ impl Agent<'_> {
             self.look_for_new();
         }
         let pieces = divide(&self.grant, self.parties.len());
+        self.note(&pieces);
         self.move_all(&pieces);
         let least = began + began.elapsed() * TURN_PART;
         self.turn.ends = self.turn.ends.map(|ends| ends.max(least));
@@ -353,7 +359,9 @@ impl Agent<'_> {
     /// Puts the share in force for everybody: at once for those who are known, then for those whom
     /// they have started since.
     fn apply_to_all(&mut self) {
-        self.apply();
+        if !self.apply() {
+            return;
+        }
         for _ in 0..MOST_LOOKS {
             let looked = now();
             let before = std::mem::take(&mut self.family);
@@ -417,8 +425,9 @@ impl Agent<'_> {
         }
     }
 
-    /// Puts the share in force for those who are known.
-    fn apply(&mut self) {
+    /// Puts the share in force for those who are known. Returns whether anybody's mask may have
+    /// changed.
+    fn apply(&mut self) -> bool {
         let pieces = divide(&self.grant, self.parties.len());
         // Who comes next is one more; its own number is written as soon as it has registered.
         let next = divide(&self.grant, self.parties.len() + 1);
@@ -426,14 +435,15 @@ impl Agent<'_> {
         let (growing, others): (Vec<_>, Vec<_>) =
             (0..pieces.len()).partition(|&index| self.is_growing(index, &pieces[index]));
         self.tell(&others, &pieces);
-        if !self.job.follows || self.is_untouched() {
+        if !self.job.follows || self.is_untouched(&pieces) {
             self.tell(&growing, &pieces);
-            return;
+            return false;
         }
         self.note(&pieces);
         self.masks.forget_ended();
         self.grow(&growing, &pieces);
         self.move_all(&pieces);
+        true
     }
 
     /// Whether the process is to have more threads, on several processors. One that is new is about
@@ -452,7 +462,11 @@ impl Agent<'_> {
         self.tell(growing, pieces);
         if self.is_granted_for(MAKING) {
             self.spread(growing, pieces);
-            self.is_granted_for(SPREAD);
+            let began = Instant::now();
+            // Now, while each thread has a processor of its own: the look takes a processor from a
+            // thread, which otherwise goes to where another one of its team is, and stays there.
+            self.look_for_new();
+            self.is_granted_for(SPREAD.saturating_sub(began.elapsed()));
         }
     }
 

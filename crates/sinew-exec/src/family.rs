@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 /// `root` and all processes that descend from it now, `root` first. Those whose parent has ended
 /// are not found.
@@ -15,11 +16,40 @@ use std::ops::Range;
 /// ends had to wait up to 0.8 s longer on Linux 6.18 where they had been read: it computes in
 /// `waitpid` until what is kept of the threads' folders is gone.
 pub(crate) fn descendants(root: u32) -> Vec<u32> {
-    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    for pid in all() {
-        if let Some(parent) = parent_of(pid) {
-            children.entry(parent).or_default().push(pid);
+    Parents::default().descendants(root)
+}
+
+/// The parents of all processes, as far as they were read lately.
+#[derive(Debug, Default)]
+pub(crate) struct Parents {
+    known: HashMap<u32, u32>,
+    /// When all were read.
+    read: Option<Instant>,
+}
+
+/// For so long a process has the parent that was read. Its number is no other process's so soon; if
+/// its parent has ended, it is still a descendant of that parent's.
+const FRESH: Duration = Duration::from_millis(50);
+
+impl Parents {
+    /// [`descendants`]: soon after another look, only processes that are new are read.
+    pub(crate) fn descendants(&mut self, root: u32) -> Vec<u32> {
+        if self.read.is_none_or(|read| read.elapsed() > FRESH) {
+            self.known.clear();
+            self.read = Some(Instant::now());
         }
+        let parent = |pid| Some((pid, self.known.get(&pid).copied().or_else(|| parent_of(pid))?));
+        let known: HashMap<u32, u32> = all().filter_map(parent).collect();
+        self.known = known;
+        family_of(root, &self.known)
+    }
+}
+
+/// `root` and all processes that descend from it.
+fn family_of(root: u32, parents: &HashMap<u32, u32>) -> Vec<u32> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for (pid, parent) in parents {
+        children.entry(*parent).or_default().push(*pid);
     }
     let mut found = vec![root];
     let mut next = 0;
@@ -258,6 +288,27 @@ mod tests {
         assert_eq!(descendants(shell.id()).len(), 2, "the shell and its cat");
         assert_eq!(marked(b"SINEW_TEST_MARK=x y").len(), 2);
         assert!(marked(b"SINEW_TEST_MARK=x").is_empty());
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+    }
+
+    /// Catches: a second look that reads everything again, one that passes over a process that is
+    /// new, and one that believes what was read long ago.
+    #[test]
+    fn a_look_soon_after_another_reads_only_who_is_new() {
+        let own = std::process::id();
+        let mut parents = Parents::default();
+        let first = parents.descendants(own);
+        let mut shell = shell_with_a_cat("looked for");
+        assert!(!first.contains(&shell.id()) && parents.descendants(own).contains(&shell.id()));
+        parents.known.insert(shell.id(), 0);
+        parents.read = Some(Instant::now());
+        let soon = parents.descendants(own).contains(&shell.id());
+        // A machine that is busy may take longer.
+        assert!(!soon || parents.read.is_some_and(|read| read.elapsed() > FRESH));
+        parents.known.insert(shell.id(), 0);
+        parents.read = Instant::now().checked_sub(2 * FRESH);
+        assert!(parents.descendants(own).contains(&shell.id()));
         drop(shell.stdin.take());
         shell.wait().unwrap();
     }

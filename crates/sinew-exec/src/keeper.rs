@@ -25,15 +25,12 @@ use crate::agent::{self, Held};
 use crate::family::Search;
 use crate::page::Page;
 use crate::shares::{Job, Shares};
-use crate::sys::{OneThread, Side, forget_backtraces, fork, fork_apart};
+use crate::sys::{OneThread, Side, forget_backtraces, fork, fork_apart, give_way};
 
 /// How often it is asked whether anybody is left.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The time between two looks that find nobody: long beside the start of a program.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
-
-/// The nicest that a process can be.
-const LAST: i32 = 19;
 
 /// The longest wait for the agent, which itself may have to wait for the table's lock for some
 /// seconds. An agent that is stopped, or hangs, keeps no command from running.
@@ -193,13 +190,6 @@ fn linger(command: Who, mark: &[u8]) {
             _ => return,
         }
     }
-}
-
-/// Nothing waits for this process any more: it runs where others leave a processor idle. The
-/// kernel may take each session for one program; there the session gives way.
-fn give_way() {
-    let _ = rustix::process::nice(LAST);
-    let _ = std::fs::write("/proc/self/autogroup", LAST.to_string());
 }
 
 /// Reads what is sent until a report is whole or the other side closes the pipe.
