@@ -10,7 +10,7 @@
 //! program that does not end.
 //!
 //! That they look is checked by hand: built with `RUSTFLAGS="--cfg sinew_planted"` they find
-//! `SINEW_PLANTED=KeptDepth` within a minute.
+//! `SINEW_PLANTED=KeptDepth` within two minutes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
