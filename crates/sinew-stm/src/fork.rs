@@ -11,6 +11,11 @@
 //! needs one ends with a line that says so; it never sees half of a commit. A transaction whose
 //! closure forks continues in both processes.
 //!
+//! # Tests
+//!
+//! `tests/fork.rs` with real processes. `shuttle_fork`: a scheduler that runs one thread only, from
+//! a moment on; it finds the planted bugs `UnlockedFork` and `LostToken`.
+//!
 //! # Not handled
 //!
 //! A fork while another thread begins the very first transaction of the process: the handlers may
@@ -21,6 +26,7 @@ use crate::sites::Sites;
 use crate::sleepers::Sleepers;
 use crate::threads::{self, Threads};
 use sinew_sync::lock::MutexGuard;
+use sinew_sync::plant::{Bug, planted};
 use sinew_sync::statics::{AtomicBool, Ordering};
 use std::cell::UnsafeCell;
 
@@ -53,6 +59,22 @@ pub(crate) fn register() {
 }
 
 extern "C" fn before() {
+    take_locks();
+}
+
+extern "C" fn in_parent() {
+    drop(held());
+}
+
+extern "C" fn in_child() {
+    go_on_alone();
+}
+
+/// Before a fork.
+pub(crate) fn take_locks() {
+    if planted(Bug::UnlockedFork) {
+        return;
+    }
     let engine = engine();
     // No thread takes one of them while it holds another, so the order does not matter.
     let locks = Locks {
@@ -67,22 +89,19 @@ extern "C" fn before() {
     unsafe { *HELD.0.get() = Some(locks) };
 }
 
-/// Takes the locks that `before` stored.
+/// Takes the locks that `take_locks` stored.
 fn held() -> Option<Locks> {
-    // SAFETY: the thread that called `before` has forked, and it holds the locks.
+    // SAFETY: the thread that called `take_locks` has forked, and it holds the locks.
     unsafe { (*HELD.0.get()).take() }
 }
 
-extern "C" fn in_parent() {
-    drop(held());
-}
-
-extern "C" fn in_child() {
+/// In the child of a fork.
+pub(crate) fn go_on_alone() {
     sinew_sync::fence::forget();
     let Some(mut locks) = held() else { return };
     let own = threads::own_number();
     locks.threads.lose_all_but(own);
-    if locks.gate.is_some() && *locks.gate != own {
+    if locks.gate.is_some() && *locks.gate != own && !planted(Bug::LostToken) {
         *locks.gate = None;
         engine().clock.forget_token();
     }

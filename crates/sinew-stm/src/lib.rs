@@ -197,6 +197,8 @@ mod record;
 mod run;
 mod run_ahead;
 #[cfg(all(test, shuttle))]
+mod shuttle_fork;
+#[cfg(all(test, shuttle))]
 mod shuttle_tests;
 mod sites;
 mod sleepers;

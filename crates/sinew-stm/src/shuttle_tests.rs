@@ -15,16 +15,24 @@ use shuttle::{Config, MaxSteps, Runner, thread};
 use sinew_sync::plant::{Bug, plant};
 use std::sync::Arc;
 
-fn explore(program: fn()) {
+pub(crate) fn config() -> Config {
     let mut config = Config::new();
     config.stack_size = 1 << 18;
     // Hundreds of steps are usual. A program that reaches this limit spins.
     config.max_steps = MaxSteps::FailAfter(100_000);
+    config
+}
+
+/// Half of the schedules of a test.
+pub(crate) fn half() -> usize {
     let schedules =
         std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok());
-    let half = schedules.unwrap_or(500_usize).div_ceil(2);
-    Runner::new(RandomScheduler::new(half), config.clone()).run(program);
-    Runner::new(PctScheduler::new(3, half), config).run(program);
+    schedules.unwrap_or(500_usize).div_ceil(2)
+}
+
+fn explore(program: fn()) {
+    Runner::new(RandomScheduler::new(half()), config()).run(program);
+    Runner::new(PctScheduler::new(3, half()), config()).run(program);
 }
 
 /// Plants `bug` and explores: the test that calls it expects the checker to fail.
@@ -269,7 +277,7 @@ fn containers() {
 }
 
 /// A number from the schedule, so that a schedule repeats the transactions as well.
-fn shuttle_seed() -> u64 {
+pub(crate) fn shuttle_seed() -> u64 {
     thread_rng().r#gen()
 }
 

@@ -11,6 +11,7 @@ use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::lock::Mutex;
 use sinew_sync::statics::AtomicBool;
 use std::cell::Cell;
+#[cfg(not(shuttle))]
 use std::io::Write;
 use std::sync::Arc;
 
@@ -50,18 +51,21 @@ impl Shared {
 /// Whether threads were lost in a fork.
 static ARE_LOST: AtomicBool = AtomicBool::new(false);
 
-std::thread_local! {
-    static OWN: Cell<Option<u32>> = const { Cell::new(None) };
+#[cfg(shuttle)]
+use shuttle::thread_local;
+
+thread_local! {
+    static OWN: Cell<Option<u32>> = Cell::default();
 }
 
 /// The number of this thread, if it has one.
 pub(crate) fn own_number() -> Option<u32> {
-    OWN.get()
+    OWN.with(Cell::get)
 }
 
 /// Stores the number of this thread. A forked child reads it while the descriptor is borrowed.
 pub(crate) fn note_own_number(number: Option<u32>) {
-    OWN.set(number);
+    OWN.with(|own| own.set(number));
 }
 
 /// Every thread that has run a transaction and has not ended.
@@ -137,11 +141,24 @@ impl Threads {
 pub(crate) fn die_if_lost(threads: &Mutex<Threads>, number: u32) {
     // Relaxed: it changes only while the process has one thread.
     if ARE_LOST.load(Ordering::Relaxed) && threads.lock().is_lost(number) {
-        let line = b"sinew: a forked child needs a variable that a transaction of a thread of its \
-            parent had locked; \
-            fork while no other thread is in a transaction, or exec in the child\n";
-        // Bypasses a test harness; an error cannot be handled.
-        let _ = std::io::stderr().write_all(line);
-        std::process::abort()
+        die()
     }
+}
+
+#[cfg(not(shuttle))]
+fn die() -> ! {
+    let line = b"sinew: a forked child needs a variable that a transaction of a thread of its parent had locked; \
+            fork while no other thread is in a transaction, or exec in the child\n";
+    // Bypasses a test harness; an error cannot be handled.
+    let _ = std::io::stderr().write_all(line);
+    std::process::abort()
+}
+
+/// The payload of the panic by which a child ends in a model.
+#[cfg(shuttle)]
+pub(crate) struct NeedsLost;
+
+#[cfg(shuttle)]
+fn die() -> ! {
+    std::panic::resume_unwind(Box::new(NeedsLost))
 }

@@ -149,6 +149,10 @@ pub enum Bug {
     LostPart,
     /// Transactions: a change that precedes a request for notification is not reported.
     ForgottenChange,
+    /// Transactions: a thread that forks does not take the locks that others may have.
+    UnlockedFork,
+    /// Transactions: a forked child leaves the token to a thread that does not exist in it.
+    LostToken,
     /// A waiting unit of a worklist can be woken before it is in the list in which wakers search
     /// for it.
     EarlySet,
