@@ -131,7 +131,7 @@ pub struct Worklist<U> {
 }
 
 /// Why a list cannot be run, or not to its end.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum WorklistError {
     /// There are no units.
@@ -155,6 +155,8 @@ pub enum WorklistError {
     Waiting {
         /// Units that wait.
         units: usize,
+        /// The report of the run, without what workers kept.
+        report: Box<Report>,
     },
 }
 
@@ -175,7 +177,7 @@ impl fmt::Display for WorklistError {
                 "the worklist has helpers: allow them with `speculative`, or use a lifespan of 0",
             ),
             Self::Knobs(error) => write!(f, "the worklist's tuner: {error}"),
-            Self::Waiting { units } => write!(
+            Self::Waiting { units, .. } => write!(
                 f,
                 "all {units} units left in the worklist called `retry` and wait for a change that none of them can make: \
                  make the change and run the list again, or have the thread that makes it hold `Worklist::keep_alive`"
@@ -548,11 +550,12 @@ impl<U: Send + Sync> Worklist<U> {
         };
         let (report, left) = run::run(worker, run, std::mem::take(&mut self.units), &plan);
         self.units = left;
-        let mut report = or_resume(report).map_err(|units| WorklistError::Waiting { units })?;
-        if let Some(steering) = &self.steering {
-            steering.lock().complete(&mut report);
+        let (mut report, units) = or_resume(report);
+        self.steering.iter().for_each(|steering| steering.lock().complete(&mut report));
+        match units {
+            0 => Ok(report),
+            _ => Err(WorklistError::Waiting { units, report: report.without_locals() }),
         }
-        Ok(report)
     }
 
     /// How many cores there are for units, when the list is about to be run: as many as its pool's

@@ -378,9 +378,9 @@ impl Drop for Left<'_> {
     }
 }
 
-/// The end of a run that did not panic: a report, or how many units wait for a change that
-/// nobody will make.
-type Ended<R> = Result<Report<<R as Run>::Local>, usize>;
+/// The end of a run that did not panic: a report, and how many units wait for a change that nobody
+/// will make.
+type Ended<R> = (Report<<R as Run>::Local>, usize);
 
 /// The end of a run, or the payload of a panic, and the units that are left.
 type Outcome<R> = (std::thread::Result<Ended<R>>, Vec<Entry<<R as Run>::Unit>>);
@@ -399,10 +399,7 @@ pub(super) fn run<R: Run>(
         let mut report = arena.finish(w);
         report.elapsed = std::time::Duration::from_nanos(now_ns() - began);
         arena.end();
-        match arena.waiting() {
-            0 => Ok(report),
-            units => Err(units),
-        }
+        (report, arena.waiting())
     }));
     if let Some(steering) = plan.steering {
         steering.lock().end(arena.counts(), now_ns());

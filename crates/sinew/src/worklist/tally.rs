@@ -38,7 +38,7 @@ impl Tally {
 /// What a run of a worklist did.
 ///
 /// The counters are of this run alone, all workers together; the path is of all runs of the list.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Report<L = ()> {
     /// What each worker that took part has kept: see [`Work::Local`](super::Work::Local). In the
@@ -114,6 +114,34 @@ impl<L> Report<L> {
             settings,
             path: None,
         }
+    }
+
+    /// The same without locals, for an error, which does not name their type.
+    pub(super) fn without_locals(self) -> Box<Report> {
+        let Self { commits, aborts, waits, stalls, steals, stolen, swaps, coalesced, .. } = self;
+        let Self { added, favoured, ahead, words_ahead, cancelled, elapsed, tuning, .. } = self;
+        let Self { touches, settings, path, .. } = self;
+        Box::new(Report {
+            locals: Vec::new(),
+            commits,
+            aborts,
+            waits,
+            stalls,
+            steals,
+            stolen,
+            swaps,
+            coalesced,
+            added,
+            favoured,
+            ahead,
+            words_ahead,
+            cancelled,
+            elapsed,
+            tuning,
+            touches,
+            settings,
+            path,
+        })
     }
 
     /// Attempts given up for each unit that was committed; 0 where nothing was.

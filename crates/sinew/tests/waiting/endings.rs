@@ -9,8 +9,8 @@ use sinew::worklist::{More, Work, Worklist, WorklistError};
 
 use super::{WORKERS, every_kind, list_of, pool, watched};
 
-/// Catches: a run that hangs or says that all is well while every unit waits, units that are lost
-/// with the error, and an error that does not say what to do.
+/// Catches: a run that hangs or says that all is well while every unit waits, units and counts that
+/// are lost with the error, and an error that does not say what to do.
 #[test]
 fn a_run_whose_units_all_wait_says_so_and_keeps_them() {
     for settings in every_kind(2) {
@@ -28,13 +28,11 @@ fn a_run_whose_units_all_wait_says_so_and_keeps_them() {
                     })
                 })
             };
-            for _ in 0..2 {
+            for commits in [33, 0] {
                 let error = run(&mut list).unwrap_err();
-                assert_eq!(
-                    (error, list.len()),
-                    (WorklistError::Waiting { units: 17 }, 17),
-                    "{settings}"
-                );
+                let WorklistError::Waiting { units, report } = &error else { panic!("{error}") };
+                assert_eq!((*units, list.len(), report.commits), (17, 17, commits), "{settings}");
+                assert!(report.waits >= 17 && !report.elapsed.is_zero(), "{report:?}");
                 let text = error.to_string();
                 assert!(text.contains("17 units") && text.contains("keep_alive"), "{text}");
             }
@@ -82,7 +80,10 @@ fn what_workers_keep_is_written_although_units_wait() {
         let (sum, never) = (TVar::new(0), TVar::new(false));
         let mut list = Worklist::from((0..20).collect::<Vec<u64>>());
         let ended = pool(2).run(|_| list.run_work(&Count(&sum, &never)));
-        assert_eq!(ended.err(), Some(WorklistError::Waiting { units: 5 }));
+        assert!(matches!(
+            ended.err(),
+            Some(WorklistError::Waiting { units: 5, report }) if report.commits == 15
+        ));
         assert_eq!((sum.load(), list.len()), (15, 5));
     });
 }

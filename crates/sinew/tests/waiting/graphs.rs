@@ -154,7 +154,9 @@ fn try_graph(rng: &mut fastrand::Rng, pool: &sinew::Pool) {
             (expected.iter().filter(|value| **value > 0).count() as u64, 0)
         ),
         Err(error) => {
-            assert_eq!((error, left), (WorklistError::Waiting { units: list.len() }, list.len()));
+            let WorklistError::Waiting { units, report } = &error else { panic!("{error}") };
+            let committed = expected.iter().filter(|value| **value > 0).count() as u64;
+            assert_eq!((*units, left, report.commits), (list.len(), list.len(), committed));
         }
     }
 }
