@@ -83,7 +83,9 @@ impl<T> TBox<T> {
     ///
     /// # Cost
     ///
-    /// An allocation, in addition to [`TVar::set`](crate::TVar::set).
+    /// An allocation, in addition to [`TVar::set`](crate::TVar::set). A value that the same
+    /// transaction replaces stays in memory until its end: its `Drop` may start a transaction, and
+    /// cannot do so inside of this one.
     pub fn set<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
         // SAFETY: as in `with`.
         unsafe { tx.descriptor.write_version(&self.record, &self.chain, Header::new(value)) }
