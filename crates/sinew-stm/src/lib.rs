@@ -189,7 +189,7 @@ mod local;
 mod log;
 mod manager;
 #[cfg(all(test, loom))]
-mod models;
+mod loom;
 mod prefetch;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod prefetch_tests;
@@ -199,7 +199,7 @@ mod run_ahead;
 #[cfg(all(test, shuttle))]
 mod shuttle_fork;
 #[cfg(all(test, shuttle))]
-mod shuttle_tests;
+mod shuttle;
 mod sites;
 mod sleepers;
 mod stop;
