@@ -310,8 +310,8 @@ mod imp {
             }
         }
 
-        /// Catches: a kernel that accepts a policy and does not follow it, on a machine of one
-        /// node.
+        /// Catches: a refused policy, and a touched page on another node. Blind to: a kernel that
+        /// accepts a policy and does not follow it, on a machine of one node.
         #[test]
         fn the_kernel_takes_every_policy_for_an_area_and_says_where_touched_pages_are() {
             let Ok(allowed) = allowed_nodes() else {
