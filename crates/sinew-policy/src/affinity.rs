@@ -23,7 +23,7 @@
 //!
 //! # Cost
 //!
-//! A look-up is a binary search among the segments of the deal, at most [`PARTS_A_SEAT`] per
+//! A look-up is a binary search among the segments of the deal, at most [`PARTS_PER_WORKER`] per
 //! worker. It costs nothing if every worker owns one part and the parts are in order.
 //!
 //! # Tests
@@ -34,17 +34,17 @@ use std::ops::Range;
 
 /// The most parts per worker; more are merged. Smaller pieces gain nothing by staying with their
 /// owner.
-pub const PARTS_A_SEAT: usize = 8;
+pub const PARTS_PER_WORKER: usize = 8;
 
 /// A stolen range shorter than this fraction of an even share changes no owner: every run ends with
 /// steals of small rests.
 const SCRAPS: usize = 32;
 
-/// The shortest stolen range that changes an owner, in a loop of `n` iterations for `seats`
+/// The shortest stolen range that changes an owner, in a loop of `n` iterations for `workers`
 /// workers.
 #[inline]
-pub fn worth_keeping(n: usize, seats: usize) -> usize {
-    (n / seats.max(1) / SCRAPS).max(1)
+pub fn worth_keeping(n: usize, workers: usize) -> usize {
+    (n / workers.max(1) / SCRAPS).max(1)
 }
 
 /// A range that a worker stole.
@@ -67,25 +67,25 @@ struct Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owners {
     n: usize,
-    seats: usize,
+    workers: usize,
     parts: Vec<Part>,
     /// The ranges stolen in the last run; `None` before the first run.
     before: Option<Vec<Stolen>>,
 }
 
 impl Owners {
-    /// `n` iterations in equal shares for `seats` workers (0 counts as 1).
-    pub fn equal(n: usize, seats: usize) -> Self {
-        let seats = seats.max(1);
-        let shares = crate::chunk::Shares::new(n, seats);
+    /// `n` iterations in equal shares for `workers` workers (0 counts as 1).
+    pub fn equal(n: usize, workers: usize) -> Self {
+        let workers = workers.max(1);
+        let shares = crate::chunk::Shares::new(n, workers);
         let part = |owner| Part { start: shares.get(owner).start, owner };
         // Shares beyond the first `n` are empty.
-        Self { n, seats, parts: (0..seats.min(n)).map(part).collect(), before: None }
+        Self { n, workers, parts: (0..workers.min(n)).map(part).collect(), before: None }
     }
 
-    /// Whether this is for loops of `n` iterations and `seats` workers.
-    pub fn fits(&self, n: usize, seats: usize) -> bool {
-        self.n == n && self.seats == seats.max(1)
+    /// Whether this is for loops of `n` iterations and `workers` workers.
+    pub fn fits(&self, n: usize, workers: usize) -> bool {
+        self.n == n && self.workers == workers.max(1)
     }
 
     /// Updates the owners after a run. `stolen` is in the order of the steals. Returns whether an
@@ -97,7 +97,7 @@ impl Owners {
             Some(before) => self.assign_repeated(&before, &stolen),
         }
         self.before = Some(stolen);
-        self.merge_shortest(PARTS_A_SEAT * self.seats);
+        self.merge_shortest(PARTS_PER_WORKER * self.workers);
         self.parts != parts
     }
 
@@ -158,8 +158,8 @@ impl Owners {
     pub fn deal(&self) -> Deal {
         let (mut segments, mut begins) = (Vec::<Segment>::new(), vec![0]);
         let mut position = 0;
-        for seat in 0..self.seats {
-            for (range, _) in self.parts().filter(|&(_, owner)| owner == seat) {
+        for worker in 0..self.workers {
+            for (range, _) in self.parts().filter(|&(_, owner)| owner == worker) {
                 let end = position + range.len();
                 match segments.last_mut() {
                     // A range that continues the segment before it needs no segment of its own.
@@ -208,9 +208,9 @@ impl Deal {
         Self { segments: Vec::new(), begins }
     }
 
-    /// The positions of worker `seat`; empty if there is no such worker.
-    pub fn share(&self, seat: usize) -> Range<usize> {
-        match self.begins.get(seat..seat + 2) {
+    /// The positions of `worker`; empty if there is no such worker.
+    pub fn share(&self, worker: usize) -> Range<usize> {
+        match self.begins.get(worker..worker + 2) {
             Some(&[begin, end]) => begin..end,
             _ => 0..0,
         }
@@ -237,10 +237,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SEATS: usize = 4;
+    const WORKERS: usize = 4;
 
     fn any_stolen(n: usize) -> impl Strategy<Value = Vec<Stolen>> {
-        let one = (0..=n, 0..=n, 0..SEATS)
+        let one = (0..=n, 0..=n, 0..WORKERS)
             .prop_map(|(a, b, by)| Stolen { range: a.min(b)..a.max(b), by });
         proptest::collection::vec(one, 0..12)
     }
@@ -265,7 +265,7 @@ mod tests {
         /// two assignments (I1).
         #[test]
         fn the_first_run_makes_the_last_thief_the_owner(stolen in any_stolen(60)) {
-            let mut owners = Owners::equal(60, SEATS);
+            let mut owners = Owners::equal(60, WORKERS);
             let mut model = each_owner(&owners);
             for stolen in &stolen {
                 model[stolen.range.clone()].fill(stolen.by);
@@ -274,7 +274,7 @@ mod tests {
             prop_assert_eq!(owners.learn(stolen), !same);
             assert_in_form(&owners);
             // Fewer parts than the limit, so none was merged.
-            prop_assume!(owners.parts.len() < PARTS_A_SEAT * SEATS);
+            prop_assume!(owners.parts.len() < PARTS_PER_WORKER * WORKERS);
             prop_assert_eq!(each_owner(&owners), model);
         }
 
@@ -285,7 +285,7 @@ mod tests {
             first in any_stolen(60),
             second in any_stolen(60),
         ) {
-            let mut owners = Owners::equal(60, SEATS);
+            let mut owners = Owners::equal(60, WORKERS);
             owners.learn(Vec::new());
             prop_assert!(!owners.learn(first.clone()));
             let mut model = each_owner(&owners);
@@ -301,25 +301,25 @@ mod tests {
             }
             owners.learn(second);
             assert_in_form(&owners);
-            prop_assume!(owners.parts.len() < PARTS_A_SEAT * SEATS);
+            prop_assume!(owners.parts.len() < PARTS_PER_WORKER * WORKERS);
             prop_assert_eq!(each_owner(&owners), model);
         }
 
-        /// Catches: a position that is dealt twice or to the wrong seat, and segments that do
+        /// Catches: a position that is dealt twice or to the wrong worker, and segments that do
         /// not follow each other (I2).
         #[test]
         fn a_deal_is_a_permutation_sorted_by_owner(stolen in any_stolen(60), n in 0..61_usize) {
-            let mut owners = Owners::equal(n, SEATS);
+            let mut owners = Owners::equal(n, WORKERS);
             let within = |stolen: Stolen| Stolen {
                 range: stolen.range.start.min(n)..stolen.range.end.min(n),
                 ..stolen
             };
             owners.learn(stolen.into_iter().map(within).collect());
             let deal = owners.deal();
-            let dealt = |seat| deal.share(seat).map(|position| {
+            let dealt = |worker| deal.share(worker).map(|position| {
                 if deal.is_in_order() { position } else { deal.segment(position).index(position) }
             });
-            let order: Vec<usize> = (0..SEATS).flat_map(dealt).collect();
+            let order: Vec<usize> = (0..WORKERS).flat_map(dealt).collect();
             let by_owner = each_owner(&owners);
             let mut expected: Vec<usize> = (0..n).collect();
             expected.sort_by_key(|&index| by_owner[index]);
@@ -329,7 +329,7 @@ mod tests {
                     .windows(2)
                     .all(|pair| pair[0].positions.end == pair[1].positions.start)
             );
-            prop_assert_eq!(deal.share(SEATS), 0..0);
+            prop_assert_eq!(deal.share(WORKERS), 0..0);
         }
 
         /// Catches: a position or an end of a part that wraps in the longest loop.
@@ -338,7 +338,7 @@ mod tests {
             stolen in any_stolen(usize::MAX),
             n in usize::MAX - 9..=usize::MAX,
         ) {
-            let mut owners = Owners::equal(n, SEATS);
+            let mut owners = Owners::equal(n, WORKERS);
             let within = |stolen: Stolen| Stolen {
                 range: stolen.range.start.min(n)..stolen.range.end.min(n),
                 ..stolen
@@ -346,7 +346,7 @@ mod tests {
             owners.learn(stolen.into_iter().map(within).collect());
             assert_in_form(&owners);
             let deal = owners.deal();
-            prop_assert_eq!(deal.share(SEATS - 1).end, n);
+            prop_assert_eq!(deal.share(WORKERS - 1).end, n);
             for segment in &deal.segments {
                 let last = segment.positions.end - 1;
                 prop_assert_eq!(deal.segment(last), segment);
@@ -358,16 +358,19 @@ mod tests {
         #[test]
         fn parts_stay_few(seed in any::<u64>(), runs in 1..20_usize) {
             let mut random = fastrand::Rng::with_seed(seed);
-            let mut owners = Owners::equal(10_000, SEATS);
+            let mut owners = Owners::equal(10_000, WORKERS);
             for _ in 0..runs {
                 owners.before = None;
                 let stolen = |_| {
                     let start = random.usize(..9_000);
-                    Stolen { range: start..start + random.usize(1..20), by: random.usize(..SEATS) }
+                    Stolen {
+                        range: start..start + random.usize(1..20),
+                        by: random.usize(..WORKERS),
+                    }
                 };
                 owners.learn((0..40).map(stolen).collect());
                 assert_in_form(&owners);
-                prop_assert!(owners.parts.len() <= PARTS_A_SEAT * SEATS);
+                prop_assert!(owners.parts.len() <= PARTS_PER_WORKER * WORKERS);
             }
         }
     }
@@ -383,7 +386,7 @@ mod tests {
                 && !owners.fits(9, 4)
         );
         assert_eq!(
-            (0..5).map(|seat| owners.deal().share(seat)).collect::<Vec<_>>(),
+            (0..5).map(|worker| owners.deal().share(worker)).collect::<Vec<_>>(),
             [0..3, 3..6, 6..8, 8..10, 0..0]
         );
         assert_eq!(Owners::equal(2, 4).parts().collect::<Vec<_>>(), [(0..1, 0), (1..2, 1)]);

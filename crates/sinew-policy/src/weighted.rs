@@ -47,9 +47,9 @@ pub struct Speeds {
 }
 
 impl Speeds {
-    /// No known speeds for `seats` workers (0 counts as 1).
-    pub fn new(seats: usize) -> Self {
-        Self { speeds: vec![0; seats.max(1)], begins: Vec::new() }
+    /// No known speeds for `workers` workers (0 counts as 1).
+    pub fn new(workers: usize) -> Self {
+        Self { speeds: vec![0; workers.max(1)], begins: Vec::new() }
     }
 
     /// The speeds in one loop so far: for each worker the iterations done and the nanoseconds since
@@ -67,9 +67,9 @@ impl Speeds {
     pub fn measured(stays: &[(usize, u64)]) -> Self {
         let longest = stays.iter().map(|&(_, elapsed_ns)| elapsed_ns).max().unwrap_or(0);
         let mut speeds = Self::new(stays.len());
-        for (seat, &(items, elapsed_ns)) in stays.iter().enumerate() {
+        for (worker, &(items, elapsed_ns)) in stays.iter().enumerate() {
             if elapsed_ns > 0 && elapsed_ns >= longest / SAMPLE as u64 {
-                speeds.learn(seat, items.max(1), elapsed_ns, 0);
+                speeds.learn(worker, items.max(1), elapsed_ns, 0);
             }
         }
         speeds
@@ -80,11 +80,11 @@ impl Speeds {
         self.speeds.len()
     }
 
-    /// Records that worker `seat` took `elapsed_ns` for `items` of a loop of `n` iterations.
+    /// Records that `worker` took `elapsed_ns` for `items` of a loop of `n` iterations.
     /// Ignores a worker that does not exist.
-    pub fn learn(&mut self, seat: usize, items: usize, elapsed_ns: u64, n: usize) {
+    pub fn learn(&mut self, worker: usize, items: usize, elapsed_ns: u64, n: usize) {
         let enough = items > 0 && items >= n / self.seats() / SAMPLE;
-        let Some(speed) = self.speeds.get_mut(seat).filter(|_| enough) else { return };
+        let Some(speed) = self.speeds.get_mut(worker).filter(|_| enough) else { return };
         let measured = ((items as u128) << PERIOD) / u128::from(elapsed_ns.max(1));
         let measured = measured.clamp(1, u128::from(FASTEST)) as Speed;
         *speed = if *speed == 0 { measured } else { (*speed * (INERTIA - 1) + measured) / INERTIA }
@@ -145,8 +145,8 @@ mod tests {
             rates in proptest::collection::vec(1..1_000_u32, 1..9),
         ) {
             let mut speeds = Speeds::new(rates.len());
-            for (seat, &rate) in rates.iter().enumerate() {
-                speeds.learn(seat, rate as usize * 1_000, 1 << 20, 0);
+            for (worker, &rate) in rates.iter().enumerate() {
+                speeds.learn(worker, rate as usize * 1_000, 1 << 20, 0);
             }
             let begins = speeds.begins(n).to_vec();
             prop_assert_eq!(
@@ -154,10 +154,10 @@ mod tests {
                 (0, n, rates.len() + 1)
             );
             let total: u64 = rates.iter().map(|&rate| u64::from(rate)).sum();
-            for (seat, &rate) in rates.iter().enumerate() {
-                prop_assert!(begins[seat] <= begins[seat + 1]);
+            for (worker, &rate) in rates.iter().enumerate() {
+                prop_assert!(begins[worker] <= begins[worker + 1]);
                 let even = (n as u128 * u128::from(rate) / u128::from(total)) as usize;
-                prop_assert!((begins[seat + 1] - begins[seat]).abs_diff(even) <= 1);
+                prop_assert!((begins[worker + 1] - begins[worker]).abs_diff(even) <= 1);
             }
         }
 
@@ -214,8 +214,8 @@ mod tests {
             n in any::<usize>(),
         ) {
             let mut speeds = Speeds::new(7);
-            for (seat, items, elapsed_ns, length) in measured {
-                speeds.learn(seat, items, elapsed_ns, length);
+            for (worker, items, elapsed_ns, length) in measured {
+                speeds.learn(worker, items, elapsed_ns, length);
             }
             let begins = speeds.begins(n);
             prop_assert!(begins.is_sorted() && begins[0] == 0 && begins[7] == n);

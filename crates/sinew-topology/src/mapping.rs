@@ -113,7 +113,7 @@ impl fmt::Display for Mapping {
     }
 }
 
-/// A PU of `allowed` for each of `seats` workers; `None` for all with [`Mapping::None`]. If there
+/// A PU of `allowed` for each of `workers` workers; `None` for all with [`Mapping::None`]. If there
 /// are more workers than PUs, the order repeats.
 ///
 /// # Errors
@@ -128,10 +128,10 @@ pub fn place(
     machine: &Machine,
     allowed: &CpuSet,
     mapping: &Mapping,
-    seats: usize,
+    workers: usize,
 ) -> Result<Vec<Option<PuId>>, MappingError> {
     let order = match mapping {
-        Mapping::None => return Ok(vec![None; seats]),
+        Mapping::None => return Ok(vec![None; workers]),
         Mapping::Scatter => deal(machine, allowed, scatter),
         Mapping::Compact => deal(machine, allowed, compact),
         Mapping::Explicit(cpus) => listed(machine, allowed, cpus)?,
@@ -139,7 +139,7 @@ pub fn place(
     if order.is_empty() {
         return Err(MappingError::NoCpu);
     }
-    Ok(order.into_iter().map(Some).cycle().take(seats).collect())
+    Ok(order.into_iter().map(Some).cycle().take(workers).collect())
 }
 
 fn listed(machine: &Machine, allowed: &CpuSet, cpus: &[usize]) -> Result<Vec<PuId>, MappingError> {

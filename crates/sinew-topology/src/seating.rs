@@ -13,12 +13,12 @@ use crate::mapping::{Mapping, MappingError, place};
 pub struct Seating {
     pus: Vec<Option<PuId>>,
     cpus: Vec<Option<usize>>,
-    /// Row by row, `seats` × `seats`; empty if no worker is placed.
+    /// Row by row, `workers` × `workers`; empty if no worker is placed.
     distances: Vec<u8>,
 }
 
 impl Seating {
-    /// Places `seats` workers on the allowed CPUs by the mapping; see [`place`].
+    /// Places `workers` workers on the allowed CPUs by the mapping; see [`place`].
     ///
     /// # Errors
     ///
@@ -26,19 +26,19 @@ impl Seating {
     ///
     /// # Cost
     ///
-    /// `seats`² bytes, if the mapping places them.
+    /// `workers`² bytes, if the mapping places them.
     pub fn new(
         machine: &Machine,
         allowed: &CpuSet,
         mapping: &Mapping,
-        seats: usize,
+        workers: usize,
     ) -> Result<Self, MappingError> {
-        let pus = place(machine, allowed, mapping, seats)?;
+        let pus = place(machine, allowed, mapping, workers)?;
         let cpus = pus.iter().map(|pu| pu.map(|pu| machine.pu(pu).cpu)).collect();
-        let placed = if pus.iter().any(Option::is_some) { seats } else { 0 };
+        let placed = if pus.iter().any(Option::is_some) { workers } else { 0 };
         let mut distances = Vec::with_capacity(placed * placed);
         for a in 0..placed {
-            distances.extend((0..seats).map(|b| seat_distance(machine, &pus, a, b)));
+            distances.extend((0..workers).map(|b| worker_distance(machine, &pus, a, b)));
         }
         Ok(Self { pus, cpus, distances })
     }
@@ -63,8 +63,8 @@ impl Seating {
     /// # Panics
     ///
     /// If there is no such worker.
-    pub fn pin_of(&self, seat: usize) -> Option<CpuSet> {
-        self.cpus[seat].map(|cpu| CpuSet::from_iter([cpu]))
+    pub fn pin_of(&self, worker: usize) -> Option<CpuSet> {
+        self.cpus[worker].map(|cpu| CpuSet::from_iter([cpu]))
     }
 
     /// The distance of two workers: 0 for a worker and itself, and for workers on the same PU; see
@@ -76,7 +76,7 @@ impl Seating {
     pub fn distance(&self, a: usize, b: usize) -> u8 {
         assert!(
             a < self.seats() && b < self.seats(),
-            "no seats {a} and {b} among {}",
+            "no workers {a} and {b} among {}",
             self.seats()
         );
         self.distances.get(a * self.seats() + b).copied().unwrap_or(u8::from(a != b))
@@ -113,12 +113,12 @@ impl Seating {
     /// first placed worker. Workers at a smaller distance share more than that cache. 1 if no cache
     /// is known or no worker is placed.
     pub fn last_level_distance(&self, machine: &Machine) -> u8 {
-        let around = |seat: PuId| {
-            let cache = machine.ancestor(seat, machine.last_level_cache()?)?;
+        let around = |first: PuId| {
+            let cache = machine.ancestor(first, machine.last_level_cache()?)?;
             let sharers = machine.pu_ids().skip(machine.objects()[cache].pus.start);
             sharers
                 .take(machine.objects()[cache].pus.len())
-                .map(|pu| machine.distance(seat, pu))
+                .map(|pu| machine.distance(first, pu))
                 .max()
         };
         let first = self.pus.iter().copied().flatten().next();
@@ -126,7 +126,7 @@ impl Seating {
     }
 }
 
-fn seat_distance(machine: &Machine, pus: &[Option<PuId>], a: usize, b: usize) -> u8 {
+fn worker_distance(machine: &Machine, pus: &[Option<PuId>], a: usize, b: usize) -> u8 {
     match (pus[a], pus[b]) {
         (Some(a), Some(b)) => machine.distance(a, b),
         _ => u8::from(a != b),

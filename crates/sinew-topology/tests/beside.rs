@@ -5,7 +5,7 @@
 use sinew_topology::{Machine, Mapping, PuId, place, place_beside};
 
 /// Workers and helpers under a mapping, by the numbers of their CPUs.
-fn seats(
+fn placed(
     description: &str,
     mapping: &str,
     workers: usize,
@@ -30,19 +30,19 @@ fn seats(
 #[test]
 fn a_helper_has_the_sibling_of_its_worker() {
     let smt = "package:2 l3:2 core:2 pu:2";
-    assert_eq!(seats(smt, "scatter", 4, 4), (vec![0, 8, 4, 12], vec![1, 9, 5, 13]));
-    assert_eq!(seats(smt, "compact", 4, 4), (vec![0, 2, 4, 6], vec![1, 3, 5, 7]));
-    assert_eq!(seats(smt, "compact", 4, 2), (vec![0, 2, 4, 6], vec![1, 3]));
+    assert_eq!(placed(smt, "scatter", 4, 4), (vec![0, 8, 4, 12], vec![1, 9, 5, 13]));
+    assert_eq!(placed(smt, "compact", 4, 4), (vec![0, 2, 4, 6], vec![1, 3, 5, 7]));
+    assert_eq!(placed(smt, "compact", 4, 2), (vec![0, 2, 4, 6], vec![1, 3]));
 }
 
 /// Catches: siblings as the only neighbours, and a helper outside of a cache that has room.
 #[test]
 fn without_siblings_it_stays_in_the_cache_and_then_in_the_package() {
     let cores = "package:2 l3:2 core:2";
-    assert_eq!(seats(cores, "scatter", 4, 4), (vec![0, 4, 2, 6], vec![1, 5, 3, 7]));
-    assert_eq!(seats(cores, "compact", 2, 2), (vec![0, 1], vec![2, 3]));
+    assert_eq!(placed(cores, "scatter", 4, 4), (vec![0, 4, 2, 6], vec![1, 5, 3, 7]));
+    assert_eq!(placed(cores, "compact", 2, 2), (vec![0, 1], vec![2, 3]));
     let crowded = "package:2 core:4";
-    assert_eq!(seats(crowded, "0,1,2,4,3,5,6,7", 4, 4), (vec![0, 1, 2, 4], vec![3, 6, 7, 5]));
+    assert_eq!(placed(crowded, "0,1,2,4,3,5,6,7", 4, 4), (vec![0, 1, 2, 4], vec![3, 6, 7, 5]));
 }
 
 /// Catches: a PU that goes to a distant helper, because that one came first, though it is next to
@@ -51,24 +51,24 @@ fn without_siblings_it_stays_in_the_cache_and_then_in_the_package() {
 fn a_processor_goes_to_whom_it_is_nearest() {
     // The first worker's cache is full, the second one's has room for its own helper only.
     let caches = "l3:3 core:2";
-    assert_eq!(seats(caches, "0,2,1,3,4", 3, 2), (vec![0, 2, 1], vec![4, 3]));
+    assert_eq!(placed(caches, "0,2,1,3,4", 3, 2), (vec![0, 2, 1], vec![4, 3]));
 }
 
 /// Catches: a helper outside of the mapping, and one on its worker's PU though others are free.
 #[test]
 fn a_helper_keeps_to_the_mapping_and_shares_when_nothing_is_free() {
     let smt = "package:2 core:2 pu:2";
-    assert_eq!(seats(smt, "0,4,6", 1, 1), (vec![0], vec![4]));
-    assert_eq!(seats(smt, "0,4", 2, 2), (vec![0, 4], vec![4, 0]));
-    assert_eq!(seats(smt, "0,2,4", 3, 3), (vec![0, 2, 4], vec![2, 0, 0]));
-    assert_eq!(seats(smt, "2", 1, 1), (vec![2], vec![2]));
+    assert_eq!(placed(smt, "0,4,6", 1, 1), (vec![0], vec![4]));
+    assert_eq!(placed(smt, "0,4", 2, 2), (vec![0, 4], vec![4, 0]));
+    assert_eq!(placed(smt, "0,2,4", 3, 3), (vec![0, 2, 4], vec![2, 0, 0]));
+    assert_eq!(placed(smt, "2", 1, 1), (vec![2], vec![2]));
 }
 
 /// Catches: a CPU near a worker that is not placed, and a panic when there are no CPUs to choose
 /// from.
 #[test]
 fn whoever_floats_is_followed_nowhere() {
-    assert_eq!(seats("core:4", "none", 2, 2), (vec![], vec![]));
+    assert_eq!(placed("core:4", "none", 2, 2), (vec![], vec![]));
     let machine = Machine::flat(2);
     let pus: Vec<PuId> = machine.pu_ids().collect();
     let workers = [None, Some(pus[0])];

@@ -9,19 +9,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use sinew_topology::{CpuSet, Level, Machine, Mapping, MappingError, PuId, Seating, place};
 
-fn order(machine: &Machine, allowed: &CpuSet, mapping: &Mapping, seats: usize) -> Vec<PuId> {
-    place(machine, allowed, mapping, seats).unwrap().into_iter().map(Option::unwrap).collect()
+fn order(machine: &Machine, allowed: &CpuSet, mapping: &Mapping, workers: usize) -> Vec<PuId> {
+    place(machine, allowed, mapping, workers).unwrap().into_iter().map(Option::unwrap).collect()
 }
 
-fn cpus(machine: &Machine, mapping: &Mapping, seats: usize) -> Vec<usize> {
-    order(machine, &machine.cpus(), mapping, seats)
+fn cpus(machine: &Machine, mapping: &Mapping, workers: usize) -> Vec<usize> {
+    order(machine, &machine.cpus(), mapping, workers)
         .into_iter()
         .map(|id| machine.pu(id).cpu)
         .collect()
 }
 
-fn distances_from(seating: &Seating, seat: usize) -> Vec<u8> {
-    (0..seating.seats()).map(|other| seating.distance(seat, other)).collect()
+fn distances_from(seating: &Seating, worker: usize) -> Vec<u8> {
+    (0..seating.seats()).map(|other| seating.distance(worker, other)).collect()
 }
 
 fn numa_server() -> Machine {
@@ -75,7 +75,7 @@ fn a_core_whose_first_pu_is_forbidden_is_a_whole_core() {
 }
 
 #[test]
-fn more_seats_than_pus_start_over() {
+fn more_workers_than_pus_start_over() {
     let machine = Machine::flat(2);
     assert_eq!(cpus(&machine, &Mapping::Scatter, 5), [0, 1, 0, 1, 0]);
     assert_eq!(cpus(&machine, &Mapping::Explicit(vec![1]), 2), [1, 1]);
@@ -123,7 +123,7 @@ fn a_seating_knows_cpus_distances_and_packages() {
 }
 
 #[test]
-fn seats_without_a_place_are_equally_far() {
+fn workers_without_a_place_are_equally_far() {
     let machine = numa_server();
     let seating = Seating::new(&machine, &machine.cpus(), &Mapping::None, 3).unwrap();
     assert_eq!((distances_from(&seating, 1), seating.pin_of(1)), (vec![1, 0, 1], None));
@@ -171,7 +171,8 @@ proptest! {
             let taken: CpuSet = order.iter().map(|&id| machine.pu(id).cpu).collect();
             prop_assert_eq!(&taken, &allowed);
             let cores = cores_by_package(&machine, &allowed).values().sum();
-            let first: BTreeSet<usize> = order[..cores].iter().map(|&id| machine.pu(id).core).collect();
+            let first: BTreeSet<usize> =
+                order[..cores].iter().map(|&id| machine.pu(id).core).collect();
             prop_assert_eq!(first.len(), cores);
         }
     }
@@ -179,11 +180,14 @@ proptest! {
     #[test]
     fn a_longer_order_begins_with_the_shorter(
         (machine, allowed) in machines(),
-        seats in 1_usize..20,
+        workers in 1_usize..20,
     ) {
         for mapping in [Mapping::Scatter, Mapping::Compact] {
-            let longer = place(&machine, &allowed, &mapping, seats + 1).unwrap();
-            prop_assert_eq!(&place(&machine, &allowed, &mapping, seats).unwrap()[..], &longer[..seats]);
+            let longer = place(&machine, &allowed, &mapping, workers + 1).unwrap();
+            prop_assert_eq!(
+                &place(&machine, &allowed, &mapping, workers).unwrap()[..],
+                &longer[..workers]
+            );
         }
     }
 
@@ -194,7 +198,11 @@ proptest! {
         let mut used: BTreeMap<usize, usize> = room.keys().map(|&package| (package, 0)).collect();
         for id in order(&machine, &allowed, &Mapping::Scatter, cores) {
             *used.get_mut(&package(&machine, id)).unwrap() += 1;
-            let fewest = used.iter().filter(|(package, used)| **used < room[package]).map(|(_, used)| *used).min();
+            let fewest = used
+                .iter()
+                .filter(|(package, used)| **used < room[package])
+                .map(|(_, used)| *used)
+                .min();
             let most = used.values().max().copied().unwrap();
             let is_even = fewest.is_none_or(|fewest| most <= fewest + 1);
             prop_assert!(is_even, "{:?} of {:?}", used, room);
@@ -206,9 +214,11 @@ proptest! {
         let mut room: Vec<usize> = cores_by_package(&machine, &allowed).into_values().collect();
         room.sort_unstable_by(|a, b| b.cmp(a));
         let order = order(&machine, &allowed, &Mapping::Compact, room.iter().sum());
-        for seats in 1..=order.len() {
-            let used: BTreeSet<usize> = order[..seats].iter().map(|&id| package(&machine, id)).collect();
-            let needed = (1..=room.len()).find(|&n| room[..n].iter().sum::<usize>() >= seats).unwrap();
+        for workers in 1..=order.len() {
+            let used: BTreeSet<usize> =
+                order[..workers].iter().map(|&id| package(&machine, id)).collect();
+            let needed =
+                (1..=room.len()).find(|&n| room[..n].iter().sum::<usize>() >= workers).unwrap();
             prop_assert_eq!(used.len(), needed);
         }
     }
@@ -225,10 +235,10 @@ proptest! {
 /// Catches: package numbers with gaps or in the machine's own order, and workers without a PU that
 /// are left out.
 #[test]
-fn packages_of_seats_are_numbered_from_zero_in_the_order_of_seats() {
+fn packages_of_workers_are_numbered_from_zero_in_their_order() {
     let machine: Machine = "package:4 l3:1 core:2".parse().unwrap();
-    let packages = |mapping: &Mapping, seats| {
-        Seating::new(&machine, &machine.cpus(), mapping, seats).unwrap().packages(&machine)
+    let packages = |mapping: &Mapping, workers| {
+        Seating::new(&machine, &machine.cpus(), mapping, workers).unwrap().packages(&machine)
     };
     assert_eq!(packages(&Mapping::Compact, 5), [0, 0, 1, 1, 2]);
     assert_eq!(packages(&Mapping::Scatter, 5), [0, 1, 2, 3, 0]);
@@ -245,13 +255,13 @@ fn who_is_nearer_than_the_last_level_shares_more_than_that_cache() {
         ("package:2 l2:1 core:4 pu:2", [0, 1], [0, 2]),
     ] {
         let machine: Machine = machine.parse().unwrap();
-        let seats = machine.pus().len();
-        let every_cpu = Mapping::Explicit((0..seats).collect());
-        let seating = Seating::new(&machine, &machine.cpus(), &every_cpu, seats).unwrap();
+        let workers = machine.pus().len();
+        let every_cpu = Mapping::Explicit((0..workers).collect());
+        let seating = Seating::new(&machine, &machine.cpus(), &every_cpu, workers).unwrap();
         let level = seating.last_level_distance(&machine);
         assert!(seating.distance(from[0], from[1]) < level);
         assert_eq!(seating.distance(to[0], to[1]), level);
-        assert!(seating.distance(0, seats - 1) > level);
+        assert!(seating.distance(0, workers - 1) > level);
     }
     let flat = Machine::flat(4);
     let seating = Seating::new(&flat, &flat.cpus(), &Mapping::None, 4).unwrap();

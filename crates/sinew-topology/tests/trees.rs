@@ -444,7 +444,9 @@ proptest! {
             }
         }
         prop_assert!(machine.pus().iter().all(|pu| pu.kind < machine.kinds().len()));
-        prop_assert!(machine.pus().iter().all(|pu| pu.node.is_none_or(|node| node < machine.nodes().len())));
+        prop_assert!(
+            machine.pus().iter().all(|pu| pu.node.is_none_or(|node| node < machine.nodes().len()))
+        );
     }
 }
 
