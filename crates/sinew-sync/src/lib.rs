@@ -8,7 +8,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`atomic`], [`cell`], [`lock`], [`thread`] | the facade over std, loom and shuttle |
-//! | [`fence`] | the asymmetric pair of fences: free for the owner, dear for the thief |
+//! | [`fence`] | the asymmetric pair of fences: free for the owner, expensive for the thief |
 //! | [`parker`] | a thread waits for a token |
 //! | [`padded`], [`counter`] | data that one core writes |
 //! | [`ledger`] | a seqlock: numbers of one writer, read as of one moment |

@@ -86,7 +86,7 @@ pub enum Bug {
     /// A caller looks for its queued call under one lock and withdraws it under another.
     TornWithdrawal,
     /// In a pool of one worker, a caller that has its result does not wake the next caller, though
-    /// that may wait for the worker slot.
+    /// its own wake-up may have been for the free worker slot.
     KeptSeat,
     /// A cancellation does not wake the callers whose calls it ends.
     SilentCancel,

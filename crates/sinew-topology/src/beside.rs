@@ -29,7 +29,8 @@ use crate::machine::{Machine, PuId};
 /// let workers = place(&machine, &machine.cpus(), &Mapping::Scatter, 2)?;
 /// let choice: Vec<_> = machine.pu_ids().collect();
 /// let helpers = place_beside(&machine, &choice, &workers, 2);
-/// let cpus: Vec<_> = workers.iter().chain(&helpers).flatten().map(|&pu| machine.pu(pu).cpu).collect();
+/// let all = workers.iter().chain(&helpers).flatten();
+/// let cpus: Vec<_> = all.map(|&pu| machine.pu(pu).cpu).collect();
 /// assert_eq!(cpus, [0, 4, 1, 5]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

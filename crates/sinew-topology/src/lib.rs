@@ -12,7 +12,8 @@
 //!    workers. [`pin_current_thread`] pins a worker's thread.
 //! 4. [`Placement`] and [`Memory`]: pages on NUMA nodes. [`where_is`] returns the nodes of pages.
 //!
-//! [`render()`] prints all of it for people; with the feature `json`, `to_json` does so for programs.
+//! [`render()`] prints all of it for people; with the feature `json`, `to_json` does so for
+//! programs.
 //!
 //! ```
 //! use sinew_topology::{Limits, Machine, Mapping, Seating};

@@ -23,7 +23,7 @@ use crate::sys::{self, Area, Policy};
 /// let memory = Memory::new(1 << 20, Placement::Cyclic);
 /// match memory {
 ///     Ok(memory) => assert_eq!(memory.bytes(), 1 << 20),
-///     Err(error) => println!("{error}"), // elsewhere than on Linux
+///     Err(error) => println!("{error}"), // on other systems than Linux
 /// }
 /// ```
 #[derive(Debug)]

@@ -74,10 +74,13 @@ fn the_json_of_a_small_virtual_machine() {
     let mut shown = to_json(&machine, &limits);
     let core = |i: usize| {
         let pus = json!([{ "cpu": i, "allowed": i == 0 }]);
-        let core = json!({ "level": "core", "number": i, "cache_bytes": 49152, "kind": "core", "pus": pus });
+        let core = json!({
+            "level": "core", "number": i, "cache_bytes": 49152, "kind": "core", "pus": pus,
+        });
         json!({ "level": "l2", "number": i, "cache_bytes": 1_048_576, "children": [core] })
     };
-    let l3 = json!({ "level": "l3", "number": 0, "cache_bytes": 33_554_432, "children": [core(0), core(1)] });
+    let cores = [core(0), core(1)];
+    let l3 = json!({ "level": "l3", "number": 0, "cache_bytes": 33_554_432, "children": cores });
     let node = json!({ "level": "node", "number": 0, "cache_bytes": null, "children": [l3] });
     let package =
         json!({ "level": "package", "number": 0, "cache_bytes": null, "children": [node] });
@@ -88,7 +91,8 @@ fn the_json_of_a_small_virtual_machine() {
     assert_eq!(
         shown["limits"].take(),
         json!({
-            "affinity": "0", "cpuset": null, "allowed": "0", "quota_from": null, "warnings": [], "effective_threads": 1,
+            "affinity": "0", "cpuset": null, "allowed": "0", "quota_from": null,
+            "warnings": [], "effective_threads": 1,
             "quota": { "cpus": 1.5, "quota_us": 150_000, "period_us": 100_000 },
         })
     );

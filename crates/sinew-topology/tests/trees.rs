@@ -460,7 +460,10 @@ proptest! {
     /// Levels that cross each other in any way: the result must still be a tree.
     #[test]
     fn any_grouping_of_cpus_gives_a_sound_tree(
-        groups in proptest::collection::vec((0_usize..3, 0_usize..3, 0_usize..4, 0_usize..4), 1..12),
+        groups in proptest::collection::vec(
+            (0_usize..3, 0_usize..3, 0_usize..4, 0_usize..4),
+            1..12,
+        ),
     ) {
         let root = Root::new();
         let of = |pick: fn(&Groups) -> usize, value: usize| {

@@ -218,7 +218,7 @@ impl TwoField {
         // Relaxed: the owner's own.
         let at = self.top.load(Ordering::Relaxed);
         let descriptor = &self.descriptors[at];
-        // SAFETY: empty or done, so nobody else reads it (F2).
+        // SAFETY: empty or done, so no other worker reads it (F2).
         descriptor.task.with_mut(|slot| unsafe {
             (*slot).write(task);
         });
