@@ -64,10 +64,10 @@ impl Speeds {
     /// let mut speeds = Speeds::measured(&[(300, 1_000), (100, 1_000), (9, 1)]);
     /// assert_eq!(speeds.begins(600), [0, 300, 400, 600]);
     /// ```
-    pub fn measured(stays: &[(usize, u64)]) -> Self {
-        let longest = stays.iter().map(|&(_, elapsed_ns)| elapsed_ns).max().unwrap_or(0);
-        let mut speeds = Self::new(stays.len());
-        for (worker, &(items, elapsed_ns)) in stays.iter().enumerate() {
+    pub fn measured(times: &[(usize, u64)]) -> Self {
+        let longest = times.iter().map(|&(_, elapsed_ns)| elapsed_ns).max().unwrap_or(0);
+        let mut speeds = Self::new(times.len());
+        for (worker, &(items, elapsed_ns)) in times.iter().enumerate() {
             if elapsed_ns > 0 && elapsed_ns >= longest / SAMPLE as u64 {
                 speeds.learn(worker, items.max(1), elapsed_ns, 0);
             }
@@ -169,17 +169,17 @@ mod tests {
             workers in proptest::collection::vec((1..1_000_u64, 8..64_u64, 0..4_u8), 1..9),
         ) {
             // The first worker joined 64 units of time ago, newcomers one.
-            let stay = |&(rate, time, kind): &(u64, u64, u8)| match kind {
+            let time_of = |&(rate, time, kind): &(u64, u64, u8)| match kind {
                 0 => (0, 0),
                 1 => (rate as usize, 1 << 10),
                 _ => ((rate * time) as usize, time << 10),
             };
-            let mut stays: Vec<_> = workers.iter().map(stay).collect();
-            stays.push((64 * 500, 64 << 10));
-            let begins = Speeds::measured(&stays).begins(n).to_vec();
+            let mut times: Vec<_> = workers.iter().map(time_of).collect();
+            times.push((64 * 500, 64 << 10));
+            let begins = Speeds::measured(&times).begins(n).to_vec();
             prop_assert_eq!(
-                (begins[0], begins[stays.len()], begins.len()),
-                (0, n, stays.len() + 1)
+                (begins[0], begins[times.len()], begins.len()),
+                (0, n, times.len() + 1)
             );
             let known: Vec<u64> = workers
                 .iter()
@@ -224,10 +224,10 @@ mod tests {
         /// Catches: the same while a loop runs.
         #[test]
         fn any_stay_leads_to_shares(
-            stays in proptest::collection::vec((any::<usize>(), any::<u64>()), 0..9),
+            times in proptest::collection::vec((any::<usize>(), any::<u64>()), 0..9),
             n in any::<usize>(),
         ) {
-            let mut speeds = Speeds::measured(&stays);
+            let mut speeds = Speeds::measured(&times);
             let begins = speeds.begins(n);
             prop_assert!(begins.is_sorted() && begins[0] == 0 && begins[begins.len() - 1] == n);
         }

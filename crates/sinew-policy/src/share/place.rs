@@ -15,7 +15,7 @@
 use super::cores::{CoreSet, MAX_CORES};
 use super::layout::{Layout, Place};
 
-const NOBODY: usize = usize::MAX;
+const NONE: usize = usize::MAX;
 
 /// The input of the placement.
 pub(super) struct View<'a> {
@@ -27,34 +27,34 @@ pub(super) struct View<'a> {
 
 /// The cores of each program: as many as `counts` says, fewer if masks do not permit them.
 pub(super) fn place(view: &View<'_>, counts: &[u32], held: &[CoreSet]) -> Vec<CoreSet> {
-    let mut board = Board::new(view, counts);
-    board.take_asked(held);
-    board.keep(held);
-    board.fill();
-    board.owned
+    let mut placement = Placement::new(view, counts);
+    placement.take_asked(held);
+    placement.keep(held);
+    placement.fill();
+    placement.owned
 }
 
 /// The owners so far.
-struct Board<'a> {
+struct Placement<'a> {
     view: &'a View<'a>,
     counts: Vec<usize>,
     owned: Vec<CoreSet>,
     owner: Vec<usize>,
 }
 
-impl<'a> Board<'a> {
+impl<'a> Placement<'a> {
     fn new(view: &'a View<'a>, counts: &[u32]) -> Self {
         Self {
             view,
             counts: counts.iter().map(|&count| count as usize).collect(),
             owned: vec![CoreSet::EMPTY; counts.len()],
-            owner: vec![NOBODY; MAX_CORES],
+            owner: vec![NONE; MAX_CORES],
         }
     }
 
     fn give(&mut self, program: usize, cpu: usize) {
         let before = std::mem::replace(&mut self.owner[cpu], program);
-        if before != NOBODY {
+        if before != NONE {
             self.owned[before].remove(cpu);
         }
         self.owned[program].insert(cpu);
@@ -72,7 +72,7 @@ impl<'a> Board<'a> {
                 let asked = self.view.asked[program].and(&self.view.masks[program]);
                 let wanted = if kept { asked.and(held) } else { asked };
                 for cpu in wanted.iter() {
-                    if self.lacks(program) > 0 && self.owner[cpu] == NOBODY {
+                    if self.lacks(program) > 0 && self.owner[cpu] == NONE {
                         self.give(program, cpu);
                     }
                 }
@@ -84,7 +84,7 @@ impl<'a> Board<'a> {
     /// keeps it.
     fn keep(&mut self, held: &[CoreSet]) {
         for (program, held) in held.iter().enumerate() {
-            let free: CoreSet = held.iter().filter(|&cpu| self.owner[cpu] == NOBODY).collect();
+            let free: CoreSet = held.iter().filter(|&cpu| self.owner[cpu] == NONE).collect();
             let kept = self.trim(free.and(&self.view.masks[program]), self.lacks(program));
             kept.iter().for_each(|cpu| self.give(program, cpu));
         }
@@ -119,7 +119,7 @@ impl<'a> Board<'a> {
     /// Takes the best free core.
     fn take_free(&mut self, program: usize) -> bool {
         let free = |place: &&Place| {
-            self.owner[place.cpu] == NOBODY && self.view.masks[program].contains(place.cpu)
+            self.owner[place.cpu] == NONE && self.view.masks[program].contains(place.cpu)
         };
         let best = self
             .view
@@ -141,10 +141,10 @@ impl<'a> Board<'a> {
         let mine =
             Near::to(place, places.iter().filter(|other| self.owned[program].contains(other.cpu)));
         let theirs = |other: &&Place| {
-            !matches!(self.owner[other.cpu], NOBODY) && self.owner[other.cpu] != program
+            !matches!(self.owner[other.cpu], NONE) && self.owner[other.cpu] != program
         };
         let others = Near::to(place, places.iter().filter(theirs));
-        let free = Near::to(place, places.iter().filter(|other| self.owner[other.cpu] == NOBODY));
+        let free = Near::to(place, places.iter().filter(|other| self.owner[other.cpu] == NONE));
         let wanted = self.view.masks.iter().filter(|mask| mask.contains(place.cpu)).count();
         let others = std::cmp::Reverse((others.core, others.cache, others.package));
         (mine, others, std::cmp::Reverse(wanted), (free.cache, free.package, free.core))
@@ -165,7 +165,7 @@ impl<'a> Board<'a> {
             at += 1;
             for cpu in self.view.masks[taker].iter() {
                 let owner = self.owner[cpu];
-                if owner == NOBODY || (or_take && owner != program && self.owned[owner].len() > 1) {
+                if owner == NONE || (or_take && owner != program && self.owned[owner].len() > 1) {
                     self.shift(program, taker, cpu, &came_by);
                     return true;
                 }

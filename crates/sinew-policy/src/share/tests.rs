@@ -36,7 +36,7 @@ fn free_program(cpus: usize) -> impl Strategy<Value = Program> {
 }
 
 /// The same, measured or not, and some with a request.
-fn hungry_program(cpus: usize) -> impl Strategy<Value = Program> {
+fn measured_program(cpus: usize) -> impl Strategy<Value = Program> {
     let speeds = vec((1..20_u32, 0.1..100_f32), 0..6);
     (free_program(cpus), speeds, proptest::option::of(1..=cpus as u32)).prop_map(
         |(free, speeds, threads)| {
@@ -130,7 +130,7 @@ fn matched(masks: &[CoreSet]) -> usize {
 /// Whether active programs with these masks have cores of their own: as many as threads, and
 /// disjoint. No more programs than necessary have one thread on their whole mask instead; on a
 /// crowded machine all have.
-fn judge_cores(busy: &[(CoreSet, Grant)]) -> Result<(), TestCaseError> {
+fn check_cores(busy: &[(CoreSet, Grant)]) -> Result<(), TestCaseError> {
     let masks: Vec<CoreSet> = busy.iter().map(|(mask, _)| *mask).collect();
     let reach = masks.iter().fold(CoreSet::EMPTY, |reach, mask| reach.or(mask));
     if busy.len() > reach.len() {
@@ -191,7 +191,7 @@ proptest! {
             .filter(|(program, _)| is_at_work(program))
             .map(|(program, grant)| (program.mask.and(&all), *grant))
             .collect();
-        judge_cores(&busy)?;
+        check_cores(&busy)?;
         hold(&mut programs, &grants);
         prop_assert_eq!(decide(policy, &layout, &programs, &effects), grants);
     }
@@ -241,7 +241,7 @@ proptest! {
     fn every_core_that_somebody_can_use_is_given_once(
         (layout, programs) in machines().prop_flat_map(|layout| {
             let cpus = layout.len();
-            (Just(layout), vec(hungry_program(cpus), 1..=cpus.min(64)))
+            (Just(layout), vec(measured_program(cpus), 1..=cpus.min(64)))
         }),
         policy in policies(),
         changes in vec(-0.5..0.5, 5),
@@ -254,7 +254,7 @@ proptest! {
         let wanted: usize = programs.iter().map(can_use).sum();
         let granted: usize = grants.iter().map(|grant| grant.cores.len()).sum();
         prop_assert_eq!(granted, wanted.min(layout.len()));
-        judge_cores(&grants.iter().map(|grant| (layout.cores(), *grant)).collect::<Vec<_>>())?;
+        check_cores(&grants.iter().map(|grant| (layout.cores(), *grant)).collect::<Vec<_>>())?;
     }
 
     /// Catches: cores that move to and fro although only noise has changed.

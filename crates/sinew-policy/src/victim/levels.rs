@@ -52,32 +52,36 @@ pub(super) struct Level {
     pub(super) members: Members,
 }
 
-/// The position of the thief's package.
+/// The order of levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Home {
-    /// It comes before the rest.
-    First,
-    /// Only the distance counts; `near` has no meaning then.
-    Anywhere,
+pub(super) enum LevelOrder {
+    /// The thief's package first, and by distance within each part.
+    PackageFirst,
+    /// By distance alone; `near` has no meaning then.
+    Distance,
 }
 
-impl Home {
-    fn order(self, near: bool, distance: u8) -> (bool, u8) {
-        (self == Self::First && !near, distance)
+impl LevelOrder {
+    fn key(self, near: bool, distance: u8) -> (bool, u8) {
+        (self == Self::PackageFirst && !near, distance)
     }
 }
 
 /// All others, nearer levels first.
-pub(super) fn levels(view: &dyn View, random: &mut dyn FnMut() -> u64, home: Home) -> Vec<Level> {
+pub(super) fn levels(
+    view: &dyn View,
+    random: &mut dyn FnMut() -> u64,
+    order: LevelOrder,
+) -> Vec<Level> {
     if view.workers() <= WRITTEN {
-        written(view, random, home)
+        written(view, random, order)
     } else {
-        in_runs(view, random, home)
+        in_runs(view, random, order)
     }
 }
 
-fn written(view: &dyn View, random: &mut dyn FnMut() -> u64, home: Home) -> Vec<Level> {
-    let place = |worker: usize| home.order(is_near(view, worker), view.distance(worker));
+fn written(view: &dyn View, random: &mut dyn FnMut() -> u64, order: LevelOrder) -> Vec<Level> {
+    let place = |worker: usize| order.key(is_near(view, worker), view.distance(worker));
     let mut others = shuffled(view, random, |_| true);
     others.sort_by_key(|&worker| place(worker));
     let level = |members: &[usize]| {
@@ -87,8 +91,8 @@ fn written(view: &dyn View, random: &mut dyn FnMut() -> u64, home: Home) -> Vec<
     others.chunk_by(|&a, &b| place(a) == place(b)).map(level).collect()
 }
 
-fn in_runs(view: &dyn View, random: &mut dyn FnMut() -> u64, home: Home) -> Vec<Level> {
-    let place = |run: &Neighbours| home.order(run.near, run.distance);
+fn in_runs(view: &dyn View, random: &mut dyn FnMut() -> u64, order: LevelOrder) -> Vec<Level> {
+    let place = |run: &Neighbours| order.key(run.near, run.distance);
     let mut all = view.neighbours();
     all.sort_by_key(|run| (place(run), run.first));
     let mut level = |runs: &[Neighbours]| {
@@ -127,9 +131,9 @@ mod tests {
     fn runs_and_lists_have_the_same_levels_with_the_same_members() {
         for me in 0..24 {
             let (pool, mut source) = (Pool::dunnington(me), Source::new(me as u64));
-            for home in [Home::First, Home::Anywhere] {
-                let lists = written(&pool, &mut source.numbers(), home);
-                let runs = in_runs(&pool, &mut source.numbers(), home);
+            for order in [LevelOrder::PackageFirst, LevelOrder::Distance] {
+                let lists = written(&pool, &mut source.numbers(), order);
+                let runs = in_runs(&pool, &mut source.numbers(), order);
                 let facts = |levels: &[Level]| -> Vec<_> {
                     levels
                         .iter()

@@ -305,9 +305,9 @@ fn every_task_runs_once_under_every_policy_while_workers_come_go_and_block() {
 #[should_panic(expected = "work is stranded")]
 fn the_model_finds_a_rule_that_never_leaves_its_package() {
     /// Tries the other worker of its package.
-    struct Homebody(bool);
+    struct StaysInPackage(bool);
 
-    impl VictimPolicy for Homebody {
+    impl VictimPolicy for StaysInPackage {
         fn start(&mut self, _: &dyn View, _: &mut dyn FnMut() -> u64) {
             self.0 = true;
         }
@@ -322,7 +322,7 @@ fn the_model_finds_a_rule_that_never_leaves_its_package() {
         let mut source = Source::new(seed);
         let mut world = World::new(Victims::Random, &mut source);
         for worker in &mut world.workers {
-            worker.policy = Box::new(Homebody(false));
+            worker.policy = Box::new(StaysInPackage(false));
         }
         let mut steps = 0;
         while !world.is_over() {

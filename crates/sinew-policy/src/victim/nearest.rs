@@ -1,6 +1,6 @@
 //! Distance: the nearest worker first, several times, before one that is farther.
 
-use super::levels::{self, Home, Members};
+use super::levels::{self, LevelOrder, Members};
 use super::{Outcome, Random, Reach, VictimPolicy, View, is_near, is_worth_trying};
 
 /// How often a search tries the workers that share more than the last-level cache, before it goes
@@ -57,7 +57,8 @@ impl Nearest {
             let times = times(level.near, level.distance);
             Level { members: level.members, times, near: level.near }
         };
-        self.levels = levels::levels(view, random, Home::First).into_iter().map(level).collect();
+        self.levels =
+            levels::levels(view, random, LevelOrder::PackageFirst).into_iter().map(level).collect();
     }
 
     fn return_to_the_top(&mut self) {

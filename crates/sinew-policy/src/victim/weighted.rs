@@ -1,7 +1,7 @@
 //! Distance and chance: far workers are tried, too, but less often.
 
 use super::circle::Circle;
-use super::levels::{Home, Members, levels};
+use super::levels::{LevelOrder, Members, levels};
 use super::{Outcome, VictimPolicy, View, is_worth_trying};
 
 /// One round of a search in this many walks past all workers.
@@ -42,8 +42,10 @@ impl DistanceWeighted {
 
     fn make_levels(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
         self.workers = view.workers();
-        self.levels =
-            levels(view, random, Home::Anywhere).into_iter().map(|level| level.members).collect();
+        self.levels = levels(view, random, LevelOrder::Distance)
+            .into_iter()
+            .map(|level| level.members)
+            .collect();
         self.sum = (0..self.levels.len()).map(weight).sum();
     }
 
