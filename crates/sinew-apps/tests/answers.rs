@@ -52,18 +52,7 @@ fn every_application_is_right_in_pools_of_one_to_five() {
 #[test]
 fn every_schedule_leads_to_the_same_answer() {
     let pool = pool(3);
-    for text in [
-        "static",
-        "dynamic:7",
-        "tapered:2",
-        "factoring:2",
-        "stealing",
-        "affinity",
-        "weighted",
-        "simple:3",
-        "adaptive",
-    ] {
-        let schedule = text.parse().unwrap();
+    for schedule in Schedule::every(3) {
         for app in all().iter().filter(|app| app.loops) {
             solve(app, &*prepare(app, "tiny", Some(schedule)), &pool);
         }

@@ -18,18 +18,33 @@ pub(crate) struct PoolArgs {
     /// [default: none; for worklists compact on several NUMA nodes, else scatter]
     #[arg(long, value_name = "MAPPING")]
     pub(crate) mapping: Option<Mapping>,
-    /// What a worker does while a task it joins is elsewhere: leapfrog, any, descendants,
-    /// transitive or block
-    #[arg(long, value_name = "POLICY")]
+    #[arg(
+        long,
+        value_name = "POLICY",
+        help = format!("How a worker waits for a stolen task: {}", names(Wait::ALL.map(Wait::name)))
+    )]
     pub(crate) wait: Option<Wait>,
-    /// Whom thieves try: random, set:12,4, sample:sqrt, sample-set:sqrt,12,4, nearest,
-    /// nearest-random:4, most-loaded:5, sorted:5,machine,stay, distance, cats:200 or dealt
-    #[arg(long, value_name = "POLICY")]
+    #[arg(
+        long,
+        value_name = "POLICY",
+        help = format!("The victims that thieves try: {}", Victims::usage())
+    )]
     pub(crate) victims: Option<Victims>,
-    /// Which task stacks workers have: split or two-field, which is for experiments [default:
-    /// split]
-    #[arg(long, value_name = "STACK")]
+    #[arg(
+        long,
+        value_name = "STACK",
+        help = format!(
+            "The task stacks of workers: {} [default: split; two-field is for experiments]",
+            names(StackKind::ALL.map(StackKind::name))
+        )
+    )]
     pub(crate) stack: Option<StackKind>,
+}
+
+/// `a, b or c`.
+fn names<const N: usize>(names: [&str; N]) -> String {
+    let (last, others) = names.split_last().expect("there are names");
+    format!("{} or {last}", others.join(", "))
 }
 
 /// The pool that the arguments describe; what they leave open, the environment may say.

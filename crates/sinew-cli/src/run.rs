@@ -30,9 +30,12 @@ pub(crate) struct RunArgs {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) pool: PoolArgs,
-    /// How loops are shared out: static, dynamic:CHUNK, tapered:MIN, factoring:MIN, stealing,
-    /// affinity, weighted, simple:GRAIN, adaptive:GRAIN or auto
-    #[arg(long, value_name = "SCHEDULE", value_parser = schedule)]
+    #[arg(
+        long,
+        value_name = "SCHEDULE",
+        value_parser = schedule,
+        help = format!("How loops are shared out: {}", Schedule::usage())
+    )]
     pub(crate) schedule: Option<Schedule>,
     /// tiny, small, full or the application's own notation; see `sinew list`
     #[arg(long, value_name = "SIZE", default_value = "full", allow_negative_numbers = true)]

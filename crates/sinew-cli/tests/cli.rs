@@ -102,22 +102,10 @@ fn every_application_runs_under_every_wait_policy() {
 
 #[test]
 fn uts_runs_under_every_victim_policy() {
-    for victims in [
-        "random",
-        "set:12,4",
-        "sample:sqrt",
-        "sample:2,past-empty,after-failure",
-        "sample-set",
-        "nearest",
-        "nearest-random:4",
-        "most-loaded:1",
-        "sorted:10,package,restart",
-        "distance",
-        "cats",
-        "dealt",
-    ] {
+    for victims in sinew::Victims::all() {
+        let victims = victims.to_string();
         let report =
-            good(&["run", "uts", "--size", "tiny", "--threads", "3", "--victims", victims]);
+            good(&["run", "uts", "--size", "tiny", "--threads", "3", "--victims", &victims]);
         assert!(report.contains("(right)"), "{victims}: {report}");
     }
 }
@@ -162,21 +150,10 @@ fn a_rule_for_packages_without_a_mapping_is_noted() {
 
 #[test]
 fn loops_run_under_every_schedule() {
-    let schedules = [
-        "static",
-        "dynamic:4",
-        "dynamic,4",
-        "tapered:2",
-        "factoring:2",
-        "stealing",
-        "affinity",
-        "weighted",
-        "simple:4",
-        "adaptive",
-    ];
-    for schedule in schedules {
+    let schedules = sinew::Schedule::every(4).map(|schedule| schedule.to_string());
+    for schedule in schedules.chain(["dynamic,4".to_owned()]) {
         let report =
-            good(&["run", "heat", "--size", "tiny", "--threads", "2", "--schedule", schedule]);
+            good(&["run", "heat", "--size", "tiny", "--threads", "2", "--schedule", &schedule]);
         assert!(report.contains("(right)"), "{schedule}: {report}");
     }
 }

@@ -19,7 +19,7 @@
 //! | [`idle`] | how long an idle worker spins before it parks |
 //! | [`pace`] | how many iterations a controlled loop runs between two checks |
 //! | [`share`] | how many cores, and which, each program on a machine gets |
-//! | [`Wait`], [`StackKind`] | nothing; they name choices |
+//! | [`Wait`], [`StackKind`], [`schedule`] | nothing; they name choices |
 //! | [`worklist`] | how a transactional worklist deals, steals, pairs and swaps its units |
 //! | [`tune`] | the settings of a worklist, from counts of its run |
 //! | [`graph`] | nothing; the format of recorded runs |
@@ -32,6 +32,7 @@ pub mod graph;
 pub mod idle;
 pub mod named;
 pub mod pace;
+pub mod schedule;
 pub mod share;
 pub mod span;
 pub mod split;

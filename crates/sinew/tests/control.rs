@@ -6,17 +6,13 @@ use sinew::Stopped;
 use sinew::prelude::*;
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
 
-const SCHEDULES: [Schedule; 5] = [
-    Schedule::Static,
-    Schedule::Dynamic { chunk: 3 },
-    Schedule::Tapered { min: 1 },
-    Schedule::Stealing,
-    Schedule::Adaptive { grain: 1 },
-];
+/// Every schedule, with small numbers.
+static SCHEDULES: LazyLock<Vec<Schedule>> =
+    LazyLock::new(|| [1, 3, 13].into_iter().flat_map(Schedule::every).collect());
 
 /// Changes the control at every item, in a way that follows from the item.
 fn change(control: &Control, item: usize) {

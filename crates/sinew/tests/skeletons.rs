@@ -21,18 +21,10 @@ fn everywhere(test: impl Fn() + Sync) {
 }
 
 fn any_schedule() -> impl Strategy<Value = Schedule> {
-    prop_oneof![
-        Just(Schedule::Static),
-        (1..70_usize).prop_map(|chunk| Schedule::Dynamic { chunk }),
-        (1..70_usize).prop_map(|min| Schedule::Tapered { min }),
-        (1..70_usize).prop_map(|min| Schedule::Factoring { min }),
-        Just(Schedule::Stealing),
-        Just(Schedule::Affinity),
-        Just(Schedule::Weighted),
-        Just(Schedule::Auto),
-        (1..70_usize).prop_map(|grain| Schedule::Simple { grain }),
-        (1..70_usize).prop_map(|grain| Schedule::Adaptive { grain }),
-    ]
+    let place = 0..Schedule::every(1).len();
+    (1..70_usize, place).prop_map(|(number, place)| {
+        Schedule::every(number).nth(place).expect("a place in the table")
+    })
 }
 
 proptest! {

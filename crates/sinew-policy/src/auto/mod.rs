@@ -36,7 +36,7 @@ mod profile;
 
 pub use profile::{PARTS, Profile};
 
-use crate::chunk::Schedule;
+use crate::schedule::Schedule;
 
 /// Loops that take less are short.
 pub const SHORT_NS: u64 = 1_000_000;

@@ -21,7 +21,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::cores::{CoreSet, MAX_CORES};
-use crate::chunk::Schedule;
+use crate::schedule::Schedule;
 
 /// A requested grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

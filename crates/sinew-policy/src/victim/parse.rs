@@ -8,11 +8,6 @@ use super::{AfterSuccess, Loads, Samples, Sampling, Scope, Victims};
 /// The largest number in a text.
 const MOST: u32 = 1_000_000;
 
-/// The valid forms.
-const FORMS: &str = "`random`, `set:12,4`, `sample:sqrt`, `sample-set:sqrt,12,4`, `nearest`, \
-    `nearest-random:4`, `most-loaded:5`, \
-                     `sorted:5,machine,stay`, `distance`, `cats:200` or `dealt`";
-
 /// The error for a text that is not a victim policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseVictimsError {
@@ -33,7 +28,7 @@ impl fmt::Display for ParseVictimsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` is not a victim policy: ", self.text)?;
         match &self.wrong {
-            Wrong::Name => write!(f, "write {FORMS}"),
+            Wrong::Name => write!(f, "write {}", Victims::usage()),
             Wrong::Parameter(given, choices) => write!(f, "write {choices} instead of `{given}`"),
             Wrong::Extra(given) => write!(f, "nothing belongs where `{given}` stands"),
         }
@@ -108,34 +103,67 @@ const SCOPES: [(&str, Scope); 3] =
 const AFTER: [(&str, AfterSuccess); 2] =
     [("stay", AfterSuccess::Stay), ("restart", AfterSuccess::Restart)];
 
+/// A rule as text: an example with all of its parameters, whose name ends at a colon, and how the
+/// parameters are read.
+struct Form {
+    example: &'static str,
+    read: fn(&mut Parameters<'_>) -> Result<Victims, Wrong>,
+}
+
+impl Form {
+    fn name(&self) -> &'static str {
+        self.example.split(':').next().unwrap_or(self.example)
+    }
+}
+
+const fn form(
+    example: &'static str,
+    read: fn(&mut Parameters<'_>) -> Result<Victims, Wrong>,
+) -> Form {
+    Form { example, read }
+}
+
+/// Every rule, in the order in which they are listed.
+static FORMS: [Form; 11] = [
+    form("random", |_| Ok(Victims::Random)),
+    form("set:12,4", |p| Ok(Victims::Set { attempts: p.number(12)?, thieves: p.number(4)? })),
+    form("sample:sqrt", |p| p.sampling().map(Victims::Sample)),
+    form("sample-set:sqrt,12,4", |p| {
+        let (sampling, attempts, thieves) = (p.sampling()?, p.number(12)?, p.number(4)?);
+        Ok(Victims::SampleSet { sampling, attempts, thieves })
+    }),
+    form("nearest", |_| Ok(Victims::Nearest)),
+    form("nearest-random:4", |p| Ok(Victims::NearestOrRandom { random_every: p.number(4)? })),
+    form("most-loaded:5", |p| Ok(Victims::MostLoaded { every: p.number(5)? })),
+    form("sorted:5,machine,stay", |p| {
+        Ok(Victims::SortedLoads(Loads {
+            refresh: p.number(5)?,
+            scope: p.word(&SCOPES, "`machine`, `package` or `strict`")?,
+            after_success: p.word(&AFTER, "`stay` or `restart`")?,
+        }))
+    }),
+    form("distance", |_| Ok(Victims::DistanceWeighted)),
+    form("cats:200", |p| Ok(Victims::Cats { large_us: p.number(200)? })),
+    form("dealt", |_| Ok(Victims::Dealt)),
+];
+
+impl Victims {
+    /// The texts to choose from: an example of each, with all of its parameters.
+    pub fn usage() -> String {
+        let examples = FORMS.each_ref().map(|form| form.example);
+        let (last, others) = examples.split_last().expect("there are rules");
+        format!("{} or {last}", others.join(", "))
+    }
+}
+
 fn parse(text: &str) -> Result<Victims, Wrong> {
     let (name, list) = match text.split_once(':') {
         Some((name, list)) => (name, Some(list)),
         None => (text, None),
     };
+    let known = FORMS.iter().find(|form| form.name() == name.trim_end()).ok_or(Wrong::Name)?;
     let mut parameters = Parameters::of(list);
-    let victims = match name.trim_end() {
-        "random" => Victims::Random,
-        "set" => Victims::Set { attempts: parameters.number(12)?, thieves: parameters.number(4)? },
-        "sample" => Victims::Sample(parameters.sampling()?),
-        "sample-set" => Victims::SampleSet {
-            sampling: parameters.sampling()?,
-            attempts: parameters.number(12)?,
-            thieves: parameters.number(4)?,
-        },
-        "nearest" => Victims::Nearest,
-        "nearest-random" => Victims::NearestOrRandom { random_every: parameters.number(4)? },
-        "most-loaded" => Victims::MostLoaded { every: parameters.number(5)? },
-        "sorted" => Victims::SortedLoads(Loads {
-            refresh: parameters.number(5)?,
-            scope: parameters.word(&SCOPES, "`machine`, `package` or `strict`")?,
-            after_success: parameters.word(&AFTER, "`stay` or `restart`")?,
-        }),
-        "distance" => Victims::DistanceWeighted,
-        "cats" => Victims::Cats { large_us: parameters.number(200)? },
-        "dealt" => Victims::Dealt,
-        _ => return Err(Wrong::Name),
-    };
+    let victims = (known.read)(&mut parameters)?;
     match parameters.rest.pop() {
         Some(extra) => Err(Wrong::Extra(extra.to_owned())),
         None => Ok(victims),
@@ -265,7 +293,8 @@ mod tests {
     /// read.
     #[test]
     fn what_is_wrong_is_named_with_the_choices() {
-        assert_eq!(error("nearset"), format!("`nearset` is not a victim policy: write {FORMS}"));
+        let usage = Victims::usage();
+        assert_eq!(error("nearset"), format!("`nearset` is not a victim policy: write {usage}"));
         for (text, says) in [
             ("set:x", "write a number from 1 to 1000000 instead of `x`"),
             ("set:0", "write a number from 1 to 1000000 instead of `0`"),
@@ -278,10 +307,13 @@ mod tests {
         ] {
             assert_eq!(error(text), format!("`{text}` is not a victim policy: {says}"));
         }
-        let forms: Vec<&str> = FORMS.split('`').skip(1).step_by(2).collect();
-        assert_eq!(forms.len(), 11);
-        for form in forms {
-            assert_eq!(form.parse::<Victims>().unwrap().to_string(), form);
+        for Form { example, .. } in &FORMS {
+            assert_eq!(example.parse::<Victims>().unwrap().to_string(), *example);
         }
+        let named = |victims: &Victims| {
+            let text = victims.to_string();
+            FORMS.iter().any(|form| text.split(':').next() == Some(form.name()))
+        };
+        assert!(Victims::all().iter().all(named), "every preset has a form");
     }
 }

@@ -5,19 +5,7 @@ use crate::random::NS;
 use crate::workload::Shape;
 
 fn schedules() -> Vec<Schedule> {
-    let texts = [
-        "static",
-        "dynamic:7",
-        "tapered:2",
-        "factoring:1",
-        "stealing",
-        "affinity",
-        "weighted",
-        "auto",
-        "simple:5",
-        "adaptive:1",
-    ];
-    texts.iter().map(|text| text.parse().expect("a schedule")).collect()
+    Schedule::every(5).collect()
 }
 
 fn free(workers: usize, schedule: Schedule) -> Loop {

@@ -1,0 +1,286 @@
+//! The schedules of loops: one table of their names, numbers and codes.
+//!
+//! To add one: a variant, its number in `number_mut`, and a line at the end of the table here; its
+//! chunk source in `sinew-core/src/source`. Command lines, messages and tests follow the table.
+
+use std::fmt;
+use std::mem::discriminant;
+use std::str::FromStr;
+
+/// How a loop hands out its iterations.
+///
+/// As text: its name, and behind a colon the number where there is one, such as `static` and
+/// `dynamic:64`. The number may be left out and is 1 then. [`usage`](Self::usage) lists all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Schedule {
+    /// One equal share per worker, fixed by the worker's number, so that the next loop over the
+    /// same data finds it in the same caches. If a worker does not come for its share, the others
+    /// take it.
+    Static,
+    /// `chunk` iterations at a time, first come, first served.
+    Dynamic {
+        /// Iterations per chunk, at least 1.
+        chunk: usize,
+    },
+    /// Chunks that shrink with the remainder: large ones first, small ones to balance the end.
+    Tapered {
+        /// Iterations of the smallest chunk, at least 1.
+        min: usize,
+    },
+    /// Batches of equal chunks, one per worker; each batch is half of the remainder.
+    Factoring {
+        /// Iterations of the smallest chunk, at least 1.
+        min: usize,
+    },
+    /// One range per worker; an idle worker takes the back half of another's. Suits most loops.
+    #[default]
+    Stealing,
+    /// Each worker begins with the part that it ran last time, from a memory that the caller holds;
+    /// an idle worker steals. For loops that run repeatedly over the same data and are not quite
+    /// even. Without a memory, or with one for another length, every worker begins with an equal
+    /// share.
+    Affinity,
+    /// Shares proportional to each worker's speed, from a memory that the caller holds; an idle
+    /// worker steals. For cores of different speed. Without a memory, or with an empty one, every
+    /// worker begins with an equal share. A loop that is switched to it while it runs uses the
+    /// speeds so far.
+    Weighted,
+    /// Recursive halves, down to between half a grain and a grain, offered to thieves as the arms
+    /// of a `join`.
+    Simple {
+        /// Iterations of the largest piece, at least 1.
+        grain: usize,
+    },
+    /// Recursive halves, down to a few pieces per worker. A stolen piece is cut further, since its
+    /// thief was idle.
+    Adaptive {
+        /// A piece of this many iterations is not cut; at least 1.
+        grain: usize,
+    },
+    /// The best schedule found for this call site: the first runs of a millisecond or more try
+    /// several, see [`auto`](crate::auto). For loops that run repeatedly.
+    Auto,
+}
+
+/// All schedules: the name, the word for the number that may follow it, and the schedule with the
+/// number 1. Programs exchange the places in this table as [codes](Schedule::code), so a new
+/// schedule is a line at the end.
+static TABLE: [(&str, Option<&str>, Schedule); 10] = [
+    ("static", None, Schedule::Static),
+    ("dynamic", Some("CHUNK"), Schedule::Dynamic { chunk: 1 }),
+    ("tapered", Some("MIN"), Schedule::Tapered { min: 1 }),
+    ("factoring", Some("MIN"), Schedule::Factoring { min: 1 }),
+    ("stealing", None, Schedule::Stealing),
+    ("affinity", None, Schedule::Affinity),
+    ("weighted", None, Schedule::Weighted),
+    ("simple", Some("GRAIN"), Schedule::Simple { grain: 1 }),
+    ("adaptive", Some("GRAIN"), Schedule::Adaptive { grain: 1 }),
+    ("auto", None, Schedule::Auto),
+];
+
+impl Schedule {
+    /// Every schedule; those that have a number have this one.
+    pub fn every(number: usize) -> impl ExactSizeIterator<Item = Self> {
+        TABLE.iter().map(move |(_, _, schedule)| schedule.with(number))
+    }
+
+    /// The names to choose from, in words: `static, dynamic:CHUNK, … or auto`.
+    pub fn usage() -> String {
+        let form = |(name, number, _): &(&str, Option<&str>, Self)| match number {
+            Some(number) => format!("{name}:{number}"),
+            None => (*name).to_owned(),
+        };
+        let forms: Vec<String> = TABLE.iter().map(form).collect();
+        let (last, others) = forms.split_last().expect("there are schedules");
+        format!("{} or {last}", others.join(", "))
+    }
+
+    /// The number in it.
+    fn number_mut(&mut self) -> Option<&mut usize> {
+        match self {
+            Self::Dynamic { chunk: number }
+            | Self::Tapered { min: number }
+            | Self::Factoring { min: number }
+            | Self::Simple { grain: number }
+            | Self::Adaptive { grain: number } => Some(number),
+            Self::Static | Self::Stealing | Self::Affinity | Self::Weighted | Self::Auto => None,
+        }
+    }
+
+    /// The chunk, least chunk or grain in it, where it has one.
+    pub fn number(mut self) -> Option<usize> {
+        self.number_mut().copied()
+    }
+
+    /// The same schedule with another number, where it has one.
+    fn with(mut self, number: usize) -> Self {
+        self.number_mut().into_iter().for_each(|place| *place = number);
+        self
+    }
+
+    /// Its place in the table.
+    fn place(self) -> usize {
+        let is_same =
+            |(_, _, schedule): &(_, _, Self)| discriminant(schedule) == discriminant(&self);
+        TABLE.iter().position(is_same).expect("every schedule is in the table")
+    }
+
+    /// Whether the number in it makes sense.
+    ///
+    /// # Errors
+    ///
+    /// [`ScheduleError`] if a chunk is 0; use at least 1.
+    pub fn check(self) -> Result<Self, ScheduleError> {
+        if self.number() == Some(0) { Err(ScheduleError::Zero(self)) } else { Ok(self) }
+    }
+
+    /// A number for it, other than 0, and the one in it: what stands for it where words are
+    /// exchanged.
+    pub fn code(self) -> (u8, usize) {
+        (self.place() as u8 + 1, self.number().unwrap_or(0))
+    }
+
+    /// The schedule that a [`code`](Self::code) stands for; `None` if it is none.
+    pub fn from_code(code: u8, number: usize) -> Option<Self> {
+        let (_, _, schedule) = TABLE.get(usize::from(code).checked_sub(1)?)?;
+        schedule.with(number).check().ok()
+    }
+
+    /// The bit of a [word](Self::to_word) that other facts than the schedule may take.
+    pub const FREE_BIT: u64 = 1 << 63;
+
+    /// One word for the [`code`](Self::code), which is never 0. A number that is too large for the
+    /// word counts as the largest that is not.
+    pub fn to_word(self) -> u64 {
+        let (code, number) = self.code();
+        u64::from(code) | (number as u64).min((Self::FREE_BIT - 1) >> u8::BITS) << u8::BITS
+    }
+
+    /// The schedule that a [word](Self::to_word) stands for, whatever its free bit is.
+    pub fn from_word(word: u64) -> Option<Self> {
+        let number = (word & !Self::FREE_BIT) >> u8::BITS;
+        Self::from_code(word as u8, usize::try_from(number).ok()?)
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(TABLE[self.place()].0)?;
+        self.number().map_or(Ok(()), |number| write!(f, ":{number}"))
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = ScheduleError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let lower = text.trim().to_ascii_lowercase();
+        let (name, number) = match lower.split_once(':') {
+            None => (lower.as_str(), None),
+            Some((name, number)) => (name, Some(number)),
+        };
+        let (_, takes, schedule) = TABLE
+            .iter()
+            .find(|(known, ..)| *known == name)
+            .ok_or_else(|| ScheduleError::UnknownName(text.to_owned()))?;
+        match (takes, number.map(|digits| digits.trim().parse())) {
+            (_, None) => Ok(*schedule),
+            (None, Some(_)) => Err(ScheduleError::TakesNoNumber(text.to_owned())),
+            (Some(_), Some(Ok(number))) => schedule.with(number).check(),
+            (Some(_), Some(Err(_))) => Err(ScheduleError::NotANumber(text.to_owned())),
+        }
+    }
+}
+
+/// A schedule that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ScheduleError {
+    /// No schedule has this name.
+    UnknownName(String),
+    /// What follows the colon is not a whole number.
+    NotANumber(String),
+    /// This schedule has no number.
+    TakesNoNumber(String),
+    /// A chunk of no iterations would never end.
+    Zero(Schedule),
+}
+
+impl fmt::Display for ScheduleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownName(text) => {
+                write!(f, "`{text}` is not a schedule: write {}", Schedule::usage())
+            }
+            Self::NotANumber(text) => {
+                write!(
+                    f,
+                    "the number in schedule `{text}` is not a whole number: write for example dynamic:64"
+                )
+            }
+            Self::TakesNoNumber(text) => {
+                write!(f, "schedule `{text}` takes no number: leave out the colon and what follows")
+            }
+            Self::Zero(schedule) => {
+                write!(f, "schedule `{schedule}` has chunks of 0 iterations: use at least 1")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ScheduleError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Catches: a line out of place, which would change what other programs read.
+    #[test]
+    fn codes_are_the_places_in_the_table() {
+        let codes = Schedule::every(7).map(Schedule::code);
+        assert!(codes.enumerate().all(|(place, (code, _))| usize::from(code) == place + 1));
+        assert_eq!(Schedule::Static.code(), (1, 0));
+        assert_eq!(Schedule::Auto.code(), (10, 0));
+    }
+
+    #[test]
+    fn the_usage_names_every_schedule() {
+        let usage = Schedule::usage();
+        assert!(usage.starts_with("static, dynamic:CHUNK, ") && usage.ends_with(" or auto"));
+        assert!(Schedule::every(1).all(|schedule| {
+            let text = schedule.to_string();
+            usage.contains(text.split(':').next().expect("a name"))
+        }));
+    }
+
+    proptest! {
+        /// Catches: a schedule that a program prints and does not understand, or takes for
+        /// another one in words that programs exchange.
+        #[test]
+        fn schedules_are_read_as_they_are_written(number in 1..usize::MAX) {
+            for schedule in Schedule::every(number) {
+                prop_assert_eq!(schedule.to_string().parse(), Ok(schedule));
+                let (code, inner) = schedule.code();
+                prop_assert_eq!(Schedule::from_code(code, inner), Some(schedule));
+            }
+            prop_assert!(Schedule::from_code(0, number).is_none());
+            prop_assert!(Schedule::from_code(2, 0).is_none());
+            prop_assert!(Schedule::from_code(Schedule::every(1).len() as u8 + 1, 1).is_none());
+        }
+    }
+
+    /// Catches: an error that does not name the value, and a number that is dropped silently.
+    #[test]
+    fn what_cannot_be_a_schedule_is_named() {
+        let error = |text: &str| text.parse::<Schedule>().unwrap_err().to_string();
+        assert!(error("dynamic:0").contains("`dynamic:0` has chunks of 0"));
+        assert!(error("gided").contains("`gided` is not a schedule"));
+        assert!(error("tapered:x").contains("`tapered:x`"));
+        assert!(error("static:4").contains("`static:4` takes no number"));
+        assert!(error("").contains("`` is not a schedule"));
+        assert_eq!("Tapered".parse(), Ok(Schedule::Tapered { min: 1 }));
+        assert!(Schedule::Factoring { min: 0 }.check().is_err());
+    }
+}
