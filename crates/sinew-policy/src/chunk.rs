@@ -98,6 +98,17 @@ pub fn factoring(n: usize, remaining: usize, workers: usize, min: usize) -> usiz
     chunk.min(remaining - next_batch.min(remaining - 1)).max(min).max(1).min(remaining)
 }
 
+/// The next chunk of a schedule that hands out its iterations from one counter, for a loop of `n`
+/// iterations with `remaining` left and `workers` workers. Other schedules have one chunk.
+pub fn next_chunk(schedule: Schedule, n: usize, remaining: usize, workers: usize) -> usize {
+    match schedule {
+        Schedule::Tapered { min } => tapered(remaining, workers, TAPER, min),
+        Schedule::Factoring { min } => factoring(n, remaining, workers, min),
+        Schedule::Dynamic { chunk } => chunk.min(remaining),
+        _ => remaining,
+    }
+}
+
 /// Sizes of lazy halving: the piece that an owner takes from the front of its range, and the part
 /// that a thief takes from the back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

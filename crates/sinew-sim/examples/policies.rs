@@ -144,7 +144,7 @@ fn row(name: &str, machines: &[&str]) -> Result<Vec<f64>, Failure> {
     let mut times = Vec::new();
     for machine in machines {
         let machine = sinew_sim::machine(machine)?;
-        for (costs, stack) in [(Costs::usual(), Stack::USUAL), (Costs::ZERO, Stack::Open)] {
+        for (costs, stack) in [(Costs::usual(), Stack::default()), (Costs::ZERO, Stack::Open)] {
             let mut sum = 0.0;
             for seed in 0..5 {
                 let leaf = Duration::Exponential(5_000_000);

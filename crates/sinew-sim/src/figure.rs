@@ -20,7 +20,7 @@ use crate::costs::Costs;
 use crate::engine::Simulation;
 use crate::random::Duration;
 use crate::report::{Counts, Violation};
-use crate::setup::{Idle, Setup, SetupError, Stack, Wait};
+use crate::setup::{Idle, Setup, SetupError, Stack, Waiting};
 use crate::workload::Tree;
 
 /// The paper's rule: of so many workers, drawn independently of each other, the one whose oldest
@@ -232,7 +232,7 @@ impl Figure {
         let costs = Costs { attempt: self.steal, sample: self.sample, ..Costs::ZERO };
         Setup {
             stack: Stack::Open,
-            wait: Wait::Leave,
+            wait: Waiting::Leave,
             idle: Idle::Spin,
             costs,
             seed,

@@ -71,4 +71,4 @@ pub use named::{Program, ProgramError, RunError};
 pub use queue::Time;
 pub use random::{Duration, DurationError, NS};
 pub use report::{Activity, Counts, Report, Violation};
-pub use setup::{Fault, Idle, MOST_WORKERS, Mishap, Setup, SetupError, Stack, Wait};
+pub use setup::{Fault, Idle, MOST_WORKERS, Mishap, Setup, SetupError, Stack, Waiting};

@@ -5,85 +5,88 @@ use std::str::FromStr;
 
 use sinew_policy::chunk::ScheduleError;
 use sinew_policy::victim::Victims;
+use sinew_policy::{StackKind, Wait};
 use sinew_topology::{Machine, MappingError};
 
 use crate::costs::{Costs, is_contention};
 use crate::queue::Time;
 use crate::random::is_within;
 
-/// What a worker does at a join whose task is elsewhere. What the runtime can do has the runtime's
-/// names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Wait {
-    /// Nothing, until it is done.
-    Block,
+/// How a worker waits in a join whose task was stolen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    /// As the runtime does it under this policy.
+    Runtime(Wait),
     /// Steals from the thief of the awaited task, whose tasks are parts of it; nothing else.
     Thief,
-    /// The same, and where the thief waits itself, from its thief, and so on.
-    Transitive,
-    /// From the thief of the awaited task, what is surely a part of it.
-    Descendants,
-    /// From the thief, in turns with any task that lies deeper than the join.
-    #[default]
-    Leapfrog,
-    /// The same, in turns with any task.
-    Any,
-    /// Goes stealing as if it had nothing: whoever finishes last goes on. The ideal that bounds are
-    /// proved for; no library can do it. Possible here since tasks end
-    /// with their joins.
+    /// Goes stealing as if it had nothing: the worker that finishes last goes on. The ideal that
+    /// bounds are proved for; no library can do it. Possible here since tasks end with their joins.
     Leave,
 }
 
-impl FromStr for Wait {
+impl Waiting {
+    /// Whether the worker steals from thieves of awaited tasks only.
+    pub(crate) fn helps_thieves_only(self) -> bool {
+        matches!(self, Self::Thief | Self::Runtime(Wait::Transitive | Wait::Descendants))
+    }
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self::Runtime(Wait::default())
+    }
+}
+
+impl FromStr for Waiting {
     type Err = SetupError;
 
-    /// Reads `block`, `thief`, `transitive`, `descendants`, `leapfrog`, `any` and `leave`; `deeper`
-    /// is leapfrogging, too.
+    /// Reads the names of [`Wait`], `thief` and `leave`.
     ///
     /// # Errors
     ///
     /// Names the text, and what could be written instead.
     fn from_str(text: &str) -> Result<Self, SetupError> {
         match text.trim().to_ascii_lowercase().as_str() {
-            "block" => Ok(Self::Block),
             "thief" => Ok(Self::Thief),
-            "transitive" => Ok(Self::Transitive),
-            "descendants" => Ok(Self::Descendants),
-            "leapfrog" | "deeper" => Ok(Self::Leapfrog),
-            "any" => Ok(Self::Any),
             "leave" => Ok(Self::Leave),
-            _ => Err(SetupError(format!(
-                "`{text}` is no way to wait: write block, thief, transitive, descendants, leapfrog, any or leave"
-            ))),
+            name => name.parse().map(Self::Runtime).map_err(|_| {
+                let names = Wait::ALL.map(Wait::name).join(", ");
+                SetupError(format!("`{text}` is no way to wait: write {names}, thief or leave"))
+            }),
         }
     }
 }
 
-/// What of a worker's tasks its thieves see.
+/// The tasks of a worker that its thieves see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stack {
     /// Everything, from the beginning.
     Open,
-    /// Nothing until a thief has asked: then the next spawn publishes half of it. Where no spawn
-    /// comes for so long, the thief takes everything itself.
-    Split {
-        /// Picoseconds.
-        silence: Time,
-    },
-    /// Everything; but who comes while another thief is busy with the oldest task has read an old
-    /// boundary, and backs out.
-    TwoField,
+    /// As the runtime does it with this stack. Of a split stack nothing until a thief has asked:
+    /// then the next spawn publishes half of it. Where no spawn comes for
+    /// [so long](Setup::silence), the thief takes everything itself. Of a two-field stack
+    /// everything; but a thief that comes while another one is busy with the oldest task has read
+    /// an old boundary, and backs out.
+    Runtime(StackKind),
 }
 
 impl Stack {
-    /// As the runtime does it.
-    pub const USUAL: Self = Self::Split { silence: 50_000_000 };
+    /// The stack that the runtime has.
+    pub(crate) const SPLIT: Self = Self::Runtime(StackKind::Split);
+    /// The other one.
+    pub(crate) const TWO_FIELD: Self = Self::Runtime(StackKind::TwoField);
+}
+
+impl Default for Stack {
+    fn default() -> Self {
+        Self::Runtime(StackKind::default())
+    }
 }
 
 impl FromStr for Stack {
     type Err = SetupError;
 
-    /// Reads `open`, `split`, which is [`USUAL`](Self::USUAL), and `two-field`.
+    /// Reads `open` and the names of [`StackKind`].
     ///
     /// # Errors
     ///
@@ -91,11 +94,10 @@ impl FromStr for Stack {
     fn from_str(text: &str) -> Result<Self, SetupError> {
         match text.trim().to_ascii_lowercase().as_str() {
             "open" => Ok(Self::Open),
-            "split" => Ok(Self::USUAL),
-            "two-field" => Ok(Self::TwoField),
-            _ => Err(SetupError(format!(
-                "`{text}` is no task stack: write split, two-field or open"
-            ))),
+            name => name.parse().map(Self::Runtime).map_err(|_| {
+                let names = StackKind::ALL.map(StackKind::name).join(", ");
+                SetupError(format!("`{text}` is no task stack: write {names} or open"))
+            }),
         }
     }
 }
@@ -184,8 +186,11 @@ pub struct Setup {
     pub victims: Victims,
     /// What thieves see.
     pub stack: Stack,
+    /// Picoseconds without a spawn after which a thief that has asked the owner of a split stack
+    /// takes everything itself.
+    pub silence: Time,
     /// What they do in joins.
-    pub wait: Wait,
+    pub wait: Waiting,
     /// What they do without work.
     pub idle: Idle,
     /// What that costs.
@@ -200,6 +205,9 @@ pub struct Setup {
     pub seed: u64,
 }
 
+/// As long as the runtime waits.
+const SILENCE: Time = 50_000_000;
+
 impl Setup {
     /// So many workers, all equally far apart, as the runtime does it, with the usual costs.
     pub fn new(workers: usize) -> Self {
@@ -207,8 +215,9 @@ impl Setup {
             workers,
             machine: None,
             victims: Victims::default(),
-            stack: Stack::USUAL,
-            wait: Wait::default(),
+            stack: Stack::default(),
+            silence: SILENCE,
+            wait: Waiting::default(),
             idle: Idle::USUAL,
             costs: Costs::usual(),
             faults: Vec::new(),
@@ -219,13 +228,13 @@ impl Setup {
 
     /// Greedy scheduling: nothing costs anything, nobody waits while there is work.
     pub fn greedy(workers: usize) -> Self {
-        let (wait, idle) = (Wait::Leave, Idle::Park { rounds: 1 });
+        let (wait, idle) = (Waiting::Leave, Idle::Park { rounds: 1 });
         Self { stack: Stack::Open, wait, idle, costs: Costs::ZERO, ..Self::new(workers) }
     }
 
     /// Whether T∞ + T1/p bounds the time: see [`sinew_policy::span::Bounds`].
     pub fn is_greedy(&self) -> bool {
-        let waits_never = self.wait == Wait::Leave
+        let waits_never = self.wait == Waiting::Leave
             && self.stack == Stack::Open
             && matches!(self.idle, Idle::Park { .. });
         waits_never && self.costs.are_zero() && self.faults.is_empty()
@@ -335,11 +344,13 @@ mod tests {
     /// Catches: a name that stands for something else than in the runtime.
     #[test]
     fn waiting_has_the_names_of_the_runtime() {
-        assert_eq!(
-            ["leapfrog", "deeper"].map(str::parse),
-            [Ok(Wait::default()), Ok(Wait::Leapfrog)]
-        );
-        assert_eq!("thief".parse(), Ok(Wait::Thief));
+        for wait in Wait::ALL {
+            assert_eq!(wait.name().parse(), Ok(Waiting::Runtime(wait)));
+        }
+        assert_eq!("thief".parse(), Ok(Waiting::Thief));
+        for stack in StackKind::ALL {
+            assert_eq!(stack.name().parse(), Ok(Stack::Runtime(stack)));
+        }
     }
 
     /// Catches: a rule that cannot be asked for, or one that is taken for another.

@@ -8,7 +8,7 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use sinew::worklist::Tuning;
 use sinew::{Schedule, Victims};
 use sinew_sim::programs::{Dispatch, Policy};
-use sinew_sim::{Duration, Idle, Stack, Wait};
+use sinew_sim::{Duration, Idle, Stack, Waiting};
 
 use super::kind::{
     COSTS, DOMAINS, Kind, LEAVES, LOOPS, MOST, PLACED, PROGRAMS, SAMPLED, SAMPLING, SEEDED, SHARED,
@@ -40,17 +40,16 @@ pub(crate) struct SimArgs {
     /// [default: all workers equally far apart]
     #[arg(long, help_heading = PLACED.heading, value_name = "DESCRIPTION")]
     pub(crate) machine: Option<String>,
-    /// Whom thieves try, as in `run`; may be repeated [default: random]
+    /// The victims that thieves try, as in `run`; may be repeated [default: random]
     #[arg(long, help_heading = STEALING.heading, value_name = "POLICY")]
     pub(crate) victims: Vec<Victims>,
-    /// What thieves see of a worker's tasks: split, two-field or open
+    /// The tasks of a worker that thieves see: as in `run --stack`, or open for all
     #[arg(long, help_heading = STEALING.heading, value_name = "STACK", default_value = "split")]
     pub(crate) stack: Stack,
-    /// What a worker does in a join whose task is elsewhere: leapfrog, any, descendants, transitive
-    /// or block as in the runtime (`sinew run --wait`), thief (only the thief of that task is
-    /// helped), or leave (the ideal: whoever finishes last goes on)
+    /// How a worker waits in a join whose task was stolen: as in `run --wait`, thief (it helps only
+    /// the thief of that task), or leave (the ideal: the worker that finishes last goes on)
     #[arg(long, help_heading = STEALING.heading, value_name = "POLICY", default_value = "leapfrog")]
-    pub(crate) wait: Wait,
+    pub(crate) wait: Waiting,
     /// Workers without work go on searching instead of parking; the same as --idle spin
     #[arg(long, help_heading = STEALING.heading)]
     pub(crate) spin: bool,

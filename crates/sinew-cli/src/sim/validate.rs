@@ -28,7 +28,7 @@ use sinew::profile::{Graph, Profiler};
 use sinew::{Builder, Pool};
 use sinew_apps::{Options, Problem, Size};
 use sinew_sim::workload::Recorded;
-use sinew_sim::{Activity, Costs, Idle, Report, Setup, Simulation, Wait};
+use sinew_sim::{Activity, Costs, Idle, Report, Setup, Simulation};
 
 use super::args::SimArgs;
 use super::crowding::at_once;
@@ -342,7 +342,7 @@ fn simulate(
     let idle =
         Idle::Park { rounds: (SPIN_PS / costs.attempt.mean().max(1.0)).clamp(1.0, 1e6) as u32 };
     let costs = costs.clone();
-    let setup = Setup { costs, wait: Wait::Leapfrog, idle, ..Setup::new(workers) };
+    let setup = Setup { costs, idle, ..Setup::new(workers) };
     let simulation = Simulation::new(setup, graph).map_err(Failure::usage)?;
     let report = simulation.run_while(|_| goes_on(1.0));
     let report = report.map_err(|violation| Failure::Wrong(violation.to_string()))?;

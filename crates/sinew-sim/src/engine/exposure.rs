@@ -21,7 +21,7 @@ impl<W: Workload> Simulation<'_, W> {
     #[inline]
     pub(super) fn shows_spawn(&mut self, me: usize) -> bool {
         let seat = &mut self.seats[me];
-        if !matches!(self.setup.stack, Stack::Split { .. }) {
+        if self.setup.stack != Stack::SPLIT {
             seat.tasks.publish_all();
             self.note_offer(me);
             self.call_sleeper();
@@ -70,7 +70,7 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// A thief has got something: it asks for the next before it goes, and calls another one.
     pub(super) fn ask_for_more(&mut self, me: usize, victim: usize) {
-        if !matches!(self.setup.stack, Stack::Split { .. }) {
+        if self.setup.stack != Stack::SPLIT {
             return;
         }
         if self.seats[victim].tasks.load() == 0 {
@@ -86,7 +86,10 @@ impl<W: Workload> Simulation<'_, W> {
     /// Asks an owner that shows nothing to publish. Answers whether it was asked long ago, and has
     /// something that this thief may run.
     pub(super) fn ask_to_publish(&mut self, me: usize, victim: usize, advised: bool) -> bool {
-        let Stack::Split { silence } = self.setup.stack else { return false };
+        if self.setup.stack != Stack::SPLIT {
+            return false;
+        }
+        let silence = self.setup.silence;
         let now = self.now();
         let seat = &mut self.seats[victim];
         match seat.asked {
@@ -127,8 +130,8 @@ impl<W: Workload> Simulation<'_, W> {
     /// Between two rounds: whoever was asked longest ago and has not answered is exposed. Who has
     /// searched for long asks everybody first.
     pub(super) fn break_silence(&mut self, me: usize) -> Time {
-        let Stack::Split { silence } = self.setup.stack else { return 0 };
-        if self.on_offer == 0 {
+        let silence = self.setup.silence;
+        if self.setup.stack != Stack::SPLIT || self.on_offer == 0 {
             return 0;
         }
         if self.seats[me].in_vain.is_multiple_of(LONG) {

@@ -65,7 +65,7 @@ use crate::queue::{Queue, Time};
 use crate::random::Duration;
 use crate::report::{Activity, Report, Violation};
 use crate::seat::{Frame, Origin, Seat, State, Task};
-use crate::setup::{Fault, Idle, Setup, SetupError, Wait};
+use crate::setup::{Fault, Idle, Setup, SetupError, Waiting};
 use crate::trace::Trace;
 use crate::view::Sight;
 use crate::workload::Workload;
@@ -169,7 +169,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
         policy: impl FnMut() -> Box<dyn VictimPolicy>,
     ) -> Result<Self, SetupError> {
         setup.check()?;
-        if workload.has_sequels() && setup.wait == Wait::Leave {
+        if workload.has_sequels() && setup.wait == Waiting::Leave {
             return Err(SetupError::new("tasks go on after their joins here, so nobody can leave those: choose another way to wait than leave".into()));
         }
         // A machine with room for all workers has a place for each.

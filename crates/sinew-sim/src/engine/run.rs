@@ -184,7 +184,7 @@ impl<W: Workload> Simulation<'_, W> {
     fn give_back(&mut self, me: usize, origin: Origin, depth: u32, end: Time) {
         let (owner, slot) = (origin.victim as usize, origin.slot as usize);
         self.books.tally(depth, self.queue.now() - origin.at);
-        if self.setup.wait == crate::setup::Wait::Leave {
+        if self.setup.wait == crate::setup::Waiting::Leave {
             return;
         }
         self.seats[owner].tasks.finish(slot, me, end);

@@ -4,6 +4,7 @@
 //! cost of an attempt. What is there by then it takes: other thieves, and the victim itself, may
 //! have been faster. A round that the policy ends without a single attempt takes as long as one.
 
+use sinew_policy::Wait;
 use sinew_policy::victim::{Candidate, Holder, Outcome};
 
 use super::Simulation;
@@ -11,7 +12,7 @@ use crate::queue::Time;
 use crate::random::Duration;
 use crate::report::Activity;
 use crate::seat::{Frame, Origin, State, Task};
-use crate::setup::{Idle, Stack, Wait};
+use crate::setup::{Idle, Stack, Waiting};
 use crate::trace::Step;
 use crate::workload::Workload;
 
@@ -86,8 +87,8 @@ impl<W: Workload> Simulation<'_, W> {
     /// free, as long as what they wait for.
     fn pause(&mut self, me: usize, spent: Time) {
         let least = match self.setup.stack {
-            Stack::Split { silence } if self.attempts_are_free() => silence,
-            Stack::TwoField if self.attempts_are_free() => self.draw(me, self.setup.costs.steal),
+            Stack::SPLIT if self.attempts_are_free() => self.setup.silence,
+            Stack::TWO_FIELD if self.attempts_are_free() => self.draw(me, self.setup.costs.steal),
             _ => 1,
         };
         let pause = self.draw(me, self.setup.costs.attempt).max(least).max(1);
@@ -174,7 +175,7 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// Whether another thief has the victim's oldest task in hand just now.
     fn is_busy(&self, victim: usize) -> bool {
-        self.setup.stack == Stack::TwoField && self.queue.now() < self.seats[victim].busy_until
+        self.setup.stack == Stack::TWO_FIELD && self.queue.now() < self.seats[victim].busy_until
     }
 
     /// Whether the victim has a public task that this worker may run.
@@ -274,7 +275,7 @@ impl<W: Workload> Simulation<'_, W> {
     /// The depth beyond which the worker may steal by its policy's advice.
     pub(super) fn above(&self, me: usize) -> Option<u32> {
         match self.setup.wait {
-            Wait::Any | Wait::Leave => None,
+            Waiting::Runtime(Wait::Any) | Waiting::Leave => None,
             _ => self.seats[me].frames.last().map(|frame| frame.task.depth),
         }
     }

@@ -8,11 +8,12 @@ use super::plant::Bug;
 use crate::costs::Costs;
 use crate::random::{Duration, NS};
 use crate::report::{Activity, Report, Violation};
-use crate::setup::{Fault, Idle, Mishap, Setup, Stack, Wait};
+use crate::setup::{Fault, Idle, Mishap, Setup, Stack, Waiting};
 use crate::workload::{
     Chains, Children, Fib, IterationCosts, RandomTree, Recorded, Serial, Series, Shape, Splits,
     Tree, Uts, Workload,
 };
+use sinew_policy::Wait;
 
 const SEEDS: u64 = 200;
 
@@ -70,21 +71,13 @@ fn any_setup(seed: u64) -> Setup {
         chance.bool().then(|| machines[chance.usize(..4)].parse().expect("a machine"));
     let most = machine.as_ref().map_or(40, |machine| machine.pus().len());
     let workers = chance.usize(1..=most);
-    let waits = [
-        Wait::Block,
-        Wait::Thief,
-        Wait::Transitive,
-        Wait::Descendants,
-        Wait::Leapfrog,
-        Wait::Any,
-        Wait::Leave,
-    ];
-    let stacks = [
-        Stack::Open,
-        Stack::TwoField,
-        Stack::Split { silence: 0 },
-        Stack::Split { silence: 20_000 * NS },
-    ];
+    let waits: Vec<Waiting> = Wait::ALL
+        .map(Waiting::Runtime)
+        .into_iter()
+        .chain([Waiting::Thief, Waiting::Leave])
+        .collect();
+    let stacks =
+        [(Stack::Open, 0), (Stack::TWO_FIELD, 0), (Stack::SPLIT, 0), (Stack::SPLIT, 20_000 * NS)];
     let mut costs = Costs {
         spawn: any_cost(&mut chance),
         join: any_cost(&mut chance),
@@ -102,11 +95,14 @@ fn any_setup(seed: u64) -> Setup {
         costs = Costs::ZERO;
     }
     let spins = !costs.attempt.is_zero() && chance.bool();
+    let victims = Victims::all()[chance.usize(..Victims::all().len())];
+    let (stack, silence) = stacks[chance.usize(..stacks.len())];
     Setup {
         machine,
-        victims: Victims::all()[chance.usize(..Victims::all().len())],
-        stack: stacks[chance.usize(..4)],
-        wait: waits[chance.usize(..7)],
+        victims,
+        stack,
+        silence,
+        wait: waits[chance.usize(..waits.len())],
         idle: if spins && seed.is_multiple_of(3) {
             Idle::Adaptive
         } else if spins {
@@ -170,7 +166,7 @@ fn two_hundred_random_runs_keep_every_rule_and_repeat() {
             0 => check(&setup, &Tree::new(chance.u32(0..9), leaf, seed), true),
             1 => check(&setup, &Fib::new(chance.u32(0..13), leaf), true),
             // What is recorded goes on after its joins.
-            3 if setup.wait != Wait::Leave => check(&setup, &any_recording(chance), true),
+            3 if setup.wait != Waiting::Leave => check(&setup, &any_recording(chance), true),
             2 | 3 => check(&setup, &RandomTree::new(chance.u64(1..600), leaf, seed), true),
             4 => check(
                 &setup,
@@ -244,10 +240,10 @@ fn two_workers_on_two_chains_take_one_steal_and_one_chain() {
     let free = Setup { stack: Stack::Open, idle: Idle::Spin, costs, ..Setup::new(2) };
     // The thief's first attempt arrives 30 ns after the spawn, the task 50 ns later; its owner
     // waits for it.
-    for wait in [Wait::Block, Wait::Thief, Wait::Leave] {
+    for wait in [Waiting::Runtime(Wait::Block), Waiting::Thief, Waiting::Leave] {
         let report = report(&Setup { wait, ..free.clone() }, &chains);
         assert_eq!(report.counts.steals, 1, "{wait:?}");
-        let late = if wait == Wait::Thief { 30 } else { 0 };
+        let late = if wait == Waiting::Thief { 30 } else { 0 };
         assert!((1_080..=1_080 + late).contains(&(report.time / NS)), "{wait:?}: {}", report.time);
     }
     assert_eq!(report(&Setup::greedy(2), &chains).time, 1_000 * NS);
@@ -384,7 +380,8 @@ fn planted(bug: Bug, setup: Setup) -> Result<Report, Violation> {
 /// Catches: checks that do not look.
 #[test]
 fn the_checks_find_every_planted_error() {
-    let setup = || Setup { stack: Stack::Open, wait: Wait::Block, ..Setup::new(8) };
+    let setup =
+        || Setup { stack: Stack::Open, wait: Waiting::Runtime(Wait::Block), ..Setup::new(8) };
     assert!(
         matches!(planted(Bug::RunTwice, setup()), Err(Violation::NotOnceEach { created, run }) if run > created)
     );
@@ -404,10 +401,16 @@ fn the_checks_find_every_planted_error() {
 fn a_thief_of_a_silent_owner_waits_out_the_silence_and_pays_for_the_exposure() {
     let costs = Costs { attempt: Duration::ns(30), exposure: Duration::ns(700), ..Costs::ZERO };
     let chains = Chains::new(2, 1, Duration::ns(100_000), 0);
-    let split = Stack::Split { silence: 9_000 * NS };
-    for wait in [Wait::Block, Wait::Thief, Wait::Transitive, Wait::Descendants, Wait::Leapfrog] {
+    for wait in [
+        Waiting::Runtime(Wait::Block),
+        Waiting::Thief,
+        Waiting::Runtime(Wait::Transitive),
+        Waiting::Runtime(Wait::Descendants),
+        Waiting::Runtime(Wait::Leapfrog),
+    ] {
+        let silence = 9_000 * NS;
         let setup =
-            Setup { stack: split, wait, idle: Idle::Spin, costs: costs.clone(), ..Setup::new(2) };
+            Setup { silence, wait, idle: Idle::Spin, costs: costs.clone(), ..Setup::new(2) };
         let report = report(&setup, &chains);
         assert_eq!((report.counts.exposures, report.counts.steals), (1, 1), "{wait:?}");
         // Asked at 30 ns, exposed within an attempt after the silence, taken by the one after.
@@ -419,7 +422,7 @@ fn a_thief_of_a_silent_owner_waits_out_the_silence_and_pays_for_the_exposure() {
 /// Catches: an owner that does not answer, and thieves that expose one who does.
 #[test]
 fn an_owner_that_spawns_answers_without_being_exposed() {
-    let setup = Setup { wait: Wait::Thief, ..Setup::new(4) };
+    let setup = Setup { wait: Waiting::Thief, ..Setup::new(4) };
     let report = report(&setup, &Fib::new(16, Duration::ns(50)));
     assert_eq!(report.counts.exposures, 0);
     assert!(report.counts.publications > 3 && report.speedup() > 2.0, "{:?}", report.counts);
@@ -428,7 +431,7 @@ fn an_owner_that_spawns_answers_without_being_exposed() {
 /// Catches: thieves of a two-field stack that never meet.
 #[test]
 fn thieves_that_come_at_once_back_out_of_a_two_field_stack() {
-    let setup = Setup { stack: Stack::TwoField, ..Setup::new(32) };
+    let setup = Setup { stack: Stack::TWO_FIELD, ..Setup::new(32) };
     let counts = report(&setup, &Tree::new(10, Duration::ns(3_000), 1)).counts;
     assert!(counts.back_outs > 0 && counts.steals > 31, "{counts:?}");
     let open = Setup { stack: Stack::Open, ..setup };
@@ -449,9 +452,13 @@ fn who_may_help_with_more_waits_less() {
         };
         (0..10).map(time).sum::<f64>()
     };
-    let (block, descendants, thief) =
-        (waits(Wait::Block), waits(Wait::Descendants), waits(Wait::Thief));
-    let (transitive, any) = (waits(Wait::Transitive), waits(Wait::Any));
+    let (block, descendants, thief) = (
+        waits(Waiting::Runtime(Wait::Block)),
+        waits(Waiting::Runtime(Wait::Descendants)),
+        waits(Waiting::Thief),
+    );
+    let (transitive, any) =
+        (waits(Waiting::Runtime(Wait::Transitive)), waits(Waiting::Runtime(Wait::Any)));
     assert!(block > thief && thief > any, "{block} {thief} {any}");
     assert!(block > descendants && thief > transitive, "{descendants} {thief} {transitive}");
 }

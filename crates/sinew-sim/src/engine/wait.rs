@@ -3,11 +3,13 @@
 //! What it may do meanwhile is a matter of [`Wait`]. It looks whether the task is done whenever an
 //! attempt of its own is over, and where it does nothing, the one that has the task says so.
 
+use sinew_policy::Wait;
+
 use super::Simulation;
 use crate::queue::Time;
 use crate::report::Activity;
 use crate::seat::{Origin, State, Top};
-use crate::setup::Wait;
+use crate::setup::Waiting;
 use crate::trace::Step;
 use crate::workload::Workload;
 
@@ -19,8 +21,8 @@ impl<W: Workload> Simulation<'_, W> {
     pub(super) fn wait_for(&mut self, me: usize, thief: usize) -> bool {
         self.trace.add(self.queue.now(), me, Step::Waits, thief as u64);
         match self.setup.wait {
-            Wait::Leave => self.abandon(me),
-            Wait::Block => self.block(me),
+            Waiting::Leave => self.abandon(me),
+            Waiting::Runtime(Wait::Block) => self.block(me),
             _ => self.begin_to_help(me, thief),
         }
         true
@@ -30,7 +32,7 @@ impl<W: Workload> Simulation<'_, W> {
         (self.seats[me].in_vain, self.seats[me].attempts) = (0, 0);
         self.begin_to_spin_in_join(me);
         let price = match self.setup.wait {
-            Wait::Thief | Wait::Transitive | Wait::Descendants => 0,
+            wait if wait.helps_thieves_only() => 0,
             _ => self.ask(me, |policy, sight, chance| policy.start(sight, chance)).1,
         };
         self.set_out(me, thief, false, price);
@@ -38,7 +40,7 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// The thief had nothing, or the victim that the policy named; what next?
     pub(super) fn help_on(&mut self, me: usize, victim: usize) {
-        if matches!(self.setup.wait, Wait::Thief | Wait::Transitive | Wait::Descendants) {
+        if self.setup.wait.helps_thieves_only() {
             return self.leap_again(me, victim);
         }
         match self.seats[me].state {
@@ -57,7 +59,7 @@ impl<W: Workload> Simulation<'_, W> {
             return self.block(me);
         }
         let further = match self.setup.wait {
-            Wait::Transitive => {
+            Waiting::Runtime(Wait::Transitive) => {
                 self.seats[victim].tasks.thief_of_top().filter(|&thief| thief != me)
             }
             _ => None,
@@ -70,7 +72,7 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// Whether the oldest task of the worker that has what is waited for may be run meanwhile.
     pub(super) fn may_help_with_oldest(&self, me: usize, thief: usize) -> bool {
-        self.setup.wait != Wait::Descendants || self.has_only_parts(me, thief)
+        self.setup.wait != Waiting::Runtime(Wait::Descendants) || self.has_only_parts(me, thief)
     }
 
     /// Whether all tasks that `thief` still has lie above the one that it took from the top of this

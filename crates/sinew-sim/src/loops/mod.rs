@@ -48,7 +48,7 @@ use crate::engine::{Progress, Simulation};
 use crate::named::RunError;
 use crate::queue::Time;
 use crate::random::Duration;
-use crate::setup::{Fault, Mishap, Setup, SetupError, Stack, Wait};
+use crate::setup::{Fault, Mishap, Setup, SetupError, Stack, Waiting};
 use crate::workload::{IterationCosts, Splits};
 use course::Course;
 use memory::Lesson;
@@ -183,7 +183,7 @@ impl Loop {
             seed: self.seed,
             costs: prices,
             stack: Stack::Open,
-            wait: Wait::Leave,
+            wait: Waiting::Leave,
             faults: faults.collect(),
             ..Setup::new(self.workers)
         };

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use sinew_policy::affinity::Deal;
-use sinew_policy::chunk::{Halving, Schedule, Shares, TAPER, factoring, share, slices, tapered};
+use sinew_policy::chunk::{Halving, Shares, next_chunk, share, slices};
+use sinew_policy::schedule::Schedule;
 
 use super::Loop;
 use super::memory::Lesson;
@@ -64,7 +65,7 @@ impl Source {
         match self {
             Self::Static { shares, taken } => slice(shares, taken, worker),
             Self::Counter { next } => {
-                let length = chunk(setup.schedule, n, n - *next, setup.workers);
+                let length = next_chunk(setup.schedule, n, n - *next, setup.workers);
                 let first = *next;
                 *next += length;
                 (length > 0).then_some(Claim { chunk: first..*next, theft: None })
@@ -96,16 +97,6 @@ impl Source {
             }
             _ => range.clone(),
         }
-    }
-}
-
-/// The length of the next chunk from one counter.
-fn chunk(schedule: Schedule, n: usize, remaining: usize, workers: usize) -> usize {
-    match schedule {
-        Schedule::Tapered { min } => tapered(remaining, workers, TAPER, min),
-        Schedule::Factoring { min } => factoring(n, remaining, workers, min),
-        Schedule::Dynamic { chunk } => chunk.min(remaining),
-        _ => remaining,
     }
 }
 

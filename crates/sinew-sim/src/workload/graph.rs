@@ -231,7 +231,8 @@ impl Workload for Recorded {
 mod tests {
     use super::super::Serial;
     use super::*;
-    use crate::{Costs, Setup, Simulation, Wait};
+    use crate::{Costs, Setup, Simulation, Waiting};
+    use sinew_policy::Wait;
 
     fn recorded(calls: &str) -> Recorded {
         let text = format!("sinew graph 1\n{calls}end {}\n", calls.lines().count());
@@ -261,7 +262,11 @@ mod tests {
             "3: 1000(4000(200|300)400|600(500|500)7000|8000)900{40|50|60}1\n10: (5000|5000|1|2)3\n",
         );
         let serial = Serial::of(&graph);
-        for wait in [Wait::Block, Wait::Thief, Wait::Descendants, Wait::Leapfrog, Wait::Any] {
+        for wait in [Wait::Block, Wait::Descendants, Wait::Leapfrog, Wait::Any]
+            .map(Waiting::Runtime)
+            .into_iter()
+            .chain([Waiting::Thief])
+        {
             for workers in [1, 2, 3, 16] {
                 let setup = Setup {
                     wait,
@@ -276,7 +281,7 @@ mod tests {
                     (serial.work, serial.span),
                     "{wait:?} {workers}"
                 );
-                if workers == 16 && wait == Wait::Any {
+                if workers == 16 && wait == Waiting::Runtime(Wait::Any) {
                     assert_eq!(report.time, serial.span);
                 }
             }

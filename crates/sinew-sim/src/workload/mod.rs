@@ -45,7 +45,7 @@ use crate::queue::Time;
 /// A program.
 ///
 /// A task may go on after its joins with a sequel; one that ends with them can be simulated under
-/// [`Wait::Leave`](crate::Wait::Leave) too.
+/// [`Waiting::Leave`](crate::Waiting::Leave) too.
 pub trait Workload {
     /// A task: the words from which everything about it follows.
     type Node: Copy + std::fmt::Debug;
