@@ -114,7 +114,7 @@ impl<S> ThreadPoolBuilderExt for ThreadPoolBuilder<S> {
 /// More to do with a pool.
 pub trait ThreadPoolExt {
     /// Lets at most `threads` of the pool's threads work, from their next task on; the others stand
-    /// down and park. Answers the number in force: at least one thread goes on, and there are no
+    /// down and park. Returns the number in force: at least one thread goes on, and there are no
     /// more than the pool has. [`current_num_threads`](crate::current_num_threads) stays what it
     /// is.
     ///

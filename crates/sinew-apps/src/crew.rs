@@ -3,7 +3,7 @@
 use sinew::{Schedule, Worker, over};
 
 /// Calls `work` with each number below the number of workers, each on a worker of its own where
-/// that many are free; answers what the calls answered, in order.
+/// that many are free; returns what the calls answered, in order.
 ///
 /// A worker that is busy elsewhere costs time, not correctness: its call is made by another, later.
 /// So no call may wait for another.

@@ -8,7 +8,7 @@ use sinew::Worker;
 
 /// Who works on two halves.
 pub(crate) trait Fork {
-    /// Runs both arms, possibly at the same time, and answers what both answered.
+    /// Runs both arms, possibly at the same time, and returns what both answered.
     fn fork<A: Send, B: Send>(
         &self,
         left: impl FnOnce(&Self) -> A + Send,

@@ -18,7 +18,7 @@ struct Meeting {
     complete: Condvar,
 }
 
-/// Returns when every worker of the pool has run a task, or after a few milliseconds. Answers how
+/// Returns when every worker of the pool has run a task, or after a few milliseconds. Returns how
 /// many tasks were run.
 pub(crate) fn gather(pool: &Pool) -> usize {
     let expected = pool.max_workers();

@@ -61,7 +61,7 @@ impl System {
         self.unknowns + 1
     }
 
-    /// Exchanges rows so that row `column` has the largest element of those below it; answers that
+    /// Exchanges rows so that row `column` has the largest element of those below it; returns that
     /// row from there on, and all rows below.
     fn pivot(&mut self, column: usize) -> (&[f64], &mut [f64]) {
         let width = self.width();

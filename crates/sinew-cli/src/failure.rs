@@ -48,7 +48,7 @@ impl Failure {
         }
     }
 
-    /// Says so on standard error, in one line, and answers the exit status.
+    /// Says so on standard error, in one line, and returns the exit status.
     ///
     /// A reader that has seen enough (`sinew topo | head -1`) is no failure.
     pub(crate) fn report(&self) -> ExitCode {

@@ -192,7 +192,7 @@ impl Stage<'_> {
     }
 }
 
-/// Draws in place of what was drawn before, which had so many lines; answers how many it has now.
+/// Draws in place of what was drawn before, which had so many lines; returns how many it has now.
 fn redraw(timeline: &Timeline, lines: usize) -> io::Result<usize> {
     let text = fitting(&timeline.draw('█', '·'));
     let back = if lines == 0 { String::new() } else { format!("\x1b[{lines}A\x1b[J") };

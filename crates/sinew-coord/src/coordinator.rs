@@ -107,7 +107,7 @@ impl Coordinator {
         })
     }
 
-    /// Looks at the table once: measures, and does what the script says. Answers the decisions
+    /// Looks at the table once: measures, and does what the script says. Returns the decisions
     /// since the last look, whoever took them.
     ///
     /// # Errors

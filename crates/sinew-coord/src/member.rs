@@ -156,7 +156,7 @@ impl Member {
         listeners.push(Box::new(listener));
     }
 
-    /// Waits until the share is another one than that of `epoch`, or the time is over. Answers the
+    /// Waits until the share is another one than that of `epoch`, or the time is over. Returns the
     /// share then.
     ///
     /// # Blocking
@@ -421,7 +421,7 @@ impl Inner {
         }
     }
 
-    /// Reads the row. Answers whether it is there.
+    /// Reads the row. Returns whether it is there.
     fn look(&self) -> bool {
         let Seat { mapping, slot } = self.seat();
         let Some(state) = read(&mapping) else { return false };

@@ -171,7 +171,7 @@ impl State {
             .map_or_else(Curve::default, |(_, speeds)| *speeds)
     }
 
-    /// Computes all shares anew; answers the slots whose share has changed.
+    /// Computes all shares anew; returns the slots whose share has changed.
     pub(crate) fn share_out(&mut self, layout: &Layout) -> Vec<u32> {
         let programs: Vec<Program> = self.rows.iter().map(Row::as_program).collect();
         let grants = decide(self.policy, layout, &programs, &self.effects());

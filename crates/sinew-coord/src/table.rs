@@ -218,7 +218,7 @@ impl Table {
         sys::now_ns()
     }
 
-    /// Waits until the table has changed since `version`, or the time is over. Answers the version
+    /// Waits until the table has changed since `version`, or the time is over. Returns the version
     /// then.
     ///
     /// # Blocking
@@ -496,7 +496,7 @@ fn by_itself(cpu: usize) -> Place {
     Place { cpu, core: cpu, cache: 0, package: 0 }
 }
 
-/// Nobody stands for what a dead coordinator wanted. Answers whether there was one.
+/// Nobody stands for what a dead coordinator wanted. Returns whether there was one.
 fn end_dead_coordination(state: &mut State) -> bool {
     let is_dead = state.coordinator.is_some_and(|coordinator| !coordinator.is_there());
     if is_dead {

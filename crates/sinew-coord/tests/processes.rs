@@ -71,7 +71,7 @@ impl Program {
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
     }
 
-    /// Waits until it has done what it was told to; answers the child that it has, if it has one.
+    /// Waits until it has done what it was told to; returns the child that it has, if it has one.
     fn child(&mut self) -> Option<OtherChild> {
         let line = self.line();
         let child: u32 =

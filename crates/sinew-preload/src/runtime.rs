@@ -81,7 +81,7 @@ impl Runtime {
         found
     }
 
-    /// Calls a function that takes nothing and answers a number; `otherwise` if the runtime has
+    /// Calls a function that takes nothing and returns a number; `otherwise` if the runtime has
     /// none.
     pub(crate) fn number(&self, function: Function, otherwise: u32) -> u32 {
         let found = self.find(function);

@@ -181,7 +181,7 @@ fn join(own: *mut u8) -> Option<()> {
     Some(())
 }
 
-/// Maps the page, unless it is mapped; answers the numbers that led there. `None` if there is no
+/// Maps the page, unless it is mapped; returns the numbers that led there. `None` if there is no
 /// page of ours.
 fn map_page() -> Option<[u32; 3]> {
     let numbers @ [keeper, page, _] = layout::parse(system::environment(c"SINEW_EXEC")?)?;

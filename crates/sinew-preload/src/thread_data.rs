@@ -133,7 +133,7 @@ pub(crate) fn has(bit: usize) -> bool {
     key().is_some_and(|key| system::thread_value(key) & bit != 0)
 }
 
-/// Gives the calling thread `bit`, or takes it. Answers whether it could be done.
+/// Gives the calling thread `bit`, or takes it. Returns whether it could be done.
 pub(crate) fn set(bit: usize, value: bool) -> bool {
     let Some(key) = key() else { return false };
     let (before, rest) = (system::thread_value(key), system::thread_value(key) & !bit);

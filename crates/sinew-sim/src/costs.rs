@@ -94,7 +94,7 @@ impl Costs {
     }
 
     /// Sets one cost by its name: `spawn`, `join`, `attempt`, `steal`, `sample`, `publish`,
-    /// `exposure` or `wake`. Answers whether there is one.
+    /// `exposure` or `wake`. Returns whether there is one.
     pub fn set(&mut self, name: &str, cost: Duration) -> bool {
         let place = match name {
             "spawn" => &mut self.spawn,

@@ -160,7 +160,7 @@ impl Domains {
     /// The names that [`set`](Self::set) knows.
     pub const NAMES: [&'static str; 2] = ["spawn", "take"];
 
-    /// Sets one cost by its name. Answers whether there is one.
+    /// Sets one cost by its name. Returns whether there is one.
     pub fn set(&mut self, name: &str, cost: Duration) -> bool {
         let place = match name {
             "spawn" => &mut self.spawn,

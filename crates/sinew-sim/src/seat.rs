@@ -109,7 +109,7 @@ impl<N: Copy> TaskStack<N> {
         self.limit += self.hidden().div_ceil(2);
     }
 
-    /// Shows thieves the oldest private tasks as long as they are such. Answers whether there were
+    /// Shows thieves the oldest private tasks as long as they are such. Returns whether there were
     /// any.
     pub(crate) fn publish_while(&mut self, may_be_seen: impl Fn(&N) -> bool) -> bool {
         let before = self.limit;

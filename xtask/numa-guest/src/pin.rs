@@ -23,7 +23,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "pin/a-cpu-outside-the-mask-is-refused-by-name", run: outside_the_mask },
 ];
 
-/// Every worker is on one CPU only, which is also all the kernel would allow it. Answers the CPUs
+/// Every worker is on one CPU only, which is also all the kernel would allow it. Returns the CPUs
 /// by seat.
 fn pinned(mapping: &Mapping, threads: usize) -> Result<Vec<usize>, String> {
     let mut cpus = Vec::new();

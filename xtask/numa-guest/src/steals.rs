@@ -113,7 +113,7 @@ fn strictly_at_home(shape: &Shape) -> Verdict {
 /// Looks in vain after which a thief may not do what it has not done.
 const LOOKS: u64 = 300;
 
-/// Holds all workers up but `thief`, with tasks in the queue of `owner`. Answers how many the thief
+/// Holds all workers up but `thief`, with tasks in the queue of `owner`. Returns how many the thief
 /// has taken once it has them all, or has looked in vain often.
 fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
     let workers = pool.max_workers();

@@ -100,7 +100,7 @@ fn listen(child: &mut Child) -> Receiver<String> {
     receiver
 }
 
-/// Answers whether the guest has ended before the deadline.
+/// Returns whether the guest has ended before the deadline.
 fn hear_all(transcript: &mut Transcript, lines: &Receiver<String>, deadline: Instant) -> bool {
     loop {
         match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {

@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     check(&needs, shapes, &options.only, Duration::from_secs(options.limit))
 }
 
-/// All checks on all shapes, for `cargo xtask ci`. Answers what is missing on this machine to do
+/// All checks on all shapes, for `cargo xtask ci`. Returns what is missing on this machine to do
 /// so, if anything is.
 ///
 /// # Errors

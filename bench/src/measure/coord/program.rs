@@ -76,7 +76,7 @@ impl Program {
         self.process.ask("go").map(drop)
     }
 
-    /// Waits for its end; answers how long it took by its own clock.
+    /// Waits for its end; returns how long it took by its own clock.
     pub(super) fn finish(mut self) -> Result<Duration, String> {
         let line = self.process.line()?;
         let (time, sum) = line.split_once(' ').ok_or_else(|| format!("a program said `{line}`"))?;

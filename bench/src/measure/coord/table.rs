@@ -104,7 +104,7 @@ impl Neighbour {
         share.neighbours > 0 && (waits || share.threads < all || all == 1)
     }
 
-    /// Ends it; answers the moment at which it had nothing more to do.
+    /// Ends it; returns the moment at which it had nothing more to do.
     fn end(&mut self) -> Result<u64, String> {
         match self {
             Self::Program(program, End::Ended) => {

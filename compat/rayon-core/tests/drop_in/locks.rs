@@ -237,7 +237,7 @@ fn scope(here: &(dyn Fn() + Sync), there: &(dyn Fn() + Sync)) {
 }
 
 /// Has one thread hold a "lock" `across` a wait for the other thread, which has spawned a task that
-/// takes it, too, and that lies deeper than the wait. Answers how often that task came to a thread
+/// takes it, too, and that lies deeper than the wait. Returns how often that task came to a thread
 /// that held it already: where a lock would hang. Nothing is left to chance: the other thread's
 /// part ends only when the task has been run, or when the thread that waits has gone to sleep.
 fn reentries(pool: &ThreadPool, across: Across) -> usize {

@@ -111,7 +111,7 @@ pub(crate) fn child(name: &str) -> Command {
     command
 }
 
-/// Runs `test` in a child process with `variables`, and asserts that it passes. Answers what the
+/// Runs `test` in a child process with `variables`, and asserts that it passes. Returns what the
 /// child wrote, unless this is the child.
 pub(crate) fn alone(name: &str, variables: &[(&str, &str)], test: impl FnOnce()) -> Option<Output> {
     if is_child() {

@@ -43,7 +43,7 @@ impl Grid {
         (self.row(y, z) + x) as u32
     }
 
-    /// Notes how many particles each cell has. Answers the particles in the order of their cells,
+    /// Notes how many particles each cell has. Returns the particles in the order of their cells,
     /// given the cell of each.
     pub(super) fn sort(&mut self, cells: &[u32]) -> Vec<u32> {
         self.starts.clear();

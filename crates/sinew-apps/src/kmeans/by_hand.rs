@@ -59,7 +59,7 @@ impl Team<'_> {
         atomically(|tx| self.shared.count_changed(tx, changed));
     }
 
-    /// Puts a point with its nearest centre; answers 1 if that is another than before.
+    /// Puts a point with its nearest centre; returns 1 if that is another than before.
     fn put(&self, at: usize, centers: &Points) -> u64 {
         let point = self.points.get(at);
         let cluster = centers.nearest(point);

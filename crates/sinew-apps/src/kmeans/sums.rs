@@ -108,7 +108,7 @@ impl Shared {
         })
     }
 
-    /// Appends the sums of a cluster; answers how many points it has.
+    /// Appends the sums of a cluster; returns how many points it has.
     fn take_cluster<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,

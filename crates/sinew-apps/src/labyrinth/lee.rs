@@ -79,7 +79,7 @@ impl Sketch {
         false
     }
 
-    /// Marks all free neighbours of a wave as the next one. Answers whether `to` is among them, and
+    /// Marks all free neighbours of a wave as the next one. Returns whether `to` is among them, and
     /// leaves the others then.
     fn advance(&mut self, number: u8, to: u32) -> bool {
         self.next.clear();

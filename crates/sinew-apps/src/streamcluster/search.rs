@@ -129,7 +129,7 @@ impl<'p, L: Loops> Search<'p, L> {
         }
     }
 
-    /// Makes the candidate a centre if that gains anything. Answers what it gains.
+    /// Makes the candidate a centre if that gains anything. Returns what it gains.
     fn consider(&mut self, candidate: usize) -> f64 {
         if self.centers.contains(&candidate) {
             return 0.0;

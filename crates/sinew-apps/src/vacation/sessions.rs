@@ -140,7 +140,7 @@ impl Session {
         Ok(Tally { bookings: 1, booked, ..Tally::default() })
     }
 
-    /// Books what was found; answers how many bookings there were.
+    /// Books what was found; returns how many bookings there were.
     fn enter<T: Tables>(
         &self,
         tables: &mut T,
@@ -193,7 +193,7 @@ impl Session {
 }
 
 /// Takes a portion away from a row, as far as it is free, or a whole flight that nobody has booked.
-/// Answers how many were taken away.
+/// Returns how many were taken away.
 fn reduce<T: Tables>(tables: &mut T, kind: Kind, id: u32) -> Result<u32, T::Lost> {
     let Some(row) = tables.row(kind, id)? else { return Ok(0) };
     let by = match kind {

@@ -94,7 +94,7 @@ pub(super) trait Tables {
     /// `session` is the number of the session, which does that once.
     fn book(&mut self, customer: u32, session: u32, wanted: Choice) -> Result<Choice, Self::Lost>;
 
-    /// Strikes a customer out. Answers what was held; `None` if there is no such customer.
+    /// Strikes a customer out. Returns what was held; `None` if there is no such customer.
     fn leave(&mut self, customer: u32) -> Result<Option<Vec<Booking>>, Self::Lost>;
 }
 

@@ -22,7 +22,7 @@ pub(super) fn heap(bad: &[Bad]) -> THeap<Bad> {
     heap
 }
 
-/// Makes all of a mesh better, with all workers; answers how many triangles were refused.
+/// Makes all of a mesh better, with all workers; returns how many triangles were refused.
 pub(super) fn refine_all(
     worker: &Worker,
     mesh: &Shared,

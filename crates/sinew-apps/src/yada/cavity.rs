@@ -181,7 +181,7 @@ impl Cavity {
     }
 
     /// Fills the hole with triangles around `vertex`, and hands those that are bad to `more`.
-    /// Answers false, and leaves the mesh as it is, if they would be too small or turned around, or
+    /// Returns false, and leaves the mesh as it is, if they would be too small or turned around, or
     /// the mesh is full.
     pub(super) fn fill<S: Store>(
         &mut self,

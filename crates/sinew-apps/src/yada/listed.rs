@@ -13,7 +13,7 @@ use super::shared::{Inside, Shared};
 use super::triangle::Bad;
 use crate::lists::Lists;
 
-/// Makes all of a mesh better, in the current pool; answers how many triangles were refused.
+/// Makes all of a mesh better, in the current pool; returns how many triangles were refused.
 pub(super) fn refine_all(mesh: &Shared, domain: &Domain, bad: Vec<Bad>, lists: &Lists) -> u64 {
     if bad.is_empty() {
         return 0;

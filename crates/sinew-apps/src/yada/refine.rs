@@ -82,7 +82,7 @@ fn remedy<S: Store>(
     })
 }
 
-/// Digs where a segment is to be cut; answers the vertex that cuts it.
+/// Digs where a segment is to be cut; returns the vertex that cuts it.
 fn cut<S: Store>(
     store: &mut S,
     domain: &Domain,
@@ -97,7 +97,7 @@ fn cut<S: Store>(
     Ok(Some(vertex))
 }
 
-/// Makes all of a mesh better, what is urgent first; answers how many triangles were refused.
+/// Makes all of a mesh better, what is urgent first; returns how many triangles were refused.
 pub(super) fn refine_all(mesh: &mut Mesh, domain: &Domain, bad: Vec<Bad>) -> u64 {
     let (mut urgent, mut others): (Vec<Bad>, Vec<Bad>) = bad.into_iter().partition(Bad::is_urgent);
     let (mut cavity, mut refused) = (Cavity::default(), 0);

@@ -61,7 +61,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
     Ok(rows)
 }
 
-/// A row for each run of a loop that remembers the runs before. Answers whether all were run.
+/// A row for each run of a loop that remembers the runs before. Returns whether all were run.
 fn sweep(
     setup: &Loop,
     costs: &IterationCosts,

@@ -112,7 +112,7 @@ struct Compared {
     counts: bool,
 }
 
-/// Is told how much of an application is done, from 0 to 1; answers whether to go on.
+/// Is told how much of an application is done, from 0 to 1; returns whether to go on.
 type GoesOn<'g> = dyn FnMut(f64) -> bool + 'g;
 
 pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {

@@ -53,7 +53,7 @@ impl Watch {
     }
 
     /// Something begins that consists of many runs; what is answered is to be called with the share
-    /// that is done, and answers whether to go on.
+    /// that is done, and returns whether to go on.
     pub(super) fn share<'w>(&'w self, what: &'w str) -> impl FnMut(f64) -> bool + 'w {
         self.progress.done(what);
         let begin = Instant::now();

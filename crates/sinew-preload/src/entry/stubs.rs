@@ -174,7 +174,7 @@ pub(crate) fn exported_by(function: Function) -> *mut c_void {
     }) as *mut c_void
 }
 
-/// Goes to `$hook`, which answers the caller, with the call's first three arguments, as far as it
+/// Goes to `$hook`, which returns the caller, with the call's first three arguments, as far as it
 /// has them, and the return address.
 #[cfg(target_arch = "x86_64")]
 macro_rules! stand_in {

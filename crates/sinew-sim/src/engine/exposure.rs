@@ -17,7 +17,7 @@ use crate::setup::Stack;
 use crate::workload::Workload;
 
 impl<W: Workload> Simulation<'_, W> {
-    /// The worker has spawned. Answers whether it had to publish something, which takes time.
+    /// The worker has spawned. Returns whether it had to publish something, which takes time.
     #[inline]
     pub(super) fn shows_spawn(&mut self, me: usize) -> bool {
         let seat = &mut self.seats[me];
@@ -43,7 +43,7 @@ impl<W: Workload> Simulation<'_, W> {
         true
     }
 
-    /// Whoever takes part in the same loop sees its pieces. Answers whether any were private.
+    /// Whoever takes part in the same loop sees its pieces. Returns whether any were private.
     fn shows_pieces(&mut self, owner: usize) -> bool {
         let workload = self.workload;
         let seat = &mut self.seats[owner];
@@ -56,7 +56,7 @@ impl<W: Workload> Simulation<'_, W> {
     }
 
     /// A thief has got `node`: if that is a piece of a loop, thief and owner both take part from
-    /// now on. Answers whether the thief did before.
+    /// now on. Returns whether the thief did before.
     pub(super) fn shares_loop(&mut self, me: usize, owner: usize, node: &W::Node) -> bool {
         let shared = self.workload.of_loop(node);
         if shared.is_none() {
@@ -83,7 +83,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Asks an owner that shows nothing to publish. Answers whether it was asked long ago, and has
+    /// Asks an owner that shows nothing to publish. Returns whether it was asked long ago, and has
     /// something that this thief may run.
     pub(super) fn ask_to_publish(&mut self, me: usize, victim: usize, advised: bool) -> bool {
         if self.setup.stack != Stack::SPLIT {
@@ -117,7 +117,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Takes the private part of an owner. Answers what that costs.
+    /// Takes the private part of an owner. Returns what that costs.
     pub(super) fn expose(&mut self, me: usize, victim: usize) -> Time {
         let seat = &mut self.seats[victim];
         seat.tasks.publish_all();

@@ -336,7 +336,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
         self.seats[worker].frames.push(Frame::of(task, origin));
     }
 
-    /// Asks the worker's policy something, and answers what its looks cost as well.
+    /// Asks the worker's policy something, and returns what its looks cost as well.
     fn ask<T>(
         &mut self,
         me: usize,

@@ -17,7 +17,7 @@ use crate::workload::Workload;
 const PATIENCE: u32 = 16;
 
 impl<W: Workload> Simulation<'_, W> {
-    /// The join's task is with `thief`. Answers that no more is to be done now.
+    /// The join's task is with `thief`. Returns that no more is to be done now.
     pub(super) fn wait_for(&mut self, me: usize, thief: usize) -> bool {
         self.trace.add(self.queue.now(), me, Step::Waits, thief as u64);
         match self.setup.wait {

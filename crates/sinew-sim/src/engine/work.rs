@@ -25,7 +25,7 @@ use crate::workload::Workload;
 const SLICE: Time = 10_000_000;
 
 impl<W: Workload> Simulation<'_, W> {
-    /// The youngest frame begins its work. Answers whether that takes time.
+    /// The youngest frame begins its work. Returns whether that takes time.
     #[inline]
     pub(super) fn work(&mut self, me: usize) -> bool {
         let workload = self.workload;
@@ -63,7 +63,7 @@ impl<W: Workload> Simulation<'_, W> {
         self.works_on(me)
     }
 
-    /// The next slice of the work that is under way. Answers whether there was one.
+    /// The next slice of the work that is under way. Returns whether there was one.
     #[inline(never)]
     pub(super) fn works_on(&mut self, me: usize) -> bool {
         let package = self.places.package(me);

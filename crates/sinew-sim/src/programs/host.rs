@@ -155,7 +155,7 @@ impl<'c> Host<'c> {
         self.change_soon(now);
     }
 
-    /// The program is not here any more. Answers what is known of it.
+    /// The program is not here any more. Returns what is known of it.
     pub(super) fn dismiss(&mut self, now: Time, id: usize) -> Option<Resident> {
         self.count(now);
         let at = self.residents.iter().position(|resident| resident.id == id)?;
@@ -338,7 +338,7 @@ impl Resident {
         if self.left < 1.0 { 0 } else { (self.left / self.rate.max(1e-9)).ceil().min(1e19) as Time }
     }
 
-    /// Takes what is granted; answers how many cores it has got or given up.
+    /// Takes what is granted; returns how many cores it has got or given up.
     fn hold(&mut self, grant: Grant, crowded: bool, cost: Time, now: Time) -> u64 {
         let before = std::mem::replace(&mut self.program.held, grant);
         let had = self.is_alone;

@@ -142,7 +142,7 @@ impl Cluster {
     /// The names that [`set`](Self::set) knows.
     pub const NAMES: [&'static str; 3] = ["move_cost", "delay", "period"];
 
-    /// Sets one cost, or the period, by its name. Answers whether there is one.
+    /// Sets one cost, or the period, by its name. Returns whether there is one.
     pub fn set(&mut self, name: &str, time: Time) -> bool {
         let place = match name {
             "move_cost" => &mut self.move_cost,

@@ -201,7 +201,7 @@ impl Course<'_> {
         self.attempt(me, delay);
     }
 
-    /// Swaps a unit for another; answers how long that takes.
+    /// Swaps a unit for another; returns how long that takes.
     fn swap(&mut self, me: usize) -> Time {
         let list = if self.settings.stealing { me } else { self.lists.shared() };
         let random = self.chance.u64(..);

@@ -73,7 +73,7 @@ impl Lists {
         stolen.into_iter()
     }
 
-    /// Puts `unit` where the one at `place` is, and answers that.
+    /// Puts `unit` where the one at `place` is, and returns that.
     pub(super) fn swap(&mut self, list: usize, place: usize, unit: Unit) -> Unit {
         std::mem::replace(&mut self.lists[list].units[place], unit)
     }

@@ -51,7 +51,7 @@ impl Memory {
         self.records[variable as usize].version == version
     }
 
-    /// Locks it. Answers whether that is new.
+    /// Locks it. Returns whether that is new.
     pub(super) fn lock(&mut self, variable: u32, me: usize) -> bool {
         let record = &mut self.records[variable as usize];
         let is_new = record.owner != me as u32;

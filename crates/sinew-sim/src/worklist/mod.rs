@@ -153,7 +153,7 @@ impl Worklist {
     /// The names that [`set`](Self::set) knows.
     pub const NAMES: [&'static str; 5] = ["access", "look", "transaction", "abort", "wake"];
 
-    /// Sets one cost by its name. Answers whether there is one.
+    /// Sets one cost by its name. Returns whether there is one.
     pub fn set(&mut self, name: &str, cost: Duration) -> bool {
         let place = match name {
             "access" => &mut self.access,

@@ -106,7 +106,7 @@ impl Recorded {
         root
     }
 
-    /// All tasks of a bracket are known. Answers the part that follows.
+    /// All tasks of a bracket are known. Returns the part that follows.
     fn close(&mut self, Open { part, is_loop, tasks }: Open) -> u32 {
         let children =
             if is_loop { self.halve(&tasks, part) } else { tasks.iter().rev().copied().collect() };
