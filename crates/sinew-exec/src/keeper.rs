@@ -25,7 +25,7 @@ use crate::agent::{self, Held};
 use crate::family::Search;
 use crate::page::Page;
 use crate::shares::{Job, Shares};
-use crate::sys::{OneThread, Side, forget_backtraces, fork, fork_apart, give_way};
+use crate::sys::{OneThread, Side, close_inherited, forget_backtraces, fork, fork_apart, give_way};
 
 /// How often it is asked whether anybody is left.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -123,10 +123,12 @@ fn keep(
     exit(0)
 }
 
-/// Away from the terminal, its signals and the command's streams, to `nothing`.
+/// Away from the terminal, its signals, and all files that are the command's; its streams lead to
+/// `nothing`.
 fn detach(nothing: Option<File>) {
     let _ = setsid();
     forget_backtraces();
+    close_inherited();
     if let Some(nothing) = nothing {
         let _ = (dup2_stdin(&nothing), dup2_stdout(&nothing), dup2_stderr(&nothing));
     }

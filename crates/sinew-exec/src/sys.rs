@@ -1,5 +1,5 @@
-//! `fork`, the environment after it, and the policy for memory. The only file of this crate with
-//! `unsafe`.
+//! `fork`, environment and descriptors after it, and the policy for memory. The only file of this
+//! crate with `unsafe`.
 
 use std::convert::Infallible;
 use std::ffi::{c_int, c_void};
@@ -153,6 +153,27 @@ pub(crate) fn give_way() {
     // SAFETY: the kernel reads the record during the call.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const least) };
     let _ = std::fs::write("/proc/self/autogroup", "19");
+}
+
+/// Closes all that this process has inherited from the program that started it, except for the
+/// three streams: a lock or the end of a pipe that the command has is the command's alone.
+///
+/// Only what is not closed when a program starts another one can be inherited so, and all files
+/// that this program opens are. The calling process is a copy that [`fork`] has made.
+pub(crate) fn close_inherited() {
+    let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let numbers = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // All of them first: the list itself is a file.
+    let numbers: Vec<libc::c_int> = numbers.collect();
+    for number in numbers.into_iter().filter(|&number| number > libc::STDERR_FILENO) {
+        // SAFETY: takes a number and touches no memory of ours.
+        let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
+        if flags >= 0 && flags & libc::FD_CLOEXEC == 0 {
+            // SAFETY: no value of this program owns the descriptor: it was inherited, as its flag
+            // shows.
+            unsafe { libc::close(number) };
+        }
+    }
 }
 
 /// Policies for memory, as the kernel numbers them.

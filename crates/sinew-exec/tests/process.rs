@@ -1,8 +1,7 @@
 //! The command is a process as it would be without: status, signals, streams; and its threads go
 //! where they are granted to.
 //!
-//! What they would miss: terminals and job control, which nothing here could disturb, since there
-//! is no process in between.
+//! Blind to: terminals and job control; `terminal.rs` has those.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -80,6 +79,28 @@ fn streams_pass_through_and_end_with_the_command() {
     assert_eq!((out.as_str(), error.as_str()), ("in and out", "error\n"));
     kill("TERM", child.id());
     assert_eq!(child.wait().unwrap().signal(), Some(15));
+}
+
+/// Catches: a lock that is held, or a pipe that does not end, when the command has closed its
+/// descriptor or has ended.
+#[test]
+fn no_helper_holds_a_descriptor_of_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lock");
+    let shell = format!("exec 7> {}; exec \"$@\"", file.display());
+    let mut command = Command::new("sh");
+    let words = ["-c", &shell, "sh", common::EXEC, "/dev/null", "sleep", "1000"];
+    let mut child = command.args(words).env_remove("SINEW_EXEC").spawn().unwrap();
+    until("agent and keeper", || helpers_of(&child).is_some());
+    let (agent, keeper) = helpers_of(&child).unwrap();
+    let has = |pid: u32| {
+        let files = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+        files.filter_map(|entry| fs::read_link(entry.path()).ok()).any(|open| open == file)
+    };
+    let held = [child.id(), agent, keeper].map(has);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(held, [true, false, false]);
 }
 
 /// Would miss: files above those that a shell shows.
