@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, WaitOptions, setsid, waitpid};
+use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use sinew_coord::Who;
 use sinew_preload::layout;
@@ -123,10 +123,9 @@ fn keep(
     exit(0)
 }
 
-/// Away from the terminal, its signals, and all files that are the command's; its streams lead to
+/// Away from all files that are the command's, its terminal among them; the streams lead to
 /// `nothing`.
 fn detach(nothing: Option<File>) {
-    let _ = setsid();
     forget_backtraces();
     close_inherited();
     if let Some(nothing) = nothing {

@@ -55,8 +55,9 @@
 //!   reached through `/proc/KEEPER/fd`.
 //! - E3: a failure before the command runs (no table, no process to be had) is one line of warning,
 //!   and the command runs without.
-//! - E4: agent and keeper hold none of the command's streams and descriptors, and are in a session
-//!   of their own.
+//! - E4: agent and keeper hold none of the command's streams and descriptors. They are in a session
+//!   of their own before any signal reaches them: a key that stops the command's job stops none of
+//!   them.
 //!
 //! # Not handled
 //!

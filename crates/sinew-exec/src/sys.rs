@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::ffi::{c_int, c_void};
 use std::io;
+use std::ptr::null_mut;
 
 use sinew_coord::Who;
 
@@ -69,12 +70,18 @@ struct Between<T, L> {
     held: Option<T>,
     life: Option<L>,
     made: io::Result<i32>,
+    /// The signals that are blocked for the copy.
+    blocked: Option<libc::sigset_t>,
 }
 
-/// Runs `life` in a copy of this process that is no child of it, and returns the copy's number. A
+/// Runs `life` in a copy of this process that is no child of it and has left its job and terminal,
+/// and returns the copy's number. A
 /// child of this process makes the copy and ends at once. That child shares this process's memory,
 /// and this process stands still until the child has ended, so nothing is copied for the child.
 /// Both this process and the copy have what is `held` afterwards.
+///
+/// Signals wait until the copy has left the job: a copy that a key of the terminal stopped on its
+/// way out would stay stopped, as what continues the job does not reach it any more.
 ///
 /// Source: `posix_spawn` of the C libraries starts its programs so.
 ///
@@ -89,7 +96,8 @@ where
     stack
         .try_reserve_exact(STACK_WORDS)
         .map_err(|_| no_process(&io::ErrorKind::OutOfMemory.into()))?;
-    let mut between = Between { held: Some(held), life: Some(life), made: Ok(0) };
+    let blocked = block_signals();
+    let mut between = Between { held: Some(held), life: Some(life), made: Ok(0), blocked };
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     // SAFETY: the child runs on a stack of its own, which is longer lived than it and aligned for
     // any stack. This process stands still until the child has ended (`CLONE_VFORK`), so nothing
@@ -98,8 +106,11 @@ where
         let top = stack.as_mut_ptr().add(STACK_WORDS);
         libc::clone(make_copy::<T, L>, top.cast(), flags, (&raw mut between).cast())
     };
+    // Taken before the signals, whose handlers may change it.
+    let error = io::Error::last_os_error();
+    unblock_signals(blocked);
     if child == -1 {
-        return Err(no_process(&io::Error::last_os_error()));
+        return Err(no_process(&error));
     }
     // SAFETY: takes numbers and no address; the child has ended.
     unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
@@ -117,21 +128,41 @@ where
 {
     // SAFETY: it is the parent's, which stands still until this process has ended.
     let between = unsafe { &mut *between.cast::<Between<T, L>>() };
+    // The copy of a child leads no group, so nothing speaks against a session of its own.
+    let _ = rustix::process::setsid();
     // SAFETY: as in `fork`; what the C library changes in the shared memory meanwhile it changes
     // back, as for any fork.
     match unsafe { libc::fork() } {
         -1 => between.made = Err(io::Error::last_os_error()),
         // The copy has a copy of the memory, and of the stack that it runs on: both are its own.
-        0 => drop(
-            between
-                .life
-                .take()
-                .zip(between.held.take())
-                .map(|(life, held)| life(OneThread(()), held)),
-        ),
+        0 => {
+            unblock_signals(between.blocked);
+            if let Some((life, held)) = between.life.take().zip(between.held.take()) {
+                match life(OneThread(()), held) {}
+            }
+        }
         copy => between.made = Ok(copy),
     }
     0
+}
+
+/// Blocks all signals; returns those that were blocked before.
+fn block_signals() -> Option<libc::sigset_t> {
+    // SAFETY: sets of signals are plain numbers, for which zeroes are a value.
+    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { std::mem::zeroed() };
+    // SAFETY: it writes the set, which this function owns.
+    unsafe { libc::sigfillset(&raw mut all) };
+    // SAFETY: the kernel reads one set and writes the other during the call.
+    let result = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, &raw mut before) };
+    (result == 0).then_some(before)
+}
+
+/// Blocks the signals that [`block_signals`] has returned, and no others.
+fn unblock_signals(before: Option<libc::sigset_t>) {
+    if let Some(before) = before {
+        // SAFETY: the kernel reads the set, which it has written itself, during the call.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut()) };
+    }
 }
 
 /// Has this process end at once when there is no more memory. With the variables set, Rust's

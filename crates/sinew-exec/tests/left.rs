@@ -13,7 +13,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use common::compile::build;
-use common::{Script, helpers_of, kill, mask_of, runs, status_line, two_cpus, until, words};
+use common::{
+    Script, helpers_of, kill, mask_of, runs, status_line, two_cpus, unshare, until, words,
+};
 
 /// A command with a child that starts a process in a session of its own and without environment,
 /// says its number, and waits.
@@ -116,19 +118,9 @@ fn a_process_that_has_left_gets_its_processors_back_though_the_agent_dies() {
     }
 }
 
-/// Options of `unshare` for a namespace of process numbers; `None`, and a word, where there is
-/// none.
+/// Options of `unshare` for a namespace of process numbers.
 fn namespaces() -> Option<&'static [&'static str]> {
-    let allowed = |options: &&&[&str]| {
-        let status =
-            Command::new("unshare").args(**options).arg("true").stderr(Stdio::null()).status();
-        status.is_ok_and(|status| status.success())
-    };
-    let found = [&["-pf"][..], &["-Urpf"][..]].iter().find(allowed).copied();
-    if found.is_none() {
-        println!("skipped: no namespace of process numbers can be made here");
-    }
-    found
+    unshare("a namespace of process numbers", &[&["-pf"], &["-Urpf"]])
 }
 
 /// A number that no process has here, and that one in a new namespace is soon given.

@@ -12,8 +12,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::compile::{MODES, build, builds_openmp, compilers, flapping, plain, text};
-use common::{Script, two_cpus, until, words};
+use common::compile::{MODES, build, builds_openmp, compilers, plain, text};
+use common::{Script, flapping, two_cpus, until, words};
 
 const HUNT: &str = include_str!("openmp/hunt.c");
 const PART: &str = include_str!("openmp/part.c");

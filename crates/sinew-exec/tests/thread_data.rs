@@ -12,8 +12,8 @@ mod common;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use common::compile::{MODES, build, compilers, flapping, is_deep, plain};
-use common::{two_cpus, words};
+use common::compile::{MODES, build, compilers, is_deep, plain};
+use common::{flapping, two_cpus, words};
 
 const KEEPER: &str = include_str!("openmp/keeper.c");
 const COUNTS: &str = include_str!("openmp/counts.c");

@@ -12,14 +12,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
-use common::{helpers_of, until};
-
-/// A hang is a failure; a slow machine is none.
-const PATIENCE: Duration = Duration::from_secs(60);
+use common::{end, helpers_of, until};
 
 /// Runs `echo ran` with a place in a table of its own, from a shell that first does `setup`.
 fn run(setup: &str) -> Output {
@@ -31,19 +25,6 @@ fn run_words(setup: &str, words: &[&str]) -> Output {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{setup} && exec \"$@\""), "sh", common::EXEC]).args(words);
     end(shell.env("SINEW_TABLE_DIR", folder.path().join("table")))
-}
-
-fn end(command: &mut Command) -> Output {
-    command.env_remove("SINEW_EXEC").env_remove("LD_PRELOAD");
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let child = child.expect("a shell");
-    let pid = child.id().to_string();
-    let (tell, told) = mpsc::channel();
-    thread::spawn(move || tell.send(child.wait_with_output().expect("its output")));
-    told.recv_timeout(PATIENCE).unwrap_or_else(|_| {
-        let _ = Command::new("kill").args(["-s", "KILL", &pid]).status();
-        panic!("{command:?} never ends");
-    })
 }
 
 fn warning_of(what: &str, output: &Output) -> String {

@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use super::Script;
-
 /// Whether everything is to run, not only what takes a few seconds.
 pub(crate) fn is_deep() -> bool {
     std::env::var_os("SINEW_DEEP").is_some()
@@ -89,20 +87,6 @@ pub(crate) fn text(output: &Output, what: &str) -> String {
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(!error.contains("sinew") && !error.contains("ld.so"), "{what}: {error}");
     String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// Runs a program while its share changes.
-pub(crate) fn flapping(
-    options: &[&OsStr],
-    program: &Path,
-    arguments: &[&OsStr],
-    cpus: [usize; 2],
-) -> String {
-    let script = Script::new();
-    let all: Vec<&OsStr> =
-        std::iter::once(program.as_os_str()).chain(arguments.iter().copied()).collect();
-    let output = script.run_flapping(&mut script.command(options, &all), cpus);
-    text(&output, &format!("{options:?} {arguments:?}"))
 }
 
 pub(crate) const MODES: [&[&str]; 2] = [&[], &["--malleable"]];

@@ -1,19 +1,20 @@
 //! Commands under scripted shares.
-#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(dead_code, unused_imports, reason = "each test file uses a part")]
 
 pub(crate) mod compile;
+pub(crate) mod processes;
+pub(crate) mod terminal;
+
+pub(crate) use processes::*;
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
-
-/// How long a test waits for what must happen at once.
-const PATIENCE: Duration = Duration::from_secs(30);
+use std::time::Duration;
 
 /// The program that runs commands by a script.
 pub(crate) const EXEC: &str = env!("CARGO_BIN_EXE_exec-script");
@@ -116,75 +117,21 @@ impl Script {
     }
 }
 
-/// Waits until `what` holds, without counting on any time.
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PATIENCE, "never: {what}");
-        thread::yield_now();
-    }
-}
-
-/// A process's mask as the kernel writes it.
-pub(crate) fn mask_of(pid: u32) -> Option<String> {
-    status_line(Path::new(&format!("/proc/{pid}/status")), "Cpus_allowed_list:")
-}
-
-/// The masks of all threads of a process.
-pub(crate) fn masks_of(pid: u32) -> Vec<String> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    threads
-        .filter_map(|thread| status_line(&thread.path().join("status"), "Cpus_allowed_list:"))
-        .collect()
-}
-
-pub(crate) fn status_line(path: &Path, name: &str) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    Some(text.lines().find_map(|line| line.strip_prefix(name))?.trim().to_owned())
-}
-
-/// Agent and keeper of a command: processes of its name that are in sessions of their own, the
-/// agent a child of the keeper.
-pub(crate) fn helpers_of(child: &Child) -> Option<(u32, u32)> {
-    let environment = fs::read(format!("/proc/{}/environ", child.id())).ok()?;
-    let variable = environment
-        .split(|&byte| byte == 0)
-        .find_map(|variable| variable.strip_prefix(b"SINEW_EXEC="))?;
-    let keeper: u32 = std::str::from_utf8(variable).ok()?.split(' ').next()?.parse().ok()?;
-    let of = |pid: u32| {
-        status_line(Path::new(&format!("/proc/{pid}/status")), "PPid:")?.parse::<u32>().ok()
-    };
-    let all = fs::read_dir("/proc")
-        .ok()?
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let agent = all.into_iter().find(|pid| of(*pid) == Some(keeper))?;
-    Some((agent, keeper))
-}
-
-/// A process and its children.
-pub(crate) fn family_of(pid: u32) -> Vec<u32> {
-    let children = Command::new("pgrep").args(["-P", &pid.to_string()]).output().expect("pgrep");
-    let children = String::from_utf8_lossy(&children.stdout)
-        .lines()
-        .filter_map(|line| line.parse().ok())
-        .collect::<Vec<u32>>();
-    std::iter::once(pid).chain(children).collect()
-}
-
-/// Whether a process is there, and more than a remainder.
-pub(crate) fn runs(pid: u32) -> bool {
-    status_line(Path::new(&format!("/proc/{pid}/status")), "State:")
-        .is_some_and(|state| !state.starts_with(['Z', 'X']))
-}
-
-/// Sends a signal by its name.
-pub(crate) fn kill(signal: &str, pid: u32) {
-    let kill = Command::new("kill").args(["-s", signal, &pid.to_string()]).status();
-    assert!(kill.expect("kill").success());
-}
-
 /// Words as the tests write them.
 pub(crate) fn words<'a>(words: &[&'a str]) -> Vec<&'a OsStr> {
     words.iter().map(|word| OsStr::new(*word)).collect()
+}
+
+/// Runs a program while its share changes.
+pub(crate) fn flapping(
+    options: &[&OsStr],
+    program: &Path,
+    arguments: &[&OsStr],
+    cpus: [usize; 2],
+) -> String {
+    let script = Script::new();
+    let all: Vec<&OsStr> =
+        std::iter::once(program.as_os_str()).chain(arguments.iter().copied()).collect();
+    let output = script.run_flapping(&mut script.command(options, &all), cpus);
+    compile::text(&output, &format!("{options:?} {arguments:?}"))
 }
