@@ -3,8 +3,9 @@
 //! `SINEW_TABLE_DIR`, else `$XDG_RUNTIME_DIR/sinew`, else `/run/user/UID/sinew`, else `sinew-UID`
 //! in the temporary folder. Whatever it is, it must be a folder and no link, must be this user's,
 //! and must be closed to everybody else; so must the file in it (`private`). The file's name
-//! carries the version of the table and the namespace of process numbers: programs that could not
-//! understand each other, or not find each other's processes, do not meet.
+//! carries the version of the table and the namespaces of process numbers and of time: programs
+//! that could not understand each other, or would take each other's processes for others, since
+//! their numbers or the times of their starts differ, do not meet.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -35,7 +36,7 @@ pub fn default_folder() -> PathBuf {
 pub(crate) fn file_name(version: u64) -> Result<String, Error> {
     let path = Path::new(private::NAMESPACE);
     let namespace = private::namespace().map_err(|error| Error::system("read", path, error))?;
-    Ok(format!("table-{version}-{namespace}"))
+    Ok(format!("table-{version}-{namespace}-{}", private::time_namespace()))
 }
 
 /// Opens the file in `folder`, making both if need be, and makes sure of both.

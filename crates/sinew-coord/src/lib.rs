@@ -35,8 +35,8 @@
 //!
 //! # Not handled
 //!
-//! Programs of other users and in other containers are not seen, and neither are programs that do
-//! not take part: the kernel shares cores with those. Changing the machine (CPUs switched off)
+//! Programs of other users, in other containers and in other namespaces of time are not seen, and
+//! neither are programs that do not take part: the kernel shares cores with those. Changing the machine (CPUs switched off)
 //! while programs run: masks say what is left.
 
 #[cfg(target_os = "linux")]

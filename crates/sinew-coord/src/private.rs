@@ -32,6 +32,12 @@ pub(crate) fn namespace() -> io::Result<u64> {
 /// Where the kernel tells it.
 pub(crate) const NAMESPACE: &str = "/proc/self/ns/pid";
 
+/// A number for the namespace whose clock dates the start of processes for this one. There is only
+/// one before Linux 5.6.
+pub(crate) fn time_namespace() -> u64 {
+    fs::metadata("/proc/self/ns/time").map_or(0, |namespace| namespace.ino())
+}
+
 /// Whether the open file is the one of this name.
 pub(crate) fn is_named(file: &File, path: &Path) -> bool {
     let found = (file.metadata(), fs::symlink_metadata(path));

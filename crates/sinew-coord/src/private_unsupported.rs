@@ -21,3 +21,7 @@ pub(crate) fn runtime_folder() -> Option<std::path::PathBuf> {
 pub(crate) fn is_named(_file: &File, _path: &Path) -> bool {
     false
 }
+
+pub(crate) fn time_namespace() -> u64 {
+    0
+}

@@ -138,7 +138,7 @@ where
         0 => {
             unblock_signals(between.blocked);
             if let Some((life, held)) = between.life.take().zip(between.held.take()) {
-                match life(OneThread(()), held) {}
+                let _: Infallible = life(OneThread(()), held);
             }
         }
         copy => between.made = Ok(copy),
