@@ -114,11 +114,13 @@ impl Coordinator {
     ///
     /// As [`start`](Self::start).
     pub fn step(&mut self) -> Result<Vec<Decision>, Error> {
-        let state = self.table.snapshot();
-        if state.coordinator != Some(self.this) {
-            // The table was damaged, or taken away, and what a script has asked for with it.
+        let mut state = self.table.snapshot();
+        if state.coordinator != Some(self.this) || !self.table.is_in_force() {
+            // The table was damaged, or another file has taken its place (T3), and what a script
+            // has asked for is lost with it.
             self.take_over()?;
             self.programs.clear();
+            state = self.table.snapshot();
         }
         self.note_events(&state);
         self.measure(&state)?;
@@ -344,6 +346,26 @@ mod tests {
                 coordinator.step().unwrap();
                 assert_eq!(table.read()[0].ask.and_then(|ask| ask.threads), Some(1));
             }
+        });
+    }
+
+    /// Catches: a coordinator that goes on with a file which is not the table any more, as after a
+    /// program that was stopped with the lock.
+    #[test]
+    fn a_coordinator_follows_its_programs_to_another_file() {
+        with_table(|table| {
+            let script = "at 0 one threads 1".parse().unwrap();
+            let mut coordinator = Coordinator::start(table, Policy::Script, script).unwrap();
+            coordinator.step().unwrap();
+            std::fs::remove_file(table.path()).unwrap();
+            let folder = table.path().parent().unwrap();
+            let other = Table::open_on(folder, Layout::flat(CPUS)).unwrap();
+            let member = Member::join(&other, Offer::on("one", CoreSet::first(CPUS), 4)).unwrap();
+            coordinator.step().unwrap();
+            assert_eq!(other.policy(), Policy::Script);
+            assert!(other.read()[0].ask.is_some_and(|ask| ask.threads == Some(1)));
+            drop((member, coordinator));
+            assert!(!other.is_in_force());
         });
     }
 

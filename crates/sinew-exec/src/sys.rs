@@ -137,9 +137,8 @@ where
         // The copy has a copy of the memory, and of the stack that it runs on: both are its own.
         0 => {
             unblock_signals(between.blocked);
-            if let Some((life, held)) = between.life.take().zip(between.held.take()) {
-                let _: Infallible = life(OneThread(()), held);
-            }
+            let both = between.life.take().zip(between.held.take());
+            let _ = both.map(|(life, held)| life(OneThread(()), held));
         }
         copy => between.made = Ok(copy),
     }
