@@ -34,6 +34,7 @@ pub struct Origin {
 impl Origin {
     /// Looks around; what cannot be found out is called unknown. `command` is how the program was
     /// called.
+    #[allow(clippy::disallowed_methods, reason = "a date for readers, by which nothing decides")]
     pub fn here(command: String) -> Self {
         let machine = Machine::host();
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
