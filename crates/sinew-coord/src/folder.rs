@@ -3,9 +3,9 @@
 //! `SINEW_TABLE_DIR`, else `$XDG_RUNTIME_DIR/sinew`, else `/run/user/UID/sinew`, else `sinew-UID`
 //! in the temporary folder. Whatever it is, it must be a folder and no link, must be this user's,
 //! and must be closed to everybody else; so must the file in it (`private`). The file's name
-//! carries the version of the table and the namespaces of process numbers and of time: programs
-//! that could not understand each other, or would take each other's processes for others, since
-//! their numbers or the times of their starts differ, do not meet.
+//! carries the version of the table and the namespaces of process numbers and of time. Programs
+//! that could not understand each other do not meet, and neither do programs for which a process
+//! has another number or another time of its start.
 
 use std::fs::File;
 use std::io::ErrorKind;

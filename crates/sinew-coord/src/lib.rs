@@ -36,8 +36,8 @@
 //! # Not handled
 //!
 //! Programs of other users, in other containers and in other namespaces of time are not seen, and
-//! neither are programs that do not take part: the kernel shares cores with those. Changing the machine (CPUs switched off)
-//! while programs run: masks say what is left.
+//! neither are programs that do not take part: the kernel shares cores with those. Changing the
+//! machine (CPUs switched off) while programs run: masks say what is left.
 
 #[cfg(target_os = "linux")]
 mod bus;

@@ -1,4 +1,4 @@
-//! What the system says of processes, and waits that end.
+//! Processes as the system describes them, and waits that end.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::fs;
