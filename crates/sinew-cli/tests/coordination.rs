@@ -3,71 +3,25 @@
 //! Blind to: how `top` looks on a terminal; its own tests draw it.
 #![cfg(target_os = "linux")]
 
+mod common;
+
 use std::fs::File;
-use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
+use std::io::{PipeReader, PipeWriter, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
+use common::{Program, coordinator, sinew};
 use serde_json::Value;
 use sinew::Schedule;
-use sinew_coord::{Choice, CoreSet, FOLDER_VARIABLE, Member, Offer, Table};
+use sinew_coord::{Choice, CoreSet, Member, Offer, Table};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn sinew(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
-    command.env(FOLDER_VARIABLE, folder);
-    command
-}
-
 fn output(folder: &Path, words: &[&str]) -> Output {
-    sinew(folder).args(words).output().expect("the command starts")
-}
-
-/// A coordinator, and what it says.
-struct Coordinator {
-    child: Child,
-    said: BufReader<std::process::ChildStdout>,
-}
-
-impl Coordinator {
-    fn start(folder: &Path, words: &[&str]) -> Self {
-        let mut command = sinew(folder);
-        command.arg("coordinator").args(["--interval-ms", "20"]).args(words).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("the command starts");
-        let said = BufReader::new(child.stdout.take().expect("its output"));
-        let mut coordinator = Self { child, said };
-        assert!(coordinator.line_with("policy").contains("table"));
-        coordinator
-    }
-
-    /// The next line that has this part.
-    fn line_with(&mut self, part: &str) -> String {
-        let mut line = String::new();
-        while !line.contains(part) {
-            line.clear();
-            assert!(self.said.read_line(&mut line).expect("a line") > 0, "no line with `{part}`");
-        }
-        line
-    }
-
-    fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().expect("kill").success());
-    }
-
-    fn end(mut self, signal: &str) -> ExitStatus {
-        self.signal(signal);
-        self.said.read_to_end(&mut Vec::new()).expect("the rest");
-        self.child.wait().expect("its end")
-    }
-
-    fn interrupt(self) {
-        assert!(self.end("-INT").success());
-    }
+    sinew(folder, words).output().expect("the command starts")
 }
 
 /// Catches: a program that is not shown, a decision without a reason, a policy that stays when
@@ -76,7 +30,7 @@ impl Coordinator {
 fn a_coordinator_says_why_and_goes_without_a_trace() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("shared");
-    let mut coordinator = Coordinator::start(&place, &["--policy", "efficiency"]);
+    let mut coordinator = coordinator(&place, &["--policy", "efficiency"]);
     let table = Table::open(&place).expect("a table");
     let own = Choice { schedule: Some(Schedule::Static), cores: CoreSet::first(1) };
     let member =
@@ -96,19 +50,18 @@ fn a_coordinator_says_why_and_goes_without_a_trace() {
     let second = output(&place, &["coordinator"]);
     assert_eq!(second.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&second.stderr).contains("coordinates already"));
-    coordinator.interrupt();
+    assert!(coordinator.end_by("INT").success());
     assert_eq!(table.policy().name(), "equal");
     drop(member);
     assert_eq!(std::fs::read_dir(&place).map_or(0, Iterator::count), 0);
 }
 
 /// A coordinator with a script, and a program that has what the script says.
-fn solver_under_a_script(place: &Path) -> (Coordinator, Member) {
+fn solver_under_a_script(place: &Path) -> (Program, Member) {
     let path = place.with_extension("script");
     std::fs::write(&path, "when solver joins solver threads 1 schedule dynamic:7\n")
         .expect("a script");
-    let coordinator =
-        Coordinator::start(place, &["--script", path.to_str().expect("a name in UTF-8")]);
+    let coordinator = coordinator(place, &["--script", path.to_str().expect("a name in UTF-8")]);
     let table = Table::open(place).expect("a table");
     let member =
         Member::join(&table, Offer::on("solver", table.layout().cores(), 64)).expect("a row");
@@ -132,7 +85,7 @@ fn a_killed_coordinators_policy_ends_with_it() {
     let (coordinator, member) = solver_under_a_script(&folder.path().join("shared"));
     let table = member.table();
     assert_eq!(table.policy().name(), "script");
-    assert!(!coordinator.end("-KILL").success());
+    assert!(!coordinator.end_by("KILL").success());
     wait_for_schedule(&member, false);
     assert_eq!((table.policy().name(), table.read()[0].ask), ("equal", None));
     assert_eq!(table.log().last().map(|decision| decision.reason.name()), Some("policy set"));
@@ -144,7 +97,7 @@ fn a_killed_coordinators_policy_ends_with_it() {
 fn a_coordinator_that_is_terminated_ends_as_if_interrupted() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("shared");
-    assert!(Coordinator::start(&place, &[]).end("-TERM").success());
+    assert!(coordinator(&place, &[]).end_by("TERM").success());
     assert_eq!(std::fs::read_dir(&place).map_or(0, Iterator::count), 0);
 }
 
@@ -170,9 +123,9 @@ fn a_full_pipe_keeps_no_coordinator_from_coordinating_or_from_its_end() {
         let place = folder.path().join("shared");
         let (reader, writer) = full_pipe();
         let table = Table::open(&place).expect("a table");
-        let mut command = sinew(&place);
         // A minute between two measurements: no signal waits for that either.
-        command.args(["coordinator", "--policy", "efficiency", "--interval-ms", "60000"]);
+        let words = ["coordinator", "--policy", "efficiency", "--interval-ms", "60000"];
+        let mut command = sinew(&place, &words);
         let mut child = command.stdout(writer).spawn().expect("the command starts");
         let until = |what: &str, child: &mut Child, holds: &mut dyn FnMut(&mut Child) -> bool| {
             let began = Instant::now();
@@ -210,7 +163,7 @@ fn a_script_is_followed() {
         (share.threads, share.schedule.map(|schedule| schedule.to_string())),
         (1, Some("dynamic:7".into()))
     );
-    coordinator.interrupt();
+    assert!(coordinator.end_by("INT").success());
 }
 
 /// Catches: a look that leaves a table, or its folder, and one that fails because there is none.

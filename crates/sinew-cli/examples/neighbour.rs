@@ -1,0 +1,127 @@
+//! A program of the same user beside commands, for tests.
+//!
+//! `neighbour FOLDER halt MOMENT` stands still in the middle of a change of the table, with its
+//! lock, when the change reaches MOMENT, such as `Writing`. `neighbour FOLDER forge SEED` writes
+//! into the table at random, with the lock and without, until it is killed. It writes bytes, rows
+//! in the names of those who are there, versions, and claims of the lock; and it keeps the lock for
+//! a while. Both say `begun` first.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+use sinew_coord::{CoreSet, Forger, Member, Moment, Offer, Table, Who, at_moment};
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [folder, "halt", moment] => halt(folder.as_ref(), moment),
+        [folder, "forge", seed] => forge(folder.as_ref(), seed.parse().expect("a number")),
+        _ => {
+            eprintln!("usage: neighbour FOLDER halt MOMENT | neighbour FOLDER forge SEED");
+            std::process::exit(2);
+        }
+    }
+}
+
+/// At once: nobody flushes for who is killed.
+fn say(line: &str) {
+    let _ = std::io::stdout().write_all(format!("{line}\n").as_bytes());
+    let _ = std::io::stdout().flush();
+}
+
+fn halt(folder: &Path, name: &str) {
+    let table = Table::open(folder).expect("a table");
+    let member = Member::join(&table, Offer::new("neighbour")).expect("a row");
+    let moment = Moment::ALL.into_iter().find(|moment| format!("{moment:?}") == name);
+    at_moment(moment.expect("a moment"), || {
+        say("begun");
+        loop {
+            thread::park();
+        }
+    });
+    member.set_demand(1);
+    panic!("{name} was not reached: there are no neighbours");
+}
+
+/// Words at the beginning of the file, which are not of a row.
+const HEAD: u64 = 5;
+
+/// How long the lock is kept at most.
+static LONGEST: OnceLock<Duration> = OnceLock::new();
+
+fn forge(folder: &Path, seed: u64) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let most_ms = if std::env::var_os("SINEW_DEEP").is_some() { 300 } else { 30 };
+    LONGEST.get_or_init(|| Duration::from_millis(most_ms));
+    say("begun");
+    loop {
+        // There is none for a moment where the last program has left.
+        if let Ok(table) = Table::open(folder) {
+            strike(&table, &mut random);
+        }
+        thread::park_timeout(Duration::from_micros(random.u64(0..2_000)));
+    }
+}
+
+/// One act against whatever the table is now.
+fn strike(table: &Table, random: &mut fastrand::Rng) {
+    let rows = table.read();
+    let there = rows.iter().flat_map(|row| [Some(row.program), row.keeper]).flatten();
+    let claimed = there.chain([Who::this()]).chain(Who::of(1)).collect();
+    let mut forger = Forger::new(random.u64(..), claimed);
+    let file = || File::options().write(true).open(table.path());
+    match random.u32(0..8) {
+        0 | 1 => forger.strike(table),
+        2 => (0..random.u32(1..100)).for_each(|_| forger.scribble(table)),
+        3 => write_anywhere(file(), random),
+        4 => write_head(file(), random),
+        5 => forger.put(table, rows.into_iter().filter(|_| random.bool()).collect()),
+        6 => keep_lock(table, random),
+        _ => cut(file(), random),
+    }
+}
+
+fn write_anywhere(file: std::io::Result<File>, random: &mut fastrand::Rng) {
+    let Ok(file) = file else { return };
+    let length = file.metadata().map_or(1, |file| file.len().max(1));
+    let bytes: Vec<u8> = (0..random.usize(1..256)).map(|_| random.u8(..)).collect();
+    let at = random.u64(..length).min(length.saturating_sub(bytes.len() as u64));
+    let _ = file.write_all_at(&bytes, at);
+}
+
+/// A version, a claim of the lock, or another word of the head: a small one, a process's number, or
+/// any.
+fn write_head(file: std::io::Result<File>, random: &mut fastrand::Rng) {
+    let Ok(file) = file else { return };
+    let words = [0, 1, u64::from(std::process::id()), 1 << 63, u64::MAX, random.u64(..)];
+    let word = words[random.usize(..words.len())];
+    let _ = file.write_all_at(&word.to_ne_bytes(), 8 * random.u64(..HEAD));
+}
+
+/// A change in the middle of which the lock is held, while others write.
+fn keep_lock(table: &Table, random: &mut fastrand::Rng) {
+    at_moment(Moment::ALL[random.usize(..Moment::ALL.len())], || {
+        let longest = LONGEST.get().map_or(0, |longest| longest.as_micros() as u64);
+        thread::sleep(Duration::from_micros(fastrand::u64(..=longest)));
+    });
+    let offer = Offer::on("forger", CoreSet::first(1 + random.usize(..8)), 1 + random.u32(..64));
+    // It cannot lock a table that it cannot join.
+    if let Ok(member) = Member::join(table, offer) {
+        member.set_demand(1);
+    }
+    at_moment(Moment::Locked, || {});
+}
+
+/// Seldom: those who have the file mapped make another one then.
+fn cut(file: std::io::Result<File>, random: &mut fastrand::Rng) {
+    if random.u32(..10) == 0
+        && let Ok(file) = file
+    {
+        let _ = file.set_len(random.u64(..20_000));
+    }
+}

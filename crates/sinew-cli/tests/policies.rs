@@ -1,0 +1,318 @@
+//! Real programs under each policy, against its promise: how many threads their teams have, and
+//! where the threads run.
+//!
+//! On two CPUs two busy programs have one each under every policy; there only a script and a
+//! program that is stopped tell policies apart. With more CPUs weights do, too.
+//!
+//! Blind to: speeds. No command reports what `efficiency` and `contention` go by.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::compile::build;
+use common::{coordinator, kill, masks_of, sinew, until};
+use sinew_coord::{CoreSet, Policy, Row, Table};
+use sinew_sync::atomic::{AtomicU32, Ordering};
+use sinew_topology::CpuSet;
+
+const TEAM: &str = include_str!("common/team.c");
+
+/// A program with a team of threads that is always busy; killed at the end.
+struct Team {
+    child: Child,
+    /// How many threads its last region had.
+    threads: Arc<AtomicU32>,
+}
+
+impl Team {
+    fn start(place: &Path, program: &Path, weight: u32) -> Self {
+        let (weight, program) = (weight.to_string(), program.to_str().expect("a name in UTF-8"));
+        let words = ["exec", "--malleable", "--weight", &weight, program];
+        let mut command = sinew(place, &words);
+        // Short spins: other tests have the same cores.
+        command.env("GOMP_SPINCOUNT", "1000").stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the command");
+        let output = BufReader::new(child.stdout.take().expect("its output"));
+        let threads = Arc::new(AtomicU32::new(0));
+        let last = Arc::clone(&threads);
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                // Relaxed: nothing else is read.
+                last.store(line.parse().expect("a number"), Ordering::Relaxed);
+            }
+        });
+        Self { child, threads }
+    }
+
+    fn row(&self, table: &Table) -> Option<Row> {
+        table.read().into_iter().find(|row| row.program.pid == self.child.id())
+    }
+
+    /// Whether its team and its threads' masks are what the row says.
+    fn follows(&self, row: &Row) -> bool {
+        let cores: CpuSet = row.grant.cores.iter().collect();
+        let masks = masks_of(self.child.id());
+        let is_granted = |mask: &String| mask.parse::<CpuSet>().is_ok_and(|mask| mask == cores);
+        self.threads.load(Ordering::Relaxed) == row.grant.threads
+            && !masks.is_empty()
+            && masks.iter().all(is_granted)
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The machine, and where its table is.
+struct Place {
+    folder: tempfile::TempDir,
+    all: CoreSet,
+}
+
+impl Place {
+    /// `None`, and a word, where a policy has nothing to share.
+    fn new() -> Option<Self> {
+        let all = sinew_coord::layout().cores();
+        let own = masks_of(std::process::id()).first().and_then(|mask| mask.parse().ok());
+        let is_whole = own == Some(all.iter().collect::<CpuSet>());
+        if all.len() < 2 || !is_whole {
+            println!("skipped: this process has one CPU, or not all of the machine's");
+            return None;
+        }
+        Some(Self { folder: tempfile::tempdir().expect("a folder"), all })
+    }
+
+    fn table(&self) -> PathBuf {
+        self.folder.path().join("shared")
+    }
+
+    /// The same program under several names; `None`, and a word, where it cannot be built.
+    fn programs(&self, names: &[&str]) -> Option<Vec<PathBuf>> {
+        let programs: Option<Vec<PathBuf>> =
+            names.iter().map(|name| build("gcc", self.folder.path(), TEAM, name, &[])).collect();
+        if programs.is_none() {
+            println!("skipped: gcc cannot build OpenMP programs here");
+        }
+        programs
+    }
+
+    fn first(&self) -> usize {
+        self.all.iter().next().expect("a CPU")
+    }
+
+    fn last(&self) -> usize {
+        self.all.iter().last().expect("a CPU")
+    }
+
+    /// The options of a coordinator. The script gives the programs the places that no other policy
+    /// would.
+    fn words(&self, policy: Policy) -> Vec<String> {
+        if policy != Policy::Script {
+            return vec!["--policy".to_owned(), policy.name().to_owned()];
+        }
+        let (heavy, light) = (self.last(), self.first());
+        let text = format!(
+            "at 0 heavy threads 1 cores {heavy}\nat 0 light threads 1 cores {light}\n\
+             at 0 sinew threads 1 cores {light}\n"
+        );
+        let script = self.folder.path().join("script");
+        std::fs::write(&script, text).expect("a script");
+        vec!["--script".to_owned(), script.display().to_string()]
+    }
+
+    /// Whether two programs that are always busy have their promised shares.
+    fn keeps(&self, policy: Policy, heavy: &Row, light: &Row) -> bool {
+        let [more, less] = [heavy, light].map(|row| row.grant.threads);
+        let all = self.all.len() as u32;
+        if policy == Policy::Script {
+            return [(heavy, self.last()), (light, self.first())].into_iter().all(is_asked);
+        }
+        let is_shared = heavy.grant.cores.and(&light.grant.cores).is_empty() && more + less == all;
+        is_shared
+            && match policy {
+                Policy::Priority => less == 1,
+                // Three quarters, within one, and no program without a core.
+                Policy::Equal | Policy::Contention | Policy::Proportional => {
+                    less == 1 || (4 * more).abs_diff(3 * all) <= 4
+                }
+                _ => less >= 1,
+            }
+    }
+
+    /// Whether a program has its promised share beside one that does nothing.
+    fn keeps_alone(&self, policy: Policy, row: &Row, cpu: usize) -> bool {
+        match policy {
+            Policy::Script => is_asked((row, cpu)),
+            _ => row.grant.threads as usize == self.all.len() && row.grant.cores == self.all,
+        }
+    }
+}
+
+/// One thread on this CPU.
+fn is_asked((row, cpu): (&Row, usize)) -> bool {
+    (row.grant.threads, row.grant.cores.iter().collect::<Vec<_>>()) == (1, vec![cpu])
+}
+
+/// Waits until two programs have what they are promised, and do it.
+fn wait_for(place: &Place, policy: Policy, [heavy, light]: [&Team; 2], when: &str) {
+    until(&format!("{policy} {when}"), || {
+        let table = Table::open(&place.table()).expect("a table");
+        let rows = heavy.row(&table).zip(light.row(&table));
+        rows.is_some_and(|(more, less)| {
+            table.policy() == policy
+                && place.keeps(policy, &more, &less)
+                && heavy.follows(&more)
+                && light.follows(&less)
+        })
+    });
+}
+
+fn weigh(place: &Place, weights: [(&Team, f64); 2]) {
+    let table = Table::open(&place.table()).expect("a table");
+    for (team, weight) in weights {
+        table.set_weight(team.child.id(), weight).expect("a row");
+    }
+}
+
+/// Catches: a policy that is shown in rows and not followed by threads, at the start, when weights
+/// or policies change, when a program stops and goes on, or when the coordinator ends.
+#[test]
+fn commands_do_what_each_policy_promises() {
+    let Some(place) = Place::new() else { return };
+    let Some(programs) = place.programs(&["heavy", "light"]) else { return };
+    let heavy = Team::start(&place.table(), &programs[0], 3);
+    let light = Team::start(&place.table(), &programs[1], 1);
+    for (index, policy) in Policy::ALL.into_iter().enumerate() {
+        let words = place.words(policy);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let coordinator = coordinator(&place.table(), &words);
+        wait_for(&place, policy, [&heavy, &light], "at its start");
+        kill("STOP", heavy.child.id());
+        until(&format!("{policy} beside a stopped program"), || {
+            let table = Table::open(&place.table()).expect("a table");
+            light.row(&table).is_some_and(|row| {
+                place.keeps_alone(policy, &row, place.first()) && light.follows(&row)
+            })
+        });
+        kill("CONT", heavy.child.id());
+        wait_for(&place, policy, [&heavy, &light], "when the program goes on");
+        if policy != Policy::Script {
+            weigh(&place, [(&heavy, 1.0), (&light, 3.0)]);
+            wait_for(&place, policy, [&light, &heavy], "with other weights");
+            weigh(&place, [(&heavy, 3.0), (&light, 1.0)]);
+        }
+        let signal = ["TERM", "KILL", "INT"][index % 3];
+        assert_eq!(coordinator.end_by(signal).success(), signal != "KILL");
+        wait_for(&place, Policy::Equal, [&heavy, &light], &format!("after {policy}"));
+    }
+}
+
+/// Catches: more programs than CPUs of which some have no thread, or a CPU for themselves.
+#[test]
+fn more_programs_than_cpus_have_a_thread_each_under_each_policy() {
+    let Some(place) = Place::new() else { return };
+    if place.all.len() > 4 {
+        println!("skipped: too many programs for this machine's other tests");
+        return;
+    }
+    let Some(programs) = place.programs(&["one"]) else { return };
+    let teams: Vec<Team> =
+        (0..=place.all.len()).map(|_| Team::start(&place.table(), &programs[0], 1)).collect();
+    for policy in Policy::ALL {
+        let words = place.words(policy);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let coordinator = coordinator(&place.table(), &words);
+        until(&format!("{policy} for all"), || {
+            let table = Table::open(&place.table()).expect("a table");
+            let has_its_part = |team: &Team| {
+                team.row(&table).is_some_and(|row| {
+                    let is_crowded = row.grant.threads == 1 && row.grant.cores == place.all;
+                    is_crowded && team.follows(&row)
+                })
+            };
+            table.policy() == policy && teams.iter().all(has_its_part)
+        });
+        assert!(coordinator.end_by("TERM").success());
+    }
+}
+
+/// The processor time in hundredths of a second, and the mask, of each thread that works in the
+/// pool of a process, by name. The first thread works as well, while it waits for the pool.
+fn workers(pid: u32) -> Vec<(String, u64, CpuSet)> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let read = |path: PathBuf| std::fs::read_to_string(path).ok();
+    let worker = |path: PathBuf| {
+        let name = read(path.join("comm"))?.trim().to_owned();
+        let number = name.strip_prefix("sinew").map(|number| number.trim_start_matches('-'));
+        let works = number.is_some_and(|rest| rest.is_empty() || rest.parse::<u32>().is_ok());
+        let stat = read(path.join("stat"))?;
+        let ticks = stat.rsplit(')').next()?.split_whitespace().skip(11).take(2);
+        let ticks: u64 = ticks.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+        let mask = common::status_line(&path.join("status"), "Cpus_allowed_list:")?;
+        works.then_some((name, ticks, mask.parse().ok()?))
+    };
+    threads.filter_map(|thread| worker(thread.path())).collect()
+}
+
+/// Whether the pool works with as many threads as its row says, and its own ones where it says:
+/// for a while, in which the row stays.
+fn pool_follows(pid: u32, row: &Row) -> bool {
+    let before = workers(pid);
+    std::thread::park_timeout(Duration::from_millis(200));
+    let cores: CpuSet = row.grant.cores.iter().collect();
+    let mut working = workers(pid);
+    working.retain(|(name, ticks, _)| !before.iter().any(|(n, t, _)| (n, t) == (name, ticks)));
+    let is_within = |(name, _, mask): &(String, u64, CpuSet)| {
+        name == "sinew" || mask.iter().all(|cpu| cores.contains(cpu))
+    };
+    (1..=row.grant.threads as usize).contains(&working.len()) && working.iter().all(is_within)
+}
+
+/// Catches: a pool that has a row, and whose workers are more, or run elsewhere.
+#[test]
+fn a_pool_beside_a_command_does_what_each_policy_promises() {
+    let Some(place) = Place::new() else { return };
+    let Some(programs) = place.programs(&["heavy"]) else { return };
+    let heavy = Team::start(&place.table(), &programs[0], 3);
+    let threads = place.all.len().to_string();
+    let words = [
+        "run",
+        "collatz",
+        "--size",
+        "tiny",
+        "--threads",
+        &threads,
+        "--repeat",
+        "1000000",
+        "--json",
+    ];
+    let mut pool = sinew(&place.table(), &words);
+    let pool = pool.env("SINEW_COORDINATE", "1").stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+    let pool = Team { child: pool.expect("the command"), threads: Arc::default() };
+    for policy in Policy::ALL {
+        let words = place.words(policy);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let coordinator = coordinator(&place.table(), &words);
+        until(&format!("{policy} for a pool"), || {
+            let table = Table::open(&place.table()).expect("a table");
+            let rows = heavy.row(&table).zip(pool.row(&table));
+            rows.is_some_and(|(more, less)| {
+                table.policy() == policy
+                    && place.keeps(policy, &more, &less)
+                    && heavy.follows(&more)
+                    && pool_follows(pool.child.id(), &less)
+                    && pool.row(&table).is_some_and(|row| row.epoch == less.epoch)
+            })
+        });
+        assert!(coordinator.end_by("TERM").success());
+    }
+}
