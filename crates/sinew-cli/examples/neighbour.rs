@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-use sinew_coord::{CoreSet, Forger, Member, Moment, Offer, Table, Who, at_moment};
+use sinew_coord::{CoreSet, FailPoint, Forger, Member, Offer, Table, Who, at_fail_point};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -37,8 +37,8 @@ fn say(line: &str) {
 fn halt(folder: &Path, name: &str) {
     let table = Table::open(folder).expect("a table");
     let member = Member::join(&table, Offer::new("neighbour")).expect("a row");
-    let moment = Moment::ALL.into_iter().find(|moment| format!("{moment:?}") == name);
-    at_moment(moment.expect("a moment"), || {
+    let moment = FailPoint::ALL.into_iter().find(|moment| format!("{moment:?}") == name);
+    at_fail_point(moment.expect("a moment"), || {
         say("begun");
         loop {
             thread::park();
@@ -71,7 +71,7 @@ fn forge(folder: &Path, seed: u64) {
 /// One act against whatever the table is now.
 fn strike(table: &Table, random: &mut fastrand::Rng) {
     let rows = table.read();
-    let there = rows.iter().flat_map(|row| [Some(row.program), row.keeper]).flatten();
+    let there = rows.iter().flat_map(|row| [Some(row.program), row.watchdog]).flatten();
     let claimed = there.chain([Who::this()]).chain(Who::of(1)).collect();
     let mut forger = Forger::new(random.u64(..), claimed);
     let file = || File::options().write(true).open(table.path());
@@ -105,7 +105,7 @@ fn write_head(file: std::io::Result<File>, random: &mut fastrand::Rng) {
 
 /// A change in the middle of which the lock is held, while others write.
 fn keep_lock(table: &Table, random: &mut fastrand::Rng) {
-    at_moment(Moment::ALL[random.usize(..Moment::ALL.len())], || {
+    at_fail_point(FailPoint::ALL[random.usize(..FailPoint::ALL.len())], || {
         let longest = LONGEST.get().map_or(0, |longest| longest.as_micros() as u64);
         thread::sleep(Duration::from_micros(fastrand::u64(..=longest)));
     });
@@ -114,7 +114,7 @@ fn keep_lock(table: &Table, random: &mut fastrand::Rng) {
     if let Ok(member) = Member::join(table, offer) {
         member.set_demand(1);
     }
-    at_moment(Moment::Locked, || {});
+    at_fail_point(FailPoint::Locked, || {});
 }
 
 /// Seldom: those who have the file mapped make another one then.

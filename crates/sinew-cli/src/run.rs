@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use sinew::profile::{Call, Graph};
+use sinew::profile::{Call, Graph, Profiler};
 use sinew::{Pool, Schedule, StealsAt};
 use sinew_apps::{App, Options, Record, Size};
 

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use common::compile::is_deep;
 use common::{Program, coordinator, end, helpers_of, is_stopped, kill, runs, sinew, until};
-use sinew_coord::{Moment, Policy, Table};
+use sinew_coord::{FailPoint, Policy, Table};
 
 /// A coordinator, a command with a row, and what is compared.
 struct Place {
@@ -109,7 +109,7 @@ fn commands_run_beside_whatever_is_stopped() {
 fn commands_run_beside_a_stopped_holder_of_the_lock() {
     for (index, policy) in Policy::ALL.into_iter().enumerate() {
         let place = Place::new(policy);
-        for (number, moment) in Moment::ALL.into_iter().enumerate() {
+        for (number, moment) in FailPoint::ALL.into_iter().enumerate() {
             if !is_deep() && number % 3 != index % 3 {
                 continue;
             }

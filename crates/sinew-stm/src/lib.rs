@@ -187,9 +187,9 @@ mod index;
 mod late;
 mod local;
 mod log;
-mod manager;
 #[cfg(all(test, loom))]
 mod loom;
+mod manager;
 mod prefetch;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod prefetch_tests;
@@ -197,9 +197,9 @@ mod record;
 mod run;
 mod run_ahead;
 #[cfg(all(test, shuttle))]
-mod shuttle_fork;
-#[cfg(all(test, shuttle))]
 mod shuttle;
+#[cfg(all(test, shuttle))]
+mod shuttle_fork;
 mod sites;
 mod sleepers;
 mod stop;
