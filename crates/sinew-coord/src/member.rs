@@ -421,28 +421,27 @@ impl Inner {
         }
     }
 
-    /// Reads the row. Returns whether it is there.
+    /// Reads the row. Returns whether it exists.
     fn look(&self) -> bool {
+        self.read_row(true)
+    }
+
+    /// Reads the row; where it says that this program is stopped, takes that back if `takes_back`.
+    fn read_row(&self, takes_back: bool) -> bool {
         let Seat { mapping, slot } = self.seat();
         let Some(state) = read(&mapping) else { return false };
-        let row = state.find(slot, self.who).filter(|row| self.is_mine(row));
-        let Some(row) = row else { return false };
-        if row.stopped && self.watchdog.is_none() && self.note_stop(row, false).is_ok() {
-            // Whoever reads this goes on (M4). The share of a stopped program is nobody's.
-            return self.look_again();
+        let Some(row) = self.own_row(slot, &state) else { return false };
+        let is_wrong = takes_back && row.stopped && self.watchdog.is_none();
+        if is_wrong && self.note_stop(row, false).is_ok() {
+            // A program that reads this goes on (M4), and has no share while it is stopped.
+            return self.read_row(false);
         }
         self.see(&state, row);
         true
     }
 
-    /// Reads the row after this member has changed it.
-    fn look_again(&self) -> bool {
-        let Seat { mapping, slot } = self.seat();
-        let Some(state) = read(&mapping) else { return false };
-        let row = state.find(slot, self.who).filter(|row| self.is_mine(row));
-        let Some(row) = row else { return false };
-        self.see(&state, row);
-        true
+    fn own_row<'s>(&self, slot: u32, state: &'s State) -> Option<&'s Row> {
+        state.find(slot, self.who).filter(|row| self.is_mine(row))
     }
 
     fn see(&self, state: &State, row: &Row) {
@@ -565,8 +564,8 @@ impl Inner {
         let Seat { mapping, slot } = self.seat();
         // What cannot be taken out now the others find when this process has ended.
         let _ = self.table.change(Reason::Left, |state, _| {
-            let mine = state.find(slot, self.who).is_some_and(|row| self.is_mine(row));
-            let subject = mine.then(|| state.remove(slot, self.who)).flatten();
+            let is_mine = self.own_row(slot, state).is_some();
+            let subject = is_mine.then(|| state.remove(slot, self.who)).flatten();
             Ok(Change { subject, everybody: true })
         });
         live(&mapping, slot, Live::Futex).fetch_add(1, Ordering::AcqRel);

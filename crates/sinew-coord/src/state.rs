@@ -100,8 +100,11 @@ impl State {
 
     /// The lowest slot that no row has.
     pub(crate) fn free_slot(&self) -> Option<u32> {
-        (0..MAX_PROGRAMS as u32)
-            .find(|slot| self.rows.binary_search_by_key(slot, |row| row.slot).is_err())
+        // The rows are in the order of their slots (S1).
+        let is_free = |(slot, row): &(u32, &Row)| row.slot != *slot;
+        let gap = (0..).zip(&self.rows).find(is_free).map(|(slot, _)| slot);
+        let slot = gap.unwrap_or(self.rows.len() as u32);
+        (slot < MAX_PROGRAMS as u32).then_some(slot)
     }
 
     /// Puts a row in its place; another one with its slot goes.
@@ -264,6 +267,19 @@ mod tests {
     use crate::row::Choice;
     use sinew_policy::chunk::Schedule;
     use sinew_policy::share::{Ask, Place};
+
+    /// Catches: a slot that another row has, a gap that is passed over, and one beyond the last.
+    #[test]
+    fn the_lowest_free_slot_is_given() {
+        let slots = |slots: &[u32]| {
+            let rows = slots.iter().map(|&slot| crate::oracle::row(slot)).collect();
+            State { rows, ..State::default() }.free_slot()
+        };
+        assert_eq!([slots(&[]), slots(&[1]), slots(&[0, 1])], [Some(0), Some(0), Some(2)]);
+        assert_eq!(slots(&[0, 1, 3, 7]), Some(2));
+        let all: Vec<u32> = (0..MAX_PROGRAMS as u32).collect();
+        assert_eq!((slots(&all[..255]), slots(&all), slots(&all[1..])), (Some(255), None, Some(0)));
+    }
 
     /// Catches: cores that a stopped program keeps, and a stop that is forgotten or taken for an
     /// end.
