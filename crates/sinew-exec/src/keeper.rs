@@ -25,12 +25,15 @@ use crate::agent::{self, Held};
 use crate::family::Search;
 use crate::page::Page;
 use crate::shares::{Job, Shares};
-use crate::sys::{OneThread, Side, close_inherited, forget_backtraces, fork, fork_apart, give_way};
+use crate::sys::{OneThread, Side, close_inherited, forget_backtraces, fork, fork_apart};
 
 /// How often it is asked whether anybody is left.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The time between two looks that find nobody: long beside the start of a program.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// The nicest that a process can be.
+const LAST: i32 = 19;
 
 /// The longest wait for the agent, which itself may have to wait for the table's lock for some
 /// seconds. An agent that is stopped, or hangs, keeps no command from running.
@@ -191,6 +194,14 @@ fn linger(command: Who, mark: &[u8]) {
             _ => return,
         }
     }
+}
+
+/// Nothing waits for this process any more: others come first. Where the kernel takes each session
+/// for one program, the session gives way. It is not the kernel's policy for idle work: with that
+/// it would stay for minutes on a busy machine.
+fn give_way() {
+    let _ = rustix::process::nice(LAST);
+    let _ = std::fs::write("/proc/self/autogroup", LAST.to_string());
 }
 
 /// Reads what is sent until a report is whole or the other side closes the pipe.

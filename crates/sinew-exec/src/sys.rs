@@ -176,15 +176,6 @@ pub(crate) fn forget_backtraces() {
     }
 }
 
-/// Has this process run only where others leave a processor idle, from now on. Where the kernel
-/// takes each session for one program, the session gives way.
-pub(crate) fn give_way() {
-    let least = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the kernel reads the record during the call.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const least) };
-    let _ = std::fs::write("/proc/self/autogroup", "19");
-}
-
 /// Closes all that this process has inherited from the program that started it, except for the
 /// three streams: a lock or the end of a pipe that the command has is the command's alone.
 ///
