@@ -60,9 +60,11 @@ fn held() -> Held {
     Held { heap: LIVE.load(Ordering::Relaxed) / 1024, resident: pages.unwrap_or_default() * 4 }
 }
 
-/// `few`, or a million with `SINEW_DEEP=1`.
+/// As many as `SINEW_STRESS_TIMES` says, else a million with `SINEW_DEEP=1`, else `few`.
 pub(crate) fn times(few: usize) -> usize {
-    if std::env::var_os("SINEW_DEEP").is_some() { 1_000_000 } else { few }
+    let said = std::env::var("SINEW_STRESS_TIMES").ok().and_then(|text| text.parse().ok());
+    let deep = std::env::var_os("SINEW_DEEP").map(|_| 1_000_000);
+    said.or(deep).unwrap_or(few)
 }
 
 /// One caller at a time, as the counters are the process's.
