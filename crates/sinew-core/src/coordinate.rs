@@ -20,7 +20,7 @@ impl Builder {
     /// [`mapping`](Self::mapping) is a list of processors is given cores of that list only.
     ///
     /// It does so in the background: until it has been told of neighbours, and whenever there are
-    /// none, everything is as without. Only on Linux.
+    /// none, everything is as without. A program that cannot says so in one line. Only on Linux.
     ///
     /// Several pools of one process share in the same way, as if they were programs: each that
     /// coordinates has a row of its own, and they get equal parts of the cores, by weight, of which

@@ -420,6 +420,10 @@ pub(crate) fn requested(
 impl Sharing {
     /// The pool has been built.
     pub(crate) fn begin(self: Arc<Self>, pool: &Pool) {
+        // Where no programs share, nobody is told that they do not.
+        if !cfg!(target_os = "linux") {
+            return;
+        }
         pool.inner.limit.schedule.observe(true);
         let (governed, inner) = (Arc::clone(&self), Arc::downgrade(&pool.inner));
         let thread = std::thread::Builder::new().name("sinew-share".into()).stack_size(256 << 10);
