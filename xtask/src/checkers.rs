@@ -9,11 +9,18 @@ use clap::Args;
 use std::process::Command;
 
 /// The crates that have models, of which those for shuttle are in two more.
-const CRATES: [&str; 6] =
-    ["sinew-core", "sinew-deque", "sinew-stm", "sinew-sync", "sinew", "sinew-observe"];
+const CRATES: [&str; 7] = [
+    "sinew-core",
+    "sinew-deque",
+    "sinew-loops",
+    "sinew-stm",
+    "sinew-sync",
+    "sinew",
+    "sinew-observe",
+];
 
 fn crates(checker: &str) -> &'static [&'static str] {
-    if checker == "shuttle" { &CRATES } else { &CRATES[..4] }
+    if checker == "shuttle" { &CRATES } else { &CRATES[..5] }
 }
 
 /// How far a checker looks.

@@ -126,7 +126,9 @@ const LENGTHS: [&str; 11] = [
 fn overflow() -> Result<Outcome, String> {
     let checked = ["test", "--profile", "checked"];
     let mut library = command::cargo(&checked);
-    library.args(["-p", "sinew-policy", "-p", "sinew-core", "--lib", "--"]).args(LENGTHS);
+    library
+        .args(["-p", "sinew-policy", "-p", "sinew-core", "-p", "sinew-loops", "--lib", "--"])
+        .args(LENGTHS);
     pass(library)?;
     let mut skeletons = command::cargo(&checked);
     skeletons.args(["-p", "sinew", "--test", "skeletons", "--test", "blocks", "--test", "stencil"]);

@@ -8,24 +8,29 @@ use crate::worker::Worker;
 
 impl Worker {
     /// A piece of work has ended: looks at the limits of the process if it is time to, and serves a
-    /// call from outside if one waits (`service`).
+    /// [call](Self::serve_calls) from outside if one waits. For whoever writes skeletons.
+    ///
+    /// # Cost
+    ///
+    /// A number that is counted down, mostly.
     #[inline]
-    pub(crate) fn glance(&self) {
+    pub fn check_limits(&self) {
         if self.own.glances.wants_time() {
-            self.glance_cold();
+            self.check_limits_cold();
         }
     }
 
-    /// The same where the time, in ticks, is known anyway.
+    /// The first half of it, where the time, in ticks, is known anyway; the call is left to the
+    /// caller.
     #[inline]
-    pub(crate) fn glance_at(&self, now: u64) {
+    pub fn check_limits_at(&self, now: u64) {
         if self.pool().limit.follows() && self.own.glances.is_time(now) {
             self.pool().follow_limits();
         }
     }
 
     #[cold]
-    fn glance_cold(&self) {
+    fn check_limits_cold(&self) {
         if !self.pool().limit.follows() {
             self.own.glances.never();
         } else if self.own.glances.asked(ticks()) {

@@ -13,7 +13,7 @@ impl Builder {
     /// A schedule that somebody asks for on the program's behalf, such as a coordinator's script,
     /// is followed by loops over items that name none or
     /// [`Schedule::Auto`](sinew_policy::chunk::Schedule::Auto), and by those under a
-    /// [`Control`](crate::Control) that names none.
+    /// control that names none.
     ///
     /// What the program decides itself is left to it: no schedule is granted to a pool that has
     /// [one of its own](crate::PoolControl::set_schedule), and a pool whose

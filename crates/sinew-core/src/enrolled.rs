@@ -9,7 +9,7 @@ use crate::tls;
 
 /// Something under way in a pool that ends early when the pool
 /// [cancels](crate::PoolControl::cancel), and can say that it has. For whoever writes skeletons
-/// that follow no control; a [`Course`](crate::Course) has it.
+/// that follow no control; a skeleton under a control has it.
 ///
 /// ```
 /// use sinew_core::{Enrolled, Pool};

@@ -50,8 +50,8 @@ impl Builder {
     ///
     /// A value that does not parse is reported in one line on standard error, and the default is
     /// taken. So is `SINEW_COORDINATE=1` in a program that was built without the feature
-    /// `coordinate`. What is set on the builder afterwards beats the environment. The variables count as
-    /// they were when the process first asked for them.
+    /// `coordinate`. What is set on the builder afterwards beats the environment. The variables
+    /// count as they were when the process first asked for them.
     pub fn from_env() -> Self {
         Self::new().set_from_env()
     }

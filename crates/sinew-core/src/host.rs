@@ -11,9 +11,10 @@ pub(crate) fn machine() -> (&'static Machine, Limits) {
     (Machine::host(), Limits::read())
 }
 
-/// The same, except that control groups are read at most ten times a second: that takes 100 µs.
+/// The machine, and what this process may use of it now, except that control groups are read at
+/// most ten times a second: that takes 100 µs.
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) fn machine_lately() -> (&'static Machine, Limits) {
+pub fn machine_lately() -> (&'static Machine, Limits) {
     static LATELY: Mutex<Lately> = Mutex::new(None);
     (Machine::host(), limits_lately(&LATELY, sinew_sync::clock::now_ns))
 }
@@ -42,8 +43,11 @@ fn limits_lately(lately: &Mutex<Lately>, now_ns: impl FnOnce() -> u64) -> Limits
 #[cfg(not(any(loom, shuttle)))]
 const LATELY_NS: u64 = 100_000_000;
 
+/// The machine of a model.
 #[cfg(any(loom, shuttle))]
-pub(crate) use machine as machine_lately;
+pub fn machine_lately() -> (&'static Machine, Limits) {
+    machine()
+}
 
 /// The same as it was when it was first asked for.
 #[cfg(not(shuttle))]

@@ -1,6 +1,7 @@
-//! The runtime under Sinew: workers at their seats, task stacks, join, scope, chunk sources.
+//! The scheduler under Sinew: pools, workers at their seats, join, scope, and what they need.
 //!
-//! Most programs use the crate `sinew`, which adds skeletons over data and re-exports what is here.
+//! Most programs use the crate `sinew`, which adds skeletons over data and re-exports what is here;
+//! loops, sorts and streams are the crate `sinew-loops`.
 //! This crate is the mechanism: [`Worker::join`] and [`join`] run two closures that may become two
 //! threads' work, [`scope`] any number of them, [`spawn`] one that nobody waits for, all in the
 //! current [`Pool`]. Decisions (victims, chunk sizes, spin windows) are taken by `sinew-policy`.
@@ -13,11 +14,8 @@
 //! | `search`, `wait`, `sleep` | what a worker does without work, while blocked, and before it parks |
 //! | `serially` | code whose joins, scopes and loops stay on one thread |
 //! | `pool`, `builder`, `build_error`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
-//! | [`source`], [`data`], [`loops`], [`sort`] | who runs which part of a loop, over which data |
-//! | `control` | the handle by which loops are changed while they run |
 //! | `pool_control`, `cancel`, `enrolled` | the handle by which a pool is changed; what it can cancel |
 //! | `limit`, `surplus`, `preset` | how many of a pool's workers may work, and by which schedule its loops run |
-//! | [`stream`] | items that go through stages, several at a time |
 //! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
 //! | [`observer`] | the seam by which a floor above watches a pool |
 //! | `poll`, `between` | what other threads ask a worker for, and when it looks |
@@ -36,11 +34,9 @@ mod build_error;
 mod builder;
 mod callers;
 mod cancel;
-mod control;
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 mod coordinate;
 mod counters;
-pub mod data;
 mod doze;
 mod enrolled;
 mod environment;
@@ -56,8 +52,6 @@ mod join;
 mod latch;
 mod limit;
 pub mod locality;
-mod lodging;
-pub mod loops;
 mod observed;
 pub mod observer;
 pub mod open;
@@ -82,13 +76,9 @@ mod sharing;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
 mod sleep;
-pub mod sort;
-pub mod source;
 mod spawn;
 mod stealing;
 mod steer;
-pub mod stream;
-mod summons;
 mod surplus;
 mod threads;
 mod tls;
@@ -106,16 +96,18 @@ pub use build_error::{BuildError, MAX_WORKERS};
 pub use builder::{Builder, Fences};
 pub use callers::Callers;
 pub use cancel::{Cancellable, Cancelled};
-pub use control::{Companion, Control, Course, Occupant, Participant, Snapshot, Stopped, Working};
 pub use counters::{Counters, StealsAt};
 pub use enrolled::Enrolled;
 pub use global::{join, pool as global_pool, run, with_current};
 pub use hook::PoolHook;
+pub use host::machine_lately;
 pub use join::{Entering, join_context};
+pub use limit::Limit;
 pub use pins::Pin;
 pub use poll::PollReason;
 pub use pool::Pool;
 pub use pool_control::{PoolControl, PoolSnapshot};
+pub use preset::Preset;
 pub use scope::{Scope, ScopeBuilder, scope};
 pub use serially::serially;
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]

@@ -16,9 +16,10 @@ use crate::preset::Preset;
 /// Time between two looks at affinity, cpuset and quota.
 const LOOK_NS: u64 = 100_000_000;
 
-/// The limit of one pool.
+/// How many workers of one pool may work, and by which schedule its loops run: what loops look at
+/// while they run.
 #[derive(Debug)]
-pub(crate) struct Limit {
+pub struct Limit {
     pub(crate) workers: AtomicUsize,
     /// The numbers by [`Source`]. The lock makes them, `workers` and `asked` one.
     parts: Mutex<[usize; SOURCES]>,
@@ -73,9 +74,20 @@ impl Limit {
 
     /// How many may take part in a loop. At least 1.
     #[inline]
-    pub(crate) fn asked(&self) -> usize {
+    pub fn asked(&self) -> usize {
         // Relaxed: nothing is published by it.
         self.asked.load(Ordering::Relaxed)
+    }
+
+    /// The schedule that the pool has for its loops.
+    #[inline]
+    pub fn schedule(&self) -> &Preset {
+        &self.schedule
+    }
+
+    /// The limit of no pool, which lets everybody work: for models of loops.
+    pub fn unlimited() -> Self {
+        Self::new(None)
     }
 
     /// Whether affinity, cpuset and quota set the limit.
@@ -83,7 +95,9 @@ impl Limit {
         self.follows.is_some()
     }
 
-    pub(crate) fn get(&self) -> usize {
+    /// How many of the workers may work, which may be more than there are: those with a number
+    /// below it.
+    pub fn get(&self) -> usize {
         // Acquire: M8.
         self.workers.load(Ordering::Acquire)
     }

@@ -34,7 +34,7 @@ impl Worker {
 
     /// This worker begins to run pieces of a loop, which it `is_shared` if others may come.
     #[inline]
-    pub(crate) fn pieces(&self, is_shared: bool) -> Pieces<'_> {
+    pub fn pieces(&self, is_shared: bool) -> Pieces<'_> {
         Pieces::new(self.observer(), is_shared)
     }
 

@@ -188,7 +188,7 @@ impl Drop for During<'_> {
 
 /// The pieces of a loop that one worker runs. Tells the end of its part when it is dropped.
 #[must_use]
-pub(crate) struct Pieces<'w>(Option<&'w dyn WorkerObserver>);
+pub struct Pieces<'w>(Option<&'w dyn WorkerObserver>);
 
 impl<'w> Pieces<'w> {
     #[inline]
@@ -201,10 +201,16 @@ impl<'w> Pieces<'w> {
 
     /// A piece is over.
     #[inline]
-    pub(crate) fn ended(&self) {
+    pub fn ended(&self) {
         if let Some(observer) = self.0 {
             tell_cold(observer, Event::PieceEnd);
         }
+    }
+}
+
+impl std::fmt::Debug for Pieces<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pieces").field("is_observed", &self.0.is_some()).finish()
     }
 }
 

@@ -133,7 +133,8 @@ impl Pool {
     /// Until `f` has ended, or is withdrawn.
     ///
     /// ```
-    /// use sinew_core::{Cancelled, Control, Pool};
+    /// use sinew_core::{Cancelled, Pool};
+    /// use sinew_loops::Control;
     ///
     /// let pool = Pool::builder().threads(2).build()?;
     /// let control = Control::new();

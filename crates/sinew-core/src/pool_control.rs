@@ -25,7 +25,7 @@ use crate::pool::Pool;
 ///
 /// Any thread may use it at any time, workers of the pool as well. Changes take effect at the next
 /// safe point of each worker: the next task, or between two slices of a loop under a
-/// [`Control`](crate::Control). What such a control wishes for its loops goes before what is said
+/// control. What such a control wishes for its loops goes before what is said
 /// here, except that no loop has more threads than its pool lets work.
 ///
 /// Clones are the same handle. One that outlives the pool keeps its memory, and does nothing.
@@ -113,7 +113,7 @@ impl PoolControl {
     /// By which schedule loops over items are run that leave theirs open, because they name none,
     /// or [`Schedule::Auto`]. `None`: as they would by themselves.
     ///
-    /// They take it up when they begin, those under a [`Control`](crate::Control) also between two
+    /// They take it up when they begin, those under a control also between two
     /// slices, unless that control has a schedule. It goes before one that was asked for on the
     /// program's behalf by others (see [`Builder::coordinate`](crate::Builder::coordinate)).
     ///
@@ -132,7 +132,7 @@ impl PoolControl {
     }
 
     /// Ends what runs in the pool at this moment and can say that it was ended: loops and skeletons
-    /// under a [`Control`](crate::Control), worklists, and [calls](Pool::run_under) that wait for a
+    /// under a control, worklists, and [calls](Pool::run_under) that wait for a
     /// worker.
     ///
     /// They end at their next safe point and answer [`Cancelled`](crate::Cancelled), or a report

@@ -28,7 +28,7 @@ const OBSERVED: u64 = Schedule::FREE_BIT;
 
 /// The schedule that one pool has for its loops.
 #[derive(Debug, Default)]
-pub(crate) struct Preset {
+pub struct Preset {
     /// The schedule in force, if any, and whether the pool is observed.
     word: AtomicU64,
     /// The lock makes them and `word` one.
@@ -49,19 +49,19 @@ struct Parts {
 impl Preset {
     /// A word that changes with the schedule in force; 0 if loops have nothing to look up here.
     #[inline]
-    pub(crate) fn word(&self) -> u64 {
+    pub fn word(&self) -> u64 {
         self.word.load(Ordering::Relaxed)
     }
 
     /// The schedule of loops that leave theirs open, if one was set or granted.
-    pub(crate) fn get(&self) -> Option<Schedule> {
+    pub fn get(&self) -> Option<Schedule> {
         Schedule::from_word(self.word())
     }
 
     /// The schedule by which a loop is to run that has `own`, and is or is not `open` to the
     /// pool's.
     #[inline]
-    pub(crate) fn of_loop(&self, own: Schedule, open: bool) -> Schedule {
+    pub fn of_loop(&self, own: Schedule, open: bool) -> Schedule {
         match self.word() {
             0 => own,
             word => self.look_up(word, own, open),

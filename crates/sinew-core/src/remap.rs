@@ -22,7 +22,7 @@
 //! when it is done. A worker's own memory stays where the first mapping has put it
 //! (`worker_memory`).
 
-use sinew_topology::{Mapping, MappingError, Seating};
+use sinew_topology::{CpuSet, Mapping, MappingError, Seating};
 
 use crate::host::machine;
 use crate::inner::Inner;
@@ -45,10 +45,25 @@ impl Worker {
     }
 
     /// The same from within a task, where the seat may be a guest's.
-    pub(crate) fn follow_mapping_inside(&self) {
+    pub fn follow_mapping_inside(&self) {
         if self.pool().threaded_seats().contains(&self.index()) {
             self.follow_mapping();
         }
+    }
+
+    /// A number that is another one whenever the pool's mapping has changed.
+    ///
+    /// # Cost
+    ///
+    /// A load of a line that nobody writes.
+    #[inline]
+    pub fn mapping_version(&self) -> usize {
+        self.pool().berths.version()
+    }
+
+    /// The processors on which the pool's mapping has room for a thread that is to be near another.
+    pub fn mapping_room(&self) -> CpuSet {
+        self.pool().berths.room()
     }
 
     /// Whether the calling thread is the seat's for good, on a pool whose threads can be pinned at

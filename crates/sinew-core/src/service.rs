@@ -4,7 +4,7 @@
 //! of a task, and a loop may be one task for seconds. So a worker that is told of waiting calls
 //! serves one between two pieces of its work. Pieces are chunks of a loop, slices of a loop under a
 //! control, leaves of sorts and of divide and conquer, items of streams, units of worklists, and
-//! joins of a [`Course`](crate::Course). There the frames of the work hold no lock of their own.
+//! joins of a skeleton under a control. There the frames of the work hold no lock of their own.
 //!
 //! A caller that finds nobody searching tells all workers through their poll words, which
 //! these look at anyway. A worker that looks up remembers it ([`Own::called`](crate::worker::Own)),
@@ -166,7 +166,7 @@ impl Worker {
 
     /// How long it has served calls in the middle of its work, in nanoseconds: time that a loop
     /// which is timed does not count as its own.
-    pub(crate) fn served_ns(&self) -> u64 {
+    pub fn served_ns(&self) -> u64 {
         self.own.served_ns.get()
     }
 }

@@ -33,7 +33,7 @@ use sinew_sync::plant::{Bug, planted};
 use sinew_topology::Limits;
 
 use crate::inner::Inner;
-use crate::limit::{Room, Source};
+use crate::limit::{Limit, Room, Source};
 use crate::observer::Activity;
 use crate::worker::Worker;
 
@@ -106,15 +106,22 @@ impl Worker {
         self.pool().limit.asked()
     }
 
+    /// The limit of the pool, for loops that compare it between two slices.
+    #[inline]
+    pub fn limit(&self) -> &Limit {
+        &self.pool().limit
+    }
+
     /// Whether this worker is to stand down after its task, because fewer may work now than there
     /// are: another may do what it does.
     pub fn is_to_stand_down(&self) -> bool {
         self.index() >= self.pool().limit.get()
     }
 
-    /// Whether this worker should stand down.
+    /// Whether this worker should stand down: fewer may work than there are, and the pool neither
+    /// ends nor needs it to serve callers. A helper in a loop leaves then.
     #[inline]
-    pub(crate) fn is_surplus(&self) -> bool {
+    pub fn is_surplus(&self) -> bool {
         self.index() >= self.pool().limit.get() && !self.pool().is_ending() && !self.stands_in()
     }
 

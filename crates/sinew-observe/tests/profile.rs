@@ -7,9 +7,9 @@ use std::sync::{Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use sinew_core::data::IntoItems;
-use sinew_core::loops::{Options, for_each};
 use sinew_core::{Builder, Fences, Pool, ScopeBuilder, Wait, Worker};
+use sinew_loops::data::IntoItems;
+use sinew_loops::loops::{Options, for_each};
 use sinew_observe::{BURDENS, Doing, Profile, Profiler, Tasks, TimelineSpan};
 use sinew_policy::chunk::Schedule;
 

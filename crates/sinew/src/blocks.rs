@@ -2,10 +2,10 @@
 
 use crate::mode::{Controlled, Mode, Uncontrolled};
 use crate::over::{Over, at_least_one, sound};
-use sinew_core::Control;
-use sinew_core::data::TilesMut;
-use sinew_core::loops::{self, Options};
-use sinew_core::source::LoopMemory;
+use sinew_loops::Control;
+use sinew_loops::data::TilesMut;
+use sinew_loops::loops::{self, Options};
+use sinew_loops::source::LoopMemory;
 use sinew_policy::chunk::Schedule;
 use sinew_policy::split::Grid;
 use std::marker::PhantomData;

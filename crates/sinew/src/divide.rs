@@ -1,7 +1,8 @@
 //! Divide and conquer.
 
 use crate::mode::{Controlled, Mode, Uncontrolled};
-use sinew_core::{Cancelled, Control, Course, Worker};
+use sinew_core::{Cancelled, Worker};
+use sinew_loops::{Control, Course};
 use std::marker::PhantomData;
 
 /// What becomes of a problem.

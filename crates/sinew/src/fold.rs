@@ -2,8 +2,8 @@
 
 use crate::mode::Mode;
 use crate::over::Over;
-use sinew_core::data::{Items, ReadItems};
-use sinew_core::loops::{self, Kind};
+use sinew_loops::data::{Items, ReadItems};
+use sinew_loops::loops::{self, Kind};
 use std::borrow::Borrow;
 
 /// Reproducible skeletons divide any number of items into at most so many blocks: enough for any

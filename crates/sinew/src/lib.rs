@@ -106,21 +106,22 @@ pub use over::{Over, over};
 pub use pipeline::{Pipeline, farm, pipeline};
 #[cfg(all(feature = "coordinate", not(shuttle)))]
 pub use sinew_core::Share;
-pub use sinew_core::data::{
-    Around, Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut,
-    TileOrder, TilesMut, prefetch, streaming, tiles, wide,
-};
 pub use sinew_core::locality;
 pub use sinew_core::locality::{
     DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope,
 };
-pub use sinew_core::loops::{Edge, LoopMetrics, ThreadMetrics};
-pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
-    BuildError, Builder, Cancelled, Control, Counters, Course, OwnPages, Participant, Pool,
-    PoolControl, PoolSnapshot, Scope, ScopeBuilder, Snapshot, StackKind, StealsAt, Stopped,
-    Victims, Wait, Worker, Working, global_pool, join, run, scope, serially, spawn, victims,
+    BuildError, Builder, Cancelled, Counters, OwnPages, Pool, PoolControl, PoolSnapshot, Scope,
+    ScopeBuilder, StackKind, StealsAt, Victims, Wait, Worker, global_pool, join, run, scope,
+    serially, spawn, victims,
 };
+pub use sinew_loops::data::{
+    Around, Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut,
+    TileOrder, TilesMut, prefetch, streaming, tiles, wide,
+};
+pub use sinew_loops::loops::{Edge, LoopMetrics, ThreadMetrics};
+pub use sinew_loops::source::LoopMemory;
+pub use sinew_loops::{Control, Course, Participant, Snapshot, Stopped, Working};
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;
 pub use sinew_topology::{Mapping, MappingError, Placement};

@@ -2,9 +2,9 @@
 
 use crate::mode::{Mode, Uncontrolled};
 use crate::over::Over;
-use sinew_core::data::Items;
-use sinew_core::loops::{self, LoopMetrics, Meter, Options};
 use sinew_core::{Cancelled, Worker};
+use sinew_loops::data::Items;
+use sinew_loops::loops::{self, LoopMetrics, Meter, Options};
 
 impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     /// Measures each thread: how long it takes part, works and waits, and how many tasks it runs.

@@ -1,6 +1,7 @@
 //! Whether a skeleton follows a [`Control`](crate::Control), and what its last call returns.
 
-use sinew_core::{Cancelled, Stopped};
+use sinew_core::Cancelled;
+use sinew_loops::Stopped;
 
 /// Whether a skeleton follows a control: [`Uncontrolled`] or [`Controlled`].
 ///

@@ -1,9 +1,9 @@
 //! The builder of skeletons over data.
 
-use sinew_core::Control;
-use sinew_core::data::{Chunk, Enumerate, IntoItems, Items, Zip};
-use sinew_core::loops::{self, Options};
-use sinew_core::source::LoopMemory;
+use sinew_loops::Control;
+use sinew_loops::data::{Chunk, Enumerate, IntoItems, Items, Zip};
+use sinew_loops::loops::{self, Options};
+use sinew_loops::source::LoopMemory;
 use sinew_policy::chunk::Schedule;
 use std::marker::PhantomData;
 use std::panic::Location;

@@ -2,8 +2,9 @@
 
 use crate::mode::{Controlled, Mode, Uncontrolled};
 use crate::over::at_least_one;
-use sinew_core::stream::{self, Exit, Options, Parallel, Serial, Stages, Through, TryExit};
-use sinew_core::{Cancelled, Control};
+use sinew_core::Cancelled;
+use sinew_loops::Control;
+use sinew_loops::stream::{self, Exit, Options, Parallel, Serial, Stages, Through, TryExit};
 use std::marker::PhantomData;
 
 /// Begins a pipeline of the items of an iterator, which may have no end. Nothing runs until the

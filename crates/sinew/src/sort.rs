@@ -2,8 +2,8 @@
 
 use crate::mode::Mode;
 use crate::over::Over;
-use sinew_core::data::SliceMut;
-use sinew_core::sort::{sort_by, sort_by_under};
+use sinew_loops::data::SliceMut;
+use sinew_loops::sort::{sort_by, sort_by_under};
 use std::cmp::Ordering;
 
 impl<T: Send, M: Mode> Over<'_, SliceMut<'_, T>, M> {

@@ -2,9 +2,10 @@
 
 use crate::mode::{Controlled, Mode, Uncontrolled};
 use crate::over::{at_least_one, sound};
-use sinew_core::data::Around;
-use sinew_core::loops::{self, Edge, Options, Sweeps};
-use sinew_core::{Cancelled, Control};
+use sinew_core::Cancelled;
+use sinew_loops::Control;
+use sinew_loops::data::Around;
+use sinew_loops::loops::{self, Edge, Options, Sweeps};
 use sinew_policy::chunk::Schedule;
 use std::marker::PhantomData;
 use std::panic::Location;

@@ -5,7 +5,28 @@ use shuttle::sync::atomic::AtomicBool;
 use sinew_deque::{Injector, Queued, TaskRef};
 
 use super::*;
-use crate::{Cancelled, Control};
+use crate::{Callers, Cancellable, Cancelled};
+
+/// A flag that cancels calls. Clones are the same flag.
+#[derive(Clone, Default)]
+struct Flag(Arc<(AtomicBool, Callers)>);
+
+impl Flag {
+    fn cancel(&self) {
+        self.0.0.store(true, Ordering::Relaxed);
+        self.0.1.wake_all();
+    }
+}
+
+impl Cancellable for Flag {
+    fn is_cancelled(&self) -> bool {
+        self.0.0.load(Ordering::Relaxed)
+    }
+
+    fn callers(&self) -> &Callers {
+        &self.0.1
+    }
+}
 
 /// A pool with a thread at every seat.
 fn full(threads: usize) -> Pool {
@@ -128,7 +149,7 @@ fn cancelled_call() {
             });
         });
         meet(&begun);
-        let (control, theirs) = (Control::new(), Arc::clone(&pool));
+        let (control, theirs) = (Flag::default(), Arc::clone(&pool));
         let cancel = control.clone();
         let caller = thread::spawn(move || theirs.run_under(&control, |_| ()));
         cancel.cancel();
@@ -161,7 +182,7 @@ fn shuttle_a_call_is_run_or_withdrawn() {
             let callers: Vec<_> = (0..3)
                 .map(|caller| {
                     let (pool, ran, control) =
-                        (Arc::clone(&pool), Arc::clone(&ran), Control::new());
+                        (Arc::clone(&pool), Arc::clone(&ran), Flag::default());
                     let cancel = control.clone();
                     let caller = thread::spawn(move || match caller {
                         0 => {

@@ -4,7 +4,8 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use sinew_core::{Cancelled, Control, Pool, Wait};
+use sinew_core::{Cancelled, Pool, Wait};
+use sinew_loops::Control;
 
 use crate::support::{ends, pool};
 

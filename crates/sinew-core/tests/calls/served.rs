@@ -6,10 +6,11 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use sinew_core::loops::{Options, for_each};
-use sinew_core::sort::{sort_by, sort_by_under};
-use sinew_core::stream::{self, Exit, Parallel, Stages, Through};
-use sinew_core::{Control, Course, Occupant, Pool, Wait, Worker};
+use sinew_core::{Pool, Wait, Worker};
+use sinew_loops::loops::{Options, for_each};
+use sinew_loops::sort::{sort_by, sort_by_under};
+use sinew_loops::stream::{self, Exit, Parallel, Stages, Through};
+use sinew_loops::{Control, Course, Occupant};
 use sinew_policy::chunk::Schedule;
 
 use crate::support::{ends, pool};

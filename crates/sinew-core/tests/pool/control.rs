@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, mpsc};
 use std::thread::{self, ThreadId};
 
-use sinew_core::loops::{Options, for_each, try_for_each};
-use sinew_core::stream::{self, Exit, Parallel, Stages, Through};
-use sinew_core::{
-    Cancelled, Control, Enrolled, Mapping, Pool, PoolControl, Victims, Worker, serially,
-};
+use sinew_core::{Cancelled, Enrolled, Mapping, Pool, PoolControl, Victims, Worker, serially};
+use sinew_loops::Control;
+use sinew_loops::loops::{Options, for_each, try_for_each};
+use sinew_loops::stream::{self, Exit, Parallel, Stages, Through};
 use sinew_policy::chunk::Schedule;
 
 use crate::support::{chunks, ends, full_pool, payload_of, pool};

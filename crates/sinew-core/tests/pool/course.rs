@@ -8,7 +8,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use sinew_core::{Control, Course, Pool, Worker};
+use sinew_core::{Pool, Worker};
+use sinew_loops::{Control, Course};
 
 use crate::support::{ends, full_pool, payload_of, pool};
 

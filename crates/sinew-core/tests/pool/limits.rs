@@ -7,9 +7,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use sinew_core::loops::{Options, for_each, try_for_each};
-use sinew_core::stream::{self, Exit, Parallel, Stages, Through};
-use sinew_core::{Cancelled, Control, Course, Pool, Worker};
+use sinew_core::{Cancelled, Pool, Worker};
+use sinew_loops::loops::{Options, for_each, try_for_each};
+use sinew_loops::stream::{self, Exit, Parallel, Stages, Through};
+use sinew_loops::{Control, Course};
 use sinew_policy::chunk::Schedule;
 use sinew_topology::ThreadRef;
 

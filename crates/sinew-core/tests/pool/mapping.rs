@@ -4,9 +4,10 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
 
-use sinew_core::loops::{Options, for_each};
-use sinew_core::stream::{self, Exit, Parallel, Stages, Through};
-use sinew_core::{Cancelled, Control, Course, Mapping, Pool, Worker};
+use sinew_core::{Cancelled, Mapping, Pool, Worker};
+use sinew_loops::loops::{Options, for_each};
+use sinew_loops::stream::{self, Exit, Parallel, Stages, Through};
+use sinew_loops::{Control, Course};
 use sinew_policy::chunk::Schedule;
 use sinew_topology::ThreadRef;
 

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread::{self, ThreadId};
 
-use sinew_core::data::IntoItems;
-use sinew_core::loops::{Options, for_each};
 use sinew_core::observer::{
     Activity, Event, Observer, ScopeNote, Source, TaskNote, WorkerObserver,
 };
-use sinew_core::{Control, Pool, Worker};
+use sinew_core::{Pool, Worker};
+use sinew_loops::Control;
+use sinew_loops::data::IntoItems;
+use sinew_loops::loops::{Options, for_each};
 
 use crate::support::{WAITS, add, ends};
 

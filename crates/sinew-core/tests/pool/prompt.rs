@@ -7,8 +7,9 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use sinew_core::loops::{Options, for_each};
-use sinew_core::{Control, Pool, Worker};
+use sinew_core::{Pool, Worker};
+use sinew_loops::Control;
+use sinew_loops::loops::{Options, for_each};
 use sinew_policy::chunk::Schedule;
 
 use crate::support::{ends, meet, with_each_pool};

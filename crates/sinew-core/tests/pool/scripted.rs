@@ -19,8 +19,9 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use sinew_coord::{Ask, Coordinator, CoreSet, LastLoop, Member, Offer, Policy, Row, Table};
-use sinew_core::loops::{Options, for_each};
-use sinew_core::{Control, Pool, Share, Worker, with_current};
+use sinew_core::{Pool, Share, Worker, with_current};
+use sinew_loops::Control;
+use sinew_loops::loops::{Options, for_each};
 use sinew_policy::chunk::Schedule;
 use sinew_topology::{CpuSet, Limits, ThreadRef, pin_current_thread};
 

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use sinew_coord::{Coordinator, CoreSet, Policy, Script, Table};
-use sinew_core::loops::Options;
-use sinew_core::{Builder, Control, Mapping, Pool, Worker};
+use sinew_core::{Builder, Mapping, Pool, Worker};
+use sinew_loops::Control;
+use sinew_loops::loops::Options;
 use sinew_policy::chunk::Schedule;
 
 use crate::support::{chunks, ends};
@@ -293,10 +294,14 @@ fn nothing_is_lost_while_neighbours_come_and_go() {
             while !over.load(Ordering::Relaxed) || rounds < 10 {
                 let counts: Vec<AtomicUsize> = (0..2_000).map(|_| AtomicUsize::new(0)).collect();
                 pool.run(|w| {
-                    let all =
-                        sinew_core::loops::for_each(w, 0..counts.len(), &Default::default(), |i| {
+                    let all = sinew_loops::loops::for_each(
+                        w,
+                        0..counts.len(),
+                        &Default::default(),
+                        |i| {
                             counts[i].fetch_add(1, Ordering::Relaxed);
-                        });
+                        },
+                    );
                     assert!(all.is_ok());
                     let tree = tree(w, 10);
                     assert_eq!(tree, 1 << 10);

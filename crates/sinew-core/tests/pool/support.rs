@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use sinew_core::loops::{Options, for_each};
 use sinew_core::{Builder, Fences, Pool, StackKind, Wait};
+use sinew_loops::loops::{Options, for_each};
 
 /// How long anything may take before it counts as hanging. Generous: the machine may be busy with
 /// other tests.

@@ -8,8 +8,8 @@ mod memory;
 use std::thread;
 
 use memory::{holds_no_more, times};
-use sinew_core::loops::{Options, for_each};
 use sinew_core::{Pool, StackKind, Worker};
+use sinew_loops::loops::{Options, for_each};
 use sinew_stm::{TBox, TVar, atomically};
 
 fn fib(w: &Worker, n: u64) -> u64 {

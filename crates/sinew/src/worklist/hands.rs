@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sinew_core::data::{Intent, prefetch};
+use sinew_loops::data::{Intent, prefetch};
 
 use super::lists::{Entry, Units};
 

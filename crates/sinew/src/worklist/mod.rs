@@ -106,7 +106,7 @@ pub use parked::KeepAlive;
 use parked::Woken;
 pub use places::mapping_for;
 use run::{Plan, or_resume};
-use sinew_core::Control;
+use sinew_loops::Control;
 use steering::Steering;
 pub use steering::{SettingsHandle, Tuning, TuningError};
 pub use tally::Report;
@@ -283,7 +283,7 @@ impl<U> Worklist<U> {
     /// takes effect when a worker is done with its unit; where units are short, with some tens of
     /// them, which take it some 50 µs at most if they are as short as those before. A cancelled run
     /// ends in the same way: [`Report::cancelled`] says so, and the units that have not run are in
-    /// the list. A [`Snapshot`](sinew_core::Snapshot) counts the units, those that were added
+    /// the list. A [`Snapshot`](sinew_loops::Snapshot) counts the units, those that were added
     /// included. Its schedule plays no part.
     ///
     /// Runs of any list are cancelled in the same way by

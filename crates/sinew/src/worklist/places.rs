@@ -3,7 +3,7 @@
 //! The rules are [`sinew_policy::worklist::places`]'; here they meet the machine. Threads are
 //! placed by their pool, so the mapping is chosen when that is built. Pages follow a policy of the
 //! worker's thread for the time of the run; on a machine of one node nothing is done. Helpers sit
-//! beside the worker that they help ([`Companion`](sinew_core::Companion)), so workers say where
+//! beside the worker that they help ([`Companion`](sinew_loops::Companion)), so workers say where
 //! they are ([`Sites`]), and again when they have been moved.
 
 use sinew_policy::worklist::Pages;

@@ -6,7 +6,8 @@ mod worker;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use sinew_core::{Course, Enrolled, Scope, Worker as Hand};
+use sinew_core::{Enrolled, Scope, Worker as Hand};
+use sinew_loops::Course;
 use sinew_policy::tune::Counts;
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
@@ -73,7 +74,7 @@ pub(super) struct Plan<'r> {
     pub(super) seats: usize,
     pub(super) settings: &'r SettingsHandle,
     pub(super) woken: &'r Arc<Woken>,
-    pub(super) control: Option<&'r sinew_core::Control>,
+    pub(super) control: Option<&'r sinew_loops::Control>,
     pub(super) steering: Option<&'r Mutex<Steering>>,
     pub(super) speculative: bool,
 }

@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use sinew_core::Control as Handle;
+use sinew_loops::Control as Handle;
 use sinew_stm::{TArray, TVar, atomically};
 use sinew_sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use sinew_sync::plant::Bug;

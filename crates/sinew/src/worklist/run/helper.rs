@@ -1,6 +1,6 @@
 //! A seat that helps a worker; see [`ahead`](crate::worklist::ahead).
 
-use sinew_core::Companion;
+use sinew_loops::Companion;
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::thread::yield_now;
 

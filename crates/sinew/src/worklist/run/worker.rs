@@ -15,7 +15,8 @@
 //!   committed are counted and no longer in hand, and all others go back to the lists.
 
 use fastrand::Rng;
-use sinew_core::{Occupant, Scope};
+use sinew_core::Scope;
+use sinew_loops::Occupant;
 use sinew_policy::worklist::{Settings, swap, units};
 use sinew_stm::Change;
 use sinew_sync::atomic::spin_loop;

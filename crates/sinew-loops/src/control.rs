@@ -1,0 +1,497 @@
+//! The handle by which loops are changed while they run.
+//!
+//! A [`Control`] holds wishes: a number of threads, a mapping, a schedule, an early end. Whoever
+//! works on a loop that follows it looks at one word between two slices of work, and reads the
+//! wishes only when that word has changed. So nobody is stopped for a change, and a loop pays a
+//! load of a line that nobody writes. How the wishes are followed is told in `loops::controlled`.
+//!
+//! # Invariants
+//!
+//! - C1: the version changes with every wish that changes, under the lock of the wishes; its lowest
+//!   bit says that the end is wished, for good, the next one that somebody wants to be told of the
+//!   progress.
+//!
+//! # Orderings
+//!
+//! All accesses are `Relaxed`: who has read a version and then takes the lock finds the wishes of
+//! that version or later ones, because the lock orders the store of the version before its own
+//! release. The counts are statistics.
+
+mod companion;
+mod course;
+mod crew;
+mod occupant;
+#[cfg(all(test, shuttle))]
+mod schedules;
+mod watcher;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinew_policy::chunk::Schedule;
+use sinew_sync::CachePadded;
+use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use sinew_sync::lock::Mutex;
+use sinew_topology::{Mapping, MappingError};
+
+use crate::lodging::{Pinning, Places};
+use crate::summons::call_others;
+use sinew_core::Callers;
+use sinew_core::{Cancellable, Cancelled};
+
+pub use companion::Companion;
+pub use course::{Course, Working};
+pub use crew::Participant;
+pub use occupant::Occupant;
+use watcher::Watcher;
+
+/// Lines that workers count their iterations on, so that they do not write to each other's.
+const LINES: usize = if cfg!(loom) { 1 } else { 16 };
+
+/// In the version: the end is wished.
+const CANCELLED: u64 = 1;
+/// In the version: somebody wants to be told of the progress.
+const WATCHED: u64 = 2;
+/// In the version: one change.
+const CHANGE: u64 = 4;
+
+/// A handle to change loops while they run: how many threads, on which processors, which schedule,
+/// whether to go on at all.
+///
+/// Any thread may use it at any time, also one that works on the loop. A change takes effect at the
+/// next safe point of each participant: between two slices of work, which are cut to about 50 µs
+/// (or one item, if that takes longer). Nobody is stopped, and no item is visited twice.
+///
+/// Clones are the same handle. Several loops may follow one, nested or one after the other; each of
+/// them gets the number of threads.
+///
+/// ```
+/// use sinew_loops::Control;
+/// use sinew_policy::chunk::Schedule;
+///
+/// let control = Control::new();
+/// control.set_threads(2);
+/// control.set_schedule(Schedule::Dynamic { chunk: 64 });
+/// assert_eq!(control.snapshot().threads, Some(2));
+/// ```
+#[derive(Clone, Default)]
+pub struct Control {
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    version: CachePadded<AtomicU64>,
+    wishes: Mutex<Wishes>,
+    places: Places,
+    /// The latest version that somebody works under.
+    followed: AtomicU64,
+    total: AtomicU64,
+    loops: AtomicUsize,
+    working: AtomicUsize,
+    watcher: Watcher,
+    /// Whose calls wait for a worker and are withdrawn when the end is wished.
+    callers: Callers,
+    done: [CachePadded<AtomicU64>; LINES],
+}
+
+/// What is wished. `None`: as the loop itself has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    pub(crate) threads: Option<usize>,
+    pub(crate) schedule: Option<Schedule>,
+    pub(crate) pinning: Option<Arc<Pinning>>,
+}
+
+/// What [`Control::snapshot`] answers.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// Items of all loops that have begun under the control; with nested loops, of the outer and
+    /// the inner ones.
+    pub total: u64,
+    /// How many of them are done with.
+    pub done: u64,
+    /// Loops under way.
+    pub loops: usize,
+    /// Participants at work in them.
+    pub working: usize,
+    /// The number of threads wished, if any.
+    pub threads: Option<usize>,
+    /// The schedule wished, if any.
+    pub schedule: Option<Schedule>,
+    /// The mapping wished, if any.
+    pub mapping: Option<Mapping>,
+    /// How many changes there have been.
+    pub changes: u64,
+    /// How many of them participants work under already.
+    pub followed: u64,
+    /// Whether the loops are to end.
+    pub cancelled: bool,
+}
+
+impl Snapshot {
+    /// How much is done, from 0 to 1: what a progress bar shows. 1 if there is nothing to do.
+    pub fn fraction(&self) -> f64 {
+        if self.total == 0 { 1.0 } else { self.done as f64 / self.total as f64 }
+    }
+}
+
+impl Control {
+    /// A control without wishes: loops run as they would by themselves.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// At most `threads` workers take part in each loop, in place of the loop's own number. More
+    /// than the pool has are as many as it has.
+    ///
+    /// When the number falls, those that came last leave first. When it rises, others are called:
+    /// by the first participant that is done with its slice, or at once where a body of the loop
+    /// raises it. Skeletons that are made of joins (sorting, divide and conquer) go down to the
+    /// number as the parts end that somebody has taken.
+    ///
+    /// # Panics
+    ///
+    /// If `threads` is 0.
+    #[track_caller]
+    pub fn set_threads(&self, threads: usize) {
+        assert!(threads > 0, "a loop with 0 threads never ends: use at least 1, or `cancel`");
+        self.wish(|wishes| wishes.threads = Some(threads));
+        call_others(self.identity());
+    }
+
+    /// How the items that nobody has taken yet are handed out, in place of the loop's own schedule,
+    /// and of one that its pool [was given](sinew_core::PoolControl::set_schedule), or is granted
+    /// by agreement with other programs: loops under a control that name none follow that until this
+    /// is called.
+    ///
+    /// # Panics
+    ///
+    /// If a chunk of the schedule is 0.
+    #[track_caller]
+    pub fn set_schedule(&self, schedule: Schedule) {
+        match schedule.check() {
+            Ok(schedule) => self.wish(|wishes| wishes.schedule = Some(schedule)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Where the threads run while they work on the loops, in place of the pool's mapping; see
+    /// [`Pool::set_mapping`](sinew_core::Pool::set_mapping).
+    ///
+    /// The participant of rank *i* goes to the *i*-th processor of the mapping; where several loops
+    /// run at once, to the first that no other thread of them has. A thread that is done with the
+    /// loop goes back to where the pool has it, or the loop around. Guests, such as a caller from
+    /// outside, stay where they are. In skeletons that are no loops each thread that comes goes to
+    /// the first processor that no other has.
+    ///
+    /// # Errors
+    ///
+    /// [`MappingError`] if the mapping names a processor that this process may not use; everything
+    /// stays as it was.
+    ///
+    /// # Cost
+    ///
+    /// A system call, and some 100 µs more ten times a second at most, to read the limits of the
+    /// process's control groups: a CPU that was taken away since then is not noticed, and its
+    /// threads run elsewhere. A thread moves within one or two system calls.
+    ///
+    /// ```
+    /// use sinew_core::Mapping;
+    /// use sinew_loops::Control;
+    ///
+    /// let control = Control::new();
+    /// control.set_mapping(&Mapping::Compact)?;
+    /// let error = control.set_mapping(&Mapping::Explicit(vec![123_456])).unwrap_err();
+    /// assert!(error.to_string().contains("CPU 123456"));
+    /// assert_eq!(control.snapshot().mapping, Some(Mapping::Compact));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
+        self.set_pinning(Arc::new(Pinning::new(mapping)?));
+        Ok(())
+    }
+
+    /// [`set_mapping`](Self::set_mapping) to one that is known to be possible.
+    pub(crate) fn set_pinning(&self, pinning: Arc<Pinning>) {
+        self.wish(|wishes| wishes.pinning = Some(pinning));
+    }
+
+    /// Ends the loops that run, and those that begin later: they answer [`Cancelled`] unless they
+    /// were done. Calls [under it](sinew_core::Pool::run_under) that wait for a worker return at
+    /// once. There is no way back; to end what runs and nothing else, a pool has
+    /// [`PoolControl::cancel`](sinew_core::PoolControl::cancel).
+    pub fn cancel(&self) {
+        let wishes = self.state.wishes.lock();
+        // Relaxed: C1, and the module's orderings.
+        self.state.version.fetch_or(CANCELLED, Ordering::Relaxed);
+        drop(wishes);
+        self.state.callers.wake_all();
+    }
+
+    /// Whether [`cancel`](Self::cancel) was called.
+    pub fn is_cancelled(&self) -> bool {
+        is_cancelled(self.version())
+    }
+
+    /// How far the loops are, and what is wished. The counts are a little stale while loops run.
+    ///
+    /// # Cost
+    ///
+    /// A lock and some twenty loads, in lines that workers write.
+    pub fn snapshot(&self) -> Snapshot {
+        let State { followed, total, loops, working, done, .. } = &*self.state;
+        let (version, Wishes { threads, schedule, pinning }) = self.wishes();
+        let lines = done.iter().map(|line| line.load(Ordering::Relaxed));
+        let done = lines.fold(0, u64::saturating_add);
+        let total = total.load(Ordering::Relaxed);
+        Snapshot {
+            total,
+            done: done.min(total),
+            loops: loops.load(Ordering::Relaxed),
+            working: working.load(Ordering::Relaxed),
+            threads,
+            schedule,
+            mapping: pinning.map(|pinning| pinning.mapping().clone()),
+            changes: version / CHANGE,
+            followed: followed.load(Ordering::Relaxed) / CHANGE,
+            cancelled: is_cancelled(version),
+        }
+    }
+
+    /// Has `callback` told of the progress: at most once in `every` while something runs under this
+    /// control, and when nothing runs any more. So a progress bar can be drawn from it.
+    ///
+    /// It is called by whoever works, between two slices of work, and never by two at once; while
+    /// an item takes long, it may come late. A later callback takes the place of an earlier one.
+    ///
+    /// # Panics
+    ///
+    /// If the callback does, the skeleton that was at work panics, and the callback is not called
+    /// again.
+    ///
+    /// # Cost
+    ///
+    /// A look at the clock for each slice of work, or each item where they are handed out one by
+    /// one.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let control = sinew_loops::Control::new();
+    /// control.on_progress(Duration::from_millis(100), |now| eprint!("\r{:3.0} %", 100.0 * now.fraction()));
+    /// ```
+    pub fn on_progress(&self, every: Duration, callback: impl FnMut(&Snapshot) + Send + 'static) {
+        self.state.watcher.set(every, callback);
+        let _wishes = self.state.wishes.lock();
+        // Relaxed: C1, and the module's orderings.
+        self.state.version.fetch_or(WATCHED, Ordering::Relaxed);
+    }
+
+    /// Tells of the progress if that is wished and due. Called where no lock is held, and a panic
+    /// is let through.
+    #[inline]
+    pub(crate) fn tell(&self, version: u64) {
+        if version & WATCHED != 0 {
+            self.state.watcher.tell_cold(|| self.snapshot(), false);
+        }
+    }
+
+    /// Tells of the end of a skeleton if that is wished and nothing else runs.
+    pub(crate) fn tell_end(&self) {
+        // Relaxed: whoever ends last sees that it does, by the order of this word's changes.
+        if self.version() & WATCHED != 0 && self.state.loops.load(Ordering::Relaxed) == 0 {
+            self.state.watcher.tell_cold(|| self.snapshot(), true);
+        }
+    }
+
+    fn wish(&self, change: impl FnOnce(&mut Wishes)) {
+        let mut wishes = self.state.wishes.lock();
+        let before = wishes.clone();
+        change(&mut wishes);
+        if *wishes != before {
+            self.state.version.fetch_add(CHANGE, Ordering::Relaxed);
+        }
+    }
+
+    /// A number that is another one whenever something has changed.
+    #[inline]
+    pub(crate) fn version(&self) -> u64 {
+        self.state.version.load(Ordering::Relaxed)
+    }
+
+    /// What is wished, and the version of it.
+    pub(crate) fn wishes(&self) -> (u64, Wishes) {
+        let wishes = self.state.wishes.lock();
+        (self.version(), wishes.clone())
+    }
+
+    /// Somebody is about to work under this version.
+    pub(crate) fn is_followed(&self, version: u64) {
+        self.state.followed.fetch_max(version, Ordering::Relaxed);
+    }
+
+    /// What tells this control from others.
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.state).addr()
+    }
+
+    pub(crate) fn places(&self) -> &Places {
+        &self.state.places
+    }
+
+    /// A loop over `n` items begins.
+    pub(crate) fn begin_loop(&self, n: usize) {
+        self.expect(n as u64);
+        self.state.loops.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many more items are to be done. The count stays at the most that a word holds.
+    pub(crate) fn expect(&self, items: u64) {
+        let more = |total: u64| Some(total.saturating_add(items));
+        let _ = self.state.total.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+    }
+
+    /// So many fewer items are to be done.
+    pub(crate) fn expect_less(&self, items: u64) {
+        let less = |total: u64| Some(total.saturating_sub(items));
+        let _ = self.state.total.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+
+    pub(crate) fn end_loop(&self) {
+        self.state.loops.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A participant begins to work.
+    pub(crate) fn begin_work(&self) {
+        self.state.working.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn end_work(&self) {
+        self.state.working.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A worker is done with `items`.
+    #[inline]
+    pub(crate) fn count(&self, worker: usize, items: usize) {
+        let (line, items) = (&self.state.done[worker % LINES], items as u64);
+        if line.fetch_add(items, Ordering::Relaxed).checked_add(items).is_none() {
+            line.store(u64::MAX, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Cancellable for Control {
+    fn is_cancelled(&self) -> bool {
+        Self::is_cancelled(self)
+    }
+
+    fn callers(&self) -> &Callers {
+        &self.state.callers
+    }
+}
+
+/// Whether a version says that the end is wished.
+#[inline]
+pub(crate) fn is_cancelled(version: u64) -> bool {
+    version & CANCELLED != 0
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Control").field(&self.snapshot()).finish()
+    }
+}
+
+/// Why a loop that can fail has ended early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stopped<E> {
+    /// Its [control](Control::cancel) was cancelled, or what its
+    /// [pool](sinew_core::PoolControl::cancel) runs.
+    Cancelled,
+    /// The first error that was met.
+    Failed(E),
+}
+
+impl<E> From<Cancelled> for Stopped<E> {
+    fn from(Cancelled: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for Stopped<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled => Cancelled.fmt(f),
+            Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: std::error::Error + 'static> std::error::Error for Stopped<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Cancelled => None,
+            Self::Failed(error) => error.source(),
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// Would miss: a wish that is lost or forgotten by the next one, a change that is not counted,
+    /// and a wish repeated that is.
+    #[test]
+    fn wishes_are_kept_and_changes_counted() {
+        let control = Control::new();
+        assert_eq!(control.snapshot().fraction(), 1.0);
+        let same = control.clone();
+        same.set_threads(3);
+        control.set_threads(3);
+        control.set_schedule(Schedule::Static);
+        let Snapshot { threads, schedule, changes, cancelled, .. } = control.snapshot();
+        assert_eq!(
+            (threads, schedule, changes, cancelled),
+            (Some(3), Some(Schedule::Static), 2, false)
+        );
+        assert_eq!(same.snapshot().changes, 2);
+        control.cancel();
+        control.cancel();
+        control.set_threads(1);
+        assert!(control.is_cancelled());
+        assert_eq!(control.snapshot().changes, 3);
+    }
+
+    /// Catches: counts that wrap, so that loops of more items than a word holds look done when
+    /// nothing is.
+    #[test]
+    fn counts_stay_at_the_most_that_a_word_holds() {
+        let control = Control::new();
+        control.begin_loop(1 << 63);
+        control.begin_loop(1 << 63);
+        assert_eq!((control.snapshot().total, control.snapshot().fraction()), (u64::MAX, 0.0));
+        for worker in [0, 0, 0, 1] {
+            control.count(worker, 1 << 63);
+        }
+        assert_eq!(control.snapshot().done, u64::MAX);
+        control.expect_less(u64::MAX);
+        control.expect_less(1);
+        assert_eq!(control.snapshot().total, 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "a loop with 0 threads never ends")]
+    fn zero_threads_are_refused() {
+        Control::new().set_threads(0);
+    }
+
+    #[test]
+    #[should_panic(expected = "schedule `dynamic:0` has chunks of 0 iterations")]
+    fn chunks_of_zero_are_refused() {
+        Control::new().set_schedule(Schedule::Dynamic { chunk: 0 });
+    }
+}

@@ -1,0 +1,110 @@
+//! A worker that helps another one of a skeleton: its thread is kept near that one's.
+//!
+//! Its place is the processor nearest to the other's that nobody of the skeleton has
+//! ([`place_beside`]), among those of the mapping in force: the control's, if that has one, else
+//! the pool's; with a rule, such as scatter, all that the process may use. Where the control leaves
+//! the placing to the system, it leaves it for helpers as well.
+//!
+//! # Not handled
+//!
+//! Who helps somebody that is pinned nowhere, such as a guest, stays where the pool has it; guests
+//! are never moved. Idle threads of the pool are not made way for. Several skeletons at once may
+//! have their helpers on one processor.
+//!
+//! # Tests
+//!
+//! `sinew-topology`'s `tests/beside.rs`: which processor; the crate `sinew`'s `tests/limits.rs`:
+//! threads that go there.
+
+use sinew_topology::{CpuSet, Machine, place_beside};
+
+use super::{Control, Course};
+use crate::lodging::{Pinning, lodge_beside};
+use sinew_core::Worker;
+
+/// A worker that helps others of a skeleton, until this is dropped: no participant of it, so nobody
+/// counts it. For whoever writes skeletons.
+///
+/// ```
+/// use sinew_core::{Mapping, Pool};
+/// use sinew_loops::Companion;
+///
+/// let pool = Pool::builder().threads(2).mapping(Mapping::Compact).guest_seat(false).build()?;
+/// let cpus = pool.broadcast(|_| sinew_core::run(|w| w.pinned_cpu()));
+/// pool.install(|w| {
+///     let mut part = Companion::enter(w, None);
+///     // Beside the worker of seat 1, in a skeleton of that one alone.
+///     part.sit_beside(0, &cpus[1..], 1);
+///     assert!(cpus[0] == cpus[1] || w.pinned_cpu() != cpus[1]);
+/// });
+/// # Ok::<(), sinew_core::BuildError>(())
+/// ```
+#[derive(Debug)]
+pub struct Companion<'c> {
+    w: &'c Worker,
+    control: Option<&'c Control>,
+    /// The pool's mapping that is followed.
+    version: usize,
+    /// Whether the innermost lodging of the worker is this one's.
+    is_lodged: bool,
+}
+
+impl<'c> Companion<'c> {
+    /// The worker helps from now on, in a skeleton that follows this control or none. Where its
+    /// thread runs is for [`sit_beside`](Self::sit_beside).
+    pub fn enter(w: &'c Worker, course: Option<&Course<'c>>) -> Self {
+        Self { w, control: course.map(|course| course.control), version: 0, is_lodged: false }
+    }
+
+    /// Whether the pool's mapping is another one than it was when the thread was seated last.
+    ///
+    /// # Cost
+    ///
+    /// A load of a line that nobody writes, and a comparison.
+    #[inline]
+    pub fn is_behind(&self) -> bool {
+        self.version != self.w.mapping_version()
+    }
+
+    /// Moves the thread to where it helps the worker of this number best. `workers`: the
+    /// [CPUs](Worker::pinned_cpu) of all workers of the skeleton, of whom the first `helpers` have
+    /// somebody who helps. To be called again whenever one of these has changed, or the [course's
+    /// version](Course::version) has, or it [is behind](Self::is_behind).
+    pub fn sit_beside(&mut self, number: usize, workers: &[Option<usize>], helpers: usize) {
+        // Before the look at the mapping: one that changes meanwhile is followed the next time.
+        self.version = self.w.mapping_version();
+        self.w.follow_mapping_inside();
+        let wished = self.control.and_then(|control| control.wishes().1.pinning);
+        let pinning = match wished {
+            Some(pinning) if pinning.cpus().is_empty() => Some(Pinning::nowhere()),
+            Some(pinning) => {
+                let room = pinning.cpus().iter().flat_map(CpuSet::iter).collect();
+                nearest(&room, number, workers, helpers)
+            }
+            None => nearest(&self.w.mapping_room(), number, workers, helpers),
+        };
+        self.is_lodged = lodge_beside(self.w, self.is_lodged, pinning);
+    }
+}
+
+impl Drop for Companion<'_> {
+    fn drop(&mut self) {
+        lodge_beside(self.w, self.is_lodged, None);
+    }
+}
+
+/// Where among these CPUs the helper of a worker belongs.
+fn nearest(
+    room: &CpuSet,
+    number: usize,
+    workers: &[Option<usize>],
+    helpers: usize,
+) -> Option<Pinning> {
+    // Where nobody knows, the machine need not be asked.
+    workers.get(number).copied().flatten()?;
+    let machine = Machine::host();
+    let choice: Vec<_> = room.iter().filter_map(|cpu| machine.find_cpu(cpu)).collect();
+    let workers: Vec<_> = workers.iter().map(|cpu| machine.find_cpu((*cpu)?)).collect();
+    let places = place_beside(machine, &choice, &workers, helpers);
+    places.get(number).copied().flatten().map(|pu| Pinning::at(machine.pu(pu).cpu))
+}

@@ -1,0 +1,27 @@
+//! Loops, sorts and streams on the pools of `sinew-core`, and the handle that changes them while
+//! they run.
+//!
+//! Most programs use the crate `sinew`, whose builders end here. This crate is the mechanism: it
+//! knows workers, joins and scopes, and no pool knows of it.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`source`] | chunk sources: which participant runs which part of a loop |
+//! | [`data`] | items, outputs, rows and tiles |
+//! | [`loops`] | the loop driver, and every skeleton that is a loop |
+//! | [`sort`] | the stable parallel merge sort |
+//! | [`stream`] | items that go through stages, several at a time |
+//! | `control` | the handle by which loops and other skeletons are changed while they run |
+//! | `lodging` | where a thread is pinned while it works under a control |
+//! | `summons` | a body that calls more threads to its own loop |
+
+mod control;
+pub mod data;
+mod lodging;
+pub mod loops;
+pub mod sort;
+pub mod source;
+pub mod stream;
+mod summons;
+
+pub use control::{Companion, Control, Course, Occupant, Participant, Snapshot, Stopped, Working};

@@ -1,0 +1,305 @@
+//! Where a thread is pinned while it works on a loop whose control says so.
+//!
+//! Each thread that works under a control has a *place* there: the number of its rank in the loop,
+//! or, if another loop's participant has that one, the lowest that is free. (Skeletons that are no
+//! loops have no ranks: their threads take the lowest, see `control::crew`.) The mapping of the
+//! control says which processor belongs to which place. In a loop within a loop of the same control
+//! a thread keeps its place. So the threads of one loop take the first processors of the mapping,
+//! and two threads never share a place, however loops are nested. When the participant leaves, its
+//! thread goes back to where the loop around, or the pool, has it.
+//!
+//! Who helps another one of a skeleton lodges beside it, at no place of a control
+//! (`control::companion`).
+//!
+//! # Invariants
+//!
+//! - B1: a worker's lodgings stand in the order of the loops it is in. The innermost decides where
+//!   its thread runs; without any, the pool's mapping does.
+//! - B2: a place is one thread's at a time; the thread that has taken it gives it back.
+//!
+//! # Cost
+//!
+//! Nothing while the control has no mapping, but for helpers. A change: a lock, an entry, and one
+//! or two system calls of the thread that moves.
+//!
+//! # Not handled
+//!
+//! Guests, who are never pinned, and pools on described machines. What a worker steals while it
+//! waits inside such a loop runs where the loop has it.
+//!
+//! # Tests
+//!
+//! `tests/pool/mapping.rs`, as the kernel sees it; `loops/controlled`: B1 and B2 under random
+//! changes; `models`: B2 for every interleaving of two threads.
+
+#[cfg(all(test, loom))]
+mod models;
+
+use std::cell::{RefCell, RefMut};
+use std::sync::Arc;
+
+use sinew_sync::lock::Mutex;
+use sinew_sync::plant::{Bug, planted};
+use sinew_topology::{CpuSet, Mapping, MappingError, place};
+
+use sinew_core::{Pin, Worker, WorkerLocal, machine_lately};
+
+/// A mapping that a control wishes, and the processors of its places.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Pinning {
+    mapping: Mapping,
+    /// Empty if the system is to decide. Further places begin anew.
+    cpus: Vec<CpuSet>,
+}
+
+impl Pinning {
+    /// # Errors
+    ///
+    /// If the mapping names a processor that this process may not use, or none.
+    pub(crate) fn new(mapping: &Mapping) -> Result<Self, MappingError> {
+        let (machine, limits) = machine_lately();
+        let places = match mapping {
+            Mapping::Explicit(cpus) => cpus.len(),
+            _ => limits.allowed().len(),
+        };
+        let pus = place(machine, limits.allowed(), mapping, places)?;
+        let cpus =
+            pus.into_iter().flatten().map(|pu| CpuSet::from_iter([machine.pu(pu).cpu])).collect();
+        Ok(Self { mapping: mapping.clone(), cpus })
+    }
+
+    pub(crate) fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+
+    /// One processor, whichever mapping has led there.
+    pub(crate) fn at(cpu: usize) -> Self {
+        Self { mapping: Mapping::Explicit(vec![cpu]), cpus: vec![CpuSet::from_iter([cpu])] }
+    }
+
+    /// Wherever the system decides.
+    pub(crate) fn nowhere() -> Self {
+        Self { mapping: Mapping::None, cpus: Vec::new() }
+    }
+
+    /// The processors of its places; none if the system is to decide.
+    pub(crate) fn cpus(&self) -> &[CpuSet] {
+        &self.cpus
+    }
+
+    fn of_place(&self, place: usize) -> Option<CpuSet> {
+        let number = place.checked_rem(self.cpus.len())?;
+        Some(self.cpus[number].clone())
+    }
+}
+
+/// Which places of a control are taken (B2).
+#[derive(Debug, Default)]
+pub(crate) struct Places(Mutex<Vec<bool>>);
+
+impl Places {
+    /// The place of this number if it is free, otherwise the lowest that is.
+    fn take(&self, wanted: usize) -> usize {
+        let mut taken = self.0.lock();
+        let is_free = |place: &usize| !taken.get(*place).copied().unwrap_or(false);
+        let place = Some(wanted).filter(is_free).or_else(|| (0..).find(is_free)).unwrap_or(wanted);
+        if planted(Bug::TornPlace) {
+            drop(taken);
+            taken = self.0.lock();
+        }
+        if taken.len() <= place {
+            taken.resize(place + 1, false);
+        }
+        taken[place] = true;
+        place
+    }
+
+    fn give_back(&self, place: usize) {
+        self.0.lock()[place] = false;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn all_free(&self) -> bool {
+        self.0.lock().iter().all(|taken| !taken)
+    }
+}
+
+/// Where a worker's thread belongs by one of the loops it works on.
+#[derive(Debug)]
+pub(crate) struct Lodging {
+    /// Which control's loop it is, by the address of its places.
+    control: usize,
+    place: usize,
+    /// Whether the place is given back with this entry.
+    owns_place: bool,
+    pinning: Arc<Pinning>,
+}
+
+impl Lodging {
+    /// What to pin the thread to, if anything.
+    pub(crate) fn pin(&self) -> Option<CpuSet> {
+        self.pinning.of_place(self.place)
+    }
+}
+
+/// Whose thread lodges somewhere: a worker, or what stands for one in a model.
+pub(crate) trait Lodger {
+    /// Of the loops that it is in.
+    fn lodgings(&self) -> RefMut<'_, Vec<Lodging>>;
+    /// Moves the calling thread, which is this one's, to where the last of them has it.
+    fn settle(&self);
+    fn can_be_pinned(&self) -> bool;
+}
+
+/// The lodgings of a worker; the last one decides (B1).
+static LODGINGS: WorkerLocal<RefCell<Vec<Lodging>>> = WorkerLocal::new(RefCell::default);
+
+impl Lodger for Worker {
+    fn lodgings(&self) -> RefMut<'_, Vec<Lodging>> {
+        self.local(&LODGINGS).borrow_mut()
+    }
+
+    fn settle(&self) {
+        let innermost = |lodging: &Lodging| lodging.pin().map_or(Pin::Nowhere, Pin::To);
+        let pin = self.lodgings().last().map_or(Pin::ByPool, innermost);
+        self.pin(pin);
+    }
+
+    fn can_be_pinned(&self) -> bool {
+        Worker::can_be_pinned(self)
+    }
+}
+
+/// A participant's stay in a loop, which its control may place.
+#[derive(Debug)]
+pub(crate) struct Guided<'c, L: Lodger = Worker> {
+    w: &'c L,
+    places: &'c Places,
+    rank: usize,
+    /// Whether the innermost lodging of the worker is this one's.
+    is_lodged: bool,
+}
+
+impl<'c, L: Lodger> Guided<'c, L> {
+    pub(crate) fn new(w: &'c L, places: &'c Places, rank: usize) -> Self {
+        Self { w, places, rank, is_lodged: false }
+    }
+
+    /// Moves the thread to where `pinning` has it, if it says anything new.
+    pub(crate) fn follow(&mut self, pinning: Option<&Arc<Pinning>>) {
+        self.is_lodged = follow(self.w, self.places, self.rank, self.is_lodged, pinning);
+    }
+}
+
+impl<L: Lodger> Drop for Guided<'_, L> {
+    fn drop(&mut self) {
+        if self.is_lodged {
+            leave(self.w, self.places);
+        }
+    }
+}
+
+/// Moves the thread to where `pinning` has it, if it says anything. Answers whether the innermost
+/// lodging of the worker is then the participant's, as it was before if `is_lodged`.
+pub(crate) fn follow<L: Lodger>(
+    w: &L,
+    places: &Places,
+    rank: usize,
+    is_lodged: bool,
+    pinning: Option<&Arc<Pinning>>,
+) -> bool {
+    let Some(pinning) = pinning.filter(|_| w.can_be_pinned()) else { return is_lodged };
+    lodge(w, places, rank, is_lodged, pinning);
+    w.settle();
+    true
+}
+
+fn lodge<L: Lodger>(w: &L, places: &Places, rank: usize, is_lodged: bool, pinning: &Arc<Pinning>) {
+    let mut lodgings = w.lodgings();
+    if is_lodged {
+        // B1: the loops inside are over.
+        lodgings.last_mut().expect("a lodging of its own").pinning = Arc::clone(pinning);
+        return;
+    }
+    let identity = std::ptr::from_ref(places).addr();
+    let around = lodgings.iter().find(|lodging| lodging.control == identity);
+    let (place, owns_place) = match around {
+        Some(lodging) => (lodging.place, planted(Bug::InnerPlace)),
+        None => (places.take(rank), true),
+    };
+    lodgings.push(Lodging { control: identity, place, owns_place, pinning: Arc::clone(pinning) });
+}
+
+/// Gives up the innermost lodging of the worker, which is the participant's.
+pub(crate) fn leave<L: Lodger>(w: &L, places: &Places) {
+    let Some(left) = w.lodgings().pop() else { return };
+    let give_back = || {
+        if left.owns_place {
+            places.give_back(left.place);
+        }
+    };
+    if planted(Bug::EarlyPlace) {
+        give_back();
+        return w.settle();
+    }
+    w.settle();
+    // The thread is gone from there: the place may be another's (B2).
+    give_back();
+}
+
+/// No control's identity, as that is an address.
+const NOBODYS: usize = 0;
+
+/// Moves the thread to where `pinning` has it, at no place of a control, or, without one, back to
+/// where it was. Answers whether the innermost lodging of the worker is then the caller's, as it
+/// was before if `is_lodged`.
+pub(crate) fn lodge_beside<L: Lodger>(w: &L, is_lodged: bool, pinning: Option<Pinning>) -> bool {
+    let pinning = pinning.filter(|_| w.can_be_pinned());
+    let lodges = pinning.is_some();
+    let mut lodgings = w.lodgings();
+    if is_lodged {
+        // B1: the loops inside are over.
+        lodgings.pop();
+    }
+    let lodging = |pinning| Lodging {
+        control: NOBODYS,
+        place: 0,
+        owns_place: false,
+        pinning: Arc::new(pinning),
+    };
+    lodgings.extend(pinning.map(lodging));
+    drop(lodgings);
+    if is_lodged || lodges {
+        w.settle();
+    }
+    lodges
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// Would miss: a place that two have, or that nobody gets again.
+    #[test]
+    fn the_place_of_ones_rank_comes_first_and_then_the_lowest() {
+        let places = Places::default();
+        assert_eq!([places.take(2), places.take(2), places.take(2), places.take(1)], [2, 0, 1, 3]);
+        places.give_back(0);
+        assert_eq!((places.take(1), places.take(7)), (0, 7));
+        assert!(!places.all_free());
+        (0..4).chain([7]).for_each(|place| places.give_back(place));
+        assert!(places.all_free());
+    }
+
+    /// Would miss: a mapping that runs out of processors, and one that is refused too late.
+    #[test]
+    fn places_beyond_the_mapping_begin_anew() {
+        let compact = Pinning::new(&Mapping::Compact).unwrap();
+        let number = compact.cpus.len();
+        assert_eq!(compact.of_place(number + 1), compact.of_place(1));
+        assert_eq!(Pinning::new(&Mapping::None).unwrap().of_place(3), None);
+        assert_eq!(Pinning::new(&Mapping::Explicit(Vec::new())), Err(MappingError::Empty));
+        let error = Pinning::new(&Mapping::Explicit(vec![999_999])).unwrap_err().to_string();
+        assert!(error.contains("CPU 999999"), "{error}");
+    }
+}

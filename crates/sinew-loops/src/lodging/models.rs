@@ -1,0 +1,153 @@
+//! Every interleaving of two threads that are placed by a control whose mapping changes (loom), and
+//! planted bugs that the models catch.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p sinew-loops --release loom_`
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::sync::Arc;
+
+use sinew_sync::atomic::{AtomicBool, Ordering};
+use sinew_sync::plant::{Bug, plant};
+use sinew_topology::Mapping;
+
+use super::{Guided, Lodger, Lodging, Pinning};
+use crate::control::Control;
+
+const PLACES: usize = 2;
+
+/// A mapping that nobody asks the system about.
+fn pinning(mapping: Mapping) -> Arc<Pinning> {
+    Arc::new(Pinning { mapping, cpus: Vec::new() })
+}
+
+/// At which places the threads of a model are.
+struct Houses([AtomicBool; PLACES]);
+
+/// A thread of a model, which moves from place to place.
+struct Lodged {
+    houses: Arc<Houses>,
+    lodgings: RefCell<Vec<Lodging>>,
+    at: Cell<Option<usize>>,
+}
+
+impl Lodged {
+    fn new(houses: &Arc<Houses>) -> Self {
+        Self { houses: Arc::clone(houses), lodgings: RefCell::default(), at: Cell::new(None) }
+    }
+
+    /// A participant that is in a loop within the loop for a while, and may change the mapping.
+    fn take_part(&self, control: &Control, change: Option<Mapping>) {
+        let mut guided = Guided::new(self, control.places(), 1);
+        self.look(control, &mut guided);
+        let before = self.at.get();
+        self.look(control, &mut Guided::new(self, control.places(), 0));
+        assert_eq!(self.at.get(), before, "a thread that does not come back to its place");
+        if let Some(mapping) = change {
+            control.set_pinning(pinning(mapping));
+        }
+        self.look(control, &mut guided);
+    }
+
+    /// A look at the wishes, between two slices of work.
+    fn look(&self, control: &Control, guided: &mut Guided<'_, Self>) {
+        let Some(pinning) = control.wishes().1.pinning else { return };
+        guided.follow(Some(&pinning));
+        let lodgings = self.lodgings.borrow();
+        let innermost = lodgings.last().expect("a thread that lodges somewhere");
+        assert!(Arc::ptr_eq(&innermost.pinning, &pinning), "a mapping that is not followed");
+        assert_eq!(self.at.get(), Some(innermost.place));
+    }
+}
+
+impl Lodger for Lodged {
+    fn lodgings(&self) -> RefMut<'_, Vec<Lodging>> {
+        self.lodgings.borrow_mut()
+    }
+
+    fn settle(&self) {
+        let place = self.lodgings.borrow().last().map(|lodging| lodging.place);
+        if place == self.at.get() {
+            return;
+        }
+        if let Some(left) = self.at.replace(place) {
+            self.houses.0[left].store(false, Ordering::Relaxed);
+        }
+        if let Some(place) = place {
+            let is_taken = self.houses.0[place].swap(true, Ordering::Relaxed);
+            assert!(!is_taken, "two threads at place {place}");
+        }
+    }
+
+    fn can_be_pinned(&self) -> bool {
+        true
+    }
+}
+
+/// Two participants of one rank, as when somebody leaves and another is called at once; one of them
+/// changes the mapping.
+fn two_of_one_rank(first: Option<Mapping>) {
+    loom::model(move || {
+        let (control, houses) =
+            (Control::new(), Arc::new(Houses([(); PLACES].map(|()| AtomicBool::new(false)))));
+        if let Some(mapping) = &first {
+            control.set_pinning(pinning(mapping.clone()));
+        }
+        let other = {
+            let (control, thread) = (control.clone(), Lodged::new(&houses));
+            loom::thread::spawn(move || thread.take_part(&control, None))
+        };
+        Lodged::new(&houses).take_part(&control, Some(Mapping::Scatter));
+        other.join().unwrap();
+        assert!(control.places().all_free(), "a place that nobody gave back");
+    });
+}
+
+/// Would miss: a place that two threads have at once, also when one comes while the other leaves,
+/// one that is lost, and a mapping that is not followed.
+#[test]
+fn loom_a_place_is_one_threads_at_a_time() {
+    two_of_one_rank(Some(Mapping::Compact));
+}
+
+/// Would miss: the same where threads are placed for the first time in mid-run, by the inner or the
+/// outer loop.
+#[test]
+fn loom_a_first_mapping_places_threads_in_mid_run() {
+    two_of_one_rank(None);
+}
+
+fn caught(bug: Bug) {
+    let _removed = Removed;
+    plant(&[bug]);
+    two_of_one_rank(Some(Mapping::Compact));
+}
+
+/// Would miss: a model in which nobody else looks for a place at the same time.
+#[test]
+#[should_panic(expected = "two threads at place")]
+fn loom_a_place_looked_for_and_taken_apart_is_caught() {
+    caught(Bug::TornPlace);
+}
+
+/// Would miss: a model in which nobody comes while another leaves.
+#[test]
+#[should_panic(expected = "two threads at place")]
+fn loom_a_place_given_back_early_is_caught() {
+    caught(Bug::EarlyPlace);
+}
+
+/// Would miss: a model without loops within loops.
+#[test]
+#[should_panic(expected = "two threads at place")]
+fn loom_a_place_given_back_by_the_inner_loop_is_caught() {
+    caught(Bug::InnerPlace);
+}
+
+/// Removes what was planted, also when the model fails.
+struct Removed;
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        plant(&[]);
+    }
+}

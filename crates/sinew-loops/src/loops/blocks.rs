@@ -1,0 +1,180 @@
+//! Loops over two and more dimensions, block by block.
+//!
+//! Schedules that cut a range in halves cut a block across its longest side; for the others the
+//! blocks of a grid, numbered row by row, are the iterations.
+
+use sinew_policy::chunk::Schedule;
+use sinew_policy::split::{Block, Grid, Splitter, halves, volume};
+use sinew_sync::lock::Mutex;
+
+use super::driver::drive;
+use super::options::Options;
+use super::split::split;
+use sinew_core::{Cancelled, Worker};
+use std::ops::{ControlFlow, Range};
+
+/// Calls `f` with disjoint blocks that cover `space`, in no particular order. No block has a side
+/// longer than its `grain` (0 counts as 1), except with [`Schedule::Adaptive`], where a grain only
+/// ends the cutting.
+///
+/// # Errors
+///
+/// [`Cancelled`] by the control, if there is one; not every block has been visited then.
+///
+/// # Panics
+///
+/// If `f` does, after every participant has left; or if there are more than `usize::MAX` blocks.
+///
+/// # Cost
+///
+/// A join for each cut with [`Schedule::Simple`] and [`Schedule::Adaptive`], two claims' worth of
+/// arithmetic a block with the others.
+#[inline]
+#[track_caller]
+pub fn for_each_block<const N: usize>(
+    w: &Worker,
+    space: Block<N>,
+    grain: [usize; N],
+    options: &Options,
+    f: impl Fn(Block<N>) + Sync,
+) -> Result<(), Cancelled> {
+    let piece = |(): &mut (), block| {
+        f(block);
+        ControlFlow::Continue(())
+    };
+    drive_blocks(w, space, grain, options, || (), piece)
+}
+
+/// Folds disjoint blocks that cover `space` into one value.
+///
+/// `identity()` begins each partial result, `fold` adds a block to one, `combine` joins two, in any
+/// order: it must be associative and commutative.
+///
+/// # Errors
+///
+/// [`Cancelled`] by the control, if there is one; partial results are dropped.
+///
+/// # Panics
+///
+/// As [`for_each_block`].
+///
+/// # Cost
+///
+/// As [`for_each_block`], and an entry of a vector for each participant, or for each block with the
+/// schedules that cut.
+#[inline]
+#[track_caller]
+pub fn fold_blocks<const N: usize, A: Send>(
+    w: &Worker,
+    space: Block<N>,
+    grain: [usize; N],
+    options: &Options,
+    identity: impl Fn() -> A + Sync,
+    fold: impl Fn(A, Block<N>) -> A + Sync,
+    combine: impl Fn(A, A) -> A,
+) -> Result<A, Cancelled> {
+    let partials = Mutex::new(Vec::new());
+    let enter = || Partial { value: None, all: &partials };
+    let piece = |partial: &mut Partial<'_, A>, block| {
+        let value = partial.value.take().unwrap_or_else(&identity);
+        partial.value = Some(fold(value, block));
+        ControlFlow::Continue(())
+    };
+    drive_blocks(w, space, grain, options, enter, piece)?;
+    Ok(partials.into_inner().into_iter().reduce(combine).unwrap_or_else(identity))
+}
+
+/// A participant's partial result.
+struct Partial<'p, A> {
+    value: Option<A>,
+    all: &'p Mutex<Vec<A>>,
+}
+
+impl<A> Drop for Partial<'_, A> {
+    fn drop(&mut self) {
+        self.all.lock().extend(self.value.take());
+    }
+}
+
+#[inline]
+#[track_caller]
+fn drive_blocks<const N: usize, L, E, P>(
+    w: &Worker,
+    space: Block<N>,
+    grain: [usize; N],
+    options: &Options,
+    enter: E,
+    piece: P,
+) -> Result<(), Cancelled>
+where
+    E: Fn() -> L + Sync,
+    P: Fn(&mut L, Block<N>) -> ControlFlow<()> + Sync,
+{
+    // Single points are no blocks: they are put together before it is found out how to hand them
+    // out.
+    let options = &match options.schedule {
+        Schedule::Auto if grain.iter().all(|side| *side <= 1) => {
+            Options { schedule: Schedule::Adaptive { grain: 1 }, ..*options }
+        }
+        _ => *options,
+    };
+    if let Some((splitter, _)) = options.splitter(w) {
+        // Cuts are no iterations: a schedule that the pool was given does not suit them.
+        w.limit().schedule().of_loop(options.schedule, false);
+        split(w, space, splitter, grain, &|block| piece(&mut enter(), block));
+        return Ok(());
+    }
+    if let Schedule::Adaptive { .. } = options.schedule {
+        // Joins would let everybody in: the same pieces, cut beforehand.
+        let blocks = cut(space, &grain, Splitter::adaptive(options.threads.min(w.max_workers())));
+        let options = Options { schedule: Schedule::Dynamic { chunk: 1 }, ..*options };
+        return numbered(w, blocks.len(), &options, enter, piece, |number| blocks[number].clone());
+    }
+    let Some(grid) = Grid::new(space.clone(), grain) else { too_many(&space, &grain) };
+    numbered(w, grid.len(), options, enter, piece, |number| grid.block(number))
+}
+
+/// A loop over the numbers of blocks.
+#[inline]
+fn numbered<const N: usize, L, E, P>(
+    w: &Worker,
+    blocks: usize,
+    options: &Options,
+    enter: E,
+    piece: P,
+    block: impl Fn(usize) -> Block<N> + Sync,
+) -> Result<(), Cancelled>
+where
+    E: Fn() -> L + Sync,
+    P: Fn(&mut L, Block<N>) -> ControlFlow<()> + Sync,
+{
+    // One block is as much as a grain of any schedule means here.
+    let schedule = match options.schedule {
+        Schedule::Simple { .. } => Schedule::Simple { grain: 1 },
+        schedule => schedule,
+    };
+    let piece = |local: &mut L, mut numbers: Range<usize>| {
+        numbers.try_for_each(|number| piece(local, block(number)))
+    };
+    drive(w, blocks, &Options { schedule, ..*options }, enter, piece)
+}
+
+/// The pieces that `splitter` makes of `space` when nobody steals.
+fn cut<const N: usize>(space: Block<N>, grain: &[usize; N], splitter: Splitter) -> Vec<Block<N>> {
+    let mut pieces = Vec::new();
+    let mut rest: Vec<_> =
+        (volume(&space) != Some(0)).then_some((space, splitter)).into_iter().collect();
+    while let Some((block, splitter)) = rest.pop() {
+        match splitter.halved().zip(halves(&block, grain)) {
+            None => pieces.push(block),
+            Some((splitter, (left, right))) => rest.extend([(right, splitter), (left, splitter)]),
+        }
+    }
+    pieces
+}
+
+#[cold]
+#[track_caller]
+fn too_many<const N: usize>(space: &Block<N>, grain: &[usize; N]) -> ! {
+    panic!("{space:?} has more than usize::MAX blocks of {grain:?}: give a larger grain")
+}

@@ -1,0 +1,107 @@
+//! A vector of results, in the order of the items.
+
+use super::driver::drive;
+use super::options::Options;
+use super::visit::FirstError;
+use crate::Stopped;
+use crate::data::{Items, Output};
+use sinew_core::{Cancelled, Worker};
+use std::ops::{ControlFlow, Range};
+
+/// `f` of every item, in order.
+///
+/// # Errors
+///
+/// [`Cancelled`] by the control, if there is one; results that exist by then are dropped.
+///
+/// # Panics
+///
+/// If `f` does; results that exist by then are dropped.
+///
+/// # Cost
+///
+/// One allocation for the vector; for results with drop glue also a record of what was written, a
+/// run of adjacent chunks each.
+#[inline]
+pub fn map<I: Items, R: Send>(
+    w: &Worker,
+    items: I,
+    options: &Options,
+    f: impl Fn(I::Item) -> R + Sync,
+) -> Result<Vec<R>, Cancelled> {
+    let output = Output::new(items.length());
+    let piece = |writer: &mut crate::data::Writer<'_, R>, range: Range<usize>| {
+        // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so
+        // nobody else asks.
+        unsafe { writer.fill(range.clone(), items.piece(range).map(&f)) };
+        ControlFlow::Continue(())
+    };
+    drive(w, items.length(), options, || output.writer(), piece)?;
+    Ok(complete(output))
+}
+
+/// `f` of every item, in order, or the first error that was met.
+///
+/// # Errors
+///
+/// The error of `f`, or [`Stopped::Cancelled`] by the control, if there is one; results that exist
+/// by then are dropped.
+///
+/// # Panics
+///
+/// If `f` does.
+#[inline]
+pub fn try_map<I: Items, R: Send, E: Send>(
+    w: &Worker,
+    items: I,
+    options: &Options,
+    f: impl Fn(I::Item) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, Stopped<E>> {
+    let (output, first) = (Output::new(items.length()), FirstError::default());
+    let piece = |writer: &mut crate::data::Writer<'_, R>, range: Range<usize>| {
+        // SAFETY: as in `map`.
+        match unsafe { writer.try_fill(range.clone(), items.piece(range).map(&f)) } {
+            ControlFlow::Continue(()) => ControlFlow::Continue(()),
+            ControlFlow::Break(error) => first.keep(error),
+        }
+    };
+    let driven = drive(w, items.length(), options, || output.writer(), piece);
+    first.into_result(driven)?;
+    Ok(complete(output))
+}
+
+/// `f` of every block of `size` items (the last may be shorter), in order.
+///
+/// # Errors
+///
+/// As [`map`].
+///
+/// # Panics
+///
+/// If `f` does, or if `size` is 0.
+pub fn map_blocks<I: Items, R: Send>(
+    w: &Worker,
+    items: I,
+    size: usize,
+    options: &Options,
+    f: impl Fn(I::Piece) -> R + Sync,
+) -> Result<Vec<R>, Cancelled> {
+    let (len, blocks) = (items.length(), items.length().div_ceil(size));
+    // A chunk that was granted counts items.
+    let options = &Options { open: false, ..*options };
+    // SAFETY: different blocks are disjoint ranges below the length, and `map` asks for each block
+    // once.
+    map(w, 0..blocks, options, |number| f(unsafe { items.piece(block(number, size, len)) }))
+}
+
+/// The items of block `number`.
+#[inline]
+pub(super) fn block(number: usize, size: usize, len: usize) -> Range<usize> {
+    let start = number * size;
+    start..start.saturating_add(size).min(len)
+}
+
+/// The vector of a loop that was neither stopped nor left by a panic.
+pub(super) fn complete<R>(output: Output<R>) -> Vec<R> {
+    output.finish().expect("a loop that ran to its end has written every element")
+}

@@ -1,0 +1,143 @@
+//! What a participant of a controlled loop asks for its work: the next slice, until it is to leave.
+
+use sinew_policy::pace::Pace;
+use sinew_sync::clock::{TICKS_A_US, ticks};
+
+use super::super::auto::Watch;
+use super::super::meter::Sheet;
+use super::Controlled;
+use super::claims::Claims;
+use crate::lodging::Guided;
+use sinew_core::Worker;
+use sinew_core::observer::Pieces;
+use std::ops::Range;
+
+/// A slice takes no longer than this, in ticks, unless a single iteration does.
+const SLICE: u64 = 50 * TICKS_A_US;
+
+/// The slices of one participant.
+pub(crate) struct Chunks<'c> {
+    run: &'c Controlled<'c>,
+    w: &'c Worker,
+    guided: Guided<'c>,
+    claims: Claims<'c>,
+    /// The version of the wishes that the thread's place is of.
+    settled: Option<u64>,
+    sheet: Option<Sheet<'c>>,
+    /// Where the times of slices are noted, in a run that is looked at.
+    watch: Option<Watch<'c>>,
+    pace: Pace,
+    pieces: Pieces<'c>,
+    /// Iterations of the slice under way, and the first of them.
+    running: usize,
+    first: usize,
+    /// When it began, in ticks, if it is worth knowing.
+    began: Option<u64>,
+}
+
+impl<'c> Chunks<'c> {
+    /// A participant of this rank, if it is still wanted.
+    pub(super) fn enter(
+        run: &'c Controlled<'c>,
+        w: &'c Worker,
+        hire: &'c dyn Fn(),
+        rank: usize,
+    ) -> Option<Self> {
+        let sheet = run.meter.map(|meter| meter.sheet(w.index()));
+        let claims = Claims::enter(&run.shared, hire, w.index(), rank)?;
+        run.shared.control.begin_work();
+        let guided = Guided::new(w, run.shared.control.places(), rank);
+        let watch = run.trial.as_ref().and_then(|trial| trial.watch(w.served_ns()));
+        let (pace, pieces) = (Pace::default(), w.pieces(true));
+        Some(Self {
+            run,
+            w,
+            claims,
+            guided,
+            settled: None,
+            sheet,
+            watch,
+            pace,
+            pieces,
+            running: 0,
+            first: 0,
+            began: None,
+        })
+    }
+
+    /// Iterations to run now. What was answered before is done with. `None`: leave.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<Range<usize>> {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.rest(self.running);
+        }
+        let range = self.find();
+        if let Some(sheet) = self.sheet.as_mut().filter(|_| range.is_some()) {
+            sheet.work();
+        }
+        range
+    }
+
+    #[inline]
+    fn find(&mut self) -> Option<Range<usize>> {
+        let mut now = if self.running > 0 { self.account() } else { None };
+        let (range, more) = self.claims.next(self.pace.slice())?;
+        if self.settled != Some(self.claims.seen()) {
+            self.settle_cold();
+            now = None;
+        }
+        (0..self.claims.take_chunks()).for_each(|_| self.w.count_chunk());
+        (self.running, self.first) = (range.len(), range.start);
+        // A single iteration cannot be cut: its time does not matter.
+        let matters = range.len() > 1 || more;
+        self.began = matters.then(|| now.unwrap_or_else(ticks));
+        Some(range)
+    }
+
+    /// There is work under wishes that this participant has not worked under yet.
+    #[cold]
+    fn settle_cold(&mut self) {
+        let seen = self.claims.seen();
+        self.guided.follow(self.claims.pinning());
+        self.settled = Some(seen);
+        self.run.shared.control.is_followed(seen);
+    }
+
+    /// The body wants the loop to stop.
+    #[cold]
+    pub(crate) fn stop(&self) {
+        self.claims.stop();
+    }
+
+    /// The slice under way is done with. Answers the time if it was looked at.
+    #[inline]
+    fn account(&mut self) -> Option<u64> {
+        let items = std::mem::take(&mut self.running);
+        self.pieces.ended();
+        if let Some(watch) = &mut self.watch {
+            watch.ran(self.w.served_ns(), self.first, items);
+        }
+        self.claims.ran(items);
+        self.w.safe_point();
+        let now = self.began.map(|began| {
+            let now = ticks();
+            self.pace.ran(items, now.saturating_sub(began), SLICE);
+            now
+        });
+        match now {
+            Some(now) => self.w.check_limits_at(now),
+            None => self.w.check_limits(),
+        }
+        // The next slice begins after a call that was served.
+        now.filter(|_| !self.w.serve_calls())
+    }
+}
+
+impl Drop for Chunks<'_> {
+    fn drop(&mut self) {
+        self.run.finished(self.claims.done());
+        if let Some(sheet) = self.sheet.take() {
+            sheet.hand_in(self.claims.blocked_ns());
+        }
+    }
+}

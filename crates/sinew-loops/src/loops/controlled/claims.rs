@@ -1,0 +1,346 @@
+//! What one participant has claimed of a controlled loop, and how it keeps to the plan.
+
+use sinew_policy::chunk::{Halving, Schedule};
+use sinew_sync::atomic::spin_loop;
+use sinew_sync::clock::now_ns;
+use sinew_sync::lock::Mutex;
+
+use super::super::ending::Ending;
+use super::plan::{Epoch, Plan, Stay, Terms};
+use crate::Control;
+use crate::control::{Wishes, is_cancelled};
+use crate::lodging::Pinning;
+use sinew_core::Enrolled;
+use sinew_core::Limit;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What the participants of a loop share.
+pub(super) struct Shared<'c> {
+    pub(super) control: &'c Control,
+    /// The pool's own limit on its workers, which may change as well.
+    pub(super) limit: &'c Limit,
+    /// What the loop itself has for wishes that there are not.
+    pub(super) own: Terms,
+    /// What ends it together with all that the pool runs.
+    pub(super) enrolled: Enrolled,
+    /// Whether a schedule that the pool has for such loops takes the place of the loop's own.
+    pub(super) open: bool,
+    /// The schedule of those who leave the choice.
+    pub(super) auto: Schedule,
+    pub(super) workers: usize,
+    pub(super) plan: Mutex<Plan>,
+    pub(super) ending: Ending,
+}
+
+impl Shared<'_> {
+    /// Whether the loop is to end, by its control's version or by its pool.
+    pub(super) fn is_cancelled(&self, version: u64) -> bool {
+        is_cancelled(version) || self.enrolled.is_cancelled()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.ending.is_near() || self.plan.lock().is_over()
+    }
+
+    /// Brings the plan to what is wished now, if that is more threads; for the participant of this
+    /// rank on this worker. Answers whether it was.
+    pub(super) fn grow(&self, worker: usize, rank: usize) -> bool {
+        let mut plan = self.plan.lock();
+        let (limit, (version, wishes)) = (self.limit.asked(), self.control.wishes());
+        let terms = self.terms(&wishes, limit);
+        let grows = plan.has_fewer_than(terms.threads) && !self.is_cancelled(version);
+        if grows {
+            plan.follow(terms, terms.seat(self.workers, worker, rank));
+        }
+        grows
+    }
+
+    /// What is in force by these wishes when the pool leaves so many workers to loops.
+    fn terms(&self, wishes: &Wishes, limit: usize) -> Terms {
+        let most = self.workers.min(limit);
+        self.own.wished(self.open, self.limit, most, wishes).resolved(self.auto)
+    }
+}
+
+/// The claims of one participant.
+pub(super) struct Claims<'c> {
+    shared: &'c Shared<'c>,
+    /// Calls others for the ranks that nobody has.
+    hire: &'c dyn Fn(),
+    worker: usize,
+    rank: usize,
+    /// Whether the rank is still this participant's.
+    is_seated: bool,
+    seat: usize,
+    /// The version of the wishes that are followed.
+    seen: u64,
+    /// The pool's limit that is followed.
+    limit: usize,
+    /// The schedule of the pool that is followed, as a word.
+    preset: u64,
+    /// Where the control has its threads, if it says so.
+    pinning: Option<Arc<Pinning>>,
+    epoch: Arc<Epoch>,
+    /// Places that are claimed and not run.
+    claimed: Range<usize>,
+    /// Claims so far.
+    chunks: u64,
+    done: usize,
+    /// Where that is told.
+    stay: Arc<Stay>,
+    since_ns: u64,
+    /// Time spent waiting for others: for the plan, and for an owner that is as good as done.
+    blocked_ns: u64,
+}
+
+impl<'c> Claims<'c> {
+    /// A participant of this rank on this worker, if it is still wanted.
+    pub(super) fn enter(
+        shared: &'c Shared<'c>,
+        hire: &'c dyn Fn(),
+        worker: usize,
+        rank: usize,
+    ) -> Option<Self> {
+        let came_ns = now_ns();
+        let mut plan = shared.plan.lock();
+        let (limit, preset) = (shared.limit.asked(), shared.limit.schedule().word());
+        let (version, wishes) = shared.control.wishes();
+        if shared.is_cancelled(version) {
+            shared.ending.stop();
+        }
+        let terms = shared.terms(&wishes, limit);
+        let seat = terms.seat(shared.workers, worker, rank);
+        plan.follow(terms, seat);
+        if rank >= terms.threads || shared.ending.is_near() {
+            plan.leave_rank(rank);
+            return None;
+        }
+        let (epoch, since_ns) = (plan.epoch(), now_ns());
+        let stay = plan.begin_stay(rank, worker, since_ns);
+        drop(plan);
+        Some(Self {
+            shared,
+            hire,
+            worker,
+            rank,
+            is_seated: true,
+            seat,
+            seen: version,
+            limit,
+            preset,
+            pinning: wishes.pinning,
+            epoch,
+            claimed: 0..0,
+            chunks: 0,
+            done: 0,
+            stay,
+            since_ns,
+            blocked_ns: since_ns - came_ns,
+        })
+    }
+
+    /// At most `most` iterations to run now, and whether there are more where they come from.
+    /// `None`: leave.
+    #[inline]
+    pub(super) fn next(&mut self, most: usize) -> Option<(Range<usize>, bool)> {
+        if self.shared.ending.is_near() {
+            return None;
+        }
+        if self.is_behind() && !self.follow_cold() {
+            return None;
+        }
+        if self.claimed.is_empty() && !self.claim() {
+            return None;
+        }
+        let range = self.epoch.rest.first(&self.claimed, most);
+        self.claimed.start += range.len();
+        Some((range, !self.claimed.is_empty()))
+    }
+
+    /// Whether something is wished, or the pool's limit or schedule is, that is not followed yet;
+    /// or the pool has cancelled.
+    #[inline]
+    fn is_behind(&self) -> bool {
+        let Shared { control, limit, enrolled, .. } = self.shared;
+        control.version() != self.seen
+            || limit.asked() != self.limit
+            || limit.schedule().word() != self.preset
+            || enrolled.is_cancelled()
+    }
+
+    /// The version of the wishes that are followed.
+    #[inline]
+    pub(super) fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// Where the threads are to be by that version, if it says so.
+    pub(super) fn pinning(&self) -> Option<&Arc<Pinning>> {
+        self.pinning.as_ref()
+    }
+
+    /// So many iterations have been run.
+    #[inline]
+    pub(super) fn ran(&mut self, items: usize) {
+        self.done += items;
+        self.stay.did(self.done);
+        self.shared.control.count(self.worker, items);
+        self.shared.control.tell(self.seen);
+    }
+
+    pub(super) fn stop(&self) {
+        self.shared.ending.stop();
+    }
+
+    pub(super) fn blocked_ns(&self) -> u64 {
+        self.blocked_ns
+    }
+
+    pub(super) fn done(&self) -> usize {
+        self.done
+    }
+
+    /// How many chunks were claimed since this was asked last.
+    #[inline]
+    pub(super) fn take_chunks(&mut self) -> u64 {
+        std::mem::take(&mut self.chunks)
+    }
+
+    /// Claims the next chunk, in whichever epoch has one.
+    #[inline]
+    fn claim(&mut self) -> bool {
+        loop {
+            if let Some(places) = self.epoch.source.claim(self.seat) {
+                self.chunks += 1;
+                self.claimed = places;
+                return true;
+            }
+            if self.steal_cold() {
+                return true;
+            }
+            if !self.move_on_cold() {
+                return false;
+            }
+        }
+    }
+
+    /// A range of another participant's, unless its owner is as good as done with it.
+    #[cold]
+    fn steal_cold(&mut self) -> bool {
+        let source = &self.epoch.source;
+        let Some(left) = source.prospect(self.seat) else { return false };
+        let now = now_ns();
+        let patience_ns = Halving::patience_ns(left, self.done, now - self.since_ns);
+        while now_ns() - now < patience_ns {
+            spin_loop();
+        }
+        self.blocked_ns += now_ns() - now;
+        let Some(places) = source.steal(self.seat) else { return false };
+        self.chunks += 1;
+        self.claimed = places;
+        if source.is_closed(self.seat) {
+            self.shared.plan.lock().give_back(&self.epoch, &mut self.claimed);
+        }
+        !self.claimed.is_empty()
+    }
+
+    /// Goes on where something is left, or leaves.
+    #[cold]
+    fn move_on_cold(&mut self) -> bool {
+        let came_ns = now_ns();
+        let mut plan = self.shared.plan.lock();
+        self.blocked_ns += now_ns() - came_ns;
+        let exhausted = Arc::clone(&self.epoch);
+        if !self.agree(&mut plan) {
+            return false;
+        }
+        // A wish may have brought it to another source, which it has not asked yet.
+        if Arc::ptr_eq(&exhausted, &self.epoch) {
+            match plan.after(&exhausted, self.seat) {
+                Some(next) => self.move_to(next),
+                None => {
+                    self.leave(&mut plan);
+                    return false;
+                }
+            }
+        }
+        drop(plan);
+        (self.hire)();
+        true
+    }
+
+    /// Follows wishes that have changed. False if there is nothing more to do here.
+    #[cold]
+    fn follow_cold(&mut self) -> bool {
+        // Whoever holds the lock is about to close the source; meanwhile it can be claimed from.
+        let Some(mut plan) = self.shared.plan.try_lock() else { return true };
+        let stays = self.agree(&mut plan);
+        drop(plan);
+        // Also for the rank that a surplus worker has left.
+        (self.hire)();
+        stays
+    }
+
+    /// Brings the plan and this participant to what is wished now. False if it has to leave.
+    fn agree(&mut self, plan: &mut Plan) -> bool {
+        let limit = self.shared.limit.asked();
+        self.preset = self.shared.limit.schedule().word();
+        let (version, wishes) = self.shared.control.wishes();
+        let was_lowered = limit < std::mem::replace(&mut self.limit, limit);
+        self.seen = version;
+        if self.shared.is_cancelled(version) {
+            self.stop();
+            return false;
+        }
+        let terms = self.shared.terms(&wishes, limit);
+        self.pinning = wishes.pinning;
+        let stays = self.rank < terms.threads && !(was_lowered && self.is_surplus());
+        if !stays || !plan.is_in_force(terms) || !plan.is_current(&self.epoch) {
+            plan.give_back(&self.epoch, &mut self.claimed);
+        }
+        plan.follow(terms, terms.seat(self.shared.workers, self.worker, self.rank));
+        if !stays {
+            self.leave(plan);
+        } else if !plan.is_current(&self.epoch) {
+            self.move_to(plan.epoch());
+        }
+        stays
+    }
+
+    /// Whether another worker should have this rank, because this one is to stand down. The caller
+    /// cannot.
+    fn is_surplus(&self) -> bool {
+        self.rank > 0 && self.worker >= self.shared.limit.get()
+    }
+
+    fn move_to(&mut self, epoch: Arc<Epoch>) {
+        self.end_claims();
+        self.epoch = epoch;
+        self.seat = self.epoch.terms.seat(self.shared.workers, self.worker, self.rank);
+    }
+
+    /// This participant claims no more from its epoch.
+    fn end_claims(&self) {
+        let source = &self.epoch.source;
+        if source.is_timed() {
+            source.measured(self.seat, self.done, now_ns() - self.since_ns);
+        }
+        source.leave(self.seat);
+    }
+
+    fn leave(&mut self, plan: &mut Plan) {
+        self.is_seated = false;
+        self.end_claims();
+        plan.leave_rank(self.rank);
+    }
+}
+
+impl Drop for Claims<'_> {
+    fn drop(&mut self) {
+        if self.is_seated {
+            self.end_claims();
+            self.shared.plan.lock().leave_rank(self.rank);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Loops that are changed while they run.
+//!
+//! A loop with a [`Control`] is driven in another way than the others, which so pay nothing for it.
+//! Its participants have *ranks*: the caller is 0. Each asks for one slice of work after the other
+//! and looks at the version of the control's wishes in between; who finds it changed brings the
+//! loop's [plan](plan::Plan) up to date. A new schedule or number of threads closes the source and
+//! puts another in its place. When the number of threads falls, those with the highest ranks leave;
+//! when it rises, whoever notices first calls others for the ranks that nobody has. A new mapping
+//! moves each participant's thread before its next slice (`lodging`). A schedule that the pool was
+//! given or granted counts where none is wished and the loop is open to it. When the pool cancels
+//! what it runs, the loop ends as if its control had. The pool's own limit is followed like a wish,
+//! and read anew meanwhile where it follows quota and affinity (`glance`).
+//!
+//! # Invariants
+//!
+//! - D1 to D3 of the [`driver`](super::driver), by P1 of the [`plan`] and because every participant
+//!   is a task of one scope.
+//! - K1: whatever is wished, somebody goes on while something is left: rank 0 is always wanted, and
+//!   the caller, whose rank that is, returns to the loop as long as something is left after all
+//!   have gone.
+//!
+//! # Cost
+//!
+//! Some allocations for the loop and one for each participant. Two loads, an addition and a look at
+//! the time for a slice of about 50 µs; for chunks that are shorter, a claim more.
+//!
+//! # Not handled
+//!
+//! A slice that is under way: it ends when its iterations do.
+
+mod chunks;
+mod claims;
+#[cfg(all(test, loom))]
+mod models;
+mod plan;
+mod rest;
+#[cfg(all(test, shuttle))]
+mod schedules;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+
+pub(super) use chunks::Chunks;
+
+use sinew_policy::chunk::Schedule;
+use sinew_sync::atomic::{AtomicUsize, Ordering};
+use sinew_sync::lock::Mutex;
+
+use super::auto::{self, Trial};
+use super::ending::Ending;
+use super::meter::Meter;
+use super::options::Options;
+use crate::Control;
+use crate::source::LoopMemory;
+use crate::summons;
+use claims::Shared;
+use plan::{Plan, Terms};
+use sinew_core::{Cancelled, Enrolled, Scope, Worker};
+
+/// What a participant does: it asks for slices and runs them until there are no more.
+type Session<'r> = &'r (dyn Fn(&mut Chunks<'_>) + Sync);
+
+/// A loop that follows a control.
+pub(super) struct Controlled<'r> {
+    shared: Shared<'r>,
+    session: Session<'r>,
+    done: AtomicUsize,
+    /// What the run adds to what is known, if the loop leaves the choice.
+    trial: Option<Trial>,
+    meter: Option<&'r Meter>,
+}
+
+/// Runs `session` on several workers, for `0..n` in all.
+///
+/// # Errors
+///
+/// If the control was cancelled before the last iteration was done, or the pool has cancelled what
+/// it runs.
+///
+/// # Panics
+///
+/// With the payload of the first session that panicked, after all participants have left.
+pub(super) fn run(
+    w: &Worker,
+    n: usize,
+    options: &Options<'_>,
+    session: Session<'_>,
+) -> Result<(), Cancelled> {
+    if n == 0 {
+        return Ok(());
+    }
+    // A loop that is only measured can be neither changed nor cancelled.
+    let nobodys;
+    let (control, enrolled) = match options.control {
+        Some(control) => (control, Enrolled::here()),
+        None => {
+            nobodys = Control::new();
+            (&nobodys, Enrolled::default())
+        }
+    };
+    if control.is_cancelled() {
+        return Err(Cancelled);
+    }
+    let running = Running::begin(control, n);
+    let run = Controlled::new(w, n, options, (control, enrolled), session);
+    while !run.shared.is_over() {
+        w.scope(|s| run.take_part(w, s));
+    }
+    let ended = run.end(n, options.memory);
+    drop(running);
+    control.tell_end();
+    ended
+}
+
+impl<'r> Controlled<'r> {
+    fn new(
+        w: &'r Worker,
+        n: usize,
+        options: &Options<'r>,
+        (control, enrolled): (&'r Control, Enrolled),
+        session: Session<'r>,
+    ) -> Self {
+        let workers = w.max_workers();
+        let own = Terms { threads: options.threads.clamp(1, workers), schedule: options.schedule };
+        let limit = w.limit();
+        let open = options.open;
+        let terms = own.wished(open, limit, workers.min(limit.asked()), &control.wishes().1);
+        let leaves_the_choice = terms.schedule == Schedule::Auto;
+        let mut trial = leaves_the_choice.then(|| Trial::begin(options, n, terms.threads));
+        // Nobody begins alone here.
+        let auto = trial
+            .as_mut()
+            .map_or_else(|| auto::best(options, n, terms.threads), |trial| trial.after(0));
+        let terms = terms.resolved(auto);
+        let first = terms.seat(workers, w.index(), 0);
+        let plan = Mutex::new(Plan::new(n, workers, terms, first, options.memory));
+        let ending = Ending::default();
+        let shared = Shared { control, limit, own, enrolled, open, auto, workers, plan, ending };
+        Self { shared, session, done: AtomicUsize::new(0), trial, meter: options.meter }
+    }
+
+    /// The caller's part, as the first to come.
+    fn take_part<'scope>(&'scope self, w: &Worker, s: &'scope Scope<'scope, '_>) {
+        let first = self.shared.plan.lock().take_rank();
+        if let Some(rank) = first {
+            self.hire(s);
+            self.sit(w, s, rank);
+        }
+    }
+
+    /// Calls others for all ranks that should be taken and are not.
+    fn hire<'scope>(&'scope self, s: &'scope Scope<'scope, '_>) {
+        let vacant = || self.shared.plan.lock().take_rank();
+        while !self.shared.ending.is_near()
+            && let Some(rank) = vacant()
+        {
+            s.spawn(move |w| self.sit(w, s, rank));
+        }
+    }
+
+    /// One participant.
+    fn sit<'scope>(&'scope self, w: &Worker, s: &'scope Scope<'scope, '_>, rank: usize) {
+        let hire = || self.hire(s);
+        self.shared.ending.guard(|| {
+            if let Some(mut chunks) = Chunks::enter(self, w, &hire, rank) {
+                let grow = || self.grow(w, s, rank);
+                summons::with(w, self.shared.control.identity(), &grow, || {
+                    (self.session)(&mut chunks);
+                });
+            }
+        });
+    }
+
+    /// This participant's body has wished for something: if that is more threads, they are called
+    /// without waiting for the end of its slice.
+    #[cold]
+    fn grow<'scope>(&'scope self, w: &Worker, s: &'scope Scope<'scope, '_>, rank: usize) {
+        if self.shared.grow(w.index(), rank) {
+            self.hire(s);
+        }
+    }
+
+    /// A participant has left that has done so many iterations.
+    fn finished(&self, done: usize) {
+        self.shared.control.end_work();
+        // Relaxed: read when the scope has ended, which orders it.
+        self.done.fetch_add(done, Ordering::Relaxed);
+    }
+
+    /// Nobody takes part any more.
+    fn end(self, n: usize, memory: Option<&LoopMemory>) -> Result<(), Cancelled> {
+        let done = self.done.load(Ordering::Relaxed);
+        let cancelled = done < n && self.shared.is_cancelled(self.shared.control.version());
+        if let Some(trial) = self.trial {
+            trial.end(done == n && self.shared.plan.lock().is_unchanged());
+        }
+        if let Some(memory) = memory {
+            self.shared.plan.into_inner().teach(memory, done == n);
+        }
+        self.shared.ending.rethrow();
+        if cancelled { Err(Cancelled) } else { Ok(()) }
+    }
+}
+
+/// A loop counted in its control.
+struct Running<'c>(&'c Control);
+
+impl<'c> Running<'c> {
+    fn begin(control: &'c Control, n: usize) -> Self {
+        control.begin_loop(n);
+        Self(control)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.end_loop();
+    }
+}

@@ -1,0 +1,139 @@
+//! Every interleaving of two participants and somebody who changes the loop under them (loom), and
+//! planted bugs that the models catch.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p sinew-loops --release loom_`
+
+use sinew_policy::chunk::Schedule;
+use sinew_sync::lock::Mutex;
+use sinew_sync::plant::{Bug, plant};
+
+use super::super::ending::Ending;
+use super::claims::{Claims, Shared};
+use super::plan::{Plan, Terms};
+use crate::Control;
+use sinew_core::Enrolled;
+use sinew_core::Limit;
+use std::ops::Range;
+use std::sync::Arc;
+
+const WORKERS: usize = 2;
+
+/// A loop without the pool around it. The control and the limit are the caller's frame's and the
+/// pool's in the runtime, and leaked here.
+fn shared(n: usize, schedule: Schedule) -> (Arc<Shared<'static>>, Control) {
+    let control = Control::new();
+    let own = Terms { threads: WORKERS, schedule };
+    let plan = Mutex::new(Plan::new(n, WORKERS, own, 0, None));
+    let held: &'static Control = Box::leak(Box::new(control.clone()));
+    let limit = Box::leak(Box::new(Limit::unlimited()));
+    (
+        Arc::new(Shared {
+            control: held,
+            limit,
+            own,
+            open: false,
+            auto: schedule,
+            workers: WORKERS,
+            plan,
+            ending: Ending::default(),
+            enrolled: Enrolled::default(),
+        }),
+        control,
+    )
+}
+
+/// One participant, as long as it is wanted and finds something.
+fn take_part(shared: &Shared<'_>, worker: usize) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let rank = shared.plan.lock().take_rank();
+    if let Some(rank) = rank
+        && let Some(mut claims) = Claims::enter(shared, &|| (), worker, rank)
+    {
+        while let Some((range, _)) = claims.next(1) {
+            ranges.push(range);
+        }
+    }
+    ranges
+}
+
+fn assert_exactly_once(n: usize, mut ranges: Vec<Range<usize>>) {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let ran: Vec<usize> = ranges.into_iter().flatten().collect();
+    assert!(ran.iter().copied().eq(0..n), "{ran:?} are not each of {n} once");
+}
+
+fn changed_meanwhile(n: usize, schedule: Schedule, change: fn(&Control)) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(move || {
+        let (shared, control) = shared(n, schedule);
+        let other = {
+            let shared = Arc::clone(&shared);
+            loom::thread::spawn(move || take_part(&shared, 1))
+        };
+        let changer = loom::thread::spawn(move || change(&control));
+        let mut ranges = take_part(&shared, 0);
+        ranges.extend(other.join().unwrap());
+        changer.join().unwrap();
+        // What somebody has left after the others had looked is the caller's (K1).
+        while !shared.is_over() {
+            ranges.extend(take_part(&shared, 0));
+        }
+        assert_exactly_once(n, ranges);
+    });
+}
+
+/// Would miss: an iteration that is both in the old source and in the new, or in neither; one that
+/// a thief holds while the source is closed.
+#[test]
+fn loom_a_source_is_replaced_under_its_claimers() {
+    changed_meanwhile(3, Schedule::Stealing, |control| {
+        control.set_schedule(Schedule::Dynamic { chunk: 1 })
+    });
+}
+
+/// Would miss: the same for chunks of which a participant has claimed more than it has run.
+#[test]
+fn loom_chunks_are_given_back_when_their_source_is_replaced() {
+    changed_meanwhile(4, Schedule::Dynamic { chunk: 2 }, |control| {
+        control.set_schedule(Schedule::Dynamic { chunk: 1 })
+    });
+}
+
+/// Would miss: the same for shares, of which a participant leaves some behind.
+#[test]
+fn loom_a_participant_that_is_too_many_leaves_its_share_to_the_other() {
+    changed_meanwhile(3, Schedule::Static, |control| control.set_threads(1));
+}
+
+/// Would miss: a model under which nobody claims while the source is closed.
+#[test]
+#[should_panic(expected = "once")]
+fn loom_a_source_that_stays_open_is_caught() {
+    let _removed = Removed;
+    plant(&[Bug::OpenSource]);
+    changed_meanwhile(3, Schedule::Stealing, |control| {
+        control.set_schedule(Schedule::Dynamic { chunk: 1 })
+    });
+}
+
+/// Would miss: a model under which nobody gives anything back. Who goes on with it asks the next
+/// source for places that are none of its.
+#[test]
+#[should_panic(expected = "a place that there is")]
+fn loom_a_chunk_given_back_and_kept_is_caught() {
+    let _removed = Removed;
+    plant(&[Bug::KeptChunk]);
+    changed_meanwhile(4, Schedule::Dynamic { chunk: 2 }, |control| {
+        control.set_schedule(Schedule::Dynamic { chunk: 1 });
+    });
+}
+
+/// Removes what was planted, also when the model fails.
+struct Removed;
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        plant(&[]);
+    }
+}

@@ -1,0 +1,273 @@
+//! What is in force in a controlled loop, and the replacing of its source.
+//!
+//! A source is made for a schedule and a number of threads. When either changes, the source is
+//! *closed*: what it still had is nobody's but the closer's, who builds a new one over it, and the
+//! others find the old one empty and move on to the new. Each source and what it hands out is an
+//! *epoch*.
+//!
+//! Shares by speed are cut by what the participants have done in the loop so far: each leaves that
+//! where the plan finds it.
+//!
+//! A participant that moves on while it has claimed more than it has run *gives it back*. So does a
+//! thief who stole a range from a source that was closed before the range could be shared: nobody
+//! could steal from it any more. What is given back is the next source's, or, when the present one
+//! has nothing more, what a new one is made of.
+//!
+//! # Invariants
+//!
+//! - P1: an iteration is in the source of the present epoch, or given back, or in the hands of one
+//!   participant, or done with (I1 of the [sources](crate::source)).
+//! - P2: a source is closed before the next is published. It lives until the last participant has
+//!   moved on.
+//! - P3: nobody leaves for want of work while something is given back.
+//! - P4: a rank is taken by one participant at a time. Who leaves decides so under the lock under
+//!   which others look for ranks that nobody has, by the wishes of that moment; so a rank that is
+//!   wanted again is seen by the one or by the others.
+//!
+//! # Tests
+//!
+//! `models`: P1 for two participants and somebody who changes the schedule, every interleaving;
+//! planted bugs. `tests` of the room: P1 to P4 for whole loops.
+
+use sinew_policy::chunk::Schedule;
+use sinew_policy::weighted::Speeds;
+use sinew_sync::CachePadded;
+use sinew_sync::atomic::{AtomicUsize, Ordering};
+use sinew_sync::clock::now_ns;
+use sinew_sync::plant::{Bug, planted};
+
+use super::rest::Rest;
+use crate::control::Wishes;
+use crate::source::{LoopMemory, Source};
+use sinew_core::Limit;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How a loop is run at present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Terms {
+    /// Participants with this rank or a higher one leave. At least 1.
+    pub(super) threads: usize,
+    pub(super) schedule: Schedule,
+}
+
+impl Terms {
+    /// What is wished, and these where nothing is; never more threads than `most`. A
+    /// loop that is `open` to the pool's schedule is so while none is wished.
+    pub(super) fn wished(self, open: bool, limit: &Limit, most: usize, wishes: &Wishes) -> Self {
+        let threads = wishes.threads.unwrap_or(self.threads).min(most);
+        let schedule = wishes.schedule.unwrap_or(self.schedule);
+        let open = open && wishes.schedule.is_none();
+        Self { threads, schedule: limit.schedule().of_loop(schedule, open) }
+    }
+
+    /// The same where a loop that leaves the choice of the schedule has `auto`.
+    pub(super) fn resolved(self, auto: Schedule) -> Self {
+        Self {
+            schedule: if self.schedule == Schedule::Auto { auto } else { self.schedule },
+            ..self
+        }
+    }
+
+    /// The number by which a participant claims: its worker's where all may take part, so that it
+    /// finds the data of its last loop; otherwise its rank, because numbers beyond the participants
+    /// would be shared.
+    pub(super) fn seat(self, workers: usize, worker: usize, rank: usize) -> usize {
+        if self.threads == workers { worker } else { rank }
+    }
+
+    /// How many can get something of so many iterations.
+    fn participants(self, iterations: usize) -> usize {
+        self.threads.min(Source::pieces(self.schedule, iterations)).max(1)
+    }
+}
+
+/// A source and the iterations that it hands out.
+#[derive(Debug)]
+pub(super) struct Epoch {
+    pub(super) source: Source,
+    pub(super) rest: Rest,
+    /// What it was made for.
+    pub(super) terms: Terms,
+    /// How many can get something.
+    participants: usize,
+}
+
+impl Epoch {
+    fn new(rest: Rest, terms: Terms, first: usize, memory: Option<&LoopMemory>) -> Self {
+        let participants = terms.participants(rest.len());
+        let source = Source::with_memory(terms.schedule, rest.len(), participants, first, memory);
+        Self { source, rest, terms, participants }
+    }
+
+    /// What comes after another: shares by speed are as long as `ranks` have been fast so far.
+    fn next(rest: Rest, terms: Terms, first: usize, ranks: &[Rank]) -> Self {
+        if terms.schedule != Schedule::Weighted {
+            return Self::new(rest, terms, first, None);
+        }
+        let participants = terms.participants(rest.len());
+        let source = Source::by_speed(rest.len(), speeds(ranks, terms, participants));
+        Self { source, rest, terms, participants }
+    }
+
+    /// Takes what has not been claimed.
+    fn close(&self) -> Rest {
+        let left = self.source.close().into_iter();
+        left.fold(Rest::default(), |all, places| all.with(self.rest.at(places)))
+    }
+}
+
+/// What participants agree on, under a lock.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// Kept for what it is to teach.
+    first: Arc<Epoch>,
+    epoch: Arc<Epoch>,
+    given_back: Rest,
+    ranks: Box<[Rank]>,
+}
+
+/// Whether somebody has a rank, and what that participant has done.
+#[derive(Debug, Default)]
+struct Rank {
+    is_taken: bool,
+    /// From when it works until it leaves.
+    stay: Option<Arc<Stay>>,
+}
+
+/// What one participant has done so far.
+#[derive(Debug)]
+pub(super) struct Stay {
+    worker: usize,
+    since_ns: u64,
+    items: CachePadded<AtomicUsize>,
+}
+
+impl Stay {
+    /// It has run so many iterations in all.
+    #[inline]
+    pub(super) fn did(&self, items: usize) {
+        // Relaxed: what shares are made of may be a little old.
+        self.items.store(items, Ordering::Relaxed);
+    }
+}
+
+/// How fast the participants of each seat have been.
+fn speeds(ranks: &[Rank], terms: Terms, participants: usize) -> Speeds {
+    let (mut stays, now) = (vec![(0, 0); participants], now_ns());
+    for (number, rank) in ranks.iter().enumerate() {
+        if let Some(Stay { worker, since_ns, items }) = rank.stay.as_deref() {
+            let seat = terms.seat(ranks.len(), *worker, number) % participants;
+            stays[seat] = (items.load(Ordering::Relaxed), now.saturating_sub(*since_ns));
+        }
+    }
+    Speeds::measured(&stays)
+}
+
+impl Plan {
+    /// A loop over `n` iterations on a pool of `workers`. The caller, whose seat number is `first`,
+    /// has rank 0.
+    pub(super) fn new(
+        n: usize,
+        workers: usize,
+        terms: Terms,
+        first: usize,
+        memory: Option<&LoopMemory>,
+    ) -> Self {
+        let epoch = Arc::new(Epoch::new(Rest::of(0..n), terms, first, memory));
+        let ranks = (0..workers).map(|_| Rank::default()).collect();
+        Self { first: Arc::clone(&epoch), epoch, given_back: Rest::default(), ranks }
+    }
+
+    /// Makes `terms` the ones in force.
+    pub(super) fn follow(&mut self, terms: Terms, seat: usize) {
+        if !self.is_in_force(terms) {
+            self.replace(terms, seat);
+        }
+    }
+
+    /// P2: closes the source and goes on with one over all that is left, which begins at `seat`
+    /// where it begins at one.
+    fn replace(&mut self, terms: Terms, seat: usize) {
+        let left = self.epoch.close().with(std::mem::take(&mut self.given_back));
+        self.epoch = Arc::new(Epoch::next(left, terms, seat, &self.ranks));
+    }
+
+    /// Where a participant that has found nothing more in `old` can go on.
+    pub(super) fn after(&mut self, old: &Arc<Epoch>, seat: usize) -> Option<Arc<Epoch>> {
+        if self.is_current(old) {
+            if self.given_back.is_empty() {
+                return None;
+            }
+            self.replace(self.epoch.terms, seat);
+        }
+        Some(self.epoch())
+    }
+
+    pub(super) fn epoch(&self) -> Arc<Epoch> {
+        Arc::clone(&self.epoch)
+    }
+
+    pub(super) fn is_in_force(&self, terms: Terms) -> bool {
+        terms == self.epoch.terms
+    }
+
+    /// Whether the terms in force are for fewer threads.
+    pub(super) fn has_fewer_than(&self, threads: usize) -> bool {
+        self.epoch.terms.threads < threads
+    }
+
+    pub(super) fn is_current(&self, epoch: &Arc<Epoch>) -> bool {
+        Arc::ptr_eq(epoch, &self.epoch)
+    }
+
+    /// Takes back what a participant has claimed from `epoch` and not run; nothing is left of
+    /// `places`.
+    pub(super) fn give_back(&mut self, epoch: &Epoch, places: &mut Range<usize>) {
+        if !Range::is_empty(places) {
+            self.given_back = self.given_back.with(epoch.rest.at(places.clone()));
+        }
+        if !planted(Bug::KeptChunk) {
+            places.start = places.end;
+        }
+    }
+
+    /// The lowest rank that should be taken and is not; it counts as taken from here on.
+    pub(super) fn take_rank(&mut self) -> Option<usize> {
+        let wanted = if self.is_over() { 0 } else { self.epoch.participants };
+        let rank = self.ranks.iter().take(wanted).position(|rank| !rank.is_taken)?;
+        self.ranks[rank].is_taken = true;
+        Some(rank)
+    }
+
+    /// The worker that has taken this rank begins to work.
+    pub(super) fn begin_stay(&mut self, rank: usize, worker: usize, since_ns: u64) -> Arc<Stay> {
+        let stay = Arc::new(Stay { worker, since_ns, items: CachePadded::default() });
+        self.ranks[rank].stay = Some(Arc::clone(&stay));
+        stay
+    }
+
+    pub(super) fn leave_rank(&mut self, rank: usize) {
+        self.ranks[rank] = Rank::default();
+    }
+
+    /// Whether nothing is left to be claimed. Exact when nobody takes part.
+    pub(super) fn is_over(&self) -> bool {
+        self.given_back.is_empty() && self.epoch.source.is_exhausted()
+    }
+
+    /// Whether the first source is still in its place.
+    pub(super) fn is_unchanged(&self) -> bool {
+        self.is_current(&self.first)
+    }
+
+    /// Gives `memory` back what was taken from it. A loop that was changed, or not `ran` to its
+    /// end, adds nothing.
+    pub(super) fn teach(self, memory: &LoopMemory, ran: bool) {
+        let unchanged = self.is_unchanged();
+        drop(self.epoch);
+        if let Ok(first) = Arc::try_unwrap(self.first) {
+            first.source.teach(memory, ran && unchanged);
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! How workers come to a loop, and how it ends.
+//!
+//! The caller starts to work at once. Its help is *one* task on its own stack, offered by a join: a
+//! loop that nobody helps costs one push and one pop, and a short one not even that: see [`alone`].
+//! Whoever steals that task offers two more, each for half of the helpers still wanted, and starts
+//! to work itself; so many helpers arrive in logarithmic time, and nobody has to wake them all.
+//!
+//! # Invariants
+//!
+//! - D1: the ranges that bodies of one loop get are disjoint and cover `0..n` unless the loop was
+//!   stopped (I1 to I3 of the [chunk sources](crate::source)).
+//! - D2: when [`drive`] returns or unwinds, no body of the loop runs any more: every participant is
+//!   an arm of a join.
+//! - D3: after a body has panicked or asked to stop, each participant ends with the chunk it is at.
+//! - D4: where the pool's limit falls, helpers leave at their next chunk until no more are there
+//!   than may be: those on surplus workers, and where the caller is on one, or has the guest's seat
+//!   of a pool that is to have one thread, as many more. The caller stays, and offers again when it
+//!   is left alone and others may come.
+//!
+//! # Cost
+//!
+//! One join, and no allocation, for the loop; a claim, two loads and two counters a chunk.
+
+use sinew_policy::chunk::{Halving, Schedule};
+use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, spin_loop};
+use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
+
+use super::auto::{Trial, Watch};
+use super::controlled::{self, Chunks};
+use super::ending::Ending;
+use super::options::Options;
+use super::split::split;
+use crate::source::{LoopMemory, Source};
+use sinew_core::{Cancelled, Worker};
+use std::ops::{ControlFlow, Range};
+
+/// Calls `piece` with disjoint ranges that cover `0..n`, on several workers at once.
+///
+/// Each participant makes a state of its own with `enter`, and drops it when it leaves. A body that
+/// answers `Break` stops the loop.
+///
+/// # Errors
+///
+/// If the loop has a control that was cancelled before all was done, or the pool has cancelled what
+/// it runs.
+///
+/// # Panics
+///
+/// With the payload of the first body that panicked, after all participants have left.
+#[inline]
+pub(super) fn drive<L, E, P>(
+    w: &Worker,
+    n: usize,
+    options: &Options,
+    enter: E,
+    piece: P,
+) -> Result<(), Cancelled>
+where
+    E: Fn() -> L + Sync,
+    P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
+{
+    if options.control.is_some() || options.meter.is_some() {
+        let session = |chunks: &mut Chunks<'_>| take_part(chunks, &enter, &piece);
+        return controlled::run(w, n, options, &session);
+    }
+    let (preset, pools) = (w.limit().schedule(), &mut None);
+    let options = match preset.word() {
+        0 => options,
+        _ => {
+            let schedule = preset.of_loop(options.schedule, options.open);
+            &*pools.insert(Options { schedule, ..*options })
+        }
+    };
+    drive_freely(w, n, options, enter, piece);
+    Ok(())
+}
+
+/// What one participant does in a loop that may be changed or is measured.
+fn take_part<L, E, P>(chunks: &mut Chunks<'_>, enter: &E, piece: &P)
+where
+    E: Fn() -> L,
+    P: Fn(&mut L, Range<usize>) -> ControlFlow<()>,
+{
+    let Some(mut range) = chunks.next() else { return };
+    let mut local = enter();
+    loop {
+        if piece(&mut local, range).is_break() {
+            chunks.stop();
+        }
+        match chunks.next() {
+            Some(next) => range = next,
+            None => return,
+        }
+    }
+}
+
+/// A loop without a control.
+#[inline]
+fn drive_freely<L, E, P>(w: &Worker, n: usize, options: &Options, enter: E, piece: P)
+where
+    E: Fn() -> L + Sync,
+    P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
+{
+    let participants = options.participants(w, n);
+    if participants == 1 {
+        alone_to_the_end(w, n, &enter, &piece);
+    } else if let Some((splitter, grain)) = options.splitter(w) {
+        #[expect(clippy::single_range_in_vec_init, reason = "a block of one dimension")]
+        split(w, [0..n], splitter, [grain], &|[range]| piece(&mut enter(), range));
+    } else {
+        let mut trial = leaves_the_choice(options).then(|| Trial::begin(options, n, participants));
+        let mut schedule = trial.as_ref().map_or(options.schedule, Trial::schedule);
+        let (done, mut ran) = if schedule == Schedule::Stealing {
+            alone(w, n, participants, &enter, &piece)
+        } else {
+            (0, true)
+        };
+        if done < n {
+            if let Some(trial) = &mut trial {
+                schedule = trial.after(done);
+            }
+            let source =
+                Source::with_memory(schedule, n - done, participants, w.index(), options.memory);
+            let piece = |local: &mut L, range: Range<usize>| {
+                piece(local, range.start + done..range.end + done)
+            };
+            let (ending, trial) = (Ending::default(), trial.as_ref());
+            let crew = Crew::new(w.index());
+            ran = Loop { source, ending, crew, enter, piece, trial }.run(
+                w,
+                participants - 1,
+                options.memory,
+            );
+        }
+        if let Some(trial) = trial {
+            trial.end(ran);
+        }
+    }
+}
+
+/// Whether the schedule is to be found out.
+#[inline]
+fn leaves_the_choice(options: &Options<'_>) -> bool {
+    options.schedule == Schedule::Auto
+}
+
+/// A loop that nobody else may or can take part in.
+#[inline]
+fn alone_to_the_end<L, E, P>(w: &Worker, n: usize, enter: &E, piece: &P)
+where
+    E: Fn() -> L,
+    P: Fn(&mut L, Range<usize>) -> ControlFlow<()>,
+{
+    if n > 0 {
+        w.count_chunk();
+        // Nobody is there to be told to stop.
+        let _ = piece(&mut enter(), 0..n);
+    }
+}
+
+/// A loop that takes no longer than this is over before help would have been worth its price.
+const ALONE: u64 = 7 * TICKS_A_US / 10;
+
+/// The caller begins alone, and stays alone while the loop promises to be over soon. Answers how
+/// many iterations are done with, and whether they all ran: if the body asked to stop, none is
+/// left.
+///
+/// The promise rests on the first iteration, then on the time so far, and the caller takes no more
+/// at once than its first claim would be: a loop whose cost jumps keeps others waiting for an
+/// eighth of a share at most. Loops of few iterations are offered at once.
+#[inline]
+fn alone<L, E, P>(w: &Worker, n: usize, participants: usize, enter: &E, piece: &P) -> (usize, bool)
+where
+    E: Fn() -> L + Sync,
+    P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
+{
+    let chunk = n / (8 * participants);
+    if chunk == 0 {
+        return (0, true);
+    }
+    let began = ticks();
+    let mut local = enter();
+    let (mut done, mut next) = (0, 1);
+    let pieces = w.pieces(false);
+    while done < n {
+        w.count_chunk();
+        // Not the lesser of `done + next` and `n`: that sum may be more than a word holds.
+        let range = done..done + next.min(n - done);
+        done = range.end;
+        if piece(&mut local, range).is_break() {
+            return (n, false);
+        }
+        pieces.ended();
+        let elapsed = ticks().saturating_sub(began);
+        let promised = elapsed.saturating_mul(n as u64) / done as u64;
+        // One iteration is too short to be timed: what it promises counts only if it is itself
+        // long.
+        if elapsed > ALONE || (done > 1 && promised > 2 * ALONE) {
+            break;
+        }
+        next = chunk;
+    }
+    (done, true)
+}
+
+/// A loop that several workers take part in.
+struct Loop<'t, E, P> {
+    source: Source,
+    ending: Ending,
+    crew: Crew,
+    enter: E,
+    piece: P,
+    /// Who is to be told of the chunks.
+    trial: Option<&'t Trial>,
+}
+
+impl<L, E, P> Loop<'_, E, P>
+where
+    E: Fn() -> L + Sync,
+    P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
+{
+    /// Answers whether all iterations ran.
+    #[inline]
+    fn run(self, w: &Worker, helpers: usize, memory: Option<&LoopMemory>) -> bool {
+        // Once is enough as long as nobody leaves early; what a leaving participant has left is
+        // done here.
+        while !self.is_over() {
+            self.crew.offered();
+            let assist = |w: &Worker, is_helper| {
+                // The caller has left its part to offer again, or all is done.
+                if is_helper {
+                    self.assist(w, helpers);
+                }
+            };
+            w.join_context(|w| self.work(w, Part::Caller), assist);
+        }
+        let ran = !self.ending.is_near();
+        if let Some(memory) = memory {
+            self.source.teach(memory, ran);
+        }
+        self.ending.rethrow();
+        ran
+    }
+
+    /// The first of `helpers`: offers the tasks for the others and works.
+    fn assist(&self, w: &Worker, helpers: usize) {
+        let others = helpers - 1;
+        if self.is_over() || self.crew.does_without(w) {
+        } else if others == 0 {
+            self.work(w, Part::Helper);
+        } else if others == 1 {
+            w.join(|w| self.work(w, Part::Helper), |w| self.assist(w, 1));
+        } else {
+            let near = others / 2;
+            let here =
+                |w: &Worker| w.join(|w| self.work(w, Part::Helper), |w| self.assist(w, near));
+            w.join(here, |w| self.assist(w, others - near));
+        }
+    }
+
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.ending.is_near() || self.source.is_exhausted()
+    }
+
+    /// Takes part until nothing is left.
+    #[inline]
+    fn work(&self, w: &Worker, part: Part) {
+        self.ending.guard(|| self.claim_all(w, part));
+    }
+
+    #[inline]
+    fn claim_all(&self, w: &Worker, part: Part) {
+        let seat = w.index();
+        let Some(mut range) = self.source.claim(seat).or_else(|| self.source.steal(seat)) else {
+            return;
+        };
+        self.crew.comes(part);
+        let mut local = (self.enter)();
+        let mut effort = Effort::new(w, self.source.is_timed());
+        let pieces = w.pieces(true);
+        let mut watch = self.trial.and_then(|trial| trial.watch(w.served_ns()));
+        loop {
+            w.count_chunk();
+            effort.begins(w, range.len());
+            let (start, length) = (range.start, range.len());
+            if (self.piece)(&mut local, range).is_break() {
+                self.ending.stop();
+            }
+            pieces.ended();
+            if let Some(watch) = &mut watch {
+                Watch::ran(watch, w.served_ns(), start, length);
+            }
+            w.safe_point();
+            w.check_limits();
+            if self.ending.is_near() || self.crew.lets_go(w, part) {
+                break;
+            }
+            match self.source.claim(seat).or_else(|| self.steal_cold(w, &effort)) {
+                Some(next) => range = next,
+                None => break,
+            }
+        }
+        if self.source.is_timed() {
+            self.source.measured(seat, effort.items, effort.elapsed_ns(w));
+        }
+        self.source.leave(seat);
+        self.crew.goes(part);
+    }
+
+    /// A range of another participant's, unless its owner is as good as done with it.
+    #[cold]
+    fn steal_cold(&self, w: &Worker, effort: &Effort) -> Option<Range<usize>> {
+        let seat = w.index();
+        let left = self.source.prospect(seat)?;
+        let now = now_ns();
+        let patience_ns = Halving::patience_ns(left, effort.items, effort.elapsed_ns(w));
+        // Nobody's line is touched meanwhile: looking on would slow the owner down.
+        while now_ns() - now < patience_ns {
+            spin_loop();
+        }
+        self.source.steal(seat)
+    }
+}
+
+/// Who takes part in a loop, and so for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// The loop's caller, who stays to the end; but alone, it offers again if others may work.
+    Caller,
+    /// Somebody who came to help, and goes when there are more than may work.
+    Helper,
+}
+
+/// Who is there, and whether that is too many (D4).
+///
+/// All accesses are `Relaxed`: they say when to look again, and nothing is published by them.
+#[derive(Debug)]
+struct Crew {
+    /// The seat of the loop's caller.
+    caller: usize,
+    /// Participants, the caller included.
+    there: AtomicUsize,
+    /// Whether a helper has left, or not come, because there were too many.
+    is_short: AtomicBool,
+}
+
+impl Crew {
+    #[inline]
+    fn new(caller: usize) -> Self {
+        Self { caller, there: AtomicUsize::new(1), is_short: AtomicBool::new(false) }
+    }
+
+    /// Parts are offered to all who may come.
+    #[inline]
+    fn offered(&self) {
+        self.is_short.store(false, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn comes(&self, part: Part) {
+        if part == Part::Helper {
+            self.there.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn goes(&self, part: Part) {
+        if part == Part::Helper {
+            self.there.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the participant should leave between two chunks. What it has not begun others take.
+    #[inline]
+    fn lets_go(&self, w: &Worker, part: Part) -> bool {
+        match part {
+            Part::Caller => self.is_short.load(Ordering::Relaxed) && self.may_offer_cold(w),
+            Part::Helper => !self.is_entitled(w) && self.is_too_many_cold(w, 0),
+        }
+    }
+
+    /// Whether somebody who is about to help should not.
+    fn does_without(&self, w: &Worker) -> bool {
+        !self.is_entitled(w) && self.is_too_many_cold(w, 1)
+    }
+
+    /// Whether a helper is within the limit by its seat, whoever else is there. If the caller is
+    /// not, it takes the place of one who would be.
+    #[inline]
+    fn is_entitled(&self, w: &Worker) -> bool {
+        let asked = w.allowed_workers();
+        w.index() < asked - usize::from(self.caller >= asked)
+    }
+
+    /// Whether there are too many, with so many who are not counted yet.
+    #[inline(never)]
+    fn is_too_many_cold(&self, w: &Worker, coming: usize) -> bool {
+        let is_too_many =
+            w.is_surplus() || self.there.load(Ordering::Relaxed) + coming > w.allowed_workers();
+        if is_too_many {
+            self.is_short.store(true, Ordering::Relaxed);
+        }
+        is_too_many
+    }
+
+    /// Whether the caller is alone and others may come. While somebody is there it would wait for
+    /// them before it offers.
+    #[cold]
+    fn may_offer_cold(&self, w: &Worker) -> bool {
+        w.allowed_workers() > 1 && self.there.load(Ordering::Relaxed) == 1
+    }
+}
+
+/// What a participant has done, and how long it took: whether another's range is worth stealing
+/// follows from it.
+#[derive(Default)]
+struct Effort {
+    chunks: u32,
+    /// When the measurement began.
+    since_ns: u64,
+    /// How long the worker had served calls from outside by then.
+    served_ns: u64,
+    /// How many iterations have begun since then.
+    items: usize,
+}
+
+impl Effort {
+    /// The chunk at which the measurement begins. Loops of fewer chunks have nothing to steal, and
+    /// never look at the clock.
+    const FIRST: u32 = 3;
+
+    /// Measures from the first chunk on if every chunk counts.
+    #[inline]
+    fn new(w: &Worker, from_the_first: bool) -> Self {
+        let mut effort = Self::default();
+        if from_the_first {
+            effort.chunks = Self::FIRST;
+            effort.start(w);
+        }
+        effort
+    }
+
+    fn start(&mut self, w: &Worker) {
+        (self.since_ns, self.served_ns) = (now_ns(), w.served_ns());
+    }
+
+    /// How long it has lasted, without what the worker did for callers from outside.
+    fn elapsed_ns(&self, w: &Worker) -> u64 {
+        let served_ns = w.served_ns() - self.served_ns;
+        (now_ns() - self.since_ns).saturating_sub(served_ns)
+    }
+
+    /// A chunk of `items` iterations begins.
+    #[inline]
+    fn begins(&mut self, w: &Worker, items: usize) {
+        self.chunks = self.chunks.saturating_add(1);
+        if self.chunks == Self::FIRST {
+            self.start(w);
+        }
+        if self.chunks >= Self::FIRST {
+            self.items += items;
+        }
+    }
+}

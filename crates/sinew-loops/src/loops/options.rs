@@ -1,0 +1,70 @@
+//! How a loop is to be run.
+
+use sinew_policy::chunk::Schedule;
+use sinew_policy::split::Splitter;
+
+use super::auto::Site;
+use super::meter::Meter;
+use crate::Control;
+use crate::source::{LoopMemory, Source};
+use sinew_core::Worker;
+
+/// How a loop is to be run.
+#[derive(Debug, Clone, Copy)]
+pub struct Options<'m> {
+    /// How its iterations are handed out.
+    pub schedule: Schedule,
+    /// Whether a schedule that the pool [was given](sinew_core::PoolControl::set_schedule), or was
+    /// granted by the agreement under which programs share the machine, takes the place of that
+    /// one. For loops over items: its chunks count items.
+    pub open: bool,
+    /// At most so many workers take part (0 counts as 1).
+    pub threads: usize,
+    /// What its runs remember, for the schedules that make use of it.
+    pub memory: Option<&'m LoopMemory>,
+    /// What may change all this while it runs.
+    pub control: Option<&'m Control>,
+    /// Where the loop is called, for the schedule that makes use of it.
+    pub site: Option<Site>,
+    /// Where to note what each thread does. A loop that is measured runs as those with a control
+    /// do; without one, nobody changes or cancels it.
+    pub meter: Option<&'m Meter>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Self {
+            schedule: Schedule::default(),
+            open: false,
+            threads: usize::MAX,
+            memory: None,
+            control: None,
+            site: None,
+            meter: None,
+        }
+    }
+}
+
+impl Options<'_> {
+    /// How many workers can take part in a loop of `n` iterations on the pool of `w`.
+    #[inline]
+    pub(super) fn participants(&self, w: &Worker, n: usize) -> usize {
+        // A control may call any number.
+        let threads = if self.control.is_some() { usize::MAX } else { self.threads };
+        threads.min(w.max_workers()).min(Source::pieces(self.schedule, n)).max(1)
+    }
+
+    /// The rule and the grain of a loop that is cut in halves which are offered as arms of joins.
+    ///
+    /// `None` for other schedules, and if not all workers may take part or their number may change,
+    /// for a join keeps nobody away.
+    #[inline]
+    pub(super) fn splitter(&self, w: &Worker) -> Option<(Splitter, usize)> {
+        match self.schedule {
+            _ if self.threads < w.max_workers() || self.control.is_some() => None,
+            Schedule::Simple { grain } => Some((Splitter::Simple, grain)),
+            Schedule::Adaptive { grain } => Some((Splitter::adaptive(w.max_workers()), grain)),
+            _ => None,
+        }
+    }
+}

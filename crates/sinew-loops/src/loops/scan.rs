@@ -1,0 +1,136 @@
+//! Prefixes: for every item the fold of all items up to it.
+//!
+//! Blocks of items are folded in parallel, their results are added up one after the other, and in a
+//! second parallel pass every block is folded again from the right beginning, now writing each
+//! step. So every item is folded twice unless one worker does it all, which one pass suffices for.
+//!
+//! Source: the usual two-pass scan (Blelloch's reduce-then-scan).
+
+use super::collect::{block, complete, map};
+use super::driver::drive;
+use super::options::Options;
+use super::phases::Phases;
+use crate::data::{Output, ReadItems, Writer};
+use sinew_core::{Cancelled, Worker};
+use std::ops::{ControlFlow, Range};
+
+/// What a prefix includes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The items up to and including its own.
+    Inclusive,
+    /// The items before its own.
+    Exclusive,
+}
+
+/// Blocks a worker, so that unequal speeds even out.
+const BLOCKS: usize = 4;
+/// The same where the loop can be changed.
+const CONTROLLED: usize = 64;
+
+/// The prefixes of all items, in order, each begun with `init`.
+///
+/// `blocks` says how many blocks to divide the items into; by default it follows the number of
+/// workers.
+///
+/// # Errors
+///
+/// [`Cancelled`] by the control, if there is one; prefixes that exist by then are dropped.
+///
+/// # Panics
+///
+/// If `op` or `take` does.
+///
+/// # Cost
+///
+/// Work 2n, span n/p + p; one allocation for the prefixes and a small one for the blocks.
+pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
+    w: &Worker,
+    items: I,
+    options: &Options,
+    (kind, blocks): (Kind, Option<usize>),
+    init: A,
+    take: impl Fn(I::Item) -> A + Sync,
+    op: impl Fn(A, A) -> A + Sync,
+) -> Result<Vec<A>, Cancelled> {
+    // Its loops are over blocks, and a chunk that was granted counts items.
+    let options = &Options { open: false, ..*options };
+    let (len, workers) = (items.length(), options.participants(w, items.length()));
+    let blocks = blocks.unwrap_or_else(|| match options.control {
+        // A block is as much as a change has to wait for.
+        Some(_) => CONTROLLED * workers,
+        None if workers == 1 => 1,
+        None => BLOCKS * workers,
+    });
+    let blocks = blocks.clamp(1, len.max(1));
+    let size = len.div_ceil(blocks).max(1);
+    let blocks = len.div_ceil(size);
+    Phases::run(options, 2 * blocks as u64, |phases| {
+        phases.next(blocks as u64)?;
+        let begins = begins(w, &items, size, blocks, options, init, &take, &op)?;
+        let output = Output::new(len);
+        let piece = |writer: &mut Writer<'_, A>, range: Range<usize>| {
+            for number in range {
+                let range = block(number, size, len);
+                // SAFETY: blocks are disjoint and lie below the length, and each number comes once
+                // (D1); `ReadItems` may be asked again.
+                unsafe {
+                    let values = items.piece(range.clone()).map(&take);
+                    writer.fill(range, prefixes(kind, begins[number].clone(), values, &op));
+                }
+            }
+            ControlFlow::Continue(())
+        };
+        phases.next(blocks as u64)?;
+        drive(w, blocks, options, || output.writer(), piece)?;
+        Ok(complete(output))
+    })
+}
+
+/// What each block begins with: `init` and all blocks before it.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the other half of `scan`, which it only makes readable"
+)]
+fn begins<I: ReadItems, A: Clone + Send + Sync>(
+    w: &Worker,
+    items: &I,
+    size: usize,
+    blocks: usize,
+    options: &Options,
+    init: A,
+    take: &(impl Fn(I::Item) -> A + Sync),
+    op: &(impl Fn(A, A) -> A + Sync),
+) -> Result<Vec<A>, Cancelled> {
+    let sum = |number| {
+        // SAFETY: a full block below the length, of items that may be asked again.
+        unsafe { items.piece(block(number, size, items.length())) }.map(take).reduce(op)
+    };
+    // Nothing comes after the last block.
+    let sums = map(w, 0..blocks.saturating_sub(1), options, sum)?;
+    let mut begins = Vec::with_capacity(blocks);
+    begins.push(init);
+    for sum in sums.into_iter().flatten() {
+        begins.push(op(begins[begins.len() - 1].clone(), sum));
+    }
+    Ok(begins)
+}
+
+/// The prefixes of `values`, begun with `begin`.
+#[inline]
+fn prefixes<A: Clone>(
+    kind: Kind,
+    begin: A,
+    values: impl Iterator<Item = A>,
+    op: &impl Fn(A, A) -> A,
+) -> impl Iterator<Item = A> {
+    // `None` only while `op` runs.
+    let mut prefix = Some(begin);
+    values.map(move |value| {
+        let before = prefix.take().expect("put back by the step before");
+        let exclusive = (kind == Kind::Exclusive).then(|| before.clone());
+        let after = op(before, value);
+        prefix = Some(after.clone());
+        exclusive.unwrap_or(after)
+    })
+}

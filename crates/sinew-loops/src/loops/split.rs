@@ -1,0 +1,74 @@
+//! Loops whose range is cut in halves that are offered as the arms of joins.
+//!
+//! Where a chunk source has one word a participant, here the task stack holds the halves that
+//! nobody has come to yet: a thief finds the largest first, the pool's victim policy says where it
+//! looks, and whoever waits for a stolen half helps its thief. How deep to cut is the
+//! [`Splitter`]'s business.
+//!
+//! Invariants: D1 to D3 of the [`driver`](super::driver) hold; the blocks that bodies get are those
+//! of B1 in [`sinew_policy::split`].
+//!
+//! # Cost
+//!
+//! A join for each cut, and no allocation. A call through a pointer, and a participant's state of
+//! its own, for each block.
+
+use sinew_policy::split::{Block, Splitter, halves, volume};
+
+use super::ending::Ending;
+use sinew_core::Worker;
+use std::ops::ControlFlow;
+
+/// Calls `body` with disjoint blocks that cover `space`, on several workers at once, until a call
+/// answers `Break`.
+///
+/// The body is called through a pointer, so that this is compiled once and not for each loop.
+///
+/// # Panics
+///
+/// With the payload of the first body that panicked, after all participants have left.
+pub(super) fn split<const N: usize>(
+    w: &Worker,
+    space: Block<N>,
+    splitter: Splitter,
+    grain: [usize; N],
+    body: &(dyn Fn(Block<N>) -> ControlFlow<()> + Sync),
+) {
+    if volume(&space) != Some(0) {
+        let cuts = Cuts { grain, ending: Ending::default(), body };
+        cuts.cut(w, space, splitter);
+        cuts.ending.rethrow();
+    }
+}
+
+struct Cuts<'b, const N: usize> {
+    grain: [usize; N],
+    ending: Ending,
+    body: &'b (dyn Fn(Block<N>) -> ControlFlow<()> + Sync),
+}
+
+impl<const N: usize> Cuts<'_, N> {
+    fn cut(&self, w: &Worker, block: Block<N>, splitter: Splitter) {
+        if self.ending.is_near() {
+            return;
+        }
+        match splitter.halved().zip(halves(&block, &self.grain)) {
+            None => self.ending.guard(|| self.work(w, block)),
+            Some((splitter, (left, right))) => {
+                let right = |w: &Worker, stolen: bool| {
+                    self.cut(w, right, if stolen { splitter.stolen() } else { splitter });
+                };
+                w.join_context(|w| self.cut(w, left, splitter), right);
+            }
+        }
+    }
+
+    fn work(&self, w: &Worker, block: Block<N>) {
+        w.count_chunk();
+        if (self.body)(block).is_break() {
+            self.ending.stop();
+        }
+        w.safe_point();
+        w.serve_calls();
+    }
+}

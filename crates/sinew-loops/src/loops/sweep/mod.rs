@@ -1,0 +1,181 @@
+//! Stencils: each element of a grid becomes a function of what lies around it, again and again.
+//!
+//! Two grids take turns: a sweep reads one and writes the other, tile by tile. Tiles are cut into
+//! bands of rows that are alike, and for each band there is a table of the rows around: some may
+//! lie at the opposite side of the grid, or be the nearest again, and rows of a constant stand for
+//! what is beyond an [edge](Edge) that has one. So rows are never copied, and most elements are
+//! visited by the loop that one would write by hand. Near the ends of a row, steps along it go by
+//! another stride, or find a constant; a function that reaches farther than a step finds a copy of
+//! what is near that end.
+//!
+//! # Invariants
+//!
+//! - S1: before and after each sweep one of both grids holds the state after a whole number of
+//!   sweeps, and the caller's holds one when [`sweeps`] returns or unwinds.
+//! - S2: an element that is kept is the same in both grids, and is written in neither.
+//!
+//! # Cost
+//!
+//! One loop a sweep. A second grid, which is filled once. A table for each band. For each dimension
+//! but the last with a constant beyond its edges some rows of it, as many as a tile has. For a
+//! function that reaches farther than a step, a few elements are copied at both ends of each row.
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+mod tile;
+
+use super::driver::drive;
+use super::map;
+use super::options::Options;
+use super::phases::Phases;
+use crate::data::{Around, Edge, Field, IntoItems, Items, Scratch, TilesMut};
+use sinew_core::{Cancelled, Worker};
+use std::ops::ControlFlow;
+
+/// A tile has about so many elements: enough to be worth a claim, and few enough for the nearest
+/// cache.
+const TILE: usize = 4096;
+/// Tiles for each worker, if there are that many.
+const TILES: usize = 8;
+/// No tile is narrower.
+const NARROWEST: usize = 64;
+
+/// A stencil and how often it is applied.
+#[derive(Debug)]
+pub struct Sweeps<'e, T, const N: usize> {
+    /// The sides of the grid, the slowest dimension first. Their product is its length.
+    pub shape: [usize; N],
+    /// What lies beyond the edges, for each dimension.
+    pub edges: &'e [Edge<T>; N],
+    /// How many sweeps there are at most.
+    pub sweeps: usize,
+}
+
+/// Makes each element of `grid` `f` of what lies around it, in as many sweeps as `plan` says, or
+/// until `until` answers true, which is called after each with the number of sweeps and the grid of
+/// that moment. Answers how many sweeps there have been.
+///
+/// # Errors
+///
+/// [`Cancelled`] by the control, if there is one; the grid then holds the state after the sweeps
+/// that were finished (S1).
+///
+/// # Panics
+///
+/// If `f` or `until` does; the grid then holds the state after the sweeps that were finished. Or if
+/// the grid has not the shape that it should have, or a side of 0 or of more than `isize::MAX`.
+///
+/// That a stencil reaches too far is an error when the program is compiled: `R` is at most 65,536,
+/// and `(2R + 1)^(N - 1)` at most 1,048,576.
+#[track_caller]
+pub fn sweeps<T, const N: usize, const R: usize>(
+    w: &Worker,
+    grid: &mut [T],
+    plan: &Sweeps<'_, T, N>,
+    options: &Options<'_>,
+    f: impl Fn(Around<'_, T, N, R>) -> T + Sync,
+    mut until: impl FnMut(usize, &[T]) -> bool,
+) -> Result<usize, Cancelled>
+where
+    T: Copy + Send + Sync,
+{
+    const { Around::<'static, (), N, R>::IS_IN_REACH };
+    let &Sweeps { shape, edges, sweeps } = plan;
+    assert_shape(shape, grid.len());
+    let tile = tile_of(w, shape);
+    let tiles = tiles(shape, tile) as u64;
+    Phases::run(options, tiles.saturating_mul(sweeps as u64), |phases| {
+        let alike = Options { threads: options.threads, ..Options::default() };
+        let again = map(w, (&*grid).into_items(), &alike, |cell| *cell)?;
+        let constants = &constants(edges, tile[0] * columns(shape) + 2 * R);
+        let mut pair = Pair { ours: again, theirs: grid, in_ours: sweeps % 2 == 1 };
+        let mut done = 0;
+        while done < sweeps {
+            let (now, next) = pair.both();
+            phases.next(tiles)?;
+            let field = Field { cells: now, shape, edges, constants };
+            let tiles = TilesMut::new(next, columns(shape), tile);
+            let piece = |scratch: &mut Scratch<T>, range| {
+                // SAFETY: ranges lie below the length and are disjoint (D1 of the driver); nobody
+                // else asks for tiles.
+                let tiles = unsafe { tiles.piece(range) };
+                tiles.for_each(|mut tile| tile::sweep(&field, &mut tile, scratch, &f));
+                ControlFlow::Continue(())
+            };
+            drive(w, tiles.length(), options, Scratch::default, piece)?;
+            (pair.in_ours, done) = (!pair.in_ours, done + 1);
+            if until(done, pair.both().0) {
+                break;
+            }
+        }
+        Ok(done)
+    })
+}
+
+/// The places of a grid are its elements, and steps from one to another are numbers with a sign:
+/// what the bands and their rows rest on.
+#[track_caller]
+fn assert_shape<const N: usize>(shape: [usize; N], elements: usize) {
+    assert!(
+        shape.iter().all(|side| (1..=isize::MAX as usize).contains(side)),
+        "a grid of {shape:?} has a side of 0, or one of more than isize::MAX"
+    );
+    let product = shape.iter().try_fold(1_usize, |product, side| product.checked_mul(*side));
+    assert!(product == Some(elements), "{elements} elements are no grid of {shape:?}");
+}
+
+/// So many elements for what is beyond the edges of each dimension but the last, if that is a
+/// constant.
+fn constants<T: Copy, const N: usize>(edges: &[Edge<T>; N], length: usize) -> [Vec<T>; N] {
+    std::array::from_fn(|side| match edges[side] {
+        Edge::Constant(value) if side + 1 < N => vec![value; length],
+        _ => Vec::new(),
+    })
+}
+
+fn columns<const N: usize>(shape: [usize; N]) -> usize {
+    shape[N - 1]
+}
+
+fn rows<const N: usize>(shape: [usize; N]) -> usize {
+    shape[..N - 1].iter().product()
+}
+
+/// Rows and columns of a tile: so that there are some for each worker, and each is worth its while.
+fn tile_of<const N: usize>(w: &Worker, shape: [usize; N]) -> [usize; 2] {
+    let (rows, columns, wanted) = (rows(shape), columns(shape), TILES * w.max_workers());
+    if rows >= wanted {
+        [(rows / wanted).min(TILE / columns).max(1), columns.min(2 * TILE)]
+    } else {
+        let pieces = wanted.div_ceil(rows);
+        [1, columns.div_ceil(pieces).clamp(NARROWEST, 2 * TILE)]
+    }
+}
+
+fn tiles<const N: usize>(shape: [usize; N], tile: [usize; 2]) -> usize {
+    rows(shape).div_ceil(tile[0]) * columns(shape).div_ceil(tile[1])
+}
+
+/// Both grids.
+struct Pair<'g, T: Copy> {
+    ours: Vec<T>,
+    theirs: &'g mut [T],
+    /// Which of them holds the present state.
+    in_ours: bool,
+}
+
+impl<T: Copy> Pair<'_, T> {
+    /// The present state, and where the next one goes.
+    fn both(&mut self) -> (&[T], &mut [T]) {
+        if self.in_ours { (&self.ours, self.theirs) } else { (self.theirs, &mut self.ours) }
+    }
+}
+
+impl<T: Copy> Drop for Pair<'_, T> {
+    /// S1, for the caller.
+    fn drop(&mut self) {
+        if self.in_ours {
+            self.theirs.copy_from_slice(&self.ours);
+        }
+    }
+}

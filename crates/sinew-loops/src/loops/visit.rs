@@ -1,0 +1,98 @@
+//! A function for each item.
+
+use sinew_sync::lock::Mutex;
+
+use super::driver::drive;
+use super::options::Options;
+use crate::Stopped;
+use crate::data::Items;
+use sinew_core::{Cancelled, Worker};
+use std::ops::ControlFlow;
+
+/// Calls `f` with every item, in no particular order.
+///
+/// # Errors
+///
+/// [`Cancelled`] by the control, if there is one; not every item has been visited then.
+///
+/// # Panics
+///
+/// If `f` does, after every participant has left; not every item has been visited then.
+///
+/// # Cost
+///
+/// No allocation. One join for the loop; a claim, two loads and a counter a chunk.
+#[inline]
+pub fn for_each<I: Items>(
+    w: &Worker,
+    items: I,
+    options: &Options,
+    f: impl Fn(I::Item) + Sync,
+) -> Result<(), Cancelled> {
+    let piece = |(): &mut (), range| {
+        // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so
+        // nobody else asks.
+        unsafe { items.piece(range) }.for_each(&f);
+        ControlFlow::Continue(())
+    };
+    drive(w, items.length(), options, || (), piece)
+}
+
+/// Calls `f` with items until one call fails, and answers the first error that was met.
+///
+/// # Errors
+///
+/// The error of `f`, or [`Stopped::Cancelled`] by the control, if there is one. Items not yet
+/// visited are left out; of those of other participants, any number.
+///
+/// # Panics
+///
+/// If `f` does.
+#[inline]
+pub fn try_for_each<I: Items, E: Send>(
+    w: &Worker,
+    items: I,
+    options: &Options,
+    f: impl Fn(I::Item) -> Result<(), E> + Sync,
+) -> Result<(), Stopped<E>> {
+    let first = FirstError::default();
+    let piece = |(): &mut (), range| {
+        // SAFETY: as in `for_each`.
+        match unsafe { items.piece(range) }.try_for_each(&f) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => first.keep(error),
+        }
+    };
+    let driven = drive(w, items.length(), options, || (), piece);
+    first.into_result(driven)
+}
+
+/// The first error that any participant met.
+#[derive(Debug)]
+pub(crate) struct FirstError<E>(Mutex<Option<E>>);
+
+impl<E> Default for FirstError<E> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<E> FirstError<E> {
+    #[cold]
+    pub(crate) fn keep(&self, error: E) -> ControlFlow<()> {
+        // A later error is dropped after the lock is released: its drop is the user's code.
+        let mut kept = self.0.lock();
+        let _late = if kept.is_none() { kept.replace(error) } else { Some(error) };
+        drop(kept);
+        ControlFlow::Break(())
+    }
+
+    /// What came of a loop that has ended as `driven` says. An error beats the cancellation, which
+    /// it may have caused.
+    pub(crate) fn into_result(self, driven: Result<(), Cancelled>) -> Result<(), Stopped<E>> {
+        match self.0.into_inner() {
+            Some(error) => Err(Stopped::Failed(error)),
+            None => Ok(driven?),
+        }
+    }
+}

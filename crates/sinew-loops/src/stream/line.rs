@@ -1,0 +1,266 @@
+//! A stream at work: the iterator, the carriers, and how many of them there are.
+
+use std::collections::VecDeque;
+
+use sinew_sync::lock::{Mutex, MutexGuard};
+
+use super::stages::{Belt, End, Turn};
+use super::{BOUND, Options};
+use crate::Course;
+use crate::loops::ending::Ending;
+use sinew_core::{Cancelled, Scope, Worker};
+
+/// What the carriers of a stream share.
+pub(super) struct Line<'e, I, E> {
+    state: Mutex<State<'e, I>>,
+    end: &'e E,
+    bound: usize,
+    /// The number of carriers where nothing is wished.
+    threads: usize,
+    workers: usize,
+    course: Option<Course<'e>>,
+    ending: Ending,
+}
+
+struct State<'e, I> {
+    /// Away while somebody asks it.
+    items: Option<I>,
+    taken: usize,
+    through: usize,
+    /// Items that the control has been told of.
+    announced: usize,
+    ended: bool,
+    /// Stages that somebody is to go on at (L3).
+    posted: VecDeque<&'e dyn Turn>,
+    /// Carriers that run or are spawned.
+    carriers: usize,
+    /// How many there may be.
+    wished: usize,
+    /// The version of the wishes that are followed.
+    seen: u64,
+}
+
+impl<I> State<'_, I> {
+    fn under_way(&self) -> usize {
+        self.taken - self.through
+    }
+
+    /// Whether an item can be taken.
+    fn can_take(&self, bound: usize) -> bool {
+        self.items.is_some() && !self.ended && self.under_way() < bound
+    }
+
+    fn is_done(&self) -> bool {
+        self.ended && self.under_way() == 0
+    }
+}
+
+impl<'e, I, E> Line<'e, I, E>
+where
+    I: Iterator<Item: Send> + Send,
+    E: End<I::Item>,
+{
+    /// The caller is the first carrier.
+    pub(super) fn new(
+        w: &Worker,
+        items: I,
+        end: &'e E,
+        options: &Options<'e>,
+    ) -> Result<Self, Cancelled> {
+        let workers = w.max_workers();
+        let threads = options.threads.clamp(1, workers);
+        let state = State {
+            announced: exact_length(&items),
+            items: Some(items),
+            taken: 0,
+            through: 0,
+            ended: false,
+            posted: VecDeque::new(),
+            carriers: 1,
+            wished: threads,
+            seen: 0,
+        };
+        let bound = options.bound.unwrap_or(BOUND * workers).max(1);
+        let announced = state.announced as u64;
+        let course =
+            options.control.map(|control| Course::begin(control, announced)).transpose()?;
+        Ok(Self {
+            state: Mutex::new(state),
+            end,
+            bound,
+            threads,
+            workers,
+            course,
+            ending: Ending::default(),
+        })
+    }
+
+    pub(super) fn run(self, w: &Worker) -> Result<(), Cancelled> {
+        w.scope(|s| Carrier { line: &self, s, w }.carry());
+        self.ending.rethrow();
+        if let Some(course) = self.course {
+            course.end();
+        }
+        if self.state.into_inner().is_done() { Ok(()) } else { Err(Cancelled) }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.course.as_ref().is_some_and(Course::is_cancelled)
+    }
+
+    /// Whether carriers are to drop what they have.
+    fn is_over(&self) -> bool {
+        self.ending.is_near() || self.is_cancelled()
+    }
+
+    /// Takes up wishes that have changed.
+    fn follow(&self, state: &mut State<'_, I>) {
+        let Some(course) = self.course.as_ref().filter(|course| course.version() != state.seen)
+        else {
+            return;
+        };
+        // Read before the wishes: they are those of this version or later ones.
+        state.seen = course.version();
+        state.wished = course.threads().map_or(self.threads, |threads| threads.min(self.workers));
+    }
+}
+
+/// How many items there will be, if the iterator knows.
+fn exact_length(items: &impl Iterator) -> usize {
+    let (least, most) = items.size_hint();
+    if most == Some(least) { least } else { 0 }
+}
+
+/// A task that carries items.
+struct Carrier<'s, 'env, 'e, 'w, I, E> {
+    line: &'s Line<'e, I, E>,
+    s: &'s Scope<'s, 'env>,
+    w: &'w Worker,
+}
+
+/// What a carrier does next.
+enum Step<'e, T> {
+    Item(usize, T),
+    Turn(&'e dyn Turn),
+}
+
+impl<'e, I, E> Carrier<'_, '_, 'e, '_, I, E>
+where
+    I: Iterator<Item: Send> + Send,
+    E: End<I::Item>,
+{
+    /// Carries items as long as there are some. A panic ends the stream.
+    fn carry(&self) {
+        self.line.ending.guard(|| {
+            let course = self.line.course.as_ref();
+            let _participant = course.map(|course| course.take_part(self.w));
+            while let Some(step) = self.next() {
+                match step {
+                    Step::Item(number, item) => self.line.end.push(self, number, item),
+                    Step::Turn(stage) => stage.run(self),
+                }
+                self.w.safe_point();
+                self.w.check_limits();
+                if let Some(course) = course {
+                    course.follow(self.w);
+                }
+            }
+        });
+    }
+
+    /// Something to do; `None`: leave (L4).
+    fn next(&self) -> Option<Step<'e, I::Item>> {
+        let line = self.line;
+        let mut state = line.state.lock();
+        loop {
+            line.follow(&mut state);
+            if line.is_over() || state.carriers > self.most(&state) {
+                break;
+            }
+            if let Some(stage) = state.posted.pop_front() {
+                self.hire(state);
+                return Some(Step::Turn(stage));
+            }
+            if !state.can_take(line.bound) {
+                break;
+            }
+            let items = state.items.take()?;
+            drop(state);
+            let (number, item);
+            (state, number, item) = self.take(items);
+            if let Some(item) = item {
+                self.hire(state);
+                return Some(Step::Item(number, item));
+            }
+        }
+        state.carriers -= 1;
+        None
+    }
+
+    /// How many carriers there may be now: as many as are wished, and as the pool's limit allows.
+    fn most(&self, state: &State<'_, I>) -> usize {
+        state.wished.min(self.w.allowed_workers())
+    }
+
+    /// Asks the iterator. That is the user's code: not under the lock. If it panics, it is gone,
+    /// and nobody asks it any more.
+    fn take(&self, mut items: I) -> (MutexGuard<'_, State<'e, I>>, usize, Option<I::Item>) {
+        let item = items.next();
+        let mut state = self.line.state.lock();
+        state.items = Some(items);
+        let number = state.taken;
+        if item.is_none() {
+            state.ended = true;
+        } else {
+            state.taken += 1;
+            self.announce(&mut state);
+        }
+        (state, number, item)
+    }
+
+    /// Tells the control of an item that it does not know of yet.
+    fn announce(&self, state: &mut State<'_, I>) {
+        if let Some(course) = self.line.course.as_ref().filter(|_| state.taken > state.announced) {
+            state.announced = state.taken;
+            course.expect(1);
+        }
+    }
+
+    /// Calls another carrier if there may be one, and something for it.
+    fn hire(&self, mut state: MutexGuard<'_, State<'e, I>>) {
+        let useful = !state.posted.is_empty() || state.can_take(self.line.bound);
+        if useful && state.carriers < self.most(&state) {
+            state.carriers += 1;
+            drop(state);
+            let (line, s) = (self.line, self.s);
+            s.spawn(move |w| Carrier { line, s, w }.carry());
+        }
+    }
+}
+
+impl<'e, I, E> Belt<'e> for Carrier<'_, '_, 'e, '_, I, E>
+where
+    I: Iterator<Item: Send> + Send,
+    E: End<I::Item>,
+{
+    fn is_over(&self) -> bool {
+        self.line.is_over()
+    }
+
+    fn post(&self, stage: &'e dyn Turn) {
+        let mut state = self.line.state.lock();
+        state.posted.push_back(stage);
+        self.hire(state);
+    }
+
+    fn stop(&self) {
+        self.line.ending.stop();
+    }
+
+    fn is_through(&self) {
+        self.line.state.lock().through += 1;
+        if let Some(course) = &self.line.course {
+            course.done(self.w, 1);
+        }
+    }
+}
