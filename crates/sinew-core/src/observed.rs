@@ -9,7 +9,9 @@ use std::ptr::NonNull;
 
 use sinew_deque::TaskRef;
 
-use crate::observer::{Activity, During, Event, Pieces, Source, TaskNote, WorkerObserver};
+use crate::observer::{
+    Activity, During, Event, Pieces, Source, TaskNote, WorkerObserver, tell_cold,
+};
 use crate::queue::Header;
 use crate::worker::Worker;
 
@@ -22,7 +24,7 @@ impl Worker {
     #[inline]
     pub(crate) fn tell(&self, event: Event<'_>) {
         if let Some(observer) = self.observer() {
-            observer.on(event);
+            tell_cold(observer, event);
         }
     }
 
@@ -52,9 +54,9 @@ impl Worker {
     #[inline]
     pub(crate) fn run_observed(&self, source: Source, run: impl FnOnce()) {
         let Some(observer) = self.observer() else { return run() };
-        observer.on(Event::TaskBegin(source));
+        tell_cold(observer, Event::TaskBegin(source));
         run();
-        observer.on(Event::TaskEnd(source));
+        tell_cold(observer, Event::TaskEnd(source));
     }
 
     /// `task`, which this worker has made, with a note of the observer; `task` itself where there

@@ -171,7 +171,7 @@ impl<'w> During<'w> {
     #[inline]
     pub(crate) fn new(observer: Option<&'w dyn WorkerObserver>, activity: Activity) -> Self {
         if let Some(observer) = observer {
-            observer.on(Event::Begin(activity));
+            tell_cold(observer, Event::Begin(activity));
         }
         Self(observer, activity)
     }
@@ -181,7 +181,7 @@ impl Drop for During<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(observer) = self.0 {
-            observer.on(Event::End(self.1));
+            tell_cold(observer, Event::End(self.1));
         }
     }
 }
@@ -223,9 +223,9 @@ impl Drop for Pieces<'_> {
     }
 }
 
-/// Not inlined into every loop of a program.
+/// Not inlined into every loop and spawn of a program.
 #[cold]
 #[inline(never)]
-fn tell_cold(observer: &dyn WorkerObserver, event: Event<'_>) {
+pub(crate) fn tell_cold(observer: &dyn WorkerObserver, event: Event<'_>) {
     observer.on(event);
 }

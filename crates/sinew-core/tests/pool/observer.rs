@@ -202,7 +202,8 @@ fn events_nest_at_every_worker_and_notes_come_back() {
             assert!([213, 214].contains(&ran.into_inner()));
         });
         for seen in all {
-            assert_eq!(seen.scope_tasks.load(Ordering::SeqCst), 21);
+            // A loop with a control has a scope for its helpers.
+            assert!(seen.scope_tasks.load(Ordering::SeqCst) >= 21);
             assert!(seen.forks.load(Ordering::SeqCst) >= 88 + 20 * 2);
             assert!(seen.calls.load(Ordering::SeqCst) >= 1);
         }
