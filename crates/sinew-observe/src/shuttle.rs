@@ -5,12 +5,54 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::Barrier;
-use sinew_sync::plant::Bug;
+use shuttle::sync::atomic::{AtomicUsize, Ordering};
+use shuttle::{Config, MaxSteps, Runner};
+use sinew_core::{Builder, Pool, Wait, Worker};
+use sinew_sync::plant::{Bug, plant};
 
-use crate::{Builder, Pool, Profiler, Wait, Worker};
-use crate::{add, explore, fib, hunt, meet};
-use shuttle::sync::atomic::AtomicUsize;
+use crate::Profiler;
+
+fn config() -> Config {
+    let mut config = Config::new();
+    config.stack_size = 1 << 19;
+    // Thousands are usual. A program that reaches this spins.
+    config.max_steps = MaxSteps::FailAfter(300_000);
+    config
+}
+
+/// Runs `program` under as many schedules as `SINEW_SHUTTLE_ITERATIONS` says: half of them at
+/// random, half with long pauses.
+fn explore(program: fn()) {
+    let schedules =
+        std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok());
+    let half = schedules.unwrap_or(500_usize).div_ceil(2);
+    Runner::new(RandomScheduler::new(half), config()).run(program);
+    Runner::new(PctScheduler::new(4, half), config()).run(program);
+}
+
+/// Plants `bug` and explores: the test that calls it expects the checker to fail.
+fn hunt(bug: Bug, program: fn()) {
+    plant(&[bug]);
+    (0..20).for_each(|_| explore(program));
+}
+
+fn fib(w: &Worker, n: usize) -> usize {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
+    a + b
+}
+
+fn add(count: &AtomicUsize) {
+    count.fetch_add(1, Ordering::SeqCst);
+}
+
+fn meet(barrier: &Barrier) {
+    barrier.wait();
+}
 
 fn pool(wait: Wait) -> Pool {
     profiled(Pool::builder().threads(3).wait(wait))
@@ -106,7 +148,13 @@ fn shuttle_a_profiled_task_is_taken_while_its_owner_is_blocked() {
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_a_forgotten_joiner_in_a_profiled_pool() {
     hunt(Bug::ForgottenJoiner, || {
-        let pool = profiled(Pool::builder().threads(2));
-        pool.run(|w| fib(w, 4));
+        // The owner has nothing else to run than to wait, and the thief takes long.
+        let pool = profiled(Pool::builder().threads(2).wait(Wait::Block));
+        let barrier = Barrier::new(2);
+        let long = |w: &Worker| {
+            meet(&barrier);
+            fib(w, 5)
+        };
+        pool.run(|w| _ = w.join(|_| meet(&barrier), long));
     });
 }
