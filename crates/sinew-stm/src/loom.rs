@@ -2,7 +2,7 @@
 //! transactions.
 
 use crate::{Ended, Locking, Manager, Prefetch, TBox, TVar, Transaction, Unfinished};
-use loom::thread;
+use ::loom::thread;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::cell::Cell;
 use sinew_sync::plant::{Bug, plant};
@@ -32,7 +32,7 @@ fn commit_against_read() {
 /// Catches: a memory order in which a reader sees half of a commit.
 #[test]
 fn loom_a_reader_sees_all_of_a_commit_or_nothing() {
-    loom::model(commit_against_read);
+    ::loom::model(commit_against_read);
 }
 
 /// Catches: a model that does not check the order of value and record.
@@ -40,7 +40,7 @@ fn loom_a_reader_sees_all_of_a_commit_or_nothing() {
 #[should_panic(expected = "half of a commit")]
 fn loom_finds_a_relaxed_release() {
     plant(&[Bug::RelaxedRelease]);
-    loom::model(|| {
+    ::loom::model(|| {
         let var = Arc::new((TVar::new([0_u64; 1]), TVar::new(0_u64)));
         let other = Arc::clone(&var);
         let writer = thread::spawn(move || {
@@ -60,7 +60,7 @@ fn loom_finds_a_relaxed_release() {
 #[should_panic(expected = "half of a commit")]
 fn loom_finds_a_read_without_a_second_look() {
     plant(&[Bug::NoSecondLook]);
-    loom::model(commit_against_read);
+    ::loom::model(commit_against_read);
 }
 
 /// Two variables that are always equal; one thread changes them and a helper runs ahead.
@@ -83,7 +83,7 @@ fn commit_against_run_ahead() {
 /// Catches: a memory order in which a run ahead sees half of a commit.
 #[test]
 fn loom_a_run_ahead_sees_all_of_a_commit_or_nothing() {
-    loom::model(commit_against_run_ahead);
+    ::loom::model(commit_against_run_ahead);
 }
 
 /// Catches: a model that does not switch threads between the parts of a read ahead.
@@ -91,7 +91,7 @@ fn loom_a_run_ahead_sees_all_of_a_commit_or_nothing() {
 #[should_panic(expected = "half of a commit")]
 fn loom_finds_a_read_ahead_without_a_second_look() {
     plant(&[Bug::NoSecondLook]);
-    loom::model(commit_against_run_ahead);
+    ::loom::model(commit_against_run_ahead);
 }
 
 /// Two threads that add to one variable.
@@ -107,14 +107,14 @@ fn increments() {
 /// Catches: a record that two transactions own, a lock that does not acquire the value.
 #[test]
 fn loom_no_update_is_lost() {
-    loom::model(increments);
+    ::loom::model(increments);
 }
 
 /// Catches: a lock at the commit that does not acquire the value, or that misses a change since the
 /// read.
 #[test]
 fn loom_no_update_is_lost_under_late_locks() {
-    loom::model(|| {
+    ::loom::model(|| {
         let shared = Arc::new(TVar::new(0_u64));
         let other = Arc::clone(&shared);
         let late = || brief().locking(Locking::Commit);
@@ -128,7 +128,7 @@ fn loom_no_update_is_lost_under_late_locks() {
 /// Catches: a commit under late locks of which a reader sees half, and a late reader that does.
 #[test]
 fn loom_a_late_commit_is_seen_as_a_whole() {
-    loom::model(|| {
+    ::loom::model(|| {
         let shared = Arc::new((TVar::new(0_u64), TVar::new(0_u64)));
         let other = Arc::clone(&shared);
         let writer = thread::spawn(move || {
@@ -174,7 +174,7 @@ fn versions() {
 /// Catches: a version dropped while a run ahead reads it.
 #[test]
 fn loom_versions_outlive_runs_ahead() {
-    loom::model(|| {
+    ::loom::model(|| {
         let shared = Arc::new(TBox::new(Probe(Cell::new(0))));
         let other = Arc::clone(&shared);
         let writer = thread::spawn(move || {
@@ -194,7 +194,7 @@ fn loom_versions_outlive_runs_ahead() {
 /// Catches: a version dropped while a reader uses it.
 #[test]
 fn loom_versions_outlive_their_readers() {
-    loom::model(versions);
+    ::loom::model(versions);
 }
 
 /// Catches: a model that does not detect a version's readers.
@@ -202,13 +202,13 @@ fn loom_versions_outlive_their_readers() {
 #[should_panic(expected = "Causality violation")]
 fn loom_finds_a_reader_without_a_pin() {
     plant(&[Bug::NoPin]);
-    loom::model(versions);
+    ::loom::model(versions);
 }
 
 /// Catches: a memory order in which a mark is set and the committer does not find the sleeper.
 #[test]
 fn loom_a_sleeper_is_woken() {
-    loom::model(|| {
+    ::loom::model(|| {
         let shared = Arc::new(TVar::new(0_u64));
         let other = Arc::clone(&shared);
         let waker = thread::spawn(move || brief().atomically(|tx| other.set(tx, 1)));
@@ -241,7 +241,7 @@ fn irrevocable_commit_against_read() {
 /// Catches: a reader beside an irrevocable transaction that sees half of its commit.
 #[test]
 fn loom_an_irrevocable_commit_is_seen_as_a_whole() {
-    loom::model(irrevocable_commit_against_read);
+    ::loom::model(irrevocable_commit_against_read);
 }
 
 /// Catches: a model that does not check the second locks.
@@ -249,7 +249,7 @@ fn loom_an_irrevocable_commit_is_seen_as_a_whole() {
 #[should_panic(expected = "half of a commit")]
 fn loom_finds_an_irrevocable_commit_without_locks() {
     plant(&[Bug::UnlockedStore]);
-    loom::model(irrevocable_commit_against_read);
+    ::loom::model(irrevocable_commit_against_read);
 }
 
 /// Counts its calls.
@@ -282,7 +282,7 @@ fn change_is_told() {
 /// Catches: a change that is reported never or twice, if it comes before or after the registration.
 #[test]
 fn loom_a_change_is_told() {
-    loom::model(change_is_told);
+    ::loom::model(change_is_told);
 }
 
 /// Catches: a model in which no change comes before the registration.
@@ -290,13 +290,13 @@ fn loom_a_change_is_told() {
 #[should_panic(expected = "told once")]
 fn loom_finds_a_change_that_is_forgotten() {
     plant(&[Bug::ForgottenChange]);
-    loom::model(change_is_told);
+    ::loom::model(change_is_told);
 }
 
 /// Catches: a commit that an irrevocable transaction does not see, or an attempt that it repeats.
 #[test]
 fn loom_nothing_changes_under_an_irrevocable_transaction() {
-    loom::model(|| {
+    ::loom::model(|| {
         let shared = Arc::new(TVar::new(0_u64));
         let other = Arc::clone(&shared);
         let adder = thread::spawn(move || brief().atomically(|tx| other.modify(tx, |n| n + 1)));

@@ -93,7 +93,7 @@ mod mode;
 mod over;
 mod pipeline;
 #[cfg(all(test, shuttle))]
-mod schedules;
+mod shuttle;
 mod sort;
 mod stencil;
 pub mod worklist;

@@ -268,7 +268,7 @@ fn any_skeleton(control: &Control, random: &mut Rng) {
     }
 }
 
-/// A change by the control, or, less often, by the pool's. Answers whether it was by the pool's.
+/// A change by the control, or, less often, by the pool's. Returns whether it was by the pool's.
 /// Mappings, which take 100 µs, are rare, and so is what ends the skeletons.
 fn change(control: &Control, random: &mut Rng) -> bool {
     let (threads, schedule) =
@@ -300,7 +300,7 @@ fn change(control: &Control, random: &mut Rng) -> bool {
     which >= 384
 }
 
-/// Uses `control`, and the pool's, as fast as it can while `work` runs. Answers how often it has
+/// Uses `control`, and the pool's, as fast as it can while `work` runs. Returns how often it has
 /// used the pool's.
 fn under_fire(seed: u64, control: &Control, work: impl FnOnce()) -> u64 {
     let over = AtomicBool::new(false);

@@ -160,7 +160,7 @@ impl<U> Lists<U> {
     }
 
     /// Takes at least `wanted` units, if there are so many, from the lists that are this worker's
-    /// to work on: the preferred one first. Answers whether there were any. They come after those
+    /// to work on: the preferred one first. Returns whether there were any. They come after those
     /// that are in its `hands`.
     pub(super) fn take(&self, by: Access<'_>, wanted: usize, hands: &mut Hands<U>) -> bool {
         let other = Access { stealing: !by.stealing, ..by };

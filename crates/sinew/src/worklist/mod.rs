@@ -81,7 +81,7 @@ mod parked;
 mod places;
 mod run;
 #[cfg(all(test, shuttle))]
-mod schedules;
+mod shuttle;
 mod steering;
 mod tally;
 mod team;

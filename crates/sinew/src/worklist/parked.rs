@@ -35,7 +35,7 @@
 //!
 //! # Tests
 //!
-//! `tests/waiting`; `schedules` with planted bugs: `ForgottenChange` (P3), `EarlySet` (P1),
+//! `tests/waiting`; `shuttle` with planted bugs: `ForgottenChange` (P3), `EarlySet` (P1),
 //! `NoLookBack` (P4).
 
 use std::collections::BTreeMap;

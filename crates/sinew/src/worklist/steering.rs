@@ -220,7 +220,7 @@ impl Steering {
         self.spent_ns = 0;
     }
 
-    /// There are `cores` cores now. Answers whether that changes the settings. What was counted
+    /// There are `cores` cores now. Returns whether that changes the settings. What was counted
     /// since the last epoch is of both numbers, and dropped.
     pub(super) fn set_cores(&mut self, cores: usize, counts: Counts, now_ns: u64) -> bool {
         if cores == self.cores {
@@ -249,7 +249,7 @@ impl Steering {
         self.epochs.length()
     }
 
-    /// Looks at the totals of this run, and answers the new settings if an epoch is over and they
+    /// Looks at the totals of this run, and returns the new settings if an epoch is over and they
     /// change.
     pub(super) fn look(&mut self, counts: Counts, now_ns: u64) -> Option<Settings> {
         let totals = self.totals(counts, now_ns);

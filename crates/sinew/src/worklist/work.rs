@@ -169,7 +169,7 @@ pub(super) trait Run: Sync {
     ) -> Result<(), Failure>;
     fn fold(&self, local: &mut Self::Local, value: Self::Value);
     fn finish(&self, local: &mut Self::Local);
-    /// Runs a unit ahead of its worker, without effect. Answers how many words were read.
+    /// Runs a unit ahead of its worker, without effect. Returns how many words were read.
     fn run_ahead(&self, unit: &Self::Unit, lifespan: u32, stopped: &dyn Fn() -> bool) -> u64;
 }
 

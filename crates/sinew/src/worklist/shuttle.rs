@@ -9,7 +9,7 @@ use sinew_sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use sinew_sync::plant::Bug;
 
 use super::*;
-use crate::schedules::{Changers, explore, explore_pauses, hunt, hunt_pauses};
+use crate::shuttle::{Changers, explore, explore_pauses, hunt, hunt_pauses};
 
 /// Units at the beginning. Each adds another one.
 const UNITS: usize = 5;

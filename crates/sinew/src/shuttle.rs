@@ -6,9 +6,9 @@
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
-use shuttle::thread::{self, JoinHandle};
-use shuttle::{Config, Runner};
+use ::shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use ::shuttle::thread::{self, JoinHandle};
+use ::shuttle::{Config, Runner};
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, plant};
