@@ -147,6 +147,16 @@ fn pause(round: u64) {
     }
 }
 
+/// Interrupts until that has ended the command: the first ones may come before it is in the
+/// foreground.
+fn interrupt(terminal: &mut Terminal, round: u64) {
+    until("interrupted", || {
+        pause(round);
+        terminal.type_in(INTERRUPT);
+        terminal.has("ended 130")
+    });
+}
+
 /// Catches: an interrupt during the start that ends a part of the processes, or is lost.
 #[test]
 fn an_interrupt_while_the_command_starts_ends_all() {
@@ -154,11 +164,7 @@ fn an_interrupt_while_the_command_starts_ends_all() {
         let script = "trap : INT; echo starts; $RUN sleep 1000; echo ended $?";
         let mut terminal = Terminal::start(&format!("{EXEC} table"), script);
         terminal.line("starts");
-        // The first ones may come before the command is in the foreground.
-        while !terminal.has("ended 130") {
-            pause(round);
-            terminal.type_in(INTERRUPT);
-        }
+        interrupt(&mut terminal, round);
         assert_eq!(terminal.end(), "starts\nended 130\n", "round {round}");
     }
 }
@@ -181,10 +187,7 @@ fn stops_while_the_command_starts_change_nothing() {
             }
         }
         terminal.line("runs");
-        while !terminal.has("ended 130") {
-            pause(round);
-            terminal.type_in(INTERRUPT);
-        }
+        interrupt(&mut terminal, round);
         assert_eq!(terminal.end(), "starts\nruns\nended 130\n", "round {round}");
     }
 }
