@@ -79,7 +79,7 @@ fn room() -> Vec<u8> {
     Vec::with_capacity(32 << 10)
 }
 
-/// What a process's environment says.
+/// A process's environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Environment {
     Marked,
@@ -195,7 +195,7 @@ const BEGAN: Range<usize> = 19..20;
 /// The kernel counts so for programs, whatever its own clock is.
 const TICKS_A_SECOND: u64 = 100;
 
-/// What the system tells of a process.
+/// A process, as the system shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) pid: u32,
@@ -331,7 +331,7 @@ mod tests {
         drop(shell.stdin.take());
         shell.wait().unwrap();
         assert!(!search.look() && !search.others.is_empty());
-        // What is known is not read again.
+        // The second look reads nothing that is known.
         let known = search.others.clone();
         assert!(!search.look() && known.is_subset(&search.others));
     }

@@ -61,8 +61,8 @@ impl Files {
     }
 }
 
-/// What the agent tells the process that becomes the command: that it follows the command, or a
-/// warning that it does not. A line.
+/// The agent's word to the process that becomes the command: it follows the command, or a warning
+/// says why it does not. A line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Report {
     pub(crate) warning: Option<String>,
@@ -85,7 +85,7 @@ impl Report {
     }
 }
 
-/// What keeper and agent have from the process that becomes the command.
+/// The things that keeper and agent have from the process that becomes the command.
 struct Inherited {
     files: Files,
     report: PipeWriter,

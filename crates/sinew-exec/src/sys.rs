@@ -65,7 +65,7 @@ fn no_process(error: &io::Error) -> io::Error {
 const STACK_WORDS: usize = (1 << 20) / size_of::<StackWord>();
 type StackWord = u128;
 
-/// What the process in between shares with its parent.
+/// Shared by the process in between and its parent.
 struct Between<T, L> {
     held: Option<T>,
     life: Option<L>,
