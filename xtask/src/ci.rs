@@ -201,7 +201,8 @@ fn numa_guest() -> Result<Outcome, String> {
 /// The measuring commands, each at its smallest.
 fn measure() -> Result<Outcome, String> {
     benchmarks(&[
-        "latency", "idle", "memory", "coord", "exec", "plastic", "stencil", "auto", "--tiny",
+        "latency", "idle", "memory", "coord", "exec", "arrivals", "plastic", "stencil", "auto",
+        "--tiny",
     ])
 }
 

@@ -326,6 +326,108 @@ fn exec(program: OsString, _: Vec<OsString>, _: bool) -> String {
     format!("{}: exec needs Linux", program.display())
 }
 
+/// The command.
+const COMMAND: &str = "/bin/true";
+
+const A_SECOND: u32 = 64;
+const PERIOD: Duration = Duration::from_nanos(1_000_000_000 / A_SECOND as u64);
+
+/// Of a hundred commands, so many more may be late than plain ones.
+const MORE_LATE: f64 = 5.0;
+
+/// Of the commands that do nothing, what is compared.
+const BARE: &[Mode] = if cfg!(test) { &[Mode::Plain] } else { &[Mode::Plain, Mode::Safe] };
+
+/// Commands that do nothing: how long each takes, one after the other, and how many end late where
+/// 64 of them arrive in a second. A command is *due* at a time that depends on no other command,
+/// and *late* if it has not ended when the next one is due. Work that a command leaves to be done
+/// after its end delays those that come later, and so is seen here.
+pub(super) fn arrivals(scale: Scale) -> Result<Vec<Line>, String> {
+    let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
+    let start = |mode: Mode| run_bare(mode, folder.path());
+    let (times, commands) = (scale.pick(101, 3), scale.pick(8 * A_SECOND, 8));
+    let mut lone = vec![Vec::new(); BARE.len()];
+    for _ in 0..times {
+        for (mode, times) in BARE.iter().zip(&mut lone) {
+            times.push(start(*mode)?.as_nanos() as f64);
+        }
+    }
+    let lone = BARE.iter().zip(lone).filter_map(|(mode, times)| lone_line(*mode, times));
+    let mut lines: Vec<Line> = lone.collect();
+    let mut plain = 0.0;
+    for mode in BARE {
+        let late = late(commands, &|| start(*mode))?;
+        let part = 100.0 * late as f64 / f64::from(commands);
+        let what = format!("{commands} commands, {A_SECOND} a second, {}", mode.name());
+        let line = Line::single(what, "late", late as f64, Unit::Number);
+        let bar = "at most 5 in a hundred more late than plain";
+        lines.push(match mode {
+            Mode::Safe => {
+                line.at_most("late", (plain + MORE_LATE) * f64::from(commands) / 100.0, bar)
+            }
+            _ => {
+                plain = part;
+                line
+            }
+        });
+    }
+    Ok(lines)
+}
+
+fn lone_line(mode: Mode, times: Vec<f64>) -> Option<Line> {
+    let line = Line::percentiles(format!("{COMMAND}, {}", mode.name()), times)?;
+    Some(match mode {
+        Mode::Safe => line.at_most("median", 4e6, "at most 4 ms"),
+        _ => line,
+    })
+}
+
+/// Runs the command, and returns how long that took.
+fn run_bare(mode: Mode, folder: &Path) -> Result<Duration, String> {
+    let mut command = match mode {
+        Mode::Safe => {
+            let own = std::env::current_exe()
+                .map_err(|error| format!("this program cannot be found: {error}"))?;
+            let mut command = Command::new(own);
+            command.env(MODE, "safe").arg(COMMAND);
+            command
+        }
+        _ => Command::new(COMMAND),
+    };
+    command.env("SINEW_TABLE_DIR", folder.join("table"));
+    let began = Instant::now();
+    let status = command.stdin(Stdio::null()).status();
+    let status = status.map_err(|error| format!("{COMMAND} cannot be started: {error}"))?;
+    match status.success() {
+        true => Ok(began.elapsed()),
+        false => Err(format!("{COMMAND} ended with {status}")),
+    }
+}
+
+/// How many of these commands end late.
+fn late(
+    commands: u32,
+    start: &(dyn Fn() -> Result<Duration, String> + Sync),
+) -> Result<usize, String> {
+    let began = Instant::now();
+    // Each thread starts a command a second.
+    let starter = |first: u32| {
+        let mut late = 0;
+        for number in (first..commands).step_by(A_SECOND as usize) {
+            let due = began + PERIOD * number;
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            start()?;
+            late += usize::from(due.elapsed() > PERIOD);
+        }
+        Ok(late)
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..A_SECOND.min(commands)).map(|first| scope.spawn(move || starter(first))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     //! Blind to: what the machine does.
@@ -340,5 +442,23 @@ mod tests {
         assert!((ends[0] - 0.75).abs() < 1e-6 && (ends[1] - 1.0).abs() < 1e-6, "{ends:?}");
         let alone = ideal_ends(&[0.0, 5.0], 1.0, 2.0);
         assert!((alone[0] - 0.5).abs() < 1e-6 && (alone[1] - 5.5).abs() < 1e-6, "{alone:?}");
+    }
+
+    /// Catches: commands that are not started, and late ones that are not counted.
+    #[test]
+    fn each_command_is_started_once_and_the_late_ones_are_counted() {
+        let started = std::sync::Mutex::new(0);
+        let start = || {
+            let mut number = started.lock().expect("no panic");
+            *number += 1;
+            let (began, time) = (Instant::now(), PERIOD * if *number <= 3 { 2 } else { 0 });
+            while began.elapsed() < time {
+                std::thread::yield_now();
+            }
+            Ok(Duration::ZERO)
+        };
+        assert!(late(9, &start).is_ok_and(|late| late >= 3));
+        assert_eq!(started.into_inner().ok(), Some(9));
+        assert!(late(2, &|| Err(String::new())).is_err());
     }
 }

@@ -28,7 +28,12 @@ pub(crate) struct Measure {
 }
 
 /// Every measurement.
-pub(crate) const ALL: [Measure; 12] = [
+pub(crate) const ALL: [Measure; 13] = [
+    Measure {
+        name: "arrivals",
+        about: "commands that do nothing, plain and under exec: how long, and how many end late",
+        run: exec::arrivals,
+    },
     Measure {
         name: "auto",
         about: "a schedule that is found out, after ten runs, beside every fixed one",
