@@ -8,7 +8,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::coordinator::CoordinatorArgs;
 use crate::demo::DemoArgs;
-use crate::exec::ExecArgs;
+use crate::exec::{self, ExecArgs};
 use crate::failure::Failure;
 use crate::oracle::OracleArgs;
 use crate::output;
@@ -61,6 +61,9 @@ pub(crate) enum Command {
 
 /// Reads the command line. Prints help and version itself, and ends the process then.
 pub(crate) fn parse() -> Result<Command, Failure> {
+    if let Some(args) = exec::arguments_of(std::env::args_os().skip(1)) {
+        return Ok(Command::Exec(args));
+    }
     match CommandLine::try_parse() {
         Ok(line) => Ok(line.command),
         Err(message)
@@ -109,6 +112,39 @@ mod tests {
     #[test]
     fn the_description_of_the_command_line_is_consistent() {
         CommandLine::command().debug_assert();
+    }
+
+    /// The arguments of `exec` in these words, with the subcommand itself first.
+    fn exec_of(words: &[&str]) -> ExecArgs {
+        let line = CommandLine::try_parse_from(["sinew"].iter().chain(words)).unwrap();
+        let Command::Exec(args) = line.command else { panic!("{words:?} are not of exec") };
+        args
+    }
+
+    /// Catches: a line of `exec` that the short parser reads otherwise than the whole one, and one
+    /// that it takes over though the whole one has something to say.
+    #[test]
+    fn the_short_parser_of_exec_reads_what_the_whole_one_reads() {
+        let short = |words: &[&str]| exec::arguments_of(words.iter().map(std::ffi::OsString::from));
+        for words in [
+            &["exec", "true"][..],
+            &["exec", "--", "true", "--verbose"],
+            &["exec", "--malleable", "--weight=2", "--min", "2", "--max", "3", "ls", "-l"],
+            &["exec", "--verbose", "exec", "--", ""],
+            &["exec", "sh", "-c", "--help"],
+        ] {
+            let whole = exec_of(words);
+            assert_eq!(short(words).map(|args| format!("{args:?}")), Some(format!("{whole:?}")));
+        }
+        for words in [
+            &[][..],
+            &["run", "exec"],
+            &["exec"],
+            &["exec", "--help"],
+            &["exec", "--weight", "0", "true"],
+        ] {
+            assert!(short(words).is_none(), "{words:?}");
+        }
     }
 
     #[test]

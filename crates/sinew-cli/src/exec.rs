@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::Args;
+use clap::{Args, FromArgMatches};
 
 use crate::failure::Failure;
 use crate::values::{cores, weight};
@@ -30,6 +30,15 @@ pub(crate) struct ExecArgs {
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// The arguments of `exec`, where these words are right: a command waits for that, and the whole
+/// parser first describes all other subcommands. `None`: the whole parser says what there is.
+pub(crate) fn arguments_of(words: impl Iterator<Item = OsString>) -> Option<ExecArgs> {
+    let mut words = words.peekable();
+    words.peek().filter(|word| *word == "exec")?;
+    let line = ExecArgs::augment_args(clap::Command::new("exec"));
+    ExecArgs::from_arg_matches(&line.try_get_matches_from(words).ok()?).ok()
 }
 
 /// Becomes the command.
