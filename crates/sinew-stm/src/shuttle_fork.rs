@@ -1,5 +1,5 @@
-//! `fork(2)` under random schedules: at some moment all threads but one stop for good, wherever they
-//! are, and that one goes on as the child does.
+//! `fork(2)` under random schedules: at some moment all threads but one stop for good, wherever
+//! they are, and that one goes on as the child does.
 //!
 //! The child must be able to run transactions of its own, irrevocable ones as well. Those on shared
 //! variables see whole commits, or end it because a lost thread has locked what they need. A child

@@ -1,4 +1,5 @@
-//! The checker's own tests, and histories of real threads.
+//! The checker's own tests, and histories of real threads. `SINEW_STRESS_SEED` begins with the
+//! plans of one round; a round that takes long names its seed.
 
 use super::{Handlers, Log, Plan, Recorder, View, check, random_way};
 use crate::container_model::{Kind, Model, Op};
@@ -114,7 +115,12 @@ fn round(seed: u64, transactions: usize) -> usize {
     let over = &over;
     thread::scope(|s| {
         s.spawn(|| {
+            let (began, mut said) = (Instant::now(), false);
             while !over.load(Ordering::Relaxed) {
+                if !said && began.elapsed() > Duration::from_secs(30) {
+                    eprintln!("seed {seed} takes long");
+                    said = true;
+                }
                 crate::atomically(|tx| recorder.beat.modify(tx, |beat| beat + 1));
                 thread::park_timeout(Duration::from_micros(50));
             }
@@ -141,7 +147,9 @@ fn round(seed: u64, transactions: usize) -> usize {
 fn histories_of_parts_on_real_threads_are_opaque() {
     let time = crate::stress_time();
     let judged = ends(time, move || {
-        let (end, first) = (Instant::now() + time, fastrand::u64(..1 << 40));
+        let said = std::env::var("SINEW_STRESS_SEED").ok().and_then(|text| text.parse().ok());
+        let first = said.unwrap_or_else(|| fastrand::u64(..1 << 40));
+        let end = Instant::now() + time;
         eprintln!("seeds from {first}");
         let (mut rounds, mut judged) = (0, 0);
         while rounds < 4 || Instant::now() < end {
