@@ -221,7 +221,7 @@ mod tests {
         (format!("{builder:?}"), warnings.into_inner())
     }
 
-    /// Would miss: a variable that is not asked for because it is not in the list.
+    /// Catches: a variable that is not asked for because it is not in the list.
     #[test]
     fn the_list_has_every_variable_that_is_read() {
         let asked = RefCell::new(Vec::new());
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(asked.into_inner(), VARIABLES);
     }
 
-    /// Would miss: a variable that is read and not used.
+    /// Catches: a variable that is read and not used.
     #[test]
     fn every_variable_reaches_the_builder() {
         let (builder, warnings) = with(&[
@@ -265,7 +265,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a bad value that stops the program, is taken, or is passed over in silence.
+    /// Catches: a bad value that stops the program, is taken, or is passed over in silence.
     #[test]
     fn a_bad_value_is_one_warning_and_the_default() {
         for (name, value) in [
@@ -291,7 +291,7 @@ mod tests {
             assert_eq!(builder, with(&[]).0);
         }
     }
-    /// Would miss: a count by `sinew exec` that is taken for the user's, so that the pool neither
+    /// Catches: a count by `sinew exec` that is taken for the user's, so that the pool neither
     /// has the machine's seats nor follows its mask, and one that goes before the program's.
     #[test]
     fn a_count_that_sinew_exec_lists_is_what_the_machine_has() {

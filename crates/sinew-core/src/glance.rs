@@ -80,7 +80,7 @@ impl Glances {
 mod tests {
     use super::*;
 
-    /// Would miss: a look after every piece, or none where the time is not known.
+    /// Catches: a look after every piece, or none where the time is not known.
     #[test]
     fn a_worker_looks_now_and_then() {
         let glances = Glances::default();
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(looked, [true, false, false, true]);
     }
 
-    /// Would miss: a look at the clock after every short piece, and long pieces of which only every
+    /// Catches: a look at the clock after every short piece, and long pieces of which only every
     /// thirtieth is followed by one.
     #[test]
     fn the_time_is_asked_for_the_more_rarely_the_faster_pieces_come() {

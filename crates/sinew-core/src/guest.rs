@@ -158,7 +158,7 @@ mod models {
         });
     }
 
-    /// Would miss: two guests at once, a lost notification (loom reports the deadlock), state that
+    /// Catches: two guests at once, a lost notification (loom reports the deadlock), state that
     /// does not pass on.
     #[test]
     fn loom_guests_take_turns() {

@@ -247,7 +247,7 @@ mod models {
         });
     }
 
-    /// Would miss: a waiting thread that is forgotten, that goes on too early, or does not see the
+    /// Catches: a waiting thread that is forgotten, that goes on too early, or does not see the
     /// results.
     #[test]
     fn loom_the_last_part_wakes_whoever_waits_for_all() {
@@ -351,7 +351,7 @@ mod models {
         });
     }
 
-    /// Would miss: a worker that sleeps beside a call into its own pool, or beside the end of what
+    /// Catches: a worker that sleeps beside a call into its own pool, or beside the end of what
     /// it waits for.
     #[test]
     fn loom_a_worker_that_waits_for_another_pool_serves_its_own() {

@@ -121,7 +121,7 @@ impl Preset {
 mod tests {
     use super::*;
 
-    /// Would miss: a schedule that is granted and beats the program's own, one that is forgotten
+    /// Catches: a schedule that is granted and beats the program's own, one that is forgotten
     /// when the other goes, and a number that spills over.
     #[test]
     fn what_the_program_says_goes_before_what_others_ask_for() {

@@ -179,7 +179,7 @@ mod tests {
         signs.iter().all(|sign| Arc::strong_count(sign) == 1)
     }
 
-    /// Would miss: a worker that lies where another does, is found under another number, or
+    /// Catches: a worker that lies where another does, is found under another number, or
     /// outlives its pool.
     #[test]
     fn workers_are_found_by_their_numbers_and_end_with_the_seats() {
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Would miss: workers that are lost, or ended without ever having been, when there is no
+    /// Catches: workers that are lost, or ended without ever having been, when there is no
     /// memory for the next one's stack.
     #[test]
     fn a_panic_between_two_workers_drops_those_that_are_there() {

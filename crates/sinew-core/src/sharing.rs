@@ -470,7 +470,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a lone pool whose governor goes on looking while it idles, or sleeps through the
+    /// Catches: a lone pool whose governor goes on looking while it idles, or sleeps through the
     /// next call.
     #[test]
     fn the_governor_of_a_lone_pool_sleeps_while_it_idles() {

@@ -378,19 +378,19 @@ mod models {
         });
     }
 
-    /// Would miss: a push between the last look and the sleep.
+    /// Catches: a push between the last look and the sleep.
     #[test]
     fn loom_nobody_sleeps_beside_work() {
         check(1, 3, false);
     }
 
-    /// Would miss: a worker that is forgotten because another one was found searching.
+    /// Catches: a worker that is forgotten because another one was found searching.
     #[test]
     fn loom_two_workers_share_two_tasks() {
         check(2, 2, false);
     }
 
-    /// Would miss: a push that is left to one who dozes, and that nobody sees.
+    /// Catches: a push that is left to one who dozes, and that nobody sees.
     #[test]
     fn loom_nobody_sleeps_on_beside_work_that_was_left_to_him() {
         check(1, 3, true);

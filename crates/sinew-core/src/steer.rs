@@ -316,7 +316,7 @@ mod tests {
         });
     }
 
-    /// Would miss: a mask that is not put back before a task runs, or is changed for a worker that
+    /// Catches: a mask that is not put back before a task runs, or is changed for a worker that
     /// does not sleep.
     #[test]
     fn a_sleeper_is_kept_off_its_wakers_core_until_it_has_work() {
@@ -329,7 +329,7 @@ mod tests {
         });
     }
 
-    /// Would miss: a mask that shrinks with every wake-up in vain, a wake-up from another core that
+    /// Catches: a mask that shrinks with every wake-up in vain, a wake-up from another core that
     /// leaves the sleeper on that one, and a mask that outlives a long sleep, the thread's last
     /// task, or a crowded machine.
     #[test]
@@ -380,7 +380,7 @@ mod tests {
         drop(pinned);
     }
 
-    /// Would miss: a worker that gets up in time, and then loses its core with a part of the work
+    /// Catches: a worker that gets up in time, and then loses its core with a part of the work
     /// in its hands, time and again.
     #[test]
     fn one_who_lost_its_core_says_that_the_machine_is_crowded() {
@@ -408,7 +408,7 @@ mod tests {
         });
     }
 
-    /// Would miss: a caller that takes a worker's core for a moment between two calls and makes a
+    /// Catches: a caller that takes a worker's core for a moment between two calls and makes a
     /// crowd, and a task that sleeps.
     #[test]
     fn one_who_passes_by_does_not_make_a_crowd() {
@@ -428,7 +428,7 @@ mod tests {
         assert!(lost(60_000, 12, 100_000));
     }
 
-    /// Would miss: a mask that somebody has changed meanwhile, and that is overwritten.
+    /// Catches: a mask that somebody has changed meanwhile, and that is overwritten.
     #[test]
     fn a_mask_that_somebody_else_has_changed_is_left_alone() {
         with_sleeper(|worker, steering, _| {

@@ -247,13 +247,13 @@ mod models {
         });
     }
 
-    /// Would miss: a change that comes between the worker's look and its sleep (M8).
+    /// Catches: a change that comes between the worker's look and its sleep (M8).
     #[test]
     fn loom_a_worker_that_stands_down_sees_the_limit_rise() {
         check(World::raise);
     }
 
-    /// Would miss: the same for a part of a broadcast.
+    /// Catches: the same for a part of a broadcast.
     #[test]
     fn loom_a_worker_that_stands_down_sees_a_delivery() {
         check(World::deliver);

@@ -442,7 +442,7 @@ mod tests {
         }
     }
 
-    /// Would miss: claims given back by workers that wait for parts of a task, which are not
+    /// Catches: claims given back by workers that wait for parts of a task, which are not
     /// counted.
     #[test]
     fn a_worker_that_finds_its_task_done_backs_out_and_counts_it() {

@@ -37,7 +37,7 @@ mod tests {
         Grant { cpus: cpus.parse().unwrap(), threads }
     }
 
-    /// Would miss: an order that changes from one division to the next.
+    /// Catches: an order that changes from one division to the next.
     #[test]
     fn one_process_has_everything_and_several_have_equal_pieces() {
         assert_eq!(divide(&grant("0-3", 4), 1), [grant("0-3", 4)]);
@@ -46,14 +46,14 @@ mod tests {
         assert!(divide(&grant("0-3", 4), 0).is_empty());
     }
 
-    /// Would miss: nothing within its rules.
+    /// Catches: nothing within its rules.
     #[test]
     fn more_processes_than_cpus_share_all_of_them_with_a_thread_each() {
         assert_eq!(divide(&grant("0-1", 2), 3), vec![grant("0-1", 1); 3]);
         assert_eq!(divide(&grant("0-1", 1), 2), vec![grant("0-1", 1); 2]);
     }
 
-    /// Would miss: sets of other shapes than these.
+    /// Catches: sets of other shapes than these.
     #[test]
     fn pieces_are_disjoint_and_together_the_whole() {
         for cpus in 1..20 {

@@ -59,7 +59,7 @@ impl std::error::Error for Failure {}
 mod tests {
     use super::*;
 
-    /// Would miss: what the system says in other languages.
+    /// Catches: what the system says in other languages.
     #[test]
     fn the_exit_status_is_the_shells() {
         let of = |kind: io::ErrorKind| Failure::of(Path::new("x"), &kind.into());

@@ -251,7 +251,7 @@ mod tests {
     use std::sync::mpsc;
     use std::thread;
 
-    /// Would miss: a child's time that is lost when it ends, and fields that are another's.
+    /// Catches: a child's time that is lost when it ends, and fields that are another's.
     #[test]
     fn processor_time_grows_with_what_is_done_and_keeps_what_children_did() {
         let own = [std::process::id()];
@@ -279,7 +279,7 @@ mod tests {
         shell
     }
 
-    /// Would miss: names with odd characters, which `rposition` is for.
+    /// Catches: names with odd characters, which `rposition` is for.
     #[test]
     fn children_are_found_by_descent_and_by_mark() {
         let mut shell = shell_with_a_cat("x y");
@@ -336,7 +336,7 @@ mod tests {
         assert!(!search.look() && known.is_subset(&search.others));
     }
 
-    /// Would miss: a child that another thread than the first has started, and a grandchild of it.
+    /// Catches: a child that another thread than the first has started, and a grandchild of it.
     #[test]
     fn children_of_every_thread_are_found() {
         let (tell, told) = mpsc::channel();

@@ -266,7 +266,7 @@ mod tests {
     //! What they would miss: everything that takes several processes; `tests/` has that.
     use super::*;
 
-    /// Would miss: a warning of several lines, which nobody writes.
+    /// Catches: a warning of several lines, which nobody writes.
     #[test]
     fn a_report_is_read_as_it_was_sent() {
         for warning in [None, Some("no table".to_owned())] {

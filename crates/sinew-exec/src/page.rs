@@ -190,7 +190,7 @@ mod tests {
     //! What they would miss: the other side's view, which `tests/` looks at.
     use super::*;
 
-    /// Would miss: words at places that the library does not read.
+    /// Catches: words at places that the library does not read.
     #[test]
     fn words_and_masks_come_back() {
         let page = Page::new(&"0-6,33".parse().unwrap(), layout::MALLEABLE).unwrap();

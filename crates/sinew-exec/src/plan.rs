@@ -289,7 +289,7 @@ mod tests {
         plan.set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Would miss: defaults of runtimes that are not what this believes.
+    /// Catches: defaults of runtimes that are not what this believes.
     #[test]
     fn counts_are_what_each_runtime_would_choose() {
         let plan = plan(&facts(), &[]);
@@ -307,7 +307,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a command that makes more threads than it can ever have cores, and a limit that
+    /// Catches: a command that makes more threads than it can ever have cores, and a limit that
     /// is silently passed over.
     #[test]
     fn a_command_with_a_maximum_makes_no_more_threads_than_that() {
@@ -336,7 +336,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a setting that is honoured and not told.
+    /// Catches: a setting that is honoured and not told.
     #[test]
     fn a_users_thread_count_is_kept_by_all_who_follow_it() {
         let plan = plan(&facts(), &[("OMP_NUM_THREADS", "3")]);
@@ -347,7 +347,7 @@ mod tests {
         assert!(plan.narrow && !plan.lower && value_of(&plan, "GOMAXPROCS").is_some());
     }
 
-    /// Would miss: bindings that leave no trace.
+    /// Catches: bindings that leave no trace.
     #[test]
     fn what_binds_threads_keeps_its_affinity_and_its_teams() {
         let bound =
@@ -365,7 +365,7 @@ mod tests {
         }
     }
 
-    /// Would miss: launchers of other names.
+    /// Catches: launchers of other names.
     #[test]
     fn what_an_mpi_launcher_places_is_not_touched_at_all() {
         let launcher = Facts { name: OsStr::new("mpirun"), ..facts() };
@@ -375,7 +375,7 @@ mod tests {
         }
     }
 
-    /// Would miss: nothing within its rules.
+    /// Catches: nothing within its rules.
     #[test]
     fn a_users_way_of_waiting_is_kept() {
         let plan = plan(&facts(), &[("OMP_WAIT_POLICY", "active")]);
@@ -387,7 +387,7 @@ mod tests {
         assert!(!plan.sets("GOMP_SPINCOUNT") && plan.sets("KMP_BLOCKTIME"));
     }
 
-    /// Would miss: a refusal that is too eager.
+    /// Catches: a refusal that is too eager.
     #[test]
     fn where_the_library_cannot_be_loaded_malleable_says_so_and_safe_does_not() {
         for kind in [Kind::Static, Kind::Privileged, Kind::Foreign, Kind::Unknown] {

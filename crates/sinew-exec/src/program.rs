@@ -212,7 +212,7 @@ mod tests {
     //! What they would miss: programs of kinds that this machine has none of.
     use super::*;
 
-    /// Would miss: a header that lies about its length.
+    /// Catches: a header that lies about its length.
     #[test]
     fn a_broken_header_is_no_program_and_no_panic() {
         let own = fs::read("/proc/self/exe").expect("the test itself");
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(elf(b"MZ and so on"), None);
     }
 
-    /// Would miss: a machine with our number and another meaning.
+    /// Catches: a machine with our number and another meaning.
     #[test]
     fn another_architecture_is_foreign() {
         let mut header = fs::read("/proc/self/exe").expect("the test itself");
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(elf(&header), Some(Elf::Foreign), "32 bits");
     }
 
-    /// Would miss: interpreters with a blank in their path, which the kernel cannot name either.
+    /// Catches: interpreters with a blank in their path, which the kernel cannot name either.
     #[test]
     fn a_script_leads_to_its_interpreter() {
         assert_eq!(interpreter(b"/bin/sh\necho"), Some("/bin/sh".into()));
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(interpreter(b"\n"), None);
     }
 
-    /// Would miss: a PATH that the shell reads differently.
+    /// Catches: a PATH that the shell reads differently.
     #[test]
     fn what_is_not_there_or_not_executable_has_the_shells_status() {
         let folder = tempfile::tempdir().unwrap();
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(find(OsStr::new(""), path).unwrap_err().status(), 127);
     }
 
-    /// Would miss: a copy whose bits the file system does not keep.
+    /// Catches: a copy whose bits the file system does not keep.
     #[test]
     fn a_program_with_other_rights_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();

@@ -336,7 +336,7 @@ mod tests {
         waiter.join().unwrap();
     }
 
-    /// Would miss: a kernel that moves the thread later.
+    /// Catches: a kernel that moves the thread later.
     #[test]
     fn a_thread_follows_its_mask_there_and_back() {
         with_thread(|thread, all| {
@@ -349,7 +349,7 @@ mod tests {
         });
     }
 
-    /// Would miss: a binding to exactly what was granted.
+    /// Catches: a binding to exactly what was granted.
     #[test]
     fn a_thread_that_somebody_else_has_bound_is_left_alone() {
         with_thread(|thread, all| {
@@ -453,7 +453,7 @@ mod tests {
         });
     }
 
-    /// Would miss: a number that is taken again at once.
+    /// Catches: a number that is taken again at once.
     #[test]
     fn a_thread_that_has_ended_is_no_error() {
         let thread = thread::spawn(own_thread).join().unwrap();

@@ -53,7 +53,7 @@ mod tests {
     //! What they would miss: nothing within the rules of two numbers.
     use super::*;
 
-    /// Would miss: two programs on one processor beside an empty one, and one that is always among
+    /// Catches: two programs on one processor beside an empty one, and one that is always among
     /// more.
     #[test]
     fn processors_are_shared_evenly_in_each_turn_and_by_all_programs_over_all_turns() {
@@ -87,7 +87,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a command that is pinned though it has processors of its own.
+    /// Catches: a command that is pinned though it has processors of its own.
     #[test]
     fn nobody_takes_turns_where_there_are_enough_processors() {
         let cpus: CpuSet = (0..4).collect();
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(processor(&CpuSet::default(), Crowd { place: 0, of: 9 }, 7), None);
     }
 
-    /// Would miss: a clock that is another one in each process.
+    /// Catches: a clock that is another one in each process.
     #[test]
     fn a_turn_ends_and_the_next_begins() {
         let (before, left) = now();

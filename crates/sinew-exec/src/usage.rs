@@ -71,7 +71,7 @@ mod tests {
         (0..LOOKS).map(|_| usage.look(cores, means)).last().unwrap()
     }
 
-    /// Would miss: a sleeper that keeps cores, one that loses them at its first pause, and one that
+    /// Catches: a sleeper that keeps cores, one that loses them at its first pause, and one that
     /// does not get them back at once.
     #[test]
     fn demand_falls_after_a_while_and_rises_at_once() {
@@ -85,7 +85,7 @@ mod tests {
         assert!(!usage.is_in_doubt(8));
     }
 
-    /// Would miss: a serial command that keeps a parallel one's share, and cores that go to and fro
+    /// Catches: a serial command that keeps a parallel one's share, and cores that go to and fro
     /// since it has now one more, now one less than it uses.
     #[test]
     fn who_uses_a_part_of_its_share_demands_one_more_than_that() {
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(settled(&mut usage, 3.6, means(4)), 8);
     }
 
-    /// Would miss: many busy programs on few cores, each of which gets so little that it would be
+    /// Catches: many busy programs on few cores, each of which gets so little that it would be
     /// taken for idle.
     #[test]
     fn a_crowd_is_not_asleep() {

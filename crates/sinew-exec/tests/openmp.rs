@@ -88,7 +88,7 @@ const CASES: [&str; 18] = [
     "forks",
 ];
 
-/// Would miss: a program whose wrong answer is the same in all three.
+/// Catches: a program whose wrong answer is the same in all three.
 #[test]
 fn answers_are_the_same_with_and_without_in_both_modes() {
     let Some(cpus) = two_cpus() else { return };
@@ -115,7 +115,7 @@ fn answers_are_the_same_with_and_without_in_both_modes() {
     }
 }
 
-/// Would miss: teams that are lowered too late.
+/// Catches: teams that are lowered too late.
 #[test]
 fn teams_are_lowered_in_malleable_mode_and_never_in_safe_mode() {
     let Some([first, _]) = two_cpus() else { return };
@@ -165,7 +165,7 @@ fn a_count_that_a_script_sets_on_the_way_is_kept_and_ours_is_a_plain_number() {
     }
 }
 
-/// Would miss: a careless library that does not take a program for one that follows.
+/// Catches: a careless library that does not take a program for one that follows.
 #[test]
 fn a_careless_library_is_caught() {
     let Some([first, _]) = two_cpus() else { return };
@@ -226,7 +226,7 @@ fn careless_library(folder: &Path) -> Option<PathBuf> {
     built.then_some(library)
 }
 
-/// Would miss: runtimes that are unloaded again.
+/// Catches: runtimes that are unloaded again.
 #[test]
 fn two_runtimes_in_one_process_that_are_loaded_late_are_told_apart() {
     let Some(cpus) = two_cpus() else { return };
@@ -259,7 +259,7 @@ fn two_runtimes_in_one_process_that_are_loaded_late_are_told_apart() {
     }
 }
 
-/// Would miss: runtimes of other names.
+/// Catches: runtimes of other names.
 #[test]
 fn a_runtime_counts_all_processors_under_a_narrow_share_and_the_program_its_own() {
     let Some([first, _]) = two_cpus() else { return };
@@ -287,7 +287,7 @@ fn a_runtime_counts_all_processors_under_a_narrow_share_and_the_program_its_own(
     }
 }
 
-/// Would miss: a runtime that counts other threads than these.
+/// Catches: a runtime that counts other threads than these.
 #[test]
 fn a_team_in_a_smaller_share_is_beside_two_idle_threads_until_it_has_room() {
     let Some([first, second]) = two_cpus() else { return };
@@ -317,7 +317,7 @@ fn a_team_in_a_smaller_share_is_beside_two_idle_threads_until_it_has_room() {
     }
 }
 
-/// Would miss: a team that stays on one processor while others have theirs to themselves, one that
+/// Catches: a team that stays on one processor while others have theirs to themselves, one that
 /// stays on all, and processes of one thread that are moved about for nothing.
 #[test]
 fn a_team_takes_turns_where_there_are_more_programs_than_processors() {
@@ -343,7 +343,7 @@ fn a_team_takes_turns_where_there_are_more_programs_than_processors() {
     child.wait().unwrap();
 }
 
-/// Would miss: names that are looked up by `dlsym`.
+/// Catches: names that are looked up by `dlsym`.
 #[test]
 fn a_program_that_can_do_without_a_runtime_still_can() {
     let folder = tempfile::tempdir().unwrap();
@@ -367,7 +367,7 @@ fn a_program_that_can_do_without_a_runtime_still_can() {
     }
 }
 
-/// Would miss: static programs of other languages.
+/// Catches: static programs of other languages.
 #[test]
 fn a_static_program_runs_and_malleable_says_that_it_has_no_effect() {
     let folder = tempfile::tempdir().unwrap();
@@ -399,7 +399,7 @@ fn a_static_program_runs_and_malleable_says_that_it_has_no_effect() {
     }
 }
 
-/// Would miss: programs that find OpenBLAS in other places.
+/// Catches: programs that find OpenBLAS in other places.
 #[test]
 fn a_numerical_python_program_gives_the_same_answer() {
     let Some(cpus) = two_cpus() else { return };

@@ -36,7 +36,7 @@ fn end(mut child: Child) {
     assert!(child.wait().expect("it ends").success());
 }
 
-/// Would miss: statuses that the shell itself changes.
+/// Catches: statuses that the shell itself changes.
 #[test]
 fn the_exit_status_is_the_commands() {
     for status in [0, 1, 7, 125, 255] {
@@ -45,7 +45,7 @@ fn the_exit_status_is_the_commands() {
     }
 }
 
-/// Would miss: a signal that the shell survives.
+/// Catches: a signal that the shell survives.
 #[test]
 fn death_by_a_signal_is_death_by_that_signal() {
     for (name, number) in [("TERM", 15), ("KILL", 9), ("ABRT", 6)] {
@@ -54,7 +54,7 @@ fn death_by_a_signal_is_death_by_that_signal() {
     }
 }
 
-/// Would miss: a process number that is taken again.
+/// Catches: a process number that is taken again.
 #[test]
 fn the_command_is_the_process_that_was_started() {
     let child = quietly(&["sh", "-c", "echo $$ $PPID"]).stdout(Stdio::piped()).spawn().unwrap();
@@ -62,7 +62,7 @@ fn the_command_is_the_process_that_was_started() {
     assert_eq!(String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap(), own);
 }
 
-/// Would miss: a stream that is held open for so short a time that nobody notices.
+/// Catches: a stream that is held open for so short a time that nobody notices.
 #[test]
 fn streams_pass_through_and_end_with_the_command() {
     let mut child = quietly(&["sh", "-c", "cat; echo error >&2; exec sleep 1000 >&- 2>&-"])
@@ -103,7 +103,7 @@ fn no_helper_holds_a_descriptor_of_the_command() {
     assert_eq!(held, [true, false, false]);
 }
 
-/// Would miss: files above those that a shell shows.
+/// Catches: files above those that a shell shows.
 #[test]
 fn the_command_inherits_no_files_and_no_ignored_signals() {
     let list = |command: &mut Command| {
@@ -115,7 +115,7 @@ fn the_command_inherits_no_files_and_no_ignored_signals() {
     assert_eq!(list(&mut quietly(&["sh"])), list(&mut Command::new("sh")));
 }
 
-/// Would miss: messages that are one line and say nothing.
+/// Catches: messages that are one line and say nothing.
 #[test]
 fn what_cannot_be_run_is_one_line_and_the_shells_status() {
     let folder = tempfile::tempdir().unwrap();
@@ -135,7 +135,7 @@ fn what_cannot_be_run_is_one_line_and_the_shells_status() {
     }
 }
 
-/// Would miss: a table that is there and wrong.
+/// Catches: a table that is there and wrong.
 #[test]
 fn without_a_table_the_command_runs_with_a_warning() {
     let output =
@@ -149,7 +149,7 @@ fn without_a_table_the_command_runs_with_a_warning() {
     );
 }
 
-/// Would miss: threads that end before they can be looked at.
+/// Catches: threads that end before they can be looked at.
 #[test]
 fn command_and_descendants_follow_the_grants() {
     let Some([first, second]) = two_cpus() else { return };
@@ -169,7 +169,7 @@ fn command_and_descendants_follow_the_grants() {
     end(child);
 }
 
-/// Would miss: a binding to exactly what is granted at that moment.
+/// Catches: a binding to exactly what is granted at that moment.
 #[test]
 fn a_process_that_binds_itself_is_left_alone() {
     let Some([first, second]) = two_cpus() else { return };
@@ -186,7 +186,7 @@ fn a_process_that_binds_itself_is_left_alone() {
     end(child);
 }
 
-/// Would miss: a keeper that is killed in the same moment.
+/// Catches: a keeper that is killed in the same moment.
 #[test]
 fn killing_the_agent_gives_the_command_its_cpus_back() {
     let Some([first, _]) = two_cpus() else { return };
@@ -206,7 +206,7 @@ fn killing_the_agent_gives_the_command_its_cpus_back() {
     }
 }
 
-/// Would miss: processes that change their name.
+/// Catches: processes that change their name.
 #[test]
 fn agent_and_keeper_end_with_the_command() {
     let script = Script::new();
@@ -218,7 +218,7 @@ fn agent_and_keeper_end_with_the_command() {
     drop(grants);
 }
 
-/// Would miss: other ways to need the library for longer.
+/// Catches: other ways to need the library for longer.
 #[test]
 fn a_daemon_that_outlives_the_command_still_finds_the_library() {
     let script = Script::new();
@@ -237,7 +237,7 @@ fn a_daemon_that_outlives_the_command_still_finds_the_library() {
     drop(grants);
 }
 
-/// Would miss: an inner command that is not started by `exec` directly.
+/// Catches: an inner command that is not started by `exec` directly.
 #[test]
 fn an_exec_within_an_exec_is_a_part_of_it() {
     let script = Script::new();

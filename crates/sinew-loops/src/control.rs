@@ -443,7 +443,7 @@ impl<E: std::error::Error + 'static> std::error::Error for Stopped<E> {
 mod tests {
     use super::*;
 
-    /// Would miss: a wish that is lost or forgotten by the next one, a change that is not counted,
+    /// Catches: a wish that is lost or forgotten by the next one, a change that is not counted,
     /// and a wish repeated that is.
     #[test]
     fn wishes_are_kept_and_changes_counted() {

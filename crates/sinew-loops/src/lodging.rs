@@ -279,7 +279,7 @@ pub(crate) fn lodge_beside<L: Lodger>(w: &L, is_lodged: bool, pinning: Option<Pi
 mod tests {
     use super::*;
 
-    /// Would miss: a place that two have, or that nobody gets again.
+    /// Catches: a place that two have, or that nobody gets again.
     #[test]
     fn the_place_of_ones_rank_comes_first_and_then_the_lowest() {
         let places = Places::default();
@@ -291,7 +291,7 @@ mod tests {
         assert!(places.all_free());
     }
 
-    /// Would miss: a mapping that runs out of processors, and one that is refused too late.
+    /// Catches: a mapping that runs out of processors, and one that is refused too late.
     #[test]
     fn places_beyond_the_mapping_begin_anew() {
         let compact = Pinning::new(&Mapping::Compact).unwrap();

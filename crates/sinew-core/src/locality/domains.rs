@@ -379,7 +379,7 @@ mod tests {
         Table::new(DomainKind::Parts(parts), in_parts(seats, parts), vec![None; parts], distance)
     }
 
-    /// Would miss: a domain that nobody serves, or a worker that serves none (A1), or one that is
+    /// Catches: a domain that nobody serves, or a worker that serves none (A1), or one that is
     /// passed over (A2).
     #[test]
     fn every_domain_is_somebodys_own_and_everybody_serves_all() {
@@ -400,7 +400,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a ring that always begins at 0, and an order that does not follow the distances.
+    /// Catches: a ring that always begins at 0, and an order that does not follow the distances.
     #[test]
     fn the_ring_goes_around_and_the_other_order_by_distance() {
         let table = table(8, 4);
@@ -409,7 +409,7 @@ mod tests {
         assert_eq!(table.near[7], [3, 2, 1, 0]);
     }
 
-    /// Would miss: a notation that is shown and not read.
+    /// Catches: a notation that is shown and not read.
     #[test]
     fn a_kind_is_read_as_it_is_shown() {
         for text in ["node", "cache", "package", "machine", "l3", "l2", "core", "pu", "4"] {

@@ -356,7 +356,7 @@ mod tests {
     use super::*;
     use crate::pool::Pool;
 
-    /// Would miss: values that are computed, of the refused block or of others, though a worker's
+    /// Catches: values that are computed, of the refused block or of others, though a worker's
     /// node has no memory; a refusal that does not name the placement.
     #[test]
     fn a_worker_is_refused_before_any_value_is_computed() {
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(computed.into_inner(), 0);
     }
 
-    /// Would miss: blocks that are not bound, or bound by somebody else than their domain's
+    /// Catches: blocks that are not bound, or bound by somebody else than their domain's
     /// workers, such as the caller.
     #[test]
     fn blocks_are_bound_by_their_own_domains_workers() {
@@ -398,7 +398,7 @@ mod tests {
         assert!(array.iter().zip(0..).all(|(value, i)| *value == i as u8));
     }
 
-    /// Would miss: a tie that depends on the order of the pages.
+    /// Catches: a tie that depends on the order of the pages.
     #[test]
     fn the_node_of_most_pages_counts() {
         assert_eq!(most_frequent(&[Some(2), None, Some(1), Some(2)]), Some(2));

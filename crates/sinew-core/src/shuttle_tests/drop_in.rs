@@ -14,7 +14,7 @@ fn inner(pool: &Pool) -> &Inner {
     &pool.inner
 }
 
-/// Would miss: callers that nobody serves, a pool of one that waits for itself, threads that its
+/// Catches: callers that nobody serves, a pool of one that waits for itself, threads that its
 /// end does not reach.
 #[test]
 fn shuttle_a_pool_without_guests_serves_its_callers() {
@@ -27,7 +27,7 @@ fn shuttle_a_pool_without_guests_serves_its_callers() {
     });
 }
 
-/// Would miss: a task that is lost or run twice because its pool was closed and nobody waits.
+/// Catches: a task that is lost or run twice because its pool was closed and nobody waits.
 #[test]
 fn shuttle_a_closed_pool_runs_what_was_spawned() {
     explore(|| {
@@ -48,7 +48,7 @@ fn shuttle_a_closed_pool_runs_what_was_spawned() {
     });
 }
 
-/// Would miss: a shutdown that returns before a thread has left.
+/// Catches: a shutdown that returns before a thread has left.
 #[test]
 fn shuttle_a_shutdown_waits_for_every_thread() {
     explore(|| {
@@ -77,14 +77,14 @@ fn broadcasts() {
     assert_eq!(ran.into_inner(), 3);
 }
 
-/// Would miss: a part that is lost, run twice or by the wrong worker, and workers that wait for
+/// Catches: a part that is lost, run twice or by the wrong worker, and workers that wait for
 /// each other's parts.
 #[test]
 fn shuttle_broadcasts_reach_every_worker_once() {
     explore(broadcasts);
 }
 
-/// Would miss: parts that a worker blocked in a join does not run, whatever its policy.
+/// Catches: parts that a worker blocked in a join does not run, whatever its policy.
 #[test]
 fn shuttle_a_broadcast_reaches_workers_that_wait_for_its_caller() {
     explore(|| {
@@ -105,7 +105,7 @@ fn shuttle_a_broadcast_reaches_workers_that_wait_for_its_caller() {
     });
 }
 
-/// Would miss: the same between two pools, each of which waits for the other.
+/// Catches: the same between two pools, each of which waits for the other.
 #[test]
 fn shuttle_pools_broadcast_into_each_other() {
     explore(|| {
@@ -115,7 +115,7 @@ fn shuttle_pools_broadcast_into_each_other() {
     });
 }
 
-/// Would miss: detached parts that the end of the pool forgets, or that go to a thread which has
+/// Catches: detached parts that the end of the pool forgets, or that go to a thread which has
 /// left.
 #[test]
 fn shuttle_a_pool_ends_after_its_detached_broadcasts() {
@@ -128,7 +128,7 @@ fn shuttle_a_pool_ends_after_its_detached_broadcasts() {
     });
 }
 
-/// Would miss: a token without a task or a task without a token, with a thief at work; an order
+/// Catches: a token without a task or a task without a token, with a thief at work; an order
 /// that is not kept without one.
 #[test]
 fn shuttle_tasks_in_order_are_each_run_once() {
@@ -151,7 +151,7 @@ fn shuttle_tasks_in_order_are_each_run_once() {
     });
 }
 
-/// Would miss: an owner outside the pool that sleeps beside the end of its scope, or inside another
+/// Catches: an owner outside the pool that sleeps beside the end of its scope, or inside another
 /// pool that it keeps from going on.
 #[test]
 fn shuttle_in_place_scopes_wait_where_they_are() {
@@ -170,7 +170,7 @@ fn shuttle_in_place_scopes_wait_where_they_are() {
     });
 }
 
-/// Would miss: a yield that does not find the one task it waits for: spawned, delivered, or a
+/// Catches: a yield that does not find the one task it waits for: spawned, delivered, or a
 /// second arm below it on the same stack.
 #[test]
 fn shuttle_a_yielding_task_runs_what_it_waits_for() {
@@ -196,7 +196,7 @@ fn shuttle_a_yielding_task_runs_what_it_waits_for() {
     });
 }
 
-/// Would miss: a building thread that is no worker, or whose tasks the others do not take.
+/// Catches: a building thread that is no worker, or whose tasks the others do not take.
 #[test]
 fn shuttle_the_building_thread_is_a_worker() {
     explore(|| {
@@ -234,7 +234,7 @@ fn changing_limits() {
     assert_eq!(ran.into_inner(), 6);
 }
 
-/// Would miss: a task or a caller that is forgotten because the worker that was woken for it stands
+/// Catches: a task or a caller that is forgotten because the worker that was woken for it stands
 /// down.
 #[test]
 fn shuttle_the_number_of_workers_may_change_at_any_time() {
@@ -250,7 +250,7 @@ fn raised_limit() {
     pool.install(|w| w.join(|_| meet(&met), |_| meet(&met)));
 }
 
-/// Would miss: a worker that does not come back when the limit rises.
+/// Catches: a worker that does not come back when the limit rises.
 #[test]
 fn shuttle_a_raised_limit_brings_a_worker_back() {
     explore(raised_limit);
@@ -274,7 +274,7 @@ fn lowered_limit() {
     assert_eq!(inner(&pool).active_limit(), 1);
 }
 
-/// Would miss: a call whose wake-up goes to a worker that stands down.
+/// Catches: a call whose wake-up goes to a worker that stands down.
 #[test]
 fn shuttle_a_lowered_limit_loses_no_call() {
     explore(lowered_limit);

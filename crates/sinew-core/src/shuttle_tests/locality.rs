@@ -26,14 +26,14 @@ fn tasks_in_domains(order: Order) {
     assert_eq!(ran.load(Ordering::SeqCst), 6);
 }
 
-/// Would miss: a task that is lost or run twice, and a token that finds nothing, with two thieves
+/// Catches: a task that is lost or run twice, and a token that finds nothing, with two thieves
 /// and a bound.
 #[test]
 fn shuttle_every_task_of_a_domain_is_run_once() {
     explore(|| tasks_in_domains(Order::Ring));
 }
 
-/// Would miss: a debt that nobody pays, and a call that outlives its scope.
+/// Catches: a debt that nobody pays, and a call that outlives its scope.
 #[test]
 fn shuttle_strict_tasks_are_run_in_their_domain() {
     explore(|| tasks_in_domains(Order::Strict));
@@ -52,7 +52,7 @@ fn rows() {
     assert_eq!(ran.into_inner(), 4);
 }
 
-/// Would miss: a token whose task moved on while its holder looked elsewhere.
+/// Catches: a token whose task moved on while its holder looked elsewhere.
 #[test]
 fn shuttle_a_token_finds_a_task_wherever_it_is() {
     explore(rows);
@@ -83,7 +83,7 @@ fn debts() {
     assert_eq!(ran.into_inner(), 4);
 }
 
-/// Would miss: a worker that sleeps beside a debt of its domain.
+/// Catches: a worker that sleeps beside a debt of its domain.
 #[test]
 fn shuttle_every_debt_is_paid() {
     explore(debts);
@@ -109,7 +109,7 @@ fn meeting() {
     });
 }
 
-/// Would miss: a worker that pays a debt of its domain, and keeps the token of another task
+/// Catches: a worker that pays a debt of its domain, and keeps the token of another task
 /// meanwhile.
 #[test]
 fn shuttle_no_token_waits_for_a_task() {
@@ -122,7 +122,7 @@ fn shuttle_finds_a_token_that_is_kept_during_a_task() {
     hunt(Bug::KeptToken, meeting);
 }
 
-/// Would miss: a blocked joiner that does not run the strict task which it waits for, whatever it
+/// Catches: a blocked joiner that does not run the strict task which it waits for, whatever it
 /// may run otherwise.
 #[test]
 fn shuttle_a_blocked_worker_runs_the_strict_tasks_that_it_waits_for() {

@@ -51,7 +51,7 @@ fn careful_joins() {
     locks_across_joins(Wait::Descendants, 0);
 }
 
-/// Would miss: a waiting worker that runs a task which is no part of what it waits for.
+/// Catches: a waiting worker that runs a task which is no part of what it waits for.
 #[test]
 fn shuttle_a_lock_may_be_held_across_a_join() {
     explore(careful_joins);
@@ -78,7 +78,7 @@ fn careful_scopes(wait: Wait) {
     assert_eq!(lock.into_inner().unwrap(), 6);
 }
 
-/// Would miss: the same at the end of a scope, and tasks of the scope that nobody else may run
+/// Catches: the same at the end of a scope, and tasks of the scope that nobody else may run
 /// while their owner sleeps.
 #[test]
 fn shuttle_a_lock_may_be_held_across_a_scope() {
@@ -86,14 +86,14 @@ fn shuttle_a_lock_may_be_held_across_a_scope() {
     explore(|| careful_scopes(Wait::Block));
 }
 
-/// Would miss: models that no policy fails, so that the tests above pass for nothing.
+/// Catches: models that no policy fails, so that the tests above pass for nothing.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_that_any_task_will_not_do() {
     explore_long(|| locks_across_joins(Wait::Any, 0));
 }
 
-/// Would miss: the same for depth: a deeper task need not be a part.
+/// Catches: the same for depth: a deeper task need not be a part.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_that_deeper_tasks_will_not_do() {

@@ -112,14 +112,14 @@ fn joins() {
     assert_eq!(pool.run(|w| fib(w, 5)), 5);
 }
 
-/// Would miss: lost or repeated arms, a joiner that is not woken, a worker that the end of the pool
+/// Catches: lost or repeated arms, a joiner that is not woken, a worker that the end of the pool
 /// does not reach.
 #[test]
 fn shuttle_joins_compute_and_the_pool_ends() {
     explore(joins);
 }
 
-/// Would miss: the same where a blocked worker runs nothing else.
+/// Catches: the same where a blocked worker runs nothing else.
 #[test]
 fn shuttle_joins_that_block_compute_as_well() {
     explore(|| {
@@ -133,7 +133,7 @@ fn blocked_owner() {
     pool.run(|w| w.join(|_| meet(&barrier), |_| meet(&barrier)));
 }
 
-/// Would miss: a private task beside a worker that sleeps.
+/// Catches: a private task beside a worker that sleeps.
 #[test]
 fn shuttle_a_joined_task_is_taken_while_its_owner_is_blocked() {
     explore(blocked_owner);
@@ -150,13 +150,13 @@ fn blocked_owner_after_short_tasks() {
     });
 }
 
-/// Would miss: a push that was left to a worker which dozes, and that nobody sees.
+/// Catches: a push that was left to a worker which dozes, and that nobody sees.
 #[test]
 fn shuttle_a_task_is_taken_after_others_that_nobody_was_woken_for() {
     explore(blocked_owner_after_short_tasks);
 }
 
-/// Would miss: exposures that wait for the end of the spin window, and a pool that cannot end
+/// Catches: exposures that wait for the end of the spin window, and a pool that cannot end
 /// before it.
 #[test]
 fn shuttle_a_pool_that_spins_for_ever_still_takes_tasks_and_ends() {
@@ -181,13 +181,13 @@ fn row_of_tasks() {
     });
 }
 
-/// Would miss: two tasks for one thief while another sleeps.
+/// Catches: two tasks for one thief while another sleeps.
 #[test]
 fn shuttle_a_row_of_scope_tasks_is_taken_while_its_owner_is_blocked() {
     explore(row_of_tasks);
 }
 
-/// Would miss: a detached task that waits for its spawner.
+/// Catches: a detached task that waits for its spawner.
 #[test]
 fn shuttle_a_detached_task_is_taken_while_its_spawner_is_blocked() {
     explore(|| {
@@ -200,7 +200,7 @@ fn shuttle_a_detached_task_is_taken_while_its_spawner_is_blocked() {
     });
 }
 
-/// Would miss: a task in the queue of a blocked worker that others do not see.
+/// Catches: a task in the queue of a blocked worker that others do not see.
 #[test]
 fn shuttle_a_task_that_a_blocked_worker_may_not_run_is_taken() {
     explore(|| {
@@ -226,7 +226,7 @@ fn shuttle_a_task_that_a_blocked_worker_may_not_run_is_taken() {
     });
 }
 
-/// Would miss: tasks of inner scopes, of tasks and of arms that are lost, and scopes that end too
+/// Catches: tasks of inner scopes, of tasks and of arms that are lost, and scopes that end too
 /// early.
 #[test]
 fn shuttle_scopes_nest_with_joins() {
@@ -249,7 +249,7 @@ fn shuttle_scopes_nest_with_joins() {
     });
 }
 
-/// Would miss: a bound that deadlocks or loses a task.
+/// Catches: a bound that deadlocks or loses a task.
 #[test]
 fn shuttle_bounded_scopes_run_every_task() {
     explore(|| {
@@ -261,7 +261,7 @@ fn shuttle_bounded_scopes_run_every_task() {
     });
 }
 
-/// Would miss: an owner that sleeps at the end of its scope beside a task that came from outside.
+/// Catches: an owner that sleeps at the end of its scope beside a task that came from outside.
 #[test]
 fn shuttle_a_foreign_thread_may_spawn_into_a_scope() {
     explore(|| {
@@ -277,7 +277,7 @@ fn shuttle_a_foreign_thread_may_spawn_into_a_scope() {
     });
 }
 
-/// Would miss: an arm that does not run because the other one panicked, the wrong payload, a frame
+/// Catches: an arm that does not run because the other one panicked, the wrong payload, a frame
 /// that goes before its thief.
 #[test]
 fn shuttle_a_panic_in_either_arm_waits_for_the_other() {
@@ -311,7 +311,7 @@ fn shuttle_a_panic_in_either_arm_waits_for_the_other() {
     });
 }
 
-/// Would miss: a scope that unwinds before its tasks are over.
+/// Catches: a scope that unwinds before its tasks are over.
 #[test]
 fn shuttle_a_panic_in_a_scope_waits_for_its_tasks() {
     explore(|| {
@@ -329,7 +329,7 @@ fn shuttle_a_panic_in_a_scope_waits_for_its_tasks() {
     });
 }
 
-/// Would miss: arms lost or run twice where the stack (here of four slots) is full, with thieves
+/// Catches: arms lost or run twice where the stack (here of four slots) is full, with thieves
 /// below and a panic at the bottom.
 #[test]
 fn shuttle_an_overflowing_recursion_loses_nothing() {
@@ -381,7 +381,7 @@ fn detached_from_outside() {
     assert_eq!(ran.load(Ordering::SeqCst), 1, "a detached task was forgotten");
 }
 
-/// Would miss: detached tasks that the end of their pool forgets, or that wait for a thread which
+/// Catches: detached tasks that the end of their pool forgets, or that wait for a thread which
 /// is gone.
 #[test]
 fn shuttle_a_pool_ends_after_its_detached_tasks() {
@@ -413,7 +413,7 @@ fn tasks_of_hooks() {
     assert_eq!(ran.load(Ordering::SeqCst), 2, "a hook was forgotten");
 }
 
-/// Would miss: a pool that is over for a thread whose hook has yet to start something.
+/// Catches: a pool that is over for a thread whose hook has yet to start something.
 #[test]
 fn shuttle_a_pool_waits_for_threads_with_hooks() {
     explore(tasks_of_hooks);
@@ -425,7 +425,7 @@ fn shuttle_finds_a_thread_with_a_hook_that_does_not_count() {
     hunt(Bug::UncountedHook, tasks_of_hooks);
 }
 
-/// Would miss: a pool of one whose standby thread and guests get into each other's way.
+/// Catches: a pool of one whose standby thread and guests get into each other's way.
 #[test]
 fn shuttle_a_pool_of_one_runs_detached_tasks() {
     explore(|| {
@@ -440,7 +440,7 @@ fn shuttle_a_pool_of_one_runs_detached_tasks() {
     });
 }
 
-/// Would miss: a pool dropped by its own task that waits for itself, or frees what its threads
+/// Catches: a pool dropped by its own task that waits for itself, or frees what its threads
 /// still use.
 #[test]
 fn shuttle_a_task_may_drop_its_pool() {
@@ -471,7 +471,7 @@ fn two_callers(threads: usize) {
     assert_eq!(other.join().unwrap(), 5);
 }
 
-/// Would miss: two callers that wait for each other, share a seat, or are forgotten in the pool's
+/// Catches: two callers that wait for each other, share a seat, or are forgotten in the pool's
 /// queue.
 #[test]
 fn shuttle_two_callers_from_outside_are_both_served() {
@@ -479,7 +479,7 @@ fn shuttle_two_callers_from_outside_are_both_served() {
     explore(|| two_callers(2));
 }
 
-/// Would miss: pools whose workers wait for each other.
+/// Catches: pools whose workers wait for each other.
 #[test]
 fn shuttle_pools_may_install_into_each_other() {
     explore(|| {
@@ -492,7 +492,7 @@ fn shuttle_pools_may_install_into_each_other() {
     });
 }
 
-/// Would miss: a wake-up that is lost between the last look and the park, at any distance between
+/// Catches: a wake-up that is lost between the last look and the park, at any distance between
 /// two pieces of work.
 #[test]
 fn shuttle_a_pool_parks_and_wakes_again() {
@@ -507,7 +507,7 @@ fn shuttle_a_pool_parks_and_wakes_again() {
     });
 }
 
-/// Would miss: schedules that never come to what they should explore, so that all the other tests
+/// Catches: schedules that never come to what they should explore, so that all the other tests
 /// pass for nothing.
 #[test]
 fn shuttle_the_schedules_reach_every_mechanism() {
@@ -534,7 +534,7 @@ fn shuttle_the_schedules_reach_every_mechanism() {
     }
 }
 
-/// Would miss: anything that a schedule does not determine, so that a failure could not be
+/// Catches: anything that a schedule does not determine, so that a failure could not be
 /// replayed.
 #[test]
 fn shuttle_the_same_seed_gives_the_same_executions() {

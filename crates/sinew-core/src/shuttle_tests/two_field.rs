@@ -15,7 +15,7 @@ fn joins_on_two_field_stacks() {
     }
 }
 
-/// Would miss: a task that owner and thief both take or both leave, a joiner that is not woken.
+/// Catches: a task that owner and thief both take or both leave, a joiner that is not woken.
 #[test]
 fn shuttle_joins_compute_on_two_field_stacks() {
     explore(joins_on_two_field_stacks);
@@ -27,7 +27,7 @@ fn shuttle_finds_a_two_field_joiner_that_is_not_woken() {
     hunt(Bug::ForgottenJoiner, joins_on_two_field_stacks);
 }
 
-/// Would miss: a task pushed beside a worker that falls asleep.
+/// Catches: a task pushed beside a worker that falls asleep.
 #[test]
 fn shuttle_a_two_field_task_is_taken_while_its_owner_is_blocked() {
     explore(|| {
@@ -36,7 +36,7 @@ fn shuttle_a_two_field_task_is_taken_while_its_owner_is_blocked() {
     });
 }
 
-/// Would miss: arms lost where the stack (here of four descriptors) is full, and where a panic
+/// Catches: arms lost where the stack (here of four descriptors) is full, and where a panic
 /// unwinds through it.
 #[test]
 fn shuttle_a_two_field_stack_overflows_and_unwinds() {
@@ -55,7 +55,7 @@ fn shuttle_a_two_field_stack_overflows_and_unwinds() {
     });
 }
 
-/// Would miss: tasks of scopes and of joins that hide each other.
+/// Catches: tasks of scopes and of joins that hide each other.
 #[test]
 fn shuttle_scopes_nest_with_joins_on_two_field_stacks() {
     explore(|| {
@@ -71,7 +71,7 @@ fn shuttle_scopes_nest_with_joins_on_two_field_stacks() {
     });
 }
 
-/// Would miss: a worker that helps the thief of its thief and takes what is not to be had.
+/// Catches: a worker that helps the thief of its thief and takes what is not to be had.
 #[test]
 fn shuttle_transitive_leapfrogging_computes() {
     explore(|| {

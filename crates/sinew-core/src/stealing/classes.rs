@@ -99,7 +99,7 @@ impl Classes {
 mod tests {
     use super::*;
 
-    /// Would miss: a boundary drawn from too little, one that changes after the first run, or
+    /// Catches: a boundary drawn from too little, one that changes after the first run, or
     /// tallies that outlive a new choice.
     #[test]
     fn the_boundary_is_drawn_once_from_enough_tasks() {

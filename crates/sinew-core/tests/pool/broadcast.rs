@@ -21,7 +21,7 @@ fn fib(w: &Worker, n: u64) -> u64 {
     a + b
 }
 
-/// Would miss: a thread that is left out or called twice, results in another order, a part that
+/// Catches: a thread that is left out or called twice, results in another order, a part that
 /// thinks it is another.
 #[test]
 fn every_thread_calls_once_and_results_are_in_the_order_of_seats() {
@@ -47,7 +47,7 @@ fn every_thread_calls_once_and_results_are_in_the_order_of_seats() {
     });
 }
 
-/// Would miss: a guest that is counted among the threads, or a pool of guests only that waits for
+/// Catches: a guest that is counted among the threads, or a pool of guests only that waits for
 /// somebody.
 #[test]
 fn guests_take_no_part() {
@@ -70,7 +70,7 @@ fn guests_take_no_part() {
     });
 }
 
-/// Would miss: a caller inside the pool that waits for its own part, and workers that wait for each
+/// Catches: a caller inside the pool that waits for its own part, and workers that wait for each
 /// other's.
 #[test]
 fn broadcasts_from_inside_and_in_each_other_reach_all() {
@@ -102,7 +102,7 @@ fn broadcasts_from_inside_and_in_each_other_reach_all() {
     });
 }
 
-/// Would miss: parts that a worker blocked in a join does not run, whatever its policy, so that
+/// Catches: parts that a worker blocked in a join does not run, whatever its policy, so that
 /// caller and worker wait for each other.
 #[test]
 fn a_broadcast_reaches_workers_that_wait_for_its_caller() {
@@ -134,7 +134,7 @@ fn a_broadcast_reaches_workers_that_wait_for_its_caller() {
     });
 }
 
-/// Would miss: threads that are busy and are passed over, or that must be free all at once.
+/// Catches: threads that are busy and are passed over, or that must be free all at once.
 #[test]
 fn parts_may_wait_for_each_other() {
     ends(|| {
@@ -148,7 +148,7 @@ fn parts_may_wait_for_each_other() {
     });
 }
 
-/// Would miss: pools whose workers wait for each other's parts.
+/// Catches: pools whose workers wait for each other's parts.
 #[test]
 fn pools_broadcast_into_each_other() {
     ends(|| {
@@ -170,7 +170,7 @@ fn pools_broadcast_into_each_other() {
     });
 }
 
-/// Would miss: a worker blocked in a join that does not serve a caller from another pool, for which
+/// Catches: a worker blocked in a join that does not serve a caller from another pool, for which
 /// its join waits in the end.
 #[test]
 fn a_broadcast_comes_back_through_another_pool() {
@@ -193,7 +193,7 @@ fn a_broadcast_comes_back_through_another_pool() {
     });
 }
 
-/// Would miss: parts that are skipped after a panic, the payload of a later seat, results that are
+/// Catches: parts that are skipped after a panic, the payload of a later seat, results that are
 /// leaked or dropped twice.
 #[test]
 fn the_panic_of_the_first_seat_wins_after_all_have_run() {
@@ -226,7 +226,7 @@ fn the_panic_of_the_first_seat_wins_after_all_have_run() {
     });
 }
 
-/// Would miss: a detached part whose panic goes nowhere, or stops the others.
+/// Catches: a detached part whose panic goes nowhere, or stops the others.
 #[test]
 fn the_panic_handler_gets_the_payloads_of_detached_parts() {
     ends(|| {
@@ -249,7 +249,7 @@ fn the_panic_handler_gets_the_payloads_of_detached_parts() {
     });
 }
 
-/// Would miss: parts of two broadcasts that change places on a worker, or one that is lost when its
+/// Catches: parts of two broadcasts that change places on a worker, or one that is lost when its
 /// pool ends.
 #[test]
 fn broadcasts_of_one_thread_begin_in_order_on_each_worker() {
@@ -272,7 +272,7 @@ fn broadcasts_of_one_thread_begin_in_order_on_each_worker() {
     });
 }
 
-/// Would miss: a broadcast that comes before what its worker had queued, or after what others wait
+/// Catches: a broadcast that comes before what its worker had queued, or after what others wait
 /// with.
 #[test]
 fn a_worker_runs_its_own_tasks_first_then_broadcasts_then_those_of_callers() {
@@ -302,7 +302,7 @@ fn a_worker_runs_its_own_tasks_first_then_broadcasts_then_those_of_callers() {
     });
 }
 
-/// Would miss: workers that stand down and are not woken for their part, or that stay up after it.
+/// Catches: workers that stand down and are not woken for their part, or that stay up after it.
 #[test]
 fn a_broadcast_reaches_workers_that_have_stood_down() {
     ends(|| {
@@ -319,7 +319,7 @@ fn a_broadcast_reaches_workers_that_have_stood_down() {
     });
 }
 
-/// Would miss: detached parts that the end of a pool forgets.
+/// Catches: detached parts that the end of a pool forgets.
 #[test]
 fn a_pool_ends_after_its_detached_broadcasts() {
     ends(|| {
@@ -341,14 +341,14 @@ fn a_pool_ends_after_its_detached_broadcasts() {
     });
 }
 
-/// Would miss: a text that does not say which part it is.
+/// Catches: a text that does not say which part it is.
 #[test]
 fn a_part_can_be_printed() {
     let texts = full_pool(2).broadcast(|part| format!("{part:?}"));
     assert_eq!(texts[1], "BroadcastContext { index: 1, num_threads: 2, .. }");
 }
 
-/// Would miss: a blocked worker that refuses its part because another pool lies between it and the
+/// Catches: a blocked worker that refuses its part because another pool lies between it and the
 /// broadcast.
 #[test]
 fn a_broadcast_reaches_a_blocked_worker_by_way_of_another_pool() {
@@ -370,7 +370,7 @@ fn a_broadcast_reaches_a_blocked_worker_by_way_of_another_pool() {
     });
 }
 
-/// Would miss: a task of an outer scope that is run in the middle of a deeper one, and broadcasts
+/// Catches: a task of an outer scope that is run in the middle of a deeper one, and broadcasts
 /// as if it lay where it was spawned: whoever waits for the deeper one refuses its part.
 #[test]
 fn a_broadcast_of_an_outer_task_reaches_who_waits_for_the_inner_one() {

@@ -28,7 +28,7 @@ fn grow(w: &Worker, depth: u32, ran: &Arc<AtomicUsize>) {
     }
 }
 
-/// Would miss: a close that waits for a task, tasks that it forgets, and threads that stay.
+/// Catches: a close that waits for a task, tasks that it forgets, and threads that stay.
 #[test]
 fn a_closed_pool_runs_what_was_spawned_and_nobody_waits_for_it() {
     ends(|| {
@@ -52,7 +52,7 @@ fn a_closed_pool_runs_what_was_spawned_and_nobody_waits_for_it() {
     });
 }
 
-/// Would miss: a shutdown that returns before a task has run, or before a thread is through with
+/// Catches: a shutdown that returns before a task has run, or before a thread is through with
 /// its exit hook.
 #[test]
 fn a_shutdown_waits_for_tasks_threads_and_exit_hooks() {
@@ -79,7 +79,7 @@ fn a_shutdown_waits_for_tasks_threads_and_exit_hooks() {
     });
 }
 
-/// Would miss: a worker that waits for itself, or a pool that survives the refusal.
+/// Catches: a worker that waits for itself, or a pool that survives the refusal.
 #[test]
 fn a_worker_cannot_wait_for_the_end_of_its_own_pool() {
     ends(|| {
@@ -97,7 +97,7 @@ fn a_worker_cannot_wait_for_the_end_of_its_own_pool() {
     });
 }
 
-/// Would miss: a task that is never dropped, because the pool ended without it.
+/// Catches: a task that is never dropped, because the pool ended without it.
 #[test]
 fn what_tasks_own_is_dropped_when_their_pool_has_ended() {
     ends(|| {
@@ -123,7 +123,7 @@ fn what_tasks_own_is_dropped_when_their_pool_has_ended() {
     });
 }
 
-/// Would miss: a hook's payload that is lost or stops the process although there is a handler, and
+/// Catches: a hook's payload that is lost or stops the process although there is a handler, and
 /// a thread that goes with it.
 #[test]
 fn the_panic_handler_gets_the_payloads_of_hooks() {
@@ -152,7 +152,7 @@ fn the_panic_handler_gets_the_payloads_of_hooks() {
     });
 }
 
-/// Would miss: hooks outside of their pool, or a worker that cannot join yet or any more.
+/// Catches: hooks outside of their pool, or a worker that cannot join yet or any more.
 #[test]
 fn hooks_run_as_workers_of_their_seats() {
     ends(|| {
@@ -182,7 +182,7 @@ fn hooks_run_as_workers_of_their_seats() {
     });
 }
 
-/// Would miss: a thread that comes when the others have left, and forgets what its hook has spawned
+/// Catches: a thread that comes when the others have left, and forgets what its hook has spawned
 /// or does without the hooks.
 #[test]
 fn what_hooks_spawn_runs_in_pools_that_end_at_once() {
@@ -206,7 +206,7 @@ fn what_hooks_spawn_runs_in_pools_that_end_at_once() {
     });
 }
 
-/// Would miss: a thread that comes when the others have left, and keeps the pool or does without
+/// Catches: a thread that comes when the others have left, and keeps the pool or does without
 /// its exit hook.
 #[test]
 fn a_thread_that_comes_too_late_leaves_with_its_hook() {
@@ -226,7 +226,7 @@ fn a_thread_that_comes_too_late_leaves_with_its_hook() {
     });
 }
 
-/// Would miss: a building thread that its pool waits for, or that gets the hooks of others.
+/// Catches: a building thread that its pool waits for, or that gets the hooks of others.
 #[test]
 fn a_pool_of_the_building_thread_ends_without_it() {
     for threads in 1..=3 {
@@ -252,7 +252,7 @@ fn a_pool_of_the_building_thread_ends_without_it() {
     }
 }
 
-/// Would miss: a thread that resigns while a worker that waits in a task still needs it.
+/// Catches: a thread that resigns while a worker that waits in a task still needs it.
 #[test]
 fn an_ending_pool_still_broadcasts() {
     ends(|| {

@@ -36,7 +36,7 @@ fn short(w: &Worker, control: &Control) -> Result<(), Cancelled> {
     ended
 }
 
-/// Would miss: a participant that does not see it, a control that is cancelled for good, and what
+/// Catches: a participant that does not see it, a control that is cancelled for good, and what
 /// begins later and is ended as well.
 #[test]
 fn what_runs_is_cancelled_and_what_comes_later_runs() {
@@ -69,7 +69,7 @@ fn what_runs_is_cancelled_and_what_comes_later_runs() {
     });
 }
 
-/// Would miss: results of which some are missing though nobody says so.
+/// Catches: results of which some are missing though nobody says so.
 #[test]
 fn loops_without_a_control_and_tasks_run_on() {
     ends(|| {
@@ -90,7 +90,7 @@ fn loops_without_a_control_and_tasks_run_on() {
     });
 }
 
-/// Would miss: a pool that ends what another one runs, and a loop around that goes on because the
+/// Catches: a pool that ends what another one runs, and a loop around that goes on because the
 /// one within has ended.
 #[test]
 fn a_cancellation_stays_in_its_pool_and_reaches_the_loops_around() {
@@ -118,7 +118,7 @@ fn a_cancellation_stays_in_its_pool_and_reaches_the_loops_around() {
     });
 }
 
-/// Would miss: a loop that is in no pool because its thread works serially.
+/// Catches: a loop that is in no pool because its thread works serially.
 #[test]
 fn serial_loops_belong_to_the_pool_around() {
     ends(|| {
@@ -130,7 +130,7 @@ fn serial_loops_belong_to_the_pool_around() {
     });
 }
 
-/// Would miss: somebody on the roll who is not struck off, and one who is on none and is ended.
+/// Catches: somebody on the roll who is not struck off, and one who is on none and is ended.
 #[test]
 fn who_has_ended_is_under_way_no_more() {
     let pool = pool(2);
@@ -151,7 +151,7 @@ fn who_has_ended_is_under_way_no_more() {
     assert_eq!(handle.snapshot().under_way, 0);
 }
 
-/// Would miss: loops that do not take up the pool's schedule, those that must not, and one that
+/// Catches: loops that do not take up the pool's schedule, those that must not, and one that
 /// stays when it was taken back.
 #[test]
 fn loops_that_leave_their_schedule_open_have_the_pools() {
@@ -175,7 +175,7 @@ fn loops_that_leave_their_schedule_open_have_the_pools() {
     });
 }
 
-/// Would miss: a loop under a control that takes the pool's schedule up only when it begins.
+/// Catches: a loop under a control that takes the pool's schedule up only when it begins.
 #[test]
 fn a_controlled_loop_takes_the_pools_schedule_up_while_it_runs() {
     ends(|| {
@@ -277,7 +277,7 @@ impl<'p> Acts<'p> {
     }
 }
 
-/// Would miss: a helper that is never too many because its own seat is within the limit, while the
+/// Catches: a helper that is never too many because its own seat is within the limit, while the
 /// caller's is not or there is a guest; and one that does not come back.
 #[test]
 fn a_loop_without_a_control_follows_the_number_of_threads() {
@@ -307,7 +307,7 @@ fn a_loop_without_a_control_follows_the_number_of_threads() {
     });
 }
 
-/// Would miss: a stream that goes by the workers which a pool with a guest needs, not by the number
+/// Catches: a stream that goes by the workers which a pool with a guest needs, not by the number
 /// that was set.
 #[test]
 fn a_stream_follows_the_number_of_threads() {
@@ -333,7 +333,7 @@ fn a_stream_follows_the_number_of_threads() {
     });
 }
 
-/// Would miss: a wish that goes nowhere, and a handle that speaks of another state than the pool.
+/// Catches: a wish that goes nowhere, and a handle that speaks of another state than the pool.
 #[test]
 fn the_handle_and_the_pool_say_the_same() {
     let pool = full_pool(4);
@@ -360,7 +360,7 @@ fn the_handle_and_the_pool_say_the_same() {
     assert!(now.awake <= 4 && format!("{handle:?}").contains("threads: 3"));
 }
 
-/// Would miss: a value that is taken or that the message does not name, and one that changes
+/// Catches: a value that is taken or that the message does not name, and one that changes
 /// something on the way.
 #[test]
 fn what_is_impossible_is_refused_by_name() {
@@ -389,7 +389,7 @@ fn what_is_impossible_is_refused_by_name() {
     );
 }
 
-/// Would miss: a handle that keeps the threads, or touches what is gone.
+/// Catches: a handle that keeps the threads, or touches what is gone.
 #[test]
 fn a_handle_may_outlive_its_pool() {
     ends(|| {
@@ -404,7 +404,7 @@ fn a_handle_may_outlive_its_pool() {
     });
 }
 
-/// Would miss: a pool of its own that nobody has a handle to.
+/// Catches: a pool of its own that nobody has a handle to.
 #[test]
 fn the_global_pool_has_a_control_as_well() {
     ends(|| {

@@ -54,7 +54,7 @@ fn alone(w: &Worker, course: &Course<'_>) {
     assert_eq!(leaves.into_inner(), 1 << 10);
 }
 
-/// Would miss: thieves that nobody has called, and a number that is read once.
+/// Catches: thieves that nobody has called, and a number that is read once.
 #[test]
 fn no_more_come_than_are_wished() {
     ends(|| {
@@ -78,7 +78,7 @@ fn no_more_come_than_are_wished() {
     });
 }
 
-/// Would miss: a skeleton of joins that goes by the workers which a pool with a guest needs, not by
+/// Catches: a skeleton of joins that goes by the workers which a pool with a guest needs, not by
 /// the number that was set.
 #[test]
 fn a_skeleton_of_joins_follows_the_number_of_its_pool() {
@@ -100,7 +100,7 @@ fn a_skeleton_of_joins_follows_the_number_of_its_pool() {
     });
 }
 
-/// Would miss: an arm that is handed back and lost, or run twice, while the number changes at every
+/// Catches: an arm that is handed back and lost, or run twice, while the number changes at every
 /// leaf; and participants who are counted for ever.
 #[test]
 fn each_arm_runs_once_whatever_is_wished() {
@@ -129,7 +129,7 @@ fn each_arm_runs_once_whatever_is_wished() {
     ends(|| [pool(4), full_pool(4)].iter().for_each(visit));
 }
 
-/// Would miss: a panic of a stolen arm, or beside one, after which somebody is taken to be at work.
+/// Catches: a panic of a stolen arm, or beside one, after which somebody is taken to be at work.
 #[test]
 fn a_panic_comes_out_and_leaves_nobody_behind() {
     ends(|| {

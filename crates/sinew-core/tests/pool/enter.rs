@@ -21,7 +21,7 @@ fn current() -> usize {
     sinew_core::run(|w| w.max_workers())
 }
 
-/// Would miss: a caller from outside that is moved to another thread, or an `install` that is not.
+/// Catches: a caller from outside that is moved to another thread, or an `install` that is not.
 #[test]
 fn run_stays_on_the_thread_and_install_leaves_it() {
     ends(|| {
@@ -36,7 +36,7 @@ fn run_stays_on_the_thread_and_install_leaves_it() {
     });
 }
 
-/// Would miss: a second entry that waits for the first, which is the caller's own.
+/// Catches: a second entry that waits for the first, which is the caller's own.
 #[test]
 fn a_worker_that_enters_its_own_pool_stays_where_it_is() {
     ends(|| {
@@ -52,7 +52,7 @@ fn a_worker_that_enters_its_own_pool_stays_where_it_is() {
     });
 }
 
-/// Would miss: callers that share a seat, wait for each other for ever, or get each other's
+/// Catches: callers that share a seat, wait for each other for ever, or get each other's
 /// results.
 #[test]
 fn several_callers_at_once_get_their_own_results() {
@@ -79,7 +79,7 @@ fn several_callers_at_once_get_their_own_results() {
     });
 }
 
-/// Would miss: a second caller that waits until the guest leaves, although the pool has threads.
+/// Catches: a second caller that waits until the guest leaves, although the pool has threads.
 #[test]
 fn a_caller_that_finds_the_seat_taken_is_served_by_a_thread() {
     ends(|| {
@@ -99,7 +99,7 @@ fn a_caller_that_finds_the_seat_taken_is_served_by_a_thread() {
     });
 }
 
-/// Would miss: in a pool of one, a caller that never gets the seat.
+/// Catches: in a pool of one, a caller that never gets the seat.
 #[test]
 fn callers_of_a_pool_of_one_take_turns() {
     ends(|| {
@@ -124,7 +124,7 @@ fn callers_of_a_pool_of_one_take_turns() {
     });
 }
 
-/// Would miss: a panic that stays in the pool, or a guest that keeps the seat when it unwinds.
+/// Catches: a panic that stays in the pool, or a guest that keeps the seat when it unwinds.
 #[test]
 fn a_panic_comes_back_to_the_caller_and_frees_the_seat() {
     for threads in [1, 2] {
@@ -137,7 +137,7 @@ fn a_panic_comes_back_to_the_caller_and_frees_the_seat() {
     }
 }
 
-/// Would miss: free functions that go to a pool farther out than the one entered last, on the way
+/// Catches: free functions that go to a pool farther out than the one entered last, on the way
 /// in and on the way back.
 #[test]
 fn the_pool_entered_last_is_the_current_one() {
@@ -153,7 +153,7 @@ fn the_pool_entered_last_is_the_current_one() {
     });
 }
 
-/// Would miss: a thread that no longer knows a pool farther out, and waits for the seat that it
+/// Catches: a thread that no longer knows a pool farther out, and waits for the seat that it
 /// holds itself.
 #[test]
 fn pools_of_one_may_be_nested_in_each_other() {
@@ -165,7 +165,7 @@ fn pools_of_one_may_be_nested_in_each_other() {
     });
 }
 
-/// Would miss: stack depths, seats or queues of two pools that get mixed up on one thread.
+/// Catches: stack depths, seats or queues of two pools that get mixed up on one thread.
 #[test]
 fn trees_may_change_between_pools_at_every_level() {
     fn tree(pools: [&Pool; 2], depth: usize) -> usize {
@@ -184,7 +184,7 @@ fn trees_may_change_between_pools_at_every_level() {
     });
 }
 
-/// Would miss: two pools whose workers wait for each other.
+/// Catches: two pools whose workers wait for each other.
 #[test]
 fn pools_that_install_into_each_other_do_not_deadlock() {
     ends(|| {
@@ -206,7 +206,7 @@ fn pools_that_install_into_each_other_do_not_deadlock() {
     });
 }
 
-/// Would miss: a worker that serves nobody while it waits for another pool.
+/// Catches: a worker that serves nobody while it waits for another pool.
 #[test]
 fn a_worker_that_waits_for_another_pool_serves_its_own() {
     ends(|| {
@@ -222,7 +222,7 @@ fn a_worker_that_waits_for_another_pool_serves_its_own() {
     });
 }
 
-/// Would miss: a call from a thread that is gone before the next one comes.
+/// Catches: a call from a thread that is gone before the next one comes.
 #[test]
 fn threads_may_come_and_go() {
     ends(|| {
@@ -235,7 +235,7 @@ fn threads_may_come_and_go() {
     });
 }
 
-/// Would miss: a seat that its holder keeps while it waits for somebody who waits for the seat.
+/// Catches: a seat that its holder keeps while it waits for somebody who waits for the seat.
 #[test]
 fn a_pool_of_one_that_waits_for_another_can_be_called_back() {
     ends(|| {
@@ -247,7 +247,7 @@ fn a_pool_of_one_that_waits_for_another_can_be_called_back() {
     });
 }
 
-/// Would miss: a call from another pool that is forgotten when the guest leaves without a look at
+/// Catches: a call from another pool that is forgotten when the guest leaves without a look at
 /// the queue.
 #[test]
 fn a_guest_that_only_computes_does_not_lose_the_calls_of_others() {

@@ -13,7 +13,7 @@ fn started_with(name: &str, variables: &[(&str, &str)]) -> Output {
     output
 }
 
-/// Would miss: a variable that the global pool does not read, or that beats the builder.
+/// Catches: a variable that the global pool does not read, or that beats the builder.
 #[test]
 fn the_number_of_workers_comes_from_the_environment_unless_the_builder_names_one() {
     if is_child() {
@@ -30,7 +30,7 @@ fn the_number_of_workers_comes_from_the_environment_unless_the_builder_names_one
     assert_eq!(errors(&output), "");
 }
 
-/// Would miss: a global pool of one in which something waits for a second worker.
+/// Catches: a global pool of one in which something waits for a second worker.
 #[test]
 fn a_global_pool_of_one_does_everything() {
     if is_child() {
@@ -51,7 +51,7 @@ fn a_global_pool_of_one_does_everything() {
     started_with("a_global_pool_of_one_does_everything", &[("SINEW_THREADS", "1")]);
 }
 
-/// Would miss: a value that stops the program, or is passed over in silence.
+/// Catches: a value that stops the program, or is passed over in silence.
 #[test]
 fn a_bad_value_is_one_warning_and_the_default() {
     if is_child() {

@@ -21,7 +21,7 @@ fn two_field() -> Builder {
     Pool::builder().threads(2).stack(StackKind::TwoField)
 }
 
-/// Would miss: a stack that is asked for and not used. Every task can be stolen at once, so nothing
+/// Catches: a stack that is asked for and not used. Every task can be stolen at once, so nothing
 /// is ever exposed, however silent the owner.
 #[test]
 fn on_two_field_stacks_nothing_is_exposed() {
@@ -39,7 +39,7 @@ fn on_two_field_stacks_nothing_is_exposed() {
     });
 }
 
-/// Would miss: a task that is refused by its depth and lost, or taken nevertheless.
+/// Catches: a task that is refused by its depth and lost, or taken nevertheless.
 #[test]
 fn a_waiting_worker_takes_deeper_tasks_from_two_field_stacks() {
     ends(|| {
@@ -74,7 +74,7 @@ fn chain(w: &Worker) {
     );
 }
 
-/// Would miss: leapfrogging that ends at the thief, where the pool is to follow the thief's own
+/// Catches: leapfrogging that ends at the thief, where the pool is to follow the thief's own
 /// thief.
 #[test]
 fn transitive_leapfrogging_helps_the_thief_of_the_thief() {
@@ -89,7 +89,7 @@ fn transitive_leapfrogging_helps_the_thief_of_the_thief() {
     });
 }
 
-/// Would miss: a delay that only join tasks have, or none; and one that is not between the steal
+/// Catches: a delay that only join tasks have, or none; and one that is not between the steal
 /// and the task. A busy machine only makes it longer.
 #[test]
 fn stolen_tasks_begin_late_whichever_queue_they_are_from() {
@@ -118,7 +118,7 @@ fn stolen_tasks_begin_late_whichever_queue_they_are_from() {
     });
 }
 
-/// Would miss: a worker that parks although it was told not to, and a pool of such workers that
+/// Catches: a worker that parks although it was told not to, and a pool of such workers that
 /// does not end or lets none stand down.
 #[test]
 fn workers_that_never_park_do_not_park() {
@@ -137,7 +137,7 @@ fn workers_that_never_park_do_not_park() {
     });
 }
 
-/// Would miss: a name that is printed and not read.
+/// Catches: a name that is printed and not read.
 #[test]
 fn stacks_are_parsed_as_they_are_printed() {
     for stack in [StackKind::Split, StackKind::TwoField] {

@@ -63,7 +63,7 @@ fn fib(n: u64) -> u64 {
     a + b
 }
 
-/// Would miss: a child that waits for threads it does not have, or locks that they held; and a
+/// Catches: a child that waits for threads it does not have, or locks that they held; and a
 /// parent that suffers by the fork.
 #[test]
 fn a_child_builds_a_global_pool_of_its_own() {
@@ -81,7 +81,7 @@ fn a_child_builds_a_global_pool_of_its_own() {
     });
 }
 
-/// Would miss: a child that joins threads of its parent, or runs tasks in a pool that cannot.
+/// Catches: a child that joins threads of its parent, or runs tasks in a pool that cannot.
 #[test]
 fn a_pool_that_came_along_can_be_run_and_dropped() {
     alone("a_pool_that_came_along_can_be_run_and_dropped", || {
@@ -107,7 +107,7 @@ fn a_pool_that_came_along_can_be_run_and_dropped() {
     });
 }
 
-/// Would miss: a fork in a join whose second arm is still there, which the child must run itself.
+/// Catches: a fork in a join whose second arm is still there, which the child must run itself.
 #[test]
 fn a_child_runs_the_arms_that_nobody_had_stolen() {
     alone("a_child_runs_the_arms_that_nobody_had_stolen", || {
@@ -166,7 +166,7 @@ fn fork_beside_a_stolen_arm(
     end.into_inner().unwrap().unwrap()
 }
 
-/// Would miss: a child that waits for ever for a result that no thread of its own computes.
+/// Catches: a child that waits for ever for a result that no thread of its own computes.
 #[test]
 fn a_child_that_joins_a_stolen_arm_aborts_with_one_line() {
     let output = alone("a_child_that_joins_a_stolen_arm_aborts_with_one_line", || {
@@ -180,7 +180,7 @@ fn a_child_that_joins_a_stolen_arm_aborts_with_one_line() {
     }
 }
 
-/// Would miss: the same at the end of a scope.
+/// Catches: the same at the end of a scope.
 #[test]
 fn a_child_that_waits_for_a_stolen_scope_task_aborts_with_one_line() {
     let output = alone("a_child_that_waits_for_a_stolen_scope_task_aborts_with_one_line", || {
@@ -197,7 +197,7 @@ fn a_child_that_waits_for_a_stolen_scope_task_aborts_with_one_line() {
     }
 }
 
-/// Would miss: a child that waits for a guest of the parent's to leave.
+/// Catches: a child that waits for a guest of the parent's to leave.
 #[test]
 fn a_child_that_enters_a_pool_whose_seat_was_taken_aborts_with_one_line() {
     let output =
@@ -221,7 +221,7 @@ fn a_child_that_enters_a_pool_whose_seat_was_taken_aborts_with_one_line() {
     }
 }
 
-/// Would miss: a child that takes its parent's row for its own, removes it or keeps it alive, and a
+/// Catches: a child that takes its parent's row for its own, removes it or keeps it alive, and a
 /// row that stays when a child has ended without leaving.
 #[test]
 #[cfg(target_os = "linux")]

@@ -28,7 +28,7 @@ fn until_all_park(pool: &Pool) {
     while !rests(pool, 50) {}
 }
 
-/// Would miss: a worker that goes on searching or wakes others without work, from the start, after
+/// Catches: a worker that goes on searching or wakes others without work, from the start, after
 /// work, and with any spin window.
 #[test]
 fn every_worker_of_an_idle_pool_parks() {
@@ -47,7 +47,7 @@ fn every_worker_of_an_idle_pool_parks() {
     });
 }
 
-/// Would miss: a thread that is waiting for a blocked join and spins all the while.
+/// Catches: a thread that is waiting for a blocked join and spins all the while.
 #[test]
 fn a_blocked_worker_parks_when_there_is_nothing_to_do() {
     use std::sync::Barrier;
@@ -72,7 +72,7 @@ fn a_blocked_worker_parks_when_there_is_nothing_to_do() {
     });
 }
 
-/// Would miss: a parked worker that new work does not reach.
+/// Catches: a parked worker that new work does not reach.
 #[test]
 fn work_wakes_a_parked_pool() {
     use std::sync::Barrier;

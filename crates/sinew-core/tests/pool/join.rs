@@ -40,7 +40,7 @@ fn stolen<RA: Send, RB: Send>(
     })
 }
 
-/// Would miss: arms whose results change places, or an arm that is not run.
+/// Catches: arms whose results change places, or an arm that is not run.
 #[test]
 fn results_come_back_in_the_order_of_the_arms() {
     let pool = pool(2);
@@ -48,7 +48,7 @@ fn results_come_back_in_the_order_of_the_arms() {
     assert_eq!(stolen(&pool, || "first", || 2), ("first", 2));
 }
 
-/// Would miss: lost, repeated or swapped tasks in deep trees.
+/// Catches: lost, repeated or swapped tasks in deep trees.
 #[test]
 fn nested_joins_compute_what_the_serial_program_does() {
     ends(|| {
@@ -63,7 +63,7 @@ fn nested_joins_compute_what_the_serial_program_does() {
     });
 }
 
-/// Would miss: a second arm that only seems to be stolen, and a steal that nobody counts.
+/// Catches: a second arm that only seems to be stolen, and a steal that nobody counts.
 #[test]
 fn a_stolen_arm_runs_on_another_thread_and_is_counted() {
     ends(|| {
@@ -77,7 +77,7 @@ fn a_stolen_arm_runs_on_another_thread_and_is_counted() {
     });
 }
 
-/// Would miss: counting on the fast path.
+/// Catches: counting on the fast path.
 #[test]
 fn joins_that_nobody_steals_count_nothing() {
     let pool = pool(1);
@@ -88,7 +88,7 @@ fn joins_that_nobody_steals_count_nothing() {
     assert_eq!(pool.counters().since(empty), empty.since(before));
 }
 
-/// Would miss: a free function that loses the worker, or enters another pool.
+/// Catches: a free function that loses the worker, or enters another pool.
 #[test]
 fn the_free_join_uses_the_pool_it_is_called_in() {
     fn sum(n: u64) -> u64 {
@@ -109,7 +109,7 @@ fn the_free_join_uses_the_pool_it_is_called_in() {
     assert_eq!((a, b), (3, 3));
 }
 
-/// Would miss: a second arm that is skipped because the first panicked, a payload that is replaced,
+/// Catches: a second arm that is skipped because the first panicked, a payload that is replaced,
 /// a stack left crooked.
 #[test]
 fn the_second_arm_runs_although_the_first_panics() {
@@ -124,7 +124,7 @@ fn the_second_arm_runs_although_the_first_panics() {
     });
 }
 
-/// Would miss: a panic of the second arm that is swallowed.
+/// Catches: a panic of the second arm that is swallowed.
 #[test]
 fn a_panic_of_the_second_arm_reaches_the_caller() {
     with_each_pool(2, |pool| {
@@ -134,7 +134,7 @@ fn a_panic_of_the_second_arm_reaches_the_caller() {
     });
 }
 
-/// Would miss: the wrong payload when there are two.
+/// Catches: the wrong payload when there are two.
 #[test]
 fn the_first_arm_wins_when_both_panic() {
     ends(|| {
@@ -152,7 +152,7 @@ fn the_first_arm_wins_when_both_panic() {
     });
 }
 
-/// Would miss: a payload that loses its type on the way from the thief.
+/// Catches: a payload that loses its type on the way from the thief.
 #[test]
 fn a_payload_comes_back_from_a_thief_as_it_was() {
     ends(|| {
@@ -166,7 +166,7 @@ fn a_payload_comes_back_from_a_thief_as_it_was() {
     });
 }
 
-/// Would miss: a frame that unwinds while a thief still uses it.
+/// Catches: a frame that unwinds while a thief still uses it.
 #[test]
 fn a_panic_waits_for_the_stolen_arm() {
     ends(|| {
@@ -194,7 +194,7 @@ fn a_panic_waits_for_the_stolen_arm() {
     });
 }
 
-/// Would miss: results and captures that are leaked or dropped twice, on each of the ways out of a
+/// Catches: results and captures that are leaked or dropped twice, on each of the ways out of a
 /// join.
 #[test]
 fn results_and_captures_are_dropped_once() {
@@ -224,7 +224,7 @@ fn results_and_captures_are_dropped_once() {
     });
 }
 
-/// Would miss: panics from many depths at once, and tasks that are lost by them.
+/// Catches: panics from many depths at once, and tasks that are lost by them.
 #[test]
 fn every_leaf_of_a_tree_of_panics_runs() {
     fn tree(w: &Worker, depth: u32, leaves: &AtomicUsize) {
@@ -246,7 +246,7 @@ fn every_leaf_of_a_tree_of_panics_runs() {
     });
 }
 
-/// Would miss: a process that goes on with an arm's payload half dropped.
+/// Catches: a process that goes on with an arm's payload half dropped.
 #[test]
 fn a_second_payload_that_panics_when_dropped_aborts() {
     if is_child() {

@@ -9,7 +9,7 @@ use sinew_core::{BuildError, MAX_WORKERS, Mapping, Pool};
 
 use crate::support::{assert_aborted, assert_one_line, child, ends, is_child, pool};
 
-/// Would miss: a thread too many or too few, hooks that are not called, and threads that outlive
+/// Catches: a thread too many or too few, hooks that are not called, and threads that outlive
 /// the drop.
 #[test]
 fn every_thread_starts_once_and_has_ended_when_the_pool_is_dropped() {
@@ -35,7 +35,7 @@ fn every_thread_starts_once_and_has_ended_when_the_pool_is_dropped() {
     });
 }
 
-/// Would miss: threads whose names do not tell whose they are.
+/// Catches: threads whose names do not tell whose they are.
 #[test]
 fn threads_have_the_names_that_were_asked_for() {
     ends(|| {
@@ -47,7 +47,7 @@ fn threads_have_the_names_that_were_asked_for() {
     });
 }
 
-/// Would miss: a worker that joins its own thread, or a pool that is freed under its workers.
+/// Catches: a worker that joins its own thread, or a pool that is freed under its workers.
 #[test]
 fn a_pool_may_be_dropped_by_one_of_its_own_tasks() {
     ends(|| {
@@ -80,7 +80,7 @@ fn a_pool_may_be_dropped_by_one_of_its_own_tasks() {
     });
 }
 
-/// Would miss: pools that share what should be each one's own.
+/// Catches: pools that share what should be each one's own.
 #[test]
 fn several_pools_work_side_by_side() {
     ends(|| {
@@ -98,7 +98,7 @@ fn several_pools_work_side_by_side() {
     });
 }
 
-/// Would miss: pools that leave threads, memory or registrations behind until none can be built.
+/// Catches: pools that leave threads, memory or registrations behind until none can be built.
 #[test]
 fn pools_may_be_built_and_dropped_many_times() {
     ends(|| {
@@ -108,7 +108,7 @@ fn pools_may_be_built_and_dropped_many_times() {
     });
 }
 
-/// Would miss: a number that is taken although no pool can have it, or a refusal that does not say
+/// Catches: a number that is taken although no pool can have it, or a refusal that does not say
 /// what to do.
 #[test]
 fn an_impossible_number_of_workers_is_refused_in_one_line() {
@@ -124,7 +124,7 @@ fn an_impossible_number_of_workers_is_refused_in_one_line() {
     }
 }
 
-/// Would miss: a processor that is not there and is passed over in silence.
+/// Catches: a processor that is not there and is passed over in silence.
 #[test]
 fn a_mapping_to_a_missing_processor_is_refused_in_one_line() {
     let mapping: Mapping = "123456".parse().unwrap();
@@ -136,7 +136,7 @@ fn a_mapping_to_a_missing_processor_is_refused_in_one_line() {
     );
 }
 
-/// Would miss: a refusal of the system that panics, or threads that it leaves behind.
+/// Catches: a refusal of the system that panics, or threads that it leaves behind.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn a_thread_that_the_system_refuses_is_an_error_and_the_others_end() {
@@ -161,7 +161,7 @@ fn a_thread_that_the_system_refuses_is_an_error_and_the_others_end() {
     });
 }
 
-/// Would miss: a hook's panic that leaves a pool without one of its threads.
+/// Catches: a hook's panic that leaves a pool without one of its threads.
 #[test]
 fn a_hook_that_panics_aborts_with_one_line() {
     if is_child() {
@@ -173,7 +173,7 @@ fn a_hook_that_panics_aborts_with_one_line() {
     assert_one_line(&output, "hook panicked");
 }
 
-/// Would miss: a thread that leaves an ending pool while a task of another still counts on it.
+/// Catches: a thread that leaves an ending pool while a task of another still counts on it.
 #[test]
 fn tasks_that_wait_for_each_other_still_do_when_the_pool_ends() {
     ends(|| {

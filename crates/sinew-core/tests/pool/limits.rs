@@ -32,7 +32,7 @@ fn until_workers(pool: &Pool, workers: usize) {
     }
 }
 
-/// Would miss: a quota that is read once, or is not followed both ways, and one that whoever sets a
+/// Catches: a quota that is read once, or is not followed both ways, and one that whoever sets a
 /// number of workers does away with.
 #[test]
 fn a_pool_follows_the_quota_of_its_container() {
@@ -57,7 +57,7 @@ fn a_pool_follows_the_quota_of_its_container() {
     });
 }
 
-/// Would miss: a quota that nobody looks at while all workers are in a loop.
+/// Catches: a quota that nobody looks at while all workers are in a loop.
 #[test]
 fn a_controlled_loop_follows_the_quota_of_its_container() {
     if two_cpus().is_none() {
@@ -118,7 +118,7 @@ impl Turns {
     }
 }
 
-/// Would miss: a quota that nobody looks at while all workers are in a loop without a control, or
+/// Catches: a quota that nobody looks at while all workers are in a loop without a control, or
 /// while its caller is the only one that may work.
 #[test]
 fn a_loop_without_a_control_follows_the_quota_of_its_container() {
@@ -136,7 +136,7 @@ fn a_loop_without_a_control_follows_the_quota_of_its_container() {
     });
 }
 
-/// Would miss: the same in a farm.
+/// Catches: the same in a farm.
 #[test]
 fn a_stream_follows_the_quota_of_its_container() {
     if two_cpus().is_none() {
@@ -152,7 +152,7 @@ fn a_stream_follows_the_quota_of_its_container() {
     });
 }
 
-/// Would miss: the same in a skeleton that is made of joins.
+/// Catches: the same in a skeleton that is made of joins.
 #[test]
 fn a_skeleton_of_joins_follows_the_quota_of_its_container() {
     fn tree(w: &Worker, course: &Course<'_>, turns: &Turns, depth: u32) {
@@ -174,7 +174,7 @@ fn a_skeleton_of_joins_follows_the_quota_of_its_container() {
     });
 }
 
-/// Would miss: processors that are lost or won while nobody looks.
+/// Catches: processors that are lost or won while nobody looks.
 #[test]
 fn a_pool_follows_the_affinity_mask_of_its_threads() {
     let Some([kept, _]) = two_cpus() else { return };

@@ -20,7 +20,7 @@ fn parts(pool: &Pool, parts: usize) -> Domains {
     Domains::new(pool, DomainKind::Parts(parts)).unwrap()
 }
 
-/// Would miss: a task that is lost, run twice, or waited for in vain, in any order, with any number
+/// Catches: a task that is lost, run twice, or waited for in vain, in any order, with any number
 /// of domains and any way of waiting.
 #[test]
 fn every_task_of_every_domain_runs_once() {
@@ -49,7 +49,7 @@ fn every_task_of_every_domain_runs_once() {
     });
 }
 
-/// Would miss: a worker that serves another domain in a strict scope, also where it finds the
+/// Catches: a worker that serves another domain in a strict scope, also where it finds the
 /// tokens itself and where its own tasks are over.
 #[test]
 fn strict_tasks_run_in_their_domain_only() {
@@ -79,7 +79,7 @@ fn strict_tasks_run_in_their_domain_only() {
     });
 }
 
-/// Would miss: a strict task that nobody begins while another runs, which may wait for it.
+/// Catches: a strict task that nobody begins while another runs, which may wait for it.
 #[test]
 fn strict_tasks_of_all_domains_run_at_once() {
     ends(|| {
@@ -101,7 +101,7 @@ fn strict_tasks_of_all_domains_run_at_once() {
     });
 }
 
-/// Would miss: a worker that takes a stranger's task while its own domain has one. Both workers
+/// Catches: a worker that takes a stranger's task while its own domain has one. Both workers
 /// hold a task; behind them each domain has a row, and who comes first takes from its own.
 #[test]
 fn own_tasks_come_first_and_the_oldest_of_them() {
@@ -139,7 +139,7 @@ fn own_tasks_come_first_and_the_oldest_of_them() {
     });
 }
 
-/// Would miss: one queue that is not first in, first out.
+/// Catches: one queue that is not first in, first out.
 #[test]
 fn together_is_one_queue_in_order() {
     ends(|| {
@@ -158,7 +158,7 @@ fn together_is_one_queue_in_order() {
     });
 }
 
-/// Would miss: a bound per domain, or one that lets more wait; the submitter is the only worker, so
+/// Catches: a bound per domain, or one that lets more wait; the submitter is the only worker, so
 /// what is spawned and not begun is what waits.
 #[test]
 fn no_more_than_the_bound_are_pending_over_all_domains() {
@@ -195,7 +195,7 @@ fn grow<'scope>(s: &'scope DomainScope<'scope, '_>, work: usize, leaves: &'scope
     }
 }
 
-/// Would miss: a parallel while that ends too early, or whose spawns hold each other up until the
+/// Catches: a parallel while that ends too early, or whose spawns hold each other up until the
 /// stack is full.
 #[test]
 fn tasks_may_spawn_into_domains_as_well() {
@@ -222,7 +222,7 @@ fn tasks_may_spawn_into_domains_as_well() {
     });
 }
 
-/// Would miss: tasks that lie where nobody finds them while the submitter is busy.
+/// Catches: tasks that lie where nobody finds them while the submitter is busy.
 #[test]
 fn tasks_are_taken_while_the_submitter_computes() {
     ends(|| {
@@ -242,7 +242,7 @@ fn tasks_are_taken_while_the_submitter_computes() {
     });
 }
 
-/// Would miss: strict tasks of a domain that only a guest serves, who may be elsewhere, or whose
+/// Catches: strict tasks of a domain that only a guest serves, who may be elsewhere, or whose
 /// workers stand down.
 #[test]
 fn a_domain_without_threads_is_everybodys() {
@@ -261,7 +261,7 @@ fn a_domain_without_threads_is_everybodys() {
     });
 }
 
-/// Would miss: a panic that is lost, or comes before the other tasks are over.
+/// Catches: a panic that is lost, or comes before the other tasks are over.
 #[test]
 fn a_panic_comes_out_when_all_tasks_are_over() {
     ends(|| {
@@ -286,7 +286,7 @@ fn a_panic_comes_out_when_all_tasks_are_over() {
     });
 }
 
-/// Would miss: a number that is found out when tasks run already, or a message that does not name
+/// Catches: a number that is found out when tasks run already, or a message that does not name
 /// it.
 #[test]
 fn a_domain_that_does_not_exist_is_named_before_anything_runs() {
@@ -308,7 +308,7 @@ fn a_domain_that_does_not_exist_is_named_before_anything_runs() {
     }
 }
 
-/// Would miss: domains of the machine at hand that leave a worker out; what they are on several
+/// Catches: domains of the machine at hand that leave a worker out; what they are on several
 /// nodes needs the guest machine.
 #[test]
 fn the_machine_at_hand_has_domains_of_every_kind() {
@@ -326,7 +326,7 @@ fn the_machine_at_hand_has_domains_of_every_kind() {
     }
 }
 
-/// Would miss: threads outside the pool that cannot spawn, or are held up.
+/// Catches: threads outside the pool that cannot spawn, or are held up.
 #[test]
 fn foreign_threads_may_spawn_into_domains() {
     ends(|| {
@@ -350,7 +350,7 @@ fn foreign_threads_may_spawn_into_domains() {
     });
 }
 
-/// Would miss: a value that is not there or not its own, a block that is touched elsewhere than
+/// Catches: a value that is not there or not its own, a block that is touched elsewhere than
 /// where it belongs, with any placement, at the uneven end, too.
 #[test]
 fn placed_blocks_hold_their_values_and_know_who_touched_them() {
@@ -391,7 +391,7 @@ fn placed_blocks_hold_their_values_and_know_who_touched_them() {
     });
 }
 
-/// Would miss: blocks that are said to be a guest's, though a thread touched them.
+/// Catches: blocks that are said to be a guest's, though a thread touched them.
 #[test]
 fn a_block_belongs_to_who_touched_it() {
     ends(|| {
@@ -402,7 +402,7 @@ fn a_block_belongs_to_who_touched_it() {
     });
 }
 
-/// Would miss: arrays of nothing, and of nothing's size; errors after the fact.
+/// Catches: arrays of nothing, and of nothing's size; errors after the fact.
 #[test]
 fn odd_arrays_are_arrays_and_impossible_ones_are_errors() {
     let pool = full_pool(2);

@@ -38,7 +38,7 @@ fn masks(pool: &Pool) -> Option<Vec<String>> {
     pool.broadcast(|_| mask()).into_iter().collect()
 }
 
-/// Would miss: threads that stay where they were, take each other's places, or are not let go
+/// Catches: threads that stay where they were, take each other's places, or are not let go
 /// again.
 #[test]
 fn threads_go_where_the_mapping_says_and_come_back() {
@@ -59,7 +59,7 @@ fn threads_go_where_the_mapping_says_and_come_back() {
     assert_eq!(masks(&pool).unwrap(), [free.clone(), free]);
 }
 
-/// Would miss: a guest that is pinned, and keeps the pin when it leaves.
+/// Catches: a guest that is pinned, and keeps the pin when it leaves.
 #[test]
 fn guests_stay_where_they_are() {
     let Some([a, _]) = two_cpus() else { return };
@@ -72,7 +72,7 @@ fn guests_stay_where_they_are() {
     assert_eq!(mask(), before);
 }
 
-/// Would miss: a worker that moves only when its loop is over.
+/// Catches: a worker that moves only when its loop is over.
 #[test]
 fn a_worker_moves_between_two_chunks_of_a_loop() {
     let Some([a, b]) = two_cpus() else { return };
@@ -116,7 +116,7 @@ fn controlled(pool: &Pool, control: &Control, item: impl Fn(usize) + Sync) -> Ve
     masks.into_inner().unwrap()
 }
 
-/// Would miss: participants that share a processor of the mapping or keep it afterwards, and a
+/// Catches: participants that share a processor of the mapping or keep it afterwards, and a
 /// change that waits for the end of the loop.
 #[test]
 fn a_control_places_the_threads_of_its_loop_and_lets_them_go() {
@@ -211,7 +211,7 @@ fn follows_the_mapping(skeleton: impl Fn(&Worker, &Control, &(dyn Fn() + Sync)) 
     assert_eq!((now.changes, now.followed, now.working), (2, 2, 0));
 }
 
-/// Would miss: carriers that stay where the pool has them, share a processor, or keep it
+/// Catches: carriers that stay where the pool has them, share a processor, or keep it
 /// afterwards.
 #[test]
 fn a_control_places_the_carriers_of_a_stream() {
@@ -222,7 +222,7 @@ fn a_control_places_the_carriers_of_a_stream() {
     });
 }
 
-/// Would miss: the same for the caller and the thieves of a skeleton that is made of joins.
+/// Catches: the same for the caller and the thieves of a skeleton that is made of joins.
 #[test]
 fn a_control_places_those_who_take_part_in_a_skeleton_of_joins() {
     fn tree(w: &Worker, course: &Course<'_>, item: &(dyn Fn() + Sync), depth: u32) {
@@ -240,7 +240,7 @@ fn a_control_places_those_who_take_part_in_a_skeleton_of_joins() {
     });
 }
 
-/// Would miss: a mapping that counts as followed because somebody has asked for the number of
+/// Catches: a mapping that counts as followed because somebody has asked for the number of
 /// threads.
 #[test]
 fn a_mapping_counts_as_followed_when_a_thread_has_moved() {
@@ -257,7 +257,7 @@ fn a_mapping_counts_as_followed_when_a_thread_has_moved() {
     });
 }
 
-/// Would miss: an inner loop whose participant takes another place than the outer one gave its
+/// Catches: an inner loop whose participant takes another place than the outer one gave its
 /// thread, and one that is not put back.
 #[test]
 fn a_thread_keeps_its_place_in_a_loop_within_a_loop() {
@@ -281,7 +281,7 @@ fn a_thread_keeps_its_place_in_a_loop_within_a_loop() {
     });
 }
 
-/// Would miss: limits that nobody looks at while all workers are in a loop, and a loop that goes on
+/// Catches: limits that nobody looks at while all workers are in a loop, and a loop that goes on
 /// with as many as before. Whoever works here loses all processors but one; who reads so at the
 /// next look brings the loop down to one participant.
 #[test]

@@ -27,7 +27,7 @@ fn grow_fifo<'s>(s: &ScopeFifo<'s>, depth: u32, leaves: &'s AtomicUsize) {
     }
 }
 
-/// Would miss: tasks of tasks that the scope does not wait for, of either kind, from any of the
+/// Catches: tasks of tasks that the scope does not wait for, of either kind, from any of the
 /// ways in.
 #[test]
 fn tasks_may_spawn_into_the_scope_they_get() {
@@ -49,7 +49,7 @@ fn tasks_may_spawn_into_the_scope_they_get() {
     });
 }
 
-/// Would miss: a result that is lost, or a task that ends after its scope and what it borrows.
+/// Catches: a result that is lost, or a task that ends after its scope and what it borrows.
 #[test]
 fn scopes_return_what_their_body_does_after_their_tasks() {
     ends(|| {
@@ -67,7 +67,7 @@ fn scopes_return_what_their_body_does_after_their_tasks() {
     });
 }
 
-/// Would miss: tasks that a panic takes along, a pool that is unusable afterwards, captures that
+/// Catches: tasks that a panic takes along, a pool that is unusable afterwards, captures that
 /// are leaked or dropped twice.
 #[test]
 fn every_task_runs_and_one_payload_comes_back() {
@@ -92,7 +92,7 @@ fn every_task_runs_and_one_payload_comes_back() {
     });
 }
 
-/// Would miss: a payload that is replaced by a later one.
+/// Catches: a payload that is replaced by a later one.
 #[test]
 fn the_first_payload_is_kept() {
     ends(|| {
@@ -116,7 +116,7 @@ fn the_first_payload_is_kept() {
     });
 }
 
-/// Would miss: a body that is moved, tasks that run on the thread of a caller from outside, an
+/// Catches: a body that is moved, tasks that run on the thread of a caller from outside, an
 /// owner that sleeps beside the end.
 #[test]
 fn the_body_of_a_scope_in_place_stays_where_it_is() {
@@ -139,7 +139,7 @@ fn the_body_of_a_scope_in_place_stays_where_it_is() {
     });
 }
 
-/// Would miss: a scope in place whose owner, a worker of the pool or of another one, waits for
+/// Catches: a scope in place whose owner, a worker of the pool or of another one, waits for
 /// itself or runs tasks of the wrong pool.
 #[test]
 fn workers_may_own_scopes_in_place() {
@@ -166,7 +166,7 @@ fn workers_may_own_scopes_in_place() {
     });
 }
 
-/// Would miss: a scope's broadcast that misses a thread, is not waited for, cannot spawn, or loses
+/// Catches: a scope's broadcast that misses a thread, is not waited for, cannot spawn, or loses
 /// its panic.
 #[test]
 fn scopes_broadcast_to_every_thread() {
@@ -226,7 +226,7 @@ macro_rules! order {
     }};
 }
 
-/// Would miss: an order that depends on the scope around, or on how waiting workers find their
+/// Catches: an order that depends on the scope around, or on how waiting workers find their
 /// tasks.
 #[test]
 fn alone_a_worker_begins_with_the_newest_or_in_order_as_the_scope_says() {
@@ -250,7 +250,7 @@ fn alone_a_worker_begins_with_the_newest_or_in_order_as_the_scope_says() {
     });
 }
 
-/// Would miss: detached tasks in another order than asked for, by the call or by the builder, or
+/// Catches: detached tasks in another order than asked for, by the call or by the builder, or
 /// from outside.
 #[test]
 fn alone_a_worker_runs_detached_tasks_in_their_order() {
@@ -292,7 +292,7 @@ fn alone_a_worker_runs_detached_tasks_in_their_order() {
     });
 }
 
-/// Would miss: tokens and tasks that do not match when several workers take them, and when lists of
+/// Catches: tokens and tasks that do not match when several workers take them, and when lists of
 /// several workers are in use.
 #[test]
 fn tasks_in_order_are_each_run_once_among_thieves() {
@@ -316,7 +316,7 @@ fn tasks_in_order_are_each_run_once_among_thieves() {
     });
 }
 
-/// Would miss: tasks that nobody runs, as the pool has no thread and the caller is not at its seat.
+/// Catches: tasks that nobody runs, as the pool has no thread and the caller is not at its seat.
 #[test]
 fn a_scope_in_place_is_served_in_a_pool_that_has_only_its_guest_seat() {
     ends(|| {

@@ -33,7 +33,7 @@ fn left(w: &Worker, depth: u64, arms: &AtomicU64) -> u64 {
     a + b
 }
 
-/// Would miss: a push beyond the last slot, an arm that is lost or run twice where the stack is
+/// Catches: a push beyond the last slot, an arm that is lost or run twice where the stack is
 /// full, alone and among thieves.
 #[test]
 fn a_recursion_deeper_than_the_stack_loses_nothing() {
@@ -51,7 +51,7 @@ fn a_recursion_deeper_than_the_stack_loses_nothing() {
     });
 }
 
-/// Would miss: an overflow whose join forgets an arm while it unwinds.
+/// Catches: an overflow whose join forgets an arm while it unwinds.
 #[test]
 fn a_panic_at_the_bottom_still_runs_every_arm() {
     fn fall(w: &Worker, depth: u64, arms: &AtomicU64) {
@@ -70,7 +70,7 @@ fn a_panic_at_the_bottom_still_runs_every_arm() {
     });
 }
 
-/// Would miss: a full stack in a worker that got there by stealing.
+/// Catches: a full stack in a worker that got there by stealing.
 #[test]
 fn stolen_arms_may_overflow_as_well() {
     ends(|| {

@@ -38,7 +38,7 @@ fn rounds(program: impl Fn(&Pool) + Send + 'static) {
     });
 }
 
-/// Would miss: a task that stays private while its owner is blocked.
+/// Catches: a task that stays private while its owner is blocked.
 #[test]
 fn a_joined_task_is_taken_while_its_owner_is_blocked() {
     rounds(|pool| {
@@ -47,7 +47,7 @@ fn a_joined_task_is_taken_while_its_owner_is_blocked() {
     });
 }
 
-/// Would miss: a task that stays private while its owner computes.
+/// Catches: a task that stays private while its owner computes.
 #[test]
 fn a_joined_task_is_taken_while_its_owner_computes() {
     rounds(|pool| {
@@ -56,7 +56,7 @@ fn a_joined_task_is_taken_while_its_owner_computes() {
     });
 }
 
-/// Would miss: half of the tasks exposed, and the other half forgotten.
+/// Catches: half of the tasks exposed, and the other half forgotten.
 #[test]
 fn every_pending_task_of_a_computing_owner_is_taken() {
     fn nest(w: &Worker, depth: u32, done: &AtomicU32) {
@@ -71,7 +71,7 @@ fn every_pending_task_of_a_computing_owner_is_taken() {
     });
 }
 
-/// Would miss: a thief whose task blocks in turn: the next level must be taken from it, or from the
+/// Catches: a thief whose task blocks in turn: the next level must be taken from it, or from the
 /// first owner.
 #[test]
 fn arms_that_block_at_every_level_all_run_at_once() {
@@ -91,7 +91,7 @@ fn arms_that_block_at_every_level_all_run_at_once() {
     });
 }
 
-/// Would miss: a scope task that waits for its spawner.
+/// Catches: a scope task that waits for its spawner.
 #[test]
 fn a_scope_task_is_taken_while_its_owner_is_blocked_or_computes() {
     rounds(|pool| {
@@ -107,7 +107,7 @@ fn a_scope_task_is_taken_while_its_owner_is_blocked_or_computes() {
     });
 }
 
-/// Would miss: all but the first of a row of scope tasks, or a thief that keeps a row to itself.
+/// Catches: all but the first of a row of scope tasks, or a thief that keeps a row to itself.
 #[test]
 fn a_row_of_scope_tasks_that_wait_for_each_other_all_run_at_once() {
     ends(|| {
@@ -125,7 +125,7 @@ fn a_row_of_scope_tasks_that_wait_for_each_other_all_run_at_once() {
     });
 }
 
-/// Would miss: a detached task that waits for its spawner.
+/// Catches: a detached task that waits for its spawner.
 #[test]
 fn a_detached_task_is_taken_while_its_spawner_is_blocked_or_computes() {
     use std::sync::Arc;
@@ -144,7 +144,7 @@ fn a_detached_task_is_taken_while_its_spawner_is_blocked_or_computes() {
     });
 }
 
-/// Would miss: a task below the slot that its owner pins while it waits in a join.
+/// Catches: a task below the slot that its owner pins while it waits in a join.
 #[test]
 fn tasks_above_and_below_a_blocked_join_are_taken() {
     ends(|| {
@@ -173,7 +173,7 @@ fn tasks_above_and_below_a_blocked_join_are_taken() {
     });
 }
 
-/// Would miss: a loop that calls others only when the body that wants them has ended; and one whose
+/// Catches: a loop that calls others only when the body that wants them has ended; and one whose
 /// bodies can no longer call when a loop within them has ended, or call to that one.
 #[test]
 fn who_raises_the_number_of_threads_of_its_loop_is_joined_at_once() {

@@ -11,7 +11,7 @@ use crate::support::{
     with_each_pool,
 };
 
-/// Would miss: a scope that returns before its tasks, or loses what its body returns.
+/// Catches: a scope that returns before its tasks, or loses what its body returns.
 #[test]
 fn a_scope_ends_after_its_tasks_and_returns_what_its_body_does() {
     ends(|| {
@@ -43,7 +43,7 @@ fn grow<'scope>(s: &'scope Scope<'scope, '_>, depth: u32, leaves: &'scope Atomic
     }
 }
 
-/// Would miss: tasks of tasks that the scope does not wait for.
+/// Catches: tasks of tasks that the scope does not wait for.
 #[test]
 fn tasks_may_spawn_into_their_scope() {
     ends(|| {
@@ -55,7 +55,7 @@ fn tasks_may_spawn_into_their_scope() {
     });
 }
 
-/// Would miss: an inner scope that waits for the outer one's tasks, or the other way round not at
+/// Catches: an inner scope that waits for the outer one's tasks, or the other way round not at
 /// all.
 #[test]
 fn scopes_nest_and_inner_tasks_may_spawn_into_the_outer_one() {
@@ -89,7 +89,7 @@ fn scopes_nest_and_inner_tasks_may_spawn_into_the_outer_one() {
     });
 }
 
-/// Would miss: tasks from threads that are no workers, also while the scope's owner sleeps at its
+/// Catches: tasks from threads that are no workers, also while the scope's owner sleeps at its
 /// end.
 #[test]
 fn foreign_threads_may_spawn_into_a_scope() {
@@ -117,7 +117,7 @@ fn foreign_threads_may_spawn_into_a_scope() {
     });
 }
 
-/// Would miss: an owner that sleeps at the end of its scope beside a task that came late, from a
+/// Catches: an owner that sleeps at the end of its scope beside a task that came late, from a
 /// thread that a task waits for.
 #[test]
 fn a_waiting_owner_runs_what_a_foreign_thread_spawns() {
@@ -144,7 +144,7 @@ fn a_waiting_owner_runs_what_a_foreign_thread_spawns() {
     });
 }
 
-/// Would miss: a bound of 0 that queues, and tasks that change their order or their thread under
+/// Catches: a bound of 0 that queues, and tasks that change their order or their thread under
 /// it.
 #[test]
 fn a_bound_of_zero_runs_every_task_at_its_spawn() {
@@ -167,7 +167,7 @@ fn a_bound_of_zero_runs_every_task_at_its_spawn() {
     });
 }
 
-/// Would miss: a bound that is passed over.
+/// Catches: a bound that is passed over.
 #[test]
 fn a_bound_limits_the_tasks_that_are_not_over() {
     ends(|| {
@@ -195,7 +195,7 @@ fn a_bound_limits_the_tasks_that_are_not_over() {
     });
 }
 
-/// Would miss: a tree of tasks under a bound that waits for itself.
+/// Catches: a tree of tasks under a bound that waits for itself.
 #[test]
 fn tasks_of_tasks_respect_a_bound_and_all_run() {
     ends(|| {
@@ -207,7 +207,7 @@ fn tasks_of_tasks_respect_a_bound_and_all_run() {
     });
 }
 
-/// Would miss: tasks that a panic of another takes along, a payload replaced by a later one, a pool
+/// Catches: tasks that a panic of another takes along, a payload replaced by a later one, a pool
 /// that is unusable afterwards.
 #[test]
 fn the_first_payload_is_kept_and_all_tasks_run() {
@@ -231,7 +231,7 @@ fn the_first_payload_is_kept_and_all_tasks_run() {
     }
 }
 
-/// Would miss: a body's panic that leaves tasks behind, which borrow from the frame that unwinds.
+/// Catches: a body's panic that leaves tasks behind, which borrow from the frame that unwinds.
 #[test]
 fn tasks_run_although_the_body_panics() {
     ends(|| {
@@ -254,7 +254,7 @@ fn tasks_run_although_the_body_panics() {
     });
 }
 
-/// Would miss: a body's payload that is replaced by that of a task which panics later.
+/// Catches: a body's payload that is replaced by that of a task which panics later.
 #[test]
 fn the_payload_of_a_body_that_panics_first_is_kept() {
     // Alone, the worker runs the task after the body.
@@ -270,7 +270,7 @@ fn the_payload_of_a_body_that_panics_first_is_kept() {
     assert_eq!(message, "body");
 }
 
-/// Would miss: captures of tasks that are leaked or dropped twice, with and without panics.
+/// Catches: captures of tasks that are leaked or dropped twice, with and without panics.
 #[test]
 fn captures_of_tasks_are_dropped_once() {
     with_each_pool(2, |pool| {
@@ -292,7 +292,7 @@ fn captures_of_tasks_are_dropped_once() {
     });
 }
 
-/// Would miss: a second payload whose drop unwinds out of the worker, and leaves the scope waiting
+/// Catches: a second payload whose drop unwinds out of the worker, and leaves the scope waiting
 /// for ever.
 #[test]
 fn a_later_payload_that_panics_when_dropped_aborts() {
@@ -307,7 +307,7 @@ fn a_later_payload_that_panics_when_dropped_aborts() {
     assert_one_line(&output, "payload");
 }
 
-/// Would miss: joins inside scope tasks inside joins, whose tasks lie in different queues.
+/// Catches: joins inside scope tasks inside joins, whose tasks lie in different queues.
 #[test]
 fn joins_and_scopes_nest_in_any_order() {
     fn mixed(w: &Worker, depth: u32) -> usize {
@@ -336,7 +336,7 @@ fn joins_and_scopes_nest_in_any_order() {
     });
 }
 
-/// Would miss: a second scope that inherits what a first one left behind, and scopes of several
+/// Catches: a second scope that inherits what a first one left behind, and scopes of several
 /// threads at once.
 #[test]
 fn scopes_of_several_callers_do_not_mix() {

@@ -21,7 +21,7 @@ fn fib(w: &Worker, n: u64) -> u64 {
     a + b
 }
 
-/// Would miss: a caller that sits down where nobody may, or a seat without a thread.
+/// Catches: a caller that sits down where nobody may, or a seat without a thread.
 #[test]
 fn without_a_guest_seat_run_and_install_leave_the_thread_and_every_seat_works() {
     ends(|| {
@@ -47,7 +47,7 @@ fn without_a_guest_seat_run_and_install_leave_the_thread_and_every_seat_works() 
     });
 }
 
-/// Would miss: callers that nobody serves, that get each other's results, or that wait for a thread
+/// Catches: callers that nobody serves, that get each other's results, or that wait for a thread
 /// which waits for them.
 #[test]
 fn without_a_guest_seat_several_callers_get_their_own_results() {
@@ -75,7 +75,7 @@ fn without_a_guest_seat_several_callers_get_their_own_results() {
     });
 }
 
-/// Would miss: a panic that stays in the pool, or takes one of its threads along.
+/// Catches: a panic that stays in the pool, or takes one of its threads along.
 #[test]
 fn without_a_guest_seat_a_panic_comes_back_to_the_caller() {
     ends(|| {
@@ -89,7 +89,7 @@ fn without_a_guest_seat_a_panic_comes_back_to_the_caller() {
     });
 }
 
-/// Would miss: pools of one thread that wait for each other, or that do not serve while they wait.
+/// Catches: pools of one thread that wait for each other, or that do not serve while they wait.
 #[test]
 fn pools_of_one_thread_call_into_each_other_and_back() {
     ends(|| {
@@ -113,7 +113,7 @@ fn of_this_thread(threads: usize, wait: Wait) -> Pool {
     Pool::builder().threads(threads).use_current_thread().wait(wait).build().unwrap()
 }
 
-/// Would miss: a builder that is moved elsewhere by its own calls, or sits at another seat, or a
+/// Catches: a builder that is moved elsewhere by its own calls, or sits at another seat, or a
 /// free function that goes elsewhere.
 #[test]
 fn the_building_thread_is_worker_0() {
@@ -136,7 +136,7 @@ fn the_building_thread_is_worker_0() {
     });
 }
 
-/// Would miss: tasks of the building thread that lie where nobody looks.
+/// Catches: tasks of the building thread that lie where nobody looks.
 #[test]
 fn the_others_take_tasks_of_the_building_thread() {
     alone(|| {
@@ -157,7 +157,7 @@ fn the_others_take_tasks_of_the_building_thread() {
     });
 }
 
-/// Would miss: a call from outside that waits for ever although a thread of the pool waits, too, or
+/// Catches: a call from outside that waits for ever although a thread of the pool waits, too, or
 /// gives way.
 #[test]
 fn the_building_thread_serves_others_while_it_waits() {
@@ -193,7 +193,7 @@ fn the_building_thread_serves_others_while_it_waits() {
     });
 }
 
-/// Would miss: a thread that would have to be two workers at once.
+/// Catches: a thread that would have to be two workers at once.
 #[test]
 fn a_worker_cannot_build_a_pool_of_its_own_thread() {
     alone(|| {
@@ -215,7 +215,7 @@ fn a_worker_cannot_build_a_pool_of_its_own_thread() {
     });
 }
 
-/// Would miss: seats that are given out twice, in another order or not at all, or a shutdown that
+/// Catches: seats that are given out twice, in another order or not at all, or a shutdown that
 /// leaves a user's thread behind.
 #[test]
 fn threads_may_come_from_the_user() {
@@ -239,7 +239,7 @@ fn threads_may_come_from_the_user() {
     });
 }
 
-/// Would miss: a pool whose threads outlive what they borrow, or never leave their scope.
+/// Catches: a pool whose threads outlive what they borrow, or never leave their scope.
 #[test]
 fn threads_may_live_in_a_scope_of_the_standard_library() {
     ends(|| {
@@ -259,7 +259,7 @@ fn threads_may_live_in_a_scope_of_the_standard_library() {
     });
 }
 
-/// Would miss: threads that wait for a pool which was never built, or a cause that is lost.
+/// Catches: threads that wait for a pool which was never built, or a cause that is lost.
 #[test]
 fn a_thread_that_the_user_refuses_is_an_error_and_the_others_end() {
     ends(|| {
@@ -282,7 +282,7 @@ fn a_thread_that_the_user_refuses_is_an_error_and_the_others_end() {
     });
 }
 
-/// Would miss: a pool that waits, while it works or at its end, for a thread that was never there.
+/// Catches: a pool that waits, while it works or at its end, for a thread that was never there.
 #[test]
 fn a_pool_does_without_the_thread_of_a_seat_that_was_dropped() {
     ends(|| {

@@ -37,7 +37,7 @@ fn everything(others: &[&Pool], domains: &Domains) -> Vec<ThreadId> {
     who.into_inner().unwrap()
 }
 
-/// Would miss: a way to another thread that was forgotten, on workers, inside two pools, and
+/// Catches: a way to another thread that was forgotten, on workers, inside two pools, and
 /// outside of all.
 #[test]
 fn whatever_is_called_runs_on_this_thread() {
@@ -59,7 +59,7 @@ fn whatever_is_called_runs_on_this_thread() {
     });
 }
 
-/// Would miss: a way to another thread that only transactions have, the worker before that is not
+/// Catches: a way to another thread that only transactions have, the worker before that is not
 /// found again after them, also after a panic.
 #[test]
 fn whatever_a_transaction_calls_runs_on_its_thread() {
@@ -91,7 +91,7 @@ fn whatever_a_transaction_calls_runs_on_its_thread() {
     });
 }
 
-/// Would miss: a task that runs in the middle of a transaction of its thread and joins it unseen.
+/// Catches: a task that runs in the middle of a transaction of its thread and joins it unseen.
 #[test]
 fn a_transaction_in_the_middle_of_another_panics_and_names_both() {
     let here = line!() + 1;
@@ -101,7 +101,7 @@ fn a_transaction_in_the_middle_of_another_panics_and_names_both() {
     assert_eq!(message.matches(&format!("serially.rs:{here}:")).count(), 2, "{message}");
 }
 
-/// Would miss: tasks that wait for the end of the scope, arms in the wrong order.
+/// Catches: tasks that wait for the end of the scope, arms in the wrong order.
 #[test]
 fn tasks_run_at_their_spawn_and_arms_in_order() {
     let order = Mutex::new(Vec::new());
@@ -195,7 +195,7 @@ fn scopes_deep_in_chains_end_with_their_tasks() {
     });
 }
 
-/// Would miss: a wait in serial code that runs a task of the pool around.
+/// Catches: a wait in serial code that runs a task of the pool around.
 #[test]
 fn nothing_else_runs_meanwhile() {
     ends(|| {
@@ -232,7 +232,7 @@ fn fib(n: u64) -> u64 {
     a + b
 }
 
-/// Would miss: a thread that stays serial, or loses its worker, after the end or a panic.
+/// Catches: a thread that stays serial, or loses its worker, after the end or a panic.
 #[test]
 fn afterwards_everything_is_as_before() {
     ends(|| {
@@ -253,7 +253,7 @@ fn afterwards_everything_is_as_before() {
     });
 }
 
-/// Would miss: detached tasks that are lost with the serial code, or that it has to wait for; a
+/// Catches: detached tasks that are lost with the serial code, or that it has to wait for; a
 /// broadcast that never ends.
 #[test]
 fn detached_tasks_go_to_the_pool_around_and_broadcasts_are_refused() {

@@ -91,7 +91,7 @@ fn is_supported() -> bool {
     cfg!(target_os = "linux")
 }
 
-/// Would miss: a limit where there is nobody to talk to.
+/// Catches: a limit where there is nobody to talk to.
 #[test]
 fn a_pool_without_neighbours_has_all_its_workers() {
     ends(|| {
@@ -134,7 +134,7 @@ fn a_pool_without_neighbours_keeps_to_what_a_script_asks_for() {
     });
 }
 
-/// Would miss: pools that do not follow their shares, and cores that stay with who has gone.
+/// Catches: pools that do not follow their shares, and cores that stay with who has gone.
 #[test]
 fn pools_share_while_both_have_work() {
     ends(|| {
@@ -158,7 +158,7 @@ fn pools_share_while_both_have_work() {
     });
 }
 
-/// Would miss: a weight and a least number that are set and not told, or told and not kept; a
+/// Catches: a weight and a least number that are set and not told, or told and not kept; a
 /// weight that is none.
 #[test]
 fn a_pool_has_its_weight_and_its_least_number_of_threads() {
@@ -187,7 +187,7 @@ fn a_pool_has_its_weight_and_its_least_number_of_threads() {
     });
 }
 
-/// Would miss: a lone pool that says nothing of what it does, so that nobody learns how fast it is
+/// Catches: a lone pool that says nothing of what it does, so that nobody learns how fast it is
 /// on all cores.
 #[test]
 fn a_lone_pool_says_how_much_it_has_done() {
@@ -209,7 +209,7 @@ fn a_lone_pool_says_how_much_it_has_done() {
     });
 }
 
-/// Would miss: cores that lie idle with a pool that has nothing to do, and one that does not get
+/// Catches: cores that lie idle with a pool that has nothing to do, and one that does not get
 /// them back.
 #[test]
 fn the_cores_of_an_idle_pool_go_to_the_others_until_it_is_called() {
@@ -228,7 +228,7 @@ fn the_cores_of_an_idle_pool_go_to_the_others_until_it_is_called() {
     });
 }
 
-/// Would miss: work that waits for a worker that may not work: parts of joins, tasks of scopes,
+/// Catches: work that waits for a worker that may not work: parts of joins, tasks of scopes,
 /// calls and detached tasks, with the guest there and without.
 #[test]
 fn everything_runs_on_a_single_core() {
@@ -271,7 +271,7 @@ fn everything_runs_on_a_single_core() {
     });
 }
 
-/// Would miss: iterations that are lost or run twice when shares change in the middle, and workers
+/// Catches: iterations that are lost or run twice when shares change in the middle, and workers
 /// that do not come back.
 #[test]
 fn nothing_is_lost_while_neighbours_come_and_go() {
@@ -338,7 +338,7 @@ fn with_a_grant(test: impl FnOnce(&Pool, &Table, Script) + Send + 'static) {
     });
 }
 
-/// Would miss: loops that do not follow a schedule that is granted, those that must not, and a
+/// Catches: loops that do not follow a schedule that is granted, those that must not, and a
 /// grant that outlives the coordinator who asked for it.
 #[test]
 fn loops_that_leave_their_schedule_open_follow_a_granted_one() {
@@ -365,7 +365,7 @@ fn loops_that_leave_their_schedule_open_follow_a_granted_one() {
     });
 }
 
-/// Would miss: a loop under a control that follows a grant only when it begins.
+/// Catches: a loop under a control that follows a grant only when it begins.
 #[test]
 fn a_controlled_loop_follows_a_grant_while_it_runs() {
     with_a_grant(|pool, table, single| {
@@ -402,7 +402,7 @@ fn a_controlled_loop_follows_a_grant_while_it_runs() {
     });
 }
 
-/// Would miss: what a pool has chosen when it was built and its row does not say, cores beside
+/// Catches: what a pool has chosen when it was built and its row does not say, cores beside
 /// those that it is pinned to, and others that are kept from it for nothing.
 #[test]
 fn a_pinned_pool_is_given_none_but_its_own_cores() {
@@ -426,7 +426,7 @@ fn a_pinned_pool_is_given_none_but_its_own_cores() {
     });
 }
 
-/// Would miss: a thread that stays where the list has its seat, on a core that a neighbour was
+/// Catches: a thread that stays where the list has its seat, on a core that a neighbour was
 /// given, while the pool's own lies idle.
 #[test]
 fn a_pinned_pool_runs_on_what_its_neighbours_leave_of_its_list() {
@@ -464,7 +464,7 @@ fn a_pinned_pool_runs_on_what_its_neighbours_leave_of_its_list() {
     });
 }
 
-/// Would miss: a schedule that the pool has chosen and its row does not say, so that others believe
+/// Catches: a schedule that the pool has chosen and its row does not say, so that others believe
 /// that it follows theirs; and one that it has given up and still has there.
 #[test]
 fn a_pool_says_which_schedule_it_has_chosen() {

@@ -17,7 +17,7 @@ fn spawn_tree(depth: u32, ran: &Arc<AtomicUsize>) {
     }
 }
 
-/// Would miss: tasks that are forgotten when the pool ends, in a thread's queue, a guest's or the
+/// Catches: tasks that are forgotten when the pool ends, in a thread's queue, a guest's or the
 /// pool's; and tasks of those tasks.
 #[test]
 fn dropping_a_pool_runs_what_was_spawned() {
@@ -35,7 +35,7 @@ fn dropping_a_pool_runs_what_was_spawned() {
     });
 }
 
-/// Would miss: tasks that wait until the pool is entered again.
+/// Catches: tasks that wait until the pool is entered again.
 #[test]
 fn a_task_from_outside_runs_without_any_further_call() {
     ends(|| {
@@ -50,7 +50,7 @@ fn a_task_from_outside_runs_without_any_further_call() {
     });
 }
 
-/// Would miss: a guest that takes its tasks along when it leaves.
+/// Catches: a guest that takes its tasks along when it leaves.
 #[test]
 fn what_a_guest_spawned_runs_after_it_has_left() {
     ends(|| {
@@ -70,7 +70,7 @@ fn what_a_guest_spawned_runs_after_it_has_left() {
     });
 }
 
-/// Would miss: a detached task without a pool around it, or in the wrong one.
+/// Catches: a detached task without a pool around it, or in the wrong one.
 #[test]
 fn a_detached_task_has_the_worker_of_its_pool() {
     ends(|| {
@@ -85,7 +85,7 @@ fn a_detached_task_has_the_worker_of_its_pool() {
     });
 }
 
-/// Would miss: a handler that is not called, gets another payload, or stops the worker.
+/// Catches: a handler that is not called, gets another payload, or stops the worker.
 #[test]
 fn the_panic_handler_gets_the_payload() {
     ends(|| {
@@ -107,7 +107,7 @@ fn the_panic_handler_gets_the_payload() {
     });
 }
 
-/// Would miss: a lost panic.
+/// Catches: a lost panic.
 #[test]
 fn a_panic_without_a_handler_aborts_with_one_line() {
     if is_child() {
@@ -119,7 +119,7 @@ fn a_panic_without_a_handler_aborts_with_one_line() {
     assert_one_line(&output, "no panic handler");
 }
 
-/// Would miss: a handler's panic that ends a worker in silence.
+/// Catches: a handler's panic that ends a worker in silence.
 #[test]
 fn a_handler_that_panics_aborts_with_one_line() {
     if is_child() {
@@ -133,7 +133,7 @@ fn a_handler_that_panics_aborts_with_one_line() {
     assert_one_line(&output, "panic handler panicked");
 }
 
-/// Would miss: a free `spawn` from a thread of no pool.
+/// Catches: a free `spawn` from a thread of no pool.
 #[test]
 fn the_free_spawn_uses_the_global_pool_outside_of_others() {
     ends(|| {

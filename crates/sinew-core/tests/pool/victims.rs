@@ -90,7 +90,7 @@ fn count_meanwhile(pool: &Pool, rounds: u64, change: impl Fn(u64) + Sync) {
     });
 }
 
-/// Would miss: a task lost, run twice or left behind under some policy, while workers stand down
+/// Catches: a task lost, run twice or left behind under some policy, while workers stand down
 /// and come back.
 #[test]
 fn a_tree_has_its_nodes_under_every_policy_while_the_number_of_workers_changes() {
@@ -104,7 +104,7 @@ fn a_tree_has_its_nodes_under_every_policy_while_the_number_of_workers_changes()
     });
 }
 
-/// Would miss: a worker that loses its place, or a task, when its policy is changed in the middle
+/// Catches: a worker that loses its place, or a task, when its policy is changed in the middle
 /// of a search; a mastership that is left behind.
 #[test]
 fn the_policy_can_change_at_any_time() {
@@ -128,7 +128,7 @@ fn meet_in(w: &Worker, tasks: usize, all: &Barrier) {
     }
 }
 
-/// Would miss: work stranded in a package whose only worker is blocked, under a rule that keeps
+/// Catches: work stranded in a package whose only worker is blocked, under a rule that keeps
 /// everybody else out (V1).
 #[test]
 fn as_many_tasks_as_workers_meet_across_packages_under_every_policy() {
@@ -145,7 +145,7 @@ fn as_many_tasks_as_workers_meet_across_packages_under_every_policy() {
     });
 }
 
-/// Would miss: work stranded for ever where V1 is looked at only when a spin window is over, and no
+/// Catches: work stranded for ever where V1 is looked at only when a spin window is over, and no
 /// window ever is.
 #[test]
 fn tasks_of_workers_that_never_park_meet_across_packages_under_every_policy() {
@@ -174,7 +174,7 @@ fn steal_some(w: &Worker, steals: usize) {
     }
 }
 
-/// Would miss: masters where the rule has none, or none where it needs one.
+/// Catches: masters where the rule has none, or none where it needs one.
 #[test]
 fn packages_have_masters_only_under_rules_that_need_them() {
     ends(|| {
@@ -221,7 +221,7 @@ fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
     taken.into_inner()
 }
 
-/// Would miss: a slave that steals beyond its package, or two masters of one. A master that never
+/// Catches: a slave that steals beyond its package, or two masters of one. A master that never
 /// parks, and beside which nobody is stranded, stays master while it is held up; so of two that are
 /// let go in turn, one may leave.
 #[test]
@@ -248,7 +248,7 @@ fn thief_in_the_package(pool: &Pool) -> bool {
         .all(|&(thief, owner)| taken_by(pool, thief, owner) == OFFERED)
 }
 
-/// Would miss: steals between packages that are not counted, or steals inside one that are.
+/// Catches: steals between packages that are not counted, or steals inside one that are.
 #[test]
 fn in_one_package_nobody_leaves_it() {
     ends(|| {
@@ -259,7 +259,7 @@ fn in_one_package_nobody_leaves_it() {
     });
 }
 
-/// Would miss: steals that are counted at another distance than the victim's, or not at all;
+/// Catches: steals that are counted at another distance than the victim's, or not at all;
 /// successes that are no attempts.
 #[test]
 fn attempts_to_steal_are_counted_by_distance() {
@@ -285,7 +285,7 @@ fn attempts_to_steal_are_counted_by_distance() {
     });
 }
 
-/// Would miss: a choice that is not taken up by workers that search, or taken up once only.
+/// Catches: a choice that is not taken up by workers that search, or taken up once only.
 #[test]
 fn each_worker_takes_up_a_new_choice_at_its_next_search() {
     ends(|| {
@@ -307,7 +307,7 @@ fn each_worker_takes_up_a_new_choice_at_its_next_search() {
     });
 }
 
-/// Would miss: classes that are never learned, learned of nothing, or kept when the policy is
+/// Catches: classes that are never learned, learned of nothing, or kept when the policy is
 /// chosen anew.
 #[test]
 fn the_first_run_teaches_the_boundary_between_large_and_small_tasks() {
@@ -330,7 +330,7 @@ fn the_first_run_teaches_the_boundary_between_large_and_small_tasks() {
     });
 }
 
-/// Would miss: threads pinned to processors that only the description has, or a number of workers
+/// Catches: threads pinned to processors that only the description has, or a number of workers
 /// that is not the description's.
 #[test]
 fn on_a_machine_that_is_described_nobody_is_pinned() {

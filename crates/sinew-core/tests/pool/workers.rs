@@ -46,7 +46,7 @@ fn set_and_settle(pool: &Pool, workers: usize) {
     pool.broadcast(|_| ());
 }
 
-/// Would miss: a number that is taken although it leaves nobody, or of seats that are not there.
+/// Catches: a number that is taken although it leaves nobody, or of seats that are not there.
 #[test]
 fn one_thread_goes_on_and_there_are_no_more_than_seats() {
     fn answers(pool: &Pool, least: usize) {
@@ -70,7 +70,7 @@ fn one_thread_goes_on_and_there_are_no_more_than_seats() {
     }
 }
 
-/// Would miss: a surplus worker that goes on, or a caller that is not served by those who are left.
+/// Catches: a surplus worker that goes on, or a caller that is not served by those who are left.
 #[test]
 fn only_seats_below_the_number_work() {
     ends(|| {
@@ -91,7 +91,7 @@ fn only_seats_below_the_number_work() {
     });
 }
 
-/// Would miss: workers that stay away when the number rises.
+/// Catches: workers that stay away when the number rises.
 #[test]
 fn a_raised_number_brings_workers_back() {
     ends(|| {
@@ -112,7 +112,7 @@ fn a_raised_number_brings_workers_back() {
     });
 }
 
-/// Would miss: a raise that comes while the tasks already wait, and wakes nobody for them.
+/// Catches: a raise that comes while the tasks already wait, and wakes nobody for them.
 #[test]
 fn a_raise_reaches_tasks_that_wait_already() {
     ends(|| {
@@ -137,7 +137,7 @@ fn a_raise_reaches_tasks_that_wait_already() {
     });
 }
 
-/// Would miss: tasks that a worker keeps when it stands down.
+/// Catches: tasks that a worker keeps when it stands down.
 #[test]
 fn a_worker_that_stands_down_leaves_its_tasks_to_the_others() {
     ends(|| {
@@ -164,7 +164,7 @@ fn a_worker_that_stands_down_leaves_its_tasks_to_the_others() {
     });
 }
 
-/// Would miss: a surplus worker that leaves a join, or whose arms nobody takes.
+/// Catches: a surplus worker that leaves a join, or whose arms nobody takes.
 #[test]
 fn a_surplus_worker_brings_its_task_to_an_end() {
     ends(|| {
@@ -189,7 +189,7 @@ fn a_surplus_worker_brings_its_task_to_an_end() {
     });
 }
 
-/// Would miss: an end that waits for workers which have stood down, or tasks that need a second
+/// Catches: an end that waits for workers which have stood down, or tasks that need a second
 /// worker to end.
 #[test]
 fn a_pool_with_few_workers_ends_with_all() {
@@ -246,7 +246,7 @@ fn work(pool: &Pool, round: usize) {
     }
 }
 
-/// Would miss: a task, a caller or a part that is forgotten because whoever was woken for it stands
+/// Catches: a task, a caller or a part that is forgotten because whoever was woken for it stands
 /// down.
 #[test]
 fn the_number_may_change_at_any_time() {

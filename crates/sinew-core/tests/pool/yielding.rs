@@ -35,7 +35,7 @@ impl Stack {
     }
 }
 
-/// Would miss: a task that runs inside the one that spawned it, of any kind, while a scope waits or
+/// Catches: a task that runs inside the one that spawned it, of any kind, while a scope waits or
 /// while nobody does.
 #[test]
 fn a_chain_of_tasks_does_not_grow_the_stack() {
@@ -77,7 +77,7 @@ fn a_chain_of_tasks_does_not_grow_the_stack() {
     });
 }
 
-/// Would miss: a yield that runs something although there is nothing, or that does not run what
+/// Catches: a yield that runs something although there is nothing, or that does not run what
 /// there is, the newest first.
 #[test]
 fn yielding_runs_one_task_of_the_workers_own() {
@@ -103,7 +103,7 @@ fn yielding_runs_one_task_of_the_workers_own() {
     });
 }
 
-/// Would miss: an arm that a yielding task cannot find because it lies below on the same stack, or
+/// Catches: an arm that a yielding task cannot find because it lies below on the same stack, or
 /// that is run twice.
 #[test]
 fn yielding_runs_the_second_arms_around() {
@@ -134,7 +134,7 @@ fn yielding_runs_the_second_arms_around() {
     });
 }
 
-/// Would miss: a local yield that takes what is anybody's, or another one that does not.
+/// Catches: a local yield that takes what is anybody's, or another one that does not.
 #[test]
 fn yielding_to_the_pool_runs_what_callers_have_queued() {
     ends(|| {
@@ -158,7 +158,7 @@ fn yielding_to_the_pool_runs_what_callers_have_queued() {
     });
 }
 
-/// Would miss: a yield that does not steal, so that a task waits for ever for another which nobody
+/// Catches: a yield that does not steal, so that a task waits for ever for another which nobody
 /// runs.
 #[test]
 fn yielding_to_the_pool_takes_tasks_of_other_workers() {
@@ -194,7 +194,7 @@ fn yielding_to_the_pool_takes_tasks_of_other_workers() {
     });
 }
 
-/// Would miss: a task that gives way to its part of a broadcast only when it has ended.
+/// Catches: a task that gives way to its part of a broadcast only when it has ended.
 #[test]
 fn yielding_runs_parts_of_broadcasts() {
     ends(|| {
@@ -219,7 +219,7 @@ fn yielding_runs_parts_of_broadcasts() {
     });
 }
 
-/// Would miss: a thread outside that is taken for a worker, or one of another pool.
+/// Catches: a thread outside that is taken for a worker, or one of another pool.
 #[test]
 fn only_workers_of_the_pool_have_something_to_give_way_to() {
     ends(|| {

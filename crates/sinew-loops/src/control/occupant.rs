@@ -163,7 +163,7 @@ mod tests {
         looks.stride
     }
 
-    /// Would miss: a clock that is asked after each short item, and a long item that ends without a
+    /// Catches: a clock that is asked after each short item, and a long item that ends without a
     /// look.
     #[test]
     fn long_items_are_followed_by_a_look_and_short_ones_are_not() {

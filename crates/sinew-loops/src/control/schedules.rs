@@ -58,7 +58,7 @@ fn visit_each_leaf(w: &Worker) {
     assert_at_rest(&control);
 }
 
-/// Would miss: an arm that is handed back and lost, or run twice; and participants who are counted
+/// Catches: an arm that is handed back and lost, or run twice; and participants who are counted
 /// once too often or too seldom.
 #[test]
 fn shuttle_each_arm_runs_once_while_participants_come_and_go() {
@@ -80,7 +80,7 @@ fn fresh(n: usize) -> Vec<usize> {
 
 const ELEMENTS: usize = 10;
 
-/// Would miss: an element lost or doubled between two threads that sort, and equal ones that change
+/// Catches: an element lost or doubled between two threads that sort, and equal ones that change
 /// places, while participants come and go.
 #[test]
 fn shuttle_a_sort_is_stable_whatever_is_wished() {
@@ -141,7 +141,7 @@ fn sort_in_vain(w: &Worker) {
     assert_at_rest(&control);
 }
 
-/// Would miss: an element lost or doubled when a sort ends early, by a panic or cancelled, in
+/// Catches: an element lost or doubled when a sort ends early, by a panic or cancelled, in
 /// whichever place its halves are at that moment.
 #[test]
 fn shuttle_a_sort_that_ends_early_keeps_all_elements() {

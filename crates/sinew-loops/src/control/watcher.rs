@@ -81,7 +81,7 @@ mod tests {
         sinew_core::run(|w| for_each(w, 0..n, &options, |_| ()))
     }
 
-    /// Would miss: progress that goes backwards, an end that is not told, two calls at once, and a
+    /// Catches: progress that goes backwards, an end that is not told, two calls at once, and a
     /// callback that deadlocks when it runs a loop of its own.
     #[test]
     fn progress_is_told_up_to_the_end_and_by_one_at_a_time() {
@@ -100,7 +100,7 @@ mod tests {
         assert!(seen.is_sorted() && seen.len() > 1 && seen.last() == Some(&5_000), "{seen:?}");
     }
 
-    /// Would miss: a callback that is called at every slice whatever its interval is.
+    /// Catches: a callback that is called at every slice whatever its interval is.
     #[test]
     fn progress_is_told_no_more_often_than_wished() {
         let control = Control::new();
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(*calls.lock(), 2);
     }
 
-    /// Would miss: a panic that is swallowed, and a callback that panics again and again.
+    /// Catches: a panic that is swallowed, and a callback that panics again and again.
     #[test]
     fn a_callback_that_panics_ends_the_loop_and_is_gone() {
         let control = Control::new();

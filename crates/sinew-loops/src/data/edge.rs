@@ -55,7 +55,7 @@ fn wrap(index: isize, length: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Would miss: an index that is off by one at either side, or farther away than the dimension
+    /// Catches: an index that is off by one at either side, or farther away than the dimension
     /// is long.
     #[test]
     fn indices_beyond_an_edge_follow_its_rule() {

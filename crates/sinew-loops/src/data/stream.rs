@@ -179,7 +179,7 @@ mod tests {
 
     type Way = unsafe fn(&mut [f64], &[f64]);
 
-    /// Would miss: a way to store that only other processors take, and that leaves something out.
+    /// Catches: a way to store that only other processors take, and that leaves something out.
     #[test]
     fn either_way_to_store_whole_lines_copies_all_of_them() {
         let values: Vec<f64> = (0..PIECE as u32).map(f64::from).collect();

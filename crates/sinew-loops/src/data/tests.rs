@@ -56,7 +56,7 @@ fn in_pieces<I: Items>(items: &I, cuts: &[prop::sample::Index]) -> Vec<I::Item> 
 }
 
 proptest! {
-    /// Would miss: a piece that holds other items than the same range of a serial iteration.
+    /// Catches: a piece that holds other items than the same range of a serial iteration.
     #[test]
     fn pieces_hold_what_a_serial_iteration_holds(
         mut data in proptest::collection::vec(any::<i32>(), 0..200),
@@ -81,7 +81,7 @@ proptest! {
         prop_assert_eq!(data, expected);
     }
 
-    /// Would miss: a value dropped twice or never, whichever ranges were written and wherever a
+    /// Catches: a value dropped twice or never, whichever ranges were written and wherever a
     /// function panicked (O1).
     #[test]
     fn an_output_drops_exactly_what_was_written(
@@ -116,7 +116,7 @@ proptest! {
         prop_assert_eq!(drops.counts(), made);
     }
 
-    /// Would miss: a wrong order, and equal elements that change places.
+    /// Catches: a wrong order, and equal elements that change places.
     #[test]
     fn sorting_agrees_with_the_standard_stable_sort(
         seed in any::<u64>(), n in 0..60_000_usize, range in 1..100_000_u32,
@@ -130,7 +130,7 @@ proptest! {
     }
 }
 
-/// Would miss: an element lost or doubled when the comparator panics in a leaf, in a merge to
+/// Catches: an element lost or doubled when the comparator panics in a leaf, in a merge to
 /// either side, or in a search for a place to cut.
 #[test]
 fn a_comparator_that_panics_leaves_every_element_once() {
@@ -163,7 +163,7 @@ fn a_comparator_that_panics_leaves_every_element_once() {
     }
 }
 
-/// Would miss: sizes at which splitting goes wrong, and elements without a size.
+/// Catches: sizes at which splitting goes wrong, and elements without a size.
 #[test]
 fn sorted_reversed_equal_and_empty_slices_are_sorted() {
     for n in [0, 1, 2, 4_095, 4_096, 4_097, 30_000, 65_537] {
@@ -181,7 +181,7 @@ fn sorted_reversed_equal_and_empty_slices_are_sorted() {
     }
 }
 
-/// Would miss: a length that wraps around, and the empty range that runs backwards.
+/// Catches: a length that wraps around, and the empty range that runs backwards.
 #[test]
 fn ranges_of_any_integer_have_the_right_length() {
     assert_eq!((i8::MIN..i8::MAX).into_items().length(), 255);
@@ -191,14 +191,14 @@ fn ranges_of_any_integer_have_the_right_length() {
     assert_eq!(unsafe { (-5_i16..5).into_items().piece(3..6) }, -2..1);
 }
 
-/// Would miss: chunks that never end.
+/// Catches: chunks that never end.
 #[test]
 #[should_panic(expected = "chunks of 0 items")]
 fn chunks_of_nothing_are_refused() {
     let _ = (0..5_u8).into_items().into_chunks(0);
 }
 
-/// Would miss: an error that does not stop the filling, or counts as a value.
+/// Catches: an error that does not stop the filling, or counts as a value.
 #[test]
 fn filling_ends_at_the_first_error() {
     let output = Output::new(4);
@@ -211,7 +211,7 @@ fn filling_ends_at_the_first_error() {
 }
 
 proptest! {
-    /// Would miss: an element of two tiles or of none, a row beyond its tile's edge, and a tile
+    /// Catches: an element of two tiles or of none, a row beyond its tile's edge, and a tile
     /// that tells a wrong place.
     #[test]
     fn tiles_share_a_grid_out(rows in 0..30_usize, columns in 1..30_usize, tile in [1..9_usize, 1..9], order in any::<u64>()) {
@@ -241,7 +241,7 @@ proptest! {
     }
 }
 
-/// Would miss: a reference to an element of another tile.
+/// Catches: a reference to an element of another tile.
 #[test]
 #[should_panic(expected = "row 2 is not in a tile of rows 0..2")]
 fn a_tile_gives_its_own_rows_only() {
@@ -252,7 +252,7 @@ fn a_tile_gives_its_own_rows_only() {
     first.row_mut(2)[0] = 1;
 }
 
-/// Would miss: a value that is not written, or written beyond a line's end, at any alignment of
+/// Catches: a value that is not written, or written beyond a line's end, at any alignment of
 /// either end.
 #[test]
 fn a_streamed_line_is_what_it_was_filled_with_and_nothing_beside_it() {
@@ -273,7 +273,7 @@ fn a_streamed_line_is_what_it_was_filled_with_and_nothing_beside_it() {
     }
 }
 
-/// Would miss: a row in two tiles or in none, where tiles do not divide the array.
+/// Catches: a row in two tiles or in none, where tiles do not divide the array.
 #[test]
 fn every_row_is_in_one_tile() {
     for shape in [(1, 1, 1), (3, 5, 7), (2, 10, 10), (4, 0, 3)] {
@@ -300,7 +300,7 @@ fn every_row_is_in_one_tile() {
     }
 }
 
-/// Would miss: an order that is the same in both cases.
+/// Catches: an order that is the same in both cases.
 #[test]
 fn tiles_come_in_the_order_asked_for() {
     let shape = Shape { row: 1, rows: 4, layers: 4 };

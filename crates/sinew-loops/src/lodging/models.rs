@@ -102,14 +102,14 @@ fn two_of_one_rank(first: Option<Mapping>) {
     });
 }
 
-/// Would miss: a place that two threads have at once, also when one comes while the other leaves,
+/// Catches: a place that two threads have at once, also when one comes while the other leaves,
 /// one that is lost, and a mapping that is not followed.
 #[test]
 fn loom_a_place_is_one_threads_at_a_time() {
     two_of_one_rank(Some(Mapping::Compact));
 }
 
-/// Would miss: the same where threads are placed for the first time in mid-run, by the inner or the
+/// Catches: the same where threads are placed for the first time in mid-run, by the inner or the
 /// outer loop.
 #[test]
 fn loom_a_first_mapping_places_threads_in_mid_run() {
@@ -122,21 +122,21 @@ fn caught(bug: Bug) {
     two_of_one_rank(Some(Mapping::Compact));
 }
 
-/// Would miss: a model in which nobody else looks for a place at the same time.
+/// Catches: a model in which nobody else looks for a place at the same time.
 #[test]
 #[should_panic(expected = "two threads at place")]
 fn loom_a_place_looked_for_and_taken_apart_is_caught() {
     caught(Bug::TornPlace);
 }
 
-/// Would miss: a model in which nobody comes while another leaves.
+/// Catches: a model in which nobody comes while another leaves.
 #[test]
 #[should_panic(expected = "two threads at place")]
 fn loom_a_place_given_back_early_is_caught() {
     caught(Bug::EarlyPlace);
 }
 
-/// Would miss: a model without loops within loops.
+/// Catches: a model without loops within loops.
 #[test]
 #[should_panic(expected = "two threads at place")]
 fn loom_a_place_given_back_by_the_inner_loop_is_caught() {

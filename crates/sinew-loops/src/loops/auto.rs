@@ -236,7 +236,7 @@ mod tests {
         }
     }
 
-    /// Would miss: runs that teach nothing, or the wrong loop, and one that is for ever under way.
+    /// Catches: runs that teach nothing, or the wrong loop, and one that is for ever under way.
     #[test]
     fn a_loop_is_settled_after_some_runs_and_another_is_not() {
         let pool = Pool::builder().threads(2).build().unwrap();
@@ -255,7 +255,7 @@ mod tests {
         );
     }
 
-    /// Would miss: a loop that ended early and is taken for a fast one, and a panic after which
+    /// Catches: a loop that ended early and is taken for a fast one, and a panic after which
     /// nobody may teach any more.
     #[test]
     fn loops_that_did_not_run_to_their_end_teach_nothing() {
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(tuner(&options, 2), (Tuner::new(2), false));
     }
 
-    /// Would miss: controlled loops that leave the choice and learn nothing, or are taken for what
+    /// Catches: controlled loops that leave the choice and learn nothing, or are taken for what
     /// they were changed to.
     #[test]
     fn controlled_loops_teach_unless_they_are_changed() {
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// Would miss: slices under a control that nobody times, so that equal shares are tried
+    /// Catches: slices under a control that nobody times, so that equal shares are tried
     /// although the items of the first half take all the time.
     #[test]
     fn controlled_loops_are_looked_at() {
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(tuner(&options, 2).0.choice(), Choice::Run(Schedule::Stealing));
     }
 
-    /// Would miss: short loops under a control that are handed out in another way than in equal
+    /// Catches: short loops under a control that are handed out in another way than in equal
     /// shares, which are claimed in as many slices whoever comes.
     #[test]
     fn short_controlled_loops_get_equal_shares() {

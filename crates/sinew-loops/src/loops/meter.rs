@@ -198,7 +198,7 @@ mod tests {
         LoopMetrics { wall: run, threads: vec![thread] }
     }
 
-    /// Would miss: a column under another's title, or in another unit.
+    /// Catches: a column under another's title, or in another unit.
     #[test]
     fn a_file_has_a_line_a_thread_in_milliseconds() {
         let text = "thread,run_ms,work_ms,overhead_ms,blocked_ms,tasks\n3,4.000000,2.500000,1.000000,0.500000,17\n";
@@ -208,14 +208,14 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
     }
 
-    /// Would miss: an error that does not say which file it is about.
+    /// Catches: an error that does not say which file it is about.
     #[test]
     fn a_file_that_cannot_be_written_is_named() {
         let error = metrics().write_csv("/no/such/folder/metrics.csv").unwrap_err().to_string();
         assert!(error.contains("/no/such/folder/metrics.csv"), "{error}");
     }
 
-    /// Would miss: a thread that took no part and is listed all the same; blocked time that is more
+    /// Catches: a thread that took no part and is listed all the same; blocked time that is more
     /// than there was.
     #[test]
     fn times_add_up_and_strangers_are_left_out() {

@@ -88,14 +88,14 @@ impl Changers {
     }
 }
 
-/// Would miss, at every end: a worker that is still in the loop or skeleton, and a place that
+/// Catches, at every end: a worker that is still in the loop or skeleton, and a place that
 /// nobody gave back.
 pub(crate) fn assert_at_rest(control: &Control) {
     assert_eq!(control.snapshot().working, 0);
     assert!(control.places().all_free());
 }
 
-/// Would miss: an index visited twice or never, and a caller that returns while a helper is still
+/// Catches: an index visited twice or never, and a caller that returns while a helper is still
 /// at it.
 #[test]
 fn shuttle_each_index_is_visited_once_before_the_loop_returns() {
@@ -109,7 +109,7 @@ fn shuttle_each_index_is_visited_once_before_the_loop_returns() {
     });
 }
 
-/// Would miss: results or partial results that are not handed over to the caller.
+/// Catches: results or partial results that are not handed over to the caller.
 #[test]
 fn shuttle_what_helpers_made_is_the_callers() {
     explore(|w, options| {
@@ -128,7 +128,7 @@ fn shuttle_what_helpers_made_is_the_callers() {
     });
 }
 
-/// Would miss: a panic that leaves a helper behind, and loops within loops that wait for each
+/// Catches: a panic that leaves a helper behind, and loops within loops that wait for each
 /// other.
 #[test]
 fn shuttle_nested_loops_end_also_by_panics_and_errors() {
@@ -165,7 +165,7 @@ fn shuttle_nested_loops_end_also_by_panics_and_errors() {
     });
 }
 
-/// Would miss: a run that finds the memory of the one before in a state that no single thread would
+/// Catches: a run that finds the memory of the one before in a state that no single thread would
 /// leave.
 #[test]
 fn shuttle_runs_with_a_memory_visit_each_index_once() {
@@ -183,7 +183,7 @@ fn shuttle_runs_with_a_memory_visit_each_index_once() {
     });
 }
 
-/// Would miss: a block that is lost between an arm and its thief, and a partial result that nobody
+/// Catches: a block that is lost between an arm and its thief, and a partial result that nobody
 /// collects.
 #[test]
 fn shuttle_blocks_are_folded_once() {

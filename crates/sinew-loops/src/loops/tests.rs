@@ -43,7 +43,7 @@ fn any_options() -> impl Strategy<Value = Options<'static>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Would miss: an item that is visited twice or not at all.
+    /// Catches: an item that is visited twice or not at all.
     #[test]
     fn every_item_is_visited_once(n in 0..3_000_usize, options in any_options()) {
         let mut visits = vec![0_u32; n];
@@ -52,7 +52,7 @@ proptest! {
         prop_assert_eq!(run(|w| try_for_each(w, 0..n, &options, |_| Ok::<_, ()>(()))), Ok(()));
     }
 
-    /// Would miss: a result in the wrong place.
+    /// Catches: a result in the wrong place.
     #[test]
     fn results_are_in_the_order_of_the_items(n in 0..3_000_usize, size in 1..100_usize, options in any_options()) {
         let numbers = run(|w| map(w, 0..n, &options, |number| number.to_string()).unwrap());
@@ -65,7 +65,7 @@ proptest! {
         prop_assert_eq!(sums, expected);
     }
 
-    /// Would miss: partial results combined in the wrong order (appending does not commute).
+    /// Catches: partial results combined in the wrong order (appending does not commute).
     #[test]
     fn folding_keeps_the_order(n in 0..2_000_u32, options in any_options()) {
         let append = |mut left: Vec<u32>, mut right: Vec<u32>| { left.append(&mut right); left };
@@ -74,7 +74,7 @@ proptest! {
         prop_assert!(list.into_iter().eq(0..n));
     }
 
-    /// Would miss: a block that begins with the wrong prefix, or a shift by one.
+    /// Catches: a block that begins with the wrong prefix, or a shift by one.
     #[test]
     fn prefixes_are_those_of_a_serial_scan(
         n in 0..2_000_usize, blocks in proptest::option::of(1..50_usize), options in any_options(),
@@ -98,7 +98,7 @@ proptest! {
         prop_assert_eq!(run(Kind::Inclusive), before[1..].to_vec());
     }
 
-    /// Would miss: an error that is swallowed, and work that goes on for long after it.
+    /// Catches: an error that is swallowed, and work that goes on for long after it.
     #[test]
     fn the_first_error_ends_the_loop(n in 1..2_000_usize, bad in any::<prop::sample::Index>(), options in any_options()) {
         let bad = bad.index(n);
@@ -107,7 +107,7 @@ proptest! {
         prop_assert_eq!(run(|w| try_for_each(w, 0..n, &options, |number| fail(number).map(drop))), Err(Stopped::Failed(bad)));
     }
 
-    /// Would miss: a panic that is lost, a payload that is changed, and a body that runs on after
+    /// Catches: a panic that is lost, a payload that is changed, and a body that runs on after
     /// the caller unwinds.
     #[test]
     fn a_panic_comes_out_after_everybody_has_left(n in 1..2_000_usize, bad in any::<prop::sample::Index>(), options in any_options()) {
@@ -137,7 +137,7 @@ fn on_pools(test: impl Fn(&Worker) + Sync) {
     }
 }
 
-/// Would miss: an index lost when a run begins with what the run before has left, after a panic or
+/// Catches: an index lost when a run begins with what the run before has left, after a panic or
 /// an error as well.
 #[test]
 fn runs_with_a_memory_visit_every_index_once_whatever_happened_before() {
@@ -177,7 +177,7 @@ fn runs_with_a_memory_visit_every_index_once_whatever_happened_before() {
     });
 }
 
-/// Would miss: a memory shared by two loops at once, one inside the other, that mixes them up.
+/// Catches: a memory shared by two loops at once, one inside the other, that mixes them up.
 #[test]
 fn nested_loops_may_share_a_memory() {
     on_pools(|w| {
@@ -203,7 +203,7 @@ fn nested_loops_may_share_a_memory() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Would miss: a point that no block or two blocks contain, a block beyond the grain, and a
+    /// Catches: a point that no block or two blocks contain, a block beyond the grain, and a
     /// wrong sum of parts.
     #[test]
     fn every_point_is_in_one_block(
@@ -225,7 +225,7 @@ proptest! {
         prop_assert_eq!(sum, rows * columns);
     }
 
-    /// Would miss: a panic in a half that is lost, or one that a sibling outlives.
+    /// Catches: a panic in a half that is lost, or one that a sibling outlives.
     #[test]
     fn a_panic_in_a_block_comes_out_after_everybody_has_left(bad in 0..400_usize, options in any_options()) {
         let inside = AtomicUsize::new(0);
@@ -243,7 +243,7 @@ proptest! {
     }
 }
 
-/// Would miss: a space that is too large to be counted and overflows instead of being refused.
+/// Catches: a space that is too large to be counted and overflows instead of being refused.
 #[test]
 #[should_panic(expected = "give a larger grain")]
 fn more_blocks_than_can_be_counted_are_refused() {
@@ -253,7 +253,7 @@ fn more_blocks_than_can_be_counted_are_refused() {
     });
 }
 
-/// Would miss: loops inside loops that mix up their sources or wait for each other.
+/// Catches: loops inside loops that mix up their sources or wait for each other.
 #[test]
 fn loops_nest() {
     let visits: Vec<AtomicU32> = (0..400).map(|_| AtomicU32::new(0)).collect();
@@ -272,7 +272,7 @@ fn loops_nest() {
     assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1));
 }
 
-/// Would miss: an iterator that is not numbered like its items when chunks come out of order.
+/// Catches: an iterator that is not numbered like its items when chunks come out of order.
 #[test]
 fn numbers_belong_to_their_items() {
     let data: Vec<usize> = (0..1_000).collect();

@@ -42,21 +42,21 @@ fn two_participants(source: impl Fn() -> Source + Sync + Send + 'static, n: usiz
     });
 }
 
-/// Would miss: an owner and a thief that both get an index, a deposit that overwrites, a half that
+/// Catches: an owner and a thief that both get an index, a deposit that overwrites, a half that
 /// is lost.
 #[test]
 fn loom_stealing_hands_out_each_index_once() {
     two_participants(|| Source::Stealing(Stealing::new(4, 2, 0)), 4);
 }
 
-/// Would miss: a slice that the owner and another seat both get when the owner arrives late or
+/// Catches: a slice that the owner and another seat both get when the owner arrives late or
 /// leaves early.
 #[test]
 fn loom_static_hands_out_each_index_once() {
     two_participants(|| Source::Fixed(Fixed::new(4, 2)), 4);
 }
 
-/// Would miss: an index of a range that spans several segments that two participants get, or
+/// Catches: an index of a range that spans several segments that two participants get, or
 /// neither.
 #[test]
 fn loom_affinity_hands_out_each_index_once() {
@@ -102,13 +102,13 @@ fn owners_are_who_ran() {
     });
 }
 
-/// Would miss: thefts that are noted in another order than they happened in.
+/// Catches: thefts that are noted in another order than they happened in.
 #[test]
 fn loom_affinity_remembers_who_ran_what() {
     owners_are_who_ran();
 }
 
-/// Would miss: a model in which nobody steals from a thief.
+/// Catches: a model in which nobody steals from a thief.
 #[test]
 #[should_panic(expected = "an owner who did not run its part")]
 fn loom_a_theft_noted_late_is_caught() {
@@ -130,13 +130,13 @@ fn closed_meanwhile(schedule: Schedule) {
     });
 }
 
-/// Would miss: a range stolen while the source closes that is lost, or handed out again.
+/// Catches: a range stolen while the source closes that is lost, or handed out again.
 #[test]
 fn loom_stealing_can_be_closed_at_any_moment() {
     closed_meanwhile(Schedule::Stealing);
 }
 
-/// Would miss: the same where the remainder is made of segments.
+/// Catches: the same where the remainder is made of segments.
 #[test]
 fn loom_affinity_can_be_closed_at_any_moment() {
     loom::model(|| {
@@ -149,20 +149,20 @@ fn loom_affinity_can_be_closed_at_any_moment() {
     });
 }
 
-/// Would miss: a slice claimed while the source closes that is also part of the remainder.
+/// Catches: a slice claimed while the source closes that is also part of the remainder.
 #[test]
 fn loom_static_can_be_closed_at_any_moment() {
     closed_meanwhile(Schedule::Static);
 }
 
-/// Would miss: a chunk claimed while the count is taken to its end, of which the remainder begins
+/// Catches: a chunk claimed while the count is taken to its end, of which the remainder begins
 /// too early or too late.
 #[test]
 fn loom_dynamic_can_be_closed_at_any_moment() {
     closed_meanwhile(Schedule::Dynamic { chunk: 1 });
 }
 
-/// Would miss: the same for chunks that are claimed by a compare-and-swap.
+/// Catches: the same for chunks that are claimed by a compare-and-swap.
 #[test]
 fn loom_tapered_can_be_closed_at_any_moment() {
     closed_meanwhile(Schedule::Tapered { min: 1 });
@@ -180,13 +180,13 @@ fn two_thieves_with_one_number() {
     });
 }
 
-/// Would miss: a deposit into a word that a participant with the same number has filled meanwhile.
+/// Catches: a deposit into a word that a participant with the same number has filled meanwhile.
 #[test]
 fn loom_thieves_that_share_a_number_lose_nothing() {
     two_thieves_with_one_number();
 }
 
-/// Would miss: a model that passes whatever the code does; here the deposit is a plain store.
+/// Catches: a model that passes whatever the code does; here the deposit is a plain store.
 #[test]
 #[should_panic(expected = "where")]
 fn loom_a_stored_deposit_is_caught() {

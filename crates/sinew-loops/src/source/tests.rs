@@ -64,7 +64,7 @@ fn assert_exactly_once(n: usize, mut ranges: Vec<Range<usize>>) {
 }
 
 proptest! {
-    /// Would miss: an index handed out twice, forgotten, or beyond the end, under any order of
+    /// Catches: an index handed out twice, forgotten, or beyond the end, under any order of
     /// claims and leaves.
     #[test]
     fn each_index_is_claimed_exactly_once(
@@ -79,7 +79,7 @@ proptest! {
         assert_exactly_once(n, claimed);
     }
 
-    /// Would miss: a remainder that overlaps with what was claimed or leaves a hole, and claims
+    /// Catches: a remainder that overlaps with what was claimed or leaves a hole, and claims
     /// after the end.
     #[test]
     fn what_was_claimed_and_what_close_returns_is_everything(
@@ -96,7 +96,7 @@ proptest! {
         prop_assert!(late.is_empty() && source.is_exhausted());
     }
 
-    /// Would miss: overflow in loops that only end early, and a first claim that takes far too much
+    /// Catches: overflow in loops that only end early, and a first claim that takes far too much
     /// of them.
     #[test]
     fn the_longest_loops_can_be_claimed_from(
@@ -112,7 +112,7 @@ proptest! {
         }
     }
 
-    /// Would miss: an index lost or doubled in an order of iterations that earlier runs have left,
+    /// Catches: an index lost or doubled in an order of iterations that earlier runs have left,
     /// also when the source is closed.
     #[test]
     fn each_run_with_a_memory_is_exact(
@@ -135,7 +135,7 @@ proptest! {
         }
     }
 
-    /// Would miss: a seat that does not begin with what it ran before, in one piece or several.
+    /// Catches: a seat that does not begin with what it ran before, in one piece or several.
     #[test]
     fn the_next_run_deals_everybody_what_it_ran(n in 0..3_000_usize, participants in 1..9_usize, script in any_script()) {
         let memory = LoopMemory::new();
@@ -159,7 +159,7 @@ proptest! {
         prop_assert!(misplaced <= n / 4 + participants, "{} of {}", misplaced, n);
     }
 
-    /// Would miss: an active owner's share that others take from, and a left one that stays
+    /// Catches: an active owner's share that others take from, and a left one that stays
     /// untouched.
     #[test]
     fn a_static_share_is_its_owners_until_the_owner_leaves(n in 64..5_000_usize, participants in 2..20_usize) {
@@ -178,7 +178,7 @@ proptest! {
     }
 }
 
-/// Would miss: a caller that is slow to hand over work, or hands over less than half.
+/// Catches: a caller that is slow to hand over work, or hands over less than half.
 #[test]
 fn the_first_thief_gets_half_of_what_is_left() {
     let source = Source::new(Schedule::Stealing, 1_600, 2, 0);
@@ -187,7 +187,7 @@ fn the_first_thief_gets_half_of_what_is_left() {
     assert_eq!(source.steal(1).unwrap().start, 850);
 }
 
-/// Would miss: a share that does not follow the speeds, and one that nobody else can have while its
+/// Catches: a share that does not follow the speeds, and one that nobody else can have while its
 /// owner is away.
 #[test]
 fn a_fast_worker_is_dealt_more_and_a_missing_one_is_stolen_from() {
@@ -205,7 +205,7 @@ fn a_fast_worker_is_dealt_more_and_a_missing_one_is_stolen_from() {
     assert_eq!(claim_all(&source, 0).iter().map(Range::len).sum::<usize>(), 300);
 }
 
-/// Would miss: a memory that is used for a loop it does not fit, or for schedules that do not
+/// Catches: a memory that is used for a loop it does not fit, or for schedules that do not
 /// remember.
 #[test]
 fn a_memory_of_another_loop_is_not_believed() {
@@ -226,7 +226,7 @@ fn a_memory_of_another_loop_is_not_believed() {
     assert!(!Source::with_memory(Schedule::Stealing, 9, 2, 0, Some(&memory)).is_timed());
 }
 
-/// Would miss: chunks of the wrong size, and the wrong bound for the number of helpers.
+/// Catches: chunks of the wrong size, and the wrong bound for the number of helpers.
 #[test]
 fn dynamic_chunks_have_the_size_that_was_asked_for() {
     let source = Source::new(Schedule::Dynamic { chunk: 4 }, 10, 2, 0);
@@ -237,7 +237,7 @@ fn dynamic_chunks_have_the_size_that_was_asked_for() {
     assert_eq!(Source::pieces(Schedule::Stealing, 10), 10);
 }
 
-/// Would miss: races that a script in one thread cannot show; numbers are shared by two threads on
+/// Catches: races that a script in one thread cannot show; numbers are shared by two threads on
 /// purpose.
 #[test]
 fn threads_that_claim_at_once_share_everything_out() {

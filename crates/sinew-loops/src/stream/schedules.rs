@@ -69,7 +69,7 @@ fn carry(
     (ended, first, last)
 }
 
-/// Would miss: an item that waits at a serial stage and that nobody carries on (L3), a carrier that
+/// Catches: an item that waits at a serial stage and that nobody carries on (L3), a carrier that
 /// leaves although there is something to do (L4), more items under way than allowed.
 #[test]
 fn shuttle_items_come_in_their_order_while_carriers_come_and_go() {
@@ -93,7 +93,7 @@ fn shuttle_items_come_in_their_order_while_carriers_come_and_go() {
     });
 }
 
-/// Would miss: a stream that goes on after a panic or waits for the item that is gone, and a
+/// Catches: a stream that goes on after a panic or waits for the item that is gone, and a
 /// cancelled one that leaves a gap.
 #[test]
 fn shuttle_streams_end_with_a_panic_or_cancelled() {

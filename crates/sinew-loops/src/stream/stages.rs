@@ -236,7 +236,7 @@ impl<T> Parked<T> {
 mod tests {
     use super::Parked;
 
-    /// Would miss: an item that is handed out before its turn, twice, or never.
+    /// Catches: an item that is handed out before its turn, twice, or never.
     #[test]
     fn parked_items_come_out_in_their_order() {
         let mut parked = Parked::new(true);
@@ -252,7 +252,7 @@ mod tests {
         assert!(!parked.has_next());
     }
 
-    /// Would miss: an item that loses its number where a later stage needs it.
+    /// Catches: an item that loses its number where a later stage needs it.
     #[test]
     fn parked_items_without_an_order_keep_their_numbers() {
         let mut parked = Parked::new(false);

@@ -83,7 +83,7 @@ fn changed_meanwhile(n: usize, schedule: Schedule, change: fn(&Control)) {
     });
 }
 
-/// Would miss: an iteration that is both in the old source and in the new, or in neither; one that
+/// Catches: an iteration that is both in the old source and in the new, or in neither; one that
 /// a thief holds while the source is closed.
 #[test]
 fn loom_a_source_is_replaced_under_its_claimers() {
@@ -92,7 +92,7 @@ fn loom_a_source_is_replaced_under_its_claimers() {
     });
 }
 
-/// Would miss: the same for chunks of which a participant has claimed more than it has run.
+/// Catches: the same for chunks of which a participant has claimed more than it has run.
 #[test]
 fn loom_chunks_are_given_back_when_their_source_is_replaced() {
     changed_meanwhile(4, Schedule::Dynamic { chunk: 2 }, |control| {
@@ -100,13 +100,13 @@ fn loom_chunks_are_given_back_when_their_source_is_replaced() {
     });
 }
 
-/// Would miss: the same for shares, of which a participant leaves some behind.
+/// Catches: the same for shares, of which a participant leaves some behind.
 #[test]
 fn loom_a_participant_that_is_too_many_leaves_its_share_to_the_other() {
     changed_meanwhile(3, Schedule::Static, |control| control.set_threads(1));
 }
 
-/// Would miss: a model under which nobody claims while the source is closed.
+/// Catches: a model under which nobody claims while the source is closed.
 #[test]
 #[should_panic(expected = "once")]
 fn loom_a_source_that_stays_open_is_caught() {
@@ -117,7 +117,7 @@ fn loom_a_source_that_stays_open_is_caught() {
     });
 }
 
-/// Would miss: a model under which nobody gives anything back. Who goes on with it asks the next
+/// Catches: a model under which nobody gives anything back. Who goes on with it asks the next
 /// source for places that are none of its.
 #[test]
 #[should_panic(expected = "a place that there is")]

@@ -261,7 +261,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: an iteration without a place or with two, and places out of order, whatever
+        /// Catches: an iteration without a place or with two, and places out of order, whatever
         /// was cut out before.
         #[test]
         fn each_iteration_has_one_place(kept in proptest::collection::vec(any::<bool>(), 0..300), from in 0..300_usize, most in 1..50_usize) {
@@ -282,7 +282,7 @@ mod tests {
             }
         }
 
-        /// Would miss: two parts that lie within each other and lose something, or are not one
+        /// Catches: two parts that lie within each other and lose something, or are not one
         /// where they touch.
         #[test]
         fn what_lies_within_each_other_is_put_together(whose in proptest::collection::vec(0..3_u8, 0..300)) {
@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a tree that becomes a list, and changes that cost more and more.
+    /// Catches: a tree that becomes a list, and changes that cost more and more.
     #[test]
     fn many_holes_make_no_deep_tree() {
         let mut rest = Rest::of(0..usize::MAX);

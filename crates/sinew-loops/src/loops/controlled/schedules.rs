@@ -36,14 +36,14 @@ fn visit_once(w: &Worker, options: &Options) {
     assert_at_rest(&control);
 }
 
-/// Would miss: an index lost or repeated, a rank that nobody takes again, and a caller that returns
+/// Catches: an index lost or repeated, a rank that nobody takes again, and a caller that returns
 /// while a participant is still at it.
 #[test]
 fn shuttle_each_index_is_visited_once_while_the_loop_is_changed() {
     explore_with(&SCHEDULES, visit_once);
 }
 
-/// Would miss: a loop that says it was done although it was cancelled, results that are lost on the
+/// Catches: a loop that says it was done although it was cancelled, results that are lost on the
 /// way, a panic that leaves somebody behind.
 #[test]
 fn shuttle_cancelled_loops_and_panics_end() {
@@ -77,7 +77,7 @@ fn shuttle_cancelled_loops_and_panics_end() {
     });
 }
 
-/// Would miss: a pool that ends what it runs for some participants only, whose loop then says that
+/// Catches: a pool that ends what it runs for some participants only, whose loop then says that
 /// it was done; and one that ends what comes later.
 #[test]
 fn shuttle_what_a_pool_cancels_ends_and_runs_again() {
@@ -102,7 +102,7 @@ fn shuttle_what_a_pool_cancels_ends_and_runs_again() {
     });
 }
 
-/// Would miss: partial results that are lost or combined out of order when the source under them is
+/// Catches: partial results that are lost or combined out of order when the source under them is
 /// replaced, and an error that a change swallows.
 #[test]
 fn shuttle_folds_blocks_and_errors_come_out_while_the_loop_is_changed() {
@@ -132,7 +132,7 @@ fn shuttle_folds_blocks_and_errors_come_out_while_the_loop_is_changed() {
     });
 }
 
-/// Would miss: loops of one control that wait for each other.
+/// Catches: loops of one control that wait for each other.
 #[test]
 fn shuttle_nested_loops_follow_one_control() {
     explore_with(&[Schedule::Stealing, Schedule::Static], |w, options| {
@@ -154,7 +154,7 @@ fn shuttle_nested_loops_follow_one_control() {
     });
 }
 
-/// Would miss: a sweep that is left half done, and a prefix that is lost, when a change or a
+/// Catches: a sweep that is left half done, and a prefix that is lost, when a change or a
 /// cancellation comes between two loops of one skeleton.
 #[test]
 fn shuttle_skeletons_of_several_loops_are_whole_whatever_comes() {

@@ -97,7 +97,7 @@ fn unvisited(n: usize) -> Vec<AtomicU32> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Would miss: an item that a change loses or repeats, in any skeleton; results or partial
+    /// Catches: an item that a change loses or repeats, in any skeleton; results or partial
     /// results in the wrong order; progress that is not counted.
     #[test]
     fn each_item_is_visited_once_whatever_is_changed(n in 0..1_500_usize, seed in any::<u64>(), schedule in 0..SCHEDULES.len()) {
@@ -120,7 +120,7 @@ proptest! {
         assert_at_rest(&control);
     }
 
-    /// Would miss: the same for skeletons that run in two passes or over blocks.
+    /// Catches: the same for skeletons that run in two passes or over blocks.
     #[test]
     fn prefixes_and_blocks_are_exact_whatever_is_changed(n in 0..600_usize, seed in any::<u64>(), schedule in 0..SCHEDULES.len()) {
         let control = Control::new();
@@ -138,7 +138,7 @@ proptest! {
         assert_at_rest(&control);
     }
 
-    /// Would miss: a cancelled loop that says it was done, or the other way round; an output that
+    /// Catches: a cancelled loop that says it was done, or the other way round; an output that
     /// leaks or frees what was never written.
     #[test]
     fn a_cancelled_loop_leaves_nothing_behind(
@@ -160,7 +160,7 @@ proptest! {
         assert_at_rest(&control);
     }
 
-    /// Would miss: a panic or an error that a change swallows, and elements that leak on either
+    /// Catches: a panic or an error that a change swallows, and elements that leak on either
     /// way.
     #[test]
     fn panics_and_errors_come_out_whatever_is_changed(
@@ -183,7 +183,7 @@ proptest! {
     }
 }
 
-/// Would miss: loops that share a control and mix up their plans, or wait for each other.
+/// Catches: loops that share a control and mix up their plans, or wait for each other.
 #[test]
 fn nested_loops_follow_one_control() {
     let control = Control::new();
@@ -205,7 +205,7 @@ fn nested_loops_follow_one_control() {
     assert_at_rest(&control);
 }
 
-/// Would miss: participants that stay although they are too many.
+/// Catches: participants that stay although they are too many.
 #[test]
 fn those_who_are_too_many_leave_at_their_next_slice() {
     let (control, inside, late) = (Control::new(), AtomicUsize::new(0), AtomicUsize::new(0));
@@ -229,7 +229,7 @@ fn those_who_are_too_many_leave_at_their_next_slice() {
     assert!(late.load(Ordering::Relaxed) <= 4 * WORKERS, "{late:?} slices beside another's");
 }
 
-/// Would miss: nobody who calls others when the number rises, and others that are called but find
+/// Catches: nobody who calls others when the number rises, and others that are called but find
 /// nothing.
 #[test]
 fn others_are_called_when_the_number_rises() {
@@ -253,7 +253,7 @@ fn others_are_called_when_the_number_rises() {
     assert_eq!(ended, Ok(()));
 }
 
-/// Would miss: a schedule that is set and not followed. Under the static one nobody takes from a
+/// Catches: a schedule that is set and not followed. Under the static one nobody takes from a
 /// share whose owner is there, and here each owner waits for the others.
 #[test]
 fn a_new_schedule_hands_out_what_an_owner_holds() {
@@ -275,7 +275,7 @@ fn a_new_schedule_hands_out_what_an_owner_holds() {
     assert_eq!(ended, Ok(()));
 }
 
-/// Would miss: a pool's limit that its loops do not keep to, or from which they do not come back.
+/// Catches: a pool's limit that its loops do not keep to, or from which they do not come back.
 #[test]
 fn a_loop_keeps_to_the_limit_of_its_pool() {
     let pool = Pool::builder().threads(3).build().unwrap();
@@ -315,7 +315,7 @@ fn a_loop_keeps_to_the_limit_of_its_pool() {
     assert!(late.load(Ordering::Relaxed) <= 12, "{late:?} slices beside another's");
 }
 
-/// Would miss: a memory that a controlled loop takes and does not give back.
+/// Catches: a memory that a controlled loop takes and does not give back.
 #[test]
 fn a_loop_that_nobody_changes_teaches_its_memory() {
     let (control, memory) = (Control::new(), LoopMemory::new());
@@ -326,7 +326,7 @@ fn a_loop_that_nobody_changes_teaches_its_memory() {
     assert!(format!("{memory:?}").contains("Some"), "{memory:?}");
 }
 
-/// Would miss: a thread whose times do not add up, a task that nobody or two count, and time from
+/// Catches: a thread whose times do not add up, a task that nobody or two count, and time from
 /// before the loop.
 #[test]
 fn the_times_and_tasks_of_all_threads_add_up_whatever_is_changed() {
@@ -480,7 +480,7 @@ fn keep_changing(began: Instant, changes: u64) -> bool {
     began.elapsed() < Duration::from_secs_f64(seconds) || (is_deep && changes < 1_000_000)
 }
 
-/// Would miss: a change between any two steps of a participant, under which an item is lost or
+/// Catches: a change between any two steps of a participant, under which an item is lost or
 /// repeated, or the loop does not end.
 #[test]
 fn loops_are_exact_while_another_thread_changes_them() {

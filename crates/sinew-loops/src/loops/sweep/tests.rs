@@ -104,7 +104,7 @@ fn check<const N: usize, const R: usize>(shape: [usize; N], edges: &Edges<N>, ti
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Would miss: an element near an edge that finds something else than the rules say, in any
+    /// Catches: an element near an edge that finds something else than the rules say, in any
     /// dimension, with grids smaller than the stencil's reach; a sweep that reads what it has
     /// written; an odd number of sweeps that ends in the wrong grid.
     #[test]
@@ -120,7 +120,7 @@ proptest! {
     }
 }
 
-/// Would miss: a state after half a sweep that is left to the caller.
+/// Catches: a state after half a sweep that is left to the caller.
 #[test]
 fn a_panic_leaves_the_state_after_whole_sweeps() {
     for (bad, times) in [(1, 4), (2, 4), (3, 3)] {
@@ -140,7 +140,7 @@ fn a_panic_leaves_the_state_after_whole_sweeps() {
     }
 }
 
-/// Would miss: tiles of nothing, tiles that leave workers without work, and tiles that are too
+/// Catches: tiles of nothing, tiles that leave workers without work, and tiles that are too
 /// small to be worth it.
 #[test]
 fn tiles_suit_the_grid() {
