@@ -122,7 +122,7 @@ impl Folder {
         self.write(META, &meta.map_err(|error| Failure::output(&self.path, error.into()))?)
     }
 
-    /// Writes a table or a plot; answers the name of its file.
+    /// Writes a table or a plot; returns the name of its file.
     fn part(&self, part: &Part) -> Result<Option<String>, Failure> {
         let (name, bytes) = match part {
             Part::Words(_) => return Ok(None),

@@ -26,7 +26,7 @@ pub struct Results {
     samples: Vec<Sample>,
     /// What was left out, and why.
     pub left_out: Vec<String>,
-    /// Answers that were wrong.
+    /// Returns that were wrong.
     pub wrong: Vec<String>,
 }
 

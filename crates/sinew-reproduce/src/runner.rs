@@ -96,7 +96,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Answers whether to run the case again.
+    /// Returns whether to run the case again.
     fn case(&mut self, round: usize, case: &mut Case) -> Result<bool, Failure> {
         match (case.run)() {
             Ok(metrics) => {

@@ -61,7 +61,7 @@ struct Recorder<'a, F> {
 }
 
 impl<F> Recorder<'_, F> {
-    /// Writes everything; answers the report.
+    /// Writes everything; returns the report.
     fn save(&mut self, results: &Results, progress: Progress) -> Result<String, Failure> {
         let parts = self.experiment.report(results, self.setting);
         let page = Page {

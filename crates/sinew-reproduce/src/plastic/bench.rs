@@ -108,7 +108,7 @@ impl Bench {
         Ok([self.judge(&answers, wall_s)?, sums(&metrics)].concat())
     }
 
-    /// As the publication's controller does: it answers a program that has begun with the
+    /// As the publication's controller does: it returns a program that has begun with the
     /// parameters that the program has.
     fn renewed(&self, schedule: Schedule, pool: &Pool, workers: usize) -> Result<Metrics, Failure> {
         let mapping = pool.mapping();

@@ -1,8 +1,6 @@
 //! Experiment 1: what it costs to collect the metrics of each thread, in the worst case: many small
 //! tasks.
 
-use sinew_apps::collatz::Kind;
-
 use super::bench::{Bench, DYNAMIC_CHUNKS, Way};
 use super::common::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat};
 use super::openmp::Load;
@@ -52,14 +50,7 @@ impl Experiment for Metrics {
         let (tasks, repeats) = size(setting.scale);
         let workers = setting.most_workers();
         let cases = move || {
-            let load = Load {
-                kind: Kind::Compute,
-                tasks,
-                heavy: repeats,
-                light: repeats,
-                parts: 1,
-                entries: 1,
-            };
+            let load = Load::uniform(tasks, repeats);
             let bench = Bench::new(load, false);
             let case = |(name, way)| bench.case(way, workers, labels(name, workers, tasks));
             Ok(WAYS.into_iter().filter_map(case).collect())

@@ -23,6 +23,13 @@ pub(crate) struct Load {
     pub(crate) entries: usize,
 }
 
+impl Load {
+    /// Tasks that compute, all with as many repetitions.
+    pub(crate) fn uniform(tasks: usize, repeats: u32) -> Self {
+        Self { kind: Kind::Compute, tasks, heavy: repeats, light: repeats, parts: 1, entries: 1 }
+    }
+}
+
 /// How they are handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Team {
@@ -57,7 +64,7 @@ impl OpenMp {
         Spoken::start("the OpenMP program", &mut Command::new(&program)).ok().map(Self)
     }
 
-    /// Runs all tasks; answers the seconds it took and what the answers add up to.
+    /// Runs all tasks; returns the seconds it took and what the answers add up to.
     ///
     /// # Errors
     ///

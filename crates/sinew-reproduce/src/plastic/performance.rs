@@ -2,7 +2,6 @@
 //! under a static schedule.
 
 use sinew::Schedule;
-use sinew_apps::collatz::Kind;
 
 use super::bench::{Bench, Way};
 use super::common::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat, without_openmp};
@@ -65,14 +64,7 @@ impl Experiment for Performance {
         let (tasks, repeats) = size(setting.scale);
         let counts = setting.threads.clone();
         let cases = move || {
-            let load = Load {
-                kind: Kind::Compute,
-                tasks,
-                heavy: repeats,
-                light: repeats,
-                parts: 1,
-                entries: 1,
-            };
+            let load = Load::uniform(tasks, repeats);
             let bench = Bench::new(load, true);
             let together = counts.iter().flat_map(|&workers| TOGETHER.map(|way| (way, workers)));
             let all = ALONE.map(|way| (way, 1)).into_iter().chain(together);

@@ -2,8 +2,6 @@
 //! as the publication's controller answers a program that registers. Its messages between programs
 //! are no part of this.
 
-use sinew_apps::collatz::Kind;
-
 use super::bench::{Bench, DYNAMIC_CHUNKS, Way};
 use super::common::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat};
 use super::openmp::Load;
@@ -69,14 +67,7 @@ impl Experiment for Switching {
         let (repeats, workers) = (size(setting.scale).1, setting.most_workers());
         let block = |(tasks, _): (usize, Added)| {
             Block::new(format!("{tasks} tasks"), move || {
-                let load = Load {
-                    kind: Kind::Compute,
-                    tasks,
-                    heavy: repeats,
-                    light: repeats,
-                    parts: 1,
-                    entries: 1,
-                };
+                let load = Load::uniform(tasks, repeats);
                 let bench = Bench::new(load, false);
                 let case = |(name, way)| bench.case(way, workers, labels(name, workers, tasks));
                 Ok(WAYS.into_iter().filter_map(case).collect())

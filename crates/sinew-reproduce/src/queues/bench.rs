@@ -84,7 +84,7 @@ impl Bench {
     }
 
     /// Copies one field onto the other with ordinary stores, the sign changed so that it stays a
-    /// loop; answers how many updates a second the same traffic would be.
+    /// loop; returns how many updates a second the same traffic would be.
     pub(crate) fn copy(&self) -> Result<Metrics, Failure> {
         let Inner { pool, lattice, plan, sweeps } = &*self.0;
         let mut lattice = lattice.borrow_mut();
