@@ -264,7 +264,8 @@ mod tests {
                 prop_assert!(piece <= (remaining / 4).max(share / 64).max(1));
                 (remaining, claims) = (remaining - piece, claims + 1);
             }
-            prop_assert!(claims <= 32, "{} claims", claims);
+            // 33 where the even share is 127 and this one is 128.
+            prop_assert!(claims <= 33, "{} claims", claims);
             prop_assert!(sizes.stolen(share) >= share - sizes.stolen(share));
         }
 
