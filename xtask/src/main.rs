@@ -9,7 +9,7 @@
 //! | `fuzz` | images of the table that programs share a machine by, made up by a fuzzer | [`checkers`] |
 //! | `rayon` | the drop-in for rayon-core under rayon's own tests and under programs that use rayon | [`rayon`] |
 //! | `numa-guest` | Sinew on a real kernel with several NUMA nodes, emulated | [`numa`] |
-//! | `bench` | the side-by-side benchmarks | [`bench`] |
+//! | `bench` | the side-by-side benchmarks | [`mod@bench`] |
 
 mod bench;
 mod checkers;

@@ -326,7 +326,7 @@ impl Pool {
         threads
     }
 
-    /// The observer that the pool was [built with](Builder::observer).
+    /// The observer that the pool was [built with](crate::Builder::observer).
     pub fn observer(&self) -> Option<&dyn Observer> {
         self.inner.observer.as_deref()
     }

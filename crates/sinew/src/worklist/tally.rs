@@ -69,7 +69,7 @@ pub struct Report<L = ()> {
     /// Words that helpers read ahead.
     pub words_ahead: u64,
     /// Whether the run was cancelled before all units had run; see
-    /// [`Worklist::follow`](super::Worklist::follow).
+    /// [`Worklist::control`](super::Worklist::control).
     pub cancelled: bool,
     /// How long the run took.
     pub elapsed: Duration,
