@@ -5,7 +5,7 @@
 //! variables see whole commits, or end it because a lost thread has locked what they need. A child
 //! that blocks or spins hangs, as nobody could wake it.
 
-use crate::shuttle_tests::{config, half, shuttle_seed};
+use crate::shuttle::{config, half, shuttle_seed};
 use crate::threads::NeedsLost;
 use crate::{TBox, THashMap, TQueue, TVar, Tx, TxResult, atomically, fork};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Schedule, Scheduler, Task, TaskId};
