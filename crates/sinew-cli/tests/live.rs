@@ -160,10 +160,11 @@ fn all_run_while_a_hostile_program_writes_into_the_table() {
         assert_eq!(stays.end().code(), Some(3), "round {round}");
     }
     let last = Program::waiting(&place.folder);
-    until("a table of the last command", || {
-        let table = Table::open(&place.folder).expect("a table");
-        let rows = table.read();
-        rows.len() == 1 && rows[0].program.pid == last.id()
+    // A forged row stays as long as the process lives that it names: such as the first one.
+    until("a table of the last command and of processes that live", || {
+        let rows = Table::open(&place.folder).expect("a table").read();
+        let is_there = rows.iter().any(|row| row.program.pid == last.id());
+        is_there && rows.iter().all(|row| row.program.is_there())
     });
     assert_eq!(last.end().code(), Some(3));
 }

@@ -29,11 +29,12 @@ impl Observer for Checker {
 
 impl WorkerObserver for Checker {
     fn on(&self, event: Event<'_>) {
-        let mut ended = self.0.lock().unwrap();
         match event {
-            Event::TaskEnd(Source::Join { frame, .. }) => _ = ended.insert(frame),
+            Event::TaskEnd(Source::Join { frame, .. }) => _ = self.0.lock().unwrap().insert(frame),
             Event::JoinEnd { stolen: Some(frame) } => {
-                assert!(ended.remove(&frame), "the end of a stolen arm was not told yet");
+                // The lock is released before the check fails: the thief comes for it later.
+                let is_told = self.0.lock().unwrap().remove(&frame);
+                assert!(is_told, "the end of a stolen arm was not told yet");
             }
             _ => {}
         }
