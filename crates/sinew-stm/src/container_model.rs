@@ -21,7 +21,8 @@ pub(crate) enum Kind {
     Queue,
     Heap,
     Grid,
-    /// A variable, a boxed one and a place of an array for each key, which are always equal.
+    /// A variable, a wide one, a boxed one and a place of an array for each key, which are always
+    /// equal.
     Equal,
 }
 
@@ -172,9 +173,13 @@ pub(crate) struct World {
     equal: Equal,
 }
 
-/// Three kinds of variables for each key.
+/// The numbers in a wide value: nine words of them, one word under a model checker.
+const WIDE: usize = if cfg!(any(loom, shuttle)) { 4 } else { 36 };
+
+/// Four kinds of variables for each key.
 struct Equal {
     vars: Vec<TVar<u16>>,
+    wide: Vec<TVar<[u16; WIDE]>>,
     boxes: Vec<TBox<Fragile>>,
     array: TArray<u16>,
 }
@@ -184,17 +189,19 @@ impl Equal {
         let keys = 0..KEYS;
         Self {
             vars: keys.clone().map(|_| TVar::new(0)).collect(),
+            wide: keys.clone().map(|_| TVar::new([0; WIDE])).collect(),
             boxes: keys.map(|_| TBox::new(Fragile(0))).collect(),
             array: TArray::new(KEYS.into(), 0),
         }
     }
 
-    /// Sets all three: first the one that may panic, which has done nothing then.
+    /// Sets all four: first the one that may panic, which has done nothing then.
     fn set<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: u8, value: u16) -> TxResult<()> {
         let key = usize::from(key);
         self.boxes[key].set(tx, Fragile(value))?;
         let_others_come_between();
         self.vars[key].set(tx, value)?;
+        self.wide[key].set(tx, [value; WIDE])?;
         self.array.set(tx, key, value)
     }
 
@@ -204,6 +211,8 @@ impl Equal {
         let_others_come_between();
         let others = [self.vars[key].get(tx)?, self.boxes[key].with(tx, |value| value.0)?];
         assert_eq!(others, [value; 2], "not opaque: variables that are always equal");
+        let wide = self.wide[key].get(tx)?;
+        assert_eq!(wide, [value; WIDE], "not opaque: a wide variable");
         Ok(value)
     }
 }
