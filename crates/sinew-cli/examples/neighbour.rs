@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-use sinew_coord::{CoreSet, FailPoint, Forger, Member, Offer, Table, Who, at_fail_point};
+use sinew_coord::{CoreSet, FailPoint, Forger, Member, Offer, ProcessId, Table, at_fail_point};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -72,7 +72,7 @@ fn forge(folder: &Path, seed: u64) {
 fn strike(table: &Table, random: &mut fastrand::Rng) {
     let rows = table.read();
     let there = rows.iter().flat_map(|row| [Some(row.program), row.watchdog]).flatten();
-    let claimed = there.chain([Who::this()]).chain(Who::of(1)).collect();
+    let claimed = there.chain([ProcessId::current()]).chain(ProcessId::of(1)).collect();
     let mut forger = Forger::new(random.u64(..), claimed);
     let file = || File::options().write(true).open(table.path());
     match random.u32(0..8) {

@@ -164,7 +164,7 @@ fn all_run_while_a_hostile_program_writes_into_the_table() {
     until("a table of the last command and of processes that live", || {
         let rows = Table::open(&place.folder).expect("a table").read();
         let is_there = rows.iter().any(|row| row.program.pid == last.id());
-        is_there && rows.iter().all(|row| row.program.is_there())
+        is_there && rows.iter().all(|row| row.program.is_alive())
     });
     assert_eq!(last.end().code(), Some(3));
 }

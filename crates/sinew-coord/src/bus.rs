@@ -111,13 +111,13 @@ extern "C" fn at_bus_error(signal: c_int, about: *mut libc::siginfo_t, context: 
 
 /// Puts an empty page in place of the one at `address`, if that is a registered mapping's.
 fn replace(address: u64) -> bool {
-    let is_there = |range: &&Range| {
+    let has_address = |range: &&Range| {
         let start = range.start.load(Ordering::Acquire);
         start != 0
             && start != TAKEN
             && (start..start + range.bytes.load(Ordering::Relaxed)).contains(&address)
     };
-    let Some(range) = REGISTERED.iter().find(is_there) else { return false };
+    let Some(range) = REGISTERED.iter().find(has_address) else { return false };
     range.lost.store(true, Ordering::Release); // B2
     // SAFETY: reads a number.
     let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);

@@ -13,7 +13,8 @@ use sinew_policy::share::{Event, Meter, Policy, Reading, Script, Step};
 
 use crate::error::Error;
 use crate::log::{Decision, Reason};
-use crate::row::{Peer, Row, Who};
+use crate::process::ProcessId;
+use crate::row::{Peer, Row};
 use crate::state::State;
 use crate::sys;
 use crate::table::{Change, Table};
@@ -34,7 +35,7 @@ use crate::table::{Change, Table};
 #[derive(Debug)]
 pub struct Coordinator {
     table: Table,
-    this: Who,
+    this: ProcessId,
     policy: Policy,
     script: Script,
     /// Steps that fell due before their programs came, the last for each.
@@ -56,7 +57,7 @@ const READING_NS: u64 = 50_000_000;
 const ASKED_EVERY: Duration = Duration::from_millis(100);
 
 /// Tells a row from others of the same process, and from a later one in its place.
-type RowId = (Who, u64);
+type RowId = (ProcessId, u64);
 
 fn id_of(row: &Row) -> RowId {
     (row.program, row.joined_ns)
@@ -164,8 +165,8 @@ impl Coordinator {
     }
 
     /// How fast a program was lately, in items a second, where that is known.
-    pub fn rate(&self, program: Who) -> Option<f64> {
-        let rates = self.programs.iter().filter(|((who, _), _)| *who == program);
+    pub fn rate(&self, program: ProcessId) -> Option<f64> {
+        let rates = self.programs.iter().filter(|((process, _), _)| *process == program);
         rates.filter_map(|(_, seen)| seen.rate).reduce(|sum, rate| sum + rate)
     }
 

@@ -12,7 +12,8 @@ use sinew_policy::share::{CoreSet, LastLoop, Layout};
 
 use crate::copies::FILE_WORDS;
 use crate::oracle::{CPUS, check, check_image, check_last_loop, sign};
-use crate::row::{Name, Who};
+use crate::process::ProcessId;
+use crate::row::Name;
 use crate::state::State;
 use crate::{Member, Offer, Table};
 
@@ -193,5 +194,5 @@ fn names_are_cut_and_cleaned() {
     assert_eq!(long.as_str(), "a very long name that nobody can");
     assert_eq!(Name::new("a\nb\u{1b}").as_str(), "a?b?");
     assert_eq!(Name::new("ééééééééééééééééé").as_str().len(), 32);
-    assert_ne!(Who::this().started, 0);
+    assert_ne!(ProcessId::current().started, 0);
 }

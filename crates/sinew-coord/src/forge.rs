@@ -10,8 +10,9 @@ use sinew_policy::share::{Ask, CoreSet, Curve, Grant, MAX_CORES, POINTS, Policy,
 use crate::copies::{FILE_WORDS, Live, live, publish, ring_all};
 use crate::log::Reason;
 use crate::oracle::{CPUS, row};
+use crate::process::ProcessId;
 use crate::row::Choice;
-use crate::row::{MAX_PROGRAMS, Name, PEERS, Peer, Row, WEIGHTS, Who};
+use crate::row::{MAX_PROGRAMS, Name, PEERS, Peer, Row, WEIGHTS};
 use crate::state::{DECISIONS, REMEMBERED, State};
 use crate::table::Table;
 
@@ -19,12 +20,12 @@ use crate::table::Table;
 #[derive(Debug)]
 pub struct Forger {
     random: u64,
-    claimed: Vec<Who>,
+    claimed: Vec<ProcessId>,
 }
 
 impl Forger {
     /// Rows are in the names of `claimed`, and of processes that do not exist.
-    pub fn new(seed: u64, claimed: Vec<Who>) -> Self {
+    pub fn new(seed: u64, claimed: Vec<ProcessId>) -> Self {
         Self { random: seed, claimed }
     }
 
@@ -63,7 +64,7 @@ impl Forger {
             let row = self.row(slot);
             state.put(row);
         }
-        state.coordinator = if self.chance() { None } else { Some(self.who()) };
+        state.coordinator = if self.chance() { None } else { Some(self.process()) };
         for _ in 0..self.below(DECISIONS as u64 + 1) {
             let (at, by, changed) = (self.number(), self.number() as u32, self.number() as usize);
             let subject = state.rows.first().cloned();
@@ -83,8 +84,8 @@ impl Forger {
         };
         Row {
             slot,
-            program: self.who(),
-            watchdog: self.maybe(Self::who),
+            program: self.process(),
+            watchdog: self.maybe(Self::process),
             name: self.name(),
             min: 1 + self.below(u64::from(max)) as u32,
             max,
@@ -105,13 +106,14 @@ impl Forger {
     }
 
     /// A process: one of those that are claimed, one of them that began at another time, or none.
-    fn who(&mut self) -> Who {
-        let nobody = Who { pid: 1 + self.below(i32::MAX as u64) as u32, started: self.number() };
+    fn process(&mut self) -> ProcessId {
+        let nobody =
+            ProcessId { pid: 1 + self.below(i32::MAX as u64) as u32, started: self.number() };
         if self.claimed.is_empty() {
             return nobody;
         }
         let at = self.below(self.claimed.len() as u64) as usize;
-        let other = Who { started: self.number(), ..self.claimed[at] };
+        let other = ProcessId { started: self.number(), ..self.claimed[at] };
         self.one_of(&[self.claimed[at], self.claimed[at], other, nobody])
     }
 
@@ -196,7 +198,7 @@ mod tests {
     #[test]
     fn forged_tables_are_shared_out_under_every_policy() {
         let tables = if std::env::var_os("SINEW_DEEP").is_some() { 100_000 } else { 3_000 };
-        let mut forger = Forger::new(18, vec![Who { pid: 1, started: 1 }]);
+        let mut forger = Forger::new(18, vec![ProcessId { pid: 1, started: 1 }]);
         let mut rows = 0;
         for _ in 0..tables {
             let state = forger.state();

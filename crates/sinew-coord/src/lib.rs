@@ -91,7 +91,8 @@ pub use offer::{Offer, Share};
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub use oracle::check_image;
-pub use row::{Choice, MAX_PROGRAMS, Name, Row, WEIGHTS, Who};
+pub use process::ProcessId;
+pub use row::{Choice, MAX_PROGRAMS, Name, Row, WEIGHTS};
 pub use sinew_policy::share::{Ask, CoreSet, LastLoop, MAX_CORES, Policy};
 pub use sinew_policy::share::{Script, ScriptError};
 pub use table::Table;

@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 
 use sinew_sync::statics::{AtomicU32, AtomicU64, Ordering};
 
-use crate::row::Who;
+use crate::process::ProcessId;
 use crate::sys;
 
 /// A program that waits asks about the claim's process only after this time.
@@ -71,12 +71,12 @@ const PID_BITS: u32 = 24;
 const START_BITS: u32 = 24;
 
 impl Claim {
-    /// A new one for `who`, another one at every call.
-    pub(crate) fn new(who: Who) -> Self {
+    /// A new one for `process`, another one at every call.
+    pub(crate) fn new(process: ProcessId) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed) & 0xffff;
-        let process = u64::from(who.pid) | low_start(who.started) << PID_BITS;
-        Self(process | u64::from(number) << (PID_BITS + START_BITS))
+        let low_bits = u64::from(process.pid) | low_start(process.started) << PID_BITS;
+        Self(low_bits | u64::from(number) << (PID_BITS + START_BITS))
     }
 }
 
@@ -95,10 +95,10 @@ enum Claimant {
 fn claimant(claim: u64) -> Claimant {
     let pid = (claim & ((1 << PID_BITS) - 1)) as u32;
     let started = claim >> PID_BITS & ((1 << START_BITS) - 1);
-    let is_the_same = |who: &Who| low_start(who.started) == started;
-    match Who::find(pid) {
-        Ok(who) if !is_the_same(&who) => Claimant::Ended,
-        Ok(who) if who.is_stopped() => Claimant::Stopped,
+    let is_the_same = |process: &ProcessId| low_start(process.started) == started;
+    match ProcessId::find(pid) {
+        Ok(process) if !is_the_same(&process) => Claimant::Ended,
+        Ok(process) if process.is_stopped() => Claimant::Stopped,
         Err(crate::Error::Gone) => Claimant::Ended,
         // The system may refuse to tell: that is no evidence of an end.
         Ok(_) | Err(_) => Claimant::Running,
@@ -452,11 +452,14 @@ mod tests {
     /// Catches: a claim that names another process, or the same for two tables of one process.
     #[test]
     fn a_claim_names_its_process() {
-        let me = Who::this();
+        let me = ProcessId::current();
         let (one, two) = (Claim::new(me), Claim::new(me));
         assert_ne!(one, two);
         assert_eq!(claimant(one.0), Claimant::Running);
-        assert_eq!(claimant(Claim::new(Who { started: me.started + 1, ..me }).0), Claimant::Ended);
+        assert_eq!(
+            claimant(Claim::new(ProcessId { started: me.started + 1, ..me }).0),
+            Claimant::Ended
+        );
         assert_eq!(claimant(u64::MAX), Claimant::Ended);
     }
 }

@@ -40,8 +40,9 @@ use crate::copies::{Live, live, read};
 use crate::error::Error;
 use crate::log::Reason;
 use crate::offer::{Offer, Share};
+use crate::process::ProcessId;
 use crate::row::Choice;
-use crate::row::{PEERS, Peer, Row, Who};
+use crate::row::{PEERS, Peer, Row};
 use crate::state::State;
 use crate::sys::{self, Doorbell, Mapping};
 use crate::table::{Change, Table, is_current};
@@ -70,9 +71,9 @@ type Listener = Box<dyn Fn(Share) + Send + Sync>;
 struct Inner {
     table: Table,
     offer: Offer,
-    who: Who,
-    watchdog: Option<Who>,
-    /// When this member came, another time for each member of this process: with `who` it tells the
+    program: ProcessId,
+    watchdog: Option<ProcessId>,
+    /// When this member came, another time for each member of this process: with `program` it tells the
     /// member's row from all others, whichever slot it has and however often it was put back.
     joined_ns: u64,
     seat: Mutex<Seat>,
@@ -85,7 +86,7 @@ struct Inner {
     share: Mutex<Share>,
     changed: Condvar,
     listeners: Mutex<Vec<Listener>>,
-    watched: Mutex<Vec<Who>>,
+    watched: Mutex<Vec<ProcessId>>,
     doorbell: Doorbell,
     leaving: AtomicBool,
     /// Whether the row says that its program is stopped.
@@ -238,8 +239,8 @@ impl Member {
     }
 
     /// Whose row it is.
-    pub fn program(&self) -> Who {
-        self.inner.who
+    pub fn program(&self) -> ProcessId {
+        self.inner.program
     }
 }
 
@@ -285,7 +286,7 @@ impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Member")
             .field("name", &self.inner.offer.name)
-            .field("program", &self.inner.who)
+            .field("program", &self.inner.program)
             .field("share", &self.share())
             .finish_non_exhaustive()
     }
@@ -302,8 +303,8 @@ fn joined_ns() -> u64 {
 impl Inner {
     fn new(table: &Table, offer: Offer) -> Result<Self, Error> {
         let this = table.this();
-        let who = offer.on_behalf_of.unwrap_or(this);
-        let watchdog = (who != this).then_some(this);
+        let program = offer.on_behalf_of.unwrap_or(this);
+        let watchdog = (program != this).then_some(this);
         let doorbell = Doorbell::new()
             .map_err(|error| Error::system("watch programs in", table.path(), error))?;
         Ok(Self {
@@ -322,7 +323,7 @@ impl Inner {
             table: table.clone(),
             joined_ns: joined_ns(),
             offer,
-            who,
+            program,
             watchdog,
             doorbell,
         })
@@ -339,7 +340,7 @@ impl Inner {
 
     /// Takes a row.
     fn enter(&self) -> Result<(), Error> {
-        if self.watchdog.is_some() && !self.who.is_there() {
+        if self.watchdog.is_some() && !self.program.is_alive() {
             return Err(Error::Gone);
         }
         let mut slot = 0;
@@ -368,7 +369,7 @@ impl Inner {
     }
 
     fn is_mine(&self, row: &Row) -> bool {
-        (row.program, row.watchdog, row.joined_ns) == (self.who, self.watchdog, self.joined_ns)
+        (row.program, row.watchdog, row.joined_ns) == (self.program, self.watchdog, self.joined_ns)
     }
 
     fn row(&self, slot: u32, state: &State) -> Row {
@@ -376,7 +377,7 @@ impl Inner {
         let share = *self.share.lock();
         Row {
             slot,
-            program: self.who,
+            program: self.program,
             watchdog: self.watchdog,
             name,
             min,
@@ -441,7 +442,7 @@ impl Inner {
     }
 
     fn own_row<'s>(&self, slot: u32, state: &'s State) -> Option<&'s Row> {
-        state.find(slot, self.who).filter(|row| self.is_mine(row))
+        state.find(slot, self.program).filter(|row| self.is_mine(row))
     }
 
     fn see(&self, state: &State, row: &Row) {
@@ -476,7 +477,7 @@ impl Inner {
         let seat = self.seat();
         self.table.change(reason, |state, mapping| {
             let is_here = std::ptr::eq(mapping, &*seat.mapping);
-            let row = state.find_mut(seat.slot, self.who);
+            let row = state.find_mut(seat.slot, self.program);
             let row = row.filter(|row| is_here && self.is_mine(row));
             let Some(row) = row else { return Ok(Change { subject: None, everybody: false }) };
             if !is_news(row) {
@@ -565,7 +566,7 @@ impl Inner {
         // What cannot be taken out now the others find when this process has ended.
         let _ = self.table.change(Reason::Left, |state, _| {
             let is_mine = self.own_row(slot, state).is_some();
-            let subject = is_mine.then(|| state.remove(slot, self.who)).flatten();
+            let subject = is_mine.then(|| state.remove(slot, self.program)).flatten();
             Ok(Change { subject, everybody: true })
         });
         live(&mapping, slot, Live::Futex).fetch_add(1, Ordering::AcqRel);

@@ -4,7 +4,8 @@ use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{CoreSet, Grant, MAX_CORES};
 
 use crate::machine;
-use crate::row::{Choice, Name, Row, WEIGHTS, Who};
+use crate::process::ProcessId;
+use crate::row::{Choice, Name, Row, WEIGHTS};
 
 /// What a program says of itself.
 ///
@@ -23,7 +24,7 @@ pub struct Offer {
     pub(crate) weight: f64,
     pub(crate) mask: CoreSet,
     pub(crate) choice: Choice,
-    pub(crate) on_behalf_of: Option<Who>,
+    pub(crate) on_behalf_of: Option<ProcessId>,
 }
 
 impl Offer {
@@ -95,7 +96,7 @@ impl Offer {
     /// The row is another process's: it ends with that process, and also with this one. Only this
     /// process moves the other's threads: nobody who reads the row does.
     #[must_use]
-    pub fn on_behalf_of(mut self, program: Who) -> Self {
+    pub fn on_behalf_of(mut self, program: ProcessId) -> Self {
         self.on_behalf_of = Some(program);
         self
     }

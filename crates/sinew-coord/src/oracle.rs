@@ -10,8 +10,9 @@ use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{Ask, CoreSet, Curve, Grant, LastLoop, Layout};
 
 use crate::log::Reason;
+use crate::process::ProcessId;
 use crate::row::Choice;
-use crate::row::{Name, PEERS, Peer, Row, Who};
+use crate::row::{Name, PEERS, Peer, Row};
 use crate::state::State;
 use crate::words::checksum;
 
@@ -79,8 +80,8 @@ pub(crate) fn row(slot: u32) -> Row {
         Ask { threads: Some(2), cores: Some(CoreSet::first(2)), schedule: Some(Schedule::Static) };
     Row {
         slot,
-        program: Who { pid: 100 + slot, started: 7 },
-        watchdog: (slot == 2).then_some(Who { pid: 99, started: 6 }),
+        program: ProcessId { pid: 100 + slot, started: 7 },
+        watchdog: (slot == 2).then_some(ProcessId { pid: 99, started: 6 }),
         name: Name::new("honest"),
         min: 1,
         max: CPUS as u32,

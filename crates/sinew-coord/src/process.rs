@@ -8,20 +8,28 @@ use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use crate::error::Error;
-use crate::row::Who;
 use crate::sys;
 
-impl Who {
+/// A process that is not mistaken for a later one of the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ProcessId {
+    /// The number.
+    pub pid: u32,
+    /// When it began, in the kernel's ticks since the machine did.
+    pub started: u64,
+}
+
+impl ProcessId {
     /// The calling process. Where the system does not tell when it began, it is taken for none.
-    pub fn this() -> Self {
-        Self::find_this().unwrap_or(Self { pid: std::process::id(), started: 0 })
+    pub fn current() -> Self {
+        Self::find_current().unwrap_or(Self { pid: std::process::id(), started: 0 })
     }
 
     /// The calling process, or why it cannot be told from a later one of its number.
     ///
     /// `/proc` may show another namespace's processes (`unshare -pf` without `--mount-proc`): there
     /// its number is another process's, and so is every other number that the table would hold.
-    pub(crate) fn find_this() -> Result<Self, Error> {
+    pub(crate) fn find_current() -> Result<Self, Error> {
         let pid = std::process::id();
         let fail = |error| Error::system("read", Path::new("/proc/self/stat"), error);
         let text = stat("self").map_err(fail)?;
@@ -62,7 +70,7 @@ impl Who {
     /// # Cost
     ///
     /// Some 15 µs.
-    pub fn is_there(&self) -> bool {
+    pub fn is_alive(&self) -> bool {
         !has_ended(self.pid) && start_of(self.pid).map_or(true, |started| started == self.started)
     }
 
@@ -127,27 +135,27 @@ mod tests {
 
     /// Catches: a process that is mistaken for another, or a dead one for a living.
     #[test]
-    fn a_process_is_there_until_it_has_ended() {
-        let me = Who::this();
-        assert!(me.is_there() && !me.is_stopped());
-        assert!(!Who { started: me.started + 1, ..me }.is_there());
+    fn a_process_is_alive_until_it_has_ended() {
+        let me = ProcessId::current();
+        assert!(me.is_alive() && !me.is_stopped());
+        assert!(!ProcessId { started: me.started + 1, ..me }.is_alive());
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
-        let who = Who::of(child.id()).unwrap();
-        assert!(who.is_there());
-        let process = sys::Process::open(who.pid).unwrap();
+        let id = ProcessId::of(child.id()).unwrap();
+        assert!(id.is_alive());
+        let ended = sys::Process::open(id.pid).unwrap();
         child.kill().unwrap();
-        sys::first_ready(&[&process], None, -1);
+        sys::first_ready(&[&ended], None, -1);
         // Nobody has waited for it yet.
-        assert!(!who.is_there() && Who::of(who.pid).is_none());
+        assert!(!id.is_alive() && ProcessId::of(id.pid).is_none());
         child.wait().unwrap();
-        assert!(!who.is_there());
+        assert!(!id.is_alive());
     }
 
     /// Catches: a program whose name the system has cut in the middle of a letter, and that
     /// everybody takes for dead.
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_process_is_there_whatever_its_name() {
+    fn a_process_is_alive_whatever_its_name() {
         let folder = tempfile::tempdir().unwrap();
         // Fifteen bytes are kept.
         let shell = folder.path().join("fourteen-bytesé");
@@ -159,7 +167,7 @@ mod tests {
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let name = std::fs::read(format!("/proc/{}/comm", child.id())).unwrap();
         assert!(std::str::from_utf8(&name).is_err(), "{name:?}");
-        assert!(Who::of(child.id()).is_some_and(|who| who.is_there()));
+        assert!(ProcessId::of(child.id()).is_some_and(|id| id.is_alive()));
         drop(child.stdin.take());
         child.wait().unwrap();
     }

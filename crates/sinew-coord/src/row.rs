@@ -12,6 +12,7 @@ use std::fmt;
 use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{Ask, CoreSet, Curve, Grant, LastLoop, MAX_CORES, POINTS, Speed};
 
+use crate::process::ProcessId;
 use crate::words::{Reader, Writer};
 
 /// Words of a row.
@@ -22,15 +23,6 @@ pub const MAX_PROGRAMS: usize = 256;
 
 /// Neighbours whose effect a row remembers.
 pub(crate) const PEERS: usize = 8;
-
-/// A process that is not mistaken for a later one of the same number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Who {
-    /// The number.
-    pub pid: u32,
-    /// When it began, in the kernel's ticks since the machine did.
-    pub started: u64,
-}
 
 /// The name of a program, at most 32 bytes of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
@@ -116,9 +108,9 @@ pub struct Row {
     /// Where its live numbers are, and its futex word; no two rows have the same.
     pub(crate) slot: u32,
     /// The program.
-    pub program: Who,
+    pub program: ProcessId,
     /// The process that has taken the row on the program's behalf, if it is another one.
-    pub watchdog: Option<Who>,
+    pub watchdog: Option<ProcessId>,
     /// Its name.
     pub name: Name,
     /// Cores it should have at least.
@@ -173,8 +165,8 @@ impl Row {
 
     pub(crate) fn encode(&self, out: &mut Writer<'_>) {
         out.put(u64::from(self.slot));
-        who(Some(self.program), out);
-        who(self.watchdog, out);
+        write_process(Some(self.program), out);
+        write_process(self.watchdog, out);
         self.name.encode(out);
         out.pair(self.min, self.max);
         out.put(self.weight.to_bits());
@@ -193,8 +185,8 @@ impl Row {
 
     pub(crate) fn decode(words: &mut Reader<'_>) -> Option<Self> {
         let slot = words.small(MAX_PROGRAMS as u32 - 1)?;
-        let program = read_who(words)??;
-        let watchdog = read_who(words)?;
+        let program = read_process(words)??;
+        let watchdog = read_process(words)?;
         let name = Name::decode(words)?;
         let (min, max) = words.pair()?;
         let weight = f64::from_bits(words.take()?);
@@ -235,22 +227,18 @@ impl Row {
     }
 }
 
-fn who(who: Option<Who>, out: &mut Writer<'_>) {
-    out.put(who.map_or(0, |who| u64::from(who.pid)));
-    out.put(who.map_or(0, |who| who.started));
+pub(crate) fn write_process(process: Option<ProcessId>, out: &mut Writer<'_>) {
+    out.put(process.map_or(0, |process| u64::from(process.pid)));
+    out.put(process.map_or(0, |process| process.started));
 }
 
 /// `None` for nonsense.
-pub(crate) fn read_who(words: &mut Reader<'_>) -> Option<Option<Who>> {
+pub(crate) fn read_process(words: &mut Reader<'_>) -> Option<Option<ProcessId>> {
     let (pid, started) = (words.small(i32::MAX as u32)?, words.take()?);
     match pid {
         0 => (started == 0).then_some(None),
-        pid => Some(Some(Who { pid, started })),
+        pid => Some(Some(ProcessId { pid, started })),
     }
-}
-
-pub(crate) fn write_who(value: Option<Who>, out: &mut Writer<'_>) {
-    who(value, out);
 }
 
 fn cores(cores: &CoreSet, out: &mut Writer<'_>) {

@@ -13,7 +13,10 @@
 use sinew_policy::share::{CoreSet, Curve, Effects, Grant, Layout, Policy, Program, decide};
 
 use crate::log::{Decision, Reason};
-use crate::row::{MAX_PROGRAMS, Name, ROW_WORDS, Row, Who, curve, read_curve, read_who, write_who};
+use crate::process::ProcessId;
+use crate::row::{
+    MAX_PROGRAMS, Name, ROW_WORDS, Row, curve, read_curve, read_process, write_process,
+};
 use crate::words::{Reader, Writer, checksum};
 
 /// Decisions that a table remembers.
@@ -33,7 +36,7 @@ pub(crate) struct State {
     /// Counts publications.
     pub(crate) version: u64,
     pub(crate) policy: Policy,
-    pub(crate) coordinator: Option<Who>,
+    pub(crate) coordinator: Option<ProcessId>,
     pub(crate) rows: Vec<Row>,
     /// The oldest first.
     pub(crate) log: Vec<Decision>,
@@ -50,7 +53,7 @@ impl State {
         out.put(0);
         out.put(self.version);
         out.put(Policy::ALL.iter().position(|&policy| policy == self.policy).unwrap_or(0) as u64);
-        write_who(self.coordinator, &mut out);
+        write_process(self.coordinator, &mut out);
         out.pair(self.rows.len() as u32, self.log.len() as u32);
         out.put(self.memory.len() as u64);
         self.rows.iter().for_each(|row| row.encode(&mut out));
@@ -78,7 +81,7 @@ impl State {
     fn read(words: &mut Reader<'_>) -> Option<Self> {
         let version = words.take()?;
         let policy = *Policy::ALL.get(usize::try_from(words.take()?).ok()?)?;
-        let coordinator = read_who(words)?;
+        let coordinator = read_process(words)?;
         let (rows, log) = words.pair()?;
         let memory = words.small(REMEMBERED as u32)?;
         if rows as usize > MAX_PROGRAMS || log as usize > DECISIONS {
@@ -116,13 +119,13 @@ impl State {
     }
 
     /// The row of a program that has this slot.
-    pub(crate) fn find(&self, slot: u32, program: Who) -> Option<&Row> {
+    pub(crate) fn find(&self, slot: u32, program: ProcessId) -> Option<&Row> {
         let at = self.rows.binary_search_by_key(&slot, |row| row.slot).ok()?;
         Some(&self.rows[at]).filter(|row| row.program == program)
     }
 
     /// The same, to change it.
-    pub(crate) fn find_mut(&mut self, slot: u32, program: Who) -> Option<&mut Row> {
+    pub(crate) fn find_mut(&mut self, slot: u32, program: ProcessId) -> Option<&mut Row> {
         let at = self.rows.binary_search_by_key(&slot, |row| row.slot).ok()?;
         Some(&mut self.rows[at]).filter(|row| row.program == program)
     }
@@ -148,7 +151,7 @@ impl State {
     }
 
     /// Takes a row out.
-    pub(crate) fn remove(&mut self, slot: u32, program: Who) -> Option<Row> {
+    pub(crate) fn remove(&mut self, slot: u32, program: ProcessId) -> Option<Row> {
         let at = self.rows.iter().position(|row| row.slot == slot && row.program == program)?;
         let row = self.rows.remove(at);
         self.remember(row.name, row.curve);

@@ -63,7 +63,8 @@ use crate::fail_point::{FailPoint, reached};
 use crate::folder;
 use crate::lock::{self, Claim, Got};
 use crate::log::{Decision, Reason};
-use crate::row::{Row, WEIGHTS, Who};
+use crate::process::ProcessId;
+use crate::row::{Row, WEIGHTS};
 use crate::state::State;
 use crate::sys::{self, Mapping};
 
@@ -88,7 +89,7 @@ struct Shared {
     layout: OnceLock<Layout>,
     generation: u32,
     /// The process that has opened it.
-    this: Who,
+    this: ProcessId,
     claim: Claim,
     /// The present file. Whoever changes the table holds this lock, too: the file's own does not
     /// exclude threads of one process.
@@ -162,7 +163,7 @@ impl Table {
         mapping: Mapping,
     ) -> Result<Self, Error> {
         let (generation, file) = (sys::generation(), Mutex::new(Arc::new(mapping)));
-        let this = Who::find_this()?;
+        let this = ProcessId::find_current()?;
         let claim = Claim::new(this);
         let shared = Shared { path, folder, layout, generation, this, claim, file };
         Ok(Self { shared: Arc::new(shared) })
@@ -174,7 +175,7 @@ impl Table {
     }
 
     /// The process that has opened it.
-    pub(crate) fn this(&self) -> Who {
+    pub(crate) fn this(&self) -> ProcessId {
         self.shared.this
     }
 
@@ -456,10 +457,10 @@ impl Locked<'_> {
 
     /// Takes out the rows of the dead, and of those whose watchdog is dead.
     fn reap(&self, state: &mut State) -> Vec<Row> {
-        let is_there = |row: &Row| {
-            row.program.is_there() && row.watchdog.is_none_or(|watchdog| watchdog.is_there())
+        let is_alive = |row: &Row| {
+            row.program.is_alive() && row.watchdog.is_none_or(|watchdog| watchdog.is_alive())
         };
-        let dead: Vec<Row> = state.rows.iter().filter(|row| !is_there(row)).cloned().collect();
+        let dead: Vec<Row> = state.rows.iter().filter(|row| !is_alive(row)).cloned().collect();
         for row in &dead {
             state.remove(row.slot, row.program);
         }
@@ -498,7 +499,7 @@ fn by_itself(cpu: usize) -> Place {
 
 /// Nobody stands for what a dead coordinator wanted. Returns whether there was one.
 fn end_dead_coordination(state: &mut State) -> bool {
-    let is_dead = state.coordinator.is_some_and(|coordinator| !coordinator.is_there());
+    let is_dead = state.coordinator.is_some_and(|coordinator| !coordinator.is_alive());
     if is_dead {
         state.end_coordination();
     }

@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sinew_coord::{Coordinator, CoreSet, Forger, Member, Offer, Policy, Table, Who};
+use sinew_coord::{Coordinator, CoreSet, Forger, Member, Offer, Policy, ProcessId, Table};
 use sinew_policy::share::Layout;
 
 /// A hang is a failure; a slow machine is none.
@@ -32,8 +32,8 @@ impl Stranger {
         Self(Command::new("sleep").arg("600").spawn().expect("sleep"))
     }
 
-    fn who(&self) -> Who {
-        Who::of(self.0.id()).expect("it runs")
+    fn process(&self) -> ProcessId {
+        ProcessId::of(self.0.id()).expect("it runs")
     }
 
     /// Its mask, as the kernel writes it.
@@ -83,18 +83,21 @@ fn a_row_with_a_dead_keeper_moves_nobody() {
         let before = stranger.mask();
         let mut watchdog = Command::new("sleep").arg("600").spawn().unwrap();
         let member = Member::join(&table, offer()).unwrap();
-        let row = offer().mask(CoreSet::first(1)).on_behalf_of(stranger.who());
+        let row = offer().mask(CoreSet::first(1)).on_behalf_of(stranger.process());
         let forged = Member::join(&table, row).unwrap();
         let mut rows = table.read();
         // Nobody looks after the row from here on.
         drop(forged);
-        let row = rows.iter_mut().find(|row| row.program == stranger.who());
-        row.unwrap().watchdog = Who::of(watchdog.id());
+        let row = rows.iter_mut().find(|row| row.program == stranger.process());
+        row.unwrap().watchdog = ProcessId::of(watchdog.id());
         watchdog.kill().unwrap();
         watchdog.wait().unwrap();
         Forger::new(0, Vec::new()).put(&table, rows);
         let other = Member::join(&open(&folder.path().join("shared")), offer()).unwrap();
-        assert!(table.read().iter().all(|row| row.program == Who::this()), "the row is reaped");
+        assert!(
+            table.read().iter().all(|row| row.program == ProcessId::current()),
+            "the row is reaped"
+        );
         assert_eq!(stranger.mask(), before);
         drop((member, other));
     });
@@ -118,7 +121,7 @@ fn strike_live(policy: Policy) {
     let mut coordinator = Coordinator::start(&table, policy, Default::default()).unwrap();
     let strangers = [Stranger::start(), Stranger::start()];
     let before: Vec<String> = strangers.iter().map(Stranger::mask).collect();
-    let claimed: Vec<Who> = strangers.iter().map(Stranger::who).collect();
+    let claimed: Vec<ProcessId> = strangers.iter().map(Stranger::process).collect();
     let mut forger = Forger::new(policy as u64, claimed);
     for round in 0..rounds() / Policy::ALL.len() {
         forger.strike(&table);
@@ -149,7 +152,7 @@ fn recover(members: &[Member], place: &Path, coordinator: &mut Coordinator) {
         let steps = coordinator.step().is_ok();
         let table = open(place);
         let rows = table.read();
-        let are_ours = rows.iter().all(|row| row.program == Who::this());
+        let are_ours = rows.iter().all(|row| row.program == ProcessId::current());
         let is_whole = are_ours && rows.len() == members.len();
         let given: u32 = members.iter().map(|member| member.share().threads).sum();
         if steps && is_whole && given == CPUS as u32 {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sinew_coord::{CoreSet, FailPoint, Member, Offer, Reason, Row, Table, Who};
+use sinew_coord::{CoreSet, FailPoint, Member, Offer, ProcessId, Reason, Row, Table};
 use sinew_policy::share::Layout;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -96,8 +96,8 @@ impl Drop for Program {
 struct OtherChild(u32);
 
 impl OtherChild {
-    fn is_there(&self) -> bool {
-        Who::of(self.0).is_some()
+    fn is_alive(&self) -> bool {
+        ProcessId::of(self.0).is_some()
     }
 }
 
@@ -133,11 +133,11 @@ fn wait_for_rows(member: &Member, is_so: impl Fn(&[Row]) -> bool) {
 }
 
 /// A program that knows nothing of the table, and the member that keeps its row there.
-fn program_with_a_kept_row(table: &Table) -> (Child, Who, Member) {
+fn program_with_a_kept_row(table: &Table) -> (Child, ProcessId, Member) {
     let command = Command::new("sleep").arg("600").spawn().unwrap();
-    let who = Who::of(command.id()).unwrap();
-    let kept = Member::join(table, offer(4).on_behalf_of(who)).unwrap();
-    (command, who, kept)
+    let program = ProcessId::of(command.id()).unwrap();
+    let kept = Member::join(table, offer(4).on_behalf_of(program)).unwrap();
+    (command, program, kept)
 }
 
 /// Whoever was killed may be in the table for another moment.
@@ -256,7 +256,7 @@ fn a_program_may_be_killed_at_each_step_of_a_change() {
         let newcomer = Member::join(&place.table(4), offer(4)).unwrap();
         wait_for_threads(&member, 2);
         drop(newcomer);
-        assert!(child.is_none_or(|child| child.is_there()), "{what} {point:?}");
+        assert!(child.is_none_or(|child| child.is_alive()), "{what} {point:?}");
         let log = member.table().log();
         let told = |reason| log.iter().filter(|decision| decision.reason == reason).count();
         // The copy in force was whole all the time, so nothing was repaired; and the table is the
@@ -285,7 +285,7 @@ fn a_program_may_be_stopped_at_each_step_of_a_change() {
         let newcomer = Member::join(&place.table(4), offer(4)).unwrap();
         // The member is there as well, in a new table.
         wait_for_rows(&newcomer, |rows| {
-            rows.iter().filter(|row| row.program == Who::this()).count() == 2
+            rows.iter().filter(|row| row.program == ProcessId::current()).count() == 2
         });
         other.signal("-CONT");
         other.signal("-KILL");
@@ -312,7 +312,7 @@ fn a_child_keeps_nothing_of_its_parents_place() {
         other.signal("-KILL");
         drop(other);
         wait_for_threads(&member, 4);
-        assert!(child.is_there() && member.table().read().len() == 1, "{what}");
+        assert!(child.is_alive() && member.table().read().len() == 1, "{what}");
         drop(member);
         assert!(place.is_empty(), "{what}");
     }
@@ -342,7 +342,7 @@ fn the_cores_of_a_stopped_program_are_the_others_until_it_goes_on() {
         wait_for_threads(&member, 2);
         // Behind the other one's last change: who is stopped with the lock loses the table, and
         // that it was stopped.
-        member.table().set_weight(Who::this().pid, 1.0).unwrap();
+        member.table().set_weight(ProcessId::current().pid, 1.0).unwrap();
         other.signal("-STOP");
         wait_for_threads(&member, 4);
         let row =
@@ -416,10 +416,10 @@ fn a_row_for_another_program_ends_with_it() {
     let place = Place::new();
     let table = place.table(4);
     let member = Member::join(&table, offer(4)).unwrap();
-    let (mut command, who, kept) = program_with_a_kept_row(&table);
+    let (mut command, program, kept) = program_with_a_kept_row(&table);
     wait_for_threads(&member, 2);
-    let row = table.read().into_iter().find(|row| row.program == who).unwrap();
-    assert_eq!(row.watchdog, Some(Who::this()));
+    let row = table.read().into_iter().find(|row| row.program == program).unwrap();
+    assert_eq!(row.watchdog, Some(ProcessId::current()));
     command.kill().unwrap();
     wait_for_threads(&member, 4);
     command.wait().unwrap();

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
-use sinew_coord::Who;
+use sinew_coord::ProcessId;
 use sinew_preload::layout;
 
 use crate::agent::{self, Held};
@@ -182,12 +182,12 @@ fn ended_well(agent: i32) -> bool {
 
 /// Stays while a process of the command may need the library. One that is about to become another
 /// program has no environment for a moment, so it takes two looks to be sure that there is none.
-fn linger(command: Who, mark: &[u8]) {
+fn linger(command: ProcessId, mark: &[u8]) {
     give_way();
     let mut search = Search::new(mark);
     let mut in_vain = 0;
     loop {
-        in_vain = if command.is_there() || search.look() { 0 } else { in_vain + 1 };
+        in_vain = if command.is_alive() || search.look() { 0 } else { in_vain + 1 };
         match in_vain {
             0 => thread::sleep(LOOK_EVERY),
             1 => thread::sleep(LOOK_AGAIN),

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-use sinew_coord::Who;
+use sinew_coord::ProcessId;
 use sinew_topology::CpuSet;
 
 /// A command to run, and how.
@@ -30,7 +30,7 @@ pub struct Command {
 #[derive(Debug, Clone)]
 pub struct Job {
     /// Its process.
-    pub program: Who,
+    pub program: ProcessId,
     /// The name of its file.
     pub name: String,
     /// Its terms among the other programs.

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::io;
 use std::ptr::null_mut;
 
-use sinew_coord::Who;
+use sinew_coord::ProcessId;
 
 use crate::family::{self, Stat};
 
@@ -21,7 +21,7 @@ pub(crate) struct OneThread(());
 ///
 /// It has more; or the system does not tell, or shows the processes of another namespace: there
 /// the keeper's number leads to another process's files.
-pub(crate) fn this_process() -> io::Result<(Who, OneThread)> {
+pub(crate) fn this_process() -> io::Result<(ProcessId, OneThread)> {
     let fail = |error: io::Error| io::Error::new(error.kind(), format!("no /proc/self: {error}"));
     let Stat { pid, threads, began } = family::own().map_err(fail)?;
     if pid != std::process::id() {
@@ -31,7 +31,7 @@ pub(crate) fn this_process() -> io::Result<(Who, OneThread)> {
     if threads != 1 {
         return Err(io::Error::other("a process with several threads cannot be copied"));
     }
-    Ok((Who { pid, started: began }, OneThread(())))
+    Ok((ProcessId { pid, started: began }, OneThread(())))
 }
 
 /// Which process one is after [`fork`].

@@ -86,7 +86,7 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    fn is_there(&self) -> bool {
+    fn is_alive(&self) -> bool {
         family::began(self.number) == Some(self.began)
     }
 }
@@ -198,7 +198,7 @@ impl Masks {
         if known.is_some_and(|known| known.mask == now) {
             return;
         }
-        let is_the_same = known.is_some_and(|known| known.thread.is_there());
+        let is_the_same = known.is_some_and(|known| known.thread.is_alive());
         let is_bound = is_the_same || !self.is_inherited(number, &now);
         let began = (!is_bound).then(|| family::began(number)).flatten();
         match began {
@@ -257,7 +257,7 @@ impl Masks {
     /// Moves these threads, as far as they are still there, to the mask from before.
     pub(crate) fn give_back(&mut self, threads: &[Thread]) {
         let before = self.ours[0].cpus.clone();
-        for thread in threads.iter().filter(|thread| thread.is_there()) {
+        for thread in threads.iter().filter(|thread| thread.is_alive()) {
             self.set_thread(thread.number, &before);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use sinew_coord::{Decision, Policy, Row, Table, Who};
+use sinew_coord::{Decision, Policy, ProcessId, Row, Table};
 
 use crate::table::Table as TextTable;
 
@@ -30,7 +30,7 @@ pub(super) struct View {
     pub(super) policy: String,
     pub(super) cpus: usize,
     now_ns: u64,
-    before: HashMap<Who, u64>,
+    before: HashMap<ProcessId, u64>,
     before_ns: u64,
 }
 
@@ -59,7 +59,7 @@ impl View {
         self.before_ns = std::mem::replace(&mut self.now_ns, table.now_ns());
         self.rows = table.read();
         // Who was killed, and has no neighbour to find out, is still in the table.
-        self.rows.retain(|row| row.program.is_there());
+        self.rows.retain(|row| row.program.is_alive());
         self.decisions = table.log();
         self.policy = table.policy().to_string();
     }

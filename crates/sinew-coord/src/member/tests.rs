@@ -103,7 +103,7 @@ fn a_row_tells_of_the_last_loop_of_its_own_program() {
     assert_eq!((told(), table.read()[0].own_schedule()), (vec![Some(open), None], None));
     // The row is lost, and its member puts it back.
     let _ = table.change(Reason::Left, |state, _| {
-        state.remove(slot, member.inner.who);
+        state.remove(slot, member.inner.program);
         Ok(Change { subject: None, everybody: true })
     });
     while !told().contains(&Some(open)) {

@@ -16,7 +16,8 @@ use super::{Inner, Seat};
 use crate::copies::read;
 use crate::error::Error;
 use crate::log::Reason;
-use crate::row::{Row, Who};
+use crate::process::ProcessId;
+use crate::row::Row;
 use crate::state::State;
 use crate::sys::{self, Process, Ready};
 use crate::table::Change;
@@ -40,8 +41,8 @@ impl Inner {
         let next = after.into_iter().chain(before).take(WATCHED);
         let rows = next.flat_map(|row| [Some(row.program), row.watchdog]).flatten();
         // Everybody watches the coordinator: what it wanted must not outlive it.
-        let mut processes: Vec<Who> = rows.chain(state.coordinator).collect();
-        processes.retain(|&who| who != self.who && Some(who) != self.watchdog);
+        let mut processes: Vec<ProcessId> = rows.chain(state.coordinator).collect();
+        processes.retain(|&process| process != self.program && Some(process) != self.watchdog);
         processes.dedup();
         let mut watched = self.watched.lock();
         if *watched != processes {
@@ -99,8 +100,8 @@ impl Inner {
             self.doorbell.hush();
             let watched = self.watched.lock().clone();
             let processes: Vec<Process> =
-                watched.iter().filter_map(|who| Process::open(who.pid).ok()).collect();
-            let is_missing = watched.iter().any(|who| !who.is_there());
+                watched.iter().filter_map(|process| Process::open(process.pid).ok()).collect();
+            let is_missing = watched.iter().any(|process| !process.is_alive());
             let happened = match is_missing && !reap_failed {
                 true => Some(Ready::Process(0)),
                 false if reap_failed => self.wait_for(&[], RETRY_MS),
