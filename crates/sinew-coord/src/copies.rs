@@ -13,7 +13,7 @@ pub(crate) const MAGIC_AT: usize = 0;
 pub(crate) const LAYOUT_AT: usize = 1;
 pub(crate) const VERSION_AT: usize = 2;
 pub(crate) const CLAIM_AT: usize = 4;
-pub(crate) const CALL_AT: usize = 5;
+pub(crate) const TABLE_FUTEX_AT: usize = 5;
 pub(crate) const LIVE_AT: usize = 64;
 const LIVE_WORDS: usize = 8;
 pub(crate) const COPIES_AT: usize = LIVE_AT + MAX_PROGRAMS * LIVE_WORDS;
@@ -21,7 +21,7 @@ pub(crate) const FILE_WORDS: usize = COPIES_AT + 2 * STATE_WORDS;
 
 /// The words of a live line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Live {
+pub(crate) enum LiveWord {
     /// Changes when its program should look at the table.
     Futex,
     /// How many threads would find work.
@@ -52,21 +52,21 @@ pub(crate) fn publish(mapping: &Mapping, state: &State) -> u64 {
 
 /// Has all members of a file look whether it is still the table: those that have a row. A member
 /// without one is not asleep for longer than its own look takes to come.
-pub(crate) fn ring_all(file: &Mapping) {
+pub(crate) fn wake_all(file: &Mapping) {
     let slots = |state: State| state.rows.iter().map(|row| row.slot).collect();
     // Where nothing says which futex words are in use, all may be.
     let slots: Vec<u32> = read(file).map_or_else(|| (0..MAX_PROGRAMS as u32).collect(), slots);
-    slots.into_iter().for_each(|slot| ring(live(file, slot, Live::Futex)));
-    ring(&file.words()[CALL_AT]);
+    slots.into_iter().for_each(|slot| wake_sleepers(live_word(file, slot, LiveWord::Futex)));
+    wake_sleepers(&file.words()[TABLE_FUTEX_AT]);
 }
 
-pub(crate) fn ring(word: &AtomicU64) {
+pub(crate) fn wake_sleepers(word: &AtomicU64) {
     word.fetch_add(1, Ordering::AcqRel); // C3
     sys::wake(word);
 }
 
 /// A word of a program's live line.
-pub(crate) fn live(mapping: &Mapping, slot: u32, word: Live) -> &AtomicU64 {
+pub(crate) fn live_word(mapping: &Mapping, slot: u32, word: LiveWord) -> &AtomicU64 {
     &mapping.words()[LIVE_AT + slot as usize * LIVE_WORDS + word as usize]
 }
 

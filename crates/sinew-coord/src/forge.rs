@@ -7,7 +7,7 @@
 use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{Ask, CoreSet, Curve, Grant, MAX_CORES, POINTS, Policy, Speed};
 
-use crate::copies::{FILE_WORDS, Live, live, publish, ring_all};
+use crate::copies::{FILE_WORDS, LiveWord, live_word, publish, wake_all};
 use crate::log::Reason;
 use crate::oracle::{CPUS, row};
 use crate::process::ProcessId;
@@ -35,13 +35,14 @@ impl Forger {
         let mapping = table.mapping();
         publish(&mapping, &state);
         for row in &state.rows {
-            for word in [Live::Demand, Live::Progress] {
+            for word in [LiveWord::Demand, LiveWord::Progress] {
                 let value = self.number();
                 // Relaxed: a live line is statistics.
-                live(&mapping, row.slot, word).store(value, sinew_sync::statics::Ordering::Relaxed);
+                live_word(&mapping, row.slot, word)
+                    .store(value, sinew_sync::statics::Ordering::Relaxed);
             }
         }
-        ring_all(&mapping);
+        wake_all(&mapping);
     }
 
     /// Puts these rows, with slots in ascending order, in force in `table`, without its lock.

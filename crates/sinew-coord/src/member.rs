@@ -36,7 +36,7 @@ use sinew_policy::share::LastLoop;
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sinew_sync::lock::{Condvar, Mutex};
 
-use crate::copies::{Live, live, read};
+use crate::copies::{LiveWord, live_word, read};
 use crate::error::Error;
 use crate::log::Reason;
 use crate::offer::{Offer, Share};
@@ -44,7 +44,7 @@ use crate::process::ProcessId;
 use crate::row::Choice;
 use crate::row::{PEERS, Peer, Row};
 use crate::state::State;
-use crate::sys::{self, Doorbell, Mapping};
+use crate::sys::{self, EventFd, Mapping};
 use crate::table::{Change, Table, is_current};
 
 /// A look at the name of the file, in case nobody rings.
@@ -87,7 +87,7 @@ struct Inner {
     changed: Condvar,
     listeners: Mutex<Vec<Listener>>,
     watched: Mutex<Vec<ProcessId>>,
-    doorbell: Doorbell,
+    interrupt: EventFd,
     leaving: AtomicBool,
     /// Whether the row says that its program is stopped.
     marked: AtomicBool,
@@ -208,7 +208,7 @@ impl Member {
             let seat = self.inner.seat.lock();
             let word = last.map_or(0, LastLoop::to_word);
             self.inner.last_loop.store(word, Ordering::Relaxed);
-            live(&seat.mapping, seat.slot, Live::LastLoop).store(word, Ordering::Relaxed);
+            live_word(&seat.mapping, seat.slot, LiveWord::LastLoop).store(word, Ordering::Relaxed);
         }
     }
 
@@ -217,7 +217,8 @@ impl Member {
     pub fn report(&self, items: u64) {
         if !self.inner.table.is_of_another_process() {
             let seat = self.inner.seat();
-            live(&seat.mapping, seat.slot, Live::Progress).fetch_add(items, Ordering::Relaxed);
+            live_word(&seat.mapping, seat.slot, LiveWord::Progress)
+                .fetch_add(items, Ordering::Relaxed);
         }
     }
 
@@ -305,7 +306,7 @@ impl Inner {
         let this = table.this();
         let program = offer.on_behalf_of.unwrap_or(this);
         let watchdog = (program != this).then_some(this);
-        let doorbell = Doorbell::new()
+        let interrupt = EventFd::new()
             .map_err(|error| Error::system("watch programs in", table.path(), error))?;
         Ok(Self {
             seat: Mutex::new(Seat { mapping: table.mapping(), slot: 0 }),
@@ -325,7 +326,7 @@ impl Inner {
             offer,
             program,
             watchdog,
-            doorbell,
+            interrupt,
         })
     }
 
@@ -352,11 +353,11 @@ impl Inner {
                 None => self.row(state.free_slot().ok_or(Error::Full)?, state),
             };
             slot = row.slot;
-            live(mapping, slot, Live::Demand)
+            live_word(mapping, slot, LiveWord::Demand)
                 .store(self.demand.load(Ordering::Relaxed), Ordering::Relaxed);
-            live(mapping, slot, Live::Progress).store(0, Ordering::Relaxed);
+            live_word(mapping, slot, LiveWord::Progress).store(0, Ordering::Relaxed);
             // Whatever a program before has left there.
-            live(mapping, slot, Live::LastLoop).store(0, Ordering::Relaxed);
+            live_word(mapping, slot, LiveWord::LastLoop).store(0, Ordering::Relaxed);
             state.put(row.clone());
             Ok(Change { subject: Some(row), everybody: true })
         })?;
@@ -364,7 +365,7 @@ impl Inner {
         *seat = Seat { mapping: self.table.mapping(), slot };
         // Under the lock, so that it is not an older one than the program has told of meanwhile.
         let last = self.last_loop.load(Ordering::Relaxed);
-        live(&seat.mapping, slot, Live::LastLoop).store(last, Ordering::Relaxed);
+        live_word(&seat.mapping, slot, LiveWord::LastLoop).store(last, Ordering::Relaxed);
         Ok(())
     }
 
@@ -403,7 +404,7 @@ impl Inner {
         let mut came_back = false;
         while !self.is_leaving() {
             let Seat { mapping, slot } = self.seat();
-            let word = live(&mapping, slot, Live::Futex);
+            let word = live_word(&mapping, slot, LiveWord::Futex);
             let seen = word.load(Ordering::Acquire); // C3
             if !(is_current(self.table.path(), &mapping) && self.look()) {
                 // A table that loses the row again at once is another program's work: that one gets
@@ -491,7 +492,7 @@ impl Inner {
 
     /// Writes into the live line what was said last, whoever else is about to do the same.
     fn show_demand(&self, mapping: &Mapping, slot: u32) {
-        let shown = live(mapping, slot, Live::Demand);
+        let shown = live_word(mapping, slot, LiveWord::Demand);
         loop {
             let demand = self.demand.load(Ordering::Relaxed);
             // AcqRel: who writes after somebody else sees what that one knew, and so finds out here
@@ -569,9 +570,9 @@ impl Inner {
             let subject = is_mine.then(|| state.remove(slot, self.program)).flatten();
             Ok(Change { subject, everybody: true })
         });
-        live(&mapping, slot, Live::Futex).fetch_add(1, Ordering::AcqRel);
-        sys::wake(live(&mapping, slot, Live::Futex));
-        self.doorbell.ring();
+        live_word(&mapping, slot, LiveWord::Futex).fetch_add(1, Ordering::AcqRel);
+        sys::wake(live_word(&mapping, slot, LiveWord::Futex));
+        self.interrupt.signal();
         drop(self.share.lock());
         self.changed.notify_all();
     }

@@ -85,7 +85,7 @@ impl ProcessId {
 }
 
 fn has_ended(pid: u32) -> bool {
-    match sys::Process::open(pid) {
+    match sys::PidFd::open(pid) {
         Ok(process) => process.has_ended(),
         Err(error) => error.kind() == ErrorKind::NotFound || !sys::exists(pid),
     }
@@ -142,7 +142,7 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let id = ProcessId::of(child.id()).unwrap();
         assert!(id.is_alive());
-        let ended = sys::Process::open(id.pid).unwrap();
+        let ended = sys::PidFd::open(id.pid).unwrap();
         child.kill().unwrap();
         sys::first_ready(&[&ended], None, -1);
         // Nobody has waited for it yet.

@@ -239,9 +239,9 @@ fn half_of(word: &AtomicU64) -> *mut u32 {
 
 /// A process to wait for. It stays this process, whoever gets its number later.
 #[derive(Debug)]
-pub(crate) struct Process(OwnedFd);
+pub(crate) struct PidFd(OwnedFd);
 
-impl Process {
+impl PidFd {
     /// `NotFound` if there is none of this number.
     pub(crate) fn open(pid: u32) -> io::Result<Self> {
         // SAFETY: takes two numbers and touches no memory of ours.
@@ -257,7 +257,7 @@ impl Process {
 
     /// Whether it has ended, though its parent may not have asked yet.
     pub(crate) fn has_ended(&self) -> bool {
-        first_ready(&[self], None, 0) == Some(Ready::Process(0))
+        first_ready(&[self], None, 0) == Some(Ready::Ended(0))
     }
 }
 
@@ -274,33 +274,33 @@ pub(crate) fn exists(pid: u32) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ready {
     /// The process with this index has ended.
-    Process(usize),
+    Ended(usize),
     /// The doorbell was rung.
-    Doorbell,
+    Interrupted,
 }
 
 /// Waits until one of the processes has ended or the doorbell is rung; `None` when the time is
 /// over.
 pub(crate) fn first_ready(
-    processes: &[&Process],
-    doorbell: Option<&Doorbell>,
+    processes: &[&PidFd],
+    interrupt: Option<&EventFd>,
     ms: i32,
 ) -> Option<Ready> {
     let watched = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let mut fds: Vec<libc::pollfd> =
         processes.iter().map(|process| watched(process.0.as_raw_fd())).collect();
-    fds.extend(doorbell.map(|doorbell| watched(doorbell.0.as_raw_fd())));
+    fds.extend(interrupt.map(|interrupt| watched(interrupt.0.as_raw_fd())));
     // SAFETY: the kernel reads and writes as many records as the vector has, during the call only.
     unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, ms) };
     let at = fds.iter().position(|fd| fd.revents != 0)?;
-    Some(if at < processes.len() { Ready::Process(at) } else { Ready::Doorbell })
+    Some(if at < processes.len() { Ready::Ended(at) } else { Ready::Interrupted })
 }
 
 /// Interrupts a thread of this process that waits in [`first_ready`].
 #[derive(Debug)]
-pub(crate) struct Doorbell(OwnedFd);
+pub(crate) struct EventFd(OwnedFd);
 
-impl Doorbell {
+impl EventFd {
     pub(crate) fn new() -> io::Result<Self> {
         // SAFETY: takes two numbers and touches no memory of ours.
         let fd = checked(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
@@ -308,7 +308,7 @@ impl Doorbell {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    pub(crate) fn ring(&self) {
+    pub(crate) fn signal(&self) {
         let one = 1_u64;
         // SAFETY: the kernel reads the eight bytes of `one` during the call. A counter that is full
         // has been rung already.
@@ -316,7 +316,7 @@ impl Doorbell {
     }
 
     /// Takes back all rings so far.
-    pub(crate) fn hush(&self) {
+    pub(crate) fn clear(&self) {
         let mut count = 0_u64;
         // SAFETY: the kernel writes the eight bytes of `count` during the call, or nothing.
         unsafe { libc::read(self.0.as_raw_fd(), (&raw mut count).cast(), size_of::<u64>()) };

@@ -61,9 +61,9 @@ pub(crate) fn wake(_word: &AtomicU64) {}
 
 /// There are none to wait for.
 #[derive(Debug)]
-pub(crate) enum Process {}
+pub(crate) enum PidFd {}
 
-impl Process {
+impl PidFd {
     pub(crate) fn open(_pid: u32) -> io::Result<Self> {
         unsupported()
     }
@@ -76,13 +76,13 @@ impl Process {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(dead_code, reason = "nothing happens")]
 pub(crate) enum Ready {
-    Process(usize),
-    Doorbell,
+    Ended(usize),
+    Interrupted,
 }
 
 pub(crate) fn first_ready(
-    _processes: &[&Process],
-    _bell: Option<&Doorbell>,
+    _processes: &[&PidFd],
+    _interrupt: Option<&EventFd>,
     _ms: i32,
 ) -> Option<Ready> {
     None
@@ -90,18 +90,18 @@ pub(crate) fn first_ready(
 
 /// There are none.
 #[derive(Debug)]
-pub(crate) enum Doorbell {}
+pub(crate) enum EventFd {}
 
-impl Doorbell {
+impl EventFd {
     pub(crate) fn new() -> io::Result<Self> {
         unsupported()
     }
 
-    pub(crate) fn ring(&self) {
+    pub(crate) fn signal(&self) {
         match *self {}
     }
 
-    pub(crate) fn hush(&self) {
+    pub(crate) fn clear(&self) {
         match *self {}
     }
 }

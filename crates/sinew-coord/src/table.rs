@@ -55,8 +55,8 @@ use sinew_sync::lock::Mutex;
 use sinew_sync::statics::Ordering;
 
 use crate::copies::{
-    CALL_AT, CLAIM_AT, FILE_WORDS, LAYOUT_AT, Live, MAGIC_AT, VERSION_AT, decode_copy, live,
-    publish, read, ring, ring_all,
+    CLAIM_AT, FILE_WORDS, LAYOUT_AT, LiveWord, MAGIC_AT, TABLE_FUTEX_AT, VERSION_AT, decode_copy,
+    live_word, publish, read, wake_all, wake_sleepers,
 };
 use crate::error::Error;
 use crate::fail_point::{FailPoint, reached};
@@ -227,7 +227,7 @@ impl Table {
     /// As said.
     pub fn wait_change(&self, version: u64, time: Duration) -> u64 {
         let mapping = self.mapping();
-        let call = &mapping.words()[CALL_AT];
+        let call = &mapping.words()[TABLE_FUTEX_AT];
         let seen = call.load(Ordering::Acquire); // C3
         if self.version() == version {
             sys::wait(call, seen as u32, time.as_millis().min(1 << 31) as u64);
@@ -291,9 +291,9 @@ impl Table {
         let mapping = self.mapping();
         let mut state = read(&mapping).unwrap_or_default();
         for row in &mut state.rows {
-            let word = |word| live(&mapping, row.slot, word).load(Ordering::Relaxed);
-            row.progress = word(Live::Progress);
-            row.last_loop = LastLoop::from_word(word(Live::LastLoop));
+            let word = |word| live_word(&mapping, row.slot, word).load(Ordering::Relaxed);
+            row.progress = word(LiveWord::Progress);
+            row.last_loop = LastLoop::from_word(word(LiveWord::LastLoop));
         }
         state
     }
@@ -374,7 +374,7 @@ impl Table {
         {
             return Err(Error::system("replace", &self.shared.path, error));
         }
-        ring_all(file);
+        wake_all(file);
         Ok(())
     }
 }
@@ -405,7 +405,8 @@ impl Locked<'_> {
         let abandoned = end_dead_coordination(&mut state);
         let change = put(&mut state, self.mapping)?;
         for row in &mut state.rows {
-            row.demand = live(self.mapping, row.slot, Live::Demand).load(Ordering::Relaxed) as u32;
+            row.demand =
+                live_word(self.mapping, row.slot, LiveWord::Demand).load(Ordering::Relaxed) as u32;
         }
         let changed = self.share_out(&mut state);
         let by = std::process::id();
@@ -426,7 +427,7 @@ impl Locked<'_> {
         state.version = publish(self.mapping, &state);
         reached(FailPoint::Published);
         let everybody = change.everybody || damaged || abandoned || !dead.is_empty();
-        self.ring(&state, &changed, everybody);
+        self.wake_sleepers(&state, &changed, everybody);
         if state.rows.is_empty() && state.coordinator.is_none() {
             self.remove();
         }
@@ -467,11 +468,11 @@ impl Locked<'_> {
         dead
     }
 
-    fn ring(&self, state: &State, changed: &[u32], everybody: bool) {
+    fn wake_members(&self, state: &State, changed: &[u32], everybody: bool) {
         for row in state.rows.iter().filter(|row| everybody || changed.contains(&row.slot)) {
-            ring(live(self.mapping, row.slot, Live::Futex));
+            wake_sleepers(live_word(self.mapping, row.slot, LiveWord::Futex));
         }
-        ring(&self.mapping.words()[CALL_AT]);
+        wake_sleepers(&self.mapping.words()[TABLE_FUTEX_AT]);
     }
 
     /// The last one leaves: the file goes, and the folder if nothing else is in it. A file that
@@ -479,7 +480,7 @@ impl Locked<'_> {
     fn remove(&self) {
         let shared = &self.table.shared;
         let _ = fs::remove_file(&shared.path);
-        ring_all(self.mapping);
+        wake_all(self.mapping);
         if shared.folder == folder::default_folder() {
             let _ = fs::remove_dir(&shared.folder);
         }

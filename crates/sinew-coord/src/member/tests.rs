@@ -39,19 +39,20 @@ fn only_rows_that_programs_have_are_woken_where_the_table_says_which() {
     let members = [(); 2].map(|()| Inner::new(&table, offer()).unwrap());
     members.iter().for_each(|member| member.enter().unwrap());
     let mapping = table.mapping();
-    let rung = || {
-        let bell = |slot: &u32| live(&mapping, *slot, Live::Futex).load(Ordering::Relaxed) > 0;
-        (0..MAX_PROGRAMS as u32).filter(bell).count()
+    let woken = || {
+        let is_woken =
+            |slot: &u32| live_word(&mapping, *slot, LiveWord::Futex).load(Ordering::Relaxed) > 0;
+        (0..MAX_PROGRAMS as u32).filter(is_woken).count()
     };
-    crate::copies::ring_all(&mapping);
-    assert_eq!(rung(), 2);
+    crate::copies::wake_all(&mapping);
+    assert_eq!(woken(), 2);
     members.iter().for_each(Inner::leave);
     assert!(!table.is_in_force());
-    assert_eq!(rung(), 2, "nobody else has a row");
+    assert_eq!(woken(), 2, "nobody else has a row");
     // A version that no copy has.
     mapping.words()[crate::copies::VERSION_AT].fetch_add(2, Ordering::Relaxed);
-    crate::copies::ring_all(&mapping);
-    assert_eq!(rung(), MAX_PROGRAMS);
+    crate::copies::wake_all(&mapping);
+    assert_eq!(woken(), MAX_PROGRAMS);
 }
 
 /// Catches: a member that takes the row of another member of its process for its own, after the
@@ -91,7 +92,7 @@ fn a_row_tells_of_the_last_loop_of_its_own_program() {
     before.set_last_loop(Some(last));
     assert_eq!((told(), table.read()[0].own_schedule()), (vec![Some(last)], Some(last.schedule)));
     let Seat { mapping, slot } = before.inner.seat();
-    live(&mapping, slot, Live::LastLoop).store(11, Ordering::Relaxed);
+    live_word(&mapping, slot, LiveWord::LastLoop).store(11, Ordering::Relaxed);
     assert_eq!(told(), [None]);
     before.set_last_loop(Some(last));
     let (keeps, left) = (Member::join(&table, offer()).unwrap(), before);
@@ -124,7 +125,7 @@ fn a_demand_that_is_written_over_is_put_right() {
     deaf.look();
     let other = Member::join(&table, offer()).unwrap();
     let Seat { mapping, slot } = deaf.seat();
-    live(&mapping, slot, Live::Demand).store(1, Ordering::Relaxed);
+    live_word(&mapping, slot, LiveWord::Demand).store(1, Ordering::Relaxed);
     drop(other);
     let threads = || table.read().iter().map(|row| row.grant.threads).collect::<Vec<_>>();
     assert_eq!(threads(), [1]);

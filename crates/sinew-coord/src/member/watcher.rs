@@ -19,7 +19,7 @@ use crate::log::Reason;
 use crate::process::ProcessId;
 use crate::row::Row;
 use crate::state::State;
-use crate::sys::{self, Process, Ready};
+use crate::sys::{self, PidFd, Ready};
 use crate::table::Change;
 
 /// Programs that each one watches.
@@ -47,7 +47,7 @@ impl Inner {
         let mut watched = self.watched.lock();
         if *watched != processes {
             *watched = processes;
-            self.doorbell.ring();
+            self.interrupt.signal();
         }
     }
 
@@ -64,7 +64,7 @@ impl Inner {
     pub(super) fn settle(&self) {
         let restless = self.is_restless();
         if self.restless.swap(restless, Ordering::Relaxed) != restless {
-            self.doorbell.ring();
+            self.interrupt.signal();
         }
     }
 
@@ -97,13 +97,13 @@ impl Inner {
     pub(super) fn watch(&self) {
         let (mut reap_failed, mut turn) = (false, 0_usize);
         while !self.is_leaving() {
-            self.doorbell.hush();
+            self.interrupt.clear();
             let watched = self.watched.lock().clone();
-            let processes: Vec<Process> =
-                watched.iter().filter_map(|process| Process::open(process.pid).ok()).collect();
+            let processes: Vec<PidFd> =
+                watched.iter().filter_map(|process| PidFd::open(process.pid).ok()).collect();
             let is_missing = watched.iter().any(|process| !process.is_alive());
             let happened = match is_missing && !reap_failed {
-                true => Some(Ready::Process(0)),
+                true => Some(Ready::Ended(0)),
                 false if reap_failed => self.wait_for(&[], RETRY_MS),
                 // A process that the system does not let this one watch is asked about instead.
                 false if processes.len() < watched.len() => {
@@ -115,20 +115,20 @@ impl Inner {
                 false => self.wait_and_suspect(&processes, &mut turn),
             };
             reap_failed = match happened {
-                Some(Ready::Doorbell) => false,
+                Some(Ready::Interrupted) => false,
                 _ if self.is_leaving() => false,
                 _ => self.reap().is_err(),
             };
         }
     }
 
-    fn wait_for(&self, processes: &[Process], ms: i32) -> Option<Ready> {
-        sys::first_ready(&processes.iter().collect::<Vec<_>>(), Some(&self.doorbell), ms)
+    fn wait_for(&self, processes: &[PidFd], ms: i32) -> Option<Ready> {
+        sys::first_ready(&processes.iter().collect::<Vec<_>>(), Some(&self.interrupt), ms)
     }
 
     /// Waits until one of the processes has ended or the doorbell is rung, and looks now and then
     /// who is stopped, if that matters.
-    fn wait_and_suspect(&self, processes: &[Process], turn: &mut usize) -> Option<Ready> {
+    fn wait_and_suspect(&self, processes: &[PidFd], turn: &mut usize) -> Option<Ready> {
         loop {
             let waits = if self.is_restless() { SUSPECT_MS } else { -1 };
             let happened = self.wait_for(processes, waits);
