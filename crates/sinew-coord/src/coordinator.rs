@@ -15,9 +15,9 @@ use crate::error::Error;
 use crate::log::{Decision, Reason};
 use crate::process::ProcessId;
 use crate::row::{Peer, Row};
-use crate::state::State;
 use crate::sys;
 use crate::table::{Change, Table};
+use crate::table_state::TableState;
 
 /// A coordinator at work. Dropping it ends it.
 ///
@@ -175,7 +175,7 @@ impl Coordinator {
     }
 
     /// Who has come, and who has gone.
-    fn note_events(&mut self, state: &State) {
+    fn note_events(&mut self, state: &TableState) {
         let now_ms = self.now_ms();
         for row in &state.rows {
             if !self.programs.contains_key(&id_of(row)) {
@@ -193,7 +193,7 @@ impl Coordinator {
 
     /// Takes a reading of every program, and writes what it tells into the table, if the policy
     /// goes by it.
-    fn measure(&mut self, state: &State) -> Result<(), Error> {
+    fn measure(&mut self, state: &TableState) -> Result<(), Error> {
         let now = sys::now_ns();
         if now < self.measured_ns + READING_NS {
             return Ok(());
@@ -234,7 +234,7 @@ impl Coordinator {
     }
 
     /// The names of those that share a last-level cache with a program.
-    fn beside(&self, row: &Row, state: &State) -> Vec<u32> {
+    fn beside(&self, row: &Row, state: &TableState) -> Vec<u32> {
         let places = self.table.layout().places();
         let caches = |row: &Row| -> Vec<usize> {
             places
@@ -320,7 +320,7 @@ mod tests {
             let started = Coordinator::start(table, Policy::Equal, Script::default());
             let mut coordinator = started.unwrap();
             coordinator.step().unwrap();
-            let forge = |state: &mut State| state.note(u64::MAX, 1, Reason::Policy, None, 0);
+            let forge = |state: &mut TableState| state.note(u64::MAX, 1, Reason::Policy, None, 0);
             let nobody = || Ok(Change { subject: None, everybody: false });
             table.change(Reason::Measured, |state, _| nobody().inspect(|_| forge(state))).unwrap();
             let reasons = |coordinator: &mut Coordinator| -> Vec<Reason> {

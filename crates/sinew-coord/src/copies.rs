@@ -6,8 +6,8 @@ use sinew_sync::statics::{AtomicU64, Ordering, fence};
 
 use crate::fail_point::{FailPoint, reached};
 use crate::row::MAX_PROGRAMS;
-use crate::state::{STATE_WORDS, State};
 use crate::sys::{self, Mapping};
+use crate::table_state::{STATE_WORDS, TableState};
 
 pub(crate) const MAGIC_AT: usize = 0;
 pub(crate) const LAYOUT_AT: usize = 1;
@@ -33,10 +33,10 @@ pub(crate) enum LiveWord {
 }
 
 /// Writes the copy that is not in force, and puts it in force. Returns its version.
-pub(crate) fn publish(mapping: &Mapping, state: &State) -> u64 {
+pub(crate) fn publish(mapping: &Mapping, state: &TableState) -> u64 {
     let words = mapping.words();
     let next = words[VERSION_AT].load(Ordering::Relaxed).wrapping_add(1).max(1);
-    let encoded = State { version: next, ..state.clone() }.encode();
+    let encoded = TableState { version: next, ..state.clone() }.encode();
     let half = encoded.len() / 2;
     for (at, (word, value)) in copy_at(words, next).iter().zip(encoded).enumerate() {
         if at == half {
@@ -53,7 +53,7 @@ pub(crate) fn publish(mapping: &Mapping, state: &State) -> u64 {
 /// Has all members of a file look whether it is still the table: those that have a row. A member
 /// without one is not asleep for longer than its own look takes to come.
 pub(crate) fn wake_all(file: &Mapping) {
-    let slots = |state: State| state.rows.iter().map(|row| row.slot).collect();
+    let slots = |state: TableState| state.rows.iter().map(|row| row.slot).collect();
     // Where nothing says which futex words are in use, all may be.
     let slots: Vec<u32> = read(file).map_or_else(|| (0..MAX_PROGRAMS as u32).collect(), slots);
     slots.into_iter().for_each(|slot| wake_sleepers(live_word(file, slot, LiveWord::Futex)));
@@ -74,16 +74,16 @@ fn copy_at(words: &[AtomicU64], version: u64) -> &[AtomicU64] {
     &words[COPIES_AT + (version & 1) as usize * STATE_WORDS..][..STATE_WORDS]
 }
 
-pub(crate) fn decode_copy(mapping: &Mapping, version: u64) -> Option<State> {
+pub(crate) fn decode_copy(mapping: &Mapping, version: u64) -> Option<TableState> {
     let copy = copy_at(mapping.words(), version);
     let length =
         usize::try_from(copy[0].load(Ordering::Relaxed)).ok().filter(|&n| n <= STATE_WORDS)?;
     let words: Vec<u64> = copy[..length].iter().map(|word| word.load(Ordering::Relaxed)).collect();
-    State::decode(&words)
+    TableState::decode(&words)
 }
 
 /// The state in force; `None` if there is none, or a damaged one.
-pub(crate) fn read(mapping: &Mapping) -> Option<State> {
+pub(crate) fn read(mapping: &Mapping) -> Option<TableState> {
     if !mapping.is_whole() {
         return None;
     }

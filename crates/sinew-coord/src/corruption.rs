@@ -14,7 +14,7 @@ use crate::copies::FILE_WORDS;
 use crate::oracle::{CPUS, check, check_image, check_last_loop, sign};
 use crate::process::ProcessId;
 use crate::row::Name;
-use crate::state::State;
+use crate::table_state::TableState;
 use crate::{Member, Offer, Table};
 
 fn offer(name: &str) -> Offer {
@@ -30,7 +30,7 @@ fn images() -> u32 {
 }
 
 /// A state as honest programs write it.
-fn honest() -> State {
+fn honest() -> TableState {
     let folder = tempfile::tempdir().unwrap();
     let table = Table::open_on(&folder.path().join("shared"), Layout::flat(CPUS)).unwrap();
     let _members: Vec<Member> =
@@ -103,7 +103,7 @@ proptest! {
         if signed {
             sign(&mut words);
         }
-        if let Some(state) = State::decode(&words) {
+        if let Some(state) = TableState::decode(&words) {
             check(state);
         }
     }
@@ -112,7 +112,7 @@ proptest! {
     #[test]
     fn random_words_are_refused_or_harmless(mut words in proptest::collection::vec(prop_oneof![any::<u64>(), 0..9_u64], 0..400)) {
         sign(&mut words);
-        if let Some(state) = State::decode(&words) {
+        if let Some(state) = TableState::decode(&words) {
             check(state);
         }
     }

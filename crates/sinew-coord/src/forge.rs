@@ -13,8 +13,8 @@ use crate::oracle::{CPUS, row};
 use crate::process::ProcessId;
 use crate::row::Choice;
 use crate::row::{MAX_PROGRAMS, Name, PEERS, Peer, Row, WEIGHTS};
-use crate::state::{DECISIONS, REMEMBERED, State};
 use crate::table::Table;
+use crate::table_state::{DECISIONS, REMEMBERED, TableState};
 
 /// Makes tables up. The same seed makes the same ones.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Forger {
 
     /// Puts these rows, with slots in ascending order, in force in `table`, without its lock.
     pub fn put(&self, table: &Table, rows: Vec<Row>) {
-        publish(&table.mapping(), &State { rows, ..State::default() });
+        publish(&table.mapping(), &TableState { rows, ..TableState::default() });
     }
 
     /// Writes a word anywhere into the file.
@@ -57,9 +57,9 @@ impl Forger {
     }
 
     /// A state that can be encoded and decoded.
-    pub(crate) fn state(&mut self) -> State {
+    pub(crate) fn state(&mut self) -> TableState {
         let most = if self.below(100) == 0 { MAX_PROGRAMS as u64 } else { 12 };
-        let mut state = State { policy: self.one_of(&Policy::ALL), ..State::default() };
+        let mut state = TableState { policy: self.one_of(&Policy::ALL), ..TableState::default() };
         for _ in 0..self.below(most + 1) {
             let slot = self.below(MAX_PROGRAMS as u64) as u32;
             let row = self.row(slot);
@@ -203,10 +203,10 @@ mod tests {
         let mut rows = 0;
         for _ in 0..tables {
             let state = forger.state();
-            let decoded = State::decode(&state.encode()).expect("a forger knows the format");
+            let decoded = TableState::decode(&state.encode()).expect("a forger knows the format");
             rows += decoded.rows.len();
             for policy in Policy::ALL {
-                check(State { policy, ..decoded.clone() });
+                check(TableState { policy, ..decoded.clone() });
             }
         }
         assert!(rows > 4 * tables, "{rows} rows in {tables} tables");

@@ -64,13 +64,13 @@ mod private;
 mod private;
 mod process;
 mod row;
-mod state;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(not(target_os = "linux"))]
 #[path = "sys_unsupported.rs"]
 mod sys;
 mod table;
+mod table_state;
 mod words;
 
 pub use coordinator::Coordinator;

@@ -16,7 +16,7 @@
 //!   that back, or its watchdog's watcher.
 //! - M5: with neighbours, shares are computed with what the program said last: it says so itself if
 //!   it knows of them, and else whoever sees them for it.
-//! - M6: a table that is damaged again and again costs a member a change every [`LOOK_MS`], and no
+//! - M6: a table that is damaged again and again costs a member a change every [`CHECK_MS`], and no
 //!   busy loop.
 //!
 //! # Cost
@@ -43,12 +43,12 @@ use crate::offer::{Offer, Share};
 use crate::process::ProcessId;
 use crate::row::Choice;
 use crate::row::{PEERS, Peer, Row};
-use crate::state::State;
 use crate::sys::{self, EventFd, Mapping};
 use crate::table::{Change, Table, is_current};
+use crate::table_state::TableState;
 
 /// A look at the name of the file, in case nobody rings.
-const LOOK_MS: u64 = 2_000;
+const CHECK_MS: u64 = 2_000;
 
 /// A program in the table. Dropping it leaves.
 ///
@@ -62,13 +62,13 @@ const LOOK_MS: u64 = 2_000;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Member {
-    inner: Arc<Inner>,
+    shared: Arc<MemberState>,
     threads: Vec<JoinHandle<()>>,
 }
 
 type Listener = Box<dyn Fn(Share) + Send + Sync>;
 
-struct Inner {
+struct MemberState {
     table: Table,
     offer: Offer,
     program: ProcessId,
@@ -76,7 +76,7 @@ struct Inner {
     /// When this member came, another time for each member of this process: with `program` it tells the
     /// member's row from all others, whichever slot it has and however often it was put back.
     joined_ns: u64,
-    seat: Mutex<Seat>,
+    location: Mutex<RowLocation>,
     demand: AtomicU64,
     choice: Mutex<Choice>,
     /// As the live line has it.
@@ -90,14 +90,14 @@ struct Inner {
     interrupt: EventFd,
     leaving: AtomicBool,
     /// Whether the row says that its program is stopped.
-    marked: AtomicBool,
-    /// Whether the watcher has something to look for: see [`Inner::is_restless`].
-    restless: AtomicBool,
+    marked_stopped: AtomicBool,
+    /// Whether the watcher has something to look for: see [`MemberState::needs_stop_checks`].
+    checks_stops: AtomicBool,
 }
 
 /// Where the row is.
 #[derive(Clone)]
-struct Seat {
+struct RowLocation {
     mapping: Arc<Mapping>,
     slot: u32,
 }
@@ -114,28 +114,28 @@ impl Member {
     ///
     /// Some 100 µs with a few programs: a change of the table and two threads.
     pub fn join(table: &Table, offer: Offer) -> Result<Self, Error> {
-        let inner = Inner::new(table, offer)?;
-        inner.enter()?;
-        inner.look();
-        let mut member = Self { inner: Arc::new(inner), threads: Vec::new() };
-        register(&member.inner);
-        member.start("sinew-listen", Inner::listen)?;
-        member.start("sinew-watch", Inner::watch)?;
+        let shared = MemberState::new(table, offer)?;
+        shared.take_row()?;
+        shared.follow_row();
+        let mut member = Self { shared: Arc::new(shared), threads: Vec::new() };
+        register_for_exit(&member.shared);
+        member.start("sinew-listen", MemberState::listen)?;
+        member.start("sinew-watch", MemberState::watch)?;
         Ok(member)
     }
 
-    fn start(&mut self, name: &str, body: fn(&Inner)) -> Result<(), Error> {
-        let inner = Arc::clone(&self.inner);
+    fn start(&mut self, name: &str, body: fn(&MemberState)) -> Result<(), Error> {
+        let shared = Arc::clone(&self.shared);
         let thread = thread::Builder::new().name(name.into()).stack_size(128 << 10);
-        let thread = thread.spawn(move || body(&inner));
-        let fail = |error| Error::system("start a thread for", self.inner.table.path(), error);
+        let thread = thread.spawn(move || body(&shared));
+        let fail = |error| Error::system("start a thread for", self.shared.table.path(), error);
         self.threads.push(thread.map_err(fail)?);
         Ok(())
     }
 
     /// What the program has now.
     pub fn share(&self) -> Share {
-        *self.inner.share.lock()
+        *self.shared.share.lock()
     }
 
     /// Counts the shares so far: another number than before means another [`share`](Self::share).
@@ -146,13 +146,13 @@ impl Member {
     #[inline]
     pub fn epoch(&self) -> u64 {
         // Relaxed: the share itself is read under its lock.
-        self.inner.epoch.load(Ordering::Relaxed)
+        self.shared.epoch.load(Ordering::Relaxed)
     }
 
     /// Calls `listener` with the present share, and from then on with every new one, on a thread of
     /// this crate.
     pub fn on_change(&self, listener: impl Fn(Share) + Send + Sync + 'static) {
-        let mut listeners = self.inner.listeners.lock();
+        let mut listeners = self.shared.listeners.lock();
         listener(self.share());
         listeners.push(Box::new(listener));
     }
@@ -165,14 +165,14 @@ impl Member {
     /// As said.
     pub fn wait_change(&self, epoch: u64, time: Duration) -> Share {
         let began = std::time::Instant::now();
-        let mut share = self.inner.share.lock();
+        let mut share = self.shared.share.lock();
         while share.epoch == epoch {
             let left = time.saturating_sub(began.elapsed());
             if left.is_zero() {
                 break;
             }
             let ns = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
-            share = self.inner.changed.wait_for(share, ns);
+            share = self.shared.changed.wait_for(share, ns);
         }
         *share
     }
@@ -184,7 +184,7 @@ impl Member {
     ///
     /// Nothing if it says what it said before; a change of the table if there are neighbours.
     pub fn set_demand(&self, threads: u32) {
-        self.inner.set_demand(threads.min(self.inner.offer.max));
+        self.shared.set_demand(threads.min(self.shared.offer.max));
     }
 
     /// Says what the program has decided itself now: see [`Choice`].
@@ -193,8 +193,8 @@ impl Member {
     ///
     /// Next to nothing if it says what it said before; else a change of the table.
     pub fn set_choice(&self, choice: Choice) {
-        if !self.inner.table.is_of_another_process() {
-            self.inner.set_choice(choice);
+        if !self.shared.table.is_of_another_process() {
+            self.shared.set_choice(choice);
         }
     }
 
@@ -204,20 +204,21 @@ impl Member {
     ///
     /// An uncontended lock and a store.
     pub fn set_last_loop(&self, last: Option<LastLoop>) {
-        if !self.inner.table.is_of_another_process() {
-            let seat = self.inner.seat.lock();
+        if !self.shared.table.is_of_another_process() {
+            let location = self.shared.location.lock();
             let word = last.map_or(0, LastLoop::to_word);
-            self.inner.last_loop.store(word, Ordering::Relaxed);
-            live_word(&seat.mapping, seat.slot, LiveWord::LastLoop).store(word, Ordering::Relaxed);
+            self.shared.last_loop.store(word, Ordering::Relaxed);
+            live_word(&location.mapping, location.slot, LiveWord::LastLoop)
+                .store(word, Ordering::Relaxed);
         }
     }
 
     /// Says that the program is done with so many more items of whatever it counts. How fast it is
     /// on how many cores is measured by that.
     pub fn report(&self, items: u64) {
-        if !self.inner.table.is_of_another_process() {
-            let seat = self.inner.seat();
-            live_word(&seat.mapping, seat.slot, LiveWord::Progress)
+        if !self.shared.table.is_of_another_process() {
+            let location = self.shared.location();
+            live_word(&location.mapping, location.slot, LiveWord::Progress)
                 .fetch_add(items, Ordering::Relaxed);
         }
     }
@@ -229,31 +230,31 @@ impl Member {
     ///
     /// A change of the table, once.
     pub fn leave(&self) {
-        if !self.inner.table.is_of_another_process() && !self.inner.is_leaving() {
-            self.inner.leave();
+        if !self.shared.table.is_of_another_process() && !self.shared.is_leaving() {
+            self.shared.leave();
         }
     }
 
     /// The table.
     pub fn table(&self) -> &Table {
-        &self.inner.table
+        &self.shared.table
     }
 
     /// Whose row it is.
     pub fn program(&self) -> ProcessId {
-        self.inner.program
+        self.shared.program
     }
 }
 
 /// Members of this process, for its end: pools that are never dropped leave as well.
-static MEMBERS: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+static MEMBERS: Mutex<Vec<Weak<MemberState>>> = Mutex::new(Vec::new());
 
-fn register(inner: &Arc<Inner>) {
+fn register_for_exit(shared: &Arc<MemberState>) {
     static AT_EXIT: Once = Once::new();
     AT_EXIT.call_once(|| sys::at_exit(leave_all));
     let mut members = MEMBERS.lock();
     members.retain(|member| member.strong_count() > 0);
-    members.push(Arc::downgrade(inner));
+    members.push(Arc::downgrade(shared));
 }
 
 extern "C" fn leave_all() {
@@ -270,7 +271,7 @@ extern "C" fn leave_all() {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        if self.inner.table.is_of_another_process() {
+        if self.shared.table.is_of_another_process() {
             // The row is the parent's, and so are the threads.
             std::mem::take(&mut self.threads).into_iter().for_each(std::mem::forget);
             return;
@@ -286,8 +287,8 @@ impl Drop for Member {
 impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Member")
-            .field("name", &self.inner.offer.name)
-            .field("program", &self.inner.program)
+            .field("name", &self.shared.offer.name)
+            .field("program", &self.shared.program)
             .field("share", &self.share())
             .finish_non_exhaustive()
     }
@@ -301,7 +302,7 @@ fn joined_ns() -> u64 {
     *last
 }
 
-impl Inner {
+impl MemberState {
     fn new(table: &Table, offer: Offer) -> Result<Self, Error> {
         let this = table.this();
         let program = offer.on_behalf_of.unwrap_or(this);
@@ -309,7 +310,7 @@ impl Inner {
         let interrupt = EventFd::new()
             .map_err(|error| Error::system("watch programs in", table.path(), error))?;
         Ok(Self {
-            seat: Mutex::new(Seat { mapping: table.mapping(), slot: 0 }),
+            location: Mutex::new(RowLocation { mapping: table.mapping(), slot: 0 }),
             demand: AtomicU64::new(u64::from(offer.demand)),
             choice: Mutex::new(offer.choice),
             last_loop: AtomicU64::new(0),
@@ -319,8 +320,8 @@ impl Inner {
             listeners: Mutex::new(Vec::new()),
             watched: Mutex::new(Vec::new()),
             leaving: AtomicBool::new(false),
-            marked: AtomicBool::new(false),
-            restless: AtomicBool::new(false),
+            marked_stopped: AtomicBool::new(false),
+            checks_stops: AtomicBool::new(false),
             table: table.clone(),
             joined_ns: joined_ns(),
             offer,
@@ -330,8 +331,8 @@ impl Inner {
         })
     }
 
-    fn seat(&self) -> Seat {
-        self.seat.lock().clone()
+    fn location(&self) -> RowLocation {
+        self.location.lock().clone()
     }
 
     fn is_leaving(&self) -> bool {
@@ -340,7 +341,7 @@ impl Inner {
     }
 
     /// Takes a row.
-    fn enter(&self) -> Result<(), Error> {
+    fn take_row(&self) -> Result<(), Error> {
         if self.watchdog.is_some() && !self.program.is_alive() {
             return Err(Error::Gone);
         }
@@ -348,9 +349,9 @@ impl Inner {
         self.table.change(Reason::Arrived, |state, mapping| {
             // It is there where it only could not be read for a moment, or where a copy from before
             // has come into force again.
-            let row = match state.rows.iter().find(|row| self.is_mine(row)) {
+            let row = match state.rows.iter().find(|row| self.is_own(row)) {
                 Some(row) => row.clone(),
-                None => self.row(state.free_slot().ok_or(Error::Full)?, state),
+                None => self.new_row(state.free_slot().ok_or(Error::Full)?, state),
             };
             slot = row.slot;
             live_word(mapping, slot, LiveWord::Demand)
@@ -361,19 +362,19 @@ impl Inner {
             state.put(row.clone());
             Ok(Change { subject: Some(row), everybody: true })
         })?;
-        let mut seat = self.seat.lock();
-        *seat = Seat { mapping: self.table.mapping(), slot };
+        let mut location = self.location.lock();
+        *location = RowLocation { mapping: self.table.mapping(), slot };
         // Under the lock, so that it is not an older one than the program has told of meanwhile.
         let last = self.last_loop.load(Ordering::Relaxed);
-        live_word(&seat.mapping, slot, LiveWord::LastLoop).store(last, Ordering::Relaxed);
+        live_word(&location.mapping, slot, LiveWord::LastLoop).store(last, Ordering::Relaxed);
         Ok(())
     }
 
-    fn is_mine(&self, row: &Row) -> bool {
+    fn is_own(&self, row: &Row) -> bool {
         (row.program, row.watchdog, row.joined_ns) == (self.program, self.watchdog, self.joined_ns)
     }
 
-    fn row(&self, slot: u32, state: &State) -> Row {
+    fn new_row(&self, slot: u32, state: &TableState) -> Row {
         let Offer { name, min, max, weight, mask, .. } = self.offer;
         let share = *self.share.lock();
         Row {
@@ -401,69 +402,69 @@ impl Inner {
     }
 
     fn listen(&self) {
-        let mut came_back = false;
+        let mut has_rejoined = false;
         while !self.is_leaving() {
-            let Seat { mapping, slot } = self.seat();
+            let RowLocation { mapping, slot } = self.location();
             let word = live_word(&mapping, slot, LiveWord::Futex);
             let seen = word.load(Ordering::Acquire); // C3
-            if !(is_current(self.table.path(), &mapping) && self.look()) {
+            if !(is_current(self.table.path(), &mapping) && self.follow_row()) {
                 // A table that loses the row again at once is another program's work: that one gets
                 // no busy loop for an answer (M6).
-                if came_back {
-                    self.idle();
+                if has_rejoined {
+                    self.pause();
                 }
-                self.come_back();
-                came_back = true;
+                self.rejoin();
+                has_rejoined = true;
                 continue;
             }
-            came_back = false;
+            has_rejoined = false;
             if !self.is_leaving() {
-                sys::wait(word, seen as u32, LOOK_MS);
+                sys::wait(word, seen as u32, CHECK_MS);
             }
         }
     }
 
     /// Reads the row. Returns whether it exists.
-    fn look(&self) -> bool {
+    fn follow_row(&self) -> bool {
         self.read_row(true)
     }
 
     /// Reads the row; where it says that this program is stopped, takes that back if `takes_back`.
     fn read_row(&self, takes_back: bool) -> bool {
-        let Seat { mapping, slot } = self.seat();
+        let RowLocation { mapping, slot } = self.location();
         let Some(state) = read(&mapping) else { return false };
         let Some(row) = self.own_row(slot, &state) else { return false };
         let is_wrong = takes_back && row.stopped && self.watchdog.is_none();
-        if is_wrong && self.note_stop(row, false).is_ok() {
+        if is_wrong && self.write_stopped(row, false).is_ok() {
             // A program that reads this goes on (M4), and has no share while it is stopped.
             return self.read_row(false);
         }
-        self.see(&state, row);
+        self.apply_row(&state, row);
         true
     }
 
-    fn own_row<'s>(&self, slot: u32, state: &'s State) -> Option<&'s Row> {
-        state.find(slot, self.program).filter(|row| self.is_mine(row))
+    fn own_row<'s>(&self, slot: u32, state: &'s TableState) -> Option<&'s Row> {
+        state.find(slot, self.program).filter(|row| self.is_own(row))
     }
 
-    fn see(&self, state: &State, row: &Row) {
-        self.marked.store(row.stopped, Ordering::Relaxed);
+    fn apply_row(&self, state: &TableState, row: &Row) {
+        self.marked_stopped.store(row.stopped, Ordering::Relaxed);
         if self.offer.believes(row) {
-            self.take(row, state);
+            self.take_share(row, state);
         }
-        self.watch_over(state, row.slot);
-        self.settle();
+        self.choose_watched(state, row.slot);
+        self.update_stop_checks();
         let matters = state.rows.len() > 1
             || u64::from(row.grant.threads) < self.demand.load(Ordering::Relaxed);
-        if let Some(reason) = self.unheard(row).filter(|_| matters) {
+        if let Some(reason) = self.unpublished(row).filter(|_| matters) {
             // What cannot be written now is found again.
-            let _ = self.tell(reason, |row| self.unheard(row).is_some());
+            let _ = self.publish(reason, |row| self.unpublished(row).is_some());
         }
     }
 
     /// Whether the shares were computed with something else than what the program says of itself
     /// now, and what that is (M5).
-    fn unheard(&self, row: &Row) -> Option<Reason> {
+    fn unpublished(&self, row: &Row) -> Option<Reason> {
         // Relaxed: whoever changes it later looks for neighbours under the lock of the share, which
         // has been taken since these were seen.
         if u64::from(row.demand) != self.demand.load(Ordering::Relaxed) {
@@ -474,24 +475,24 @@ impl Inner {
 
     /// Has the shares computed with what the program says of itself now, if that is news to what
     /// the row says.
-    fn tell(&self, reason: Reason, is_news: impl FnOnce(&Row) -> bool) -> Result<(), Error> {
-        let seat = self.seat();
+    fn publish(&self, reason: Reason, is_news: impl FnOnce(&Row) -> bool) -> Result<(), Error> {
+        let location = self.location();
         self.table.change(reason, |state, mapping| {
-            let is_here = std::ptr::eq(mapping, &*seat.mapping);
-            let row = state.find_mut(seat.slot, self.program);
-            let row = row.filter(|row| is_here && self.is_mine(row));
+            let is_here = std::ptr::eq(mapping, &*location.mapping);
+            let row = state.find_mut(location.slot, self.program);
+            let row = row.filter(|row| is_here && self.is_own(row));
             let Some(row) = row else { return Ok(Change { subject: None, everybody: false }) };
             if !is_news(row) {
                 return Err(Error::Gone);
             }
             row.choice = *self.choice.lock();
-            self.show_demand(mapping, seat.slot);
+            self.write_demand(mapping, location.slot);
             Ok(Change { subject: Some(row.clone()), everybody: false })
         })
     }
 
     /// Writes into the live line what was said last, whoever else is about to do the same.
-    fn show_demand(&self, mapping: &Mapping, slot: u32) {
+    fn write_demand(&self, mapping: &Mapping, slot: u32) {
         let shown = live_word(mapping, slot, LiveWord::Demand);
         loop {
             let demand = self.demand.load(Ordering::Relaxed);
@@ -508,11 +509,11 @@ impl Inner {
         let before = std::mem::replace(&mut *self.choice.lock(), choice);
         if before != choice {
             // What cannot be written now is found when the row is read next.
-            let _ = self.tell(Reason::Chose, |row| row.choice != choice);
+            let _ = self.publish(Reason::Chose, |row| row.choice != choice);
         }
     }
 
-    fn take(&self, row: &Row, state: &State) {
+    fn take_share(&self, row: &Row, state: &TableState) {
         let neighbours = state.rows.len() - 1;
         let asked = row.ask.is_some_and(|ask| state.policy.goes_by(&ask));
         let listeners = self.listeners.lock();
@@ -531,17 +532,17 @@ impl Inner {
     }
 
     /// The row is missing, or the file is no longer the table (M3).
-    fn come_back(&self) {
-        if self.is_leaving() || self.enter().is_err() {
-            self.idle();
+    fn rejoin(&self) {
+        if self.is_leaving() || self.take_row().is_err() {
+            self.pause();
         }
     }
 
     /// Waits a little, or until the member leaves.
-    fn idle(&self) {
+    fn pause(&self) {
         let guard = self.share.lock();
         if !self.is_leaving() {
-            drop(self.changed.wait_for(guard, LOOK_MS * 1_000_000));
+            drop(self.changed.wait_for(guard, CHECK_MS * 1_000_000));
         }
     }
 
@@ -550,24 +551,24 @@ impl Inner {
         if before == u64::from(threads) || self.table.is_of_another_process() {
             return;
         }
-        let Seat { mapping, slot } = self.seat();
-        self.show_demand(&mapping, slot);
+        let RowLocation { mapping, slot } = self.location();
+        self.write_demand(&mapping, slot);
         // Alone, it matters only if the program has less than it could use from when it was not. A
         // neighbour that nobody has seen yet is seen by the listener (M5).
         let share = *self.share.lock();
         if share.neighbours > 0 || share.threads < threads {
-            let _ = self.tell(Reason::Demand, |_| true);
+            let _ = self.publish(Reason::Demand, |_| true);
         }
-        self.settle();
+        self.update_stop_checks();
     }
 
     fn leave(&self) {
         self.leaving.store(true, Ordering::Release);
-        let Seat { mapping, slot } = self.seat();
+        let RowLocation { mapping, slot } = self.location();
         // What cannot be taken out now the others find when this process has ended.
         let _ = self.table.change(Reason::Left, |state, _| {
-            let is_mine = self.own_row(slot, state).is_some();
-            let subject = is_mine.then(|| state.remove(slot, self.program)).flatten();
+            let is_own = self.own_row(slot, state).is_some();
+            let subject = is_own.then(|| state.remove(slot, self.program)).flatten();
             Ok(Change { subject, everybody: true })
         });
         live_word(&mapping, slot, LiveWord::Futex).fetch_add(1, Ordering::AcqRel);

@@ -13,7 +13,7 @@ use crate::log::Reason;
 use crate::process::ProcessId;
 use crate::row::Choice;
 use crate::row::{Name, PEERS, Peer, Row};
-use crate::state::State;
+use crate::table_state::TableState;
 use crate::words::checksum;
 
 /// The machine has so many.
@@ -38,7 +38,7 @@ pub fn check_image(image: &[u8]) {
     if how & SIGNED != 0 {
         sign(&mut words);
     }
-    if let Some(state) = State::decode(&words) {
+    if let Some(state) = TableState::decode(&words) {
         check(state);
     }
 }
@@ -60,8 +60,8 @@ fn changed(bytes: &[u8]) -> Vec<u64> {
 }
 
 /// A table of three programs, with something in every part of it.
-pub(crate) fn honest() -> State {
-    let mut state = State::default();
+pub(crate) fn honest() -> TableState {
+    let mut state = TableState::default();
     for slot in 0..3 {
         state.put(row(slot));
     }
@@ -111,7 +111,7 @@ pub(crate) fn sign(words: &mut [u64]) {
 }
 
 /// All that is said of grants, whatever is in the table.
-pub(crate) fn check(mut state: State) {
+pub(crate) fn check(mut state: TableState) {
     let layout = Layout::flat(CPUS);
     state.share_out(&layout);
     let all = layout.cores();
@@ -125,7 +125,7 @@ pub(crate) fn check(mut state: State) {
         &all,
     );
     let encoded = state.encode();
-    assert_eq!(State::decode(&encoded).map(|again| again.encode()), Some(encoded));
+    assert_eq!(TableState::decode(&encoded).map(|again| again.encode()), Some(encoded));
 }
 
 /// A word that is believed is one that a loop has, and its schedule can be printed and read again.
@@ -160,11 +160,11 @@ mod tests {
     fn an_honest_image_is_read() {
         let state = honest();
         let mut words = changed(&[]);
-        assert_eq!(State::decode(&words), Some(state));
+        assert_eq!(TableState::decode(&words), Some(state));
         // The policy, of which there are six.
         words = changed(&[3, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
         sign(&mut words);
-        assert_eq!((words[3], State::decode(&words)), (9, None));
+        assert_eq!((words[3], TableState::decode(&words)), (9, None));
     }
 
     /// Catches: an image of which no word is checked as a last loop.

@@ -1,6 +1,6 @@
 //! The table: a small file that every program of a user maps, and changes only under its lock.
 //!
-//! The file holds two copies of the [`State`]. Whoever changes something takes the lock, reads the
+//! The file holds two copies of the [`TableState`]. Whoever changes something takes the lock, reads the
 //! copy in force, writes the other one, and puts it in force with one store. A death in mid-write
 //! leaves the copy in force as it was, and the kernel frees the lock. Readers take no lock: they
 //! read the copy in force, and again if another one has come into force meanwhile. Beside the
@@ -65,8 +65,8 @@ use crate::lock::{self, Claim, Got};
 use crate::log::{Decision, Reason};
 use crate::process::ProcessId;
 use crate::row::{Row, WEIGHTS};
-use crate::state::State;
 use crate::sys::{self, Mapping};
+use crate::table_state::TableState;
 
 /// Counts changes of the layout; a part of the file's name.
 const LAYOUT: u64 = 3;
@@ -287,7 +287,7 @@ impl Table {
 
     /// The state in force, or an empty one where it cannot be read: whoever changes the table next
     /// repairs it.
-    pub(crate) fn snapshot(&self) -> State {
+    pub(crate) fn snapshot(&self) -> TableState {
         let mapping = self.mapping();
         let mut state = read(&mapping).unwrap_or_default();
         for row in &mut state.rows {
@@ -307,7 +307,7 @@ impl Table {
     pub(crate) fn change(
         &self,
         reason: Reason,
-        put: impl FnOnce(&mut State, &Mapping) -> Result<Change, Error>,
+        put: impl FnOnce(&mut TableState, &Mapping) -> Result<Change, Error>,
     ) -> Result<(), Error> {
         if self.is_of_another_process() {
             return Err(Error::Forked);
@@ -397,7 +397,7 @@ impl Locked<'_> {
     fn change(
         &self,
         reason: Reason,
-        put: impl FnOnce(&mut State, &Mapping) -> Result<Change, Error>,
+        put: impl FnOnce(&mut TableState, &Mapping) -> Result<Change, Error>,
     ) -> Result<(), Error> {
         let now = sys::now_ns();
         let (mut state, damaged) = self.load();
@@ -437,7 +437,7 @@ impl Locked<'_> {
     /// Computes all shares anew; returns the slots whose share has changed.
     ///
     /// Nobody looks at the machine for a program that is alone and has its whole mask on any.
-    fn share_out(&self, state: &mut State) -> Vec<u32> {
+    fn share_out(&self, state: &mut TableState) -> Vec<u32> {
         let is_unknown = self.table.shared.layout.get().is_none();
         match state.lone_mask().filter(|_| is_unknown) {
             Some(mask) => state.share_out(&Layout::new(mask.iter().map(by_itself))),
@@ -447,17 +447,17 @@ impl Locked<'_> {
 
     /// The state in force; else the one before it; else an empty one, into which those who find
     /// themselves missing come back.
-    fn load(&self) -> (State, bool) {
+    fn load(&self) -> (TableState, bool) {
         if let Some(state) = read(self.mapping) {
             return (state, false);
         }
         let version = self.mapping.words()[VERSION_AT].load(Ordering::Relaxed);
         let older = decode_copy(self.mapping, version.wrapping_add(1));
-        (State { version, ..older.unwrap_or_default() }, version != 0)
+        (TableState { version, ..older.unwrap_or_default() }, version != 0)
     }
 
     /// Takes out the rows of the dead, and of those whose watchdog is dead.
-    fn reap(&self, state: &mut State) -> Vec<Row> {
+    fn reap(&self, state: &mut TableState) -> Vec<Row> {
         let is_alive = |row: &Row| {
             row.program.is_alive() && row.watchdog.is_none_or(|watchdog| watchdog.is_alive())
         };
@@ -468,7 +468,7 @@ impl Locked<'_> {
         dead
     }
 
-    fn wake_members(&self, state: &State, changed: &[u32], everybody: bool) {
+    fn wake_members(&self, state: &TableState, changed: &[u32], everybody: bool) {
         for row in state.rows.iter().filter(|row| everybody || changed.contains(&row.slot)) {
             wake_sleepers(live_word(self.mapping, row.slot, LiveWord::Futex));
         }
@@ -499,7 +499,7 @@ fn by_itself(cpu: usize) -> Place {
 }
 
 /// Nobody stands for what a dead coordinator wanted. Returns whether there was one.
-fn end_dead_coordination(state: &mut State) -> bool {
+fn end_dead_coordination(state: &mut TableState) -> bool {
     let is_dead = state.coordinator.is_some_and(|coordinator| !coordinator.is_alive());
     if is_dead {
         state.end_coordination();

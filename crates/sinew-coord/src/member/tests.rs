@@ -15,18 +15,18 @@ fn a_demand_that_changes_before_a_neighbour_is_seen_is_told_when_it_is() {
     let threads = || table.read().iter().map(|row| row.grant.threads).collect::<Vec<_>>();
     let told = || table.log().iter().filter(|decision| decision.reason == Reason::Demand).count();
     // Nobody listens for it.
-    let deaf = Inner::new(&table, offer()).unwrap();
-    deaf.enter().unwrap();
-    deaf.look();
+    let silent = MemberState::new(&table, offer()).unwrap();
+    silent.take_row().unwrap();
+    silent.follow_row();
     let other = Member::join(&table, offer()).unwrap();
-    deaf.set_demand(1);
+    silent.set_demand(1);
     assert_eq!((threads(), told()), (vec![2, 2], 0));
     for _ in 0..3 {
-        deaf.look();
+        silent.follow_row();
         assert_eq!((threads(), told()), (vec![1, 3], 1));
     }
     drop(other);
-    deaf.leave();
+    silent.leave();
 }
 
 /// Catches: a last program that wakes the listeners of rows that no program has, and a file that is
@@ -36,8 +36,8 @@ fn only_rows_that_programs_have_are_woken_where_the_table_says_which() {
     let folder = tempfile::tempdir().unwrap();
     let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
     let offer = || Offer::on("test", CoreSet::first(4), 4);
-    let members = [(); 2].map(|()| Inner::new(&table, offer()).unwrap());
-    members.iter().for_each(|member| member.enter().unwrap());
+    let members = [(); 2].map(|()| MemberState::new(&table, offer()).unwrap());
+    members.iter().for_each(|member| member.take_row().unwrap());
     let mapping = table.mapping();
     let woken = || {
         let is_woken =
@@ -46,7 +46,7 @@ fn only_rows_that_programs_have_are_woken_where_the_table_says_which() {
     };
     crate::copies::wake_all(&mapping);
     assert_eq!(woken(), 2);
-    members.iter().for_each(Inner::leave);
+    members.iter().for_each(MemberState::leave);
     assert!(!table.is_in_force());
     assert_eq!(woken(), 2, "nobody else has a row");
     // A version that no copy has.
@@ -63,19 +63,19 @@ fn two_members_of_a_process_come_back_to_two_rows() {
     let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
     let offer = || Offer::on("test", CoreSet::first(4), 4);
     // Nobody listens for them.
-    let members = [(); 2].map(|()| Inner::new(&table, offer()).unwrap());
-    members.iter().for_each(|member| member.enter().unwrap());
-    crate::copies::publish(&table.mapping(), &State::default());
-    assert!(!members[1].look());
-    members[1].come_back();
-    assert!(members[1].look() && !members[0].look(), "slot 0 is the other one's");
-    members[0].come_back();
-    assert!(members.iter().all(Inner::look));
+    let members = [(); 2].map(|()| MemberState::new(&table, offer()).unwrap());
+    members.iter().for_each(|member| member.take_row().unwrap());
+    crate::copies::publish(&table.mapping(), &TableState::default());
+    assert!(!members[1].follow_row());
+    members[1].rejoin();
+    assert!(members[1].follow_row() && !members[0].follow_row(), "slot 0 is the other one's");
+    members[0].rejoin();
+    assert!(members.iter().all(MemberState::follow_row));
     assert_eq!(table.read().len(), 2);
-    members[1].come_back();
+    members[1].rejoin();
     assert_eq!(table.read().len(), 2, "a row that is there is not put back");
     members[1].leave();
-    assert!(members[0].look() && !members[1].look());
+    assert!(members[0].follow_row() && !members[1].follow_row());
     members[0].leave();
 }
 
@@ -91,20 +91,20 @@ fn a_row_tells_of_the_last_loop_of_its_own_program() {
     let before = Member::join(&table, offer()).unwrap();
     before.set_last_loop(Some(last));
     assert_eq!((told(), table.read()[0].own_schedule()), (vec![Some(last)], Some(last.schedule)));
-    let Seat { mapping, slot } = before.inner.seat();
+    let RowLocation { mapping, slot } = before.shared.location();
     live_word(&mapping, slot, LiveWord::LastLoop).store(11, Ordering::Relaxed);
     assert_eq!(told(), [None]);
     before.set_last_loop(Some(last));
     let (keeps, left) = (Member::join(&table, offer()).unwrap(), before);
     drop(left);
     let member = Member::join(&table, offer()).unwrap();
-    assert_eq!((member.inner.seat().slot, told()), (slot, vec![None, None]));
+    assert_eq!((member.shared.location().slot, told()), (slot, vec![None, None]));
     let open = LastLoop { named: false, ..last };
     member.set_last_loop(Some(open));
     assert_eq!((told(), table.read()[0].own_schedule()), (vec![Some(open), None], None));
     // The row is lost, and its member puts it back.
     let _ = table.change(Reason::Left, |state, _| {
-        state.remove(slot, member.inner.program);
+        state.remove(slot, member.shared.program);
         Ok(Change { subject: None, everybody: true })
     });
     while !told().contains(&Some(open)) {
@@ -120,16 +120,16 @@ fn a_demand_that_is_written_over_is_put_right() {
     let folder = tempfile::tempdir().unwrap();
     let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
     let offer = || Offer::on("test", CoreSet::first(4), 4);
-    let deaf = Inner::new(&table, offer()).unwrap();
-    deaf.enter().unwrap();
-    deaf.look();
+    let silent = MemberState::new(&table, offer()).unwrap();
+    silent.take_row().unwrap();
+    silent.follow_row();
     let other = Member::join(&table, offer()).unwrap();
-    let Seat { mapping, slot } = deaf.seat();
+    let RowLocation { mapping, slot } = silent.location();
     live_word(&mapping, slot, LiveWord::Demand).store(1, Ordering::Relaxed);
     drop(other);
     let threads = || table.read().iter().map(|row| row.grant.threads).collect::<Vec<_>>();
     assert_eq!(threads(), [1]);
-    deaf.look();
+    silent.follow_row();
     assert_eq!(threads(), [4]);
-    deaf.leave();
+    silent.leave();
 }

@@ -12,30 +12,30 @@
 
 use sinew_sync::atomic::Ordering;
 
-use super::{Inner, Seat};
+use super::{MemberState, RowLocation};
 use crate::copies::read;
 use crate::error::Error;
 use crate::log::Reason;
 use crate::process::ProcessId;
 use crate::row::Row;
-use crate::state::State;
 use crate::sys::{self, PidFd, Ready};
 use crate::table::Change;
+use crate::table_state::TableState;
 
 /// Programs that each one watches.
 const WATCHED: usize = 3;
 /// Between two looks whether somebody is stopped.
-const SUSPECT_MS: i32 = 50;
+const STOP_CHECK_MS: i32 = 50;
 /// Programs asked about at each.
-const SUSPECTS: usize = 4;
+const STOP_CHECKED: usize = 4;
 /// After a change that could not be made.
 const RETRY_MS: i32 = 20;
 /// Between two looks at processes for which there is no descriptor.
 const UNWATCHED_MS: i32 = 1_000;
 
-impl Inner {
+impl MemberState {
     /// Those who follow this member in the table, around the end, and the coordinator.
-    pub(super) fn watch_over(&self, state: &State, slot: u32) {
+    pub(super) fn choose_watched(&self, state: &TableState, slot: u32) {
         let (before, after): (Vec<&Row>, Vec<&Row>) =
             state.rows.iter().filter(|row| row.slot != slot).partition(|row| row.slot < slot);
         let next = after.into_iter().chain(before).take(WATCHED);
@@ -53,38 +53,38 @@ impl Inner {
 
     /// Whether the watcher should look who is stopped, or goes on: the program could use more than
     /// it has, or is stopped itself and has a watchdog to see when it is not.
-    fn is_restless(&self) -> bool {
+    fn needs_stop_checks(&self) -> bool {
         let share = *self.share.lock();
         let could_use = self.demand.load(Ordering::Relaxed).min(u64::from(self.offer.max));
         (share.neighbours > 0 && could_use > u64::from(share.threads))
-            || self.marked.load(Ordering::Relaxed)
+            || self.marked_stopped.load(Ordering::Relaxed)
     }
 
     /// Tells the watcher if that has changed.
-    pub(super) fn settle(&self) {
-        let restless = self.is_restless();
-        if self.restless.swap(restless, Ordering::Relaxed) != restless {
+    pub(super) fn update_stop_checks(&self) {
+        let checks_stops = self.needs_stop_checks();
+        if self.checks_stops.swap(checks_stops, Ordering::Relaxed) != checks_stops {
             self.interrupt.signal();
         }
     }
 
     /// Asks the system about some of the others, and about the program itself if it is another
     /// process.
-    fn look_for_stopped(&self, turn: usize) {
-        let Seat { mapping, slot } = self.seat();
+    fn check_stopped(&self, turn: usize) {
+        let RowLocation { mapping, slot } = self.location();
         let Some(state) = read(&mapping) else { return };
         let mine = self.watchdog.is_none().then_some(slot);
-        for row in state.suspects(mine, turn, SUSPECTS) {
+        for row in state.stop_candidates(mine, turn, STOP_CHECKED) {
             let stopped = row.program.is_stopped();
             if stopped != row.stopped {
                 // What cannot be written now is found again.
-                let _ = self.note_stop(row, stopped);
+                let _ = self.write_stopped(row, stopped);
             }
         }
     }
 
     /// Writes down that a program is stopped, or is not.
-    pub(super) fn note_stop(&self, row: &Row, stopped: bool) -> Result<(), Error> {
+    pub(super) fn write_stopped(&self, row: &Row, stopped: bool) -> Result<(), Error> {
         let reason = if stopped { Reason::Stopped } else { Reason::Continued };
         self.table.change(reason, |state, _| {
             // Once more under the lock: it may have gone on meanwhile, and said so.
@@ -112,7 +112,7 @@ impl Inner {
                         happened => happened,
                     }
                 }
-                false => self.wait_and_suspect(&processes, &mut turn),
+                false => self.wait_checking_stops(&processes, &mut turn),
             };
             reap_failed = match happened {
                 Some(Ready::Interrupted) => false,
@@ -128,14 +128,14 @@ impl Inner {
 
     /// Waits until one of the processes has ended or the doorbell is rung, and looks now and then
     /// who is stopped, if that matters.
-    fn wait_and_suspect(&self, processes: &[PidFd], turn: &mut usize) -> Option<Ready> {
+    fn wait_checking_stops(&self, processes: &[PidFd], turn: &mut usize) -> Option<Ready> {
         loop {
-            let waits = if self.is_restless() { SUSPECT_MS } else { -1 };
+            let waits = if self.needs_stop_checks() { STOP_CHECK_MS } else { -1 };
             let happened = self.wait_for(processes, waits);
             if happened.is_some() || self.is_leaving() {
                 return happened;
             }
-            self.look_for_stopped(*turn);
+            self.check_stopped(*turn);
             *turn = turn.wrapping_add(1);
         }
     }
@@ -144,6 +144,6 @@ impl Inner {
     /// whom to watch now.
     fn reap(&self) -> Result<(), Error> {
         self.table.change(Reason::Died, |_, _| Ok(Change { subject: None, everybody: false }))?;
-        if self.look() { Ok(()) } else { Err(Error::Gone) }
+        if self.follow_row() { Ok(()) } else { Err(Error::Gone) }
     }
 }

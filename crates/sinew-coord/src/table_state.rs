@@ -1,13 +1,13 @@
 //! The whole table: its rows, policy, decisions and memory, in words and back.
 //!
-//! Pure: no clock, no file. What changes the table works on a [`State`] under the lock, and the
+//! Pure: no clock, no file. What changes the table works on a [`TableState`] under the lock, and the
 //! table publishes it as a whole.
 //!
 //! # Invariants
 //!
 //! - S1: a decoded state has at most [`MAX_PROGRAMS`] rows, in the order of their slots, no two
 //!   with the same.
-//! - S2: words that were not written by [`State::encode`] are refused, or decode to a state for
+//! - S2: words that were not written by [`TableState::encode`] are refused, or decode to a state for
 //!   which all that is said of states holds.
 
 use sinew_policy::share::{CoreSet, Curve, Effects, Grant, Layout, Policy, Program, decide};
@@ -32,7 +32,7 @@ pub(crate) const STATE_WORDS: usize =
 
 /// What the table says.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct State {
+pub(crate) struct TableState {
     /// Counts publications.
     pub(crate) version: u64,
     pub(crate) policy: Policy,
@@ -44,7 +44,7 @@ pub(crate) struct State {
     pub(crate) memory: Vec<(Name, Curve)>,
 }
 
-impl State {
+impl TableState {
     /// The words: length, checksum, and what they are of.
     pub(crate) fn encode(&self) -> Vec<u64> {
         let mut words = Vec::with_capacity(HEAD_WORDS + self.rows.len() * ROW_WORDS + 2048);
@@ -140,7 +140,7 @@ impl State {
     /// Programs, other than the one in slot `but`, about which it may be worth asking the system
     /// whether they are stopped: those that have cores which others could use, and those that were
     /// found stopped. At most `most` of them, others at every turn.
-    pub(crate) fn suspects(&self, but: Option<u32>, turn: usize, most: usize) -> Vec<&Row> {
+    pub(crate) fn stop_candidates(&self, but: Option<u32>, turn: usize, most: usize) -> Vec<&Row> {
         let all: Vec<&Row> = self
             .rows
             .iter()
@@ -276,7 +276,7 @@ mod tests {
     fn the_lowest_free_slot_is_given() {
         let slots = |slots: &[u32]| {
             let rows = slots.iter().map(|&slot| crate::oracle::row(slot)).collect();
-            State { rows, ..State::default() }.free_slot()
+            TableState { rows, ..TableState::default() }.free_slot()
         };
         assert_eq!([slots(&[]), slots(&[1]), slots(&[0, 1])], [Some(0), Some(0), Some(2)]);
         assert_eq!(slots(&[0, 1, 3, 7]), Some(2));
@@ -290,7 +290,7 @@ mod tests {
     fn a_stopped_program_counts_as_dormant() {
         let mut state = honest();
         let threads =
-            |state: &State| state.rows.iter().map(|row| row.grant.threads).collect::<Vec<_>>();
+            |state: &TableState| state.rows.iter().map(|row| row.grant.threads).collect::<Vec<_>>();
         let cores = |row: &Row| row.grant.cores.len();
         assert_eq!((threads(&state), state.rows[1].stopped), (vec![2, 1, 2], true));
         assert_eq!(
@@ -302,7 +302,9 @@ mod tests {
         assert!(state.share_out(&Layout::flat(CPUS)).contains(&1));
         assert_eq!(threads(&state).iter().sum::<u32>(), CPUS as u32);
         assert!(state.rows.iter().all(|row| cores(row) == row.grant.threads as usize));
-        let again = State::decode(&State { rows: state.rows.clone(), ..State::default() }.encode());
+        let again = TableState::decode(
+            &TableState { rows: state.rows.clone(), ..TableState::default() }.encode(),
+        );
         assert_eq!(again.map(|again| again.rows[1].stopped), Some(false));
     }
 
@@ -322,7 +324,9 @@ mod tests {
             let threads: u32 = rows.iter().map(|row| row.grant.threads).sum();
             assert_eq!((all.len(), threads), (CPUS, CPUS as u32), "{pins}");
         }
-        let again = State::decode(&State { rows: state.rows.clone(), ..State::default() }.encode());
+        let again = TableState::decode(
+            &TableState { rows: state.rows.clone(), ..TableState::default() }.encode(),
+        );
         assert_eq!(again.map(|again| again.rows[1].choice), Some(state.rows[1].choice));
         (state.rows[1].mask, state.rows[1].choice.cores) = (set(&[2]), set(&[3, 900]));
         state.share_out(&Layout::flat(CPUS));
@@ -337,7 +341,7 @@ mod tests {
     #[test]
     fn a_lone_program_with_work_for_its_mask_has_the_same_on_any_machine() {
         let alone = |mask: CoreSet, demand: u32, max: u32| {
-            let mut state = State::default();
+            let mut state = TableState::default();
             let row =
                 Row { mask, demand, max, stopped: false, ask: None, ..honest().rows[0].clone() };
             state.put(row);
@@ -357,7 +361,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(State::default().lone_mask(), Some(CoreSet::EMPTY));
+        assert_eq!(TableState::default().lone_mask(), Some(CoreSet::EMPTY));
         assert_eq!(honest().lone_mask(), None, "it is not alone");
     }
 
@@ -382,12 +386,12 @@ mod tests {
         let mut state = honest();
         state.rows[2].demand = 0;
         let asked = |but, turn, most| {
-            state.suspects(but, turn, most).iter().map(|row| row.slot).collect::<Vec<_>>()
+            state.stop_candidates(but, turn, most).iter().map(|row| row.slot).collect::<Vec<_>>()
         };
         assert_eq!(asked(None, 7, 9), [0, 1].map(|slot| (slot + 7 * 9) % 2));
         let over_time: HashSet<u32> = (0..2).flat_map(|turn| asked(None, turn, 1)).collect();
         assert_eq!(over_time, HashSet::from([0, 1]), "nobody has cores of the third to gain");
         assert_eq!((asked(Some(0), 0, 4), asked(Some(1), 3, 4)), (vec![1], vec![0]));
-        assert!(State::default().suspects(None, 5, 4).is_empty());
+        assert!(TableState::default().stop_candidates(None, 5, 4).is_empty());
     }
 }
