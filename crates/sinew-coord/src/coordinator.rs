@@ -35,7 +35,7 @@ use crate::table_state::TableState;
 #[derive(Debug)]
 pub struct Coordinator {
     table: Table,
-    this: ProcessId,
+    process: ProcessId,
     policy: Policy,
     script: Script,
     /// Steps that fell due before their programs came, the last for each.
@@ -82,7 +82,7 @@ impl Coordinator {
         let began_ns = sys::now_ns();
         let mut coordinator = Self {
             table: table.clone(),
-            this: table.this(),
+            process: table.process(),
             policy,
             script,
             late: Vec::new(),
@@ -97,14 +97,14 @@ impl Coordinator {
     }
 
     fn take_over(&self) -> Result<(), Error> {
-        let (this, policy) = (self.this, self.policy);
+        let (process, policy) = (self.process, self.policy);
         self.table.change(Reason::Policy, |state, _| {
-            if let Some(other) = state.coordinator.filter(|other| *other != this) {
+            if let Some(other) = state.coordinator.filter(|other| *other != process) {
                 return Err(Error::Coordinated(other.pid));
             }
-            (state.coordinator, state.policy) = (Some(this), policy);
+            (state.coordinator, state.policy) = (Some(process), policy);
             // Everybody is told whom to watch.
-            Ok(Change { subject: None, everybody: true })
+            Ok(Change { subject: None, wakes_all: true })
         })
     }
 
@@ -116,7 +116,7 @@ impl Coordinator {
     /// As [`start`](Self::start).
     pub fn step(&mut self) -> Result<Vec<Decision>, Error> {
         let mut state = self.table.snapshot();
-        if state.coordinator != Some(self.this) || !self.table.is_in_force() {
+        if state.coordinator != Some(self.process) || !self.table.is_in_force() {
             // The table was damaged, or another file has taken its place (T3), and what a script
             // has asked for is lost with it.
             self.take_over()?;
@@ -229,7 +229,7 @@ impl Coordinator {
                     });
                 }
             }
-            Ok(Change { subject: None, everybody: false })
+            Ok(Change { subject: None, wakes_all: false })
         })
     }
 
@@ -261,7 +261,7 @@ impl Coordinator {
                 row.ask = step.ask;
                 subject = Some(row.clone());
             }
-            subject.map(|row| Change { subject: Some(row), everybody: false }).ok_or(Error::Gone)
+            subject.map(|row| Change { subject: Some(row), wakes_all: false }).ok_or(Error::Gone)
         });
         match result {
             Err(Error::Gone) => {
@@ -278,10 +278,10 @@ impl Drop for Coordinator {
     fn drop(&mut self) {
         // If that fails, whoever changes the table next finds this process gone.
         let _ = self.table.change(Reason::Policy, |state, _| {
-            if state.coordinator == Some(self.this) {
+            if state.coordinator == Some(self.process) {
                 state.end_coordination();
             }
-            Ok(Change { subject: None, everybody: true })
+            Ok(Change { subject: None, wakes_all: true })
         });
     }
 }
@@ -320,8 +320,9 @@ mod tests {
             let started = Coordinator::start(table, Policy::Equal, Script::default());
             let mut coordinator = started.unwrap();
             coordinator.step().unwrap();
-            let forge = |state: &mut TableState| state.note(u64::MAX, 1, Reason::Policy, None, 0);
-            let nobody = || Ok(Change { subject: None, everybody: false });
+            let forge =
+                |state: &mut TableState| state.log_decision(u64::MAX, 1, Reason::Policy, None, 0);
+            let nobody = || Ok(Change { subject: None, wakes_all: false });
             table.change(Reason::Measured, |state, _| nobody().inspect(|_| forge(state))).unwrap();
             let reasons = |coordinator: &mut Coordinator| -> Vec<Reason> {
                 coordinator.step().unwrap().iter().map(|decision| decision.reason).collect()

@@ -190,7 +190,7 @@ fn a_table_that_is_overwritten_while_it_is_used_is_repaired() {
 /// Catches: a name that cannot be printed, or is read as another one.
 #[test]
 fn names_are_cut_and_cleaned() {
-    let long = Name::new("a very long name that nobody can remember, with an end");
+    let long = Name::new("a very long name that nobody can remember_curve, with an end");
     assert_eq!(long.as_str(), "a very long name that nobody can");
     assert_eq!(Name::new("a\nb\u{1b}").as_str(), "a?b?");
     assert_eq!(Name::new("ééééééééééééééééé").as_str().len(), 32);

@@ -63,13 +63,13 @@ impl Forger {
         for _ in 0..self.below(most + 1) {
             let slot = self.below(MAX_PROGRAMS as u64) as u32;
             let row = self.row(slot);
-            state.put(row);
+            state.insert(row);
         }
         state.coordinator = if self.chance() { None } else { Some(self.process()) };
         for _ in 0..self.below(DECISIONS as u64 + 1) {
             let (at, by, changed) = (self.number(), self.number() as u32, self.number() as usize);
             let subject = state.rows.first().cloned();
-            state.note(at, by, Reason::Asked, subject.as_ref(), changed);
+            state.log_decision(at, by, Reason::Asked, subject.as_ref(), changed);
         }
         let remembered = self.below(REMEMBERED as u64 + 1);
         state.memory = (0..remembered).map(|_| (self.name(), self.curve())).collect();

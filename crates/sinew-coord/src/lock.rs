@@ -54,7 +54,7 @@ pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(5);
 
 /// How an attempt to lock a file ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Got {
+pub(crate) enum LockOutcome {
     /// The lock.
     Lock,
     /// Nothing: the lock will not be freed, so another file must take the place of this one.
@@ -130,7 +130,7 @@ enum Step {
 }
 
 /// Decides by the claim that was read.
-fn next(read: u64, own: u64, waited: Waited, claimant: impl FnOnce() -> Claimant) -> Step {
+fn next_step(read: u64, own: u64, waited: Waited, claimant: impl FnOnce() -> Claimant) -> Step {
     if read == 0 {
         return Step::Claim;
     }
@@ -162,7 +162,7 @@ pub(crate) fn acquire(
     claim: &AtomicU64,
     own: Claim,
     began: Instant,
-) -> io::Result<Got> {
+) -> io::Result<LockOutcome> {
     let mut claimed: Option<Instant> = None;
     let mut turn = 0_u32;
     let got = loop {
@@ -172,7 +172,7 @@ pub(crate) fn acquire(
             orphaned: claimed.is_some_and(|at| at.elapsed() > ORPHANED_AFTER),
             overdue: began.elapsed() > OVERDUE,
         };
-        match next(read, own.0, waited, || claimant(read)) {
+        match next_step(read, own.0, waited, || claimant(read)) {
             Step::Claim => {
                 if claim.compare_exchange(read, own.0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
                 {
@@ -186,7 +186,7 @@ pub(crate) fn acquire(
                 Ok(true) => {
                     // An overdue claim may be another one's still.
                     claim.store(own.0, Ordering::Relaxed);
-                    return Ok(Got::Lock);
+                    return Ok(LockOutcome::Lock);
                 }
                 Ok(false) => {}
                 Err(error) => {
@@ -195,10 +195,10 @@ pub(crate) fn acquire(
                 }
             },
             Step::Wait => {}
-            Step::Replace => break Got::Stuck,
+            Step::Replace => break LockOutcome::Stuck,
         }
         if began.elapsed() > GIVE_UP_AFTER {
-            break Got::Busy;
+            break LockOutcome::Busy;
         }
         std::thread::park_timeout(Duration::from_micros(20 << turn.min(5)));
         turn += 1;
@@ -402,7 +402,7 @@ mod tests {
 
         /// What the program does that has read the claim now.
         fn act(&self, world: &World, own: u64, waited: Waited) -> Act {
-            match next(world.claim, own, waited, || self.claimant(world, world.claim)) {
+            match next_step(world.claim, own, waited, || self.claimant(world, world.claim)) {
                 Step::Wait if self.plant == Plant::Impatient && waited.asks => Act::Replace,
                 Step::Claim => Act::Claim,
                 Step::Take => Act::Take,

@@ -304,9 +304,9 @@ fn joined_ns() -> u64 {
 
 impl MemberState {
     fn new(table: &Table, offer: Offer) -> Result<Self, Error> {
-        let this = table.this();
-        let program = offer.on_behalf_of.unwrap_or(this);
-        let watchdog = (program != this).then_some(this);
+        let own_process = table.process();
+        let program = offer.on_behalf_of.unwrap_or(own_process);
+        let watchdog = (program != own_process).then_some(own_process);
         let interrupt = EventFd::new()
             .map_err(|error| Error::system("watch programs in", table.path(), error))?;
         Ok(Self {
@@ -359,8 +359,8 @@ impl MemberState {
             live_word(mapping, slot, LiveWord::Progress).store(0, Ordering::Relaxed);
             // Whatever a program before has left there.
             live_word(mapping, slot, LiveWord::LastLoop).store(0, Ordering::Relaxed);
-            state.put(row.clone());
-            Ok(Change { subject: Some(row), everybody: true })
+            state.insert(row.clone());
+            Ok(Change { subject: Some(row), wakes_all: true })
         })?;
         let mut location = self.location.lock();
         *location = RowLocation { mapping: self.table.mapping(), slot };
@@ -395,7 +395,7 @@ impl MemberState {
             stopped: false,
             progress: 0,
             last_loop: None,
-            curve: state.recall(name),
+            curve: state.remembered_curve(name),
             ask: None,
             peers: [Peer::default(); PEERS],
         }
@@ -481,13 +481,13 @@ impl MemberState {
             let is_here = std::ptr::eq(mapping, &*location.mapping);
             let row = state.find_mut(location.slot, self.program);
             let row = row.filter(|row| is_here && self.is_own(row));
-            let Some(row) = row else { return Ok(Change { subject: None, everybody: false }) };
+            let Some(row) = row else { return Ok(Change { subject: None, wakes_all: false }) };
             if !is_news(row) {
                 return Err(Error::Gone);
             }
             row.choice = *self.choice.lock();
             self.write_demand(mapping, location.slot);
-            Ok(Change { subject: Some(row.clone()), everybody: false })
+            Ok(Change { subject: Some(row.clone()), wakes_all: false })
         })
     }
 
@@ -569,7 +569,7 @@ impl MemberState {
         let _ = self.table.change(Reason::Left, |state, _| {
             let is_own = self.own_row(slot, state).is_some();
             let subject = is_own.then(|| state.remove(slot, self.program)).flatten();
-            Ok(Change { subject, everybody: true })
+            Ok(Change { subject, wakes_all: true })
         });
         live_word(&mapping, slot, LiveWord::Futex).fetch_add(1, Ordering::AcqRel);
         sys::wake(live_word(&mapping, slot, LiveWord::Futex));

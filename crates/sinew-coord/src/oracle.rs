@@ -63,11 +63,11 @@ fn changed(bytes: &[u8]) -> Vec<u64> {
 pub(crate) fn honest() -> TableState {
     let mut state = TableState::default();
     for slot in 0..3 {
-        state.put(row(slot));
+        state.insert(row(slot));
     }
-    state.share_out(&Layout::flat(CPUS));
+    state.compute_shares(&Layout::flat(CPUS));
     let subject = state.rows[0].clone();
-    state.note(7, 100, Reason::Arrived, Some(&subject), 3);
+    state.log_decision(7, 100, Reason::Arrived, Some(&subject), 3);
     state.memory.push((subject.name, subject.curve));
     state
 }
@@ -113,7 +113,7 @@ pub(crate) fn sign(words: &mut [u64]) {
 /// All that is said of grants, whatever is in the table.
 pub(crate) fn check(mut state: TableState) {
     let layout = Layout::flat(CPUS);
-    state.share_out(&layout);
+    state.compute_shares(&layout);
     let all = layout.cores();
     let on_machine = |row: &&Row| !row.usable().and(&all).is_empty();
     for row in state.rows.iter().filter(on_machine) {

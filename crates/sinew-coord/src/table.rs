@@ -61,7 +61,7 @@ use crate::copies::{
 use crate::error::Error;
 use crate::fail_point::{FailPoint, reached};
 use crate::folder;
-use crate::lock::{self, Claim, Got};
+use crate::lock::{self, Claim, LockOutcome};
 use crate::log::{Decision, Reason};
 use crate::process::ProcessId;
 use crate::row::{Row, WEIGHTS};
@@ -89,7 +89,7 @@ struct Shared {
     layout: OnceLock<Layout>,
     generation: u32,
     /// The process that has opened it.
-    this: ProcessId,
+    process: ProcessId,
     claim: Claim,
     /// The present file. Whoever changes the table holds this lock, too: the file's own does not
     /// exclude threads of one process.
@@ -163,9 +163,9 @@ impl Table {
         mapping: Mapping,
     ) -> Result<Self, Error> {
         let (generation, file) = (sys::generation(), Mutex::new(Arc::new(mapping)));
-        let this = ProcessId::find_current()?;
-        let claim = Claim::new(this);
-        let shared = Shared { path, folder, layout, generation, this, claim, file };
+        let process = ProcessId::find_current()?;
+        let claim = Claim::new(process);
+        let shared = Shared { path, folder, layout, generation, process, claim, file };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -175,8 +175,8 @@ impl Table {
     }
 
     /// The process that has opened it.
-    pub(crate) fn this(&self) -> ProcessId {
-        self.shared.this
+    pub(crate) fn process(&self) -> ProcessId {
+        self.shared.process
     }
 
     /// The machine that is shared.
@@ -265,7 +265,7 @@ impl Table {
     pub fn set_policy(&self, policy: Policy) -> Result<(), Error> {
         self.change(Reason::Policy, |state, _| {
             state.policy = policy;
-            Ok(Change { subject: None, everybody: false })
+            Ok(Change { subject: None, wakes_all: false })
         })
     }
 
@@ -273,15 +273,15 @@ impl Table {
         &self,
         pid: u32,
         reason: Reason,
-        put: impl Fn(&mut Row),
+        edit: impl Fn(&mut Row),
     ) -> Result<(), Error> {
         self.change(reason, |state, _| {
             let mut subject = None;
             for row in state.rows.iter_mut().filter(|row| row.program.pid == pid) {
-                put(row);
+                edit(row);
                 subject = Some(row.clone());
             }
-            subject.map(|row| Change { subject: Some(row), everybody: false }).ok_or(Error::Gone)
+            subject.map(|row| Change { subject: Some(row), wakes_all: false }).ok_or(Error::Gone)
         })
     }
 
@@ -302,28 +302,28 @@ impl Table {
         Arc::clone(&self.shared.file.lock())
     }
 
-    /// Changes the table: `put` says how, then everybody's share is computed anew, and those whose
+    /// Changes the table: `edit` says how, then everybody's share is computed anew, and those whose
     /// share has changed are woken.
     pub(crate) fn change(
         &self,
         reason: Reason,
-        put: impl FnOnce(&mut TableState, &Mapping) -> Result<Change, Error>,
+        edit: impl FnOnce(&mut TableState, &Mapping) -> Result<Change, Error>,
     ) -> Result<(), Error> {
         if self.is_of_another_process() {
             return Err(Error::Forked);
         }
-        self.look_at_machine(reason);
+        self.read_machine_before_lock(reason);
         let mut file = self.shared.file.lock();
         self.lock_file(&mut file)?;
-        let locked = Locked { table: self, mapping: &file };
-        let result = locked.change(reason, put);
+        let locked = LockedTable { table: self, mapping: &file };
+        let result = locked.change(reason, edit);
         drop(locked);
         result
     }
 
     /// Looks at the machine before the lock is taken, if a share will depend on it: that takes long
     /// beside a change.
-    fn look_at_machine(&self, reason: Reason) {
+    fn read_machine_before_lock(&self, reason: Reason) {
         let newcomers = usize::from(reason == Reason::Arrived);
         if self.snapshot().rows.len() + newcomers > 1 {
             self.layout();
@@ -342,7 +342,7 @@ impl Table {
             let got = lock::acquire(file, claim, self.shared.claim, began)
                 .map_err(|error| Error::system("lock", &self.shared.path, error))?;
             match got {
-                Got::Lock => {
+                LockOutcome::Lock => {
                     reached(FailPoint::Locked);
                     if self.is_current(file) {
                         reached(FailPoint::Held);
@@ -350,8 +350,8 @@ impl Table {
                     }
                     lock::release(file, claim, self.shared.claim);
                 }
-                Got::Stuck => self.replace(file)?,
-                Got::Busy => return Err(Error::Busy),
+                LockOutcome::Stuck => self.replace(file)?,
+                LockOutcome::Busy => return Err(Error::Busy),
             }
         }
         Err(Error::system(
@@ -384,50 +384,50 @@ impl Table {
 pub(crate) struct Change {
     pub(crate) subject: Option<Row>,
     /// Who is in the table has changed.
-    pub(crate) everybody: bool,
+    pub(crate) wakes_all: bool,
 }
 
 /// The table while its lock is held.
-struct Locked<'t> {
+struct LockedTable<'t> {
     table: &'t Table,
     mapping: &'t Mapping,
 }
 
-impl Locked<'_> {
+impl LockedTable<'_> {
     fn change(
         &self,
         reason: Reason,
-        put: impl FnOnce(&mut TableState, &Mapping) -> Result<Change, Error>,
+        edit: impl FnOnce(&mut TableState, &Mapping) -> Result<Change, Error>,
     ) -> Result<(), Error> {
         let now = sys::now_ns();
         let (mut state, damaged) = self.load();
         let dead = self.reap(&mut state);
         let abandoned = end_dead_coordination(&mut state);
-        let change = put(&mut state, self.mapping)?;
+        let change = edit(&mut state, self.mapping)?;
         for row in &mut state.rows {
             row.demand =
                 live_word(self.mapping, row.slot, LiveWord::Demand).load(Ordering::Relaxed) as u32;
         }
-        let changed = self.share_out(&mut state);
+        let changed = self.compute_shares(&mut state);
         let by = std::process::id();
         for row in &dead {
-            state.note(now, by, Reason::Died, Some(row), changed.len());
+            state.log_decision(now, by, Reason::Died, Some(row), changed.len());
         }
         if abandoned {
-            state.note(now, by, Reason::Policy, None, changed.len());
+            state.log_decision(now, by, Reason::Policy, None, changed.len());
         }
         if damaged {
-            state.note(now, by, Reason::Repaired, None, changed.len());
+            state.log_decision(now, by, Reason::Repaired, None, changed.len());
         }
         // Measurements come all the time; those that change nothing are no news.
         let is_news = reason != Reason::Measured || !changed.is_empty();
         if reason != Reason::Died && is_news {
-            state.note(now, by, reason, change.subject.as_ref(), changed.len());
+            state.log_decision(now, by, reason, change.subject.as_ref(), changed.len());
         }
         state.version = publish(self.mapping, &state);
         reached(FailPoint::Published);
-        let everybody = change.everybody || damaged || abandoned || !dead.is_empty();
-        self.wake_sleepers(&state, &changed, everybody);
+        let wakes_all = change.wakes_all || damaged || abandoned || !dead.is_empty();
+        self.wake_sleepers(&state, &changed, wakes_all);
         if state.rows.is_empty() && state.coordinator.is_none() {
             self.remove();
         }
@@ -437,11 +437,11 @@ impl Locked<'_> {
     /// Computes all shares anew; returns the slots whose share has changed.
     ///
     /// Nobody looks at the machine for a program that is alone and has its whole mask on any.
-    fn share_out(&self, state: &mut TableState) -> Vec<u32> {
+    fn compute_shares(&self, state: &mut TableState) -> Vec<u32> {
         let is_unknown = self.table.shared.layout.get().is_none();
         match state.lone_mask().filter(|_| is_unknown) {
-            Some(mask) => state.share_out(&Layout::new(mask.iter().map(by_itself))),
-            None => state.share_out(self.table.layout()),
+            Some(mask) => state.compute_shares(&Layout::new(mask.iter().map(lone_place))),
+            None => state.compute_shares(self.table.layout()),
         }
     }
 
@@ -468,8 +468,8 @@ impl Locked<'_> {
         dead
     }
 
-    fn wake_members(&self, state: &TableState, changed: &[u32], everybody: bool) {
-        for row in state.rows.iter().filter(|row| everybody || changed.contains(&row.slot)) {
+    fn wake_members(&self, state: &TableState, changed: &[u32], wakes_all: bool) {
+        for row in state.rows.iter().filter(|row| wakes_all || changed.contains(&row.slot)) {
             wake_sleepers(live_word(self.mapping, row.slot, LiveWord::Futex));
         }
         wake_sleepers(&self.mapping.words()[TABLE_FUTEX_AT]);
@@ -487,14 +487,14 @@ impl Locked<'_> {
     }
 }
 
-impl Drop for Locked<'_> {
+impl Drop for LockedTable<'_> {
     fn drop(&mut self) {
         lock::release(self.mapping, &self.mapping.words()[CLAIM_AT], self.table.shared.claim);
     }
 }
 
 /// A CPU on a machine of which nothing is known.
-fn by_itself(cpu: usize) -> Place {
+fn lone_place(cpu: usize) -> Place {
     Place { cpu, core: cpu, cache: 0, package: 0 }
 }
 

@@ -111,7 +111,7 @@ impl TableState {
     }
 
     /// Puts a row in its place; another one with its slot goes.
-    pub(crate) fn put(&mut self, row: Row) {
+    pub(crate) fn insert(&mut self, row: Row) {
         match self.rows.binary_search_by_key(&row.slot, |row| row.slot) {
             Ok(at) => self.rows[at] = row,
             Err(at) => self.rows.insert(at, row),
@@ -154,11 +154,11 @@ impl TableState {
     pub(crate) fn remove(&mut self, slot: u32, program: ProcessId) -> Option<Row> {
         let at = self.rows.iter().position(|row| row.slot == slot && row.program == program)?;
         let row = self.rows.remove(at);
-        self.remember(row.name, row.curve);
+        self.remember_curve(row.name, row.curve);
         Some(row)
     }
 
-    fn remember(&mut self, name: Name, speeds: Curve) {
+    fn remember_curve(&mut self, name: Name, speeds: Curve) {
         if speeds.points().is_empty() {
             return;
         }
@@ -170,7 +170,7 @@ impl TableState {
     }
 
     /// What is known of programs of this name.
-    pub(crate) fn recall(&self, name: Name) -> Curve {
+    pub(crate) fn remembered_curve(&self, name: Name) -> Curve {
         self.memory
             .iter()
             .find(|(other, _)| *other == name)
@@ -178,7 +178,7 @@ impl TableState {
     }
 
     /// Computes all shares anew; returns the slots whose share has changed.
-    pub(crate) fn share_out(&mut self, layout: &Layout) -> Vec<u32> {
+    pub(crate) fn compute_shares(&mut self, layout: &Layout) -> Vec<u32> {
         let programs: Vec<Program> = self.rows.iter().map(Row::as_program).collect();
         let grants = decide(self.policy, layout, &programs, &self.effects());
         let mut changed = Vec::new();
@@ -222,7 +222,7 @@ impl TableState {
     }
 
     /// Writes down what was decided, and why.
-    pub(crate) fn note(
+    pub(crate) fn log_decision(
         &mut self,
         at_ns: u64,
         by: u32,
@@ -299,7 +299,7 @@ mod tests {
             "it has its whole mask, and nobody makes room for it"
         );
         state.rows[1].stopped = false;
-        assert!(state.share_out(&Layout::flat(CPUS)).contains(&1));
+        assert!(state.compute_shares(&Layout::flat(CPUS)).contains(&1));
         assert_eq!(threads(&state).iter().sum::<u32>(), CPUS as u32);
         assert!(state.rows.iter().all(|row| cores(row) == row.grant.threads as usize));
         let again = TableState::decode(
@@ -317,7 +317,7 @@ mod tests {
         let set = |cpus: &[usize]| cpus.iter().copied().collect::<CoreSet>();
         for pins in [set(&[0]), set(&[3]), set(&[1, 2])] {
             state.rows[1].choice.cores = pins;
-            state.share_out(&Layout::flat(CPUS));
+            state.compute_shares(&Layout::flat(CPUS));
             let rows = &state.rows;
             assert!(rows[1].grant.cores.is_within(&pins), "{pins}: {}", rows[1].grant.cores);
             let all = rows.iter().fold(CoreSet::EMPTY, |all, row| all.or(&row.grant.cores));
@@ -329,7 +329,7 @@ mod tests {
         );
         assert_eq!(again.map(|again| again.rows[1].choice), Some(state.rows[1].choice));
         (state.rows[1].mask, state.rows[1].choice.cores) = (set(&[2]), set(&[3, 900]));
-        state.share_out(&Layout::flat(CPUS));
+        state.compute_shares(&Layout::flat(CPUS));
         assert_eq!(
             state.rows[1].grant.cores,
             set(&[2]),
@@ -344,19 +344,19 @@ mod tests {
             let mut state = TableState::default();
             let row =
                 Row { mask, demand, max, stopped: false, ask: None, ..honest().rows[0].clone() };
-            state.put(row);
+            state.insert(row);
             state
         };
         for mask in [CoreSet::first(CPUS), [1, 3].into_iter().collect()] {
             for (demand, max) in [(0, 4), (1, 4), (2, 2), (4, 1), (4, 4)] {
                 let (mut known, mut unknown) = (alone(mask, demand, max), alone(mask, demand, max));
-                known.share_out(&Layout::flat(CPUS));
+                known.compute_shares(&Layout::flat(CPUS));
                 let whole = Grant { threads: mask.len() as u32, cores: mask };
                 let is_whole = demand.min(max) as usize >= mask.len();
                 assert_eq!(unknown.lone_mask(), is_whole.then_some(mask), "{demand} of {max}");
                 if is_whole {
                     let one_by_one = |cpu| Place { cpu, core: cpu, cache: 0, package: 0 };
-                    unknown.share_out(&Layout::new(mask.iter().map(one_by_one)));
+                    unknown.compute_shares(&Layout::new(mask.iter().map(one_by_one)));
                     assert_eq!((known.rows[0].grant, unknown.rows[0].grant), (whole, whole));
                 }
             }
@@ -375,7 +375,7 @@ mod tests {
             [(None, Some(Schedule::Static)), (Some(Schedule::Auto), None)].repeat(2)
         {
             state.rows[0].choice = Choice { schedule: own, ..Choice::default() };
-            state.share_out(&Layout::flat(CPUS));
+            state.compute_shares(&Layout::flat(CPUS));
             assert_eq!(state.rows[0].schedule, granted);
         }
     }

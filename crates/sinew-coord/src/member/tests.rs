@@ -105,7 +105,7 @@ fn a_row_tells_of_the_last_loop_of_its_own_program() {
     // The row is lost, and its member puts it back.
     let _ = table.change(Reason::Left, |state, _| {
         state.remove(slot, member.shared.program);
-        Ok(Change { subject: None, everybody: true })
+        Ok(Change { subject: None, wakes_all: true })
     });
     while !told().contains(&Some(open)) {
         thread::yield_now();

@@ -90,7 +90,7 @@ impl MemberState {
             // Once more under the lock: it may have gone on meanwhile, and said so.
             let Some(row) = state.find_mut(row.slot, row.program) else { return Err(Error::Gone) };
             row.stopped = stopped && row.program.is_stopped();
-            Ok(Change { subject: Some(row.clone()), everybody: false })
+            Ok(Change { subject: Some(row.clone()), wakes_all: false })
         })
     }
 
@@ -143,7 +143,7 @@ impl MemberState {
     /// Takes out the rows of the dead. Where the own row is not found afterwards, it is not known
     /// whom to watch now.
     fn reap(&self) -> Result<(), Error> {
-        self.table.change(Reason::Died, |_, _| Ok(Change { subject: None, everybody: false }))?;
+        self.table.change(Reason::Died, |_, _| Ok(Change { subject: None, wakes_all: false }))?;
         if self.follow_row() { Ok(()) } else { Err(Error::Gone) }
     }
 }
