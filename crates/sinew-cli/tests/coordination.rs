@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use common::{Program, coordinator, sinew};
 use serde_json::Value;
 use sinew::Schedule;
-use sinew_coord::{Choice, CoreSet, Member, Offer, Table};
+use sinew_coord::{CoreSet, Member, Offer, OwnSettings, Table};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -32,9 +32,9 @@ fn a_coordinator_says_why_and_goes_without_a_trace() {
     let place = folder.path().join("shared");
     let mut coordinator = coordinator(&place, &["--policy", "efficiency"]);
     let table = Table::open(&place).expect("a table");
-    let own = Choice { schedule: Some(Schedule::Static), cores: CoreSet::first(1) };
-    let member =
-        Member::join(&table, Offer::on("solver", CoreSet::first(1), 1).choice(own)).expect("a row");
+    let own = OwnSettings { schedule: Some(Schedule::Static), cores: CoreSet::first(1) };
+    let member = Member::join(&table, Offer::on("solver", CoreSet::first(1), 1).own_settings(own))
+        .expect("a row");
     assert!(coordinator.line_with("arrived").contains("solver"));
     assert!(coordinator.line_with("solver").contains("1 on 0"));
     let out = output(&place, &["top", "--once", "--json", "--interval-ms", "10"]);

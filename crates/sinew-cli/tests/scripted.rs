@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use sinew::Schedule;
 use sinew_coord::{
-    Choice, Coordinator, CoreSet, FOLDER_VARIABLE, LastLoop, Member, Offer, Policy, Row, Table,
+    Coordinator, CoreSet, FOLDER_VARIABLE, LastLoop, Member, Offer, OwnSettings, Policy, Row, Table,
 };
 
 /// How long anything may take before it counts as hanging. Generous: the machine may be busy.
@@ -93,8 +93,10 @@ impl Shown {
             let cell = |title: &str| {
                 cells.iter().find(|(name, _)| name == title).map_or("", |(_, cell)| cell.as_str())
             };
-            let own =
-                row.choice.schedule.or(row.last_loop.filter(|last| last.named).map(|l| l.schedule));
+            let own = row
+                .own_settings
+                .schedule
+                .or(row.last_loop.filter(|last| last.named).map(|l| l.schedule));
             let word = |schedule: Option<Schedule>| schedule.map(|schedule| schedule.to_string());
             let cores: Vec<usize> = row.grant.cores.iter().collect();
             is(text("program").as_deref() == Some(row.name.as_str()), "another name")?;
@@ -159,16 +161,16 @@ fn top_prints_what_the_rows_say() {
     let script = script.parse().expect("a script");
     let mut coordinator =
         Coordinator::start(&table, Policy::Script, script).expect("a coordinator");
-    let own = Choice { schedule: Some(Schedule::Auto), cores: CoreSet::EMPTY };
+    let own = OwnSettings { schedule: Some(Schedule::Auto), cores: CoreSet::EMPTY };
     let granted = LastLoop { schedule: Schedule::Dynamic { chunk: 7 }, named: false };
     let named = LastLoop { schedule: Schedule::Tapered { min: 12345 }, named: true };
     let loops = [("open", Some(granted)), ("named", Some(named)), ("set", None), ("default", None)];
     let members: Vec<Member> = loops
         .into_iter()
         .map(|(name, last)| {
-            let choice = if name == "set" { own } else { Choice::default() };
-            let member =
-                Member::join(&table, Offer::on(name, all, 64).choice(choice)).expect("a row");
+            let own_settings = if name == "set" { own } else { OwnSettings::default() };
+            let member = Member::join(&table, Offer::on(name, all, 64).own_settings(own_settings))
+                .expect("a row");
             member.set_last_loop(
                 last.or(Some(LastLoop { schedule: Schedule::Stealing, named: false })),
             );

@@ -11,7 +11,7 @@ use crate::copies::{FILE_WORDS, LiveWord, live_word, publish, wake_all};
 use crate::log::Reason;
 use crate::oracle::{CPUS, row};
 use crate::process::ProcessId;
-use crate::row::Choice;
+use crate::row::OwnSettings;
 use crate::row::{MAX_PROGRAMS, Name, PEERS, Peer, Row, WEIGHTS};
 use crate::table::Table;
 use crate::table_state::{DECISIONS, REMEMBERED, TableState};
@@ -92,7 +92,7 @@ impl Forger {
             max,
             weight: self.one_of(&[*WEIGHTS.start(), 1.0, 3.0, *WEIGHTS.end()]),
             mask: self.cores(),
-            choice: Choice { schedule: self.maybe(Self::schedule), cores: self.cores() },
+            own_settings: OwnSettings { schedule: self.maybe(Self::schedule), cores: self.cores() },
             grant: Grant { threads: self.below(MAX_CORES as u64 + 1) as u32, cores: self.cores() },
             schedule: self.maybe(Self::schedule),
             epoch: self.number(),

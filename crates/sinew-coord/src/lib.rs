@@ -92,7 +92,7 @@ pub use offer::{Offer, Share};
 #[doc(hidden)]
 pub use oracle::check_image;
 pub use process::ProcessId;
-pub use row::{Choice, MAX_PROGRAMS, Name, Row, WEIGHTS};
+pub use row::{MAX_PROGRAMS, Name, OwnSettings, Row, WEIGHTS};
 pub use sinew_policy::share::{Ask, CoreSet, LastLoop, MAX_CORES, Policy};
 pub use sinew_policy::share::{Script, ScriptError};
 pub use table::Table;

@@ -30,7 +30,7 @@ pub enum Reason {
     /// It goes on.
     Continued,
     /// A program has chosen a schedule or cores itself, or has given that up.
-    Chose,
+    OwnSettings,
     /// The table was damaged; what could be saved was.
     Repaired,
 }
@@ -48,7 +48,7 @@ impl Reason {
         Self::Repaired,
         Self::Stopped,
         Self::Continued,
-        Self::Chose,
+        Self::OwnSettings,
     ];
 
     /// In a word or two, for a log.
@@ -64,7 +64,7 @@ impl Reason {
             Self::Measured => "measured",
             Self::Stopped => "stopped",
             Self::Continued => "continued",
-            Self::Chose => "chose",
+            Self::OwnSettings => "chose",
             Self::Repaired => "repaired",
         }
     }

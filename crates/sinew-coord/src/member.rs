@@ -41,7 +41,7 @@ use crate::error::Error;
 use crate::log::Reason;
 use crate::offer::{Offer, Share};
 use crate::process::ProcessId;
-use crate::row::Choice;
+use crate::row::OwnSettings;
 use crate::row::{PEERS, Peer, Row};
 use crate::sys::{self, EventFd, Mapping};
 use crate::table::{Change, Table, is_current};
@@ -78,7 +78,7 @@ struct MemberState {
     joined_ns: u64,
     location: Mutex<RowLocation>,
     demand: AtomicU64,
-    choice: Mutex<Choice>,
+    own_settings: Mutex<OwnSettings>,
     /// As the live line has it.
     last_loop: AtomicU64,
     /// The epoch of `share`, for those who want to know whether anything has changed.
@@ -187,14 +187,14 @@ impl Member {
         self.shared.set_demand(threads.min(self.shared.offer.max));
     }
 
-    /// Says what the program has decided itself now: see [`Choice`].
+    /// Says what the program has decided itself now: see [`OwnSettings`].
     ///
     /// # Cost
     ///
     /// Next to nothing if it says what it said before; else a change of the table.
-    pub fn set_choice(&self, choice: Choice) {
+    pub fn set_own_settings(&self, own_settings: OwnSettings) {
         if !self.shared.table.is_of_another_process() {
-            self.shared.set_choice(choice);
+            self.shared.set_own_settings(own_settings);
         }
     }
 
@@ -312,7 +312,7 @@ impl MemberState {
         Ok(Self {
             location: Mutex::new(RowLocation { mapping: table.mapping(), slot: 0 }),
             demand: AtomicU64::new(u64::from(offer.demand)),
-            choice: Mutex::new(offer.choice),
+            own_settings: Mutex::new(offer.own_settings),
             last_loop: AtomicU64::new(0),
             epoch: AtomicU64::new(0),
             share: Mutex::new(Share::whole(&offer)),
@@ -386,7 +386,7 @@ impl MemberState {
             max,
             weight,
             mask,
-            choice: *self.choice.lock(),
+            own_settings: *self.own_settings.lock(),
             grant: if share.epoch == 0 { Default::default() } else { share.grant() },
             schedule: None,
             epoch: 0,
@@ -470,7 +470,7 @@ impl MemberState {
         if u64::from(row.demand) != self.demand.load(Ordering::Relaxed) {
             return Some(Reason::Demand);
         }
-        (row.choice != *self.choice.lock()).then_some(Reason::Chose)
+        (row.own_settings != *self.own_settings.lock()).then_some(Reason::OwnSettings)
     }
 
     /// Has the shares computed with what the program says of itself now, if that is news to what
@@ -485,7 +485,7 @@ impl MemberState {
             if !is_news(row) {
                 return Err(Error::Gone);
             }
-            row.choice = *self.choice.lock();
+            row.own_settings = *self.own_settings.lock();
             self.write_demand(mapping, location.slot);
             Ok(Change { subject: Some(row.clone()), wakes_all: false })
         })
@@ -505,11 +505,11 @@ impl MemberState {
         }
     }
 
-    fn set_choice(&self, choice: Choice) {
-        let before = std::mem::replace(&mut *self.choice.lock(), choice);
-        if before != choice {
+    fn set_own_settings(&self, own_settings: OwnSettings) {
+        let before = std::mem::replace(&mut *self.own_settings.lock(), own_settings);
+        if before != own_settings {
             // What cannot be written now is found when the row is read next.
-            let _ = self.publish(Reason::Chose, |row| row.choice != choice);
+            let _ = self.publish(Reason::OwnSettings, |row| row.own_settings != own_settings);
         }
     }
 

@@ -5,7 +5,7 @@ use sinew_policy::share::{CoreSet, Grant, MAX_CORES};
 
 use crate::machine;
 use crate::process::ProcessId;
-use crate::row::{Choice, Name, Row, WEIGHTS};
+use crate::row::{Name, OwnSettings, Row, WEIGHTS};
 
 /// What a program says of itself.
 ///
@@ -23,7 +23,7 @@ pub struct Offer {
     pub(crate) max: u32,
     pub(crate) weight: f64,
     pub(crate) mask: CoreSet,
-    pub(crate) choice: Choice,
+    pub(crate) own_settings: OwnSettings,
     pub(crate) on_behalf_of: Option<ProcessId>,
 }
 
@@ -42,8 +42,8 @@ impl Offer {
     /// A program that may run on `mask`, and can use so many threads.
     pub fn on(name: &str, mask: CoreSet, threads: u32) -> Self {
         let max = threads.clamp(1, MAX_CORES as u32);
-        let (name, choice) = (Name::new(name), Choice::default());
-        Self { name, demand: max, min: 1, max, weight: 1.0, mask, choice, on_behalf_of: None }
+        let (name, own_settings) = (Name::new(name), OwnSettings::default());
+        Self { name, demand: max, min: 1, max, weight: 1.0, mask, own_settings, on_behalf_of: None }
     }
 
     /// How many threads would find work now. Default: as many as it can use.
@@ -86,10 +86,10 @@ impl Offer {
     }
 
     /// What it has decided itself. Default: nothing.
-    /// [`Member::set_choice`](crate::Member::set_choice) changes it later.
+    /// [`Member::set_own_settings`](crate::Member::set_choice) changes it later.
     #[must_use]
-    pub fn choice(mut self, choice: Choice) -> Self {
-        self.choice = choice;
+    pub fn own_settings(mut self, own_settings: OwnSettings) -> Self {
+        self.own_settings = own_settings;
         self
     }
 

@@ -11,7 +11,7 @@ use sinew_policy::share::{Ask, CoreSet, Curve, Grant, LastLoop, Layout};
 
 use crate::log::Reason;
 use crate::process::ProcessId;
-use crate::row::Choice;
+use crate::row::OwnSettings;
 use crate::row::{Name, PEERS, Peer, Row};
 use crate::table_state::TableState;
 use crate::words::checksum;
@@ -87,7 +87,10 @@ pub(crate) fn row(slot: u32) -> Row {
         max: CPUS as u32,
         weight: 1.0,
         mask: CoreSet::first(CPUS),
-        choice: Choice { schedule: (slot == 1).then_some(Schedule::Static), cores: CoreSet::EMPTY },
+        own_settings: OwnSettings {
+            schedule: (slot == 1).then_some(Schedule::Static),
+            cores: CoreSet::EMPTY,
+        },
         grant: Grant::default(),
         schedule: None,
         epoch: 0,

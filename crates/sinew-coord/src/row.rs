@@ -94,7 +94,7 @@ pub(crate) struct Peer {
 
 /// What a program has decided itself: what it is given leaves that to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Choice {
+pub struct OwnSettings {
     /// By which schedule its loops are handed out: one that others ask for is not granted then.
     pub schedule: Option<Schedule>,
     /// The cores that it has pinned its threads to: it is given none but these. Empty if it has
@@ -122,7 +122,7 @@ pub struct Row {
     /// Where it may run.
     pub mask: CoreSet,
     /// What it has decided itself.
-    pub choice: Choice,
+    pub own_settings: OwnSettings,
     /// What it has.
     pub grant: Grant,
     /// How its loops should hand out their iterations, if somebody has asked for that.
@@ -153,14 +153,14 @@ impl Row {
     /// Where it may run and would: on the cores that it has pinned its threads to, if it may run on
     /// any of them.
     pub(crate) fn usable(&self) -> CoreSet {
-        let pinned = self.mask.and(&self.choice.cores);
+        let pinned = self.mask.and(&self.own_settings.cores);
         if pinned.is_empty() { self.mask } else { pinned }
     }
 
     /// The schedule that the program has decided itself: for its pool, or in its last loop.
     pub fn own_schedule(&self) -> Option<Schedule> {
         let named = self.last_loop.filter(|last| last.named);
-        self.choice.schedule.or(named.map(|last| last.schedule))
+        self.own_settings.schedule.or(named.map(|last| last.schedule))
     }
 
     pub(crate) fn encode(&self, out: &mut Writer<'_>) {
@@ -171,8 +171,8 @@ impl Row {
         out.pair(self.min, self.max);
         out.put(self.weight.to_bits());
         cores(&self.mask, out);
-        schedule(self.choice.schedule, out);
-        cores(&self.choice.cores, out);
+        schedule(self.own_settings.schedule, out);
+        cores(&self.own_settings.cores, out);
         grant(&self.grant, out);
         schedule(self.schedule, out);
         out.put(self.epoch);
@@ -191,7 +191,8 @@ impl Row {
         let (min, max) = words.pair()?;
         let weight = f64::from_bits(words.take()?);
         let mask = read_cores(words)?;
-        let choice = Choice { schedule: read_schedule(words)?, cores: read_cores(words)? };
+        let own_settings =
+            OwnSettings { schedule: read_schedule(words)?, cores: read_cores(words)? };
         let (grant, schedule) = (read_grant(words)?, read_schedule(words)?);
         let (epoch, joined_ns) = (words.take()?, words.take()?);
         let (demand, stopped) = words.pair()?;
@@ -204,7 +205,7 @@ impl Row {
             max,
             weight,
             mask,
-            choice,
+            own_settings,
             grant,
             schedule,
             epoch,

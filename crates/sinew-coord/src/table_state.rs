@@ -184,7 +184,7 @@ impl TableState {
         let mut changed = Vec::new();
         for (row, grant) in self.rows.iter_mut().zip(grants) {
             let asked = row.ask.and_then(|ask| ask.schedule);
-            let schedule = asked.filter(|_| row.choice.schedule.is_none());
+            let schedule = asked.filter(|_| row.own_settings.schedule.is_none());
             if (row.grant, row.schedule) != (grant, schedule) || row.epoch == 0 {
                 (row.grant, row.schedule) = (grant, schedule);
                 row.epoch = row.epoch.wrapping_add(1).max(1);
@@ -267,7 +267,7 @@ mod tests {
 
     use super::*;
     use crate::oracle::{CPUS, honest};
-    use crate::row::Choice;
+    use crate::row::OwnSettings;
     use sinew_policy::chunk::Schedule;
     use sinew_policy::share::{Ask, Place};
 
@@ -316,7 +316,7 @@ mod tests {
         state.rows[1].stopped = false;
         let set = |cpus: &[usize]| cpus.iter().copied().collect::<CoreSet>();
         for pins in [set(&[0]), set(&[3]), set(&[1, 2])] {
-            state.rows[1].choice.cores = pins;
+            state.rows[1].own_settings.cores = pins;
             state.compute_shares(&Layout::flat(CPUS));
             let rows = &state.rows;
             assert!(rows[1].grant.cores.is_within(&pins), "{pins}: {}", rows[1].grant.cores);
@@ -327,8 +327,8 @@ mod tests {
         let again = TableState::decode(
             &TableState { rows: state.rows.clone(), ..TableState::default() }.encode(),
         );
-        assert_eq!(again.map(|again| again.rows[1].choice), Some(state.rows[1].choice));
-        (state.rows[1].mask, state.rows[1].choice.cores) = (set(&[2]), set(&[3, 900]));
+        assert_eq!(again.map(|again| again.rows[1].own_settings), Some(state.rows[1].own_settings));
+        (state.rows[1].mask, state.rows[1].own_settings.cores) = (set(&[2]), set(&[3, 900]));
         state.compute_shares(&Layout::flat(CPUS));
         assert_eq!(
             state.rows[1].grant.cores,
@@ -374,7 +374,7 @@ mod tests {
         for (own, granted) in
             [(None, Some(Schedule::Static)), (Some(Schedule::Auto), None)].repeat(2)
         {
-            state.rows[0].choice = Choice { schedule: own, ..Choice::default() };
+            state.rows[0].own_settings = OwnSettings { schedule: own, ..OwnSettings::default() };
             state.compute_shares(&Layout::flat(CPUS));
             assert_eq!(state.rows[0].schedule, granted);
         }

@@ -38,7 +38,7 @@ use std::sync::{Arc, Once, OnceLock, Weak};
 use std::thread::JoinHandle;
 
 use sinew_coord::{
-    Choice, CoreSet, Error, Member, Offer, Table, WEIGHTS, default_folder, layout, layout_of,
+    CoreSet, Error, Member, Offer, OwnSettings, Table, WEIGHTS, default_folder, layout, layout_of,
 };
 use sinew_policy::share::{DemandMeter, LastLoop, Layout};
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -153,7 +153,7 @@ impl Sharing {
         else {
             return;
         };
-        let member = match self.place.join(most, told.choice) {
+        let member = match self.place.join(most, told.own_settings) {
             Ok(member) => member,
             Err(error) => {
                 pool.upgrade().into_iter().for_each(|pool| pool.stay_alone(&error));
@@ -171,7 +171,7 @@ impl Sharing {
         while !self.is_ending() {
             if let Some(news) = pool.upgrade().map(|pool| pool.news()) {
                 books.told = news;
-                member.set_choice(news.choice);
+                member.set_own_settings(news.own_settings);
                 member.set_last_loop(news.last_loop);
             }
             if member.share().neighbours == 0 {
@@ -233,7 +233,7 @@ impl Sharing {
 }
 
 impl TableOf {
-    fn join(&self, threads: u32, choice: Choice) -> Result<Member, Error> {
+    fn join(&self, threads: u32, own_settings: OwnSettings) -> Result<Member, Error> {
         let RequestedShare { folder, weight, min_threads, .. } = &self.wishes;
         let folder = folder.clone().unwrap_or_else(default_folder);
         let table = Table::open_on(&folder, self.machine.clone().unwrap_or_else(layout))?;
@@ -242,7 +242,7 @@ impl TableOf {
             None => Offer::new(&program_name()).max(threads),
         };
         let min = u32::try_from(*min_threads).unwrap_or(u32::MAX);
-        Member::join(&table, offer.weight(*weight).min(min).choice(choice))
+        Member::join(&table, offer.weight(*weight).min(min).own_settings(own_settings))
     }
 }
 
@@ -258,7 +258,7 @@ struct Books {
 /// What a pool tells of itself beside how much it does.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct News {
-    choice: Choice,
+    own_settings: OwnSettings,
     last_loop: Option<LastLoop>,
 }
 
@@ -301,8 +301,8 @@ impl Inner {
     /// What its row should say.
     fn news(&self) -> News {
         let (preset, cores) = (&self.limit.schedule, self.pinned_to().into_iter().collect());
-        let choice = Choice { schedule: preset.chosen(), cores };
-        News { choice, last_loop: preset.last_loop() }
+        let own_settings = OwnSettings { schedule: preset.chosen(), cores };
+        News { own_settings, last_loop: preset.last_loop() }
     }
 
     /// Keeps the threads on the cores that other programs leave, or, with `None`, where the mapping

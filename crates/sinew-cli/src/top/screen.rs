@@ -187,7 +187,7 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use sinew::Schedule;
-    use sinew_coord::{Choice, CoreSet, Member, Offer};
+    use sinew_coord::{CoreSet, Member, Offer, OwnSettings};
 
     fn key(code: KeyCode) -> KeyEvent {
         KeyEvent::new(code, KeyModifiers::NONE)
@@ -200,9 +200,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let table = sinew_coord::Table::open(&folder.path().join("shared")).unwrap();
         let offer = |name| Offer::on(name, CoreSet::first(2), 2);
-        let own = Choice { schedule: Some(Schedule::Static), cores: [1].into_iter().collect() };
-        let _members =
-            ["first", "second"].map(|name| Member::join(&table, offer(name).choice(own)).unwrap());
+        let own =
+            OwnSettings { schedule: Some(Schedule::Static), cores: [1].into_iter().collect() };
+        let _members = ["first", "second"]
+            .map(|name| Member::join(&table, offer(name).own_settings(own)).unwrap());
         let mut screen = Screen::new(Some(table.clone()));
         // Both rows are this process's, so both change: a program's rows have one weight.
         for code in [

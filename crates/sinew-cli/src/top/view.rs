@@ -125,7 +125,7 @@ impl View {
                 "own_schedule": row.own_schedule().map(|schedule| schedule.to_string()),
                 "loop_schedule": row.last_loop.map(|last| last.schedule.to_string()),
                 "loop_names_it": row.last_loop.map(|last| last.named),
-                "own_cores": row.choice.cores.iter().collect::<Vec<_>>(),
+                "own_cores": row.own_settings.cores.iter().collect::<Vec<_>>(),
                 "demand": row.demand,
                 "stopped": row.stopped,
                 "min": row.min,
@@ -160,7 +160,7 @@ impl View {
 
 /// What a program has decided itself, as a cell.
 fn chosen(row: &Row) -> String {
-    let cores = Some(row.choice.cores).filter(|cores| !cores.is_empty());
+    let cores = Some(row.own_settings.cores).filter(|cores| !cores.is_empty());
     let parts = [
         row.own_schedule().map(|schedule| schedule.to_string()),
         cores.map(|cores| format!("on {cores}")),

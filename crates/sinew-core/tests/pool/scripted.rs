@@ -305,8 +305,9 @@ impl Look {
         };
         is((share.threads, share.cores) == (row.grant.threads, row.grant.cores), "another share")?;
         is(row.ask == *ask, "not what was asked for")?;
-        is(row.choice.schedule == self.own.of_pool(), "another choice")?;
-        let granted = ask.and_then(|ask| ask.schedule).filter(|_| row.choice.schedule.is_none());
+        is(row.own_settings.schedule == self.own.of_pool(), "another choice")?;
+        let granted =
+            ask.and_then(|ask| ask.schedule).filter(|_| row.own_settings.schedule.is_none());
         is(row.schedule == granted, "another schedule granted")?;
         is(
             !self.alone || row.grant.threads == self.alone_threads,
@@ -419,7 +420,7 @@ fn faults() -> Vec<Fault> {
     vec![
         ("another share", |look| look.share.threads = 1),
         ("not what was asked for", |look| look.row.ask = None),
-        ("another choice", |look| look.row.choice.schedule = Some(Schedule::Static)),
+        ("another choice", |look| look.row.own_settings.schedule = Some(Schedule::Static)),
         ("another schedule granted", |look| look.row.schedule = None),
         ("not as many threads", |look| (look.share.threads, look.row.grant.threads) = (1, 1)),
         ("another limit", |look| look.limit = 1),

@@ -415,7 +415,7 @@ fn a_pinned_pool_is_given_none_but_its_own_cores() {
         wait_until(|| pinned.share().is_some());
         let own: CoreSet = [1, 3].into_iter().collect();
         let row = || Table::open(&machine.place()).unwrap().read().remove(0);
-        assert_eq!((row().choice.cores, row().grant.cores), (own, own));
+        assert_eq!((row().own_settings.cores, row().grant.cores), (own, own));
         let free = machine.pool(4);
         while_busy(&pinned, || {
             while_busy(&free, || {
@@ -476,7 +476,8 @@ fn a_pool_says_which_schedule_it_has_chosen() {
             wait_until(|| {
                 coordinator.step().unwrap();
                 let row = table.read().remove(0);
-                (row.choice.schedule, row.schedule) == (own, dynamic.filter(|_| own.is_none()))
+                (row.own_settings.schedule, row.schedule)
+                    == (own, dynamic.filter(|_| own.is_none()))
             });
         }
     });
