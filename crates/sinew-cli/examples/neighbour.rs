@@ -76,11 +76,11 @@ fn strike(table: &Table, random: &mut fastrand::Rng) {
     let mut forger = Forger::new(random.u64(..), claimed);
     let file = || File::options().write(true).open(table.path());
     match random.u32(0..8) {
-        0 | 1 => forger.strike(table),
-        2 => (0..random.u32(1..100)).for_each(|_| forger.scribble(table)),
+        0 | 1 => forger.publish_forged(table),
+        2 => (0..random.u32(1..100)).for_each(|_| forger.overwrite_word(table)),
         3 => write_anywhere(file(), random),
         4 => write_head(file(), random),
-        5 => forger.put(table, rows.into_iter().filter(|_| random.bool()).collect()),
+        5 => forger.publish_rows(table, rows.into_iter().filter(|_| random.bool()).collect()),
         6 => keep_lock(table, random),
         _ => cut(file(), random),
     }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use sinew_policy::share::{Event, Meter, Policy, Reading, Script, Step};
 
+use crate::decision::{Decision, Reason};
 use crate::error::Error;
-use crate::log::{Decision, Reason};
 use crate::process::ProcessId;
 use crate::row::{Peer, Row};
 use crate::sys;

@@ -11,7 +11,7 @@ use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{CoreSet, LastLoop, Layout};
 
 use crate::copies::FILE_WORDS;
-use crate::oracle::{CPUS, check, check_image, check_last_loop, sign};
+use crate::oracle::{CPUS, check, check_image, check_last_loop, fit_checksum};
 use crate::process::ProcessId;
 use crate::row::Name;
 use crate::table_state::TableState;
@@ -40,14 +40,14 @@ fn honest() -> TableState {
 
 /// What somebody does to the words of a state.
 #[derive(Debug, Clone)]
-enum Blow {
+enum Corruption {
     Flip { at: usize, bits: u64 },
     Set { at: usize, to: u64 },
     Copy { from: usize, to: usize, count: usize },
     Cut { at: usize },
 }
 
-fn blows() -> impl Strategy<Value = Vec<Blow>> {
+fn corruptions() -> impl Strategy<Value = Vec<Corruption>> {
     let at = || 0..600_usize;
     let value = prop_oneof![
         any::<u64>(),
@@ -57,26 +57,30 @@ fn blows() -> impl Strategy<Value = Vec<Blow>> {
         Just(f64::NAN.to_bits()),
         (0..64_u32).prop_map(|bit| 1 << bit)
     ];
-    let blow = prop_oneof![
-        (at(), any::<u64>()).prop_map(|(at, bits)| Blow::Flip { at, bits }),
-        (at(), value).prop_map(|(at, to)| Blow::Set { at, to }),
-        (at(), at(), 1..120_usize).prop_map(|(from, to, count)| Blow::Copy { from, to, count }),
-        at().prop_map(|at| Blow::Cut { at }),
+    let corruption = prop_oneof![
+        (at(), any::<u64>()).prop_map(|(at, bits)| Corruption::Flip { at, bits }),
+        (at(), value).prop_map(|(at, to)| Corruption::Set { at, to }),
+        (at(), at(), 1..120_usize).prop_map(|(from, to, count)| Corruption::Copy {
+            from,
+            to,
+            count
+        }),
+        at().prop_map(|at| Corruption::Cut { at }),
     ];
-    proptest::collection::vec(blow, 1..6)
+    proptest::collection::vec(corruption, 1..6)
 }
 
-fn strike(words: &mut Vec<u64>, blows: &[Blow]) {
-    for blow in blows {
+fn corrupt(words: &mut Vec<u64>, corruptions: &[Corruption]) {
+    for corruption in corruptions {
         let length = words.len().max(1);
-        match *blow {
-            Blow::Flip { at, bits } => {
+        match *corruption {
+            Corruption::Flip { at, bits } => {
                 words.get_mut(at % length).into_iter().for_each(|word| *word ^= bits);
             }
-            Blow::Set { at, to } => {
+            Corruption::Set { at, to } => {
                 words.get_mut(at % length).into_iter().for_each(|word| *word = to);
             }
-            Blow::Copy { from, to, count } => {
+            Corruption::Copy { from, to, count } => {
                 let end = (from % length + count).min(words.len());
                 let part = words[(from % length).min(end)..end].to_vec();
                 words
@@ -85,7 +89,7 @@ fn strike(words: &mut Vec<u64>, blows: &[Blow]) {
                     .zip(part)
                     .for_each(|(word, value)| *word = value);
             }
-            Blow::Cut { at } => words.truncate(at),
+            Corruption::Cut { at } => words.truncate(at),
         }
     }
 }
@@ -96,12 +100,12 @@ proptest! {
     /// Catches: a panic, a grant beyond the machine, and words that mean something else the next
     /// time they are read.
     #[test]
-    fn forged_words_are_refused_or_harmless(blows in blows(), signed in any::<bool>()) {
+    fn forged_words_are_refused_or_harmless(corruptions in corruptions(), signed in any::<bool>()) {
         thread_local! { static HONEST: Vec<u64> = honest().encode(); }
         let mut words = HONEST.with(Clone::clone);
-        strike(&mut words, &blows);
+        corrupt(&mut words, &corruptions);
         if signed {
-            sign(&mut words);
+            fit_checksum(&mut words);
         }
         if let Some(state) = TableState::decode(&words) {
             check(state);
@@ -111,7 +115,7 @@ proptest! {
     /// Catches: the same for words without any sense.
     #[test]
     fn random_words_are_refused_or_harmless(mut words in proptest::collection::vec(prop_oneof![any::<u64>(), 0..9_u64], 0..400)) {
-        sign(&mut words);
+        fit_checksum(&mut words);
         if let Some(state) = TableState::decode(&words) {
             check(state);
         }
@@ -136,12 +140,12 @@ proptest! {
         code in 0..16_u8,
         number in prop_oneof![0..9_u64, any::<u64>()],
         named in any::<bool>(),
-        blow in prop_oneof![Just(0), (0..64_u32).prop_map(|bit| 1 << bit), any::<u64>()],
+        corruption in prop_oneof![Just(0), (0..64_u32).prop_map(|bit| 1 << bit), any::<u64>()],
     ) {
         let honest = Schedule::from_code(code, number as usize)
             .map_or(number << 8 | u64::from(code), |schedule| LastLoop { schedule, named }.to_word());
         check_last_loop(honest);
-        check_last_loop(honest ^ blow);
+        check_last_loop(honest ^ corruption);
     }
 }
 

@@ -39,19 +39,16 @@
 //! neither are programs that do not take part: the kernel shares cores with those. Changing the
 //! machine (CPUs switched off) while programs run: masks say what is left.
 
-#[cfg(target_os = "linux")]
-mod bus;
 mod coordinator;
 mod copies;
 #[cfg(test)]
 mod corruption;
+mod decision;
 mod error;
 mod fail_point;
-mod folder;
 #[cfg(any(test, feature = "fuzzing"))]
-mod forge;
+mod forger;
 mod lock;
-mod log;
 mod machine;
 mod member;
 mod offer;
@@ -65,26 +62,28 @@ mod private;
 mod process;
 mod row;
 #[cfg(target_os = "linux")]
+mod sigbus;
+#[cfg(target_os = "linux")]
 mod sys;
 #[cfg(not(target_os = "linux"))]
 #[path = "sys_unsupported.rs"]
 mod sys;
 mod table;
+mod table_folder;
 mod table_state;
 mod words;
 
 pub use coordinator::Coordinator;
+pub use decision::{Decision, Reason};
 pub use error::Error;
 #[doc(hidden)]
 pub use fail_point::FailPoint;
 #[cfg(feature = "fail-points")]
 #[doc(hidden)]
 pub use fail_point::at_fail_point;
-pub use folder::{FOLDER_VARIABLE, default_folder};
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
-pub use forge::Forger;
-pub use log::{Decision, Reason};
+pub use forger::Forger;
 pub use machine::{layout, layout_of};
 pub use member::Member;
 pub use offer::{Offer, Share};
@@ -96,3 +95,4 @@ pub use row::{MAX_PROGRAMS, Name, OwnSettings, Row, WEIGHTS};
 pub use sinew_policy::share::{Ask, CoreSet, LastLoop, MAX_CORES, Policy};
 pub use sinew_policy::share::{Script, ScriptError};
 pub use table::Table;
+pub use table_folder::{FOLDER_VARIABLE, default_folder};

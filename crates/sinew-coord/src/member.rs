@@ -37,8 +37,8 @@ use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sinew_sync::lock::{Condvar, Mutex};
 
 use crate::copies::{LiveWord, live_word, read};
+use crate::decision::Reason;
 use crate::error::Error;
-use crate::log::Reason;
 use crate::offer::{Offer, Share};
 use crate::process::ProcessId;
 use crate::row::OwnSettings;

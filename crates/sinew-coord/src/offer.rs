@@ -86,7 +86,7 @@ impl Offer {
     }
 
     /// What it has decided itself. Default: nothing.
-    /// [`Member::set_own_settings`](crate::Member::set_choice) changes it later.
+    /// [`Member::set_own_settings`](crate::Member::set_own_settings) changes it later.
     #[must_use]
     pub fn own_settings(mut self, own_settings: OwnSettings) -> Self {
         self.own_settings = own_settings;

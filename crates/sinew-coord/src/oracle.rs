@@ -9,7 +9,7 @@
 use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{Ask, CoreSet, Curve, Grant, LastLoop, Layout};
 
-use crate::log::Reason;
+use crate::decision::Reason;
 use crate::process::ProcessId;
 use crate::row::OwnSettings;
 use crate::row::{Name, PEERS, Peer, Row};
@@ -20,7 +20,7 @@ use crate::words::checksum;
 pub(crate) const CPUS: usize = 4;
 
 /// In an image's first byte: the sum is made to fit.
-pub(crate) const SIGNED: u8 = 1;
+pub(crate) const CHECKSUM_FITS: u8 = 1;
 /// In an image's first byte: what follows is changes, of ten bytes each, to an honest table: a
 /// place and a word.
 pub(crate) const CHANGES: u8 = 2;
@@ -35,8 +35,8 @@ pub fn check_image(image: &[u8]) {
     let Some((&how, rest)) = image.split_first() else { return };
     let mut words = if how & CHANGES == 0 { words_of(rest) } else { changed(rest) };
     words.iter().for_each(|&word| check_last_loop(word));
-    if how & SIGNED != 0 {
-        sign(&mut words);
+    if how & CHECKSUM_FITS != 0 {
+        fit_checksum(&mut words);
     }
     if let Some(state) = TableState::decode(&words) {
         check(state);
@@ -106,7 +106,7 @@ pub(crate) fn row(slot: u32) -> Row {
 }
 
 /// Whoever forges a table knows how to sum it.
-pub(crate) fn sign(words: &mut [u64]) {
+pub(crate) fn fit_checksum(words: &mut [u64]) {
     if words.len() > 2 {
         words[0] = words.len() as u64;
         words[1] = checksum(&words[2..]);
@@ -166,13 +166,13 @@ mod tests {
         assert_eq!(TableState::decode(&words), Some(state));
         // The policy, of which there are six.
         words = changed(&[3, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
-        sign(&mut words);
+        fit_checksum(&mut words);
         assert_eq!((words[3], TableState::decode(&words)), (9, None));
     }
 
     /// Catches: an image of which no word is checked as a last loop.
     #[test]
-    fn words_of_loops_are_among_those_that_are_judged() {
+    fn words_of_loops_are_among_those_that_are_checked() {
         let last = LastLoop { schedule: Schedule::Dynamic { chunk: 7 }, named: true };
         let words = words_of(&last.to_word().to_le_bytes());
         assert_eq!(words.iter().find_map(|&word| LastLoop::from_word(word)), Some(last));

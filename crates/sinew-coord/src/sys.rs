@@ -19,7 +19,7 @@ use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Once;
 
-use crate::bus::Watched;
+use crate::sigbus::RegisteredMapping;
 use sinew_sync::statics::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 fn checked(answer: c_int) -> io::Result<c_int> {
@@ -139,7 +139,7 @@ pub(crate) struct Mapping {
     start: NonNull<AtomicU64>,
     words: usize,
     /// Freed before the mapping is.
-    watched: Watched,
+    watched: RegisteredMapping,
     file: Shared,
 }
 
@@ -164,7 +164,7 @@ impl Mapping {
             return Err(io::Error::last_os_error());
         }
         let start = NonNull::new(start.cast()).ok_or(ErrorKind::OutOfMemory)?;
-        let watched = Watched::new(start.cast(), bytes);
+        let watched = RegisteredMapping::new(start.cast(), bytes);
         Ok(Self { start, words, watched, file: Shared::new(file) })
     }
 

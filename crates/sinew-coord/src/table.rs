@@ -58,14 +58,14 @@ use crate::copies::{
     CLAIM_AT, FILE_WORDS, LAYOUT_AT, LiveWord, MAGIC_AT, TABLE_FUTEX_AT, VERSION_AT, decode_copy,
     live_word, publish, read, wake_all, wake_sleepers,
 };
+use crate::decision::{Decision, Reason};
 use crate::error::Error;
 use crate::fail_point::{FailPoint, reached};
-use crate::folder;
 use crate::lock::{self, Claim, LockOutcome};
-use crate::log::{Decision, Reason};
 use crate::process::ProcessId;
 use crate::row::{Row, WEIGHTS};
 use crate::sys::{self, Mapping};
+use crate::table_folder;
 use crate::table_state::TableState;
 
 /// Counts changes of the layout; a part of the file's name.
@@ -108,7 +108,7 @@ impl Table {
     ///
     /// About 50 µs.
     pub fn open_default() -> Result<Self, Error> {
-        Self::open(&folder::default_folder())
+        Self::open(&table_folder::default_folder())
     }
 
     /// The same in a folder of its own, which is made if need be, for this user alone.
@@ -127,10 +127,10 @@ impl Table {
     ///
     /// As [`open_default`](Self::open_default).
     pub fn find_default() -> Result<Option<Self>, Error> {
-        let folder = folder::default_folder();
-        let name = folder::file_name(LAYOUT)?;
+        let folder = table_folder::default_folder();
+        let name = table_folder::file_name(LAYOUT)?;
         let path = folder.join(&name);
-        let Some(file) = folder::find(&folder, &name)? else { return Ok(None) };
+        let Some(file) = table_folder::find(&folder, &name)? else { return Ok(None) };
         let mapping = map(file, &path)?;
         Self::new(path, folder, OnceLock::new(), mapping).map(Some)
     }
@@ -151,7 +151,7 @@ impl Table {
     }
 
     fn open_with(folder: &Path, layout: OnceLock<Layout>) -> Result<Self, Error> {
-        let path = folder.join(folder::file_name(LAYOUT)?);
+        let path = folder.join(table_folder::file_name(LAYOUT)?);
         let mapping = make(folder, &path)?;
         Self::new(path, folder.to_owned(), layout, mapping)
     }
@@ -481,7 +481,7 @@ impl LockedTable<'_> {
         let shared = &self.table.shared;
         let _ = fs::remove_file(&shared.path);
         wake_all(self.mapping);
-        if shared.folder == folder::default_folder() {
+        if shared.folder == table_folder::default_folder() {
             let _ = fs::remove_dir(&shared.folder);
         }
     }
@@ -510,7 +510,7 @@ fn end_dead_coordination(state: &mut TableState) -> bool {
 /// Opens and maps the file, made if need be.
 fn make(folder: &Path, path: &Path) -> Result<Mapping, Error> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    map(folder::make(folder, name)?, path)
+    map(table_folder::make(folder, name)?, path)
 }
 
 /// Maps the file, and writes the head of a new or broken one.

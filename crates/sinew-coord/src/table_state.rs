@@ -12,7 +12,7 @@
 
 use sinew_policy::share::{CoreSet, Curve, Effects, Grant, Layout, Policy, Program, decide};
 
-use crate::log::{Decision, Reason};
+use crate::decision::{Decision, Reason};
 use crate::process::ProcessId;
 use crate::row::{
     MAX_PROGRAMS, Name, ROW_WORDS, Row, curve, read_curve, read_process, write_process,

@@ -92,7 +92,7 @@ fn a_row_with_a_dead_keeper_moves_nobody() {
         row.unwrap().watchdog = ProcessId::of(watchdog.id());
         watchdog.kill().unwrap();
         watchdog.wait().unwrap();
-        Forger::new(0, Vec::new()).put(&table, rows);
+        Forger::new(0, Vec::new()).publish_rows(&table, rows);
         let other = Member::join(&open(&folder.path().join("shared")), offer()).unwrap();
         assert!(
             table.read().iter().all(|row| row.program == ProcessId::current()),
@@ -108,11 +108,11 @@ fn a_row_with_a_dead_keeper_moves_nobody() {
 #[test]
 fn forged_tables_move_nobody_and_end_with_the_forger() {
     for policy in Policy::ALL {
-        ends(move || strike_live(policy));
+        ends(move || forge_while_members_run(policy));
     }
 }
 
-fn strike_live(policy: Policy) {
+fn forge_while_members_run(policy: Policy) {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("shared");
     let table = open(&place);
@@ -124,9 +124,9 @@ fn strike_live(policy: Policy) {
     let claimed: Vec<ProcessId> = strangers.iter().map(Stranger::process).collect();
     let mut forger = Forger::new(policy as u64, claimed);
     for round in 0..rounds() / Policy::ALL.len() {
-        forger.strike(&table);
+        forger.publish_forged(&table);
         if round % 8 == 0 {
-            forger.scribble(&table);
+            forger.overwrite_word(&table);
         }
         members[round % 3].set_demand(1 + round as u32 % 4);
         // A forger may take the coordination over, for as long as it runs.

@@ -14,8 +14,8 @@ use sinew_sync::atomic::Ordering;
 
 use super::{MemberState, RowLocation};
 use crate::copies::read;
+use crate::decision::Reason;
 use crate::error::Error;
-use crate::log::Reason;
 use crate::process::ProcessId;
 use crate::row::Row;
 use crate::sys::{self, PidFd, Ready};

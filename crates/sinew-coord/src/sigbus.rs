@@ -49,9 +49,9 @@ static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(null_mut());
 
 /// An entry for a mapping.
 #[derive(Debug)]
-pub(crate) struct Watched(Option<usize>);
+pub(crate) struct RegisteredMapping(Option<usize>);
 
-impl Watched {
+impl RegisteredMapping {
     /// Looks after a mapping from now on.
     pub(crate) fn new(start: NonNull<c_void>, bytes: usize) -> Self {
         static INSTALLED: Once = Once::new();

@@ -8,7 +8,7 @@ use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{Ask, CoreSet, Curve, Grant, MAX_CORES, POINTS, Policy, Speed};
 
 use crate::copies::{FILE_WORDS, LiveWord, live_word, publish, wake_all};
-use crate::log::Reason;
+use crate::decision::Reason;
 use crate::oracle::{CPUS, row};
 use crate::process::ProcessId;
 use crate::row::OwnSettings;
@@ -30,7 +30,7 @@ impl Forger {
     }
 
     /// Puts a forged state in force in `table`, without its lock, and wakes all members.
-    pub fn strike(&mut self, table: &Table) {
+    pub fn publish_forged(&mut self, table: &Table) {
         let state = self.state();
         let mapping = table.mapping();
         publish(&mapping, &state);
@@ -46,12 +46,12 @@ impl Forger {
     }
 
     /// Puts these rows, with slots in ascending order, in force in `table`, without its lock.
-    pub fn put(&self, table: &Table, rows: Vec<Row>) {
+    pub fn publish_rows(&self, table: &Table, rows: Vec<Row>) {
         publish(&table.mapping(), &TableState { rows, ..TableState::default() });
     }
 
     /// Writes a word anywhere into the file.
-    pub fn scribble(&mut self, table: &Table) {
+    pub fn overwrite_word(&mut self, table: &Table) {
         let (at, word) = (self.below(FILE_WORDS as u64) as usize, self.number());
         table.mapping().words()[at].store(word, sinew_sync::statics::Ordering::Relaxed);
     }
