@@ -170,16 +170,16 @@ impl Row {
         self.name.encode(out);
         out.pair(self.min, self.max);
         out.put(self.weight.to_bits());
-        cores(&self.mask, out);
-        schedule(self.own_settings.schedule, out);
-        cores(&self.own_settings.cores, out);
-        grant(&self.grant, out);
-        schedule(self.schedule, out);
+        write_cores(&self.mask, out);
+        write_schedule(self.own_settings.schedule, out);
+        write_cores(&self.own_settings.cores, out);
+        write_grant(&self.grant, out);
+        write_schedule(self.schedule, out);
         out.put(self.epoch);
         out.put(self.joined_ns);
         out.pair(self.demand, u32::from(self.stopped));
-        curve(&self.curve, out);
-        ask(self.ask.as_ref(), out);
+        write_curve(&self.curve, out);
+        write_ask(self.ask.as_ref(), out);
         self.peers.iter().for_each(|peer| out.pair(peer.name, peer.change.to_bits()));
     }
 
@@ -242,7 +242,7 @@ pub(crate) fn read_process(words: &mut Reader<'_>) -> Option<Option<ProcessId>> 
     }
 }
 
-fn cores(cores: &CoreSet, out: &mut Writer<'_>) {
+fn write_cores(cores: &CoreSet, out: &mut Writer<'_>) {
     cores.words().iter().for_each(|&word| out.put(word));
 }
 
@@ -254,16 +254,16 @@ fn read_cores(words: &mut Reader<'_>) -> Option<CoreSet> {
     Some(CoreSet::from_words(set))
 }
 
-fn grant(grant: &Grant, out: &mut Writer<'_>) {
+fn write_grant(grant: &Grant, out: &mut Writer<'_>) {
     out.put(u64::from(grant.threads));
-    cores(&grant.cores, out);
+    write_cores(&grant.cores, out);
 }
 
 fn read_grant(words: &mut Reader<'_>) -> Option<Grant> {
     Some(Grant { threads: words.small(u32::MAX)?, cores: read_cores(words)? })
 }
 
-fn schedule(schedule: Option<Schedule>, out: &mut Writer<'_>) {
+fn write_schedule(schedule: Option<Schedule>, out: &mut Writer<'_>) {
     let (code, number) = schedule.map_or((0, 0), Schedule::code);
     out.put(u64::from(code));
     out.put(number as u64);
@@ -277,7 +277,7 @@ fn read_schedule(words: &mut Reader<'_>) -> Option<Option<Schedule>> {
     }
 }
 
-pub(crate) fn curve(curve: &Curve, out: &mut Writer<'_>) {
+pub(crate) fn write_curve(curve: &Curve, out: &mut Writer<'_>) {
     for i in 0..POINTS {
         let Speed { cores, rate } = curve.points().get(i).copied().unwrap_or_default();
         out.pair(cores, rate.to_bits());
@@ -294,13 +294,13 @@ pub(crate) fn read_curve(words: &mut Reader<'_>) -> Option<Curve> {
     Some(Curve::from_points(points))
 }
 
-fn ask(ask: Option<&Ask>, out: &mut Writer<'_>) {
+fn write_ask(ask: Option<&Ask>, out: &mut Writer<'_>) {
     let parts = ask.copied().unwrap_or_default();
     out.put(u64::from(ask.is_some()));
     out.put(parts.threads.map_or(0, u64::from));
     out.put(u64::from(parts.cores.is_some()));
-    cores(&parts.cores.unwrap_or_default(), out);
-    schedule(parts.schedule, out);
+    write_cores(&parts.cores.unwrap_or_default(), out);
+    write_schedule(parts.schedule, out);
 }
 
 fn read_ask(words: &mut Reader<'_>) -> Option<Option<Ask>> {

@@ -15,7 +15,7 @@ use sinew_policy::share::{CoreSet, Curve, Effects, Grant, Layout, Policy, Progra
 use crate::decision::{Decision, Reason};
 use crate::process::ProcessId;
 use crate::row::{
-    MAX_PROGRAMS, Name, ROW_WORDS, Row, curve, read_curve, read_process, write_process,
+    MAX_PROGRAMS, Name, ROW_WORDS, Row, read_curve, read_process, write_curve, write_process,
 };
 use crate::words::{Reader, Writer, checksum};
 
@@ -60,7 +60,7 @@ impl TableState {
         self.log.iter().for_each(|decision| decision.encode(&mut out));
         for (name, speeds) in &self.memory {
             name.encode(&mut out);
-            curve(speeds, &mut out);
+            write_curve(speeds, &mut out);
         }
         words[0] = words.len() as u64;
         words[1] = checksum(&words[2..]);
