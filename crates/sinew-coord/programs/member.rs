@@ -14,17 +14,17 @@ use sinew_policy::share::Layout;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [folder, name, cpus, what, moment @ ..] = words.as_slice() else {
+    let [folder, name, cpus, action, fail_point @ ..] = words.as_slice() else {
         eprintln!("usage: member FOLDER NAME CPUS stay|churn|halt|fork|spawn [MOMENT]");
         std::process::exit(2);
     };
     let cpus: usize = cpus.parse().expect("a number of CPUs");
     let table = Table::open_on(folder.as_ref(), Layout::flat(cpus)).expect("a table");
     let offer = Offer::on(name, CoreSet::first(cpus), cpus as u32);
-    match what.as_str() {
+    match action.as_str() {
         "stay" => stay(&table, offer),
         "churn" => churn(&table, &offer),
-        what => act(&table, offer, deed(what), moment.first()),
+        action => run_action(&table, offer, action_named(action), fail_point.first()),
     }
 }
 
@@ -45,24 +45,24 @@ fn churn(table: &Table, offer: &Offer) {
     }
 }
 
-fn deed(what: &str) -> fn() {
-    match what {
+fn action_named(action: &str) -> fn() {
+    match action {
         "halt" => || finish(std::process::id()),
         "fork" => || finish(fork()),
         "spawn" => || {
             let child = std::process::Command::new("sleep").arg("600").spawn();
             finish(child.expect("a child").id());
         },
-        _ => panic!("{what} is nothing to do"),
+        _ => panic!("{action} is nothing to do"),
     }
 }
 
 /// Does it, at a moment of the next change or now.
-fn act(table: &Table, offer: Offer, deed: fn(), moment: Option<&String>) {
+fn run_action(table: &Table, offer: Offer, action_named: fn(), fail_point: Option<&String>) {
     let member = Member::join(table, offer).expect("a row");
-    let Some(name) = moment else { return deed() };
+    let Some(name) = fail_point else { return action_named() };
     let point = FailPoint::ALL.into_iter().find(|point| format!("{point:?}") == *name);
-    at_fail_point(point.expect("a fail point"), deed);
+    at_fail_point(point.expect("a fail point"), action_named);
     // Something to say, if there are neighbours.
     member.set_demand(1);
     panic!("{name} was not reached");

@@ -16,7 +16,7 @@ use sinew_coord::{Coordinator, CoreSet, Forger, Member, Offer, Policy, ProcessId
 use sinew_policy::share::Layout;
 
 /// A hang is a failure; a slow machine is none.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 const CPUS: usize = 4;
 
@@ -63,7 +63,7 @@ fn ends(action: impl FnOnce() + Send + 'static) {
         action();
         let _ = tell.send(());
     });
-    match told.recv_timeout(PATIENCE) {
+    match told.recv_timeout(TIMEOUT) {
         Err(mpsc::RecvTimeoutError::Timeout) => panic!("it never ends"),
         _ => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
     }
@@ -75,7 +75,7 @@ fn open(folder: &Path) -> Table {
 
 /// Catches: a change of the table that moves threads because a row says whose they are.
 #[test]
-fn a_row_with_a_dead_keeper_moves_nobody() {
+fn a_row_with_a_dead_watchdog_moves_no_thread() {
     ends(|| {
         let folder = tempfile::tempdir().unwrap();
         let table = open(&folder.path().join("shared"));
@@ -106,7 +106,7 @@ fn a_row_with_a_dead_keeper_moves_nobody() {
 /// Catches: members that panic, hang, or believe what is beyond their offer; threads that move; and
 /// a table that does not recover.
 #[test]
-fn forged_tables_move_nobody_and_end_with_the_forger() {
+fn forged_tables_move_no_thread_and_end_with_the_forger() {
     for policy in Policy::ALL {
         ends(move || forge_while_members_run(policy));
     }
@@ -158,7 +158,7 @@ fn recover(members: &[Member], place: &Path, coordinator: &mut Coordinator) {
         if steps && is_whole && given == CPUS as u32 {
             return;
         }
-        assert!(began.elapsed() < PATIENCE / 2, "{steps} {given} {rows:?} {members:?}");
+        assert!(began.elapsed() < TIMEOUT / 2, "{steps} {given} {rows:?} {members:?}");
         table.wait_change(table.version(), Duration::from_millis(100));
     }
 }

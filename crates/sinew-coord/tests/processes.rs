@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 use sinew_coord::{CoreSet, FailPoint, Member, Offer, ProcessId, Reason, Row, Table};
 use sinew_policy::share::Layout;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-fn deep() -> bool {
+fn is_deep() -> bool {
     std::env::var_os("SINEW_DEEP").is_some()
 }
 
 /// A folder that the table has for itself.
-struct Place(tempfile::TempDir);
+struct TableFolder(tempfile::TempDir);
 
-impl Place {
+impl TableFolder {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -115,8 +115,8 @@ fn wait_for_threads(member: &Member, threads: u32) {
     let began = Instant::now();
     let mut share = member.share();
     while share.threads != threads {
-        assert!(began.elapsed() < PATIENCE, "{share:?}, not {threads} threads");
-        share = member.wait_change(share.epoch, PATIENCE);
+        assert!(began.elapsed() < TIMEOUT, "{share:?}, not {threads} threads");
+        share = member.wait_change(share.epoch, TIMEOUT);
     }
 }
 
@@ -127,17 +127,17 @@ fn wait_for_rows(member: &Member, is_so: impl Fn(&[Row]) -> bool) {
         if is_so(&table.read()) {
             return;
         }
-        assert!(began.elapsed() < PATIENCE, "{:?}", table.read());
+        assert!(began.elapsed() < TIMEOUT, "{:?}", table.read());
         table.wait_change(version, Duration::from_secs(1));
     }
 }
 
 /// A program that knows nothing of the table, and the member that keeps its row there.
-fn program_with_a_kept_row(table: &Table) -> (Child, ProcessId, Member) {
+fn program_with_a_watchdog(table: &Table) -> (Child, ProcessId, Member) {
     let command = Command::new("sleep").arg("600").spawn().unwrap();
     let program = ProcessId::of(command.id()).unwrap();
-    let kept = Member::join(table, offer(4).on_behalf_of(program)).unwrap();
-    (command, program, kept)
+    let watchdog = Member::join(table, offer(4).on_behalf_of(program)).unwrap();
+    (command, program, watchdog)
 }
 
 /// Whoever was killed may be in the table for another moment.
@@ -148,8 +148,8 @@ fn wait_until_alone(member: &Member) {
 /// Catches: a program that is not told of another one, cores that are not given back, and a file
 /// that is left.
 #[test]
-fn programs_share_while_both_are_there() {
-    let place = Place::new();
+fn programs_share_while_both_run() {
+    let place = TableFolder::new();
     let member = Member::join(&place.table(4), offer(4)).unwrap();
     assert_eq!((member.share().threads, member.share().neighbours), (4, 0));
     let mut other = Program::start(&place.folder(), "other", 4, "stay");
@@ -166,7 +166,7 @@ fn programs_share_while_both_are_there() {
 /// Catches: a death that nobody sees, and one that is seen only by the neighbour.
 #[test]
 fn the_cores_of_a_killed_program_go_to_the_others() {
-    let place = Place::new();
+    let place = TableFolder::new();
     let member = Member::join(&place.table(4), offer(4)).unwrap();
     for killed in 1..=3 {
         let mut others: Vec<Program> =
@@ -185,8 +185,8 @@ fn the_cores_of_a_killed_program_go_to_the_others() {
 /// Catches: a lock that is never freed, a copy that is half written, and rows that stay,
 /// wherever in its work a program is killed.
 #[test]
-fn a_program_may_be_killed_at_any_moment() {
-    let place = Place::new();
+fn a_program_may_be_killed_at_any_time() {
+    let place = TableFolder::new();
     let member = Member::join(&place.table(3), offer(3)).unwrap();
     for round in 0..1_000 {
         let mut churner = Program::start(&place.folder(), "churner", 3, "churn");
@@ -205,10 +205,10 @@ fn a_program_may_be_killed_at_any_moment() {
 /// Catches: a program that waits for a stopped one that has the lock, and one that comes back to
 /// another table than the others.
 #[test]
-fn nobody_waits_for_a_stopped_program() {
-    let place = Place::new();
+fn no_program_waits_for_a_stopped_one() {
+    let place = TableFolder::new();
     let member = Member::join(&place.table(3), offer(3)).unwrap();
-    for round in 0..if deep() { 200 } else { 10 } {
+    for round in 0..if is_deep() { 200 } else { 10 } {
         let mut churner = Program::start(&place.folder(), "churner", 3, "churn");
         churner.line();
         for _ in 0..fastrand::Rng::with_seed(round).u32(1..10) {
@@ -220,7 +220,7 @@ fn nobody_waits_for_a_stopped_program() {
         let newcomer = Member::join(&place.table(3), offer(3)).unwrap();
         assert!(newcomer.table().read().len() <= 3);
         drop(newcomer);
-        assert!(began.elapsed() < PATIENCE);
+        assert!(began.elapsed() < TIMEOUT);
         churner.signal("-CONT");
         churner.signal("-KILL");
         drop(churner);
@@ -230,7 +230,7 @@ fn nobody_waits_for_a_stopped_program() {
 }
 
 /// What a program does at a moment of a change, and how it ends there.
-fn each_death(mut test: impl FnMut(&str, FailPoint)) {
+fn at_each_fail_point(mut test: impl FnMut(&str, FailPoint)) {
     for what in ["halt", "fork", "spawn"] {
         FailPoint::ALL.into_iter().for_each(|point| test(what, point));
     }
@@ -241,8 +241,8 @@ fn each_death(mut test: impl FnMut(&str, FailPoint)) {
 /// which nobody is told, at every step of a change.
 #[test]
 fn a_program_may_be_killed_at_each_step_of_a_change() {
-    each_death(|what, point| {
-        let place = Place::new();
+    at_each_fail_point(|what, point| {
+        let place = TableFolder::new();
         let member = Member::join(&place.table(4), offer(4)).unwrap();
         let mut other =
             Program::start_with(&place.folder(), "other", 4, &[what, &format!("{point:?}")]);
@@ -276,7 +276,7 @@ fn a_program_may_be_killed_at_each_step_of_a_change() {
 #[test]
 fn a_program_may_be_stopped_at_each_step_of_a_change() {
     for point in FailPoint::ALL {
-        let place = Place::new();
+        let place = TableFolder::new();
         let member = Member::join(&place.table(4), offer(4)).unwrap();
         let mut other =
             Program::start_with(&place.folder(), "other", 4, &["halt", &format!("{point:?}")]);
@@ -302,9 +302,9 @@ fn a_program_may_be_stopped_at_each_step_of_a_change() {
 /// Catches: a row, a lock or cores that go on with the child of a program that was killed,
 /// forked from it or another program.
 #[test]
-fn a_child_keeps_nothing_of_its_parents_place() {
+fn a_child_keeps_no_row_lock_or_cores_of_its_parent() {
     for what in ["fork", "spawn"] {
-        let place = Place::new();
+        let place = TableFolder::new();
         let member = Member::join(&place.table(4), offer(4)).unwrap();
         let mut other = Program::start(&place.folder(), "other", 4, what);
         let child = other.child().expect("a child");
@@ -320,7 +320,7 @@ fn a_child_keeps_nothing_of_its_parents_place() {
 
 /// Joins and leaves for so long, and answers as often as it could: a program that waited for
 /// another one would not come far.
-fn come_and_go(place: &Place, cpus: usize, time: Duration) -> u32 {
+fn join_and_leave(place: &TableFolder, cpus: usize, time: Duration) -> u32 {
     let (began, mut times) = (Instant::now(), 0);
     while began.elapsed() < time {
         drop(Member::join(&place.table(cpus), offer(cpus)).unwrap());
@@ -333,8 +333,8 @@ fn come_and_go(place: &Place, cpus: usize, time: Duration) -> u32 {
 /// comes back to less or more than its share.
 #[test]
 fn the_cores_of_a_stopped_program_are_the_others_until_it_goes_on() {
-    let time = if deep() { Duration::from_secs(10) } else { Duration::from_millis(100) };
-    let place = Place::new();
+    let time = if is_deep() { Duration::from_secs(10) } else { Duration::from_millis(100) };
+    let place = TableFolder::new();
     let member = Member::join(&place.table(4), offer(4)).unwrap();
     let mut other = Program::start(&place.folder(), "other", 4, "stay");
     other.line();
@@ -348,7 +348,7 @@ fn the_cores_of_a_stopped_program_are_the_others_until_it_goes_on() {
         let row =
             |stopped| member.table().read().into_iter().find(|row| row.stopped == stopped).unwrap();
         assert_eq!((row(true).name.as_str(), row(false).grant.cores.len()), ("other", 4));
-        assert!(come_and_go(&place, 4, time) > 0);
+        assert!(join_and_leave(&place, 4, time) > 0);
         other.signal("-CONT");
         wait_for_rows(&member, |rows| {
             rows.iter().all(|row| row.grant.threads == 2 && !row.stopped)
@@ -365,10 +365,10 @@ fn the_cores_of_a_stopped_program_are_the_others_until_it_goes_on() {
 /// watchdog is not.
 #[test]
 fn a_row_for_another_program_follows_its_stops() {
-    let place = Place::new();
+    let place = TableFolder::new();
     let table = place.table(4);
     let member = Member::join(&table, offer(4)).unwrap();
-    let (mut command, _, kept) = program_with_a_kept_row(&table);
+    let (mut command, _, watchdog) = program_with_a_watchdog(&table);
     wait_for_threads(&member, 2);
     let signal = |signal: &str| {
         assert!(
@@ -383,7 +383,7 @@ fn a_row_for_another_program_follows_its_stops() {
     wait_for_threads(&member, 4);
     signal("-CONT");
     wait_for_threads(&member, 2);
-    drop(kept);
+    drop(watchdog);
     command.kill().unwrap();
     command.wait().unwrap();
 }
@@ -392,7 +392,7 @@ fn a_row_for_another_program_follows_its_stops() {
 #[test]
 fn many_programs_come_at_once() {
     let programs = 64;
-    let place = Place::new();
+    let place = TableFolder::new();
     let member = Member::join(&place.table(programs + 1), offer(programs + 1)).unwrap();
     let mut others: Vec<Program> = (0..programs)
         .map(|_| Program::start(&place.folder(), "other", programs + 1, "stay"))
@@ -413,17 +413,17 @@ fn many_programs_come_at_once() {
 /// Catches: a row that outlives its program, or the one that keeps it.
 #[test]
 fn a_row_for_another_program_ends_with_it() {
-    let place = Place::new();
+    let place = TableFolder::new();
     let table = place.table(4);
     let member = Member::join(&table, offer(4)).unwrap();
-    let (mut command, program, kept) = program_with_a_kept_row(&table);
+    let (mut command, program, watchdog) = program_with_a_watchdog(&table);
     wait_for_threads(&member, 2);
     let row = table.read().into_iter().find(|row| row.program == program).unwrap();
     assert_eq!(row.watchdog, Some(ProcessId::current()));
     command.kill().unwrap();
     wait_for_threads(&member, 4);
     command.wait().unwrap();
-    drop(kept);
+    drop(watchdog);
     assert_eq!(table.read().len(), 1);
 }
 
@@ -431,7 +431,7 @@ fn a_row_for_another_program_ends_with_it() {
 #[test]
 fn others_cannot_look_in() {
     use std::os::unix::fs::{PermissionsExt, symlink};
-    let place = Place::new();
+    let place = TableFolder::new();
     let member = Member::join(&place.table(2), offer(2)).unwrap();
     let path = member.table().path().to_owned();
     let mode = |path: &Path| std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
@@ -461,7 +461,7 @@ fn others_cannot_look_in() {
 /// Catches: members that stay behind when their file is removed or cut short.
 #[test]
 fn a_table_that_is_taken_away_is_made_anew() {
-    let place = Place::new();
+    let place = TableFolder::new();
     let table = place.table(2);
     let members: Vec<Member> = (0..2).map(|_| Member::join(&table, offer(2)).unwrap()).collect();
     wait_for_threads(&members[0], 1);
@@ -469,7 +469,7 @@ fn a_table_that_is_taken_away_is_made_anew() {
     let newcomer = Member::join(&place.table(2), offer(2)).unwrap();
     let began = Instant::now();
     while newcomer.table().read().len() < 3 {
-        assert!(began.elapsed() < PATIENCE);
+        assert!(began.elapsed() < TIMEOUT);
         newcomer.table().wait_change(newcomer.table().version(), Duration::from_millis(200));
     }
 }
@@ -477,7 +477,7 @@ fn a_table_that_is_taken_away_is_made_anew() {
 /// Catches: a table of another layout that is read, changed or taken away.
 #[test]
 fn programs_of_another_layout_do_not_meet() {
-    let place = Place::new();
+    let place = TableFolder::new();
     let path = place.table(2).path().to_owned();
     let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
     let mut parts = name.splitn(3, '-');

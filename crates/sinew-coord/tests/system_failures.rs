@@ -16,7 +16,7 @@ use sinew_coord::{Coordinator, CoreSet, Member, Offer, Table};
 use sinew_policy::share::Layout;
 
 /// A hang is a failure; a slow machine is none.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 const CPUS: usize = 2;
 
@@ -32,7 +32,7 @@ fn open(folder: &Path) -> Table {
 fn ends<T: Send + 'static>(what: &str, action: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || tell.send(action()));
-    told.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{what}: never ends"))
+    told.recv_timeout(TIMEOUT).unwrap_or_else(|_| panic!("{what}: never ends"))
 }
 
 /// A program that joins and ends at once, as it finds no input.
@@ -49,7 +49,7 @@ fn run(command: &mut Command) -> Output {
     let (tell, told) = mpsc::channel();
     let pid = child.id().to_string();
     thread::spawn(move || tell.send(child.wait_with_output().expect("its output")));
-    told.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+    told.recv_timeout(TIMEOUT).unwrap_or_else(|_| {
         let _ = Command::new("kill").args(["-s", "KILL", &pid]).status();
         panic!("{command:?} never ends");
     })
@@ -209,7 +209,7 @@ fn chattr(attribute: &str, path: &Path) -> bool {
 /// Catches: a table that cannot be removed, made or written for another reason than its mode, and
 /// for which programs look again and again.
 #[test]
-fn attributes_of_the_folder_or_the_file_keep_nobody_waiting() {
+fn attributes_of_the_folder_or_the_file_keep_no_program_waiting() {
     for (attribute, remove) in [("+a", "-a"), ("+i", "-i")] {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("shared");
@@ -246,7 +246,7 @@ fn attributes_of_the_folder_or_the_file_keep_nobody_waiting() {
 
 /// Catches: a program that the system ends because another one has cut the table short meanwhile.
 #[test]
-fn a_table_that_is_cut_short_while_it_is_used_ends_nobody() {
+fn a_table_that_is_cut_short_while_it_is_used_ends_no_program() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("shared");
     let path = open(&place).path().to_owned();
@@ -280,7 +280,7 @@ fn a_table_that_is_cut_short_while_it_is_used_ends_nobody() {
 /// Catches: a signal that is passed over, or that does not end a program, because this crate
 /// listens for it.
 #[test]
-fn a_bus_error_of_another_kind_ends_the_program_as_ever() {
+fn a_bus_error_of_another_kind_ends_the_program_as_without_the_handler() {
     use std::os::unix::process::ExitStatusExt;
     let folder = tempfile::tempdir().unwrap();
     let mut stayer = member(&folder.path().join("shared"));
@@ -294,7 +294,7 @@ fn a_bus_error_of_another_kind_ends_the_program_as_ever() {
         if let Some(status) = stayer.try_wait().unwrap() {
             break status;
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > TIMEOUT {
             let _ = stayer.kill();
         }
     };
@@ -323,7 +323,7 @@ fn within(setup: &str, command: &Command) -> Option<Command> {
 /// Catches: a table whose blocks are missing when they are written to, which ends the program with
 /// SIGBUS.
 #[test]
-fn a_full_file_system_is_an_error_and_kills_nobody() {
+fn a_full_file_system_is_an_error_and_ends_no_program() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("shared");
     for kilobytes in [4, 64, 300, 484] {
@@ -342,7 +342,7 @@ fn a_full_file_system_is_an_error_and_kills_nobody() {
 
 /// Catches: a file system that cannot reserve blocks and is trusted, or is refused.
 #[test]
-fn a_file_system_that_cannot_reserve_blocks_will_do() {
+fn a_file_system_that_cannot_reserve_blocks_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let mount = format!("mount -t ramfs none '{}' && chmod 700 '{0}'", folder.path().display());
     let Some(mut command) = within(&mount, &member(&folder.path().join("shared"))) else { return };
@@ -384,7 +384,7 @@ fn a_program_without_room_files_or_processes_gets_an_error() {
 /// Catches: a program without a descriptor or `/proc` that takes all others for dead, and takes
 /// their rows out.
 #[test]
-fn a_program_that_cannot_look_at_others_takes_nobody_for_dead() {
+fn a_program_that_cannot_look_at_others_takes_none_for_dead() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("shared");
     let table = open(&place);
