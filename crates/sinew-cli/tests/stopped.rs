@@ -78,7 +78,7 @@ impl Place {
 
     /// All end as they would have, and leave nothing.
     fn end(self) {
-        let helpers = helpers_of(&self.command.child).expect("agent and keeper");
+        let helpers = helpers_of(&self.command.child).expect("share agent and watchdog");
         assert_eq!(self.command.end().code(), Some(3));
         assert!(self.coordinator.end_by("TERM").success());
         until("the end of the helpers", || !runs(helpers.0) && !runs(helpers.1));
@@ -88,15 +88,15 @@ impl Place {
     }
 }
 
-/// Catches: a command that waits for a stopped neighbour, agent, keeper or coordinator; one of
+/// Catches: a command that waits for a stopped neighbour, agent, watchdog or coordinator; one of
 /// those that has lost its row or its policy when it goes on.
 #[test]
 fn commands_run_beside_whatever_is_stopped() {
     for policy in Policy::ALL {
         let place = Place::new(policy);
-        let (agent, keeper) = helpers_of(&place.command.child).expect("agent and keeper");
+        let (agent, watchdog) = helpers_of(&place.command.child).expect("share agent and watchdog");
         let others = [("coordinator", place.coordinator.id()), ("command", place.command.id())];
-        let all = [("agent", agent), ("keeper", keeper)].into_iter().chain(others);
+        let all = [("agent", agent), ("watchdog", watchdog)].into_iter().chain(others);
         all.for_each(|(what, pid)| place.stop(what, pid));
         place.end();
     }
@@ -135,8 +135,8 @@ fn what_ends_while_its_helpers_are_stopped_leaves_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let place = folder.path().join("shared");
         let command = Program::waiting(&place);
-        let (agent, keeper) = helpers_of(&command.child).expect("agent and keeper");
-        let pids: Vec<u32> = [agent, keeper]
+        let (agent, watchdog) = helpers_of(&command.child).expect("share agent and watchdog");
+        let pids: Vec<u32> = [agent, watchdog]
             .into_iter()
             .zip(stopped)
             .filter_map(|(pid, stops)| stops.then_some(pid))
@@ -147,7 +147,7 @@ fn what_ends_while_its_helpers_are_stopped_leaves_nothing() {
         let next = Program::waiting(&place);
         until("one row", || rows(&place) == [next.id()]);
         pids.iter().for_each(|pid| kill("CONT", *pid));
-        until("the end of the helpers", || !runs(agent) && !runs(keeper));
+        until("the end of the helpers", || !runs(agent) && !runs(watchdog));
         assert_eq!(rows(&place), [next.id()]);
         assert_eq!(next.end().code(), Some(3));
     }

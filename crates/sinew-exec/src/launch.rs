@@ -12,7 +12,6 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use sinew_preload::layout;
 
 use crate::failure::Failure;
-use crate::keeper::{self, Files, Started};
 use crate::library;
 use crate::page::{Page, check_size};
 use crate::plan::{Facts, Plan};
@@ -20,6 +19,7 @@ use crate::program::{self, Program};
 use crate::shares::{Command, Job, Shares};
 use crate::start::Start;
 use crate::sys::this_process;
+use crate::watchdog::{self, Files, Started};
 
 /// Becomes the command; answers only if that fails. `join` is called in another process, the agent,
 /// and gives the command a place among the programs that share the machine; what it fails with is a
@@ -55,7 +55,7 @@ pub fn exec(
     Failure::of(&program.path, &child.exec())
 }
 
-/// Sets the environment, and starts keeper and agent.
+/// Sets the environment, and starts watchdog and agent.
 fn prepare(
     command: &Command,
     program: &Program,
@@ -67,12 +67,12 @@ fn prepare(
     warn(&plan.refused);
     child.envs(plan.set.iter().map(|(name, value)| (name, value)));
     match follow(command, program, &start, &plan, join) {
-        Ok(Started { keeper, report, files }) => {
+        Ok(Started { watchdog, report, files }) => {
             let warning =
                 report.warning.map(|why| format!("{why}; the command runs without a share"));
             warn(warning.as_slice());
-            child.env(layout::VARIABLE, files.address(keeper));
-            if let Some(path) = files.library_path(keeper) {
+            child.env(layout::VARIABLE, files.address(watchdog));
+            if let Some(path) = files.library_path(watchdog) {
                 child.env("LD_PRELOAD", in_front(&path, std::env::var_os("LD_PRELOAD")));
             }
         }
@@ -81,7 +81,7 @@ fn prepare(
     explain(command, &plan);
 }
 
-/// Starts keeper and agent.
+/// Starts watchdog and agent.
 fn follow(
     command: &Command,
     program: &Program,
@@ -100,7 +100,7 @@ fn follow(
         lowers: plan.lower,
     };
     let files = files(command, plan, &job)?;
-    keeper::start(&one, &job, files, join)
+    watchdog::start(&one, &job, files, join)
 }
 
 fn plan(command: &Command, program: &Program, start: &Start) -> Plan {
@@ -125,7 +125,7 @@ fn file_name(path: &Path) -> &OsStr {
     path.file_name().unwrap_or(path.as_os_str())
 }
 
-/// What the keeper is to hold.
+/// What the watchdog is to hold.
 fn files(command: &Command, plan: &Plan, job: &Job) -> io::Result<Files> {
     let flags = [
         (plan.lower, layout::MALLEABLE),

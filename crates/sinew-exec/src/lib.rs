@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! shell ── sinew exec ── execve ──> the command           sees its threads moved, nothing else
-//!              └─ keeper (session of its own)             widens the command's masks should the agent die; holds the library and the page
+//!              └─ watchdog (session of its own)             widens the command's masks should the agent die; holds the library and the page
 //!                    └─ agent                             has a row in the table; moves threads; writes shares on the page
 //! ```
 //!
@@ -36,7 +36,7 @@
 //! | `launch` | the order in which things happen before the command runs |
 //! | `shares`, `table` | what is asked of whoever shares out the machine, and the table's answers |
 //! | `agent` | the process that follows its share |
-//! | `keeper` | the process that is there when the agent is not |
+//! | `watchdog` | the process that is there when the agent is not |
 //! | `usage` | how much a command has to do, from what it uses; pure |
 //! | `divide` | one command's share among its processes; pure |
 //! | `turns` | which processor its teams have, where there are more programs than processors; pure |
@@ -52,16 +52,16 @@
 //!   binding, and the thread is never moved from then on. No process is moved that is not the
 //!   command's.
 //! - E2: nothing is written to any file system: library, page and pipe have no names, and are
-//!   reached through `/proc/KEEPER/fd`.
+//!   reached through `/proc/WATCHDOG/fd`.
 //! - E3: a failure before the command runs (no table, no process to be had) is one line of warning,
 //!   and the command runs without.
-//! - E4: agent and keeper hold none of the command's streams and descriptors. They are in a session
+//! - E4: share agent and watchdog hold none of the command's streams and descriptors. They are in a session
 //!   of their own before any signal reaches them: a key that stops the command's job stops none of
 //!   them.
 //!
 //! # Not handled
 //!
-//! A command whose agent and keeper are killed at the same moment (`killall sinew`) keeps the share
+//! A command whose share agent and watchdog are killed at the same moment (`killall sinew`) keeps the share
 //! that it has then.
 //!
 //! Processes that the command starts in another mount namespace, or as another user: their masks
@@ -89,15 +89,13 @@ mod plan;
 mod program;
 
 #[cfg(target_os = "linux")]
-mod agent;
-#[cfg(target_os = "linux")]
 mod family;
-#[cfg(target_os = "linux")]
-mod keeper;
 #[cfg(target_os = "linux")]
 mod launch;
 #[cfg(target_os = "linux")]
 mod page;
+#[cfg(target_os = "linux")]
+mod share_agent;
 #[cfg(target_os = "linux")]
 mod start;
 #[cfg(target_os = "linux")]
@@ -110,6 +108,8 @@ mod threads;
 mod turns;
 #[cfg(target_os = "linux")]
 mod usage;
+#[cfg(target_os = "linux")]
+mod watchdog;
 
 #[cfg(target_os = "linux")]
 pub use failure::Failure;

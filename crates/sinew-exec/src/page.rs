@@ -1,4 +1,4 @@
-//! The page that the preloaded library reads, and notes behind it that the keeper reads should the
+//! The page that the preloaded library reads, and notes behind it that the watchdog reads should the
 //! agent die.
 //!
 //! All are parts of one file without a name. The page has the layout of `sinew_preload::layout`;

@@ -20,7 +20,7 @@ pub(crate) struct OneThread(());
 /// # Errors
 ///
 /// It has more; or the system does not tell, or shows the processes of another namespace: there
-/// the keeper's number leads to another process's files.
+/// the watchdog's number leads to another process's files.
 pub(crate) fn this_process() -> io::Result<(ProcessId, OneThread)> {
     let fail = |error: io::Error| io::Error::new(error.kind(), format!("no /proc/self: {error}"));
     let Stat { pid, threads, began } = family::own().map_err(fail)?;

@@ -36,7 +36,7 @@ fn left_behind(place: &Path) -> Vec<String> {
 }
 
 /// Catches: a command that is lost, or ends otherwise, where many come and go at once; a row, an
-/// agent or a keeper that stays.
+/// agent or a watchdog that stays.
 #[test]
 fn commands_that_arrive_together_all_run_and_leave_no_row_and_no_process() {
     let folder = tempfile::tempdir().unwrap();
@@ -49,7 +49,7 @@ fn commands_that_arrive_together_all_run_and_leave_no_row_and_no_process() {
         assert_eq!(output.stdout, format!("{number}\n").into_bytes());
         assert_eq!(said, "", "{number} has had a share");
     }
-    until("no agent and no keeper", || left_behind(&place).is_empty());
+    until("no share agent and no watchdog", || left_behind(&place).is_empty());
     // The last one has taken the table away.
     assert_eq!(fs::read_dir(&place).map_or(0, Iterator::count), 0, "no row");
 }

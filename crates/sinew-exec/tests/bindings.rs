@@ -90,14 +90,14 @@ fn a_stranger_in_a_slot_is_left_alone() {
     let mut command = script.command(&[], &words(&["cat"]));
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut grants = script.writer();
-    until("agent and keeper", || helpers_of(&child).is_some());
+    until("share agent and watchdog", || helpers_of(&child).is_some());
     let mut stranger = Command::new("sleep").arg("600").spawn().unwrap();
     let before = mask_of(stranger.id());
     let environment = fs::read(format!("/proc/{}/environ", child.id())).unwrap();
     let mut variables = environment.split(|&byte| byte == 0);
     let address = variables.find_map(|variable| variable.strip_prefix(b"SINEW_EXEC=")).unwrap();
-    let [keeper, page, pipe] = layout::parse(address).unwrap();
-    let open = |file| File::options().write(true).open(format!("/proc/{keeper}/fd/{file}"));
+    let [watchdog, page, pipe] = layout::parse(address).unwrap();
+    let open = |file| File::options().write(true).open(format!("/proc/{watchdog}/fd/{file}"));
     let (page, mut pipe) = (open(page).unwrap(), open(pipe).unwrap());
     page.write_all_at(&stranger.id().to_ne_bytes(), layout::pid_at(5) as u64).unwrap();
     pipe.write_all(&[5]).unwrap();
@@ -105,7 +105,7 @@ fn a_stranger_in_a_slot_is_left_alone() {
     until("the command on one CPU", || mask_of(child.id()) == Some(first.to_string()));
     let read = |at| {
         let mut word = [0; 4];
-        File::open(format!("/proc/{keeper}/fd/{}", layout::parse(address).unwrap()[1]))
+        File::open(format!("/proc/{watchdog}/fd/{}", layout::parse(address).unwrap()[1]))
             .and_then(|page| page.read_exact_at(&mut word, at as u64))
             .unwrap();
         u32::from_ne_bytes(word)

@@ -90,7 +90,7 @@ fn a_process_that_has_left_gets_back_what_it_has_inherited() {
     let Some([first, _]) = two_cpus() else { return };
     let script = Script::new();
     let left = Left::start(&script, first);
-    until("agent and keeper", || helpers_of(&left.command).is_some());
+    until("share agent and watchdog", || helpers_of(&left.command).is_some());
     let (agent, _) = helpers_of(&left.command).unwrap();
     // The agent has nothing else to wake for: after two wakes one look is over.
     let before = switches_of(agent);
@@ -99,7 +99,7 @@ fn a_process_that_has_left_gets_back_what_it_has_inherited() {
     left.end();
 }
 
-/// Catches: a keeper that knows only those whom the environment or the family leads to.
+/// Catches: a watchdog that knows only those whom the environment or the family leads to.
 #[test]
 fn a_process_that_has_left_gets_its_processors_back_though_the_agent_dies() {
     let Some([first, second]) = two_cpus() else { return };
@@ -109,7 +109,7 @@ fn a_process_that_has_left_gets_its_processors_back_though_the_agent_dies() {
         writeln!(left.grants, "{second} 1").unwrap();
         until("the process on the other CPU", || mask_of(left.left) == Some(second.to_string()));
         left.leave();
-        until("agent and keeper", || helpers_of(&left.command).is_some());
+        until("share agent and watchdog", || helpers_of(&left.command).is_some());
         let (agent, _) = helpers_of(&left.command).unwrap();
         kill(signal, agent);
         until("no agent", || !runs(agent));

@@ -91,13 +91,13 @@ fn no_helper_holds_a_descriptor_of_the_command() {
     let mut command = Command::new("sh");
     let words = ["-c", &shell, "sh", common::EXEC, "/dev/null", "sleep", "1000"];
     let mut child = command.args(words).env_remove("SINEW_EXEC").spawn().unwrap();
-    until("agent and keeper", || helpers_of(&child).is_some());
-    let (agent, keeper) = helpers_of(&child).unwrap();
+    until("share agent and watchdog", || helpers_of(&child).is_some());
+    let (agent, watchdog) = helpers_of(&child).unwrap();
     let has = |pid: u32| {
         let files = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
         files.filter_map(|entry| fs::read_link(entry.path()).ok()).any(|open| open == file)
     };
-    let held = [child.id(), agent, keeper].map(has);
+    let held = [child.id(), agent, watchdog].map(has);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(held, [true, false, false]);
@@ -186,7 +186,7 @@ fn a_process_that_binds_itself_is_left_alone() {
     end(child);
 }
 
-/// Catches: a keeper that is killed in the same moment.
+/// Catches: a watchdog that is killed in the same moment.
 #[test]
 fn killing_the_agent_gives_the_command_its_cpus_back() {
     let Some([first, _]) = two_cpus() else { return };
@@ -195,7 +195,7 @@ fn killing_the_agent_gives_the_command_its_cpus_back() {
         let (child, mut grants) = waiting(&script, "exec 3<&0; cat <&3 & cat; wait");
         writeln!(grants, "{first} 1").unwrap();
         until("the command on one CPU", || mask_of(child.id()) == Some(first.to_string()));
-        until("agent and keeper", || helpers_of(&child).is_some());
+        until("share agent and watchdog", || helpers_of(&child).is_some());
         let (agent, _) = helpers_of(&child).unwrap();
         kill(signal, agent);
         let whole = mask_of(std::process::id()).unwrap();
@@ -208,13 +208,13 @@ fn killing_the_agent_gives_the_command_its_cpus_back() {
 
 /// Catches: processes that change their name.
 #[test]
-fn agent_and_keeper_end_with_the_command() {
+fn share_agent_and_watchdog_end_with_the_command() {
     let script = Script::new();
     let (child, grants) = waiting(&script, "cat");
-    until("agent and keeper", || helpers_of(&child).is_some());
-    let (agent, keeper) = helpers_of(&child).unwrap();
+    until("share agent and watchdog", || helpers_of(&child).is_some());
+    let (agent, watchdog) = helpers_of(&child).unwrap();
     end(child);
-    until("no agent and no keeper", || !runs(agent) && !runs(keeper));
+    until("no share agent and no watchdog", || !runs(agent) && !runs(watchdog));
     drop(grants);
 }
 

@@ -25,8 +25,8 @@ fn page_of(child: &Child) -> Option<File> {
     let environment = fs::read(format!("/proc/{}/environ", child.id())).ok()?;
     let mut variables = environment.split(|&byte| byte == 0);
     let address = variables.find_map(|variable| variable.strip_prefix(b"SINEW_EXEC="))?;
-    let [keeper, page, _] = layout::parse(address)?;
-    File::open(format!("/proc/{keeper}/fd/{page}")).ok()
+    let [watchdog, page, _] = layout::parse(address)?;
+    File::open(format!("/proc/{watchdog}/fd/{page}")).ok()
 }
 
 fn word(page: &File, at: usize) -> u32 {

@@ -46,7 +46,7 @@ pub const VERBOSE: u32 = 2;
 /// Flag: the user has not said how threads are to wait.
 pub const SHORT_WAITS: u32 = 4;
 
-/// `KEEPER PAGE PIPE`: a process, and the numbers of two of its file descriptors, in decimal with a
+/// `WATCHDOG PAGE PIPE`: a process, and the numbers of two of its file descriptors, in decimal with a
 /// blank between.
 pub const VARIABLE: &str = "SINEW_EXEC";
 

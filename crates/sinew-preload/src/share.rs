@@ -170,13 +170,13 @@ fn zero_ended<'a>(text: &[u8], room: &'a mut Path) -> Option<&'a CStr> {
 
 /// Maps the page, takes a slot and tells. `None` if there is no page of ours.
 fn join(own: *mut u8) -> Option<()> {
-    let [keeper, _, pipe] = map_page()?;
+    let [watchdog, _, pipe] = map_page()?;
     let mut room = [0; 48];
     if word(layout::FLAGS) & layout::MALLEABLE == 0 {
         objections::add(Objection::NotAllowed);
     }
     if let Some(slot) = take_slot(own) {
-        system::tell(file_of(keeper, pipe, &mut room)?, &[u8::try_from(slot).ok()?]);
+        system::tell(file_of(watchdog, pipe, &mut room)?, &[u8::try_from(slot).ok()?]);
     }
     Some(())
 }
@@ -184,10 +184,10 @@ fn join(own: *mut u8) -> Option<()> {
 /// Maps the page, unless it is mapped; returns the numbers that led there. `None` if there is no
 /// page of ours.
 fn map_page() -> Option<[u32; 3]> {
-    let numbers @ [keeper, page, _] = layout::parse(system::environment(c"SINEW_EXEC")?)?;
+    let numbers @ [watchdog, page, _] = layout::parse(system::environment(c"SINEW_EXEC")?)?;
     let mut room = [0; 48];
     if PAGE.load(Relaxed).is_null() {
-        let mapped = system::map(file_of(keeper, page, &mut room)?, layout::BYTES)?;
+        let mapped = system::map(file_of(watchdog, page, &mut room)?, layout::BYTES)?;
         PAGE.store(mapped, Release);
     }
     if word(0) != MAGIC {
@@ -213,11 +213,11 @@ fn take_slot(own: *mut u8) -> Option<usize> {
     Some(slot)
 }
 
-/// `/proc/KEEPER/fd/FILE`, which leads to an open file of another process.
-fn file_of(keeper: u32, file: u32, room: &mut Path) -> Option<&CStr> {
+/// `/proc/WATCHDOG/fd/FILE`, which leads to an open file of another process.
+fn file_of(watchdog: u32, file: u32, room: &mut Path) -> Option<&CStr> {
     let mut text = Text { room, length: 0 };
     text.push(b"/proc/")?;
-    text.push_number(keeper)?;
+    text.push_number(watchdog)?;
     text.push(b"/fd/")?;
     text.push_number(file)?;
     text.push(b"\0")?;

@@ -52,14 +52,14 @@ pub(crate) fn status_line(path: &Path, name: &str) -> Option<String> {
     Some(text.lines().find_map(|line| line.strip_prefix(name))?.trim().to_owned())
 }
 
-/// Agent and keeper of a command: processes of its name that are in sessions of their own, the
-/// agent a child of the keeper.
+/// Share agent and watchdog of a command: processes of its name that are in sessions of their own, the
+/// agent a child of the watchdog.
 pub(crate) fn helpers_of(child: &Child) -> Option<(u32, u32)> {
     let environment = fs::read(format!("/proc/{}/environ", child.id())).ok()?;
     let variable = environment
         .split(|&byte| byte == 0)
         .find_map(|variable| variable.strip_prefix(b"SINEW_EXEC="))?;
-    let keeper: u32 = std::str::from_utf8(variable).ok()?.split(' ').next()?.parse().ok()?;
+    let watchdog: u32 = std::str::from_utf8(variable).ok()?.split(' ').next()?.parse().ok()?;
     let of = |pid: u32| {
         status_line(Path::new(&format!("/proc/{pid}/status")), "PPid:")?.parse::<u32>().ok()
     };
@@ -67,8 +67,8 @@ pub(crate) fn helpers_of(child: &Child) -> Option<(u32, u32)> {
         .ok()?
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let agent = all.into_iter().find(|pid| of(*pid) == Some(keeper))?;
-    Some((agent, keeper))
+    let agent = all.into_iter().find(|pid| of(*pid) == Some(watchdog))?;
+    Some((agent, watchdog))
 }
 
 /// A process and its children.

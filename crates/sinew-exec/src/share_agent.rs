@@ -83,7 +83,7 @@ struct Party {
 }
 
 /// A command and its share.
-struct Agent<'a> {
+struct ShareAgent<'a> {
     job: &'a Job,
     /// In the environment of all of the command's processes.
     mark: &'a [u8],
@@ -98,7 +98,7 @@ struct Agent<'a> {
     parents: Parents,
     /// When that was.
     looked: Instant,
-    /// The threads that the last note for the keeper names.
+    /// The threads that the last note for the watchdog names.
     noted: Vec<Thread>,
     watch: Watch,
     turn: Turn,
@@ -182,7 +182,7 @@ pub(crate) fn follow(
         }
     };
     let whole = Grant { cpus: job.cpus.clone(), threads: job.cpus.len() };
-    let mut agent = Agent {
+    let mut agent = ShareAgent {
         job,
         mark,
         page,
@@ -233,7 +233,7 @@ fn open(pid: u32) -> io::Result<OwnedFd> {
     Ok(pidfd_open(number, PidfdFlags::empty())?)
 }
 
-impl Agent<'_> {
+impl ShareAgent<'_> {
     fn run(
         &mut self,
         ending: &OwnedFd,
@@ -536,7 +536,7 @@ impl Agent<'_> {
 }
 
 /// Undoes everything, after the agent has died.
-pub(crate) fn undo(job: &Job, page: &Page, mark: &[u8]) {
+pub(crate) fn restore_masks(job: &Job, page: &Page, mark: &[u8]) {
     page.lift_all();
     let (noted, bound) = page.noted_masks();
     let mut masks = Masks::new(&job.cpus, noted, bound);

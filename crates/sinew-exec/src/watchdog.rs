@@ -21,9 +21,9 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use sinew_coord::ProcessId;
 use sinew_preload::layout;
 
-use crate::agent::{self, Held};
 use crate::family::Search;
 use crate::page::Page;
+use crate::share_agent::{self, Held};
 use crate::shares::{Job, Shares};
 use crate::sys::{OneThread, Side, close_inherited, forget_backtraces, fork, fork_apart};
 
@@ -39,7 +39,7 @@ const LAST: i32 = 19;
 /// seconds. An agent that is stopped, or hangs, keeps no command from running.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// Open files that the command's processes reach through the keeper.
+/// Open files that the command's processes reach through the watchdog.
 #[derive(Debug)]
 pub(crate) struct Files {
     pub(crate) page: Page,
@@ -50,14 +50,14 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// What the environment says of them, with the keeper's number.
-    pub(crate) fn address(&self, keeper: u32) -> String {
-        format!("{keeper} {} {}", self.page.number(), self.register.as_raw_fd())
+    /// What the environment says of them, with the watchdog's number.
+    pub(crate) fn address(&self, watchdog: u32) -> String {
+        format!("{watchdog} {} {}", self.page.number(), self.register.as_raw_fd())
     }
 
     /// The path of the library.
-    pub(crate) fn library_path(&self, keeper: u32) -> Option<String> {
-        self.library.as_ref().map(|file| format!("/proc/{keeper}/fd/{}", file.as_raw_fd()))
+    pub(crate) fn library_path(&self, watchdog: u32) -> Option<String> {
+        self.library.as_ref().map(|file| format!("/proc/{watchdog}/fd/{}", file.as_raw_fd()))
     }
 }
 
@@ -85,7 +85,7 @@ impl Report {
     }
 }
 
-/// The things that keeper and agent have from the process that becomes the command.
+/// The things that watchdog and agent have from the process that becomes the command.
 struct Inherited {
     files: Files,
     report: PipeWriter,
@@ -96,7 +96,7 @@ struct Inherited {
     nothing: Option<File>,
 }
 
-/// The keeper's life. It is no child of the command, so nobody has to wait for it. The command
+/// The watchdog's life. It is no child of the command, so nobody has to wait for it. The command
 /// waits for the agent, which therefore comes before all that can wait.
 fn keep(
     one: &OneThread,
@@ -104,18 +104,18 @@ fn keep(
     inherited: Inherited,
     join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
 ) -> ! {
-    let keeper = std::process::id();
+    let watchdog = std::process::id();
     let Inherited { files, report, answer, nothing } = inherited;
     drop(answer);
     detach(nothing);
-    let mark = format!("{}={}", layout::VARIABLE, files.address(keeper));
+    let mark = format!("{}={}", layout::VARIABLE, files.address(watchdog));
     match fork(one) {
         Ok(Side::Child) => act(job, files, join, mark.as_bytes(), report),
         Ok(Side::Parent(agent)) => {
             drop(report);
             leave_folder();
             if !ended_well(agent) {
-                agent::undo(job, &files.page, mark.as_bytes());
+                share_agent::restore_masks(job, &files.page, mark.as_bytes());
             }
         }
         Err(error) => {
@@ -162,7 +162,7 @@ fn act(
         let warning = error.map(|error| format!("the command cannot be watched: {error}"));
         Report { warning }.send(report)
     };
-    match agent::follow(job, &files.page, files.registrations, &shares, mark, ready) {
+    match share_agent::follow(job, &files.page, files.registrations, &shares, mark, ready) {
         Ok(()) => exit(0),
         Err(_) => exit(1),
     }
@@ -229,12 +229,12 @@ fn read_within(mut pipe: PipeReader, time: Duration) -> io::Result<String> {
 
 /// A command whose agent is ready, or not.
 pub(crate) struct Started {
-    pub(crate) keeper: u32,
+    pub(crate) watchdog: u32,
     pub(crate) report: Report,
     pub(crate) files: Files,
 }
 
-/// Starts the keeper, and waits until its agent is ready.
+/// Starts the watchdog, and waits until its agent is ready.
 ///
 /// # Errors
 ///
@@ -252,13 +252,13 @@ pub(crate) fn start(
     let (answer, report) = io::pipe()?;
     let nothing = File::options().read(true).write(true).open("/dev/null").ok();
     let inherited = Inherited { files, report, answer, nothing };
-    let (keeper, inherited) =
+    let (watchdog, inherited) =
         fork_apart(one, inherited, |one, inherited| keep(&one, job, inherited, join))?;
     let Inherited { files, report, answer, .. } = inherited;
     drop(report);
     let text = read_within(answer, PATIENCE)?;
     let ended = || io::Error::other("the agent ended at once");
-    Ok(Started { keeper, report: Report::parse(&text).ok_or_else(ended)?, files })
+    Ok(Started { watchdog, report: Report::parse(&text).ok_or_else(ended)?, files })
 }
 
 #[cfg(test)]
