@@ -37,7 +37,7 @@ const LAST: i32 = 19;
 
 /// The longest wait for the agent, which itself may have to wait for the table's lock for some
 /// seconds. An agent that is stopped, or hangs, keeps no command from running.
-const PATIENCE: Duration = Duration::from_secs(8);
+const TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Open files that the command's processes reach through the watchdog.
 #[derive(Debug)]
@@ -242,7 +242,7 @@ pub(crate) struct Started {
 ///
 /// # Blocking
 ///
-/// For [`PATIENCE`] at most.
+/// For [`TIMEOUT`] at most.
 pub(crate) fn start(
     one: &OneThread,
     job: &Job,
@@ -256,7 +256,7 @@ pub(crate) fn start(
         fork_apart(one, inherited, |one, inherited| keep(&one, job, inherited, join))?;
     let Inherited { files, report, answer, .. } = inherited;
     drop(report);
-    let text = read_within(answer, PATIENCE)?;
+    let text = read_within(answer, TIMEOUT)?;
     let ended = || io::Error::other("the agent ended at once");
     Ok(Started { watchdog, report: Report::parse(&text).ok_or_else(ended)?, files })
 }
@@ -272,7 +272,7 @@ mod tests {
         for warning in [None, Some("no table".to_owned())] {
             let (answer, pipe) = io::pipe().unwrap();
             Report { warning: warning.clone() }.send(pipe);
-            let text = read_within(answer, PATIENCE).unwrap();
+            let text = read_within(answer, TIMEOUT).unwrap();
             assert_eq!(Report::parse(&text), Some(Report { warning }));
         }
         assert!(Report::parse("").is_none() && Report::parse("x").is_none());

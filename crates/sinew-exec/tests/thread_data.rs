@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 use common::compile::{MODES, build, compilers, is_deep, plain};
 use common::{flapping, two_cpus, words};
 
-const KEEPER: &str = include_str!("openmp/keeper.c");
+const THREAD_DATA: &str = include_str!("openmp/thread_data.c");
 const COUNTS: &str = include_str!("openmp/counts.c");
 
-fn keeper(compiler: &str, folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
+fn library_with_data(compiler: &str, folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
     let flags: Vec<&str> = ["-shared", "-fPIC"].into_iter().chain(flags.iter().copied()).collect();
-    build(compiler, folder, KEEPER, name, &flags).expect("a library")
+    build(compiler, folder, THREAD_DATA, name, &flags).expect("a library")
 }
 
 /// How often the program counts.
@@ -42,7 +42,7 @@ fn data_per_thread_of_a_linked_object_is_complete() {
     let Some(cpus) = two_cpus() else { return };
     for compiler in compilers() {
         let folder = tempfile::tempdir().unwrap();
-        let library = keeper(compiler, folder.path(), "libkeeper.so", &[]);
+        let library = library_with_data(compiler, folder.path(), "libdata.so", &[]);
         let place = format!("-Wl,-rpath,{}", folder.path().display());
         for kind in ["LINKED", "NAMED"].into_iter().take(if is_deep() { 2 } else { 1 }) {
             let flags = [&format!("-D{kind}"), rounds(), library.to_str().unwrap(), &place];
@@ -57,13 +57,18 @@ fn data_per_thread_of_an_object_that_is_loaded_later_is_complete() {
     let Some(cpus) = two_cpus() else { return };
     for compiler in compilers() {
         let folder = tempfile::tempdir().unwrap();
-        let looked_up = keeper(compiler, folder.path(), "libkeeper.so", &[]);
-        let enrols = keeper(compiler, folder.path(), "libenrols.so", &["-DENROLS"]);
+        let looked_up = library_with_data(compiler, folder.path(), "libdata.so", &[]);
+        let registers =
+            library_with_data(compiler, folder.path(), "libregisters.so", &["-DREGISTERS"]);
         let program =
             build(compiler, folder.path(), COUNTS, "loads", &["-pthread", "-rdynamic", rounds()]);
         let program = program.expect("a program");
-        let ways =
-            [("loads", &looked_up), ("stays", &enrols), ("ends", &enrols), ("enrols", &enrols)];
+        let ways = [
+            ("loads", &looked_up),
+            ("stays", &registers),
+            ("ends", &registers),
+            ("registers", &registers),
+        ];
         for (how, library) in ways.into_iter().take(if is_deep() { 4 } else { 2 }) {
             nothing_is_missing(compiler, &program, &[OsStr::new(how), library.as_os_str()], cpus);
         }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a test waits. A hang is a failure; a slow machine is none.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Runs a command without input to its end.
 pub(crate) fn end(command: &mut Command) -> Output {
@@ -19,7 +19,7 @@ pub(crate) fn end(command: &mut Command) -> Output {
     let pid = child.id().to_string();
     let (tell, told) = mpsc::channel();
     thread::spawn(move || tell.send(child.wait_with_output().expect("its output")));
-    told.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+    told.recv_timeout(TIMEOUT).unwrap_or_else(|_| {
         let _ = Command::new("kill").args(["-s", "KILL", &pid]).status();
         panic!("{command:?} never ends");
     })
@@ -29,7 +29,7 @@ pub(crate) fn end(command: &mut Command) -> Output {
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < PATIENCE, "never: {what}");
+        assert!(start.elapsed() < TIMEOUT, "never: {what}");
         thread::park_timeout(Duration::from_millis(1));
     }
 }

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcgetpgrp, tcsetattr};
 
-use super::{PATIENCE, until};
+use super::{TIMEOUT, until};
 
 /// The keys of a terminal that send signals, and the end of the input.
 pub(crate) const STOP: &str = "\x1a";
@@ -76,7 +76,7 @@ impl Terminal {
                 }
             }
             let is_there = self.receive(Duration::from_millis(100));
-            assert!(is_there && began.elapsed() < PATIENCE, "no `{start}` in {:?}", self.printed);
+            assert!(is_there && began.elapsed() < TIMEOUT, "no `{start}` in {:?}", self.printed);
         }
     }
 
@@ -125,7 +125,7 @@ impl Terminal {
     /// Waits for the end of the script and of all that it has started. Returns what was printed,
     /// except for numbers of processes.
     pub(crate) fn end(mut self) -> String {
-        while self.receive(PATIENCE) {}
+        while self.receive(TIMEOUT) {}
         self.shell.wait().expect("the shell's end");
         self.nothing_is_left();
         let lines = self.printed.lines().filter(|line| !line.starts_with("number "));

@@ -1,6 +1,6 @@
 /* Counts by data per thread that another object keeps, and prints how often the parts of all threads were less than the whole.
    LINKED: the object is linked. NAMED: so it is, and the program names the data itself. Without, the object is loaded: by this thread (`loads`),
-   by another one that ends (`ends`), or one that stays, while this one has regions (`stays`), or as one that brings its functions (`enrols`). */
+   by another one that ends (`ends`), or one that stays, while this one has regions (`stays`), or as one that brings its functions (`registers`). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -44,7 +44,7 @@ static long narrow_then_wide(void) {
 static sem_t loaded, done;
 static const char *file;
 
-void enrol(void (*add_)(long), long (*kept_)(void)) { add = add_, kept = kept_; }
+void register_functions(void (*add_)(long), long (*kept_)(void)) { add = add_, kept = kept_; }
 
 static void load(void) {
     void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);

@@ -19,7 +19,7 @@ use std::process::{Command, Output, Stdio};
 use common::compile::{MODES, build, compilers, is_deep, plain, text};
 use common::{Script, two_cpus, words};
 
-const ASK: &str = include_str!("openmp/ask.c");
+const QUERIES: &str = include_str!("openmp/queries.c");
 
 /// What takes nothing and returns a number.
 const QUESTIONS: [&str; 28] = [
@@ -159,7 +159,7 @@ fn compare(
 fn program(compiler: &str, folder: &Path, name: &str, flags: &[&str]) -> Option<PathBuf> {
     let include = format!("-I{}", folder.display());
     let flags: Vec<&str> = [include.as_str()].into_iter().chain(flags.iter().copied()).collect();
-    build(compiler, folder, ASK, name, &flags)
+    build(compiler, folder, QUERIES, name, &flags)
 }
 
 #[test]

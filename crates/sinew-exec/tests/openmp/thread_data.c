@@ -8,8 +8,8 @@ long kept(void);
 void add(long i) { mine += i; }
 long kept(void) { return mine; }
 
-#ifdef ENROLS
+#ifdef REGISTERS
 /* The program finds the functions without looking names up: this object brings them. */
-void enrol(void (*)(long), long (*)(void));
-__attribute__((constructor)) static void begin(void) { enrol(add, kept); }
+void register_functions(void (*)(long), long (*)(void));
+__attribute__((constructor)) static void begin(void) { register_functions(add, kept); }
 #endif
