@@ -56,7 +56,7 @@ pub(crate) fn perform(args: ExecArgs) -> Result<(), Failure> {
     let command = sinew_exec::Command {
         program: words.next().unwrap_or_default(),
         arguments: words.collect(),
-        terms: sinew_exec::Terms { weight: args.weight, min: args.min },
+        share_request: sinew_exec::ShareRequest { weight: args.weight, min: args.min },
         max: args.max,
         malleable: args.malleable,
         verbose: args.verbose,

@@ -7,7 +7,7 @@
 
 use sinew_topology::CpuSet;
 
-use crate::shares::Grant;
+use crate::share_source::Grant;
 
 /// The pieces of `grant` for `count` processes: each at least one thread; all on the whole set
 /// where there are more processes than threads.

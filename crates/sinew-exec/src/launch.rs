@@ -16,7 +16,7 @@ use crate::library;
 use crate::page::{Page, check_size};
 use crate::plan::{Facts, Plan};
 use crate::program::{self, Program};
-use crate::shares::{Command, Job, Shares};
+use crate::share_source::{Command, Job, ShareSource};
 use crate::start::Start;
 use crate::sys::this_process;
 use crate::watchdog::{self, Files, Started};
@@ -36,7 +36,7 @@ use crate::watchdog::{self, Files, Started};
 /// Two copies of this process and what `join` costs: two milliseconds in all where it was measured.
 pub fn exec(
     command: &Command,
-    join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
+    join: impl FnOnce(&Job) -> Result<Arc<dyn ShareSource>, String>,
 ) -> Failure {
     let program = match program::find(&command.program, std::env::var_os("PATH").as_deref()) {
         Ok(program) => program,
@@ -60,7 +60,7 @@ fn prepare(
     command: &Command,
     program: &Program,
     child: &mut process::Command,
-    join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
+    join: impl FnOnce(&Job) -> Result<Arc<dyn ShareSource>, String>,
 ) {
     let start = Start::read();
     let plan = plan(command, program, &start);
@@ -87,13 +87,13 @@ fn follow(
     program: &Program,
     start: &Start,
     plan: &Plan,
-    join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
+    join: impl FnOnce(&Job) -> Result<Arc<dyn ShareSource>, String>,
 ) -> io::Result<Started> {
     let (process, one) = this_process()?;
     let job = Job {
         program: process,
         name: file_name(&program.path).to_string_lossy().into_owned(),
-        terms: command.terms,
+        share_request: command.share_request,
         cpus: start.cpus.clone(),
         threads: start.threads.min(command.max.filter(|_| plan.narrow).unwrap_or(usize::MAX)),
         follows: plan.narrow,
@@ -114,7 +114,7 @@ fn plan(command: &Command, program: &Program, start: &Start) -> Plan {
         name: file_name(&program.path),
         kind: program.kind,
         malleable: command.malleable,
-        min: command.terms.min,
+        min: command.share_request.min,
         max: command.max,
         library,
     };

@@ -75,7 +75,7 @@
 //! command's speed is not known, so policies by speed give it an equal part. One that works again
 //! after it has slept for long may have a single thread for a quarter of a second.
 
-mod shares;
+mod share_source;
 
 #[cfg(target_os = "linux")]
 mod divide;
@@ -89,9 +89,11 @@ mod plan;
 mod program;
 
 #[cfg(target_os = "linux")]
-mod family;
+mod descendants;
 #[cfg(target_os = "linux")]
 mod launch;
+#[cfg(target_os = "linux")]
+mod masks;
 #[cfg(target_os = "linux")]
 mod page;
 #[cfg(target_os = "linux")]
@@ -103,8 +105,6 @@ mod sys;
 #[cfg(target_os = "linux")]
 mod table;
 #[cfg(target_os = "linux")]
-mod threads;
-#[cfg(target_os = "linux")]
 mod turns;
 #[cfg(target_os = "linux")]
 mod usage;
@@ -115,6 +115,6 @@ mod watchdog;
 pub use failure::Failure;
 #[cfg(target_os = "linux")]
 pub use launch::exec;
-pub use shares::{Command, Crowd, Grant, Job, Listener, Shares, Terms};
+pub use share_source::{Command, Crowd, Grant, Job, Listener, ShareRequest, ShareSource};
 #[cfg(target_os = "linux")]
 pub use table::join_table;

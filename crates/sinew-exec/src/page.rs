@@ -16,7 +16,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use sinew_preload::layout::{self, BYTES, JOB_THREADS, MAGIC, SLOTS};
 use sinew_topology::CpuSet;
 
-use crate::threads::Thread;
+use crate::masks::Thread;
 
 /// Bytes of each note.
 const NOTE: usize = 64 << 10;

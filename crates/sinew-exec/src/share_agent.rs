@@ -45,11 +45,11 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use sinew_preload::layout::SLOTS;
 use sinew_topology::CpuSet;
 
+use crate::descendants::{self, Parents};
 use crate::divide::divide;
-use crate::family::{self, Parents};
+use crate::masks::{Masks, Thread, are_several, now, only};
 use crate::page::Page;
-use crate::shares::{Grant, Job, Shares};
-use crate::threads::{Masks, Thread, are_several, now, only};
+use crate::share_source::{Grant, Job, ShareSource};
 use crate::turns;
 use crate::usage::{Means, Usage};
 
@@ -133,15 +133,15 @@ impl Watch {
     /// For how many threads the command has work, as far as can be seen.
     fn look(&mut self, job: &Job, granted: usize, neighbours: usize) -> usize {
         let began = Instant::now();
-        let seconds = family::processor_time(&self.counted);
+        let seconds = descendants::processor_time(&self.counted);
         let cores = (seconds - self.seconds).max(0.0) / (began - self.at).as_secs_f64().max(1e-3);
         let part = (job.cpus.len() as f64 / (neighbours + 1) as f64).min(1.0);
         let demand = self.usage.look(cores, Means { granted, most: job.threads, part });
         (self.seconds, self.at) = (seconds, began);
         if self.usage.is_in_doubt(job.threads) {
             // Whoever was not counted is, from now on.
-            self.counted = family::descendants(job.program.pid);
-            self.seconds = family::processor_time(&self.counted);
+            self.counted = descendants::descendants(job.program.pid);
+            self.seconds = descendants::processor_time(&self.counted);
         }
         self.next = began + (began.elapsed() * LOOK_PART).clamp(LOOK_EVERY, LOOK_AT_LEAST_EVERY);
         demand
@@ -169,7 +169,7 @@ pub(crate) fn follow(
     job: &Job,
     page: &Page,
     registrations: PipeReader,
-    shares: &Arc<dyn Shares>,
+    shares: &Arc<dyn ShareSource>,
     mark: &[u8],
     ready: impl FnOnce(Option<&io::Error>) -> bool,
 ) -> io::Result<()> {
@@ -217,7 +217,7 @@ struct Begun {
 }
 
 /// Takes all that the system may refuse, before the command is told that it is followed.
-fn begin(job: &Job, shares: &dyn Shares) -> io::Result<Begun> {
+fn begin(job: &Job, shares: &dyn ShareSource) -> io::Result<Begun> {
     let ending = open(job.program.pid)?;
     let (wake, waker) = io::pipe()?;
     let (tell, grants) = mpsc::channel();
@@ -239,7 +239,7 @@ impl ShareAgent<'_> {
         ending: &OwnedFd,
         mut registrations: PipeReader,
         grants: &mpsc::Receiver<Grant>,
-        shares: &dyn Shares,
+        shares: &dyn ShareSource,
     ) {
         let mut is_alone = self.is_alone(shares);
         loop {
@@ -306,14 +306,15 @@ impl ShareAgent<'_> {
 
     /// Looks whose turn it is, if it is time to or the programs are others; whether another
     /// processor is this command's now.
-    fn is_moved(&mut self, shares: &dyn Shares, are_others: bool) -> bool {
+    fn is_moved(&mut self, shares: &dyn ShareSource, are_others: bool) -> bool {
         let now = Instant::now();
         if !are_others && self.turn.ends.is_none_or(|ends| now < ends) {
             return false;
         }
         let (turn, left) = turns::now();
-        let crowd =
-            Some(shares).filter(|_| self.job.follows && !self.job.lowers).and_then(Shares::crowd);
+        let crowd = Some(shares)
+            .filter(|_| self.job.follows && !self.job.lowers)
+            .and_then(ShareSource::crowd);
         let processor = crowd.and_then(|crowd| turns::processor(&self.grant.cpus, crowd, turn));
         self.turn.ends = crowd.map(|_| now + left);
         std::mem::replace(&mut self.turn.processor, processor) != processor
@@ -342,15 +343,15 @@ impl ShareAgent<'_> {
     }
 
     /// Whether there is nobody to leave cores to, or nothing of this command's to be left.
-    fn is_alone(&self, shares: &dyn Shares) -> bool {
+    fn is_alone(&self, shares: &dyn ShareSource) -> bool {
         !self.job.follows || shares.neighbours() == 0
     }
 
     /// Says how much the command has to do, when it is time to look. Alone it has everything,
     /// whatever it does.
-    fn look(&mut self, shares: &dyn Shares, is_alone: bool) {
+    fn look(&mut self, shares: &dyn ShareSource, is_alone: bool) {
         if is_alone {
-            self.watch = Watch::new(self.job, family::processor_time(&[self.job.program.pid]));
+            self.watch = Watch::new(self.job, descendants::processor_time(&[self.job.program.pid]));
         } else if self.watch.next <= Instant::now() {
             shares.set_demand(self.watch.look(self.job, self.grant.threads, shares.neighbours()));
         }
@@ -407,7 +408,9 @@ impl ShareAgent<'_> {
             let pid = self.page.pid(slot);
             let known = self.parties.iter().any(|party| party.pid == pid);
             match open(pid) {
-                Ok(ending) if !known && family::belongs(pid, self.job.program.pid, self.mark) => {
+                Ok(ending)
+                    if !known && descendants::belongs(pid, self.job.program.pid, self.mark) =>
+                {
                     self.parties.push(Party { slot, pid, ending, threads: 0 });
                 }
                 // It has ended since, or is no process of the command's: then anybody may have the
@@ -528,7 +531,7 @@ impl ShareAgent<'_> {
             return;
         }
         let registered = self.parties.iter().map(|party| party.pid);
-        for pid in family::marked(self.mark).into_iter().chain(registered) {
+        for pid in descendants::marked(self.mark).into_iter().chain(registered) {
             self.masks.set(pid, &self.job.cpus);
         }
         self.masks.give_back(&self.masks.narrowed());
@@ -540,8 +543,8 @@ pub(crate) fn restore_masks(job: &Job, page: &Page, mark: &[u8]) {
     page.lift_all();
     let (noted, bound) = page.noted_masks();
     let mut masks = Masks::new(&job.cpus, noted, bound);
-    let mut all = family::descendants(job.program.pid);
-    all.extend(family::marked(mark));
+    let mut all = descendants::descendants(job.program.pid);
+    all.extend(descendants::marked(mark));
     for pid in all {
         masks.set(pid, &job.cpus);
     }

@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 
 use sinew_coord::ProcessId;
 
-use crate::family::{self, Stat};
+use crate::descendants::{self, Stat};
 
 /// Word that this process has a single thread. Only a process in which no other thread can be
 /// started meanwhile keeps it.
@@ -23,7 +23,7 @@ pub(crate) struct OneThread(());
 /// the watchdog's number leads to another process's files.
 pub(crate) fn this_process() -> io::Result<(ProcessId, OneThread)> {
     let fail = |error: io::Error| io::Error::new(error.kind(), format!("no /proc/self: {error}"));
-    let Stat { pid, threads, began } = family::own().map_err(fail)?;
+    let Stat { pid, threads, began } = descendants::own().map_err(fail)?;
     if pid != std::process::id() {
         let why = "/proc shows the processes of another namespace (see unshare --mount-proc)";
         return Err(io::Error::other(why));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sinew_coord::{CoreSet, Error, Member, Offer, Table};
 use sinew_topology::CpuSet;
 
-use crate::shares::{Crowd, Grant, Job, Listener, Shares};
+use crate::share_source::{Crowd, Grant, Job, Listener, ShareSource};
 
 /// A row for a command.
 #[derive(Debug)]
@@ -20,16 +20,17 @@ struct Row {
 /// # Errors
 ///
 /// One line: there is no table to be had, or no room in it.
-pub fn join_table(job: &Job) -> Result<Arc<dyn Shares>, String> {
+pub fn join_table(job: &Job) -> Result<Arc<dyn ShareSource>, String> {
     let row = join(job).map_err(|error| error.to_string())?;
     Ok(Arc::new(row))
 }
 
 fn join(job: &Job) -> Result<Row, Error> {
     let table = Table::open_default()?;
-    let offer = Offer::on(&job.name, cores(&job.cpus), count(job.threads)).weight(job.terms.weight);
+    let offer =
+        Offer::on(&job.name, cores(&job.cpus), count(job.threads)).weight(job.share_request.weight);
     // Who stays where it is says so: the others can keep away.
-    let min = if job.follows { job.terms.min } else { job.threads };
+    let min = if job.follows { job.share_request.min } else { job.threads };
     let offer = offer.min(count(min)).on_behalf_of(job.program);
     Ok(Row { member: Mutex::new(Some(Member::join(&table, offer)?)) })
 }
@@ -52,7 +53,7 @@ impl Row {
     }
 }
 
-impl Shares for Row {
+impl ShareSource for Row {
     fn on_change(&self, listener: Listener) -> io::Result<()> {
         if let Some(member) = &*self.member() {
             member.on_change(move |share| {
@@ -77,9 +78,9 @@ impl Shares for Row {
             has_the_same && row.demand > 0 && !row.stopped
         });
         let is_crowded = own.threads == 1 && own.cores.len() > 1;
-        let of = crowd.clone().count();
-        let place = crowd.position(|row| row.program == member.program())?;
-        is_crowded.then_some(Crowd { place, of })
+        let count = crowd.clone().count();
+        let index = crowd.position(|row| row.program == member.program())?;
+        is_crowded.then_some(Crowd { index, count })
     }
 
     fn set_demand(&self, threads: usize) {

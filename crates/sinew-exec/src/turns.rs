@@ -21,7 +21,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use sinew_topology::CpuSet;
 
-use crate::shares::Crowd;
+use crate::share_source::Crowd;
 
 /// Long beside what moving costs: filling a cache again, and some system calls a thread. Short
 /// beside what a program's user notices.
@@ -40,12 +40,12 @@ pub(crate) fn now() -> (usize, Duration) {
 /// enough for all.
 pub(crate) fn processor(cpus: &CpuSet, crowd: Crowd, turn: usize) -> Option<usize> {
     let processors = cpus.len();
-    if processors == 0 || crowd.of <= processors || crowd.place >= crowd.of {
+    if processors == 0 || crowd.count <= processors || crowd.index >= crowd.count {
         return None;
     }
-    let comes_out_even = crowd.of.is_multiple_of(processors);
-    let moved = if comes_out_even { 0 } else { turn % crowd.of };
-    cpus.iter().nth((crowd.place + moved) % crowd.of % processors)
+    let comes_out_even = crowd.count.is_multiple_of(processors);
+    let moved = if comes_out_even { 0 } else { turn % crowd.count };
+    cpus.iter().nth((crowd.index + moved) % crowd.count % processors)
 }
 
 #[cfg(test)]
@@ -59,12 +59,12 @@ mod tests {
     fn processors_are_shared_evenly_in_each_turn_and_by_all_programs_over_all_turns() {
         for processors in 1..9 {
             let cpus: CpuSet = (0..processors).map(|cpu| 3 * cpu + 1).collect();
-            for of in processors + 1..4 * processors + 3 {
-                let mut parts = vec![0.0; of];
-                for turn in 1000..1000 + of {
-                    let at: Vec<usize> = (0..of)
-                        .map(|place| {
-                            processor(&cpus, Crowd { place, of }, turn).expect("a processor")
+            for count in processors + 1..4 * processors + 3 {
+                let mut parts = vec![0.0; count];
+                for turn in 1000..1000 + count {
+                    let at: Vec<usize> = (0..count)
+                        .map(|index| {
+                            processor(&cpus, Crowd { index, count }, turn).expect("a processor")
                         })
                         .collect();
                     let counts: Vec<usize> = cpus
@@ -81,8 +81,8 @@ mod tests {
                 }
                 let fair = processors as f64;
                 let is_fair =
-                    |part: &f64| of.is_multiple_of(processors) || (part - fair).abs() < 1e-9;
-                assert!(parts.iter().all(is_fair), "{processors} {of} {parts:?}");
+                    |part: &f64| count.is_multiple_of(processors) || (part - fair).abs() < 1e-9;
+                assert!(parts.iter().all(is_fair), "{processors} {count} {parts:?}");
             }
         }
     }
@@ -91,15 +91,15 @@ mod tests {
     #[test]
     fn nobody_takes_turns_where_there_are_enough_processors() {
         let cpus: CpuSet = (0..4).collect();
-        for of in 0..=4 {
-            assert_eq!(processor(&cpus, Crowd { place: 0, of }, 7), None);
+        for count in 0..=4 {
+            assert_eq!(processor(&cpus, Crowd { index: 0, count }, 7), None);
         }
         assert_eq!(
-            processor(&cpus, Crowd { place: 9, of: 9 }, 7),
+            processor(&cpus, Crowd { index: 9, count: 9 }, 7),
             None,
             "no place of this crowd's"
         );
-        assert_eq!(processor(&CpuSet::default(), Crowd { place: 0, of: 9 }, 7), None);
+        assert_eq!(processor(&CpuSet::default(), Crowd { index: 0, count: 9 }, 7), None);
     }
 
     /// Catches: a clock that is another one in each process.

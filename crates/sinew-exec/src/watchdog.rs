@@ -21,10 +21,10 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use sinew_coord::ProcessId;
 use sinew_preload::layout;
 
-use crate::family::Search;
+use crate::descendants::Search;
 use crate::page::Page;
 use crate::share_agent::{self, Held};
-use crate::shares::{Job, Shares};
+use crate::share_source::{Job, ShareSource};
 use crate::sys::{OneThread, Side, close_inherited, forget_backtraces, fork, fork_apart};
 
 /// How often it is asked whether anybody is left.
@@ -102,7 +102,7 @@ fn keep(
     one: &OneThread,
     job: &Job,
     inherited: Inherited,
-    join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
+    join: impl FnOnce(&Job) -> Result<Arc<dyn ShareSource>, String>,
 ) -> ! {
     let watchdog = std::process::id();
     let Inherited { files, report, answer, nothing } = inherited;
@@ -146,7 +146,7 @@ fn leave_folder() {
 fn act(
     job: &Job,
     files: Files,
-    join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
+    join: impl FnOnce(&Job) -> Result<Arc<dyn ShareSource>, String>,
     mark: &[u8],
     report: PipeWriter,
 ) -> ! {
@@ -247,7 +247,7 @@ pub(crate) fn start(
     one: &OneThread,
     job: &Job,
     files: Files,
-    join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
+    join: impl FnOnce(&Job) -> Result<Arc<dyn ShareSource>, String>,
 ) -> io::Result<Started> {
     let (answer, report) = io::pipe()?;
     let nothing = File::options().read(true).write(true).open("/dev/null").ok();

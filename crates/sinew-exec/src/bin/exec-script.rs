@@ -3,7 +3,7 @@
 //! [--verbose] [--library FILE] SHARES COMMAND…`.
 //!
 //! Each line of SHARES, usually a named pipe, is a grant: a list of CPUs, a blank and a number of
-//! threads; and, where others have the same, another blank and `PLACE/OF`. A file that cannot be
+//! threads; and, where others have the same, another blank and `INDEX/COUNT`. A file that cannot be
 //! read is a table that cannot be joined. The end of the file changes nothing more. Where SHARES is
 //! the word `table`, the table is asked after all.
 
@@ -27,7 +27,7 @@ mod script {
     use std::sync::{Arc, Mutex};
     use std::{io, thread};
 
-    use sinew_exec::{Command, Crowd, Failure, Grant, Job, Listener, Shares, exec};
+    use sinew_exec::{Command, Crowd, Failure, Grant, Job, Listener, ShareSource, exec};
 
     /// The lines of the file, until a listener reads them, and what the last one said of others.
     struct Script {
@@ -43,15 +43,15 @@ mod script {
             let (cpus, rest) = self.0.trim().split_once(' ')?;
             let (threads, crowd) = rest.split_once(' ').unzip();
             *self.1.lock().ok()? = crowd.and_then(|text| {
-                let (place, of) = text.split_once('/')?;
-                Some(Crowd { place: place.parse().ok()?, of: of.parse().ok()? })
+                let (index, count) = text.split_once('/')?;
+                Some(Crowd { index: index.parse().ok()?, count: count.parse().ok()? })
             });
             let threads = threads.unwrap_or(rest);
             Some(Grant { cpus: cpus.parse().ok()?, threads: threads.parse().ok()? })
         }
     }
 
-    impl Shares for Script {
+    impl ShareSource for Script {
         /// Waits for the first line.
         fn on_change(&self, listener: Listener) -> io::Result<()> {
             let lines = self.lines.lock().ok().and_then(|mut lines| lines.take());
@@ -69,7 +69,7 @@ mod script {
         }
 
         fn neighbours(&self) -> usize {
-            self.crowd().map_or(0, |crowd| crowd.of - 1)
+            self.crowd().map_or(0, |crowd| crowd.count - 1)
         }
 
         fn crowd(&self) -> Option<Crowd> {
@@ -99,7 +99,7 @@ mod script {
         })
     }
 
-    fn join(path: &Path) -> Result<Arc<dyn Shares>, String> {
+    fn join(path: &Path) -> Result<Arc<dyn ShareSource>, String> {
         let file =
             File::open(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         let lines = Mutex::new(Some(BufReader::new(file)));

@@ -25,7 +25,7 @@ use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use sinew_topology::CpuSet;
 
-use crate::family;
+use crate::descendants;
 
 /// Looks at a process's threads before giving up on one that makes threads faster than they can be
 /// looked at.
@@ -87,7 +87,7 @@ pub(crate) struct Thread {
 
 impl Thread {
     fn is_alive(&self) -> bool {
-        family::began(self.number) == Some(self.began)
+        descendants::began(self.number) == Some(self.began)
     }
 }
 
@@ -200,7 +200,7 @@ impl Masks {
         }
         let is_the_same = known.is_some_and(|known| known.thread.is_alive());
         let is_bound = is_the_same || !self.is_inherited(number, &now);
-        let began = (!is_bound).then(|| family::began(number)).flatten();
+        let began = (!is_bound).then(|| descendants::began(number)).flatten();
         match began {
             Some(began) => {
                 let thread = Thread { number, began };
@@ -216,7 +216,7 @@ impl Masks {
     fn is_inherited(&self, thread: u32, mask: &CpuSet) -> bool {
         let Some(mask) = self.ours.iter().find(|ours| ours.cpus == *mask) else { return false };
         // It has ended meanwhile, or the system does not tell.
-        let Some((from, until)) = family::start_of(thread) else { return true };
+        let Some((from, until)) = descendants::start_of(thread) else { return true };
         mask.was_within((if self.looked <= until { from.max(self.looked) } else { from }, until))
     }
 

@@ -15,7 +15,7 @@ pub struct Command {
     /// What follows its name.
     pub arguments: Vec<OsString>,
     /// Its terms among the other programs.
-    pub terms: Terms,
+    pub share_request: ShareRequest,
     /// Cores that it may have at most.
     pub max: Option<usize>,
     /// The preloaded library may lower teams.
@@ -34,7 +34,7 @@ pub struct Job {
     /// The name of its file.
     pub name: String,
     /// Its terms among the other programs.
-    pub terms: Terms,
+    pub share_request: ShareRequest,
     /// The CPUs that it may run on.
     pub cpus: CpuSet,
     /// Threads that it would run without anybody beside it.
@@ -56,14 +56,14 @@ pub struct Grant {
 
 /// What a command is to have among others.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Terms {
+pub struct ShareRequest {
     /// Its part in proportion to others'.
     pub weight: f64,
     /// Cores that it should have at least, as long as there are enough.
     pub min: usize,
 }
 
-impl Default for Terms {
+impl Default for ShareRequest {
     fn default() -> Self {
         Self { weight: 1.0, min: 1 }
     }
@@ -74,16 +74,16 @@ impl Default for Terms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crowd {
     /// Its number, from 0, in an order that is the same for all.
-    pub place: usize,
+    pub index: usize,
     /// How many they are.
-    pub of: usize,
+    pub count: usize,
 }
 
 /// Is told of grants.
 pub type Listener = Box<dyn Fn(Grant) + Send + Sync>;
 
 /// A place among the programs that share the machine.
-pub trait Shares: Send + Sync {
+pub trait ShareSource: Send + Sync {
     /// Calls `listener` with the present grant, if there is one, before it returns, and from then
     /// on with every new one, on another thread.
     ///
