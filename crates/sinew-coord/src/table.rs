@@ -427,7 +427,7 @@ impl LockedTable<'_> {
         state.version = publish(self.mapping, &state);
         reached(FailPoint::Published);
         let wakes_all = change.wakes_all || damaged || abandoned || !dead.is_empty();
-        self.wake_sleepers(&state, &changed, wakes_all);
+        self.wake_members(&state, &changed, wakes_all);
         if state.rows.is_empty() && state.coordinator.is_none() {
             self.remove();
         }
