@@ -29,17 +29,17 @@ pub(crate) struct Parents {
 
 /// For so long a process has the parent that was read. Its number is no other process's so soon; if
 /// its parent has ended, it is still a descendant of that parent's.
-const FRESH: Duration = Duration::from_millis(50);
+const CACHED_FOR: Duration = Duration::from_millis(50);
 
 impl Parents {
     /// [`descendants`]: soon after another look, only processes that are new are read.
     pub(crate) fn descendants(&mut self, root: u32) -> Vec<u32> {
-        if self.read.is_none_or(|read| read.elapsed() > FRESH) {
+        if self.read.is_none_or(|read| read.elapsed() > CACHED_FOR) {
             self.known.clear();
             self.read = Some(Instant::now());
         }
         let parent = |pid| Some((pid, self.known.get(&pid).copied().or_else(|| parent_of(pid))?));
-        let known: HashMap<u32, u32> = all().filter_map(parent).collect();
+        let known: HashMap<u32, u32> = all_processes().filter_map(parent).collect();
         self.known = known;
         family_of(root, &self.known)
     }
@@ -63,19 +63,21 @@ fn family_of(root: u32, parents: &HashMap<u32, u32>) -> Vec<u32> {
 /// Processes whose environment says `mark`: descendants that nothing else leads to any more. Those
 /// of other users are not found.
 pub(crate) fn marked(mark: &[u8]) -> Vec<u32> {
-    let mut room = room();
-    all().filter(|&pid| environment(pid, mark, &mut room) == Environment::Marked).collect()
+    let mut buffer = buffer();
+    all_processes()
+        .filter(|&pid| environment(pid, mark, &mut buffer) == Environment::Marked)
+        .collect()
 }
 
 /// Whether a process is `root`, or was started by it or its descendants, as far as can be seen.
 pub(crate) fn belongs(pid: u32, root: u32, mark: &[u8]) -> bool {
-    let is_marked = || environment(pid, mark, &mut room()) == Environment::Marked;
+    let is_marked = || environment(pid, mark, &mut buffer()) == Environment::Marked;
     pid == root || is_marked() || descendants(root).contains(&pid)
 }
 
 /// Every read of another process's environment costs as much as opening it: with room for nearly
 /// all it takes two.
-fn room() -> Vec<u8> {
+fn buffer() -> Vec<u8> {
     Vec::with_capacity(32 << 10)
 }
 
@@ -90,13 +92,13 @@ enum Environment {
     Unknown,
 }
 
-fn environment(pid: u32, mark: &[u8], room: &mut Vec<u8>) -> Environment {
-    room.clear();
-    let read =
-        fs::File::open(format!("/proc/{pid}/environ")).and_then(|mut file| file.read_to_end(room));
+fn environment(pid: u32, mark: &[u8], buffer: &mut Vec<u8>) -> Environment {
+    buffer.clear();
+    let read = fs::File::open(format!("/proc/{pid}/environ"))
+        .and_then(|mut file| file.read_to_end(buffer));
     match read {
         Err(_) | Ok(0) => Environment::Unknown,
-        Ok(_) if room.split(|&byte| byte == 0).any(|variable| variable == mark) => {
+        Ok(_) if buffer.split(|&byte| byte == 0).any(|variable| variable == mark) => {
             Environment::Marked
         }
         Ok(_) => Environment::Other,
@@ -111,7 +113,7 @@ fn environment(pid: u32, mark: &[u8], room: &mut Vec<u8>) -> Environment {
 /// reads only what that one could not know; a look after one that found a process reads only that
 /// process's, as long as it is there.
 #[derive(Debug)]
-pub(crate) struct Search<'m> {
+pub(crate) struct MarkSearch<'m> {
     mark: &'m [u8],
     /// The process that the last look found.
     found: Option<u32>,
@@ -120,18 +122,18 @@ pub(crate) struct Search<'m> {
     others: HashSet<u32>,
 }
 
-impl<'m> Search<'m> {
+impl<'m> MarkSearch<'m> {
     pub(crate) fn new(mark: &'m [u8]) -> Self {
         Self { mark, found: None, others: HashSet::new() }
     }
 
     /// Looks for one.
-    pub(crate) fn look(&mut self) -> bool {
-        let mut room = room();
-        let mut says = |pid| environment(pid, self.mark, &mut room);
+    pub(crate) fn find(&mut self) -> bool {
+        let mut buffer = buffer();
+        let mut says = |pid| environment(pid, self.mark, &mut buffer);
         if self.found.is_none_or(|pid| says(pid) != Environment::Marked) {
             self.found = None;
-            for pid in all() {
+            for pid in all_processes() {
                 if self.others.contains(&pid) {
                     continue;
                 }
@@ -152,7 +154,7 @@ impl<'m> Search<'m> {
     }
 }
 
-fn all() -> impl Iterator<Item = u32> {
+fn all_processes() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
@@ -172,7 +174,7 @@ pub(crate) fn processor_time(pids: &[u32]) -> f64 {
 /// `None` if it has ended, or the system does not tell.
 pub(crate) fn start_of(thread: u32) -> Option<(u64, u64)> {
     const TICK_NS: u64 = 1_000_000_000 / TICKS_A_SECOND;
-    let from = began(thread)?.saturating_mul(TICK_NS);
+    let from = start_ticks(thread)?.saturating_mul(TICK_NS);
     Some((from, from.saturating_add(TICK_NS)))
 }
 
@@ -181,8 +183,8 @@ fn parent_of(pid: u32) -> Option<u32> {
 }
 
 /// When a process or thread of this number began; `None` if there is none.
-pub(crate) fn began(number: u32) -> Option<u64> {
-    fields(number, BEGAN)?.pop()
+pub(crate) fn start_ticks(number: u32) -> Option<u64> {
+    fields(number, START)?.pop()
 }
 
 /// Numbers in `/proc/PID/stat`, counted behind the name: the parent; the time in the program, in
@@ -190,30 +192,30 @@ pub(crate) fn began(number: u32) -> Option<u64> {
 const PARENT: Range<usize> = 1..2;
 const TIMES: Range<usize> = 11..15;
 const THREADS: usize = 17;
-const BEGAN: Range<usize> = 19..20;
+const START: Range<usize> = 19..20;
 
 /// The kernel counts so for programs, whatever its own clock is.
 const TICKS_A_SECOND: u64 = 100;
 
 /// A process, as the system shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stat {
+pub(crate) struct ProcessStat {
     pub(crate) pid: u32,
     pub(crate) threads: u64,
-    pub(crate) began: u64,
+    pub(crate) start_ticks: u64,
 }
 
 /// This process, as `/proc` shows it.
-pub(crate) fn own() -> io::Result<Stat> {
+pub(crate) fn own_stat() -> io::Result<ProcessStat> {
     let mut text = [0; 512];
     let text = stat("self", &mut text)?;
     let pid = text.split(|&byte| byte == b' ').next().unwrap_or_default();
     let pid = std::str::from_utf8(pid).ok().and_then(|pid| pid.parse().ok());
-    let numbers = numbers(text, THREADS..BEGAN.end);
-    let (Some(pid), Some([threads, _, began])) = (pid, numbers.as_deref()) else {
+    let numbers = numbers(text, THREADS..START.end);
+    let (Some(pid), Some([threads, _, start_ticks])) = (pid, numbers.as_deref()) else {
         return Err(ErrorKind::InvalidData.into());
     };
-    Ok(Stat { pid, threads: *threads, began: *began })
+    Ok(ProcessStat { pid, threads: *threads, start_ticks: *start_ticks })
 }
 
 fn fields(pid: u32, which: Range<usize>) -> Option<Vec<u64>> {
@@ -221,10 +223,10 @@ fn fields(pid: u32, which: Range<usize>) -> Option<Vec<u64>> {
 }
 
 /// The text of `/proc/PROCESS/stat`, as far as it is of use here.
-fn stat<'t>(process: &str, room: &'t mut [u8]) -> io::Result<&'t [u8]> {
+fn stat<'t>(process: &str, buffer: &'t mut [u8]) -> io::Result<&'t [u8]> {
     let mut file = fs::File::open(format!("/proc/{process}/stat"))?;
-    let length = read_once(&mut file, room)?;
-    Ok(&room[..length])
+    let length = read_once(&mut file, buffer)?;
+    Ok(&buffer[..length])
 }
 
 fn numbers(stat: &[u8], which: Range<usize>) -> Option<Vec<u64>> {
@@ -305,9 +307,9 @@ mod tests {
         parents.read = Some(Instant::now());
         let soon = parents.descendants(own).contains(&shell.id());
         // A machine that is busy may take longer.
-        assert!(!soon || parents.read.is_some_and(|read| read.elapsed() > FRESH));
+        assert!(!soon || parents.read.is_some_and(|read| read.elapsed() > CACHED_FOR));
         parents.known.insert(shell.id(), 0);
-        parents.read = Instant::now().checked_sub(2 * FRESH);
+        parents.read = Instant::now().checked_sub(2 * CACHED_FOR);
         assert!(parents.descendants(own).contains(&shell.id()));
         drop(shell.stdin.take());
         shell.wait().unwrap();
@@ -318,22 +320,22 @@ mod tests {
     #[test]
     fn a_search_finds_who_comes_and_asks_once_who_is_none_of_them() {
         let mark = b"SINEW_TEST_MARK=searched";
-        let mut search = Search::new(mark);
-        assert!(!search.look() && search.others.contains(&std::process::id()));
+        let mut search = MarkSearch::new(mark);
+        assert!(!search.find() && search.others.contains(&std::process::id()));
         // A kernel's thread, if there are any, has no environment.
-        let empty = |pid: &u32| environment(*pid, mark, &mut room()) == Environment::Unknown;
+        let empty = |pid: &u32| environment(*pid, mark, &mut buffer()) == Environment::Unknown;
         assert!(!search.others.iter().any(empty));
         search.others.insert(0);
         let mut shell = shell_with_a_cat("searched");
-        assert!(search.look() && search.others.is_empty());
+        assert!(search.find() && search.others.is_empty());
         let found = search.found;
-        assert!(search.look() && search.found == found && search.others.is_empty());
+        assert!(search.find() && search.found == found && search.others.is_empty());
         drop(shell.stdin.take());
         shell.wait().unwrap();
-        assert!(!search.look() && !search.others.is_empty());
+        assert!(!search.find() && !search.others.is_empty());
         // The second look reads nothing that is known.
         let known = search.others.clone();
-        assert!(!search.look() && known.is_subset(&search.others));
+        assert!(!search.find() && known.is_subset(&search.others));
     }
 
     /// Catches: a child that another thread than the first has started, and a grandchild of it.

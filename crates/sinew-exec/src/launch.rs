@@ -19,7 +19,7 @@ use crate::program::{self, Program};
 use crate::share_source::{Command, Job, ShareSource};
 use crate::start::Start;
 use crate::sys::this_process;
-use crate::watchdog::{self, Files, Started};
+use crate::watchdog::{self, HeldFiles, Started};
 
 /// Becomes the command; answers only if that fails. `join` is called in another process, the agent,
 /// and gives the command a place among the programs that share the machine; what it fails with is a
@@ -45,7 +45,7 @@ pub fn exec(
     let mut child = process::Command::new(&program.path);
     child.arg0(&command.program).args(&command.arguments);
     if std::env::var_os(layout::VARIABLE).is_some() {
-        tell(
+        explain_lines(
             command.verbose,
             &["within another sinew exec, which this one is a part of".to_owned()],
         );
@@ -126,7 +126,7 @@ fn file_name(path: &Path) -> &OsStr {
 }
 
 /// What the watchdog is to hold.
-fn files(command: &Command, plan: &Plan, job: &Job) -> io::Result<Files> {
+fn files(command: &Command, plan: &Plan, job: &Job) -> io::Result<HeldFiles> {
     let flags = [
         (plan.lower, layout::MALLEABLE),
         (command.verbose, layout::VERBOSE),
@@ -136,7 +136,7 @@ fn files(command: &Command, plan: &Plan, job: &Job) -> io::Result<Files> {
     let page = Page::new(&job.cpus, flags)?;
     let (registrations, register) = io::pipe()?;
     let library = plan.preload.then(|| preloaded(command)).transpose()?;
-    Ok(Files { page, library, registrations, register })
+    Ok(HeldFiles { page, library, registrations, register })
 }
 
 /// The library as a file without a name.
@@ -196,10 +196,10 @@ fn explain(command: &Command, plan: &Plan) {
                 .to_owned(),
         );
     }
-    tell(command.verbose, &does.into_iter().chain(set).chain(left).collect::<Vec<_>>());
+    explain_lines(command.verbose, &does.into_iter().chain(set).chain(left).collect::<Vec<_>>());
 }
 
-fn tell(verbose: bool, lines: &[String]) {
+fn explain_lines(verbose: bool, lines: &[String]) {
     if verbose {
         lines.iter().for_each(|line| say(line));
     }

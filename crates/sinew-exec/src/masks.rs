@@ -29,7 +29,7 @@ use crate::descendants;
 
 /// Looks at a process's threads before giving up on one that makes threads faster than they can be
 /// looked at.
-const MOST_LOOKS: usize = 100;
+const MOST_PASSES: usize = 100;
 
 /// Spans of one mask that are told apart; older ones are taken for a single one.
 const MOST_SPANS: usize = 32;
@@ -87,7 +87,7 @@ pub(crate) struct Thread {
 
 impl Thread {
     fn is_alive(&self) -> bool {
-        descendants::began(self.number) == Some(self.began)
+        descendants::start_ticks(self.number) == Some(self.began)
     }
 }
 
@@ -102,12 +102,12 @@ struct Known {
 #[derive(Debug)]
 pub(crate) struct Masks {
     /// In force at some time, the one from before first.
-    ours: Vec<InForce>,
+    in_force: Vec<InForce>,
     last: HashMap<u32, Known>,
     /// Threads that were seen with a mask that is nobody's here.
     bound: HashSet<u32>,
     /// When all threads of all processes had been seen the last time.
-    looked: Time,
+    searched: Time,
 }
 
 impl Masks {
@@ -117,14 +117,14 @@ impl Masks {
         others: impl IntoIterator<Item = CpuSet>,
         bound: impl IntoIterator<Item = u32>,
     ) -> Self {
-        let ours = std::iter::once(start.clone()).chain(others);
-        let ours = ours.map(|cpus| InForce::since(&cpus, 0)).collect();
-        Self { ours, last: HashMap::new(), bound: bound.into_iter().collect(), looked: 0 }
+        let in_force = std::iter::once(start.clone()).chain(others);
+        let in_force = in_force.map(|cpus| InForce::since(&cpus, 0)).collect();
+        Self { in_force, last: HashMap::new(), bound: bound.into_iter().collect(), searched: 0 }
     }
 
     /// All masks that were in force.
-    pub(crate) fn ours(&self) -> impl Iterator<Item = &CpuSet> {
-        self.ours.iter().map(|mask| &mask.cpus)
+    pub(crate) fn in_force(&self) -> impl Iterator<Item = &CpuSet> {
+        self.in_force.iter().map(|mask| &mask.cpus)
     }
 
     /// Threads that are left alone for good.
@@ -135,23 +135,23 @@ impl Masks {
     /// A mask is in force from now on.
     fn begin(&mut self, cpus: &CpuSet) {
         let now = now();
-        match self.ours.iter_mut().find(|mask| mask.cpus == *cpus) {
+        match self.in_force.iter_mut().find(|mask| mask.cpus == *cpus) {
             Some(mask) => mask.begin(now),
-            None => self.ours.push(InForce::since(cpus, now)),
+            None => self.in_force.push(InForce::since(cpus, now)),
         }
     }
 
     /// Everybody has been moved: masks that no thread has any more have been in force.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn end_unused(&mut self) {
         let (now, used) =
             (now(), self.last.values().map(|known| &known.mask).collect::<HashSet<_>>());
-        let unused = self.ours.iter_mut().filter(|mask| !used.contains(&mask.cpus));
+        let unused = self.in_force.iter_mut().filter(|mask| !used.contains(&mask.cpus));
         unused.for_each(|mask| mask.end(now));
     }
 
     /// All threads had been seen at this time.
-    pub(crate) fn looked_at(&mut self, time: Time) {
-        self.looked = time;
+    pub(crate) fn set_searched(&mut self, time: Time) {
+        self.searched = time;
     }
 
     /// Moves all threads of `pid` to `cpus`, also those that appear meanwhile. A process that has
@@ -159,11 +159,11 @@ impl Masks {
     pub(crate) fn set(&mut self, pid: u32, cpus: &CpuSet) {
         // Nobody can have inherited the mask before it was set: a thread that has it already was
         // bound to it.
-        threads_of(pid).into_iter().for_each(|thread| self.note(thread));
+        threads_of(pid).into_iter().for_each(|thread| self.record(thread));
         self.begin(cpus);
         // A thread that was made by one that had not been moved yet is found by the next look; a
         // look that moves nobody is the last.
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..MOST_PASSES {
             let moved =
                 threads_of(pid).into_iter().filter(|thread| self.set_thread(*thread, cpus)).count();
             if moved == 0 {
@@ -176,7 +176,7 @@ impl Masks {
     /// are enough.
     pub(crate) fn spread(&mut self, pid: u32, cpus: &CpuSet) {
         let places: Vec<CpuSet> = cpus.iter().map(only).collect();
-        threads_of(pid).into_iter().for_each(|thread| self.note(thread));
+        threads_of(pid).into_iter().for_each(|thread| self.record(thread));
         places.iter().for_each(|place| self.begin(place));
         for (thread, place) in threads_of(pid).into_iter().zip(places.iter().cycle()) {
             self.set_thread(thread, place);
@@ -184,15 +184,15 @@ impl Masks {
     }
 
     /// Takes note of processes that are new: of what their threads have inherited.
-    pub(crate) fn know(&mut self, pids: &[u32]) {
+    pub(crate) fn record_new(&mut self, pids: &[u32]) {
         let is_new = |pid: &&u32| !self.last.contains_key(pid) && !self.bound.contains(pid);
         let new: Vec<u32> = pids.iter().filter(is_new).copied().collect();
-        new.into_iter().flat_map(threads_of).for_each(|thread| self.note(thread));
+        new.into_iter().flat_map(threads_of).for_each(|thread| self.record(thread));
     }
 
     /// Takes note of a thread: of what it has inherited if it is new, and that it is bound if its
     /// mask is not one that was set here.
-    fn note(&mut self, number: u32) {
+    fn record(&mut self, number: u32) {
         let Some(now) = mask_of(number) else { return };
         let known = self.last.get(&number);
         if known.is_some_and(|known| known.mask == now) {
@@ -200,7 +200,7 @@ impl Masks {
         }
         let is_the_same = known.is_some_and(|known| known.thread.is_alive());
         let is_bound = is_the_same || !self.is_inherited(number, &now);
-        let began = (!is_bound).then(|| descendants::began(number)).flatten();
+        let began = (!is_bound).then(|| descendants::start_ticks(number)).flatten();
         match began {
             Some(began) => {
                 let thread = Thread { number, began };
@@ -214,15 +214,20 @@ impl Masks {
 
     /// Whether a new thread can have its mask from the one that made it.
     fn is_inherited(&self, thread: u32, mask: &CpuSet) -> bool {
-        let Some(mask) = self.ours.iter().find(|ours| ours.cpus == *mask) else { return false };
+        let Some(mask) = self.in_force.iter().find(|in_force| in_force.cpus == *mask) else {
+            return false;
+        };
         // It has ended meanwhile, or the system does not tell.
         let Some((from, until)) = descendants::start_of(thread) else { return true };
-        mask.was_within((if self.looked <= until { from.max(self.looked) } else { from }, until))
+        mask.was_within((
+            if self.searched <= until { from.max(self.searched) } else { from },
+            until,
+        ))
     }
 
     /// Moves a thread, if it is to be moved; answers whether it was.
     fn set_thread(&mut self, thread: u32, cpus: &CpuSet) -> bool {
-        self.note(thread);
+        self.record(thread);
         let Some(known) = self.last.get_mut(&thread).filter(|known| known.mask != *cpus) else {
             return false;
         };
@@ -236,7 +241,7 @@ impl Masks {
 
     /// The threads that do not have the mask from before now, wherever they descend from.
     pub(crate) fn narrowed(&self) -> Vec<Thread> {
-        let is_narrowed = |known: &&Known| known.mask != self.ours[0].cpus;
+        let is_narrowed = |known: &&Known| known.mask != self.in_force[0].cpus;
         let is_ours = |known: &&Known| !self.bound.contains(&known.thread.number);
         let mut all: Vec<Thread> = self
             .last
@@ -250,13 +255,13 @@ impl Masks {
     }
 
     /// Whether no mask but the one from before was ever in force.
-    pub(crate) fn are_as_before(&self) -> bool {
-        self.ours.len() == 1
+    pub(crate) fn are_untouched(&self) -> bool {
+        self.in_force.len() == 1
     }
 
     /// Moves these threads, as far as they are still there, to the mask from before.
-    pub(crate) fn give_back(&mut self, threads: &[Thread]) {
-        let before = self.ours[0].cpus.clone();
+    pub(crate) fn restore(&mut self, threads: &[Thread]) {
+        let before = self.in_force[0].cpus.clone();
         for thread in threads.iter().filter(|thread| thread.is_alive()) {
             self.set_thread(thread.number, &before);
         }
@@ -371,10 +376,10 @@ mod tests {
             let mut masks = Masks::new(all, [], []);
             assert!(
                 set_mask(thread, &cpus[1]),
-                "somebody else binds it before it is first looked at"
+                "somebody else binds it before it is first searched at"
             );
             // Of all threads of this process it is the one that the grant is right for.
-            masks.note(thread);
+            masks.record(thread);
             masks.begin(&cpus[1]);
             assert!(!masks.set_thread(thread, &cpus[1]) && !masks.set_thread(thread, all));
             assert!(set_mask(thread, all) && !masks.set_thread(thread, &cpus[0]));
@@ -389,11 +394,15 @@ mod tests {
             let one = only(all.iter().next().expect("a processor"));
             let mut masks = Masks::new(all, [], []);
             masks.begin(&one);
-            masks.settle();
-            assert!(masks.ours.iter().all(|mask| !mask.lasts()), "no thread has any of them");
-            let mut is_left_alone = |spans: [(Time, Time); 2], looked| {
-                masks.ours.iter_mut().zip(spans).for_each(|(mask, span)| mask.spans = vec![span]);
-                masks.looked_at(looked);
+            masks.end_unused();
+            assert!(masks.in_force.iter().all(|mask| !mask.lasts()), "no thread has any of them");
+            let mut is_left_alone = |spans: [(Time, Time); 2], searched| {
+                masks
+                    .in_force
+                    .iter_mut()
+                    .zip(spans)
+                    .for_each(|(mask, span)| mask.spans = vec![span]);
+                masks.set_searched(searched);
                 masks.bound.clear();
                 assert!(set_mask(thread, &one), "somebody else binds it");
                 !masks.set_thread(thread, all)
@@ -430,7 +439,7 @@ mod tests {
                 narrowed.iter().map(|narrowed| narrowed.number).collect::<Vec<_>>(),
                 [thread]
             );
-            masks.give_back(&narrowed);
+            masks.restore(&narrowed);
             assert_eq!(mask_of(thread).as_ref(), Some(all));
             assert_eq!(masks.narrowed(), []);
         });
@@ -445,7 +454,7 @@ mod tests {
             assert!(masks.set_thread(thread, &one));
             let mut earlier = masks.narrowed();
             earlier[0].began -= 1;
-            masks.give_back(&earlier);
+            masks.restore(&earlier);
             assert_eq!(mask_of(thread).as_ref(), Some(&one));
             // One that has ended, and whose number this thread has now, was not bound by anybody.
             masks.last.get_mut(&thread).unwrap().thread = earlier[0];

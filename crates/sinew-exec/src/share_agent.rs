@@ -51,7 +51,7 @@ use crate::masks::{Masks, Thread, are_several, now, only};
 use crate::page::Page;
 use crate::share_source::{Grant, Job, ShareSource};
 use crate::turns;
-use crate::usage::{Means, Usage};
+use crate::usage::{Allowance, Usage};
 
 /// Between two looks at what the command uses, with neighbours: as many times as long as a look
 /// took, within bounds.
@@ -73,7 +73,7 @@ const MOST_LOOKS: usize = 10;
 
 /// A process of the command that has parallel regions.
 #[derive(Debug)]
-struct Party {
+struct TeamProcess {
     slot: usize,
     pid: u32,
     /// Readable when the process has ended.
@@ -91,21 +91,21 @@ struct ShareAgent<'a> {
     grant: Grant,
     /// Readable when there is another one.
     wake: PipeReader,
-    parties: Vec<Party>,
+    teams: Vec<TeamProcess>,
     masks: Masks,
     /// The command and its descendants, when it was last looked.
-    family: Vec<u32>,
+    processes: Vec<u32>,
     parents: Parents,
     /// When that was.
-    looked: Instant,
+    searched: Instant,
     /// The threads that the last note for the watchdog names.
-    noted: Vec<Thread>,
-    watch: Watch,
-    turn: Turn,
+    noted_threads: Vec<Thread>,
+    usage_meter: UsageMeter,
+    turn: OwnTurn,
 }
 
 /// The processor that processes of several threads have now.
-struct Turn {
+struct OwnTurn {
     /// None where the share is the command's alone.
     processor: Option<usize>,
     /// When it is time for another one; none where nobody takes turns.
@@ -113,7 +113,7 @@ struct Turn {
 }
 
 /// What the command uses.
-struct Watch {
+struct UsageMeter {
     usage: Usage,
     /// Those whose time is counted: the command's family at the last look that saw all of it.
     counted: Vec<u32>,
@@ -123,7 +123,7 @@ struct Watch {
     next: Instant,
 }
 
-impl Watch {
+impl UsageMeter {
     /// For a command that has used so many `seconds`.
     fn new(job: &Job, seconds: f64) -> Self {
         let (counted, now) = (vec![job.program.pid], Instant::now());
@@ -131,12 +131,12 @@ impl Watch {
     }
 
     /// For how many threads the command has work, as far as can be seen.
-    fn look(&mut self, job: &Job, granted: usize, neighbours: usize) -> usize {
+    fn measure(&mut self, job: &Job, granted: usize, neighbours: usize) -> usize {
         let began = Instant::now();
         let seconds = descendants::processor_time(&self.counted);
         let cores = (seconds - self.seconds).max(0.0) / (began - self.at).as_secs_f64().max(1e-3);
         let part = (job.cpus.len() as f64 / (neighbours + 1) as f64).min(1.0);
-        let demand = self.usage.look(cores, Means { granted, most: job.threads, part });
+        let demand = self.usage.add_sample(cores, Allowance { granted, most: job.threads, part });
         (self.seconds, self.at) = (seconds, began);
         if self.usage.is_in_doubt(job.threads) {
             // Whoever was not counted is, from now on.
@@ -150,7 +150,7 @@ impl Watch {
 
 /// What has happened.
 #[derive(Default)]
-struct News {
+struct Events {
     command_ended: bool,
     registered: bool,
     granted: bool,
@@ -173,9 +173,9 @@ pub(crate) fn follow(
     mark: &[u8],
     ready: impl FnOnce(Option<&io::Error>) -> bool,
 ) -> io::Result<()> {
-    let begun = begin(job, &**shares);
-    let Begun { ending, wake, grants } = match begun {
-        Ok(begun) => begun,
+    let inputs = open_inputs(job, &**shares);
+    let Inputs { ending, wake, grants } = match inputs {
+        Ok(inputs) => inputs,
         Err(error) => {
             ready(Some(&error));
             return Err(error);
@@ -188,26 +188,26 @@ pub(crate) fn follow(
         page,
         grant: grants.try_iter().last().unwrap_or(whole),
         wake,
-        parties: Vec::new(),
+        teams: Vec::new(),
         masks: Masks::new(&job.cpus, [], []),
-        family: vec![job.program.pid],
+        processes: vec![job.program.pid],
         parents: Parents::default(),
-        looked: Instant::now(),
-        noted: Vec::new(),
-        watch: Watch::new(job, 0.0),
-        turn: Turn { processor: None, ends: Some(Instant::now()) },
+        searched: Instant::now(),
+        noted_threads: Vec::new(),
+        usage_meter: UsageMeter::new(job, 0.0),
+        turn: OwnTurn { processor: None, ends: Some(Instant::now()) },
     };
-    agent.apply();
+    agent.apply_share();
     if ready(None) {
         agent.run(&ending, registrations, &grants, &**shares);
     }
     shares.leave();
-    agent.release();
+    agent.restore_at_end();
     Ok(())
 }
 
 /// The means to follow a command.
-struct Begun {
+struct Inputs {
     /// Readable when the command has ended.
     ending: OwnedFd,
     /// Readable when there is another grant.
@@ -217,18 +217,18 @@ struct Begun {
 }
 
 /// Takes all that the system may refuse, before the command is told that it is followed.
-fn begin(job: &Job, shares: &dyn ShareSource) -> io::Result<Begun> {
-    let ending = open(job.program.pid)?;
+fn open_inputs(job: &Job, shares: &dyn ShareSource) -> io::Result<Inputs> {
+    let ending = open_pidfd(job.program.pid)?;
     let (wake, waker) = io::pipe()?;
-    let (tell, grants) = mpsc::channel();
+    let (send, grants) = mpsc::channel();
     // The receiver is gone only when nobody wants to know.
     shares.on_change(Box::new(move |grant| {
-        let _ = tell.send(grant).is_ok() && (&waker).write_all(&[0]).is_ok();
+        let _ = send.send(grant).is_ok() && (&waker).write_all(&[0]).is_ok();
     }))?;
-    Ok(Begun { ending, wake, grants })
+    Ok(Inputs { ending, wake, grants })
 }
 
-fn open(pid: u32) -> io::Result<OwnedFd> {
+fn open_pidfd(pid: u32) -> io::Result<OwnedFd> {
     let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
     Ok(pidfd_open(number, PidfdFlags::empty())?)
 }
@@ -244,25 +244,25 @@ impl ShareAgent<'_> {
         let mut is_alone = self.is_alone(shares);
         loop {
             let next = self.next_look(is_alone);
-            let patience = next.map(|next| next.saturating_duration_since(Instant::now()));
-            let news = self.wait(ending, &registrations, patience);
-            if news.command_ended {
+            let timeout = next.map(|next| next.saturating_duration_since(Instant::now()));
+            let events = self.wait(ending, &registrations, timeout);
+            if events.command_ended {
                 return;
             }
             is_alone = self.is_alone(shares);
-            self.look(shares, is_alone);
-            let is_other = news.granted && self.take(grants);
-            let is_moved = self.is_moved(shares, news.granted);
-            if news.registered {
+            self.report_demand(shares, is_alone);
+            let is_other = events.granted && self.take_grant(grants);
+            let takes_turn = self.takes_turn(shares, events.granted);
+            if events.registered {
                 self.register(&mut registrations);
             }
-            if is_other || news.registered || !news.ended.is_empty() {
-                self.remove(&news.ended);
-                self.apply_to_all();
-            } else if is_moved {
+            if is_other || events.registered || !events.ended.is_empty() {
+                self.remove(&events.ended);
+                self.apply_share_to_all();
+            } else if takes_turn {
                 self.move_to_turn();
-            } else if self.is_narrowed() && self.looked.elapsed() >= LOOK_AT_LEAST_EVERY {
-                self.look_for_new();
+            } else if self.is_narrowed() && self.searched.elapsed() >= LOOK_AT_LEAST_EVERY {
+                self.search_descendants();
             }
         }
     }
@@ -270,8 +270,8 @@ impl ShareAgent<'_> {
     /// When something is to be looked at though nothing happens; never for a command that has the
     /// whole machine.
     fn next_look(&self, is_alone: bool) -> Option<Instant> {
-        let for_new = self.is_narrowed().then(|| self.looked + LOOK_AT_LEAST_EVERY);
-        let shared = [Some(self.watch.next), self.turn.ends].into_iter().flatten();
+        let for_new = self.is_narrowed().then(|| self.searched + LOOK_AT_LEAST_EVERY);
+        let shared = [Some(self.usage_meter.next), self.turn.ends].into_iter().flatten();
         for_new.into_iter().chain(shared.filter(|_| !is_alone)).min()
     }
 
@@ -283,30 +283,30 @@ impl ShareAgent<'_> {
     /// Whether all of the command has the mask that it began with, and is to keep it.
     fn is_untouched(&self, pieces: &[Grant]) -> bool {
         let has_all = |piece: &Grant| piece.cpus == self.job.cpus;
-        !self.is_narrowed() && pieces.iter().all(has_all) && self.masks.are_as_before()
+        !self.is_narrowed() && pieces.iter().all(has_all) && self.masks.are_untouched()
     }
 
     /// Takes note of what the command has started since the last look. A process that leaves family
     /// and environment later is known by then, and gets back what it has inherited.
-    fn look_for_new(&mut self) {
-        self.family = self.parents.descendants(self.job.program.pid);
-        self.looked = Instant::now();
-        self.masks.know(&self.family);
-        self.note_threads();
+    fn search_descendants(&mut self) {
+        self.processes = self.parents.descendants(self.job.program.pid);
+        self.searched = Instant::now();
+        self.masks.record_new(&self.processes);
+        self.note_narrowed();
     }
 
     /// Leaves word of the threads that are narrowed, if they are others than before.
-    fn note_threads(&mut self) {
+    fn note_narrowed(&mut self) {
         let narrowed = self.masks.narrowed();
-        if narrowed != self.noted {
+        if narrowed != self.noted_threads {
             self.page.note_threads(&narrowed);
-            self.noted = narrowed;
+            self.noted_threads = narrowed;
         }
     }
 
     /// Looks whose turn it is, if it is time to or the programs are others; whether another
     /// processor is this command's now.
-    fn is_moved(&mut self, shares: &dyn ShareSource, are_others: bool) -> bool {
+    fn takes_turn(&mut self, shares: &dyn ShareSource, are_others: bool) -> bool {
         let now = Instant::now();
         if !are_others && self.turn.ends.is_none_or(|ends| now < ends) {
             return false;
@@ -324,11 +324,11 @@ impl ShareAgent<'_> {
     /// then they are where their parents were.
     fn move_to_turn(&mut self) {
         let began = Instant::now();
-        if began - self.looked >= LOOK_EVERY {
-            self.look_for_new();
+        if began - self.searched >= LOOK_EVERY {
+            self.search_descendants();
         }
-        let pieces = divide(&self.grant, self.parties.len());
-        self.note(&pieces);
+        let pieces = divide(&self.grant, self.teams.len());
+        self.note_masks(&pieces);
         self.move_all(&pieces);
         let least = began + began.elapsed() * TURN_PART;
         self.turn.ends = self.turn.ends.map(|ends| ends.max(least));
@@ -336,7 +336,7 @@ impl ShareAgent<'_> {
 
     /// Takes the last grant; whether it is another one. It is not where only the number of
     /// neighbours has changed.
-    fn take(&mut self, grants: &mpsc::Receiver<Grant>) -> bool {
+    fn take_grant(&mut self, grants: &mpsc::Receiver<Grant>) -> bool {
         let _ = self.wake.read(&mut [0; 64]);
         let Some(grant) = grants.try_iter().last() else { return false };
         std::mem::replace(&mut self.grant, grant) != self.grant
@@ -349,29 +349,34 @@ impl ShareAgent<'_> {
 
     /// Says how much the command has to do, when it is time to look. Alone it has everything,
     /// whatever it does.
-    fn look(&mut self, shares: &dyn ShareSource, is_alone: bool) {
+    fn report_demand(&mut self, shares: &dyn ShareSource, is_alone: bool) {
         if is_alone {
-            self.watch = Watch::new(self.job, descendants::processor_time(&[self.job.program.pid]));
-        } else if self.watch.next <= Instant::now() {
-            shares.set_demand(self.watch.look(self.job, self.grant.threads, shares.neighbours()));
+            self.usage_meter =
+                UsageMeter::new(self.job, descendants::processor_time(&[self.job.program.pid]));
+        } else if self.usage_meter.next <= Instant::now() {
+            shares.set_demand(self.usage_meter.measure(
+                self.job,
+                self.grant.threads,
+                shares.neighbours(),
+            ));
         }
     }
 
     /// Puts the share in force for everybody: at once for those who are known, then for those whom
     /// they have started since.
-    fn apply_to_all(&mut self) {
-        if !self.apply() {
+    fn apply_share_to_all(&mut self) {
+        if !self.apply_share() {
             return;
         }
         for _ in 0..MOST_LOOKS {
-            let looked = now();
-            let before = std::mem::take(&mut self.family);
-            self.look_for_new();
-            if self.family.iter().all(|pid| before.contains(pid)) {
-                self.masks.looked_at(looked);
+            let searched = now();
+            let before = std::mem::take(&mut self.processes);
+            self.search_descendants();
+            if self.processes.iter().all(|pid| before.contains(pid)) {
+                self.masks.set_searched(searched);
                 break;
             }
-            self.apply();
+            self.apply_share();
         }
     }
 
@@ -380,21 +385,21 @@ impl ShareAgent<'_> {
         &self,
         ending: &OwnedFd,
         registrations: &PipeReader,
-        patience: Option<Duration>,
-    ) -> News {
+        timeout: Option<Duration>,
+    ) -> Events {
         let fixed = [ending.as_fd(), registrations.as_fd(), self.wake.as_fd()];
-        let all = fixed.into_iter().chain(self.parties.iter().map(|party| party.ending.as_fd()));
+        let all = fixed.into_iter().chain(self.teams.iter().map(|team| team.ending.as_fd()));
         let mut files: Vec<PollFd<'_>> =
             all.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
         // A signal that is handled does not end the wait for good: nothing has happened then.
-        let patience = patience.and_then(|time| Timespec::try_from(time).ok());
-        let _ = poll(&mut files, patience.as_ref());
+        let timeout = timeout.and_then(|time| Timespec::try_from(time).ok());
+        let _ = poll(&mut files, timeout.as_ref());
         let happened = |file: &PollFd<'_>| !file.revents().is_empty();
-        News {
+        Events {
             command_ended: happened(&files[0]),
             registered: happened(&files[1]),
             granted: happened(&files[2]),
-            ended: (0..self.parties.len()).filter(|index| happened(&files[3 + index])).collect(),
+            ended: (0..self.teams.len()).filter(|index| happened(&files[3 + index])).collect(),
         }
     }
 
@@ -406,12 +411,12 @@ impl ShareAgent<'_> {
             slots[..count].iter().map(|slot| usize::from(*slot)).filter(|slot| *slot < SLOTS)
         {
             let pid = self.page.pid(slot);
-            let known = self.parties.iter().any(|party| party.pid == pid);
-            match open(pid) {
+            let known = self.teams.iter().any(|team| team.pid == pid);
+            match open_pidfd(pid) {
                 Ok(ending)
                     if !known && descendants::belongs(pid, self.job.program.pid, self.mark) =>
                 {
-                    self.parties.push(Party { slot, pid, ending, threads: 0 });
+                    self.teams.push(TeamProcess { slot, pid, ending, threads: 0 });
                 }
                 // It has ended since, or is no process of the command's: then anybody may have the
                 // slot.
@@ -423,26 +428,26 @@ impl ShareAgent<'_> {
 
     fn remove(&mut self, ended: &[usize]) {
         for &index in ended.iter().rev() {
-            let party = self.parties.remove(index);
-            self.page.free(party.slot);
+            let team = self.teams.remove(index);
+            self.page.free(team.slot);
         }
     }
 
     /// Puts the share in force for those who are known. Returns whether anybody's mask may have
     /// changed.
-    fn apply(&mut self) -> bool {
-        let pieces = divide(&self.grant, self.parties.len());
+    fn apply_share(&mut self) -> bool {
+        let pieces = divide(&self.grant, self.teams.len());
         // Who comes next is one more; its own number is written as soon as it has registered.
-        let next = divide(&self.grant, self.parties.len() + 1);
+        let next = divide(&self.grant, self.teams.len() + 1);
         self.page.set_job_threads(next.first().map_or(1, |piece| piece.threads));
         let (growing, others): (Vec<_>, Vec<_>) =
             (0..pieces.len()).partition(|&index| self.is_growing(index, &pieces[index]));
-        self.tell(&others, &pieces);
+        self.set_team_threads(&others, &pieces);
         if !self.job.follows || self.is_untouched(&pieces) {
-            self.tell(&growing, &pieces);
+            self.set_team_threads(&growing, &pieces);
             return false;
         }
-        self.note(&pieces);
+        self.note_masks(&pieces);
         self.masks.forget_ended();
         self.grow(&growing, &pieces);
         self.move_all(&pieces);
@@ -452,7 +457,7 @@ impl ShareAgent<'_> {
     /// Whether the process is to have more threads, on several processors. One that is new is about
     /// to make its team.
     fn is_growing(&self, index: usize, piece: &Grant) -> bool {
-        piece.threads > self.parties[index].threads.max(1) && piece.cpus.len() > 1
+        piece.threads > self.teams[index].threads.max(1) && piece.cpus.len() > 1
     }
 
     /// Lets teams grow, a thread on each processor for a while: those that there are, and those
@@ -462,19 +467,19 @@ impl ShareAgent<'_> {
             return;
         }
         self.spread(growing, pieces);
-        self.tell(growing, pieces);
-        if self.is_granted_for(MAKING) {
+        self.set_team_threads(growing, pieces);
+        if self.waits_without_grant(MAKING) {
             self.spread(growing, pieces);
             let began = Instant::now();
             // Now, while each thread has a processor of its own: the look takes a processor from a
             // thread, which otherwise goes to where another one of its team is, and stays there.
-            self.look_for_new();
-            self.is_granted_for(SPREAD.saturating_sub(began.elapsed()));
+            self.search_descendants();
+            self.waits_without_grant(SPREAD.saturating_sub(began.elapsed()));
         }
     }
 
     /// Waits for so long, or until there is another grant; whether there is none.
-    fn is_granted_for(&self, time: Duration) -> bool {
+    fn waits_without_grant(&self, time: Duration) -> bool {
         let mut files = [PollFd::new(&self.wake, PollFlags::IN)];
         // A signal that is handled ends the wait early, which does no harm.
         poll(&mut files, Timespec::try_from(time).ok().as_ref()).is_ok_and(|happened| happened == 0)
@@ -482,23 +487,23 @@ impl ShareAgent<'_> {
 
     fn spread(&mut self, growing: &[usize], pieces: &[Grant]) {
         for &index in growing {
-            self.masks.spread(self.parties[index].pid, &pieces[index].cpus);
+            self.masks.spread(self.teams[index].pid, &pieces[index].cpus);
         }
     }
 
     /// Tells these of the parties how many threads they may have.
-    fn tell(&mut self, indices: &[usize], pieces: &[Grant]) {
+    fn set_team_threads(&mut self, indices: &[usize], pieces: &[Grant]) {
         for &index in indices {
-            let (party, threads) = (&mut self.parties[index], pieces[index].threads);
-            self.page.set_threads(party.slot, threads);
-            party.threads = threads;
+            let (team, threads) = (&mut self.teams[index], pieces[index].threads);
+            self.page.set_threads(team.slot, threads);
+            team.threads = threads;
         }
     }
 
     /// Leaves word of all masks that there may be before they are set: whoever has to undo it must
     /// know them.
-    fn note(&self, pieces: &[Grant]) {
-        let mut noted: Vec<CpuSet> = self.masks.ours().cloned().collect();
+    fn note_masks(&self, pieces: &[Grant]) {
+        let mut noted: Vec<CpuSet> = self.masks.in_force().cloned().collect();
         noted.extend(pieces.iter().map(|piece| piece.cpus.clone()));
         noted.extend(self.grant.cpus.iter().map(only));
         noted.push(self.grant.cpus.clone());
@@ -510,31 +515,30 @@ impl ShareAgent<'_> {
     /// Moves the parties to their pieces, and all other processes to the whole share; or those of
     /// several threads to the processor whose turn it is.
     fn move_all(&mut self, pieces: &[Grant]) {
-        let registered: HashSet<u32> = self.parties.iter().map(|party| party.pid).collect();
-        let parties =
-            self.parties.iter().zip(pieces).map(|(party, piece)| (party.pid, &piece.cpus));
-        let others = self.family.iter().filter(|pid| !registered.contains(pid));
+        let registered: HashSet<u32> = self.teams.iter().map(|team| team.pid).collect();
+        let teams = self.teams.iter().zip(pieces).map(|(team, piece)| (team.pid, &piece.cpus));
+        let others = self.processes.iter().filter(|pid| !registered.contains(pid));
         let turn = self.turn.processor.map(only);
-        for (pid, cpus) in parties.chain(others.map(|pid| (*pid, &self.grant.cpus))) {
+        for (pid, cpus) in teams.chain(others.map(|pid| (*pid, &self.grant.cpus))) {
             let turn = turn.as_ref().filter(|_| are_several(pid));
             self.masks.set(pid, turn.unwrap_or(cpus));
         }
-        self.masks.settle();
-        self.note_threads();
+        self.masks.end_unused();
+        self.note_narrowed();
     }
 
     /// The command has ended. What it leaves behind is nobody's business any more, and has the
     /// whole machine.
-    fn release(&mut self) {
+    fn restore_at_end(&mut self) {
         self.page.lift_all();
-        if !self.job.follows || self.masks.are_as_before() {
+        if !self.job.follows || self.masks.are_untouched() {
             return;
         }
-        let registered = self.parties.iter().map(|party| party.pid);
+        let registered = self.teams.iter().map(|team| team.pid);
         for pid in descendants::marked(self.mark).into_iter().chain(registered) {
             self.masks.set(pid, &self.job.cpus);
         }
-        self.masks.give_back(&self.masks.narrowed());
+        self.masks.restore(&self.masks.narrowed());
     }
 }
 
@@ -548,7 +552,7 @@ pub(crate) fn restore_masks(job: &Job, page: &Page, mark: &[u8]) {
     for pid in all {
         masks.set(pid, &job.cpus);
     }
-    masks.give_back(&page.noted_threads());
+    masks.restore(&page.noted_threads());
 }
 
 /// A pipe's writing end that nobody writes to here, kept for those who open it by its number.

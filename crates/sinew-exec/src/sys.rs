@@ -8,12 +8,12 @@ use std::ptr::null_mut;
 
 use sinew_coord::ProcessId;
 
-use crate::descendants::{self, Stat};
+use crate::descendants::{self, ProcessStat};
 
 /// Word that this process has a single thread. Only a process in which no other thread can be
 /// started meanwhile keeps it.
 #[derive(Debug)]
-pub(crate) struct OneThread(());
+pub(crate) struct SingleThreaded(());
 
 /// This process, and word that it has a single thread.
 ///
@@ -21,9 +21,9 @@ pub(crate) struct OneThread(());
 ///
 /// It has more; or the system does not tell, or shows the processes of another namespace: there
 /// the watchdog's number leads to another process's files.
-pub(crate) fn this_process() -> io::Result<(ProcessId, OneThread)> {
+pub(crate) fn this_process() -> io::Result<(ProcessId, SingleThreaded)> {
     let fail = |error: io::Error| io::Error::new(error.kind(), format!("no /proc/self: {error}"));
-    let Stat { pid, threads, began } = descendants::own().map_err(fail)?;
+    let ProcessStat { pid, threads, start_ticks } = descendants::own_stat().map_err(fail)?;
     if pid != std::process::id() {
         let why = "/proc shows the processes of another namespace (see unshare --mount-proc)";
         return Err(io::Error::other(why));
@@ -31,7 +31,7 @@ pub(crate) fn this_process() -> io::Result<(ProcessId, OneThread)> {
     if threads != 1 {
         return Err(io::Error::other("a process with several threads cannot be copied"));
     }
-    Ok((ProcessId { pid, started: began }, OneThread(())))
+    Ok((ProcessId { pid, started: start_ticks }, SingleThreaded(())))
 }
 
 /// Which process one is after [`fork`].
@@ -47,7 +47,7 @@ pub(crate) enum Side {
 /// # Errors
 ///
 /// The system has no room for another process.
-pub(crate) fn fork(_: &OneThread) -> io::Result<Side> {
+pub(crate) fn fork(_: &SingleThreaded) -> io::Result<Side> {
     // SAFETY: this thread is the only one, so no lock of the C library or the allocator is held by
     // a thread that the child lacks: the child may do whatever this process might have done.
     match unsafe { libc::fork() } {
@@ -66,15 +66,15 @@ const STACK_WORDS: usize = (1 << 20) / size_of::<StackWord>();
 type StackWord = u128;
 
 /// Shared by the process in between and its parent.
-struct Between<T, L> {
+struct Intermediate<T, L> {
     held: Option<T>,
-    life: Option<L>,
+    body: Option<L>,
     made: io::Result<i32>,
     /// The signals that are blocked for the copy.
     blocked: Option<libc::sigset_t>,
 }
 
-/// Runs `life` in a copy of this process that is no child of it and has left its job and terminal,
+/// Runs `body` in a copy of this process that is no child of it and has left its job and terminal,
 /// and returns the copy's number. A
 /// child of this process makes the copy and ends at once. That child shares this process's memory,
 /// and this process stands still until the child has ended, so nothing is copied for the child.
@@ -88,23 +88,24 @@ struct Between<T, L> {
 /// # Errors
 ///
 /// The system has no room for another process.
-pub(crate) fn fork_apart<T, L>(_: &OneThread, held: T, life: L) -> io::Result<(u32, T)>
+pub(crate) fn fork_apart<T, L>(_: &SingleThreaded, held: T, body: L) -> io::Result<(u32, T)>
 where
-    L: FnOnce(OneThread, T) -> Infallible,
+    L: FnOnce(SingleThreaded, T) -> Infallible,
 {
     let mut stack: Vec<StackWord> = Vec::new();
     stack
         .try_reserve_exact(STACK_WORDS)
         .map_err(|_| no_process(&io::ErrorKind::OutOfMemory.into()))?;
     let blocked = block_signals();
-    let mut between = Between { held: Some(held), life: Some(life), made: Ok(0), blocked };
+    let mut intermediate =
+        Intermediate { held: Some(held), body: Some(body), made: Ok(0), blocked };
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     // SAFETY: the child runs on a stack of its own, which is longer lived than it and aligned for
     // any stack. This process stands still until the child has ended (`CLONE_VFORK`), so nothing
     // is accessed by both at a time. This thread is the only one, so no lock is held.
     let child = unsafe {
         let top = stack.as_mut_ptr().add(STACK_WORDS);
-        libc::clone(make_copy::<T, L>, top.cast(), flags, (&raw mut between).cast())
+        libc::clone(make_copy::<T, L>, top.cast(), flags, (&raw mut intermediate).cast())
     };
     // Taken before the signals, whose handlers may change it.
     let error = io::Error::last_os_error();
@@ -115,32 +116,32 @@ where
     // SAFETY: takes numbers and no address; the child has ended.
     unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
     // The child has taken nothing: what it did after the copy is in the copy.
-    match (between.made.map_err(|error| no_process(&error))?, between.held) {
+    match (intermediate.made.map_err(|error| no_process(&error))?, intermediate.held) {
         (copy @ 1.., Some(held)) => Ok((copy.cast_unsigned(), held)),
         _ => Err(no_process(&io::ErrorKind::Interrupted.into())),
     }
 }
 
 /// The life of the process in between.
-extern "C" fn make_copy<T, L>(between: *mut c_void) -> c_int
+extern "C" fn make_copy<T, L>(intermediate: *mut c_void) -> c_int
 where
-    L: FnOnce(OneThread, T) -> Infallible,
+    L: FnOnce(SingleThreaded, T) -> Infallible,
 {
     // SAFETY: it is the parent's, which stands still until this process has ended.
-    let between = unsafe { &mut *between.cast::<Between<T, L>>() };
+    let intermediate = unsafe { &mut *intermediate.cast::<Intermediate<T, L>>() };
     // The copy of a child leads no group, so nothing speaks against a session of its own.
     let _ = rustix::process::setsid();
     // SAFETY: as in `fork`; what the C library changes in the shared memory meanwhile it changes
     // back, as for any fork.
     match unsafe { libc::fork() } {
-        -1 => between.made = Err(io::Error::last_os_error()),
+        -1 => intermediate.made = Err(io::Error::last_os_error()),
         // The copy has a copy of the memory, and of the stack that it runs on: both are its own.
         0 => {
-            unblock_signals(between.blocked);
-            let both = between.life.take().zip(between.held.take());
-            let _ = both.map(|(life, held)| life(OneThread(()), held));
+            unblock_signals(intermediate.blocked);
+            let both = intermediate.body.take().zip(intermediate.held.take());
+            let _ = both.map(|(body, held)| body(SingleThreaded(()), held));
         }
-        copy => between.made = Ok(copy),
+        copy => intermediate.made = Ok(copy),
     }
     0
 }
@@ -169,7 +170,7 @@ fn unblock_signals(before: Option<libc::sigset_t>) {
 /// none.
 ///
 /// The calling process is a copy that [`fork`] has made, and has one thread.
-pub(crate) fn forget_backtraces() {
+pub(crate) fn disable_backtraces() {
     for name in ["RUST_BACKTRACE", "RUST_LIB_BACKTRACE"] {
         // SAFETY: the process has one thread, so nobody reads the environment meanwhile.
         unsafe { std::env::remove_var(name) };
@@ -242,14 +243,17 @@ mod tests {
         }
         let (mut answer, report) = io::pipe().unwrap();
         let mut number = 1;
-        let (copy, (report, text)) =
-            fork_apart(&OneThread(()), (report, "held".to_owned()), |_, (mut report, text)| {
+        let (copy, (report, text)) = fork_apart(
+            &SingleThreaded(()),
+            (report, "held".to_owned()),
+            |_, (mut report, text)| {
                 number += 1;
                 let own = std::process::id();
                 let _ = write!(report, "{own} {number} {text}");
                 std::process::exit(0)
-            })
-            .unwrap();
+            },
+        )
+        .unwrap();
         drop(report);
         let mut said = String::new();
         answer.read_to_string(&mut said).unwrap();

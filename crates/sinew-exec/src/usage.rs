@@ -11,7 +11,7 @@
 //! several looks the one counts that found most.
 
 /// Looks that count: at four a second, two seconds.
-const LOOKS: usize = 8;
+const SAMPLES: usize = 8;
 
 /// So much of a core's fair part counts as nothing.
 const NOTHING: f64 = 0.25;
@@ -19,13 +19,13 @@ const NOTHING: f64 = 0.25;
 /// The recent looks at one command.
 #[derive(Debug)]
 pub(crate) struct Usage {
-    recent: [usize; LOOKS],
+    recent: [usize; SAMPLES],
     next: usize,
 }
 
 /// What a command has, when it is looked at.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Means {
+pub(crate) struct Allowance {
     /// Threads that it has been granted.
     pub(crate) granted: usize,
     /// Threads that it can use at most.
@@ -37,24 +37,24 @@ pub(crate) struct Means {
 impl Usage {
     /// For a command that has work for `most` threads, as far as is known.
     pub(crate) fn new(most: usize) -> Self {
-        Self { recent: [most; LOOKS], next: 0 }
+        Self { recent: [most; SAMPLES], next: 0 }
     }
 
     /// It has used so many cores since the last look. Answers for how many threads it has work.
-    pub(crate) fn look(&mut self, cores: f64, means: Means) -> usize {
-        let busy = (cores / means.part - NOTHING).ceil().max(0.0) as usize;
+    pub(crate) fn add_sample(&mut self, cores: f64, allowance: Allowance) -> usize {
+        let busy = (cores / allowance.part - NOTHING).ceil().max(0.0) as usize;
         self.recent[self.next] = match busy {
             0 => 0,
-            _ if busy >= means.granted => means.most,
-            _ => (busy + 1).min(means.most),
+            _ if busy >= allowance.granted => allowance.most,
+            _ => (busy + 1).min(allowance.most),
         };
-        self.next = (self.next + 1) % LOOKS;
-        self.recent.into_iter().max().unwrap_or(means.most)
+        self.next = (self.next + 1) % SAMPLES;
+        self.recent.into_iter().max().unwrap_or(allowance.most)
     }
 
     /// Whether the last look found less than there might be.
     pub(crate) fn is_in_doubt(&self, most: usize) -> bool {
-        self.recent[(self.next + LOOKS - 1) % LOOKS] < most
+        self.recent[(self.next + SAMPLES - 1) % SAMPLES] < most
     }
 }
 
@@ -63,12 +63,12 @@ mod tests {
     //! What they would miss: processor time that is read wrongly.
     use super::*;
 
-    fn means(granted: usize) -> Means {
-        Means { granted, most: 8, part: 1.0 }
+    fn allowance(granted: usize) -> Allowance {
+        Allowance { granted, most: 8, part: 1.0 }
     }
 
-    fn settled(usage: &mut Usage, cores: f64, means: Means) -> usize {
-        (0..LOOKS).map(|_| usage.look(cores, means)).last().unwrap()
+    fn settled(usage: &mut Usage, cores: f64, allowance: Allowance) -> usize {
+        (0..SAMPLES).map(|_| usage.add_sample(cores, allowance)).last().unwrap()
     }
 
     /// Catches: a sleeper that keeps cores, one that loses them at its first pause, and one that
@@ -76,12 +76,12 @@ mod tests {
     #[test]
     fn demand_falls_after_a_while_and_rises_at_once() {
         let mut usage = Usage::new(8);
-        for _ in 1..LOOKS {
-            assert_eq!(usage.look(0.01, means(4)), 8);
+        for _ in 1..SAMPLES {
+            assert_eq!(usage.add_sample(0.01, allowance(4)), 8);
         }
         assert!(usage.is_in_doubt(8));
-        assert_eq!(usage.look(0.01, means(4)), 0);
-        assert_eq!(usage.look(0.9, means(1)), 8);
+        assert_eq!(usage.add_sample(0.01, allowance(4)), 0);
+        assert_eq!(usage.add_sample(0.9, allowance(1)), 8);
         assert!(!usage.is_in_doubt(8));
     }
 
@@ -90,17 +90,17 @@ mod tests {
     #[test]
     fn who_uses_a_part_of_its_share_demands_one_more_than_that() {
         let mut usage = Usage::new(8);
-        assert_eq!(settled(&mut usage, 1.1, means(4)), 2);
-        assert_eq!(settled(&mut usage, 1.1, means(2)), 2);
-        assert_eq!(settled(&mut usage, 2.6, means(4)), 4);
-        assert_eq!(settled(&mut usage, 3.6, means(4)), 8);
+        assert_eq!(settled(&mut usage, 1.1, allowance(4)), 2);
+        assert_eq!(settled(&mut usage, 1.1, allowance(2)), 2);
+        assert_eq!(settled(&mut usage, 2.6, allowance(4)), 4);
+        assert_eq!(settled(&mut usage, 3.6, allowance(4)), 8);
     }
 
     /// Catches: many busy programs on few cores, each of which gets so little that it would be
     /// taken for idle.
     #[test]
     fn a_crowd_is_not_asleep() {
-        let crowded = Means { granted: 1, most: 2, part: 0.2 };
+        let crowded = Allowance { granted: 1, most: 2, part: 0.2 };
         assert_eq!(settled(&mut Usage::new(2), 0.2, crowded), 2);
         assert_eq!(settled(&mut Usage::new(2), 0.01, crowded), 0);
     }

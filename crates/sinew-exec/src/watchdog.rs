@@ -21,19 +21,19 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use sinew_coord::ProcessId;
 use sinew_preload::layout;
 
-use crate::descendants::Search;
+use crate::descendants::MarkSearch;
 use crate::page::Page;
 use crate::share_agent::{self, Held};
 use crate::share_source::{Job, ShareSource};
-use crate::sys::{OneThread, Side, close_inherited, forget_backtraces, fork, fork_apart};
+use crate::sys::{Side, SingleThreaded, close_inherited, disable_backtraces, fork, fork_apart};
 
 /// How often it is asked whether anybody is left.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const SEARCH_EVERY: Duration = Duration::from_secs(1);
 /// The time between two looks that find nobody: long beside the start of a program.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
+const SEARCH_AGAIN: Duration = Duration::from_millis(250);
 
 /// The nicest that a process can be.
-const LAST: i32 = 19;
+const LOWEST_PRIORITY: i32 = 19;
 
 /// The longest wait for the agent, which itself may have to wait for the table's lock for some
 /// seconds. An agent that is stopped, or hangs, keeps no command from running.
@@ -41,7 +41,7 @@ const TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Open files that the command's processes reach through the watchdog.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct HeldFiles {
     pub(crate) page: Page,
     /// The library, if one is preloaded.
     pub(crate) library: Option<File>,
@@ -49,7 +49,7 @@ pub(crate) struct Files {
     pub(crate) register: Held,
 }
 
-impl Files {
+impl HeldFiles {
     /// What the environment says of them, with the watchdog's number.
     pub(crate) fn address(&self, watchdog: u32) -> String {
         format!("{watchdog} {} {}", self.page.number(), self.register.as_raw_fd())
@@ -87,30 +87,30 @@ impl Report {
 
 /// The things that watchdog and agent have from the process that becomes the command.
 struct Inherited {
-    files: Files,
+    files: HeldFiles,
     report: PipeWriter,
     /// The other end, which only the command's process keeps open: so the agent finds out that
     /// nobody waits for its report any more.
-    answer: PipeReader,
+    report_reader: PipeReader,
     /// `/dev/null`.
-    nothing: Option<File>,
+    dev_null: Option<File>,
 }
 
 /// The watchdog's life. It is no child of the command, so nobody has to wait for it. The command
 /// waits for the agent, which therefore comes before all that can wait.
-fn keep(
-    one: &OneThread,
+fn run_watchdog(
+    one: &SingleThreaded,
     job: &Job,
     inherited: Inherited,
     join: impl FnOnce(&Job) -> Result<Arc<dyn ShareSource>, String>,
 ) -> ! {
     let watchdog = std::process::id();
-    let Inherited { files, report, answer, nothing } = inherited;
-    drop(answer);
-    detach(nothing);
+    let Inherited { files, report, report_reader, dev_null } = inherited;
+    drop(report_reader);
+    detach(dev_null);
     let mark = format!("{}={}", layout::VARIABLE, files.address(watchdog));
     match fork(one) {
-        Ok(Side::Child) => act(job, files, join, mark.as_bytes(), report),
+        Ok(Side::Child) => run_share_agent(job, files, join, mark.as_bytes(), report),
         Ok(Side::Parent(agent)) => {
             drop(report);
             leave_folder();
@@ -122,17 +122,17 @@ fn keep(
             Report { warning: Some(error.to_string()) }.send(report);
         }
     }
-    linger(job.program, mark.as_bytes());
+    wait_for_last_process(job.program, mark.as_bytes());
     exit(0)
 }
 
 /// Away from all files that are the command's, its terminal among them; the streams lead to
-/// `nothing`.
-fn detach(nothing: Option<File>) {
-    forget_backtraces();
+/// `dev_null`.
+fn detach(dev_null: Option<File>) {
+    disable_backtraces();
     close_inherited();
-    if let Some(nothing) = nothing {
-        let _ = (dup2_stdin(&nothing), dup2_stdout(&nothing), dup2_stderr(&nothing));
+    if let Some(dev_null) = dev_null {
+        let _ = (dup2_stdin(&dev_null), dup2_stdout(&dev_null), dup2_stderr(&dev_null));
     }
 }
 
@@ -143,9 +143,9 @@ fn leave_folder() {
 }
 
 /// The agent's life.
-fn act(
+fn run_share_agent(
     job: &Job,
-    files: Files,
+    files: HeldFiles,
     join: impl FnOnce(&Job) -> Result<Arc<dyn ShareSource>, String>,
     mark: &[u8],
     report: PipeWriter,
@@ -182,15 +182,15 @@ fn ended_well(agent: i32) -> bool {
 
 /// Stays while a process of the command may need the library. One that is about to become another
 /// program has no environment for a moment, so it takes two looks to be sure that there is none.
-fn linger(command: ProcessId, mark: &[u8]) {
-    give_way();
-    let mut search = Search::new(mark);
-    let mut in_vain = 0;
+fn wait_for_last_process(command: ProcessId, mark: &[u8]) {
+    lower_priority();
+    let mut search = MarkSearch::new(mark);
+    let mut empty_searches = 0;
     loop {
-        in_vain = if command.is_alive() || search.look() { 0 } else { in_vain + 1 };
-        match in_vain {
-            0 => thread::sleep(LOOK_EVERY),
-            1 => thread::sleep(LOOK_AGAIN),
+        empty_searches = if command.is_alive() || search.find() { 0 } else { empty_searches + 1 };
+        match empty_searches {
+            0 => thread::sleep(SEARCH_EVERY),
+            1 => thread::sleep(SEARCH_AGAIN),
             _ => return,
         }
     }
@@ -199,9 +199,9 @@ fn linger(command: ProcessId, mark: &[u8]) {
 /// Nothing waits for this process any more: others come first. Where the kernel takes each session
 /// for one program, the session gives way. It is not the kernel's policy for idle work: with that
 /// it would stay for minutes on a busy machine.
-fn give_way() {
-    let _ = rustix::process::nice(LAST);
-    let _ = std::fs::write("/proc/self/autogroup", LAST.to_string());
+fn lower_priority() {
+    let _ = rustix::process::nice(LOWEST_PRIORITY);
+    let _ = std::fs::write("/proc/self/autogroup", LOWEST_PRIORITY.to_string());
 }
 
 /// Reads what is sent until a report is whole or the other side closes the pipe.
@@ -216,7 +216,7 @@ fn read_within(mut pipe: PipeReader, time: Duration) -> io::Result<String> {
         match poll(&mut [PollFd::new(&pipe, PollFlags::IN)], left.as_ref()) {
             Err(rustix::io::Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
-            Ok(0) => return Err(io::Error::other("the agent does not answer")),
+            Ok(0) => return Err(io::Error::other("the agent does not report_reader")),
             Ok(_) => {}
         }
         let length = pipe.read(&mut part)?;
@@ -231,7 +231,7 @@ fn read_within(mut pipe: PipeReader, time: Duration) -> io::Result<String> {
 pub(crate) struct Started {
     pub(crate) watchdog: u32,
     pub(crate) report: Report,
-    pub(crate) files: Files,
+    pub(crate) files: HeldFiles,
 }
 
 /// Starts the watchdog, and waits until its agent is ready.
@@ -244,19 +244,19 @@ pub(crate) struct Started {
 ///
 /// For [`TIMEOUT`] at most.
 pub(crate) fn start(
-    one: &OneThread,
+    one: &SingleThreaded,
     job: &Job,
-    files: Files,
+    files: HeldFiles,
     join: impl FnOnce(&Job) -> Result<Arc<dyn ShareSource>, String>,
 ) -> io::Result<Started> {
-    let (answer, report) = io::pipe()?;
-    let nothing = File::options().read(true).write(true).open("/dev/null").ok();
-    let inherited = Inherited { files, report, answer, nothing };
+    let (report_reader, report) = io::pipe()?;
+    let dev_null = File::options().read(true).write(true).open("/dev/null").ok();
+    let inherited = Inherited { files, report, report_reader, dev_null };
     let (watchdog, inherited) =
-        fork_apart(one, inherited, |one, inherited| keep(&one, job, inherited, join))?;
-    let Inherited { files, report, answer, .. } = inherited;
+        fork_apart(one, inherited, |one, inherited| run_watchdog(&one, job, inherited, join))?;
+    let Inherited { files, report, report_reader, .. } = inherited;
     drop(report);
-    let text = read_within(answer, TIMEOUT)?;
+    let text = read_within(report_reader, TIMEOUT)?;
     let ended = || io::Error::other("the agent ended at once");
     Ok(Started { watchdog, report: Report::parse(&text).ok_or_else(ended)?, files })
 }
@@ -270,9 +270,9 @@ mod tests {
     #[test]
     fn a_report_is_read_as_it_was_sent() {
         for warning in [None, Some("no table".to_owned())] {
-            let (answer, pipe) = io::pipe().unwrap();
+            let (report_reader, pipe) = io::pipe().unwrap();
             Report { warning: warning.clone() }.send(pipe);
-            let text = read_within(answer, TIMEOUT).unwrap();
+            let text = read_within(report_reader, TIMEOUT).unwrap();
             assert_eq!(Report::parse(&text), Some(Report { warning }));
         }
         assert!(Report::parse("").is_none() && Report::parse("x").is_none());
