@@ -1,11 +1,17 @@
-//! A program that does nothing but take part: what tests start, stop and kill.
+//! A program that only takes part in the table; tests start, stop and kill it.
 //!
-//! `member FOLDER NAME CPUS WHAT [MOMENT]`, where WHAT is `stay` (until standard input ends),
-//! `churn` (joins and leaves until it is killed), `halt` (does nothing more), `fork` (there are two
-//! of it from then on) or `spawn` (has a child that is another program). The last three are done
-//! when a change of the table that it makes reaches MOMENT, such as `Writing`, and it stays there;
-//! without one, once it has joined. It says `done` and the child's number then. Otherwise it prints
-//! its share whenever it changes, one line each: `EPOCH THREADS CORES NEIGHBOURS`.
+//! `member FOLDER NAME CPUS ACTION [FAIL_POINT]`. ACTION is one of:
+//!
+//! - `stay`: stays in the table until standard input ends;
+//! - `churn`: joins and leaves until it is killed;
+//! - `halt`: does nothing more;
+//! - `fork`: forks a copy of itself;
+//! - `spawn`: starts another program as its child.
+//!
+//! The last three happen when a change of the table by this program reaches FAIL_POINT, for example
+//! `Writing`, and the program stays there. Without a FAIL_POINT they happen once it has joined.
+//! Then it prints `done` and the child's number. Otherwise it prints its share whenever that
+//! changes, one line each: `EPOCH THREADS CORES NEIGHBOURS`.
 
 use std::io::{Read, Write};
 
@@ -53,17 +59,17 @@ fn action_named(action: &str) -> fn() {
             let child = std::process::Command::new("sleep").arg("600").spawn();
             finish(child.expect("a child").id());
         },
-        _ => panic!("{action} is nothing to do"),
+        _ => panic!("{action} is no action"),
     }
 }
 
-/// Does it, at a moment of the next change or now.
+/// Runs the action, at a fail point of the next change or now.
 fn run_action(table: &Table, offer: Offer, action_named: fn(), fail_point: Option<&String>) {
     let member = Member::join(table, offer).expect("a row");
     let Some(name) = fail_point else { return action_named() };
     let point = FailPoint::ALL.into_iter().find(|point| format!("{point:?}") == *name);
     at_fail_point(point.expect("a fail point"), action_named);
-    // Something to say, if there are neighbours.
+    // With neighbours, this is a change of the table.
     member.set_demand(1);
     panic!("{name} was not reached");
 }
@@ -75,13 +81,13 @@ fn finish(child: u32) {
     }
 }
 
-/// At once: nobody flushes for who is killed.
+/// Prints and flushes at once: a killed process does not flush.
 fn say(line: &str) {
     let _ = std::io::stdout().write_all(format!("{line}\n").as_bytes());
     let _ = std::io::stdout().flush();
 }
 
-/// The child does nothing. It runs when this answers, and so has let go of what it must.
+/// The child does nothing. This returns once the child runs, and so has closed what it must.
 #[cfg(target_os = "linux")]
 fn fork() -> u32 {
     let (mut runs, run) = std::io::pipe().expect("a pipe");

@@ -1,10 +1,10 @@
-//! A standing coordinator: what needs a clock.
+//! A coordinator: the part of coordination that needs a clock.
 //!
-//! The table does without one. Somebody who wants a policy other than the default, programs' speeds
-//! measured and gone by, or a script followed, starts a coordinator. It writes down what it
-//! measures and what is asked for, and the shares follow by the same decision as ever, whoever
-//! takes it. When it ends, however it ends, the table goes on with the default policy: every member
-//! watches its process.
+//! The table works without one. A user starts a coordinator to choose another policy than the
+//! default, to have programs' speeds measured and used, or to run a script. The coordinator writes
+//! measurements and requests into the table, and every program computes shares from them as before.
+//! When it ends, for whatever reason, the default policy is in force again: every member watches
+//! its process.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::sys;
 use crate::table::{Change, Table};
 use crate::table_state::TableState;
 
-/// A coordinator at work. Dropping it ends it.
+/// A running coordinator. Dropping it ends the coordination.
 ///
 /// ```
 /// use sinew_coord::{Coordinator, Policy, Table};
@@ -38,25 +38,26 @@ pub struct Coordinator {
     process: ProcessId,
     policy: Policy,
     script: Script,
-    /// Steps that fell due before their programs came, the last for each.
+    /// Steps that were due before their programs joined, the last one for each program.
     late: Vec<Step>,
     began_ns: u64,
-    /// The rows seen last, with what is measured of their programs. A process whose pool ends and
-    /// that builds another has a new row, for which a script's steps hold as for the first.
+    /// The rows of the last look, with the measurements of their programs. A process that drops a
+    /// pool and builds another gets a new row. A script's steps apply to the new row as to the
+    /// first.
     programs: HashMap<RowId, Seen>,
-    /// The log at the last look. Decisions are known by all that they say: a date is what a program
-    /// has written, and one in the future would hide all that follow.
+    /// The log at the last look. All fields identify a decision, not its date: programs write the
+    /// date, and a forged one in the future would hide all later decisions.
     seen: Vec<Decision>,
     measured_ns: u64,
 }
 
-/// Two readings are at least so far apart: a shorter time is mostly noise.
+/// The least time between two measurements; over shorter times they are mostly noise.
 const READING_NS: u64 = 50_000_000;
 
-/// A wait for the table's next change asks so often whether it is still wanted.
+/// A wait for the table's next change calls `is_over` this often.
 const ASKED_EVERY: Duration = Duration::from_millis(100);
 
-/// Tells a row from others of the same process, and from a later one in its place.
+/// Identifies a row among all rows of the same process, and of the same slot over time.
 type RowId = (ProcessId, u64);
 
 fn id_of(row: &Row) -> RowId {
@@ -72,12 +73,12 @@ struct Seen {
 }
 
 impl Coordinator {
-    /// Takes the table's coordination over, with this policy. An empty script is none.
+    /// Takes over the coordination of the table, with this policy. An empty script does nothing.
     ///
     /// # Errors
     ///
-    /// [`Error::Coordinated`] if somebody else does that already; [`Error::Busy`],
-    /// [`Error::Forked`], [`Error::System`].
+    /// [`Error::Coordinated`] if another coordinator runs; [`Error::Busy`], [`Error::Forked`],
+    /// [`Error::System`].
     pub fn start(table: &Table, policy: Policy, script: Script) -> Result<Self, Error> {
         let began_ns = sys::now_ns();
         let mut coordinator = Self {
@@ -103,13 +104,13 @@ impl Coordinator {
                 return Err(Error::Coordinated(other.pid));
             }
             (state.coordinator, state.policy) = (Some(process), policy);
-            // Everybody is told whom to watch.
+            // All members wake up and watch this process.
             Ok(Change { subject: None, wakes_all: true })
         })
     }
 
-    /// Looks at the table once: measures, and does what the script says. Returns the decisions
-    /// since the last look, whoever took them.
+    /// Reads the table once: measures, and takes the script's steps that are due. Returns the
+    /// decisions since the last call, of all programs.
     ///
     /// # Errors
     ///
@@ -117,8 +118,8 @@ impl Coordinator {
     pub fn step(&mut self) -> Result<Vec<Decision>, Error> {
         let mut state = self.table.snapshot();
         if state.coordinator != Some(self.process) || !self.table.is_in_force() {
-            // The table was damaged, or another file has taken its place (T3), and what a script
-            // has asked for is lost with it.
+            // The table was damaged, or another file has taken its place (T3). The script's
+            // requests are lost with it.
             self.take_over()?;
             self.programs.clear();
             state = self.table.snapshot();
@@ -137,21 +138,21 @@ impl Coordinator {
         Ok(new)
     }
 
-    /// Waits until the table changes, the script goes on, or the time is over.
+    /// Waits until the table changes, the script's next step is due, or `time` has passed.
     ///
     /// # Blocking
     ///
-    /// As said.
+    /// For `time` at most.
     pub fn wait(&self, version: u64, time: Duration) {
         self.wait_unless(version, time, || false);
     }
 
-    /// The same, or until `is_over` holds: it is asked after every signal that this thread
-    /// handles, and every 100 ms, in case the signal comes just before the wait.
+    /// As [`wait`](Self::wait), or until `is_over` holds. It is called after every signal that this
+    /// thread handles, and every 100 ms, because a signal may arrive just before the wait.
     ///
     /// # Blocking
     ///
-    /// As said.
+    /// For `time` at most.
     pub fn wait_unless(&self, version: u64, time: Duration, is_over: impl Fn() -> bool) {
         let due = self.script.next_due_ms();
         let due = due.map(|due| Duration::from_millis(due.saturating_sub(self.now_ms())));
@@ -164,7 +165,7 @@ impl Coordinator {
         }
     }
 
-    /// How fast a program was lately, in items a second, where that is known.
+    /// A program's last measured speed in items a second, if it is known.
     pub fn rate(&self, program: ProcessId) -> Option<f64> {
         let rates = self.programs.iter().filter(|((process, _), _)| *process == program);
         rates.filter_map(|(_, seen)| seen.rate).reduce(|sum, rate| sum + rate)
@@ -174,7 +175,7 @@ impl Coordinator {
         (sys::now_ns() - self.began_ns) / 1_000_000
     }
 
-    /// Who has come, and who has gone.
+    /// Reports programs that joined or left to the script.
     fn note_events(&mut self, state: &TableState) {
         let now_ms = self.now_ms();
         for row in &state.rows {
@@ -191,8 +192,7 @@ impl Coordinator {
         }
     }
 
-    /// Takes a reading of every program, and writes what it tells into the table, if the policy
-    /// goes by it.
+    /// Measures every program, and writes the results into the table if the policy uses them.
     fn measure(&mut self, state: &TableState) -> Result<(), Error> {
         let now = sys::now_ns();
         if now < self.measured_ns + READING_NS {
@@ -200,7 +200,7 @@ impl Coordinator {
         }
         self.measured_ns = now;
         let mut learned = Vec::new();
-        // What a stopped program does not do says nothing about it.
+        // A stopped program does no work, so it is not measured.
         for row in state.rows.iter().filter(|row| !row.stopped) {
             let reading = Reading {
                 at_ns: now,
@@ -233,7 +233,7 @@ impl Coordinator {
         })
     }
 
-    /// The names of those that share a last-level cache with a program.
+    /// The names of the programs that share a last-level cache with this one.
     fn beside(&self, row: &Row, state: &TableState) -> Vec<u32> {
         let places = self.table.layout().places();
         let caches = |row: &Row| -> Vec<usize> {
@@ -244,7 +244,7 @@ impl Coordinator {
                 .collect()
         };
         let mine = caches(row);
-        // What a stopped program has on paper is its whole mask, and nobody runs there.
+        // The grant of a stopped program is its whole mask, but it does not run there.
         let at_work = |other: &&Row| other.slot != row.slot && other.demand > 0 && !other.stopped;
         let others = state.rows.iter().filter(at_work);
         let near = others.filter(|other| caches(other).iter().any(|cache| mine.contains(cache)));
@@ -253,7 +253,7 @@ impl Coordinator {
         names
     }
 
-    /// Does what a step says, or keeps it until its program comes.
+    /// Takes a step, or keeps it until its program joins.
     fn follow(&mut self, step: Step) -> Result<(), Error> {
         let result = self.table.change(Reason::Asked, |state, _| {
             let mut subject = None;
@@ -276,7 +276,7 @@ impl Coordinator {
 
 impl Drop for Coordinator {
     fn drop(&mut self) {
-        // If that fails, whoever changes the table next finds this process gone.
+        // If this fails, the next change of the table finds that this process has ended.
         let _ = self.table.change(Reason::Policy, |state, _| {
             if state.coordinator == Some(self.process) {
                 state.end_coordination();
@@ -298,10 +298,10 @@ mod tests {
         test(&Table::open_on(&folder.path().join("shared"), Layout::flat(CPUS)).unwrap());
     }
 
-    /// Catches: a stopped program that is blamed for what somebody else does, as it has its
-    /// whole mask on paper.
+    /// Catches: a stopped program that is blamed for another one's effect, because its grant is its
+    /// whole mask.
     #[test]
-    fn a_stopped_program_runs_beside_nobody() {
+    fn a_stopped_program_runs_beside_no_other() {
         with_table(|table| {
             let coordinator =
                 Coordinator::start(table, Policy::Contention, Script::default()).unwrap();
@@ -313,7 +313,7 @@ mod tests {
         });
     }
 
-    /// Catches: a date that is believed, so that nothing that follows is news.
+    /// Catches: a forged date that hides all later decisions.
     #[test]
     fn a_decision_dated_in_the_future_hides_no_others() {
         with_table(|table| {
@@ -322,8 +322,10 @@ mod tests {
             coordinator.step().unwrap();
             let forge =
                 |state: &mut TableState| state.log_decision(u64::MAX, 1, Reason::Policy, None, 0);
-            let nobody = || Ok(Change { subject: None, wakes_all: false });
-            table.change(Reason::Measured, |state, _| nobody().inspect(|_| forge(state))).unwrap();
+            let no_subject = || Ok(Change { subject: None, wakes_all: false });
+            table
+                .change(Reason::Measured, |state, _| no_subject().inspect(|_| forge(state)))
+                .unwrap();
             let reasons = |coordinator: &mut Coordinator| -> Vec<Reason> {
                 coordinator.step().unwrap().iter().map(|decision| decision.reason).collect()
             };
@@ -335,8 +337,8 @@ mod tests {
         });
     }
 
-    /// Catches: a pool that ends and one that is built before the coordinator looks again, taken
-    /// for the same.
+    /// Catches: a pool that ends and a pool that is built before the coordinator's next look, taken
+    /// for the same one.
     #[test]
     fn a_steps_event_happens_again_for_the_next_row_of_the_same_process() {
         with_table(|table| {
@@ -351,8 +353,8 @@ mod tests {
         });
     }
 
-    /// Catches: a coordinator that goes on with a file which is not the table any more, as after a
-    /// program that was stopped with the lock.
+    /// Catches: a coordinator that stays with a file that is not the table any more, for example
+    /// after a program was stopped while it held the lock.
     #[test]
     fn a_coordinator_follows_its_programs_to_another_file() {
         with_table(|table| {
@@ -371,8 +373,8 @@ mod tests {
         });
     }
 
-    /// Catches: a step that is dropped because its program is late, one that is done although a
-    /// later one took its place, and one that is done twice.
+    /// Catches: a step that is dropped because its program is late, one that is taken although a
+    /// later one replaced it, and one that is taken twice.
     #[test]
     fn a_step_for_a_program_that_is_late_waits_for_it() {
         with_table(|table| {

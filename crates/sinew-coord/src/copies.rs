@@ -1,6 +1,6 @@
-//! The words of the table's file: where each lies, and the two copies of the state.
+//! The words of the table's file: their positions, and the two copies of the state.
 //!
-//! T1 and C1 to C3 are explained in [`table`](crate::table).
+//! [`table`](crate::table) explains T1 and C1 to C3.
 
 use sinew_sync::statics::{AtomicU64, Ordering, fence};
 
@@ -22,13 +22,13 @@ pub(crate) const FILE_WORDS: usize = COPIES_AT + 2 * STATE_WORDS;
 /// The words of a live line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LiveWord {
-    /// Changes when its program should look at the table.
+    /// The futex word: it changes when the program should read the table.
     Futex,
-    /// How many threads would find work.
+    /// The threads that would find work.
     Demand,
-    /// Items done since the program joined.
+    /// Items completed since the program joined.
     Progress,
-    /// By which schedule its last loop ran; 0 if there was none.
+    /// The schedule of its last loop; 0 if it has run none.
     LastLoop,
 }
 
@@ -50,11 +50,11 @@ pub(crate) fn publish(mapping: &Mapping, state: &TableState) -> u64 {
     next
 }
 
-/// Has all members of a file look whether it is still the table: those that have a row. A member
-/// without one is not asleep for longer than its own look takes to come.
+/// Wakes all members that have a row in `file`, so that they check whether it is still the table. A
+/// member without a row checks by itself after a while.
 pub(crate) fn wake_all(file: &Mapping) {
     let slots = |state: TableState| state.rows.iter().map(|row| row.slot).collect();
-    // Where nothing says which futex words are in use, all may be.
+    // If no copy can be read, any futex word may be in use.
     let slots: Vec<u32> = read(file).map_or_else(|| (0..MAX_PROGRAMS as u32).collect(), slots);
     slots.into_iter().for_each(|slot| wake_sleepers(live_word(file, slot, LiveWord::Futex)));
     wake_sleepers(&file.words()[TABLE_FUTEX_AT]);
@@ -82,7 +82,7 @@ pub(crate) fn decode_copy(mapping: &Mapping, version: u64) -> Option<TableState>
     TableState::decode(&words)
 }
 
-/// The state in force; `None` if there is none, or a damaged one.
+/// The state in force; `None` if the file has none, or a damaged one.
 pub(crate) fn read(mapping: &Mapping) -> Option<TableState> {
     if !mapping.is_whole() {
         return None;

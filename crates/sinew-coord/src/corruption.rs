@@ -1,7 +1,6 @@
-//! Tables that nobody honest has written.
+//! Tables that no honest program has written.
 //!
-//! Blind to: a file that is cut short while it is mapped, which ends whoever touches
-//! it.
+//! Blind to: a file that is truncated while it is mapped; `tests/system_failures.rs` checks that.
 
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
@@ -38,7 +37,7 @@ fn honest() -> TableState {
     table.snapshot()
 }
 
-/// What somebody does to the words of a state.
+/// A change to the words of a state.
 #[derive(Debug, Clone)]
 enum Corruption {
     Flip { at: usize, bits: u64 },
@@ -97,8 +96,8 @@ fn corrupt(words: &mut Vec<u64>, corruptions: &[Corruption]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(images()))]
 
-    /// Catches: a panic, a grant beyond the machine, and words that mean something else the next
-    /// time they are read.
+    /// Catches: a panic, a grant beyond the machine, and words that decode to something else the
+    /// next time.
     #[test]
     fn forged_words_are_refused_or_harmless(corruptions in corruptions(), signed in any::<bool>()) {
         thread_local! { static HONEST: Vec<u64> = honest().encode(); }
@@ -112,9 +111,11 @@ proptest! {
         }
     }
 
-    /// Catches: the same for words without any sense.
+    /// Catches: the same for random words.
     #[test]
-    fn random_words_are_refused_or_harmless(mut words in proptest::collection::vec(prop_oneof![any::<u64>(), 0..9_u64], 0..400)) {
+    fn random_words_are_refused_or_harmless(
+        mut words in proptest::collection::vec(prop_oneof![any::<u64>(), 0..9_u64], 0..400),
+    ) {
         fit_checksum(&mut words);
         if let Some(state) = TableState::decode(&words) {
             check(state);
@@ -125,16 +126,19 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(images()))]
 
-    /// Catches: an image that only the fuzzer would read, and an end of the bytes in the middle
-    /// of a word or a change.
+    /// Catches: an image that only the fuzzer would read, and bytes that end in the middle of a
+    /// word or a change.
     #[test]
-    fn images_in_bytes_are_refused_or_harmless(how in 0..4_u8, mut image in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn images_in_bytes_are_refused_or_harmless(
+        how in 0..4_u8,
+        mut image in proptest::collection::vec(any::<u8>(), 0..400),
+    ) {
         image.insert(0, how);
         check_image(&image);
     }
 
-    /// Catches: a word beside the table that is believed although no program writes it. A few bits
-    /// of an honest word are changed, so that many are nearly right.
+    /// Catches: a word beside the table that is accepted although no program writes it. A few bits
+    /// of an honest word are changed, so that many words are nearly right.
     #[test]
     fn forged_last_loops_are_refused_or_harmless(
         code in 0..16_u8,
@@ -143,7 +147,9 @@ proptest! {
         corruption in prop_oneof![Just(0), (0..64_u32).prop_map(|bit| 1 << bit), any::<u64>()],
     ) {
         let honest = Schedule::from_code(code, number as usize)
-            .map_or(number << 8 | u64::from(code), |schedule| LastLoop { schedule, named }.to_word());
+            .map_or(number << 8 | u64::from(code), |schedule| {
+                LastLoop { schedule, named }.to_word()
+            });
         check_last_loop(honest);
         check_last_loop(honest ^ corruption);
     }
@@ -155,8 +161,7 @@ fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
     file.write_all(bytes).unwrap();
 }
 
-/// Catches: a table that stays broken, members that are lost with it, and a share beyond the
-/// offer.
+/// Catches: a table that stays broken, members that are lost with it, and a share beyond the offer.
 #[test]
 fn a_table_that_is_overwritten_while_it_is_used_is_repaired() {
     let folder = tempfile::tempdir().unwrap();
@@ -168,7 +173,7 @@ fn a_table_that_is_overwritten_while_it_is_used_is_repaired() {
         let mut bytes = vec![0; random.usize(1..40_000)];
         random.fill(&mut bytes);
         let at = random.u64(0..FILE_WORDS as u64 * 8 - bytes.len() as u64);
-        // The flag that the table was replaced is as good as any other reason to make a new one.
+        // Any of these words may make the file unusable, which is one more reason for a new file.
         overwrite(table.path(), at, &bytes);
         members.iter().for_each(|member| member.set_demand(1 + round % 4));
         let loops = table.read().into_iter().filter_map(|row| row.last_loop);
@@ -191,10 +196,10 @@ fn a_table_that_is_overwritten_while_it_is_used_is_repaired() {
     }
 }
 
-/// Catches: a name that cannot be printed, or is read as another one.
+/// Catches: a name that cannot be printed, or that decodes to another one.
 #[test]
 fn names_are_cut_and_cleaned() {
-    let long = Name::new("a very long name that nobody can remember_curve, with an end");
+    let long = Name::new("a very long name that nobody can remember, with an end");
     assert_eq!(long.as_str(), "a very long name that nobody can");
     assert_eq!(Name::new("a\nb\u{1b}").as_str(), "a?b?");
     assert_eq!(Name::new("ééééééééééééééééé").as_str().len(), 32);

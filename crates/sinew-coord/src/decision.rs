@@ -1,37 +1,37 @@
-//! Decisions, and why they were taken.
+//! Decisions, and their reasons.
 
 use std::fmt;
 
 use crate::row::Name;
 use crate::words::{Reader, Writer};
 
-/// Why shares were computed.
+/// The reason for which shares were computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// A program has come.
+    /// A program joined.
     Arrived,
-    /// A program has gone.
+    /// A program left.
     Left,
-    /// A program was found to have ended.
+    /// A program was found dead.
     Died,
-    /// A program has more or less to do than before.
+    /// A program's demand changed.
     Demand,
-    /// Somebody has changed a program's weight.
+    /// A program's weight was changed.
     Weight,
-    /// Somebody has changed the policy.
+    /// The policy was changed.
     Policy,
-    /// Somebody has asked for something on a program's behalf: a script, or a user.
+    /// A script or a user requested something on a program's behalf.
     Asked,
     /// Throughput was measured.
     Measured,
-    /// A program was found stopped: the others have its cores.
+    /// A program was found stopped; the others have its cores.
     Stopped,
-    /// It goes on.
+    /// A stopped program continued.
     Continued,
-    /// A program has chosen a schedule or cores itself, or has given that up.
+    /// A program set a schedule or cores itself, or gave them up.
     OwnSettings,
-    /// The table was damaged; what could be saved was.
+    /// The table was damaged, and the readable part of it was restored.
     Repaired,
 }
 
@@ -51,7 +51,7 @@ impl Reason {
         Self::OwnSettings,
     ];
 
-    /// In a word or two, for a log.
+    /// The reason in one or two words, for a log.
     pub fn name(self) -> &'static str {
         match self {
             Self::Arrived => "arrived",
@@ -80,19 +80,19 @@ impl fmt::Display for Reason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision {
-    /// When, on the clock that all processes share, in nanoseconds.
+    /// The time, on the clock that all processes share, in nanoseconds.
     pub at_ns: u64,
-    /// The process that did it.
+    /// The process that computed the shares.
     pub by: u32,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// The program that was the reason, or 0.
+    /// The process number of the program that the reason is about, or 0.
     pub subject: u32,
-    /// That program's name.
+    /// The name of that program.
     pub name: Name,
     /// Programs in the table afterwards.
     pub programs: u32,
-    /// How many of them got another share.
+    /// Programs whose share changed.
     pub changed: u32,
 }
 

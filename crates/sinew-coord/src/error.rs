@@ -1,40 +1,40 @@
-//! What may go wrong.
+//! The errors of this crate.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// Why a program cannot take part. It can always go on without.
+/// The reason why a program cannot take part. It can always run without the table.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// This system has no way to share a table; only Linux has.
+    /// This system cannot share a table; only Linux can.
     Unsupported,
-    /// The folder or file could be another user's work, or be read by one; remove it, or set
+    /// Another user could have made the folder or file, or could read it. Remove it, or set
     /// `SINEW_TABLE_DIR` to a folder of your own.
     Insecure {
-        /// What was found.
+        /// The folder or file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason why it is refused.
         what: &'static str,
     },
-    /// The system refused something.
+    /// A system call failed.
     System {
-        /// What was to be done.
+        /// The operation, as a verb with its particle.
         what: &'static str,
-        /// With what.
+        /// The file or folder it was about.
         path: PathBuf,
-        /// Its answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// There are [`MAX_PROGRAMS`](crate::MAX_PROGRAMS) programs already.
+    /// The table has [`MAX_PROGRAMS`](crate::MAX_PROGRAMS) programs already.
     Full,
-    /// Somebody who is neither dead nor stopped has had the table for too long; try again later.
+    /// A running program holds the lock for too long; try again later.
     Busy,
-    /// Another coordinator, of this process number, is at work; end it first.
+    /// A coordinator with this process number runs already; end it first.
     Coordinated(u32),
-    /// The process, or the row, is not there any more.
+    /// The process or the row does not exist any more.
     Gone,
-    /// The table belongs to the parent of this process; open it anew.
+    /// The parent of this process opened the table; open it again.
     Forked,
 }
 
@@ -67,12 +67,14 @@ impl fmt::Display for Error {
                 write!(f, "the table has {} programs already; end one first", crate::MAX_PROGRAMS)
             }
             Self::Busy => f.write_str("another program keeps the table locked; try again"),
-            Self::Coordinated(pid) => write!(f, "process {pid} coordinates already: end it first"),
-            Self::Gone => f.write_str(
-                "there is no such program in the table; `sinew top` shows those there are",
-            ),
+            Self::Coordinated(pid) => {
+                write!(f, "process {pid} runs a coordinator already: end it first")
+            }
+            Self::Gone => {
+                f.write_str("the table has no such program; `sinew top` lists its programs")
+            }
             Self::Forked => {
-                f.write_str("the table is the parent process's: open it anew after a fork")
+                f.write_str("the parent process opened the table: open it again after a fork")
             }
         }
     }

@@ -1,26 +1,24 @@
-//! Fail points in a change of the table: for tests, which must see a program die there and not
-//! somewhere else.
+//! Fail points in a change of the table: tests make a program die at each of them.
 //!
-//! Without the feature `fail-points`, which only the tests of this crate ask for, nothing happens
-//! at any of them.
+//! Without the feature `fail-points`, which only tests turn on, nothing happens at a fail point.
 
-/// A fail point, in the order in which they come.
+/// A fail point. They are listed in the order in which a change reaches them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailPoint {
-    /// The program has the lock, and has not looked whether the file is still the table.
+    /// The program has the lock, and has not checked whether the file is still the table.
     Locked,
-    /// It has, and has written nothing.
+    /// It has checked that, and has written nothing.
     Held,
-    /// Half of the other copy is written.
+    /// It has written half of the other copy.
     Writing,
-    /// All of it is, and it is not in force.
+    /// It has written all of the other copy, which is not in force yet.
     Written,
-    /// It is in force, and nobody has been told.
+    /// The copy is in force, and no program has been woken.
     Published,
 }
 
 impl FailPoint {
-    /// All of them.
+    /// All fail points, in that order.
     pub const ALL: [Self; 5] =
         [Self::Locked, Self::Held, Self::Writing, Self::Written, Self::Published];
 }
@@ -31,12 +29,12 @@ mod planned {
 
     use super::FailPoint;
 
-    /// When to call what.
+    /// The function to call, and the point at which it is called.
     type Plan = Option<(FailPoint, fn())>;
 
     static PLAN: Mutex<Plan> = Mutex::new(None);
 
-    /// Has `what` called whenever a change of this process's reaches this point.
+    /// Calls `what` whenever a change by this process reaches `point`.
     pub fn at_fail_point(point: FailPoint, what: fn()) {
         *PLAN.lock() = Some((point, what));
     }
@@ -54,7 +52,7 @@ pub use planned::at_fail_point;
 #[cfg(feature = "fail-points")]
 pub(crate) use planned::reached;
 
-/// Nothing.
+/// Does nothing without the feature.
 #[cfg(not(feature = "fail-points"))]
 #[inline]
 pub(crate) fn reached(_point: FailPoint) {}

@@ -1,8 +1,8 @@
 //! Tables as a hostile program of the same user writes them: for tests.
 //!
-//! A forger knows the format. Each row can be decoded. Each of its values is the worst that the
-//! format allows: rows in the name of other processes, watchdogs that have ended, grants of
-//! everything, demands, weights and speeds at their limits, decisions that are dated in the future.
+//! A forger knows the format, so each of its rows can be decoded. Each value is the worst that the
+//! format allows: rows in the name of other processes, watchdogs that have ended, grants of all
+//! cores, extreme demands, weights and speeds, and decisions dated in the future.
 
 use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{Ask, CoreSet, Curve, Grant, MAX_CORES, POINTS, Policy, Speed};
@@ -16,7 +16,7 @@ use crate::row::{MAX_PROGRAMS, Name, PEERS, Peer, Row, WEIGHTS};
 use crate::table::Table;
 use crate::table_state::{DECISIONS, REMEMBERED, TableState};
 
-/// Makes tables up. The same seed makes the same ones.
+/// Generates forged tables. The same seed generates the same tables.
 #[derive(Debug)]
 pub struct Forger {
     random: u64,
@@ -24,7 +24,7 @@ pub struct Forger {
 }
 
 impl Forger {
-    /// Rows are in the names of `claimed`, and of processes that do not exist.
+    /// The rows are in the names of `claimed`, and of processes that do not exist.
     pub fn new(seed: u64, claimed: Vec<ProcessId>) -> Self {
         Self { random: seed, claimed }
     }
@@ -50,13 +50,13 @@ impl Forger {
         publish(&table.mapping(), &TableState { rows, ..TableState::default() });
     }
 
-    /// Writes a word anywhere into the file.
+    /// Overwrites a random word of the file.
     pub fn overwrite_word(&mut self, table: &Table) {
         let (at, word) = (self.below(FILE_WORDS as u64) as usize, self.number());
         table.mapping().words()[at].store(word, sinew_sync::statics::Ordering::Relaxed);
     }
 
-    /// A state that can be encoded and decoded.
+    /// A forged state that can be encoded and decoded.
     pub(crate) fn state(&mut self) -> TableState {
         let most = if self.below(100) == 0 { MAX_PROGRAMS as u64 } else { 12 };
         let mut state = TableState { policy: self.one_of(&Policy::ALL), ..TableState::default() };
@@ -106,16 +106,16 @@ impl Forger {
         }
     }
 
-    /// A process: one of those that are claimed, one of them that began at another time, or none.
+    /// A process: a claimed one, a claimed one with another start time, or one that does not exist.
     fn process(&mut self) -> ProcessId {
-        let nobody =
+        let unknown =
             ProcessId { pid: 1 + self.below(i32::MAX as u64) as u32, started: self.number() };
         if self.claimed.is_empty() {
-            return nobody;
+            return unknown;
         }
         let at = self.below(self.claimed.len() as u64) as usize;
         let other = ProcessId { started: self.number(), ..self.claimed[at] };
-        self.one_of(&[self.claimed[at], self.claimed[at], other, nobody])
+        self.one_of(&[self.claimed[at], self.claimed[at], other, unknown])
     }
 
     fn name(&mut self) -> Name {
@@ -157,7 +157,7 @@ impl Forger {
         self.one_of(&[0.0, 1.0, -1.0, f32::MIN_POSITIVE, f32::MAX, f32::INFINITY, f32::NAN, bits])
     }
 
-    /// A number from the edges.
+    /// A number near the limits of its range.
     fn number(&mut self) -> u64 {
         let any = self.next();
         self.one_of(&[0, 1, 2, any, 1 << 63, u64::MAX - 1, u64::MAX])
@@ -191,11 +191,11 @@ impl Forger {
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: what programs do with such a table; `tests/hostile.rs` looks at that.
+    //! Blind to: the reaction of programs to such a table; `tests/hostile.rs` checks that.
     use super::*;
     use crate::oracle::check;
 
-    /// Catches: a policy that panics, never ends, or grants more than there is.
+    /// Catches: a policy that panics, never ends, or grants more than the machine has.
     #[test]
     fn forged_tables_are_shared_out_under_every_policy() {
         let tables = if std::env::var_os("SINEW_DEEP").is_some() { 100_000 } else { 3_000 };

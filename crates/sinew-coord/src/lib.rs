@@ -1,11 +1,11 @@
 #![deny(unsafe_code)]
 //! Programs that share a machine by agreement.
 //!
-//! Every program that takes part has a row in a small shared file, the [`Table`]: who it is, what
-//! it can use, what it has. Whoever comes, goes, or finds somebody dead computes all shares anew by
-//! the pure policies of [`sinew_policy::share`], and writes them down. There is no server to start,
-//! to hang or to fail; without a table, or alone in it, everything is as if this crate did not
-//! exist.
+//! Each program has a row in a small shared file, the [`Table`]. The row says which process it is,
+//! which cores it can use, and which cores it has. A program that joins, leaves or finds a dead
+//! program computes all shares again, by the pure policies of [`sinew_policy::share`], and writes
+//! them into the table. No server has to start, and none can hang or fail. A program without a
+//! table, or alone in one, runs as it would without this crate.
 //!
 //! ```
 //! use sinew_coord::{Member, Offer, Table};
@@ -18,26 +18,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # The rooms
+//! # Files
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
-//! | `table`, `lock` | the file, reading and changing it; its lock |
-//! | `member`, `offer` | a program in it: listener and `watcher`; what it offers and gets |
-//! | `state`, `row`, `log`, `words` | what the table says, as values and as words; pure |
-//! | `coordinator` | what needs a clock: speeds, scripts |
-//! | `folder`, `private` | where the file is, and whose it may be |
-//! | `oracle`, `forge` | for tests: tables that no honest program writes, and their oracle |
-//! | `fail_point` | for tests: where programs die |
-//! | `process`, `machine` | who is there; what is shared |
-//! | `sys`, `bus` | the system calls, and pages that the file loses; the only files with `unsafe` |
-//! | `elsewhere` | what stands in for it where there is no table |
+//! | `table`, `copies`, `lock` | the file: its words, how it is read and changed, its lock |
+//! | `member`, `offer` | a program in the table: its two threads; its offer and its share |
+//! | `table_state`, `row`, `decision`, `words` | the contents of the table as values and as words; pure |
+//! | `coordinator` | measured speeds and scripts, which need a clock |
+//! | `table_folder`, `private` | the path of the file, and the checks of its owner and mode |
+//! | `oracle`, `forger` | for tests: forged tables, and the checks that every table must pass |
+//! | `fail_point` | for tests: the points at which a program dies |
+//! | `process`, `machine` | process identifiers; the machine that is shared |
+//! | `sys`, `sigbus` | system calls; mapped pages that the file loses; the only files with `unsafe` |
+//! | `sys_unsupported`, `private_unsupported` | their replacements on systems other than Linux |
 //!
 //! # Not handled
 //!
-//! Programs of other users, in other containers and in other namespaces of time are not seen, and
-//! neither are programs that do not take part: the kernel shares cores with those. Changing the
-//! machine (CPUs switched off) while programs run: masks say what is left.
+//! The table does not show programs of other users, of other containers or of other time
+//! namespaces. It does not show programs that do not take part either: the kernel shares cores with
+//! those. CPUs that are switched off while programs run: only the masks show it.
 
 mod coordinator;
 mod copies;

@@ -1,26 +1,26 @@
 //! The lock of a table's file: a claim in the file that names its holder, and a record lock that
 //! the kernel frees.
 //!
-//! The record lock alone excludes others, but the kernel does not say who has it. So a program
-//! writes its claim into the file before it takes the record lock, and withdraws the claim after it
-//! has freed the lock. A program that waits reads the claim and asks the system about that process:
-//! the claim of an ended process is taken over, and a stopped process loses the file. Time alone
-//! never decides that a holder is dead.
+//! The record lock alone excludes other programs, but the kernel does not say which process has it.
+//! So a program writes its claim into the file before it takes the record lock, and withdraws the
+//! claim after it has freed the lock. A waiting program reads the claim and asks the system about
+//! that process. It takes over the claim of an ended process, and replaces the file of a stopped
+//! process. Time alone never decides that a holder is dead.
 //!
 //! # States of the claim
 //!
 //! | claim | record lock | meaning |
 //! |---|---|---|
-//! | 0 | free | nobody changes the table |
+//! | 0 | free | no program changes the table |
 //! | P | free | P is about to take the lock, or has just freed it |
 //! | P | held | P changes the table |
 //! | P, ended | free | P died; the next program takes the claim over |
-//! | mine | held by another process | a child of an ended process has the open file: it never frees the lock |
+//! | own | held by another process | a child of an ended process has the open file: it never frees the lock |
 //!
 //! # Invariants
 //!
-//! - K1: a program takes the record lock only while the claim is its own, except after
-//!   [`OVERDUE`], when the claim may be forged.
+//! - K1: a program takes the record lock only while the claim is its own, except after [`OVERDUE`],
+//!   when the claim may be forged.
 //! - K2: a claim names one opened table of one process: process number, start time, and a number.
 //! - K3: every wait ends: with the lock, with a file that must be replaced, or after
 //!   [`GIVE_UP_AFTER`].
@@ -28,12 +28,11 @@
 //! # Orderings
 //!
 //! The claim publishes nothing (Relaxed): the record lock, a system call, orders the words of the
-//! table, and a wrong claim costs a wait or a new file, never a lost change.
+//! table. A wrong claim costs a wait or a new file, never a lost change.
 //!
 //! # Tests
 //!
-//! `next` decides and does nothing else, so that a search of all interleavings can run it: see
-//! below.
+//! `next_step` decides and has no effects, so the tests below can run it in every interleaving.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -43,27 +42,27 @@ use sinew_sync::statics::{AtomicU32, AtomicU64, Ordering};
 use crate::process::ProcessId;
 use crate::sys;
 
-/// A program that waits asks about the claim's process only after this time.
+/// A waiting program asks about the claim's process only after this time.
 const ASK_AFTER: Duration = Duration::from_millis(5);
-/// After this time a claim whose process holds no lock is taken for a forged one.
+/// After this time a claim counts as forged if its process holds no lock.
 const OVERDUE: Duration = Duration::from_secs(2);
-/// The own claim stands, and some process has the record lock without a claim.
+/// The own claim has stood for this long, and a process without a claim has the record lock.
 const ORPHANED_AFTER: Duration = Duration::from_millis(50);
 /// The longest wait for the lock.
 pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(5);
 
-/// How an attempt to lock a file ended.
+/// The result of an attempt to lock a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockOutcome {
-    /// The lock.
+    /// The lock was taken.
     Lock,
-    /// Nothing: the lock will not be freed, so another file must take the place of this one.
+    /// The lock will not be freed, so another file must replace this one.
     Stuck,
-    /// Nothing: its holder runs and keeps it.
+    /// The holder runs and keeps the lock.
     Busy,
 }
 
-/// One opened table of one process, as a claim names it.
+/// The identity of one opened table of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Claim(u64);
 
@@ -71,7 +70,7 @@ const PID_BITS: u32 = 24;
 const START_BITS: u32 = 24;
 
 impl Claim {
-    /// A new one for `process`, another one at every call.
+    /// A claim for `process`; each call returns a different one.
     pub(crate) fn new(process: ProcessId) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed) & 0xffff;
@@ -84,7 +83,7 @@ fn low_start(started: u64) -> u64 {
     started & ((1 << START_BITS) - 1)
 }
 
-/// The process that a claim names.
+/// The state of the process that a claim names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Claimant {
     Running,
@@ -100,30 +99,30 @@ fn claimant(claim: u64) -> Claimant {
         Ok(process) if !is_the_same(&process) => Claimant::Ended,
         Ok(process) if process.is_stopped() => Claimant::Stopped,
         Err(crate::Error::Gone) => Claimant::Ended,
-        // The system may refuse to tell: that is no evidence of an end.
+        // A refusal by the system does not prove that the process has ended.
         Ok(_) | Err(_) => Claimant::Running,
     }
 }
 
-/// How long an attempt has lasted.
+/// The limits that an attempt has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Waited {
-    /// [`ASK_AFTER`] is over.
+    /// [`ASK_AFTER`] has passed.
     asks: bool,
     /// The own claim has stood for [`ORPHANED_AFTER`].
     orphaned: bool,
-    /// [`OVERDUE`] is over.
+    /// [`OVERDUE`] has passed.
     overdue: bool,
 }
 
-/// What to do next.
+/// The next action of a waiting program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// Write the own claim in place of the one that was read.
     Claim,
     /// Try to take the record lock.
     Take,
-    /// Look again later.
+    /// Read the claim again later.
     Wait,
     /// Give the file up.
     Replace,
@@ -148,7 +147,7 @@ fn next_step(read: u64, own: u64, waited: Waited, claimant: impl FnOnce() -> Cla
     }
 }
 
-/// Takes the lock of `file`, which is in force until [`release`].
+/// Takes the lock of `file`, which holds until [`release`].
 ///
 /// # Errors
 ///
@@ -177,14 +176,14 @@ pub(crate) fn acquire(
                 if claim.compare_exchange(read, own.0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
                 {
                     claimed = Some(Instant::now());
-                    // The lock is free now, as a rule.
+                    // The lock is usually free now.
                     turn = 0;
                     continue;
                 }
             }
             Step::Take => match sys::try_lock(file.file()) {
                 Ok(true) => {
-                    // An overdue claim may be another one's still.
+                    // The claim may still be an overdue one of another process.
                     claim.store(own.0, Ordering::Relaxed);
                     return Ok(LockOutcome::Lock);
                 }
@@ -207,7 +206,7 @@ pub(crate) fn acquire(
     Ok(got)
 }
 
-/// Frees the lock, and then withdraws the claim: in this order no program finds the lock held
+/// Frees the lock, and then withdraws the claim. In this order no program finds the lock held
 /// without a claim.
 pub(crate) fn release(file: &sys::Mapping, claim: &AtomicU64, own: Claim) {
     let _ = sys::unlock(file.file());
@@ -220,17 +219,17 @@ fn withdraw(claim: &AtomicU64, own: Claim) {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    //! All interleavings of a few programs that lock, are stopped and die, by a search of all
-    //! states that they can reach. Blind to: times, and a record lock that is not the kernel's.
+    //! Checks a few programs that take the lock, are stopped and die. The search visits every state
+    //! that they can reach. Blind to: times, and a record lock that is not the kernel's.
     use std::collections::HashSet;
 
     use super::*;
 
-    /// Where a program is.
+    /// The position of a program in its attempt.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     enum At {
         Reads,
-        /// It has read this claim, and will do this.
+        /// It has read this claim, and will take this action.
         Acts(u64, Act),
         Holds,
         /// It has freed the lock, and withdraws its claim next.
@@ -257,7 +256,8 @@ mod tests {
         Impatient,
         /// The claim is withdrawn before the lock is freed.
         EarlyWithdrawal,
-        /// A running process is taken for an ended one, as by its number without its start.
+        /// A running process counts as ended, as if only its number were compared and not its
+        /// start.
         WrongEnd,
     }
 
@@ -400,7 +400,7 @@ mod tests {
             }
         }
 
-        /// What the program does that has read the claim now.
+        /// The action of a program that has read the claim now.
         fn act(&self, world: &World, own: u64, waited: Waited) -> Act {
             match next_step(world.claim, own, waited, || self.claimant(world, world.claim)) {
                 Step::Wait if self.plant == Plant::Impatient && waited.asks => Act::Replace,
@@ -411,23 +411,23 @@ mod tests {
             }
         }
 
-        /// A file is replaced only where its lock is held by a stopped program or by a dead one's
-        /// child, or its claim is a stopped program's.
+        /// A file is replaced only if a stopped program or a dead program's child holds its lock,
+        /// or if its claim is a stopped program's.
         fn check(&mut self, world: &World, me: usize, act: Act) {
             if act != Act::Replace {
                 return;
             }
             let is_stuck = |them: usize| world.stopped[them] || world.at[them] == At::DeadWithChild;
             let claimant = (world.claim as usize).checked_sub(1).filter(|them| *them != me);
-            // Where the lock is free, a program that waited for all that time was unlucky, and
-            // nobody loses anything.
+            // A program may also time out while the lock is free. Replacing the file harms no
+            // program then.
             let runs = world.lock.is_some_and(|them| !is_stuck(them));
             self.replaced_without_cause |= runs && !claimant.is_some_and(is_stuck);
             self.orphans |= world.lock.is_some_and(|them| world.at[them] == At::DeadWithChild);
         }
     }
 
-    /// Catches: a holder that runs and loses its file, a claim that nobody can take over, and a
+    /// Catches: a running holder that loses its file, a claim that no program can take over, and a
     /// lock that a dead program's child keeps for ever.
     #[test]
     fn only_a_stopped_program_or_a_dead_ones_child_loses_the_file() {
@@ -449,7 +449,7 @@ mod tests {
         }
     }
 
-    /// Catches: a claim that names another process, or the same for two tables of one process.
+    /// Catches: a claim that names another process, and equal claims for two tables of one process.
     #[test]
     fn a_claim_names_its_process() {
         let me = ProcessId::current();

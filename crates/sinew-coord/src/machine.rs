@@ -1,9 +1,9 @@
-//! The machine at hand, as the share policies see it, and what of it this process may use.
+//! The machine as the share policies see it, and the part of it that this process may use.
 
 use sinew_policy::share::{CoreSet, Layout, Place};
 use sinew_topology::{Level, Limits, Machine};
 
-/// The machine at hand.
+/// This machine.
 pub fn layout() -> Layout {
     layout_of(Machine::host())
 }
@@ -19,7 +19,7 @@ pub fn layout_of(machine: &Machine) -> Layout {
     Layout::new(places)
 }
 
-/// Where this process may run, and how many threads its quota feeds.
+/// The cores this process may run on, and the threads that its quota allows.
 pub(crate) fn limits() -> (CoreSet, u32) {
     let limits = Limits::read();
     (

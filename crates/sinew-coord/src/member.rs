@@ -1,29 +1,30 @@
-//! A program in the table: its row, and the two threads that look after it.
+//! A program in the table: its row, and the two threads that serve it.
 //!
-//! The *listener* sleeps on the row's futex word, reads the row when it rings, and tells whoever
-//! wants to know. The *watcher* sees who ends and who is stopped (`watcher`). They are two, because
-//! a futex and a descriptor cannot be waited for at once; a futex word needs no descriptor, no file
-//! and no permission, and is gone with its page.
+//! The *listener* sleeps on the row's futex word. When the word changes, it reads the row and calls
+//! the functions that follow the share. The *watcher* finds programs that have ended or are stopped
+//! (`watcher`). They are two threads because no call waits for a futex and a descriptor at once. A
+//! futex word needs no descriptor, no file and no permission, and ends with its page.
 //!
 //! # Invariants
 //!
-//! - M1: the share that a member tells of is within its offer, whatever the table says.
-//! - M2: nothing of this blocks a thread of the program: only joining, leaving and changes of
-//!   demand take the lock, and all of them give up in the end.
-//! - M3: a member whose row is missing (damage, a new file) puts it back, unless its program has
+//! - M1: the share that a member reports is within its offer, whatever the table contains.
+//! - M2: no thread of the program waits for the table, except to join, to leave and to change the
+//!   demand. Those take the lock, and give up in the end.
+//! - M3: a member whose row is missing (damage, a new file) adds it again, unless its program has
 //!   ended. It has one row at most.
-//! - M4: a row says that its program is stopped no longer than until it goes on: its listener takes
-//!   that back, or its watchdog's watcher.
-//! - M5: with neighbours, shares are computed with what the program said last: it says so itself if
-//!   it knows of them, and else whoever sees them for it.
-//! - M6: a table that is damaged again and again costs a member a change every [`CHECK_MS`], and no
-//!   busy loop.
+//! - M4: a row stops saying that its program is stopped once the program continues: its listener
+//!   changes the row, or its watchdog's watcher does.
+//! - M5: with neighbours, shares are computed from the program's last demand and settings. The
+//!   program publishes them if it knows of its neighbours; else its listener does when it sees
+//!   them.
+//! - M6: a table that is damaged again and again costs a member one change every [`CHECK_MS`], and
+//!   no busy loop.
 //!
 //! # Cost
 //!
-//! Two threads that sleep, and wake once every two seconds to see that the file is still the table.
-//! A program that could use more than it has asks the system 20 times a second about up to four
-//! others, some 15 µs each. Reading the share when nothing has changed: one load.
+//! Two threads that sleep, and wake once every two seconds to check that the file is still the
+//! table. A program that could use more than it has asks the system 20 times a second about up to
+//! four others, some 15 µs each. Reading the share when nothing has changed: one load.
 
 mod watcher;
 
@@ -47,7 +48,7 @@ use crate::sys::{self, EventFd, Mapping};
 use crate::table::{Change, Table, is_current};
 use crate::table_state::TableState;
 
-/// A look at the name of the file, in case nobody rings.
+/// Time between two checks of the file's name when no wake-up arrives.
 const CHECK_MS: u64 = 2_000;
 
 /// A program in the table. Dropping it leaves.
@@ -73,15 +74,15 @@ struct MemberState {
     offer: Offer,
     program: ProcessId,
     watchdog: Option<ProcessId>,
-    /// When this member came, another time for each member of this process: with `program` it tells the
-    /// member's row from all others, whichever slot it has and however often it was put back.
+    /// The time at which this member joined; distinct for each member of this process. With
+    /// `program` it identifies the member's row, in any slot and after any number of rejoins.
     joined_ns: u64,
     location: Mutex<RowLocation>,
     demand: AtomicU64,
     own_settings: Mutex<OwnSettings>,
-    /// As the live line has it.
+    /// A copy of the word in the live line.
     last_loop: AtomicU64,
-    /// The epoch of `share`, for those who want to know whether anything has changed.
+    /// The epoch of `share`, so that callers can see a change without a lock.
     epoch: AtomicU64,
     share: Mutex<Share>,
     changed: Condvar,
@@ -91,11 +92,11 @@ struct MemberState {
     leaving: AtomicBool,
     /// Whether the row says that its program is stopped.
     marked_stopped: AtomicBool,
-    /// Whether the watcher has something to look for: see [`MemberState::needs_stop_checks`].
+    /// Whether the watcher checks for stops: see [`MemberState::needs_stop_checks`].
     checks_stops: AtomicBool,
 }
 
-/// Where the row is.
+/// The file and the slot of the row.
 #[derive(Clone)]
 struct RowLocation {
     mapping: Arc<Mapping>,
@@ -133,36 +134,36 @@ impl Member {
         Ok(())
     }
 
-    /// What the program has now.
+    /// The program's present share.
     pub fn share(&self) -> Share {
         *self.shared.share.lock()
     }
 
-    /// Counts the shares so far: another number than before means another [`share`](Self::share).
+    /// Counts the shares so far: it changes with every new [`share`](Self::share).
     ///
     /// # Cost
     ///
-    /// One load of a line that is hardly ever written.
+    /// One load of a line that is rarely written.
     #[inline]
     pub fn epoch(&self) -> u64 {
         // Relaxed: the share itself is read under its lock.
         self.shared.epoch.load(Ordering::Relaxed)
     }
 
-    /// Calls `listener` with the present share, and from then on with every new one, on a thread of
-    /// this crate.
+    /// Calls `listener` with the present share, and later with every new one, on a thread of this
+    /// crate.
     pub fn on_change(&self, listener: impl Fn(Share) + Send + Sync + 'static) {
         let mut listeners = self.shared.listeners.lock();
         listener(self.share());
         listeners.push(Box::new(listener));
     }
 
-    /// Waits until the share is another one than that of `epoch`, or the time is over. Returns the
+    /// Waits until the share's epoch differs from `epoch`, or until `time` has passed. Returns the
     /// share then.
     ///
     /// # Blocking
     ///
-    /// As said.
+    /// For `time` at most.
     pub fn wait_change(&self, epoch: u64, time: Duration) -> Share {
         let began = std::time::Instant::now();
         let mut share = self.shared.share.lock();
@@ -177,28 +178,28 @@ impl Member {
         *share
     }
 
-    /// Says how many threads would find work now; 0 if none would: then others get the cores until
-    /// it is more again.
+    /// Sets the number of threads that would find work now. With 0, other programs get the cores
+    /// until the demand rises again.
     ///
     /// # Cost
     ///
-    /// Nothing if it says what it said before; a change of the table if there are neighbours.
+    /// Nothing if the demand is unchanged; a change of the table if there are neighbours.
     pub fn set_demand(&self, threads: u32) {
         self.shared.set_demand(threads.min(self.shared.offer.max));
     }
 
-    /// Says what the program has decided itself now: see [`OwnSettings`].
+    /// Publishes the settings that the program has decided itself: see [`OwnSettings`].
     ///
     /// # Cost
     ///
-    /// Next to nothing if it says what it said before; else a change of the table.
+    /// An uncontended lock if they are unchanged; else a change of the table.
     pub fn set_own_settings(&self, own_settings: OwnSettings) {
         if !self.shared.table.is_of_another_process() {
             self.shared.set_own_settings(own_settings);
         }
     }
 
-    /// Says by which schedule the program's last loop ran; `None` if it has run none.
+    /// Publishes the schedule of the program's last loop; `None` if it has run none.
     ///
     /// # Cost
     ///
@@ -213,8 +214,8 @@ impl Member {
         }
     }
 
-    /// Says that the program is done with so many more items of whatever it counts. How fast it is
-    /// on how many cores is measured by that.
+    /// Adds to the items that the program has completed, in a unit of its own. A coordinator
+    /// measures by them how fast the program is on how many cores.
     pub fn report(&self, items: u64) {
         if !self.shared.table.is_of_another_process() {
             let location = self.shared.location();
@@ -223,8 +224,8 @@ impl Member {
         }
     }
 
-    /// Leaves: the row goes, and the others have its cores. The share stays what it was last.
-    /// Dropping does the same.
+    /// Leaves: removes the row, so that the other programs get its cores. The share keeps its last
+    /// value. Dropping the member leaves, too.
     ///
     /// # Cost
     ///
@@ -240,13 +241,13 @@ impl Member {
         &self.shared.table
     }
 
-    /// Whose row it is.
+    /// The program that the row is for.
     pub fn program(&self) -> ProcessId {
         self.shared.program
     }
 }
 
-/// Members of this process, for its end: pools that are never dropped leave as well.
+/// Members of this process. Those of pools that are never dropped leave when the process ends.
 static MEMBERS: Mutex<Vec<Weak<MemberState>>> = Mutex::new(Vec::new());
 
 fn register_for_exit(shared: &Arc<MemberState>) {
@@ -258,13 +259,14 @@ fn register_for_exit(shared: &Arc<MemberState>) {
 }
 
 extern "C" fn leave_all() {
-    // Whoever holds the lock is joining or was at the time of a fork: then the others find out.
+    // If the lock is held, a thread joins now, or did so at the time of a fork. Then the other
+    // programs find out that this process has ended.
     let Some(members) = MEMBERS.try_lock() else { return };
     for member in members.iter().filter_map(Weak::upgrade) {
         if !member.table.is_of_another_process() && !member.is_leaving() {
             member.leave();
         }
-        // Its threads are still about.
+        // Its threads are still running.
         std::mem::forget(member);
     }
 }
@@ -272,7 +274,7 @@ extern "C" fn leave_all() {
 impl Drop for Member {
     fn drop(&mut self) {
         if self.shared.table.is_of_another_process() {
-            // The row is the parent's, and so are the threads.
+            // The row and the threads are the parent's.
             std::mem::take(&mut self.threads).into_iter().for_each(std::mem::forget);
             return;
         }
@@ -294,7 +296,7 @@ impl fmt::Debug for Member {
     }
 }
 
-/// The time, and another one at every call in this process.
+/// The present time, but never the same one twice in a process.
 fn joined_ns() -> u64 {
     static LAST: Mutex<u64> = Mutex::new(0);
     let mut last = LAST.lock();
@@ -336,7 +338,7 @@ impl MemberState {
     }
 
     fn is_leaving(&self) -> bool {
-        // Acquire: the futex word has changed after it was set; nothing else is read.
+        // Acquire: the futex word changes after the flag was set; nothing else is read.
         self.leaving.load(Ordering::Acquire)
     }
 
@@ -347,8 +349,8 @@ impl MemberState {
         }
         let mut slot = 0;
         self.table.change(Reason::Arrived, |state, mapping| {
-            // It is there where it only could not be read for a moment, or where a copy from before
-            // has come into force again.
+            // The row exists if it was unreadable only for a moment, or if an older copy is in
+            // force again.
             let row = match state.rows.iter().find(|row| self.is_own(row)) {
                 Some(row) => row.clone(),
                 None => self.new_row(state.free_slot().ok_or(Error::Full)?, state),
@@ -357,14 +359,14 @@ impl MemberState {
             live_word(mapping, slot, LiveWord::Demand)
                 .store(self.demand.load(Ordering::Relaxed), Ordering::Relaxed);
             live_word(mapping, slot, LiveWord::Progress).store(0, Ordering::Relaxed);
-            // Whatever a program before has left there.
+            // An earlier program of this slot may have left a value.
             live_word(mapping, slot, LiveWord::LastLoop).store(0, Ordering::Relaxed);
             state.insert(row.clone());
             Ok(Change { subject: Some(row), wakes_all: true })
         })?;
         let mut location = self.location.lock();
         *location = RowLocation { mapping: self.table.mapping(), slot };
-        // Under the lock, so that it is not an older one than the program has told of meanwhile.
+        // Under the lock, so that it is no older than the program's last report.
         let last = self.last_loop.load(Ordering::Relaxed);
         live_word(&location.mapping, slot, LiveWord::LastLoop).store(last, Ordering::Relaxed);
         Ok(())
@@ -408,8 +410,7 @@ impl MemberState {
             let word = live_word(&mapping, slot, LiveWord::Futex);
             let seen = word.load(Ordering::Acquire); // C3
             if !(is_current(self.table.path(), &mapping) && self.follow_row()) {
-                // A table that loses the row again at once is another program's work: that one gets
-                // no busy loop for an answer (M6).
+                // A program that damages the table again and again causes no busy loop here (M6).
                 if has_rejoined {
                     self.pause();
                 }
@@ -424,19 +425,20 @@ impl MemberState {
         }
     }
 
-    /// Reads the row. Returns whether it exists.
+    /// Reads and applies the row. Returns whether it exists.
     fn follow_row(&self) -> bool {
         self.read_row(true)
     }
 
-    /// Reads the row; where it says that this program is stopped, takes that back if `takes_back`.
+    /// Reads and applies the row. With `takes_back`, it first corrects a row that says that this
+    /// program is stopped.
     fn read_row(&self, takes_back: bool) -> bool {
         let RowLocation { mapping, slot } = self.location();
         let Some(state) = read(&mapping) else { return false };
         let Some(row) = self.own_row(slot, &state) else { return false };
         let is_wrong = takes_back && row.stopped && self.watchdog.is_none();
         if is_wrong && self.write_stopped(row, false).is_ok() {
-            // A program that reads this goes on (M4), and has no share while it is stopped.
+            // A program that reads this runs (M4). While it was stopped, it had no share.
             return self.read_row(false);
         }
         self.apply_row(&state, row);
@@ -457,24 +459,24 @@ impl MemberState {
         let matters = state.rows.len() > 1
             || u64::from(row.grant.threads) < self.demand.load(Ordering::Relaxed);
         if let Some(reason) = self.unpublished(row).filter(|_| matters) {
-            // What cannot be written now is found again.
+            // If the table cannot be written now, the next look at the row tries again.
             let _ = self.publish(reason, |row| self.unpublished(row).is_some());
         }
     }
 
-    /// Whether the shares were computed with something else than what the program says of itself
-    /// now, and what that is (M5).
+    /// Whether the shares were computed from another demand or other settings than the present
+    /// ones, and which of the two differs (M5).
     fn unpublished(&self, row: &Row) -> Option<Reason> {
-        // Relaxed: whoever changes it later looks for neighbours under the lock of the share, which
-        // has been taken since these were seen.
+        // Relaxed: a later change of them looks for neighbours under the lock of the share, and
+        // this thread has taken that lock since it saw the neighbours.
         if u64::from(row.demand) != self.demand.load(Ordering::Relaxed) {
             return Some(Reason::Demand);
         }
         (row.own_settings != *self.own_settings.lock()).then_some(Reason::OwnSettings)
     }
 
-    /// Has the shares computed with what the program says of itself now, if that is news to what
-    /// the row says.
+    /// Has the shares computed from the present demand and settings, if `is_news` holds for the
+    /// row.
     fn publish(&self, reason: Reason, is_news: impl FnOnce(&Row) -> bool) -> Result<(), Error> {
         let location = self.location();
         self.table.change(reason, |state, mapping| {
@@ -491,13 +493,13 @@ impl MemberState {
         })
     }
 
-    /// Writes into the live line what was said last, whoever else is about to do the same.
+    /// Writes the latest demand into the live line, whichever threads write at the same time.
     fn write_demand(&self, mapping: &Mapping, slot: u32) {
         let shown = live_word(mapping, slot, LiveWord::Demand);
         loop {
             let demand = self.demand.load(Ordering::Relaxed);
-            // AcqRel: who writes after somebody else sees what that one knew, and so finds out here
-            // if its own is older.
+            // AcqRel: a thread that writes after another one sees the demand that the other one
+            // read. So it finds out here if its own value is older.
             shown.swap(demand, Ordering::AcqRel);
             if self.demand.load(Ordering::Relaxed) == demand {
                 return;
@@ -508,7 +510,7 @@ impl MemberState {
     fn set_own_settings(&self, own_settings: OwnSettings) {
         let before = std::mem::replace(&mut *self.own_settings.lock(), own_settings);
         if before != own_settings {
-            // What cannot be written now is found when the row is read next.
+            // If the table cannot be written now, the next look at the row tries again.
             let _ = self.publish(Reason::OwnSettings, |row| row.own_settings != own_settings);
         }
     }
@@ -531,14 +533,14 @@ impl MemberState {
         listeners.iter().for_each(|listener| listener(new));
     }
 
-    /// The row is missing, or the file is no longer the table (M3).
+    /// Adds the row again, because it is missing or the file is no longer the table (M3).
     fn rejoin(&self) {
         if self.is_leaving() || self.take_row().is_err() {
             self.pause();
         }
     }
 
-    /// Waits a little, or until the member leaves.
+    /// Waits for [`CHECK_MS`], or until the member leaves.
     fn pause(&self) {
         let guard = self.share.lock();
         if !self.is_leaving() {
@@ -553,8 +555,8 @@ impl MemberState {
         }
         let RowLocation { mapping, slot } = self.location();
         self.write_demand(&mapping, slot);
-        // Alone, it matters only if the program has less than it could use from when it was not. A
-        // neighbour that nobody has seen yet is seen by the listener (M5).
+        // Alone, a program publishes its demand only if it still has fewer threads than it could
+        // use. The listener publishes it for neighbours that this thread has not seen yet (M5).
         let share = *self.share.lock();
         if share.neighbours > 0 || share.threads < threads {
             let _ = self.publish(Reason::Demand, |_| true);
@@ -565,7 +567,7 @@ impl MemberState {
     fn leave(&self) {
         self.leaving.store(true, Ordering::Release);
         let RowLocation { mapping, slot } = self.location();
-        // What cannot be taken out now the others find when this process has ended.
+        // If the row cannot be removed now, another program removes it once this process has ended.
         let _ = self.table.change(Reason::Left, |state, _| {
             let is_own = self.own_row(slot, state).is_some();
             let subject = is_own.then(|| state.remove(slot, self.program)).flatten();

@@ -1,4 +1,4 @@
-//! What a program says of itself when it joins, and what it gets.
+//! A program's offer when it joins, and the share that it gets.
 
 use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{CoreSet, Grant, MAX_CORES};
@@ -7,7 +7,7 @@ use crate::machine;
 use crate::process::ProcessId;
 use crate::row::{Name, OwnSettings, Row, WEIGHTS};
 
-/// What a program says of itself.
+/// The description of a program that joins the table.
 ///
 /// ```
 /// use sinew_coord::Offer;
@@ -28,8 +28,8 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// A program of this name that can use all that affinity, cpuset and quota leave to this
-    /// process, and has work for as much.
+    /// A program of this name that can use all cores that affinity, cpuset and quota leave to this
+    /// process, and has work for all of them.
     ///
     /// # Cost
     ///
@@ -39,28 +39,28 @@ impl Offer {
         Self::on(name, mask, threads)
     }
 
-    /// A program that may run on `mask`, and can use so many threads.
+    /// A program that may run on `mask` and can use `threads` threads.
     pub fn on(name: &str, mask: CoreSet, threads: u32) -> Self {
         let max = threads.clamp(1, MAX_CORES as u32);
         let (name, own_settings) = (Name::new(name), OwnSettings::default());
         Self { name, demand: max, min: 1, max, weight: 1.0, mask, own_settings, on_behalf_of: None }
     }
 
-    /// How many threads would find work now. Default: as many as it can use.
+    /// The threads that would find work now. Default: as many as the program can use.
     #[must_use]
     pub fn demand(mut self, threads: u32) -> Self {
         self.demand = threads;
         self
     }
 
-    /// Cores it should have at least, as long as there are enough. Default: 1.
+    /// Cores the program should have at least, as long as there are enough. Default: 1.
     #[must_use]
     pub fn min(mut self, cores: u32) -> Self {
         self.min = cores.clamp(1, self.max);
         self
     }
 
-    /// Cores it can use at most, no more than before.
+    /// Cores the program can use at most. A larger number than before has no effect.
     #[must_use]
     pub fn max(mut self, cores: u32) -> Self {
         self.max = cores.clamp(1, self.max);
@@ -69,7 +69,7 @@ impl Offer {
         self
     }
 
-    /// Its part in proportion to others', from 0.01 to 100. Default: 1.
+    /// The program's part in proportion to other programs' weights, from 0.01 to 100. Default: 1.
     #[must_use]
     pub fn weight(mut self, weight: f64) -> Self {
         self.weight =
@@ -77,7 +77,7 @@ impl Offer {
         self
     }
 
-    /// The cores it may run on, of those it may run on anyway.
+    /// Restricts the cores that the program may run on. A mask without any of them has no effect.
     #[must_use]
     pub fn mask(mut self, mask: CoreSet) -> Self {
         let both = self.mask.and(&mask);
@@ -85,28 +85,28 @@ impl Offer {
         self
     }
 
-    /// What it has decided itself. Default: nothing.
-    /// [`Member::set_own_settings`](crate::Member::set_own_settings) changes it later.
+    /// The settings that the program has decided itself. Default: none.
+    /// [`Member::set_own_settings`](crate::Member::set_own_settings) changes them later.
     #[must_use]
     pub fn own_settings(mut self, own_settings: OwnSettings) -> Self {
         self.own_settings = own_settings;
         self
     }
 
-    /// The row is another process's: it ends with that process, and also with this one. Only this
-    /// process moves the other's threads: nobody who reads the row does.
+    /// Makes the row stand for another process. The row ends with that process, and with this one.
+    /// Only this process moves the other's threads; programs that read the row do not.
     #[must_use]
     pub fn on_behalf_of(mut self, program: ProcessId) -> Self {
         self.on_behalf_of = Some(program);
         self
     }
 
-    /// The cores it may run on.
+    /// The cores the program may run on.
     pub fn cores(&self) -> CoreSet {
         self.mask
     }
 
-    /// What is believed of a row: what an honest table would say.
+    /// Whether a row's grant is within this offer. A grant beyond it is not applied.
     pub(crate) fn believes(&self, row: &Row) -> bool {
         (1..=self.max).contains(&row.grant.threads)
             && !row.grant.cores.is_empty()
@@ -114,33 +114,33 @@ impl Offer {
     }
 }
 
-/// What a program has.
+/// A program's share of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Share {
-    /// How many threads may work.
+    /// The number of threads that may work.
     pub threads: u32,
-    /// Where they may run.
+    /// The cores they may run on.
     pub cores: CoreSet,
-    /// How loops should hand out their iterations, if somebody has asked for that.
+    /// The schedule that loops should use, if a request names one.
     pub schedule: Option<Schedule>,
     /// Counts the shares that this program has had.
     pub epoch: u64,
-    /// How many other programs there are.
+    /// The number of other programs.
     pub neighbours: usize,
-    /// Whether a script asks for these threads or cores: then they hold without neighbours, too.
+    /// Whether a script requests these threads or cores. Then they hold without neighbours, too.
     pub asked: bool,
 }
 
 impl Share {
-    /// All that a program can use: what it has without a table.
+    /// All that a program can use: its share without a table.
     pub(crate) fn whole(offer: &Offer) -> Self {
         let (threads, cores) = (offer.max, offer.mask);
         Self { threads, cores, schedule: None, epoch: 0, neighbours: 0, asked: false }
     }
 
-    /// Whether the program is to keep to these threads and cores. A lone program of which nobody
-    /// asks anything runs as it would without a table.
+    /// Whether the program has to keep to these threads and cores. A lone program without a request
+    /// runs as it would without a table.
     pub fn is_binding(&self) -> bool {
         self.neighbours > 0 || self.asked
     }

@@ -1,10 +1,10 @@
-//! What is held against an image of a table that nobody honest has written: for tests, and for the
+//! The checks that every image of a table must pass: for tests, and for the
 //! fuzzer in `fuzz/`.
 //!
-//! An image is bytes. The first says what the others are: whole words of a table, or changes to an
-//! honest one; and whether the sum is made to fit, as a forger would. What is decoded is then
-//! shared out, as whoever changes the table next would do. Each word is also read as one that a
-//! program writes beside the table: its last loop.
+//! An image is bytes. The first byte says whether the others are the words of a table or changes to
+//! an honest table, and whether the checksum is corrected, as a forger would do. The decoded table
+//! is then shared out, as the next change of it would do. Each word is also read as a last loop,
+//! which programs write beside the table.
 
 use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{Ask, CoreSet, Curve, Grant, LastLoop, Layout};
@@ -16,21 +16,21 @@ use crate::row::{Name, PEERS, Peer, Row};
 use crate::table_state::TableState;
 use crate::words::checksum;
 
-/// The machine has so many.
+/// CPUs of the machine.
 pub(crate) const CPUS: usize = 4;
 
-/// In an image's first byte: the sum is made to fit.
+/// Bit of an image's first byte: the checksum is corrected.
 pub(crate) const CHECKSUM_FITS: u8 = 1;
-/// In an image's first byte: what follows is changes, of ten bytes each, to an honest table: a
-/// place and a word.
+/// Bit of an image's first byte: the other bytes are changes to an honest table, ten bytes each, a
+/// position and a word.
 pub(crate) const CHANGES: u8 = 2;
 
-/// Reads an image as whoever opens the table would, and holds what comes of it against all that is
-/// said of tables.
+/// Reads an image as a program that opens the table would, and checks the result against the
+/// invariants of tables.
 ///
 /// # Panics
 ///
-/// If something of that does not hold.
+/// If an invariant does not hold.
 pub fn check_image(image: &[u8]) {
     let Some((&how, rest)) = image.split_first() else { return };
     let mut words = if how & CHANGES == 0 { words_of(rest) } else { changed(rest) };
@@ -59,7 +59,7 @@ fn changed(bytes: &[u8]) -> Vec<u64> {
     words
 }
 
-/// A table of three programs, with something in every part of it.
+/// A table of three programs that uses every part of the format.
 pub(crate) fn honest() -> TableState {
     let mut state = TableState::default();
     for slot in 0..3 {
@@ -105,7 +105,7 @@ pub(crate) fn row(slot: u32) -> Row {
     }
 }
 
-/// Whoever forges a table knows how to sum it.
+/// Writes the right length and checksum, as a forger can.
 pub(crate) fn fit_checksum(words: &mut [u64]) {
     if words.len() > 2 {
         words[0] = words.len() as u64;
@@ -113,7 +113,7 @@ pub(crate) fn fit_checksum(words: &mut [u64]) {
     }
 }
 
-/// All that is said of grants, whatever is in the table.
+/// Checks all invariants of grants.
 pub(crate) fn check(mut state: TableState) {
     let layout = Layout::flat(CPUS);
     state.compute_shares(&layout);
@@ -131,7 +131,8 @@ pub(crate) fn check(mut state: TableState) {
     assert_eq!(TableState::decode(&encoded).map(|again| again.encode()), Some(encoded));
 }
 
-/// A word that is believed is one that a loop has, and its schedule can be printed and read again.
+/// Checks that an accepted word is one that a loop has, and that its schedule can be printed and
+/// parsed again.
 pub(crate) fn check_last_loop(word: u64) {
     let Some(last) = LastLoop::from_word(word) else { return };
     assert_eq!(last.to_word(), word);
@@ -139,8 +140,8 @@ pub(crate) fn check_last_loop(word: u64) {
     assert_eq!(last.schedule.to_string().parse(), Ok(last.schedule));
 }
 
-/// Cores of programs at work are theirs alone, and so together no more than there are. Who has one
-/// thread on all of its mask has none.
+/// Checks that programs with work share no core, so that they have no more cores than the machine.
+/// A program with one thread on all of its mask has no core of its own.
 fn check_sum<'s>(at_work: impl Iterator<Item = &'s Row>, all: &CoreSet) {
     let mut taken = CoreSet::EMPTY;
     for row in at_work {
@@ -157,14 +158,14 @@ fn check_sum<'s>(at_work: impl Iterator<Item = &'s Row>, all: &CoreSet) {
 mod tests {
     use super::*;
 
-    /// Catches: an honest table that is refused, so that every change to it is refused, too, and
-    /// nothing is checked.
+    /// Catches: an honest table that is refused. Then every change to it would be refused, too, and
+    /// nothing would be checked.
     #[test]
     fn an_honest_image_is_read() {
         let state = honest();
         let mut words = changed(&[]);
         assert_eq!(TableState::decode(&words), Some(state));
-        // The policy, of which there are six.
+        // The policy; there are six.
         words = changed(&[3, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
         fit_checksum(&mut words);
         assert_eq!((words[3], TableState::decode(&words)), (9, None));

@@ -1,5 +1,5 @@
-//! A file that nobody else can read, write or put there: each step is checked on what was opened,
-//! not on what a name said before.
+//! A file that no other user can read, write or replace. Each check looks at the opened file, not
+//! at what its name meant before.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::sys;
 
-/// The user's folder for things that end with the session.
+/// The user's folder for files that last until the user logs out.
 pub(crate) fn runtime_folder() -> Option<PathBuf> {
     let named =
         std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -24,16 +24,16 @@ fn closed_to_others(found: &fs::Metadata) -> bool {
     found.uid() == sys::user() && found.mode() & 0o077 == 0
 }
 
-/// A number for the namespace in which process numbers are those of this process.
+/// The number of the namespace that process numbers of this process belong to.
 pub(crate) fn namespace() -> io::Result<u64> {
     fs::metadata(NAMESPACE).map(|namespace| namespace.ino())
 }
 
-/// Where the kernel tells it.
+/// The kernel's file for that namespace.
 pub(crate) const NAMESPACE: &str = "/proc/self/ns/pid";
 
-/// A number for the namespace whose clock dates the start of processes for this one. There is only
-/// one before Linux 5.6.
+/// The number of the namespace whose clock dates the start of processes for this process. 0 before
+/// Linux 5.6, which has a single one.
 pub(crate) fn time_namespace() -> u64 {
     fs::metadata("/proc/self/ns/time").map_or(0, |namespace| namespace.ino())
 }
@@ -44,7 +44,7 @@ pub(crate) fn is_named(file: &File, path: &Path) -> bool {
     matches!(found, (Ok(a), Ok(b)) if (a.dev(), a.ino()) == (b.dev(), b.ino()))
 }
 
-/// Opens the file of this name in `folder`, making both if need be and `make` says so.
+/// Opens the file of this name in `folder`. If `make` is set, creates what does not exist.
 pub(crate) fn open_private(folder: &Path, name: &str, make: bool) -> Result<File, Error> {
     if make {
         make_folder(folder)?;
@@ -66,7 +66,7 @@ fn make_folder(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// A link is found where there must be none: that is no error of the system.
+/// Reports a link where none may be; the system itself reports some other error for it.
 fn no_link(path: &Path, error: io::Error) -> Error {
     let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     if is_link { Error::insecure(path, "is a link") } else { Error::system("open", path, error) }
@@ -75,7 +75,7 @@ fn no_link(path: &Path, error: io::Error) -> Error {
 fn check(path: &Path, file: &File, kind: impl Fn(&fs::Metadata) -> bool) -> Result<(), Error> {
     let found = file.metadata().map_err(|error| Error::system("look at", path, error))?;
     match found {
-        found if !kind(&found) => Err(Error::insecure(path, "is not what it should be")),
+        found if !kind(&found) => Err(Error::insecure(path, "has the wrong type")),
         found if found.uid() != sys::user() => {
             Err(Error::insecure(path, "belongs to another user"))
         }

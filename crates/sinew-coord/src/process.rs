@@ -1,7 +1,8 @@
-//! Whether a process is there, and whether it is stopped.
+//! Whether a process is alive, and whether it is stopped.
 //!
-//! A system that refuses to tell (no descriptors left, no `/proc`) is no evidence that a process
-//! has ended: such a process counts as running, and whoever can look next finds out.
+//! The system may refuse to tell (no descriptors left, no `/proc`). A refusal does not prove that a
+//! process has ended: such a process counts as running, and the next program that can look finds
+//! out.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -10,25 +11,25 @@ use std::path::Path;
 use crate::error::Error;
 use crate::sys;
 
-/// A process that is not mistaken for a later one of the same number.
+/// A process, distinct from later processes of the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProcessId {
-    /// The number.
+    /// The process number.
     pub pid: u32,
-    /// When it began, in the kernel's ticks since the machine did.
+    /// The start time, in the kernel's ticks since the machine started.
     pub started: u64,
 }
 
 impl ProcessId {
-    /// The calling process. Where the system does not tell when it began, it is taken for none.
+    /// The calling process. Its start time is 0 if the system does not tell it.
     pub fn current() -> Self {
         Self::find_current().unwrap_or(Self { pid: std::process::id(), started: 0 })
     }
 
-    /// The calling process, or why it cannot be told from a later one of its number.
+    /// The calling process, or the reason why it cannot be told from a later process of its number.
     ///
-    /// `/proc` may show another namespace's processes (`unshare -pf` without `--mount-proc`): there
-    /// its number is another process's, and so is every other number that the table would hold.
+    /// `/proc` may show another namespace's processes (`unshare -pf` without `--mount-proc`). Then
+    /// its numbers are those of other processes, and so is every number in the table.
     pub(crate) fn find_current() -> Result<Self, Error> {
         let pid = std::process::id();
         let fail = |error| Error::system("read", Path::new("/proc/self/stat"), error);
@@ -41,7 +42,7 @@ impl ProcessId {
         Ok(Self { pid, started: start_in(&text).map_err(fail)? })
     }
 
-    /// The process of this number, if there is one.
+    /// The process of this number, if it exists.
     pub fn of(pid: u32) -> Option<Self> {
         Self::find(pid).ok()
     }
@@ -50,7 +51,7 @@ impl ProcessId {
     ///
     /// # Errors
     ///
-    /// [`Error::Gone`] if there is none; [`Error::System`] if the system does not tell.
+    /// [`Error::Gone`] if no such process exists; [`Error::System`] if the system does not tell.
     pub fn find(pid: u32) -> Result<Self, Error> {
         if has_ended(pid) {
             return Err(Error::Gone);
@@ -64,8 +65,8 @@ impl ProcessId {
         }
     }
 
-    /// Whether the process is still there; one that has ended is not, though its parent may not
-    /// have asked yet.
+    /// Whether the process is alive. A process that has ended is not, even if its parent has not
+    /// waited for it yet.
     ///
     /// # Cost
     ///
@@ -74,7 +75,7 @@ impl ProcessId {
         !has_ended(self.pid) && start_of(self.pid).map_or(true, |started| started == self.started)
     }
 
-    /// Whether it is stopped, as by SIGSTOP or a debugger.
+    /// Whether the process is stopped, for example by SIGSTOP or a debugger.
     ///
     /// # Cost
     ///
@@ -91,7 +92,7 @@ fn has_ended(pid: u32) -> bool {
     }
 }
 
-/// In `/proc/PID/stat`, counted after the name: what it does, and when it began.
+/// Fields of `/proc/PID/stat`, counted after the name: the state and the start time.
 const STATE: usize = 0;
 const START: usize = 19;
 
@@ -103,9 +104,10 @@ fn field(pid: u32, index: usize) -> io::Result<String> {
     after_name(&stat(&pid.to_string())?, index).ok_or_else(|| ErrorKind::InvalidData.into())
 }
 
-/// The text of `/proc/PROCESS/stat`, as far as it is of use here.
+/// The beginning of `/proc/PROCESS/stat`, with all fields that are read here.
 fn stat(process: &str) -> io::Result<Vec<u8>> {
-    // The fields up to there are far shorter, and the kernel hands out all of them at once.
+    // The fields up to the start time are far shorter, and the kernel returns all of them in one
+    // read.
     let mut room = vec![0; 1024];
     let length = File::open(format!("/proc/{process}/stat"))?.read(&mut room)?;
     room.truncate(length);
@@ -123,7 +125,7 @@ fn start_in(stat: &[u8]) -> io::Result<u64> {
 }
 
 fn after_name(text: &[u8], index: usize) -> Option<String> {
-    // The name may contain anything: parentheses and spaces, and no text.
+    // The name may contain parentheses, spaces, and bytes that are not UTF-8.
     let end = text.iter().rposition(|&byte| byte == b')')?;
     let after_name = std::str::from_utf8(&text[end + 1..]).ok()?;
     after_name.split_ascii_whitespace().nth(index).map(str::to_owned)
@@ -133,7 +135,7 @@ fn after_name(text: &[u8], index: usize) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Catches: a process that is mistaken for another, or a dead one for a living.
+    /// Catches: a process that is taken for another one, or a dead process for a living one.
     #[test]
     fn a_process_is_alive_until_it_has_ended() {
         let me = ProcessId::current();
@@ -145,25 +147,25 @@ mod tests {
         let ended = sys::PidFd::open(id.pid).unwrap();
         child.kill().unwrap();
         sys::first_ready(&[&ended], None, -1);
-        // Nobody has waited for it yet.
+        // Its parent has not waited for it yet.
         assert!(!id.is_alive() && ProcessId::of(id.pid).is_none());
         child.wait().unwrap();
         assert!(!id.is_alive());
     }
 
-    /// Catches: a program whose name the system has cut in the middle of a letter, and that
-    /// everybody takes for dead.
+    /// Catches: a program that counts as dead because the system has cut its name in the middle of
+    /// a character.
     #[test]
     #[cfg(target_os = "linux")]
     fn a_process_is_alive_whatever_its_name() {
         let folder = tempfile::tempdir().unwrap();
-        // Fifteen bytes are kept.
+        // The system keeps fifteen bytes.
         let shell = folder.path().join("fourteen-bytesé");
         std::os::unix::fs::symlink("/bin/sh", &shell).unwrap();
         let mut shell = std::process::Command::new(shell);
         shell.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
         let mut child = shell.args(["-c", "echo; read line; :"]).spawn().unwrap();
-        // It runs under its name when it says something.
+        // The shell runs under its name once it prints.
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let name = std::fs::read(format!("/proc/{}/comm", child.id())).unwrap();
         assert!(std::str::from_utf8(&name).is_err(), "{name:?}");

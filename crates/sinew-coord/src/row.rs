@@ -1,11 +1,11 @@
-//! What the table says of a program, in words of 64 bits and back.
+//! A program's row, as a value and as 64-bit words.
 //!
-//! Nothing that is read is believed: [`Row::decode`] refuses whatever no honest program writes
-//! (ranges, numbers that are none, names that are no text).
+//! Every value is checked when it is read: [`Row::decode`] refuses what no honest program writes
+//! (values out of range, and names that are not text).
 //!
 //! # Invariants
 //!
-//! - W1: a row that was decoded is encoded to words that are decoded to the same row.
+//! - W1: encoding a decoded row gives words that decode to the same row.
 
 use std::fmt;
 
@@ -18,18 +18,18 @@ use crate::words::{Reader, Writer};
 /// Words of a row.
 pub(crate) const ROW_WORDS: usize = 112;
 
-/// How many programs a table holds.
+/// The most programs that a table holds.
 pub const MAX_PROGRAMS: usize = 256;
 
 /// Neighbours whose effect a row remembers.
 pub(crate) const PEERS: usize = 8;
 
-/// The name of a program, at most 32 bytes of it.
+/// The name of a program, at most 32 bytes of UTF-8.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub struct Name([u8; 32]);
 
 impl Name {
-    /// The beginning of `text` that fits; what cannot be printed becomes `?`.
+    /// The longest beginning of `text` that fits. Control characters become `?`.
     pub fn new(text: &str) -> Self {
         let mut bytes = [0; 32];
         let mut used = 0;
@@ -43,13 +43,13 @@ impl Name {
         Self(bytes)
     }
 
-    /// The text.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
         std::str::from_utf8(&self.0[..end]).unwrap_or("?")
     }
 
-    /// A number that differs for most names.
+    /// A hash that differs for most names.
     pub(crate) fn hash32(&self) -> u32 {
         self.0
             .iter()
@@ -84,32 +84,32 @@ impl fmt::Debug for Name {
     }
 }
 
-/// What a neighbour of some name does to a program's throughput when they share a cache: a part of
-/// it, negative for harm.
+/// The effect of a neighbour with this name on a program's throughput when they share a cache. A
+/// fraction of the throughput, negative for harm.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Peer {
     pub(crate) name: u32,
     pub(crate) change: f32,
 }
 
-/// What a program has decided itself: what it is given leaves that to it.
+/// The settings that a program has decided itself. Grants leave them to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OwnSettings {
-    /// By which schedule its loops are handed out: one that others ask for is not granted then.
+    /// The schedule of its loops. While it is set, no requested schedule is granted.
     pub schedule: Option<Schedule>,
-    /// The cores that it has pinned its threads to: it is given none but these. Empty if it has
-    /// not.
+    /// The cores that it has pinned its threads to; it gets no others. Empty if it has not pinned
+    /// them.
     pub cores: CoreSet,
 }
 
 /// A program in the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Where its live numbers are, and its futex word; no two rows have the same.
+    /// The slot of its live line and futex word; no two rows share one.
     pub(crate) slot: u32,
     /// The program.
     pub program: ProcessId,
-    /// The process that has taken the row on the program's behalf, if it is another one.
+    /// The process that took the row on the program's behalf, if another one did.
     pub watchdog: Option<ProcessId>,
     /// Its name.
     pub name: Name,
@@ -117,47 +117,48 @@ pub struct Row {
     pub min: u32,
     /// Cores it can use at most.
     pub max: u32,
-    /// Its part in proportion to others'.
+    /// Its part in proportion to the other programs' weights.
     pub weight: f64,
-    /// Where it may run.
+    /// The cores it may run on.
     pub mask: CoreSet,
-    /// What it has decided itself.
+    /// The settings that it has decided itself.
     pub own_settings: OwnSettings,
-    /// What it has.
+    /// The threads and cores that it has.
     pub grant: Grant,
-    /// How its loops should hand out their iterations, if somebody has asked for that.
+    /// The schedule that its loops should use, if a request names one.
     pub schedule: Option<Schedule>,
     /// Counts its grants.
     pub epoch: u64,
-    /// When it came, on the clock that all processes share, in nanoseconds.
+    /// The time at which it joined, on the clock that all processes share, in nanoseconds.
     pub joined_ns: u64,
-    /// How many threads would find work, when the shares were last computed.
+    /// The threads that had work when the shares were last computed.
     pub demand: u32,
-    /// Whether it was found stopped, as by SIGSTOP: the others have its cores until it goes on.
+    /// Whether it was found stopped, for example by SIGSTOP. The other programs have its cores
+    /// until it continues.
     pub stopped: bool,
-    /// Items that it is done with since it joined.
+    /// Items that it has completed since it joined.
     pub progress: u64,
-    /// By which schedule its last loop ran, as the program says.
+    /// The schedule of its last loop, as the program reported it.
     pub last_loop: Option<LastLoop>,
-    /// How fast it was on how many cores.
+    /// Its measured speed for each number of cores.
     pub curve: Curve,
-    /// What somebody wants it to have.
+    /// The request that is in force for it: threads, cores, a schedule.
     pub ask: Option<Ask>,
     pub(crate) peers: [Peer; PEERS],
 }
 
-/// Weights that rows may have.
+/// The weights that rows may have.
 pub const WEIGHTS: std::ops::RangeInclusive<f64> = 0.01..=100.0;
 
 impl Row {
-    /// Where it may run and would: on the cores that it has pinned its threads to, if it may run on
-    /// any of them.
+    /// The cores that it would use: those it has pinned its threads to, if its mask allows any of
+    /// them; else its mask.
     pub(crate) fn usable(&self) -> CoreSet {
         let pinned = self.mask.and(&self.own_settings.cores);
         if pinned.is_empty() { self.mask } else { pinned }
     }
 
-    /// The schedule that the program has decided itself: for its pool, or in its last loop.
+    /// The schedule that the program has decided itself, for its pool or in its last loop.
     pub fn own_schedule(&self) -> Option<Schedule> {
         let named = self.last_loop.filter(|last| last.named);
         self.own_settings.schedule.or(named.map(|last| last.schedule))
@@ -233,7 +234,7 @@ pub(crate) fn write_process(process: Option<ProcessId>, out: &mut Writer<'_>) {
     out.put(process.map_or(0, |process| process.started));
 }
 
-/// `None` for nonsense.
+/// The outer `None` refuses the words; the inner one is no process.
 pub(crate) fn read_process(words: &mut Reader<'_>) -> Option<Option<ProcessId>> {
     let (pid, started) = (words.small(i32::MAX as u32)?, words.take()?);
     match pid {
@@ -284,7 +285,7 @@ pub(crate) fn write_curve(curve: &Curve, out: &mut Writer<'_>) {
     }
 }
 
-/// Points that are none are left out: a curve is advice.
+/// Invalid points are left out: a curve is advice.
 pub(crate) fn read_curve(words: &mut Reader<'_>) -> Option<Curve> {
     let mut points = [Speed::default(); POINTS];
     for point in &mut points {

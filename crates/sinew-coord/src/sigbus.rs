@@ -1,20 +1,20 @@
 #![allow(unsafe_code)]
 //! Mapped pages that their file has lost.
 //!
-//! A program of the same user can cut the table short while others have it mapped. The kernel then
-//! ends whoever touches a lost page (SIGBUS), and no look at the file's length before the touch
-//! closes the gap. So a handler puts an empty page, of this process alone, in the lost one's place
-//! and marks the mapping: from then on it is not whole, and its owner opens the file anew.
+//! A program of the same user can truncate the table while others have it mapped. The kernel then
+//! ends a process that touches a lost page (SIGBUS), and checking the file's length first leaves a
+//! gap. So a handler marks the mapping, and puts an empty page, private to this process, in place
+//! of the lost one. From then on the mapping is not whole, and its owner opens the file again.
 //!
-//! Source: systemd's journal reads files of other processes so (`sigbus.c`).
+//! Source: systemd's journal reads files of other processes in this way (`sigbus.c`).
 //!
 //! # Invariants
 //!
-//! - B1: a range is registered from before its first access until after its last one, so that an
-//!   address in a registered range is that mapping's.
-//! - B2: a page is replaced only after its mapping is marked: whoever reads an empty page finds
-//!   the mark when it looks after the read.
-//! - B3: any other SIGBUS has the effect that it would have without this handler.
+//! - B1: a range is registered from before its first access until after its last one. So an address
+//!   in a registered range belongs to that mapping.
+//! - B2: a page is replaced only after its mapping is marked. A reader of an empty page finds the
+//!   mark when it checks after the read.
+//! - B3: any other SIGBUS has the same effect as without this handler.
 //!
 //! # Not handled
 //!
@@ -28,7 +28,7 @@ use std::sync::Once;
 
 use sinew_sync::statics::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-/// Mappings that are looked after at a time.
+/// The most mappings that are registered at a time.
 const RANGES: usize = 64;
 
 struct Range {
@@ -44,15 +44,15 @@ static REGISTERED: [Range; RANGES] = [const {
     Range { start: AtomicU64::new(0), bytes: AtomicU64::new(0), lost: AtomicBool::new(false) }
 }; RANGES];
 
-/// The action at a SIGBUS before; it is never freed.
+/// The action for SIGBUS before this handler; it is never freed.
 static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(null_mut());
 
-/// An entry for a mapping.
+/// The entry of a mapping.
 #[derive(Debug)]
 pub(crate) struct RegisteredMapping(Option<usize>);
 
 impl RegisteredMapping {
-    /// Looks after a mapping from now on.
+    /// Registers a mapping.
     pub(crate) fn new(start: NonNull<c_void>, bytes: usize) -> Self {
         static INSTALLED: Once = Once::new();
         INSTALLED.call_once(install);
@@ -70,13 +70,13 @@ impl RegisteredMapping {
         Self(entry)
     }
 
-    /// Whether a page of it has been replaced.
+    /// Whether a page of the mapping was replaced.
     pub(crate) fn is_lost(&self) -> bool {
         // Acquire: pairs with the handler's mark (B2).
         self.0.is_some_and(|entry| REGISTERED[entry].lost.load(Ordering::Acquire))
     }
 
-    /// Frees the entry, before the mapping goes (B1).
+    /// Frees the entry, before the mapping is removed (B1).
     pub(crate) fn end(&mut self) {
         if let Some(entry) = self.0.take() {
             REGISTERED[entry].start.store(0, Ordering::Release);
@@ -87,22 +87,22 @@ impl RegisteredMapping {
 fn install() {
     // SAFETY: a record of numbers and a function's address, for which zeroes are a value.
     let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes what is in force to `before` during the call.
+    // SAFETY: the kernel writes the action in force to `before` during the call.
     unsafe { libc::sigaction(libc::SIGBUS, null_mut(), &raw mut before) };
-    // Release: the handler reads what it points to.
+    // Release: the handler reads the record that it points to.
     BEFORE.store(Box::into_raw(Box::new(before)), Ordering::Release);
     // SAFETY: as above.
     let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
     ours.sa_sigaction = at_bus_error as *const () as usize;
     ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-    // SAFETY: the handler only makes calls that are allowed at a signal, and keeps `errno`.
+    // SAFETY: the handler only makes calls that are allowed in a signal handler, and restores
+    // `errno`.
     unsafe { libc::sigaction(libc::SIGBUS, &raw const ours, null_mut()) };
 }
 
 extern "C" fn at_bus_error(signal: c_int, about: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel hands in a record that is valid during the call, and a SIGBUS has an
-    // address in it, or one that was
-    // sent by a process has numbers there, which are compared only.
+    // SAFETY: the kernel passes a record that is valid during the call. For a fault, the record has
+    // an address. For a signal that a process sent, it has numbers there, which are only compared.
     let (address, is_fault) = unsafe { ((*about).si_addr() as u64, (*about).si_code > 0) };
     if !(is_fault && replace(address)) {
         as_before(signal, is_fault, about, context);
@@ -125,8 +125,7 @@ fn replace(address: u64) -> bool {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
     // SAFETY: the page is part of a registered mapping (B1), whose words are atomic words of any
-    // value; `errno` belongs to
-    // the code that was interrupted and is put back.
+    // value. `errno` belongs to the interrupted code and is restored.
     unsafe {
         let errno = *libc::__errno_location();
         let place = libc::mmap(place, page, access, kind, -1, 0);
@@ -135,14 +134,14 @@ fn replace(address: u64) -> bool {
     }
 }
 
-/// Does what would have been done without this handler (B3).
+/// Does what would happen without this handler (B3).
 fn as_before(signal: c_int, is_fault: bool, about: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the record is never freed, and was stored before the handler was installed.
     let before = unsafe { &*BEFORE.load(Ordering::Acquire) };
     match before.sa_sigaction {
         libc::SIG_IGN if !is_fault => {}
-        // The instruction is run again, and a signal that was sent is sent again: the default ends
-        // the process.
+        // The faulting instruction runs again, and a signal that was sent is sent again. Then the
+        // default action ends the process.
         libc::SIG_DFL | libc::SIG_IGN => {
             // SAFETY: restores the default, as the kernel does for a fault that is ignored.
             unsafe {

@@ -1,13 +1,13 @@
 #![allow(unsafe_code)]
 //! The system calls: files opened without following links, a shared mapping, record locks, futexes,
-//! pidfds. With `bus`, the only file of this crate with `unsafe`.
+//! pidfds. With `sigbus`, the only file of this crate with `unsafe`.
 //!
-//! Everything else sees safe values: a mapping is a slice of atomic words, whatever somebody else
-//! writes into it, and a lock is a try that answers.
+//! The other files see safe values only. A mapping is a slice of atomic words, whatever other
+//! processes write into it. Taking a lock is a try that returns at once.
 //!
-//! A file that is cut short while it is mapped, holes that are punched into it, and blocks that the
-//! file system cannot write: `bus` keeps the process alive, and
-//! [`Mapping::is_whole`] says so.
+//! A file may be truncated while it is mapped, holes may be punched into it, and the file system
+//! may fail to write its blocks. In all three cases `sigbus` keeps the process alive, and
+//! [`Mapping::is_whole`] returns `false`.
 
 use std::ffi::{CString, c_int, c_long, c_short};
 use std::fs::File;
@@ -30,42 +30,42 @@ fn text(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| ErrorKind::InvalidInput.into())
 }
 
-/// The user this process acts for.
+/// The effective user of this process.
 pub(crate) fn user() -> u32 {
     // SAFETY: takes no argument and touches no memory of ours.
     unsafe { libc::geteuid() }
 }
 
-/// Opens a folder itself, not what a link points to.
+/// Opens a folder, and fails if the path is a link.
 pub(crate) fn open_folder(path: &Path) -> io::Result<File> {
     let path = text(path)?;
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     // SAFETY: the path is a C string that outlives the call.
     let fd = checked(unsafe { libc::open(path.as_ptr(), flags) })?;
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new, and no other value owns it.
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
-/// Opens, or makes if `make` says so, a file of this name in `folder` for its owner alone, and
-/// follows no link.
+/// Opens a file of this name in `folder`, and follows no link. With `make`, it creates the file for
+/// its owner alone if it does not exist.
 pub(crate) fn open_in(folder: &File, name: &str, make: bool) -> io::Result<File> {
     let name = CString::new(name).map_err(|_| ErrorKind::InvalidInput)?;
     let create = if make { libc::O_CREAT } else { 0 };
     let flags = libc::O_RDWR | create | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: the name is a C string that outlives the call.
     let fd = checked(unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags, 0o600) })?;
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new, and no other value owns it.
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
-/// Reserves the blocks of the first `bytes` of a file, and makes it as long if it is shorter.
-/// `false`: the file system has no way to reserve blocks for a file; [`Mapping::populate`] does it
-/// for a mapping.
+/// Reserves the blocks of the first `bytes` of a file, and extends the file to that length if it is
+/// shorter. Returns `false` if the file system cannot reserve blocks for a file; then
+/// [`Mapping::populate`] does it for a mapping.
 ///
 /// # Errors
 ///
-/// There is no room, or the file would be longer than this process's files may be: asking the
-/// kernel for that would end the process.
+/// The file system has no room, or the file would be longer than this process's files may be.
+/// Asking the kernel for such a file would end the process.
 pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<bool> {
     let about = file.metadata()?;
     if about.len() >= bytes && about.blocks() * 512 >= bytes {
@@ -98,13 +98,13 @@ fn longest_file() -> io::Result<u64> {
     Ok(limit.rlim_cur)
 }
 
-/// The same file, opened once more, whatever its name is now.
+/// Opens the same file once more, whatever its name is now.
 fn open_again(file: &File) -> io::Result<File> {
     File::options().read(true).write(true).open(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Takes the lock of the file if nobody has it. It belongs to the open file: closing other
-/// descriptors of it changes nothing, and the kernel frees it when the last process that has it
+/// Takes the lock of the file if it is free. The lock belongs to the open file: closing other
+/// descriptors of it changes nothing. The kernel frees it when the last process that has this file
 /// open ends.
 pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     match set_lock(file, libc::F_WRLCK) {
@@ -130,31 +130,32 @@ fn set_lock(file: &File, kind: c_int) -> io::Result<()> {
     checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) }).map(drop)
 }
 
-/// A file in memory, shared with whoever maps it.
+/// A mapped file, shared with all processes that map it.
 ///
-/// What is mapped is opened a second time: a mapping keeps what it is of open, and a forked child
-/// has it until the child ends. The lock is the first one's, which the child closes.
+/// The mapping is made from a second open file. A mapping keeps its open file alive, and a forked
+/// child has the mapping until it ends. The lock belongs to the first open file, which the child
+/// closes.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<AtomicU64>,
     words: usize,
-    /// Freed before the mapping is.
+    /// Unregistered before the mapping is removed.
     watched: RegisteredMapping,
     file: Shared,
 }
 
-// SAFETY: it owns its range of addresses; what lies there is atomic words.
+// SAFETY: it owns its range of addresses, and the range holds atomic words.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the first `words` words of a file that has as many.
+    /// Maps the first `words` words of a file that is at least that long.
     pub(crate) fn new(file: File, words: usize) -> io::Result<Self> {
         let bytes = words * size_of::<u64>();
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // Without the second one a child of a program that dies with the lock is found out by those
-        // who wait for it.
+        // If this fails, waiting programs still find out about a child of a program that died with
+        // the lock.
         let again = open_again(&file).ok();
         let fd = again.as_ref().unwrap_or(&file).as_raw_fd();
         // SAFETY: a mapping at an address of the kernel's choice touches nothing that exists.
@@ -172,7 +173,7 @@ impl Mapping {
     pub(crate) fn words(&self) -> &[AtomicU64] {
         // SAFETY: the range is mapped, readable and writable, until this is dropped. Pages are
         // aligned for words, and any bit pattern is a value of an atomic word. All other writes
-        // come from outside of this program or through atomics.
+        // come from outside of this program or go through atomics.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
 
@@ -181,15 +182,15 @@ impl Mapping {
         self.file.get()
     }
 
-    /// Has the kernel find a block for every page now, as if each had been written to. No word
+    /// Has the kernel allocate a block for every page now, as if each had been written to. No word
     /// changes.
     ///
     /// # Errors
     ///
-    /// There is no room, or the kernel is older than Linux 5.14.
+    /// The file system has no room, or the kernel is older than Linux 5.14.
     pub(crate) fn populate(&self) -> io::Result<()> {
         let bytes = self.words * size_of::<u64>();
-        // SAFETY: the range is this mapping's; the call writes no byte of it, and returns an error
+        // SAFETY: the range is this mapping's. The call writes no byte of it, and returns an error
         // where a store would end the process.
         checked(unsafe {
             libc::madvise(self.start.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE)
@@ -215,7 +216,7 @@ impl Drop for Mapping {
     }
 }
 
-/// Sleeps while the lower half of `word` is `seen`, for at most so many milliseconds. May return
+/// Sleeps while the lower half of `word` is `seen`, for at most `ms` milliseconds. May return
 /// early.
 pub(crate) fn wait(word: &AtomicU64, seen: u32, ms: u64) {
     let time = libc::timespec { tv_sec: (ms / 1000) as _, tv_nsec: (ms % 1000 * 1_000_000) as _ };
@@ -226,23 +227,23 @@ pub(crate) fn wait(word: &AtomicU64, seen: u32, ms: u64) {
     };
 }
 
-/// Wakes everybody, in any process, who sleeps on `word`.
+/// Wakes all threads, of any process, that sleep on `word`.
 pub(crate) fn wake(word: &AtomicU64) {
     // SAFETY: the kernel uses the address as a key and does not access it.
     unsafe { libc::syscall(libc::SYS_futex, half_of(word), libc::FUTEX_WAKE, c_int::MAX) };
 }
 
-/// Where the lower half lies: futexes have 32 bits.
+/// The address of the lower half: futexes have 32 bits.
 fn half_of(word: &AtomicU64) -> *mut u32 {
     word.as_ptr().cast::<u32>().wrapping_add(usize::from(cfg!(target_endian = "big")))
 }
 
-/// A process to wait for. It stays this process, whoever gets its number later.
+/// A process to wait for. It stays the same process even if its number is used again.
 #[derive(Debug)]
 pub(crate) struct PidFd(OwnedFd);
 
 impl PidFd {
-    /// `NotFound` if there is none of this number.
+    /// Opens the process of this number. `NotFound` if it does not exist.
     pub(crate) fn open(pid: u32) -> io::Result<Self> {
         // SAFETY: takes two numbers and touches no memory of ours.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, c_long::from(pid), 0) };
@@ -251,36 +252,36 @@ impl PidFd {
             gone if gone.raw_os_error() == Some(libc::ESRCH) => ErrorKind::NotFound.into(),
             error => error,
         })?;
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new, and no other value owns it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Whether it has ended, though its parent may not have asked yet.
+    /// Whether the process has ended, even if its parent has not waited for it yet.
     pub(crate) fn has_ended(&self) -> bool {
         first_ready(&[self], None, 0) == Some(Ready::Ended(0))
     }
 }
 
-/// Whether there is a process of this number, running or ended and not yet waited for. Needs no
-/// file and no `/proc`.
+/// Whether a process of this number exists, running or ended and not yet waited for. Needs no file
+/// and no `/proc`.
 pub(crate) fn exists(pid: u32) -> bool {
     let Ok(pid) = libc::pid_t::try_from(pid) else { return false };
-    // SAFETY: takes two numbers and touches no memory of ours; signal 0 is sent to nobody.
+    // SAFETY: takes two numbers and touches no memory of ours. Signal 0 is never delivered.
     let answer = checked(unsafe { libc::kill(pid, 0) });
     !answer.is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
 }
 
-/// Which of several things has happened.
+/// The event that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ready {
     /// The process with this index has ended.
     Ended(usize),
-    /// The doorbell was rung.
+    /// The eventfd was signalled.
     Interrupted,
 }
 
-/// Waits until one of the processes has ended or the doorbell is rung; `None` when the time is
-/// over.
+/// Waits until one of the processes has ended or the eventfd is signalled; `None` after `ms`
+/// milliseconds.
 pub(crate) fn first_ready(
     processes: &[&PidFd],
     interrupt: Option<&EventFd>,
@@ -296,7 +297,7 @@ pub(crate) fn first_ready(
     Some(if at < processes.len() { Ready::Ended(at) } else { Ready::Interrupted })
 }
 
-/// Interrupts a thread of this process that waits in [`first_ready`].
+/// An eventfd that interrupts a thread of this process in [`first_ready`].
 #[derive(Debug)]
 pub(crate) struct EventFd(OwnedFd);
 
@@ -304,18 +305,18 @@ impl EventFd {
     pub(crate) fn new() -> io::Result<Self> {
         // SAFETY: takes two numbers and touches no memory of ours.
         let fd = checked(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new, and no other value owns it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
     pub(crate) fn signal(&self) {
         let one = 1_u64;
         // SAFETY: the kernel reads the eight bytes of `one` during the call. A counter that is full
-        // has been rung already.
+        // is signalled already.
         unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
     }
 
-    /// Takes back all rings so far.
+    /// Clears all signals so far.
     pub(crate) fn clear(&self) {
         let mut count = 0_u64;
         // SAFETY: the kernel writes the eight bytes of `count` during the call, or nothing.
@@ -331,14 +332,13 @@ pub(crate) fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Has `handler` called when the process ends in the usual way.
+/// Registers `handler` to be called when the process exits normally.
 pub(crate) fn at_exit(handler: extern "C" fn()) {
-    // SAFETY: the handler is a plain function. Without room for it, it is not called.
+    // SAFETY: the handler is a plain function. If the system has no room for it, it is not called.
     unsafe { libc::atexit(handler) };
 }
 
-/// Files that a forked child must close: it would keep their locks from being freed when this
-/// process ends.
+/// Files that a forked child must close. Else their locks would outlive this process.
 static SHARED: [AtomicI32; 32] = [const { AtomicI32::new(-1) }; 32];
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
@@ -354,11 +354,11 @@ extern "C" fn in_child() {
     }
 }
 
-/// The number of forks between the first process and this one, from the first call on.
+/// The number of forks between this process and the one that called this first.
 pub(crate) fn generation() -> u32 {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
-        // SAFETY: the handler is a plain function and does nothing that is forbidden between fork
+        // SAFETY: the handler is a plain function, and does nothing that is forbidden between fork
         // and exec.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });
@@ -366,7 +366,7 @@ pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// A file that a forked child has no longer.
+/// A file that a forked child closes.
 #[derive(Debug)]
 struct Shared {
     file: Option<File>,
@@ -377,7 +377,7 @@ impl Shared {
     fn new(file: File) -> Self {
         let (generation, fd) = (generation(), file.as_raw_fd());
         for place in &SHARED {
-            // Relaxed: only a forked child reads it, which has one thread.
+            // Relaxed: only a forked child reads it, and that child has one thread.
             if place.compare_exchange(-1, fd, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 break;
             }
@@ -386,7 +386,7 @@ impl Shared {
     }
 
     fn get(&self) -> &File {
-        self.file.as_ref().expect("the file is there until this is dropped")
+        self.file.as_ref().expect("the file is open until this is dropped")
     }
 }
 
@@ -394,7 +394,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         let Some(file) = self.file.take() else { return };
         if self.generation != generation() {
-            // The handler has closed the number, which may be another file's by now.
+            // The handler has closed this descriptor number, and another file may have it by now.
             std::mem::forget(file);
             return;
         }

@@ -1,4 +1,5 @@
-//! `sys` on systems other than Linux: nothing can be opened, so nothing else is ever called.
+//! `sys` on systems other than Linux. Nothing can be opened, so the other functions are never
+//! called.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -29,7 +30,7 @@ pub(crate) fn unlock(_file: &File) -> io::Result<()> {
     unsupported()
 }
 
-/// There are none.
+/// A mapping, which cannot exist here.
 #[derive(Debug)]
 pub(crate) enum Mapping {}
 
@@ -59,7 +60,7 @@ pub(crate) fn wait(_word: &AtomicU64, _seen: u32, _ms: u64) {}
 
 pub(crate) fn wake(_word: &AtomicU64) {}
 
-/// There are none to wait for.
+/// A process to wait for, which cannot exist here.
 #[derive(Debug)]
 pub(crate) enum PidFd {}
 
@@ -88,7 +89,7 @@ pub(crate) fn first_ready(
     None
 }
 
-/// There are none.
+/// An eventfd, which cannot exist here.
 #[derive(Debug)]
 pub(crate) enum EventFd {}
 

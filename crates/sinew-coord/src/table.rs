@@ -1,16 +1,18 @@
 //! The table: a small file that every program of a user maps, and changes only under its lock.
 //!
-//! The file holds two copies of the [`TableState`]. Whoever changes something takes the lock, reads the
-//! copy in force, writes the other one, and puts it in force with one store. A death in mid-write
-//! leaves the copy in force as it was, and the kernel frees the lock. Readers take no lock: they
-//! read the copy in force, and again if another one has come into force meanwhile. Beside the
-//! copies there is a *live line* for each row, which its program alone writes: how much work it
-//! has, how much it has done, by which schedule its last loop ran; and its *futex word*, on which
-//! its listener sleeps on.
+//! The file holds two copies of the [`TableState`]. To change the table, a program takes the lock,
+//! reads the copy in force, writes the other copy, and puts it in force with one store. If the
+//! program dies while it writes, the old copy stays in force, and the kernel frees the lock.
+//! Readers take no lock. They read the copy in force, and read again if another copy came into
+//! force meanwhile.
 //!
-//! Source: the idea of a table without a server is that of utmp and of System V message queues'
-//! headers; double buffering with a version is a seqlock's. Differences: the reader checks a sum,
-//! and believes nothing.
+//! Beside the copies, each row has a *live line*. Only the row's program writes it: how much work
+//! it has, how much it has done, and by which schedule its last loop ran. The line also holds the
+//! row's *futex word*, on which the program's listener sleeps.
+//!
+//! Source: utmp and the headers of System V message queues are tables without a server; double
+//! buffering with a version is a seqlock. Differences: the reader verifies a checksum, and checks
+//! every value that it reads.
 //!
 //! # Layout
 //!
@@ -19,30 +21,33 @@
 //!
 //! # Invariants
 //!
-//! - T1: the copy in force is the one with the number of the version's lowest bit; only the holder
-//!   of the lock writes the other one.
-//! - T2: a lock counts only on the file that has the table's name. A program that got the lock of
-//!   one that was renamed over or removed opens the new one.
-//! - T3: nobody waits for the dead or the stopped: the kernel frees the lock of the dead, whose
-//!   forked children have closed the file; where the holder is stopped, or a child of a dead one
-//!   has its open file, a new file takes the old one's place, and everybody moves over (`lock`).
-//! - T4: the name alone says which file is the table; no word in a file does. A file that keeps its
-//!   name, because the folder allows no removal, stays the table.
+//! - T1: the lowest bit of the version is the number of the copy in force. Only the holder of the
+//!   lock writes the other copy.
+//! - T2: a lock counts only on the file that has the table's name. A program that locked a renamed
+//!   or removed file opens the new file.
+//! - T3: no program waits for a dead or a stopped one. The kernel frees the lock of a dead process,
+//!   and forked children close the file. If the holder is stopped, or a child of a dead holder
+//!   still has the file open, a new file replaces the old one, and all programs move to it
+//!   (`lock`).
+//! - T4: the name alone says which file is the table; no word in a file does. If the folder forbids
+//!   removal, the file keeps its name and stays the table.
 //! - T5: every wait and every loop on the table ends within a few seconds, whatever the file and
 //!   its folder contain.
-//! - T6: the blocks of the file are reserved before it is mapped: writing to it never fails for
-//!   lack of room.
+//! - T6: the blocks of the file are reserved before it is mapped, so a store never fails for lack
+//!   of room.
 //!
 //! # Orderings
 //!
-//! C1: the words of a copy (Relaxed), the version (Release) ↔ the version (Acquire), the words; a
-//! fence (Acquire) and the version again. C2: a live line is statistics (Relaxed). C3: the version,
-//! then the futex word (AcqRel) and a futex wake-up ↔ the word read (Acquire) before the version;
-//! the kernel compares the word again before it lets the listener sleep.
+//! - C1: the words of a copy (Relaxed), the version (Release) ↔ the version (Acquire), the words; a
+//!   fence (Acquire) and the version again.
+//! - C2: a live line is statistics (Relaxed).
+//! - C3: the version, then the futex word (AcqRel) and a futex wake-up ↔ the word read (Acquire)
+//!   before the version. The kernel compares the word again before the listener sleeps.
 //!
 //! # Cost
 //!
-//! A change with a few programs takes some 30 µs, most of it looking whether everybody still lives.
+//! A change takes some 30 µs with a few programs. Most of that is the check whether each program is
+//! still alive.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -68,14 +73,14 @@ use crate::sys::{self, Mapping};
 use crate::table_folder;
 use crate::table_state::TableState;
 
-/// Counts changes of the layout; a part of the file's name.
+/// Version of the layout; a part of the file's name.
 const LAYOUT: u64 = 3;
 const MAGIC: u64 = u64::from_le_bytes(*b"sinewtbl");
 
-/// Files in a row that lose their name at once.
+/// Files that may lose their name one after the other before a change gives up.
 const MOST_FILES: u32 = 50;
 
-/// The table, opened. Clones are the same.
+/// The opened table. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Table {
     shared: Arc<Shared>,
@@ -85,24 +90,24 @@ pub struct Table {
 struct Shared {
     path: PathBuf,
     folder: PathBuf,
-    /// The machine; [`Table::layout`] reads it when it is first needed, unless it was given.
+    /// The machine. [`Table::layout`] reads it at its first call, unless [`Table::open_on`] set it.
     layout: OnceLock<Layout>,
     generation: u32,
-    /// The process that has opened it.
+    /// The process that opened the table.
     process: ProcessId,
     claim: Claim,
-    /// The present file. Whoever changes the table holds this lock, too: the file's own does not
-    /// exclude threads of one process.
+    /// The present file. A change holds this lock as well, because the file's own lock does not
+    /// exclude threads of the same process.
     file: Mutex<Arc<Mapping>>,
 }
 
 impl Table {
-    /// Opens, or makes, the table that the programs of this user share.
+    /// Opens the table that the programs of this user share, and creates it if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`] elsewhere than on Linux, [`Error::Insecure`] if what is there may be
-    /// another user's work, [`Error::System`].
+    /// [`Error::Unsupported`] on systems other than Linux; [`Error::Insecure`] if another user
+    /// could have made the folder or the file; [`Error::System`].
     ///
     /// # Cost
     ///
@@ -111,7 +116,7 @@ impl Table {
         Self::open(&table_folder::default_folder())
     }
 
-    /// The same in a folder of its own, which is made if need be, for this user alone.
+    /// Opens the table in `folder`, and creates both, for this user alone, if they do not exist.
     ///
     /// # Errors
     ///
@@ -120,8 +125,7 @@ impl Table {
         Self::open_with(folder, OnceLock::new())
     }
 
-    /// The table of [`open_default`](Self::open_default) if there is one: whoever only wants to
-    /// look makes none.
+    /// Opens the table of [`open_default`](Self::open_default) if it exists, and creates nothing.
     ///
     /// # Errors
     ///
@@ -135,13 +139,13 @@ impl Table {
         Self::new(path, folder, OnceLock::new(), mapping).map(Some)
     }
 
-    /// Whether it is the one that programs share now. The last of them takes it away with it, and
-    /// the next one makes another.
+    /// Whether programs still share this file. The last program to leave removes the file, and the
+    /// next one creates another.
     pub fn is_in_force(&self) -> bool {
         is_current(self.path(), &self.mapping())
     }
 
-    /// The same for a machine that is not there, for tests.
+    /// Opens the table in `folder` for the machine `layout` instead of this one: for tests.
     ///
     /// # Errors
     ///
@@ -169,32 +173,32 @@ impl Table {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.shared.path
     }
 
-    /// The process that has opened it.
+    /// The process that opened the table.
     pub(crate) fn process(&self) -> ProcessId {
         self.shared.process
     }
 
-    /// The machine that is shared.
+    /// The machine that the programs share.
     ///
     /// # Cost
     ///
-    /// The first call looks at the machine, once for the process, unless the table was opened on
-    /// a given one.
+    /// The first call in a process reads the machine, unless [`open_on`](Self::open_on) set it.
     pub fn layout(&self) -> &Layout {
         self.shared.layout.get_or_init(crate::machine::layout)
     }
 
-    /// Whether the process has come by this table through a fork: then nothing can be done with it.
+    /// Whether this process inherited the table through a fork. Such a table cannot be used.
     pub fn is_of_another_process(&self) -> bool {
         self.shared.generation != sys::generation()
     }
 
-    /// The programs in the table now, without a lock; those that have just died among them.
+    /// The programs in the table now, read without a lock. Programs that have just died are among
+    /// them.
     pub fn read(&self) -> Vec<Row> {
         self.snapshot().rows
     }
@@ -209,22 +213,22 @@ impl Table {
         self.snapshot().policy
     }
 
-    /// Counts the publications: it changes with every decision and every row.
+    /// The number of publications. Every decision and every changed row raises it.
     pub fn version(&self) -> u64 {
         self.mapping().words()[VERSION_AT].load(Ordering::Relaxed)
     }
 
-    /// The clock that all programs share, in nanoseconds: what decisions and rows are dated by.
+    /// The clock that all programs share, in nanoseconds. Decisions and rows carry its times.
     pub fn now_ns(&self) -> u64 {
         sys::now_ns()
     }
 
-    /// Waits until the table has changed since `version`, or the time is over. Returns the version
-    /// then.
+    /// Waits until the version differs from `version`, or until `time` has passed. Returns the
+    /// version then.
     ///
     /// # Blocking
     ///
-    /// As said.
+    /// For `time` at most.
     pub fn wait_change(&self, version: u64, time: Duration) -> u64 {
         let mapping = self.mapping();
         let call = &mapping.words()[TABLE_FUTEX_AT];
@@ -235,11 +239,12 @@ impl Table {
         self.version()
     }
 
-    /// Gives a program another weight.
+    /// Changes the weight of a program. `weight` is clamped to [`WEIGHTS`](crate::WEIGHTS); a
+    /// weight that is not finite counts as 1.
     ///
     /// # Errors
     ///
-    /// [`Error::Gone`] if there is no such program, and as every change: [`Error::Busy`],
+    /// [`Error::Gone`] if the table has no such program. As every change: [`Error::Busy`],
     /// [`Error::Forked`], [`Error::System`].
     pub fn set_weight(&self, pid: u32, weight: f64) -> Result<(), Error> {
         let weight =
@@ -247,8 +252,8 @@ impl Table {
         self.change_program(pid, Reason::Weight, |row| row.weight = weight)
     }
 
-    /// Asks for something on a program's behalf; [`Policy::Script`] goes by it. `None` takes it
-    /// back.
+    /// Requests threads, cores or a schedule on a program's behalf; [`Policy::Script`] follows the
+    /// request. `None` withdraws it.
     ///
     /// # Errors
     ///
@@ -257,7 +262,7 @@ impl Table {
         self.change_program(pid, Reason::Asked, |row| row.ask = ask)
     }
 
-    /// Shares out by another policy from now on.
+    /// Computes shares by another policy from now on.
     ///
     /// # Errors
     ///
@@ -285,8 +290,7 @@ impl Table {
         })
     }
 
-    /// The state in force, or an empty one where it cannot be read: whoever changes the table next
-    /// repairs it.
+    /// The state in force, or an empty one if it cannot be read. The next change repairs the table.
     pub(crate) fn snapshot(&self) -> TableState {
         let mapping = self.mapping();
         let mut state = read(&mapping).unwrap_or_default();
@@ -302,8 +306,8 @@ impl Table {
         Arc::clone(&self.shared.file.lock())
     }
 
-    /// Changes the table: `edit` says how, then everybody's share is computed anew, and those whose
-    /// share has changed are woken.
+    /// Changes the table. `edit` changes the state; then all shares are computed again, and the
+    /// programs whose share changed are woken.
     pub(crate) fn change(
         &self,
         reason: Reason,
@@ -321,8 +325,8 @@ impl Table {
         result
     }
 
-    /// Looks at the machine before the lock is taken, if a share will depend on it: that takes long
-    /// beside a change.
+    /// Reads the machine before the lock is taken, if a share will depend on it. Reading the
+    /// machine takes long beside a change.
     fn read_machine_before_lock(&self, reason: Reason) {
         let newcomers = usize::from(reason == Reason::Arrived);
         if self.snapshot().rows.len() + newcomers > 1 {
@@ -330,8 +334,8 @@ impl Table {
         }
     }
 
-    /// Takes the lock of the file that has the name (T2), a new one's if need be (T3), or gives up
-    /// (T5).
+    /// Takes the lock of the file that has the name (T2). Creates a new file if it must (T3), and
+    /// gives up in the end (T5).
     fn lock_file(&self, file: &mut Arc<Mapping>) -> Result<(), Error> {
         let began = std::time::Instant::now();
         for _ in 0..MOST_FILES {
@@ -365,8 +369,8 @@ impl Table {
         is_current(&self.shared.path, file)
     }
 
-    /// Takes the name away from a file whose lock will not be freed; the next one to look makes a
-    /// new file. Members of the old one find out and join that.
+    /// Removes the name of a file whose lock will not be freed. The next program that looks creates
+    /// a new file. Members of the old file find that out and join the new one.
     fn replace(&self, file: &Mapping) -> Result<(), Error> {
         if is_current(&self.shared.path, file)
             && let Err(error) = fs::remove_file(&self.shared.path)
@@ -379,11 +383,11 @@ impl Table {
     }
 }
 
-/// What a change was about.
+/// The subject of a change.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) subject: Option<Row>,
-    /// Who is in the table has changed.
+    /// Whether programs joined or left, so that all of them have to look.
     pub(crate) wakes_all: bool,
 }
 
@@ -419,7 +423,7 @@ impl LockedTable<'_> {
         if damaged {
             state.log_decision(now, by, Reason::Repaired, None, changed.len());
         }
-        // Measurements come all the time; those that change nothing are no news.
+        // Measurements are frequent; one that changes no share is not logged.
         let is_news = reason != Reason::Measured || !changed.is_empty();
         if reason != Reason::Died && is_news {
             state.log_decision(now, by, reason, change.subject.as_ref(), changed.len());
@@ -434,9 +438,10 @@ impl LockedTable<'_> {
         Ok(())
     }
 
-    /// Computes all shares anew; returns the slots whose share has changed.
+    /// Computes all shares again. Returns the slots whose share changed.
     ///
-    /// Nobody looks at the machine for a program that is alone and has its whole mask on any.
+    /// A program that is alone and gets its whole mask does not need the machine, so it is not
+    /// read.
     fn compute_shares(&self, state: &mut TableState) -> Vec<u32> {
         let is_unknown = self.table.shared.layout.get().is_none();
         match state.lone_mask().filter(|_| is_unknown) {
@@ -445,8 +450,8 @@ impl LockedTable<'_> {
         }
     }
 
-    /// The state in force; else the one before it; else an empty one, into which those who find
-    /// themselves missing come back.
+    /// The state in force; else the previous state; else an empty one, to which the missing members
+    /// add their rows again.
     fn load(&self) -> (TableState, bool) {
         if let Some(state) = read(self.mapping) {
             return (state, false);
@@ -456,7 +461,7 @@ impl LockedTable<'_> {
         (TableState { version, ..older.unwrap_or_default() }, version != 0)
     }
 
-    /// Takes out the rows of the dead, and of those whose watchdog is dead.
+    /// Removes the rows of dead programs, and of programs whose watchdog is dead.
     fn reap(&self, state: &mut TableState) -> Vec<Row> {
         let is_alive = |row: &Row| {
             row.program.is_alive() && row.watchdog.is_none_or(|watchdog| watchdog.is_alive())
@@ -475,8 +480,8 @@ impl LockedTable<'_> {
         wake_sleepers(&self.mapping.words()[TABLE_FUTEX_AT]);
     }
 
-    /// The last one leaves: the file goes, and the folder if nothing else is in it. A file that
-    /// cannot be removed stays the table (T4).
+    /// Removes the file when the last program leaves, and the default folder if it is empty then. A
+    /// file that cannot be removed stays the table (T4).
     fn remove(&self) {
         let shared = &self.table.shared;
         let _ = fs::remove_file(&shared.path);
@@ -493,12 +498,12 @@ impl Drop for LockedTable<'_> {
     }
 }
 
-/// A CPU on a machine of which nothing is known.
+/// The place of a CPU on a machine that was not read.
 fn lone_place(cpu: usize) -> Place {
     Place { cpu, core: cpu, cache: 0, package: 0 }
 }
 
-/// Nobody stands for what a dead coordinator wanted. Returns whether there was one.
+/// Ends the coordination of a dead process. Returns whether there was one.
 fn end_dead_coordination(state: &mut TableState) -> bool {
     let is_dead = state.coordinator.is_some_and(|coordinator| !coordinator.is_alive());
     if is_dead {
@@ -507,13 +512,13 @@ fn end_dead_coordination(state: &mut TableState) -> bool {
     is_dead
 }
 
-/// Opens and maps the file, made if need be.
+/// Opens and maps the file; creates it if it does not exist.
 fn make(folder: &Path, path: &Path) -> Result<Mapping, Error> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     map(table_folder::make(folder, name)?, path)
 }
 
-/// Maps the file, and writes the head of a new or broken one.
+/// Maps the file, and writes the head of a new or broken file.
 fn map(file: File, path: &Path) -> Result<Mapping, Error> {
     let bytes = (FILE_WORDS * size_of::<u64>()) as u64;
     let fail = |error| Error::system("map", path, error);
@@ -530,14 +535,14 @@ fn map(file: File, path: &Path) -> Result<Mapping, Error> {
     if words[MAGIC_AT].load(Ordering::Relaxed) != MAGIC
         || words[LAYOUT_AT].load(Ordering::Relaxed) != LAYOUT
     {
-        // Whoever opens it at the same time writes the same.
+        // Another process that opens the file at the same time stores the same words.
         words[LAYOUT_AT].store(LAYOUT, Ordering::Relaxed);
         words[MAGIC_AT].store(MAGIC, Ordering::Relaxed);
     }
     Ok(mapping)
 }
 
-/// Whether the file has the name (T4), and all its length.
+/// Whether the file has the name (T4) and its full length.
 pub(crate) fn is_current(path: &Path, file: &Mapping) -> bool {
     crate::private::is_named(file.file(), path) && file.is_whole()
 }

@@ -1,11 +1,12 @@
-//! Where the table is: a folder that only this user can look into.
+//! The table's folder, which only this user can open.
 //!
-//! `SINEW_TABLE_DIR`, else `$XDG_RUNTIME_DIR/sinew`, else `/run/user/UID/sinew`, else `sinew-UID`
-//! in the temporary folder. Whatever it is, it must be a folder and no link, must be this user's,
-//! and must be closed to everybody else; so must the file in it (`private`). The file's name
-//! carries the version of the table and the namespaces of process numbers and of time. Programs
-//! that could not understand each other do not meet, and neither do programs for which a process
-//! has another number or another time of its start.
+//! The folder is `SINEW_TABLE_DIR`, else `$XDG_RUNTIME_DIR/sinew`, else `/run/user/UID/sinew`, else
+//! `sinew-UID` in the temporary folder. It must be a folder and not a link, belong to this user,
+//! and be closed to all others; so must the file in it (`private`).
+//!
+//! The file's name contains the version of the table's layout and the namespaces of process numbers
+//! and of time. So programs do not meet if they have different layouts, or if the number or start
+//! time of a process differs between them.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -31,15 +32,15 @@ pub fn default_folder() -> PathBuf {
 ///
 /// # Errors
 ///
-/// [`Error::System`] where the system does not tell the namespace: then nobody could be found by a
-/// process number either.
+/// [`Error::System`] if the system does not tell the namespace. Then process numbers could not
+/// identify programs either.
 pub(crate) fn file_name(version: u64) -> Result<String, Error> {
     let path = Path::new(private::NAMESPACE);
     let namespace = private::namespace().map_err(|error| Error::system("read", path, error))?;
     Ok(format!("table-{version}-{namespace}-{}", private::time_namespace()))
 }
 
-/// Opens the file in `folder`, making both if need be, and makes sure of both.
+/// Opens the file in `folder`, creates both if they do not exist, and checks both.
 pub(crate) fn make(folder: &Path, name: &str) -> Result<File, Error> {
     // The last program to leave removes the folder, perhaps between the two steps.
     for _ in 0..100 {
@@ -51,7 +52,7 @@ pub(crate) fn make(folder: &Path, name: &str) -> Result<File, Error> {
     Err(Error::system("open the table in", folder, ErrorKind::NotFound.into()))
 }
 
-/// The same if both are there.
+/// Opens the file if it and the folder exist.
 pub(crate) fn find(folder: &Path, name: &str) -> Result<Option<File>, Error> {
     match private::open_private(folder, name, false) {
         Err(error) if is_missing(&error) => Ok(None),

@@ -1,14 +1,14 @@
-//! The whole table: its rows, policy, decisions and memory, in words and back.
+//! The whole table: its rows, policy, decisions and remembered speeds, as values and as words.
 //!
-//! Pure: no clock, no file. What changes the table works on a [`TableState`] under the lock, and the
-//! table publishes it as a whole.
+//! Pure: no clock, no file. A change edits a [`TableState`] under the lock, and the table publishes
+//! the state as a whole.
 //!
 //! # Invariants
 //!
-//! - S1: a decoded state has at most [`MAX_PROGRAMS`] rows, in the order of their slots, no two
-//!   with the same.
-//! - S2: words that were not written by [`TableState::encode`] are refused, or decode to a state for
-//!   which all that is said of states holds.
+//! - S1: a decoded state has at most [`MAX_PROGRAMS`] rows, in ascending order of their slots, and
+//!   no two rows share a slot.
+//! - S2: `decode` refuses words that [`TableState::encode`] did not write, or returns a state that
+//!   keeps every invariant of states.
 
 use sinew_policy::share::{CoreSet, Curve, Effects, Grant, Layout, Policy, Program, decide};
 
@@ -19,9 +19,9 @@ use crate::row::{
 };
 use crate::words::{Reader, Writer, checksum};
 
-/// Decisions that a table remembers.
+/// Decisions that the table remembers.
 pub(crate) const DECISIONS: usize = 64;
-/// Programs whose speed a table remembers.
+/// Programs whose speed the table remembers.
 pub(crate) const REMEMBERED: usize = 64;
 
 const HEAD_WORDS: usize = 16;
@@ -30,7 +30,7 @@ const MEMORY_WORDS: usize = 12;
 pub(crate) const STATE_WORDS: usize =
     HEAD_WORDS + MAX_PROGRAMS * ROW_WORDS + DECISIONS * Decision::WORDS + REMEMBERED * MEMORY_WORDS;
 
-/// What the table says.
+/// The contents of the table.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct TableState {
     /// Counts publications.
@@ -45,7 +45,7 @@ pub(crate) struct TableState {
 }
 
 impl TableState {
-    /// The words: length, checksum, and what they are of.
+    /// The words: the length, the checksum, and the encoded state.
     pub(crate) fn encode(&self) -> Vec<u64> {
         let mut words = Vec::with_capacity(HEAD_WORDS + self.rows.len() * ROW_WORDS + 2048);
         let mut out = Writer(&mut words);
@@ -67,7 +67,7 @@ impl TableState {
         words
     }
 
-    /// The state that these words, or the first of them, are of; `None` if they are of none.
+    /// Decodes the state at the beginning of `words`; `None` if they hold none.
     pub(crate) fn decode(words: &[u64]) -> Option<Self> {
         let length =
             usize::try_from(*words.first()?).ok().filter(|&n| (8..=words.len()).contains(&n))?;
@@ -103,14 +103,14 @@ impl TableState {
 
     /// The lowest slot that no row has.
     pub(crate) fn free_slot(&self) -> Option<u32> {
-        // The rows are in the order of their slots (S1).
+        // The rows are in ascending order of their slots (S1).
         let is_free = |(slot, row): &(u32, &Row)| row.slot != *slot;
         let gap = (0..).zip(&self.rows).find(is_free).map(|(slot, _)| slot);
         let slot = gap.unwrap_or(self.rows.len() as u32);
         (slot < MAX_PROGRAMS as u32).then_some(slot)
     }
 
-    /// Puts a row in its place; another one with its slot goes.
+    /// Adds a row. It replaces another row of the same slot.
     pub(crate) fn insert(&mut self, row: Row) {
         match self.rows.binary_search_by_key(&row.slot, |row| row.slot) {
             Ok(at) => self.rows[at] = row,
@@ -118,28 +118,28 @@ impl TableState {
         }
     }
 
-    /// The row of a program that has this slot.
+    /// The row in this slot, if it is this program's.
     pub(crate) fn find(&self, slot: u32, program: ProcessId) -> Option<&Row> {
         let at = self.rows.binary_search_by_key(&slot, |row| row.slot).ok()?;
         Some(&self.rows[at]).filter(|row| row.program == program)
     }
 
-    /// The same, to change it.
+    /// As `find`, to change the row.
     pub(crate) fn find_mut(&mut self, slot: u32, program: ProcessId) -> Option<&mut Row> {
         let at = self.rows.binary_search_by_key(&slot, |row| row.slot).ok()?;
         Some(&mut self.rows[at]).filter(|row| row.program == program)
     }
 
-    /// The coordinator has gone: nobody stands for what it wanted.
+    /// Ends the coordination: the default policy is in force again, and all requests are withdrawn.
     pub(crate) fn end_coordination(&mut self) {
         self.coordinator = None;
         self.policy = Policy::default();
         self.rows.iter_mut().for_each(|row| row.ask = None);
     }
 
-    /// Programs, other than the one in slot `but`, about which it may be worth asking the system
-    /// whether they are stopped: those that have cores which others could use, and those that were
-    /// found stopped. At most `most` of them, others at every turn.
+    /// Programs that may be stopped, except the one in slot `but`. Each of them has cores that
+    /// others could use, or was found stopped before. Returns at most `most` of them, and other
+    /// ones at each `turn`.
     pub(crate) fn stop_candidates(&self, but: Option<u32>, turn: usize, most: usize) -> Vec<&Row> {
         let all: Vec<&Row> = self
             .rows
@@ -150,7 +150,7 @@ impl TableState {
         all.iter().cycle().skip(first).take(most.min(all.len())).copied().collect()
     }
 
-    /// Takes a row out.
+    /// Removes a row, and remembers its speeds.
     pub(crate) fn remove(&mut self, slot: u32, program: ProcessId) -> Option<Row> {
         let at = self.rows.iter().position(|row| row.slot == slot && row.program == program)?;
         let row = self.rows.remove(at);
@@ -169,7 +169,7 @@ impl TableState {
         self.memory.push((name, speeds));
     }
 
-    /// What is known of programs of this name.
+    /// The remembered speeds of programs of this name.
     pub(crate) fn remembered_curve(&self, name: Name) -> Curve {
         self.memory
             .iter()
@@ -177,7 +177,7 @@ impl TableState {
             .map_or_else(Curve::default, |(_, speeds)| *speeds)
     }
 
-    /// Computes all shares anew; returns the slots whose share has changed.
+    /// Computes all shares again. Returns the slots whose share changed.
     pub(crate) fn compute_shares(&mut self, layout: &Layout) -> Vec<u32> {
         let programs: Vec<Program> = self.rows.iter().map(Row::as_program).collect();
         let grants = decide(self.policy, layout, &programs, &self.effects());
@@ -194,8 +194,8 @@ impl TableState {
         changed
     }
 
-    /// The mask of a program that is alone, has work for all of it, and may have all of it: then it
-    /// has all of it, whatever else is on the machine. The empty set where there is no program.
+    /// The mask of a lone program that has work for all of it and may use all of it. Such a program
+    /// gets its whole mask on any machine. The empty set if the table has no program.
     pub(crate) fn lone_mask(&self) -> Option<CoreSet> {
         let row = match self.rows.as_slice() {
             [] => return Some(CoreSet::EMPTY),
@@ -221,7 +221,7 @@ impl TableState {
         effects
     }
 
-    /// Writes down what was decided, and why.
+    /// Adds a decision to the log.
     pub(crate) fn log_decision(
         &mut self,
         at_ns: u64,
@@ -248,7 +248,7 @@ impl TableState {
 impl Row {
     fn as_program(&self) -> Program {
         Program {
-            // A stopped program finds nothing to do, whatever it has said.
+            // A stopped program has no demand, whatever its live line says.
             demand: if self.stopped { 0 } else { self.demand },
             min: self.min,
             max: self.max,
@@ -271,7 +271,7 @@ mod tests {
     use sinew_policy::chunk::Schedule;
     use sinew_policy::share::{Ask, Place};
 
-    /// Catches: a slot that another row has, a gap that is passed over, and one beyond the last.
+    /// Catches: a slot that another row has, a gap that is skipped, and a slot beyond the last one.
     #[test]
     fn the_lowest_free_slot_is_given() {
         let slots = |slots: &[u32]| {
@@ -284,8 +284,8 @@ mod tests {
         assert_eq!((slots(&all[..255]), slots(&all), slots(&all[1..])), (Some(255), None, Some(0)));
     }
 
-    /// Catches: cores that a stopped program keeps, and a stop that is forgotten or taken for an
-    /// end.
+    /// Catches: a stopped program that keeps its cores, and a stop that is forgotten or counts as
+    /// an end.
     #[test]
     fn a_stopped_program_counts_as_dormant() {
         let mut state = honest();
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(
             cores(&state.rows[1]),
             CPUS,
-            "it has its whole mask, and nobody makes room for it"
+            "it has its whole mask, which the others may use, too"
         );
         state.rows[1].stopped = false;
         assert!(state.compute_shares(&Layout::flat(CPUS)).contains(&1));
@@ -308,8 +308,8 @@ mod tests {
         assert_eq!(again.map(|again| again.rows[1].stopped), Some(false));
     }
 
-    /// Catches: cores that a pinned program cannot use and nobody else has, or that it is given
-    /// in exchange for those it can; and pins that are none of its mask's.
+    /// Catches: cores that a pinned program cannot use and no other program gets; cores that it
+    /// gets in place of those that it can use; and pins outside of its mask.
     #[test]
     fn a_pinned_program_is_given_none_but_the_cores_it_is_pinned_to() {
         let mut state = honest();
@@ -333,11 +333,11 @@ mod tests {
         assert_eq!(
             state.rows[1].grant.cores,
             set(&[2]),
-            "it has pinned them to nothing that it may use"
+            "it may use none of the cores that it pinned its threads to"
         );
     }
 
-    /// Catches: a lone program that has less, or more, than the machine at hand leaves it.
+    /// Catches: a lone program that gets fewer or more cores than the machine leaves it.
     #[test]
     fn a_lone_program_with_work_for_its_mask_has_the_same_on_any_machine() {
         let alone = |mask: CoreSet, demand: u32, max: u32| {
@@ -366,7 +366,7 @@ mod tests {
     }
 
     /// Catches: a schedule that is granted to a program with one of its own, and one that is not
-    /// when that is given up.
+    /// granted after the program gives its own up.
     #[test]
     fn a_schedule_that_the_program_has_chosen_is_left_to_it() {
         let mut state = honest();
@@ -380,9 +380,9 @@ mod tests {
         }
     }
 
-    /// Catches: a program that is never asked about, or is asked about for nothing.
+    /// Catches: a program that is never checked, or is checked in vain.
     #[test]
-    fn all_who_may_be_stopped_are_asked_about_in_turn() {
+    fn all_programs_that_may_be_stopped_are_checked_in_turn() {
         let mut state = honest();
         state.rows[2].demand = 0;
         let asked = |but, turn, most| {
@@ -390,7 +390,7 @@ mod tests {
         };
         assert_eq!(asked(None, 7, 9), [0, 1].map(|slot| (slot + 7 * 9) % 2));
         let over_time: HashSet<u32> = (0..2).flat_map(|turn| asked(None, turn, 1)).collect();
-        assert_eq!(over_time, HashSet::from([0, 1]), "nobody has cores of the third to gain");
+        assert_eq!(over_time, HashSet::from([0, 1]), "no program could gain cores of the third");
         assert_eq!((asked(Some(0), 0, 4), asked(Some(1), 3, 4)), (vec![1], vec![0]));
         assert!(TableState::default().stop_candidates(None, 5, 4).is_empty());
     }

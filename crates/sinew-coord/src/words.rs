@@ -1,6 +1,6 @@
-//! Words, one after the other, and the sum that says whether they are what was written.
+//! A sequence of words, and its checksum.
 
-/// Puts words into a buffer.
+/// Appends words to a buffer.
 #[derive(Debug)]
 pub(crate) struct Writer<'a>(pub(crate) &'a mut Vec<u64>);
 
@@ -14,7 +14,7 @@ impl Writer<'_> {
     }
 }
 
-/// Takes words from a buffer; `None` at its end, and for what is out of range.
+/// Takes words from a buffer. Returns `None` at its end, and for values out of range.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     words: &'a [u64],
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A number that a change of any word changes, nearly always.
+/// A checksum: a change of any word changes it, with a few exceptions.
 pub(crate) fn checksum(words: &[u64]) -> u64 {
     let mix =
         |sum: u64, &word: &u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);

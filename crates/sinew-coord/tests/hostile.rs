@@ -1,9 +1,10 @@
-//! A hostile program of the same user writes rows while members, a coordinator and strangers run.
+//! A hostile program of the same user writes rows while members, a coordinator and unrelated
+//! processes run.
 //!
-//! Such a program may take the others' cores, as any program in the table may. It must not move a
-//! thread of theirs, end them, keep them waiting, or leave them with less once it has ended.
+//! Such a program may take the others' cores, as any program in the table may. It must not move
+//! their threads, end them, make them wait for ever, or leave them with less after its end.
 //!
-//! Blind to: what the hostile program could do without a table.
+//! Blind to: attacks that need no table.
 #![cfg(target_os = "linux")]
 
 use std::path::Path;
@@ -24,7 +25,7 @@ fn rounds() -> usize {
     if std::env::var_os("SINEW_DEEP").is_some() { 3_000 } else { 200 }
 }
 
-/// A program that has nothing to do with the table; killed at the end.
+/// A process that has nothing to do with the table; killed at the end.
 struct Stranger(Child);
 
 impl Stranger {
@@ -56,7 +57,7 @@ fn offer() -> Offer {
     Offer::on("honest", CoreSet::first(CPUS), CPUS as u32)
 }
 
-/// Does something on another thread, and fails if that never ends.
+/// Runs `action` on another thread, and fails if it never ends.
 fn ends(action: impl FnOnce() + Send + 'static) {
     let (tell, told) = mpsc::channel();
     let thread = thread::spawn(move || {
@@ -73,7 +74,7 @@ fn open(folder: &Path) -> Table {
     Table::open_on(folder, Layout::flat(CPUS)).expect("a table")
 }
 
-/// Catches: a change of the table that moves threads because a row says whose they are.
+/// Catches: a change of the table that moves threads because a row names them.
 #[test]
 fn a_row_with_a_dead_watchdog_moves_no_thread() {
     ends(|| {
@@ -86,7 +87,7 @@ fn a_row_with_a_dead_watchdog_moves_no_thread() {
         let row = offer().mask(CoreSet::first(1)).on_behalf_of(stranger.process());
         let forged = Member::join(&table, row).unwrap();
         let mut rows = table.read();
-        // Nobody looks after the row from here on.
+        // No thread serves the row from here on.
         drop(forged);
         let row = rows.iter_mut().find(|row| row.program == stranger.process());
         row.unwrap().watchdog = ProcessId::of(watchdog.id());
@@ -103,8 +104,8 @@ fn a_row_with_a_dead_watchdog_moves_no_thread() {
     });
 }
 
-/// Catches: members that panic, hang, or believe what is beyond their offer; threads that move; and
-/// a table that does not recover.
+/// Catches: members that panic, hang, or accept more than their offer; threads that move; and a
+/// table that does not recover.
 #[test]
 fn forged_tables_move_no_thread_and_end_with_the_forger() {
     for policy in Policy::ALL {
@@ -129,7 +130,7 @@ fn forge_while_members_run(policy: Policy) {
             forger.overwrite_word(&table);
         }
         members[round % 3].set_demand(1 + round as u32 % 4);
-        // A forger may take the coordination over, for as long as it runs.
+        // A forger may take over the coordination while it runs.
         let _ = coordinator.step();
         for member in &members {
             let share = member.share();
@@ -143,8 +144,8 @@ fn forge_while_members_run(policy: Policy) {
     recover(&members, &place, &mut coordinator);
 }
 
-/// The forger and those whom it has named have ended: all rows are honest again, one for each
-/// member, and together the members have the machine.
+/// The forger and the processes it named have ended. Waits until all rows are honest again, one for
+/// each member, and the members together have the machine.
 fn recover(members: &[Member], place: &Path, coordinator: &mut Coordinator) {
     let began = Instant::now();
     loop {

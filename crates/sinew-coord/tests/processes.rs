@@ -1,7 +1,7 @@
-//! Real processes: they come, go, are killed and stopped.
+//! Real processes that join, leave, are killed and are stopped.
 //!
-//! Blind to: more programs than some dozens, and times; `bench -- coord` measures
-//! those. `SINEW_DEEP=1` stops more often, and for ten seconds.
+//! Blind to: more than some dozens of programs, and times; `bench -- coord` measures those.
+//! `SINEW_DEEP=1` stops programs more often, and for ten seconds.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader};
@@ -18,7 +18,7 @@ fn is_deep() -> bool {
     std::env::var_os("SINEW_DEEP").is_some()
 }
 
-/// A folder that the table has for itself.
+/// A folder with a table of its own.
 struct TableFolder(tempfile::TempDir);
 
 impl TableFolder {
@@ -50,7 +50,7 @@ impl Program {
         Self::start_with(folder, name, cpus, &[what])
     }
 
-    /// The same with more to say.
+    /// Starts it with more arguments.
     fn start_with(folder: &Path, name: &str, cpus: usize, what: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_member"));
         command.arg(folder).args([name, &cpus.to_string()]).args(what);
@@ -71,7 +71,7 @@ impl Program {
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
     }
 
-    /// Waits until it has done what it was told to; returns the child that it has, if it has one.
+    /// Waits until the program has done its action; returns its child, if it has one.
     fn child(&mut self) -> Option<OtherChild> {
         let line = self.line();
         let child: u32 =
@@ -132,7 +132,7 @@ fn wait_for_rows(member: &Member, is_so: impl Fn(&[Row]) -> bool) {
     }
 }
 
-/// A program that knows nothing of the table, and the member that keeps its row there.
+/// A program that knows nothing of the table, and the member that holds a row for it.
 fn program_with_a_watchdog(table: &Table) -> (Child, ProcessId, Member) {
     let command = Command::new("sleep").arg("600").spawn().unwrap();
     let program = ProcessId::of(command.id()).unwrap();
@@ -140,13 +140,13 @@ fn program_with_a_watchdog(table: &Table) -> (Child, ProcessId, Member) {
     (command, program, watchdog)
 }
 
-/// Whoever was killed may be in the table for another moment.
+/// Waits until the rows of killed programs are gone.
 fn wait_until_alone(member: &Member) {
     wait_for_rows(member, |rows| rows.len() == 1);
 }
 
 /// Catches: a program that is not told of another one, cores that are not given back, and a file
-/// that is left.
+/// that is left behind.
 #[test]
 fn programs_share_while_both_run() {
     let place = TableFolder::new();
@@ -163,7 +163,7 @@ fn programs_share_while_both_run() {
     assert!(place.is_empty());
 }
 
-/// Catches: a death that nobody sees, and one that is seen only by the neighbour.
+/// Catches: a death that no program sees, and one that only the next program in the table sees.
 #[test]
 fn the_cores_of_a_killed_program_go_to_the_others() {
     let place = TableFolder::new();
@@ -182,8 +182,8 @@ fn the_cores_of_a_killed_program_go_to_the_others() {
     assert_eq!(died, 6);
 }
 
-/// Catches: a lock that is never freed, a copy that is half written, and rows that stay,
-/// wherever in its work a program is killed.
+/// Catches: a lock that is never freed, a copy that is half written, and rows that stay, at any
+/// time at which a program is killed.
 #[test]
 fn a_program_may_be_killed_at_any_time() {
     let place = TableFolder::new();
@@ -202,7 +202,7 @@ fn a_program_may_be_killed_at_any_time() {
     }
 }
 
-/// Catches: a program that waits for a stopped one that has the lock, and one that comes back to
+/// Catches: a program that waits for a stopped holder of the lock, and one that continues in
 /// another table than the others.
 #[test]
 fn no_program_waits_for_a_stopped_one() {
@@ -229,16 +229,16 @@ fn no_program_waits_for_a_stopped_one() {
     }
 }
 
-/// What a program does at a moment of a change, and how it ends there.
+/// Runs the test with every action and every fail point at which a program can die.
 fn at_each_fail_point(mut test: impl FnMut(&str, FailPoint)) {
     for what in ["halt", "fork", "spawn"] {
         FailPoint::ALL.into_iter().for_each(|point| test(what, point));
     }
 }
 
-/// Catches: a lock that a dead program keeps, or a child of it that was forked or started there,
-/// so that others wait for it and make a new table; a copy that is half written and counts; news of
-/// which nobody is told, at every step of a change.
+/// Catches, at every step of a change: a lock that a dead program keeps, or its child, forked or
+/// started there, so that others make a new table. Also a half-written copy that is in force, and a
+/// change of which no program is told.
 #[test]
 fn a_program_may_be_killed_at_each_step_of_a_change() {
     at_each_fail_point(|what, point| {
@@ -259,8 +259,8 @@ fn a_program_may_be_killed_at_each_step_of_a_change() {
         assert!(child.is_none_or(|child| child.is_alive()), "{what} {point:?}");
         let log = member.table().log();
         let told = |reason| log.iter().filter(|decision| decision.reason == reason).count();
-        // The copy in force was whole all the time, so nothing was repaired; and the table is the
-        // same one, which a new one in its place would not remember.
+        // The copy in force was whole all the time, so nothing was repaired. The table is the same
+        // one: a new one would not have this log.
         assert_eq!(
             (told(Reason::Died), told(Reason::Repaired)),
             (1, 0),
@@ -271,8 +271,8 @@ fn a_program_may_be_killed_at_each_step_of_a_change() {
     });
 }
 
-/// Catches: a program that waits for one that was stopped in the middle of a change, and one
-/// that finds its way back to no table, or to an old one, when it goes on.
+/// Catches: a program that waits for one that was stopped in the middle of a change, and one that
+/// finds no table, or an old one, when it continues.
 #[test]
 fn a_program_may_be_stopped_at_each_step_of_a_change() {
     for point in FailPoint::ALL {
@@ -283,7 +283,7 @@ fn a_program_may_be_stopped_at_each_step_of_a_change() {
         other.child();
         other.signal("-STOP");
         let newcomer = Member::join(&place.table(4), offer(4)).unwrap();
-        // The member is there as well, in a new table.
+        // The member has joined the new table, too.
         wait_for_rows(&newcomer, |rows| {
             rows.iter().filter(|row| row.program == ProcessId::current()).count() == 2
         });
@@ -299,8 +299,8 @@ fn a_program_may_be_stopped_at_each_step_of_a_change() {
     }
 }
 
-/// Catches: a row, a lock or cores that go on with the child of a program that was killed,
-/// forked from it or another program.
+/// Catches: a row, a lock or cores that stay with the child of a killed program, be it forked or
+/// another program.
 #[test]
 fn a_child_keeps_no_row_lock_or_cores_of_its_parent() {
     for what in ["fork", "spawn"] {
@@ -318,8 +318,8 @@ fn a_child_keeps_no_row_lock_or_cores_of_its_parent() {
     }
 }
 
-/// Joins and leaves for so long, and answers as often as it could: a program that waited for
-/// another one would not come far.
+/// Joins and leaves for this time, and returns how often. A program that waited for another one
+/// would do so rarely.
 fn join_and_leave(place: &TableFolder, cpus: usize, time: Duration) -> u32 {
     let (began, mut times) = (Instant::now(), 0);
     while began.elapsed() < time {
@@ -329,8 +329,8 @@ fn join_and_leave(place: &TableFolder, cpus: usize, time: Duration) -> u32 {
     times
 }
 
-/// Catches: cores that lie idle with a stopped program, one that is waited for, and one that
-/// comes back to less or more than its share.
+/// Catches: idle cores of a stopped program, a program that waits for it, and one that continues
+/// with less or more than its share.
 #[test]
 fn the_cores_of_a_stopped_program_are_the_others_until_it_goes_on() {
     let time = if is_deep() { Duration::from_secs(10) } else { Duration::from_millis(100) };
@@ -340,8 +340,8 @@ fn the_cores_of_a_stopped_program_are_the_others_until_it_goes_on() {
     other.line();
     for _ in 0..3 {
         wait_for_threads(&member, 2);
-        // Behind the other one's last change: who is stopped with the lock loses the table, and
-        // that it was stopped.
+        // After the other program's last change: if it were stopped with the lock, it would lose
+        // the table and its mark.
         member.table().set_weight(ProcessId::current().pid, 1.0).unwrap();
         other.signal("-STOP");
         wait_for_threads(&member, 4);
@@ -361,8 +361,7 @@ fn the_cores_of_a_stopped_program_are_the_others_until_it_goes_on() {
     assert!(told(Reason::Continued) || reasons.len() == 64, "{reasons:?}");
 }
 
-/// Catches: a program that nobody rewrote, and that is stopped, as by a shell's Ctrl-Z: its
-/// watchdog is not.
+/// Catches: a stopped program, as by a shell's Ctrl-Z, that is missed because its watchdog runs.
 #[test]
 fn a_row_for_another_program_follows_its_stops() {
     let place = TableFolder::new();
@@ -388,7 +387,7 @@ fn a_row_for_another_program_follows_its_stops() {
     command.wait().unwrap();
 }
 
-/// Catches: rows that are lost when many come at once, and programs without a core.
+/// Catches: rows that are lost when many programs join at once, and programs without a core.
 #[test]
 fn many_programs_come_at_once() {
     let programs = 64;
@@ -410,7 +409,7 @@ fn many_programs_come_at_once() {
     wait_for_threads(&member, programs as u32 + 1);
 }
 
-/// Catches: a row that outlives its program, or the one that keeps it.
+/// Catches: a row that outlives its program or its watchdog.
 #[test]
 fn a_row_for_another_program_ends_with_it() {
     let place = TableFolder::new();
@@ -427,7 +426,7 @@ fn a_row_for_another_program_ends_with_it() {
     assert_eq!(table.read().len(), 1);
 }
 
-/// Catches: a file or folder that others may look into, and a link that is followed.
+/// Catches: a file or folder that other users can open, and a link that is followed.
 #[test]
 fn others_cannot_look_in() {
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -458,7 +457,7 @@ fn others_cannot_look_in() {
     refused("is a link");
 }
 
-/// Catches: members that stay behind when their file is removed or cut short.
+/// Catches: members that stay with a file that was removed or truncated.
 #[test]
 fn a_table_that_is_taken_away_is_made_anew() {
     let place = TableFolder::new();
@@ -474,7 +473,7 @@ fn a_table_that_is_taken_away_is_made_anew() {
     }
 }
 
-/// Catches: a table of another layout that is read, changed or taken away.
+/// Catches: a table of another layout that is read, changed or removed.
 #[test]
 fn programs_of_another_layout_do_not_meet() {
     let place = TableFolder::new();

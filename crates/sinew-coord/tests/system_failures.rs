@@ -1,7 +1,6 @@
-//! Folders, files and limits with which there can be no table, or only a strange one: programs go
-//! on, and end.
+//! Folders, files and limits that prevent a table or damage it: programs run on, and end.
 //!
-//! Blind to: file systems that lose what was written.
+//! Blind to: file systems that lose written data.
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File, Permissions};
@@ -28,21 +27,21 @@ fn open(folder: &Path) -> Table {
     Table::open_on(folder, Layout::flat(CPUS)).expect("a table")
 }
 
-/// Does something on another thread, and fails if that never ends.
+/// Runs `action` on another thread, and fails if it never ends.
 fn ends<T: Send + 'static>(what: &str, action: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || tell.send(action()));
     told.recv_timeout(TIMEOUT).unwrap_or_else(|_| panic!("{what}: never ends"))
 }
 
-/// A program that joins and ends at once, as it finds no input.
+/// A program that joins and ends at once, because its input is empty.
 fn member(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_member"));
     command.arg(folder).args(["test", &CPUS.to_string(), "stay"]);
     command
 }
 
-/// Runs it to its end.
+/// Runs the command to its end.
 fn run(command: &mut Command) -> Output {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.expect("it starts");
@@ -55,11 +54,11 @@ fn run(command: &mut Command) -> Output {
     })
 }
 
-/// Words of the head of the file, behind which the live lines begin.
+/// Words of the head of the file; the live lines follow it.
 const HEAD_WORDS: u64 = 64;
 
-/// Catches: a word in a leftover file that every later program believes, and so waits or looks for
-/// another file for ever.
+/// Catches: a word in a leftover file that makes every later program wait, or look for another
+/// file, for ever.
 #[test]
 fn no_leftover_word_keeps_a_program_from_joining() {
     let folder = tempfile::tempdir().unwrap();
@@ -82,7 +81,7 @@ fn no_leftover_word_keeps_a_program_from_joining() {
     }
 }
 
-/// Catches: the same for a table that another program holds open and works with.
+/// Catches: the same for a table that another program has open and uses.
 #[test]
 fn no_leftover_word_keeps_members_from_each_other() {
     let folder = tempfile::tempdir().unwrap();
@@ -100,8 +99,8 @@ fn no_leftover_word_keeps_members_from_each_other() {
     ends("the member", move || drop(member));
 }
 
-/// A folder for an ordinary user, and commands that run as that user; `None`, and a word, where
-/// there is none.
+/// A folder for an ordinary user, and a function that makes commands run as that user. Prints a
+/// reason and returns `None` if that is impossible.
 fn ordinary_user() -> Option<(tempfile::TempDir, PathBuf, impl Fn(&mut Command))> {
     const NOBODY: u32 = 65_534;
     let folder = tempfile::tempdir().unwrap();
@@ -118,7 +117,7 @@ fn ordinary_user() -> Option<(tempfile::TempDir, PathBuf, impl Fn(&mut Command))
         }
     };
     let mut test = Command::new("/bin/sh");
-    // The programs may lie where only their owner can reach them.
+    // The programs may be in a folder that only their owner can open.
     test.args(["-c", "test -x \"$0\"", env!("CARGO_BIN_EXE_member")]);
     become_ordinary(&mut test);
     if !test.status().is_ok_and(|status| status.success()) {
@@ -128,8 +127,8 @@ fn ordinary_user() -> Option<(tempfile::TempDir, PathBuf, impl Fn(&mut Command))
     Some((folder, place, become_ordinary))
 }
 
-/// Catches: a table that the last program gave up although its name stayed, so that the next ones
-/// found no other.
+/// Catches: a table that the last program abandoned although its name stayed, so that later
+/// programs found no other.
 #[test]
 fn a_table_that_cannot_be_removed_is_used_again() {
     let Some((_folder, place, become_ordinary)) = ordinary_user() else { return };
@@ -153,8 +152,7 @@ fn a_table_that_cannot_be_removed_is_used_again() {
     joins("the one after that");
 }
 
-/// Catches: a stopped holder whose file cannot be replaced, for which the others look again and
-/// again.
+/// Catches: a stopped holder whose file cannot be replaced, so that the others try for ever.
 #[test]
 fn a_stopped_holder_of_a_table_that_cannot_be_removed_is_an_error() {
     let Some((_folder, place, become_ordinary)) = ordinary_user() else { return };
@@ -196,7 +194,7 @@ fn a_stopped_holder_of_a_table_that_cannot_be_removed_is_an_error() {
     );
 }
 
-/// Sets an attribute of a file, as root may; whether that was possible.
+/// Sets an attribute of a file, as root may. Returns whether that was possible.
 fn chattr(attribute: &str, path: &Path) -> bool {
     let status = Command::new("chattr").arg(attribute).arg(path).stderr(Stdio::null()).status();
     let done = status.is_ok_and(|status| status.success());
@@ -206,8 +204,8 @@ fn chattr(attribute: &str, path: &Path) -> bool {
     done
 }
 
-/// Catches: a table that cannot be removed, made or written for another reason than its mode, and
-/// for which programs look again and again.
+/// Catches: a table that cannot be removed, created or written for another reason than its mode, so
+/// that programs try for ever.
 #[test]
 fn attributes_of_the_folder_or_the_file_keep_no_program_waiting() {
     for (attribute, remove) in [("+a", "-a"), ("+i", "-i")] {
@@ -215,7 +213,7 @@ fn attributes_of_the_folder_or_the_file_keep_no_program_waiting() {
         let place = folder.path().join("shared");
         fs::create_dir(&place).unwrap();
         fs::set_permissions(&place, Permissions::from_mode(0o700)).unwrap();
-        // The last program cannot remove the file, which so stays for what follows.
+        // The last program cannot remove the file, so the file stays for the next steps.
         if !chattr("+a", &place) {
             return;
         }
@@ -244,7 +242,7 @@ fn attributes_of_the_folder_or_the_file_keep_no_program_waiting() {
     }
 }
 
-/// Catches: a program that the system ends because another one has cut the table short meanwhile.
+/// Catches: a program that the system ends because another one truncated the table.
 #[test]
 fn a_table_that_is_cut_short_while_it_is_used_ends_no_program() {
     let folder = tempfile::tempdir().unwrap();
@@ -277,8 +275,7 @@ fn a_table_that_is_cut_short_while_it_is_used_ends_no_program() {
     assert!(stayer.wait().unwrap().success());
 }
 
-/// Catches: a signal that is passed over, or that does not end a program, because this crate
-/// listens for it.
+/// Catches: a signal that is lost, or that does not end a program, because of this crate's handler.
 #[test]
 fn a_bus_error_of_another_kind_ends_the_program_as_without_the_handler() {
     use std::os::unix::process::ExitStatusExt;
@@ -288,7 +285,8 @@ fn a_bus_error_of_another_kind_ends_the_program_as_without_the_handler() {
     std::io::Read::read_exact(stayer.stdout.as_mut().unwrap(), &mut [0]).unwrap();
     let id = stayer.id().to_string();
     let began = std::time::Instant::now();
-    // Rust's runtime, which is called as before, passes over the first that a process sends.
+    // Rust's runtime, whose handler is called as before, ignores the first signal that a process
+    // sends.
     let status = loop {
         let _ = Command::new("kill").args(["-s", "BUS", &id]).status();
         if let Some(status) = stayer.try_wait().unwrap() {
@@ -301,8 +299,8 @@ fn a_bus_error_of_another_kind_ends_the_program_as_without_the_handler() {
     assert_eq!(status.signal(), Some(libc::SIGBUS));
 }
 
-/// Runs a command in a mount namespace of its own, after `setup`; `None`, and a word, where that is
-/// impossible.
+/// A command that runs `setup` in a mount namespace of its own, then `command`. Prints a reason and
+/// returns `None` if that is impossible.
 fn within(setup: &str, command: &Command) -> Option<Command> {
     let allowed = |options: &[&str]| {
         let status =
@@ -355,8 +353,8 @@ fn a_file_system_that_cannot_reserve_blocks_is_used() {
     assert!(output.status.success(), "{said}");
 }
 
-/// Catches: a process that the system ends because it makes a file too long, and a table without
-/// anybody in it since nobody could be looked at.
+/// Catches: a process that the system ends because it makes a file too long, and a table that loses
+/// all rows because no process could be asked about.
 #[test]
 fn a_program_without_room_files_or_processes_gets_an_error() {
     let folder = tempfile::tempdir().unwrap();
@@ -381,8 +379,8 @@ fn a_program_without_room_files_or_processes_gets_an_error() {
     assert_eq!(witness.table().read().len(), 1);
 }
 
-/// Catches: a program without a descriptor or `/proc` that takes all others for dead, and takes
-/// their rows out.
+/// Catches: a program without descriptors or `/proc` that takes all others for dead, and removes
+/// their rows.
 #[test]
 fn a_program_that_cannot_look_at_others_takes_none_for_dead() {
     let folder = tempfile::tempdir().unwrap();
@@ -408,6 +406,6 @@ fn a_program_that_cannot_look_at_others_takes_none_for_dead() {
             decision.name.as_str() == "test" && decision.subject == std::process::id()
         })
         .count();
-    // It came once, and nobody took it out, so it did not come back either.
+    // It joined once, and no program removed its row, so it did not join again.
     assert_eq!((died, witness.table().read().len()), (1, 1), "{:?}", table.log());
 }

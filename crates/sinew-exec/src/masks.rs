@@ -361,7 +361,7 @@ mod tests {
             let cpus: Vec<CpuSet> = all.iter().map(only).collect();
             let mut masks = Masks::new(all, [], []);
             assert!(masks.set_thread(thread, &cpus[0]));
-            assert!(set_mask(thread, &cpus[1]), "somebody else binds it");
+            assert!(set_mask(thread, &cpus[1]), "another program binds it");
             assert!(!masks.set_thread(thread, all));
             assert_eq!(mask_of(thread).as_ref(), Some(&cpus[1]));
         });
@@ -374,16 +374,13 @@ mod tests {
         with_thread(|thread, all| {
             let cpus: Vec<CpuSet> = all.iter().map(only).collect();
             let mut masks = Masks::new(all, [], []);
-            assert!(
-                set_mask(thread, &cpus[1]),
-                "somebody else binds it before it is first searched at"
-            );
+            assert!(set_mask(thread, &cpus[1]), "another program binds it before the first search");
             // Of all threads of this process it is the one that the grant is right for.
             masks.record(thread);
             masks.begin(&cpus[1]);
             assert!(!masks.set_thread(thread, &cpus[1]) && !masks.set_thread(thread, all));
             assert!(set_mask(thread, all) && !masks.set_thread(thread, &cpus[0]));
-            assert_eq!(mask_of(thread).as_ref(), Some(all), "it is somebody else's still");
+            assert_eq!(mask_of(thread).as_ref(), Some(all), "another program has bound it");
         });
     }
 
@@ -404,13 +401,13 @@ mod tests {
                     .for_each(|(mask, span)| mask.spans = vec![span]);
                 masks.set_searched(searched);
                 masks.bound.clear();
-                assert!(set_mask(thread, &one), "somebody else binds it");
+                assert!(set_mask(thread, &one), "another program binds it");
                 !masks.set_thread(thread, all)
             };
             let (ever, past, future) = ((0, Time::MAX), (0, 1), (Time::MAX - 1, Time::MAX));
             assert!(is_left_alone([ever, past], 0) && is_left_alone([ever, future], 0));
             let ago = (0, now());
-            assert!(!is_left_alone([ever, ago], 0), "that one it can have inherited");
+            assert!(!is_left_alone([ever, ago], 0), "it can have inherited that mask");
         });
     }
 

@@ -58,7 +58,7 @@ pub(crate) fn fork(_: &SingleThreaded) -> io::Result<Side> {
 }
 
 fn no_process(error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("no process for the agent: {error}"))
+    io::Error::new(error.kind(), format!("no process for the share agent: {error}"))
 }
 
 /// The stack of the process in between, of which its own child keeps a copy for all its life.

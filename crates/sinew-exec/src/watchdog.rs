@@ -216,7 +216,7 @@ fn read_within(mut pipe: PipeReader, time: Duration) -> io::Result<String> {
         match poll(&mut [PollFd::new(&pipe, PollFlags::IN)], left.as_ref()) {
             Err(rustix::io::Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
-            Ok(0) => return Err(io::Error::other("the agent does not report_reader")),
+            Ok(0) => return Err(io::Error::other("the share agent does not respond")),
             Ok(_) => {}
         }
         let length = pipe.read(&mut part)?;
@@ -257,7 +257,7 @@ pub(crate) fn start(
     let Inherited { files, report, report_reader, .. } = inherited;
     drop(report);
     let text = read_within(report_reader, TIMEOUT)?;
-    let ended = || io::Error::other("the agent ended at once");
+    let ended = || io::Error::other("the share agent ended at once");
     Ok(Started { watchdog, report: Report::parse(&text).ok_or_else(ended)?, files })
 }
 

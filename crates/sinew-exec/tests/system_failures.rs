@@ -68,7 +68,7 @@ fn an_agent_that_hangs_keeps_no_command_from_running() {
     // Nobody opens the other end of the pipe, so the agent waits for it.
     let output = end(&mut script.command(&[], &common::words(&["/bin/echo", "ran"])));
     let said = warning_of("a pipe that nobody opens", &output);
-    assert!(said.contains("the agent does not answer"), "{said}");
+    assert!(said.contains("the share agent does not respond"), "{said}");
     // It ends when it finds that the command has begun, or ended, without it.
     script.let_go();
 }

@@ -1,12 +1,12 @@
-//! Blind to: what takes several processes; `tests/` has that.
+//! Blind to: several processes; `tests/` checks those.
 use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{CoreSet, Layout};
 
 use super::*;
 use crate::row::MAX_PROGRAMS;
 
-/// Catches: a demand that nobody hears of until something else happens, because it changed
-/// between a neighbour's coming and the listener's look at it; and one that is told at every look.
+/// Catches: a demand that changes between a neighbour's arrival and the listener's look, and is
+/// never published; and one that is published at every look.
 #[test]
 fn a_demand_that_changes_before_a_neighbour_is_seen_is_told_when_it_is() {
     let folder = tempfile::tempdir().unwrap();
@@ -14,7 +14,7 @@ fn a_demand_that_changes_before_a_neighbour_is_seen_is_told_when_it_is() {
     let offer = || Offer::on("test", CoreSet::first(4), 4);
     let threads = || table.read().iter().map(|row| row.grant.threads).collect::<Vec<_>>();
     let told = || table.log().iter().filter(|decision| decision.reason == Reason::Demand).count();
-    // Nobody listens for it.
+    // It has no listener thread.
     let silent = MemberState::new(&table, offer()).unwrap();
     silent.take_row().unwrap();
     silent.follow_row();
@@ -29,8 +29,8 @@ fn a_demand_that_changes_before_a_neighbour_is_seen_is_told_when_it_is() {
     silent.leave();
 }
 
-/// Catches: a last program that wakes the listeners of rows that no program has, and a file that is
-/// abandoned in a state that nobody can read without waking everybody.
+/// Catches: a last program that wakes listeners of empty slots, and an unreadable file that is
+/// abandoned without waking all listeners.
 #[test]
 fn only_rows_that_programs_have_are_woken_where_the_table_says_which() {
     let folder = tempfile::tempdir().unwrap();
@@ -48,39 +48,39 @@ fn only_rows_that_programs_have_are_woken_where_the_table_says_which() {
     assert_eq!(woken(), 2);
     members.iter().for_each(MemberState::leave);
     assert!(!table.is_in_force());
-    assert_eq!(woken(), 2, "nobody else has a row");
+    assert_eq!(woken(), 2, "only two slots have rows");
     // A version that no copy has.
     mapping.words()[crate::copies::VERSION_AT].fetch_add(2, Ordering::Relaxed);
     crate::copies::wake_all(&mapping);
     assert_eq!(woken(), MAX_PROGRAMS);
 }
 
-/// Catches: a member that takes the row of another member of its process for its own, after the
-/// table was lost and that one was faster.
+/// Catches: after a lost table, a member that takes the row of a faster member of its process for
+/// its own.
 #[test]
 fn two_members_of_a_process_come_back_to_two_rows() {
     let folder = tempfile::tempdir().unwrap();
     let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
     let offer = || Offer::on("test", CoreSet::first(4), 4);
-    // Nobody listens for them.
+    // They have no listener threads.
     let members = [(); 2].map(|()| MemberState::new(&table, offer()).unwrap());
     members.iter().for_each(|member| member.take_row().unwrap());
     crate::copies::publish(&table.mapping(), &TableState::default());
     assert!(!members[1].follow_row());
     members[1].rejoin();
-    assert!(members[1].follow_row() && !members[0].follow_row(), "slot 0 is the other one's");
+    assert!(members[1].follow_row() && !members[0].follow_row(), "slot 0 is the other member's");
     members[0].rejoin();
     assert!(members.iter().all(MemberState::follow_row));
     assert_eq!(table.read().len(), 2);
     members[1].rejoin();
-    assert_eq!(table.read().len(), 2, "a row that is there is not put back");
+    assert_eq!(table.read().len(), 2, "an existing row is not added again");
     members[1].leave();
     assert!(members[0].follow_row() && !members[1].follow_row());
     members[0].leave();
 }
 
-/// Catches: a last loop that a row takes over from the program before it, that is lost with the
-/// row, or that is believed although no program writes such a word.
+/// Catches: a last loop that a row inherits from an earlier program, that is lost with the row, or
+/// that is reported although no program writes such a word.
 #[test]
 fn a_row_tells_of_the_last_loop_of_its_own_program() {
     let folder = tempfile::tempdir().unwrap();
@@ -102,7 +102,7 @@ fn a_row_tells_of_the_last_loop_of_its_own_program() {
     let open = LastLoop { named: false, ..last };
     member.set_last_loop(Some(open));
     assert_eq!((told(), table.read()[0].own_schedule()), (vec![Some(open), None], None));
-    // The row is lost, and its member puts it back.
+    // The row is lost, and its member adds it again.
     let _ = table.change(Reason::Left, |state, _| {
         state.remove(slot, member.shared.program);
         Ok(Change { subject: None, wakes_all: true })
@@ -113,8 +113,8 @@ fn a_row_tells_of_the_last_loop_of_its_own_program() {
     drop(keeps);
 }
 
-/// Catches: a program that is left with less than it could use, alone, because something else
-/// than it has said lies in its live line.
+/// Catches: a lone program that keeps less than it could use after another process has overwritten
+/// the demand in its live line.
 #[test]
 fn a_demand_that_is_written_over_is_put_right() {
     let folder = tempfile::tempdir().unwrap();

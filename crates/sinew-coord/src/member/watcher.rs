@@ -1,14 +1,14 @@
-//! The watcher: who has ended, and who is stopped.
+//! The watcher: it finds programs that have ended or are stopped.
 //!
-//! It sleeps on pidfds of the next few programs in the table, and takes the rows of the dead out;
-//! it also sees a coordinator end. The watched are several, so that one stopped watcher does not
-//! hide its successor's death.
+//! It sleeps on pidfds of the next few programs in the table and of the coordinator, and removes
+//! the rows of the dead. It watches several programs, so that a stopped watcher does not hide the
+//! death of the program after it.
 //!
-//! Nothing tells of a process that is stopped (SIGSTOP, a shell's Ctrl-Z, a debugger). So the
-//! watcher of a program that has less than it could use asks the system about some of the others
-//! every 50 ms, and writes down who is stopped: that one counts as dormant, and the others have its
-//! cores. It finds that in its row when it goes on, and says so; for a program that nobody rewrote
-//! its watchdog asks.
+//! The kernel sends no event when a process is stopped (SIGSTOP, a shell's Ctrl-Z, a debugger). So
+//! the watcher of a program that has less than it could use asks the system about some other
+//! programs every 50 ms. It marks a stopped program in its row: that program counts as dormant, and
+//! the others get its cores. A program that continues finds the mark in its row and clears it. For
+//! an unmodified program, its watchdog does that.
 
 use sinew_sync::atomic::Ordering;
 
@@ -22,25 +22,26 @@ use crate::sys::{self, PidFd, Ready};
 use crate::table::Change;
 use crate::table_state::TableState;
 
-/// Programs that each one watches.
+/// Programs that each watcher watches.
 const WATCHED: usize = 3;
-/// Between two looks whether somebody is stopped.
+/// Time between two checks for stopped programs.
 const STOP_CHECK_MS: i32 = 50;
-/// Programs asked about at each.
+/// Programs that each check asks about.
 const STOP_CHECKED: usize = 4;
-/// After a change that could not be made.
+/// Time before a failed change is tried again.
 const RETRY_MS: i32 = 20;
-/// Between two looks at processes for which there is no descriptor.
+/// Time between two checks of processes without a descriptor.
 const UNWATCHED_MS: i32 = 1_000;
 
 impl MemberState {
-    /// Those who follow this member in the table, around the end, and the coordinator.
+    /// Chooses the processes to watch: the rows that follow this one, around the end of the table,
+    /// and the coordinator.
     pub(super) fn choose_watched(&self, state: &TableState, slot: u32) {
         let (before, after): (Vec<&Row>, Vec<&Row>) =
             state.rows.iter().filter(|row| row.slot != slot).partition(|row| row.slot < slot);
         let next = after.into_iter().chain(before).take(WATCHED);
         let rows = next.flat_map(|row| [Some(row.program), row.watchdog]).flatten();
-        // Everybody watches the coordinator: what it wanted must not outlive it.
+        // Every program watches the coordinator, so that its policy and requests end with it.
         let mut processes: Vec<ProcessId> = rows.chain(state.coordinator).collect();
         processes.retain(|&process| process != self.program && Some(process) != self.watchdog);
         processes.dedup();
@@ -51,8 +52,8 @@ impl MemberState {
         }
     }
 
-    /// Whether the watcher should look who is stopped, or goes on: the program could use more than
-    /// it has, or is stopped itself and has a watchdog to see when it is not.
+    /// Whether the watcher should check for stops. It should if the program could use more than it
+    /// has. It also should if the program itself is stopped and has a watchdog, to see it continue.
     fn needs_stop_checks(&self) -> bool {
         let share = *self.share.lock();
         let could_use = self.demand.load(Ordering::Relaxed).min(u64::from(self.offer.max));
@@ -60,7 +61,7 @@ impl MemberState {
             || self.marked_stopped.load(Ordering::Relaxed)
     }
 
-    /// Tells the watcher if that has changed.
+    /// Wakes the watcher if [`needs_stop_checks`](Self::needs_stop_checks) has changed.
     pub(super) fn update_stop_checks(&self) {
         let checks_stops = self.needs_stop_checks();
         if self.checks_stops.swap(checks_stops, Ordering::Relaxed) != checks_stops {
@@ -68,7 +69,7 @@ impl MemberState {
         }
     }
 
-    /// Asks the system about some of the others, and about the program itself if it is another
+    /// Asks the system about some other programs, and about the program itself if it is another
     /// process.
     fn check_stopped(&self, turn: usize) {
         let RowLocation { mapping, slot } = self.location();
@@ -77,17 +78,18 @@ impl MemberState {
         for row in state.stop_candidates(mine, turn, STOP_CHECKED) {
             let stopped = row.program.is_stopped();
             if stopped != row.stopped {
-                // What cannot be written now is found again.
+                // If the table cannot be written now, the next check tries again.
                 let _ = self.write_stopped(row, stopped);
             }
         }
     }
 
-    /// Writes down that a program is stopped, or is not.
+    /// Writes into a row whether its program is stopped.
     pub(super) fn write_stopped(&self, row: &Row, stopped: bool) -> Result<(), Error> {
         let reason = if stopped { Reason::Stopped } else { Reason::Continued };
         self.table.change(reason, |state, _| {
-            // Once more under the lock: it may have gone on meanwhile, and said so.
+            // The process is asked again under the lock: it may have continued and cleared the
+            // mark.
             let Some(row) = state.find_mut(row.slot, row.program) else { return Err(Error::Gone) };
             row.stopped = stopped && row.program.is_stopped();
             Ok(Change { subject: Some(row.clone()), wakes_all: false })
@@ -105,7 +107,8 @@ impl MemberState {
             let happened = match is_missing && !reap_failed {
                 true => Some(Ready::Ended(0)),
                 false if reap_failed => self.wait_for(&[], RETRY_MS),
-                // A process that the system does not let this one watch is asked about instead.
+                // The system gives no descriptor for some process, so that process is asked about
+                // instead.
                 false if processes.len() < watched.len() => {
                     match self.wait_for(&processes, UNWATCHED_MS) {
                         None => continue,
@@ -126,8 +129,8 @@ impl MemberState {
         sys::first_ready(&processes.iter().collect::<Vec<_>>(), Some(&self.interrupt), ms)
     }
 
-    /// Waits until one of the processes has ended or the doorbell is rung, and looks now and then
-    /// who is stopped, if that matters.
+    /// Waits until one of the processes has ended or the eventfd is signalled. Meanwhile it checks
+    /// for stopped programs, if that matters.
     fn wait_checking_stops(&self, processes: &[PidFd], turn: &mut usize) -> Option<Ready> {
         loop {
             let waits = if self.needs_stop_checks() { STOP_CHECK_MS } else { -1 };
@@ -140,8 +143,8 @@ impl MemberState {
         }
     }
 
-    /// Takes out the rows of the dead. Where the own row is not found afterwards, it is not known
-    /// whom to watch now.
+    /// Removes the rows of dead programs. If the own row is missing afterwards, the processes to
+    /// watch are unknown, and this fails.
     fn reap(&self) -> Result<(), Error> {
         self.table.change(Reason::Died, |_, _| Ok(Change { subject: None, wakes_all: false }))?;
         if self.follow_row() { Ok(()) } else { Err(Error::Gone) }
