@@ -49,7 +49,7 @@ fn a_coordinator_says_why_and_goes_without_a_trace() {
     assert!(String::from_utf8_lossy(&text).contains("solver"));
     let second = output(&place, &["coordinator"]);
     assert_eq!(second.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&second.stderr).contains("coordinates already"));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("runs a coordinator already"));
     assert!(coordinator.end_by("INT").success());
     assert_eq!(table.policy().name(), "equal");
     drop(member);
