@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-use sinew_coord::{CoreSet, FailPoint, Forger, Member, Offer, ProcessId, Table, at_fail_point};
+use sinew_coord::{CpuSet, FailPoint, Forger, Member, Offer, ProcessId, Table, at_fail_point};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -109,7 +109,7 @@ fn keep_lock(table: &Table, random: &mut fastrand::Rng) {
         let longest = LONGEST.get().map_or(0, |longest| longest.as_micros() as u64);
         thread::sleep(Duration::from_micros(fastrand::u64(..=longest)));
     });
-    let offer = Offer::on("forger", CoreSet::first(1 + random.usize(..8)), 1 + random.u32(..64));
+    let offer = Offer::on("forger", CpuSet::first(1 + random.usize(..8)), 1 + random.u32(..64));
     // It cannot lock a table that it cannot join.
     if let Ok(member) = Member::join(table, offer) {
         member.set_demand(1);

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use common::{Program, coordinator, sinew};
 use serde_json::Value;
 use sinew::Schedule;
-use sinew_coord::{CoreSet, Member, Offer, OwnSettings, Table};
+use sinew_coord::{CpuSet, Member, Offer, OwnSettings, Table};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -32,8 +32,8 @@ fn a_coordinator_says_why_and_goes_without_a_trace() {
     let place = folder.path().join("shared");
     let mut coordinator = coordinator(&place, &["--policy", "efficiency"]);
     let table = Table::open(&place).expect("a table");
-    let own = OwnSettings { schedule: Some(Schedule::Static), cores: CoreSet::first(1) };
-    let member = Member::join(&table, Offer::on("solver", CoreSet::first(1), 1).own_settings(own))
+    let own = OwnSettings { schedule: Some(Schedule::Static), cores: CpuSet::first(1) };
+    let member = Member::join(&table, Offer::on("solver", CpuSet::first(1), 1).own_settings(own))
         .expect("a row");
     assert!(coordinator.line_with("arrived").contains("solver"));
     assert!(coordinator.line_with("solver").contains("1 on 0"));
@@ -87,7 +87,7 @@ fn a_killed_coordinators_policy_ends_with_it() {
     assert_eq!(table.policy().name(), "script");
     assert!(!coordinator.end_by("KILL").success());
     wait_for_schedule(&member, false);
-    assert_eq!((table.policy().name(), table.read()[0].ask), ("equal", None));
+    assert_eq!((table.policy().name(), table.read()[0].ask.clone()), ("equal", None));
     assert_eq!(table.log().last().map(|decision| decision.reason.name()), Some("policy set"));
 }
 
@@ -138,7 +138,7 @@ fn a_full_pipe_keeps_no_coordinator_from_coordinating_or_from_its_end() {
             }
         };
         until("at work", &mut child, &mut |_| table.policy().name() == "efficiency");
-        let row = Member::join(&table, Offer::on("solver", CoreSet::first(1), 1)).expect("a row");
+        let row = Member::join(&table, Offer::on("solver", CpuSet::first(1), 1)).expect("a row");
         let id = child.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().expect("kill").success());
         let mut status = None;

@@ -17,9 +17,8 @@ use std::time::Duration;
 
 use common::compile::build;
 use common::{coordinator, kill, masks_of, sinew, until};
-use sinew_coord::{CoreSet, Policy, Row, Table};
+use sinew_coord::{CpuSet, Policy, Row, Table};
 use sinew_sync::atomic::{AtomicU32, Ordering};
-use sinew_topology::CpuSet;
 
 const TEAM: &str = include_str!("common/team.c");
 
@@ -75,7 +74,7 @@ impl Drop for Team {
 /// The machine, and where its table is.
 struct Place {
     folder: tempfile::TempDir,
-    all: CoreSet,
+    all: CpuSet,
 }
 
 impl Place {
@@ -136,7 +135,8 @@ impl Place {
         if policy == Policy::Script {
             return [(heavy, self.last()), (light, self.first())].into_iter().all(is_asked);
         }
-        let is_shared = heavy.grant.cores.and(&light.grant.cores).is_empty() && more + less == all;
+        let is_shared =
+            heavy.grant.cores.intersection(&light.grant.cores).is_empty() && more + less == all;
         is_shared
             && match policy {
                 Policy::Priority => less == 1,

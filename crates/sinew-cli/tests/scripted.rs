@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use sinew::Schedule;
 use sinew_coord::{
-    Coordinator, CoreSet, FOLDER_VARIABLE, LastLoop, Member, Offer, OwnSettings, Policy, Row, Table,
+    Coordinator, CpuSet, FOLDER_VARIABLE, LastLoop, Member, Offer, OwnSettings, Policy, Row, Table,
 };
 
 /// How long anything may take before it counts as hanging. Generous: the machine may be busy.
@@ -161,16 +161,17 @@ fn top_prints_what_the_rows_say() {
     let script = script.parse().expect("a script");
     let mut coordinator =
         Coordinator::start(&table, Policy::Script, script).expect("a coordinator");
-    let own = OwnSettings { schedule: Some(Schedule::Auto), cores: CoreSet::EMPTY };
+    let own = OwnSettings { schedule: Some(Schedule::Auto), cores: CpuSet::new() };
     let granted = LastLoop { schedule: Schedule::Dynamic { chunk: 7 }, named: false };
     let named = LastLoop { schedule: Schedule::Tapered { min: 12345 }, named: true };
     let loops = [("open", Some(granted)), ("named", Some(named)), ("set", None), ("default", None)];
     let members: Vec<Member> = loops
         .into_iter()
         .map(|(name, last)| {
-            let own_settings = if name == "set" { own } else { OwnSettings::default() };
-            let member = Member::join(&table, Offer::on(name, all, 64).own_settings(own_settings))
-                .expect("a row");
+            let own_settings = if name == "set" { own.clone() } else { OwnSettings::default() };
+            let member =
+                Member::join(&table, Offer::on(name, all.clone(), 64).own_settings(own_settings))
+                    .expect("a row");
             member.set_last_loop(
                 last.or(Some(LastLoop { schedule: Schedule::Stealing, named: false })),
             );

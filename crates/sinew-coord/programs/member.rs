@@ -15,7 +15,7 @@
 
 use std::io::{Read, Write};
 
-use sinew_coord::{CoreSet, FailPoint, Member, Offer, Table, at_fail_point};
+use sinew_coord::{CpuSet, FailPoint, Member, Offer, Table, at_fail_point};
 use sinew_policy::share::Layout;
 
 fn main() {
@@ -26,7 +26,7 @@ fn main() {
     };
     let cpus: usize = cpus.parse().expect("a number of CPUs");
     let table = Table::open_on(folder.as_ref(), Layout::flat(cpus)).expect("a table");
-    let offer = Offer::on(name, CoreSet::first(cpus), cpus as u32);
+    let offer = Offer::on(name, CpuSet::first(cpus), cpus as u32);
     match action.as_str() {
         "stay" => stay(&table, offer),
         "churn" => churn(&table, &offer),

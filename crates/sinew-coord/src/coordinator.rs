@@ -258,7 +258,7 @@ impl Coordinator {
         let result = self.table.change(Reason::Asked, |state, _| {
             let mut subject = None;
             for row in state.rows.iter_mut().filter(|row| row.name.as_str() == step.program) {
-                row.ask = step.ask;
+                row.ask.clone_from(&step.ask);
                 subject = Some(row.clone());
             }
             subject.map(|row| Change { subject: Some(row), wakes_all: false }).ok_or(Error::Gone)
@@ -290,7 +290,7 @@ impl Drop for Coordinator {
 mod tests {
     use super::*;
     use crate::oracle::{CPUS, honest};
-    use crate::{CoreSet, Member, Offer};
+    use crate::{CpuSet, Member, Offer};
     use sinew_policy::share::Layout;
 
     fn with_table(test: impl FnOnce(&Table)) {
@@ -330,7 +330,7 @@ mod tests {
                 coordinator.step().unwrap().iter().map(|decision| decision.reason).collect()
             };
             assert_eq!(reasons(&mut coordinator), [Reason::Policy]);
-            let offer = Offer::on("late", CoreSet::first(CPUS), CPUS as u32);
+            let offer = Offer::on("late", CpuSet::first(CPUS), CPUS as u32);
             let _member = Member::join(table, offer).unwrap();
             assert_eq!(reasons(&mut coordinator), [Reason::Arrived]);
             assert_eq!(reasons(&mut coordinator), []);
@@ -345,10 +345,10 @@ mod tests {
             let script = "when twice joins twice threads 1".parse().unwrap();
             let mut coordinator = Coordinator::start(table, Policy::Script, script).unwrap();
             for _ in 0..2 {
-                let offer = Offer::on("twice", CoreSet::first(CPUS), CPUS as u32);
+                let offer = Offer::on("twice", CpuSet::first(CPUS), CPUS as u32);
                 let _member = Member::join(table, offer).unwrap();
                 coordinator.step().unwrap();
-                assert_eq!(table.read()[0].ask.and_then(|ask| ask.threads), Some(1));
+                assert_eq!(table.read()[0].ask.as_ref().and_then(|ask| ask.threads), Some(1));
             }
         });
     }
@@ -364,10 +364,10 @@ mod tests {
             std::fs::remove_file(table.path()).unwrap();
             let folder = table.path().parent().unwrap();
             let other = Table::open_on(folder, Layout::flat(CPUS)).unwrap();
-            let member = Member::join(&other, Offer::on("one", CoreSet::first(CPUS), 4)).unwrap();
+            let member = Member::join(&other, Offer::on("one", CpuSet::first(CPUS), 4)).unwrap();
             coordinator.step().unwrap();
             assert_eq!(other.policy(), Policy::Script);
-            assert!(other.read()[0].ask.is_some_and(|ask| ask.threads == Some(1)));
+            assert!(other.read()[0].ask.as_ref().is_some_and(|ask| ask.threads == Some(1)));
             drop((member, coordinator));
             assert!(!other.is_in_force());
         });
@@ -382,9 +382,9 @@ mod tests {
                 "at 0 late threads 3\nat 0 late threads 1\nat 0 other threads 2".parse().unwrap();
             let mut coordinator = Coordinator::start(table, Policy::Script, script).unwrap();
             coordinator.step().unwrap();
-            let ask = || table.read()[0].ask.and_then(|ask| ask.threads);
+            let ask = || table.read()[0].ask.as_ref().and_then(|ask| ask.threads);
             let join = || {
-                Member::join(table, Offer::on("late", CoreSet::first(CPUS), CPUS as u32)).unwrap()
+                Member::join(table, Offer::on("late", CpuSet::first(CPUS), CPUS as u32)).unwrap()
             };
             let member = join();
             assert_eq!(ask(), None);

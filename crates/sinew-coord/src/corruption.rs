@@ -6,8 +6,9 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 use proptest::prelude::*;
+use sinew_cpus::CpuSet;
 use sinew_policy::chunk::Schedule;
-use sinew_policy::share::{CoreSet, LastLoop, Layout};
+use sinew_policy::share::{LastLoop, Layout};
 
 use crate::copies::FILE_WORDS;
 use crate::oracle::{CPUS, check, check_image, check_last_loop, fit_checksum};
@@ -17,7 +18,7 @@ use crate::table_state::TableState;
 use crate::{Member, Offer, Table};
 
 fn offer(name: &str) -> Offer {
-    Offer::on(name, CoreSet::first(CPUS), CPUS as u32)
+    Offer::on(name, CpuSet::first(CPUS), CPUS as u32)
 }
 
 fn is_deep() -> bool {
@@ -182,7 +183,7 @@ fn a_table_that_is_overwritten_while_it_is_used_is_repaired() {
             let share = member.share();
             assert!(
                 (1..=CPUS as u32).contains(&share.threads)
-                    && share.cores.is_within(&CoreSet::first(CPUS))
+                    && share.cores.is_subset(&CpuSet::first(CPUS))
             );
         }
     }

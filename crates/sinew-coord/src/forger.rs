@@ -4,8 +4,9 @@
 //! format allows: rows in the name of other processes, watchdogs that have ended, grants of all
 //! cores, extreme demands, weights and speeds, and decisions dated in the future.
 
+use sinew_cpus::CpuSet;
 use sinew_policy::chunk::Schedule;
-use sinew_policy::share::{Ask, CoreSet, Curve, Grant, MAX_CORES, POINTS, Policy, Speed};
+use sinew_policy::share::{Ask, Curve, Grant, MAX_CORES, POINTS, Policy, Speed};
 
 use crate::copies::{FILE_WORDS, LiveWord, live_word, publish, wake_all};
 use crate::decision::Reason;
@@ -124,11 +125,11 @@ impl Forger {
     }
 
     /// Cores on the machine and beyond it, never none.
-    fn cores(&mut self) -> CoreSet {
+    fn cores(&mut self) -> CpuSet {
         let core = |forger: &mut Self, most: usize| forger.below(most as u64) as usize;
         match self.below(4) {
-            0 => CoreSet::first(CPUS),
-            1 => CoreSet::first(1 + core(self, MAX_CORES)),
+            0 => CpuSet::first(CPUS),
+            1 => CpuSet::first(1 + core(self, MAX_CORES)),
             2 => std::iter::once(core(self, MAX_CORES)).collect(),
             _ => [core(self, CPUS), core(self, CPUS)].into_iter().collect(),
         }

@@ -1,6 +1,7 @@
 //! The machine as the share policies see it, and the part of it that this process may use.
 
-use sinew_policy::share::{CoreSet, Layout, Place};
+use sinew_cpus::CpuSet;
+use sinew_policy::share::{Layout, Place};
 use sinew_topology::{Level, Limits, Machine};
 
 /// This machine.
@@ -20,10 +21,8 @@ pub fn layout_of(machine: &Machine) -> Layout {
 }
 
 /// The cores this process may run on, and the threads that its quota allows.
-pub(crate) fn limits() -> (CoreSet, u32) {
+pub(crate) fn limits() -> (CpuSet, u32) {
     let limits = Limits::read();
-    (
-        limits.allowed().iter().collect(),
-        u32::try_from(limits.effective_threads()).unwrap_or(u32::MAX),
-    )
+    let threads = u32::try_from(limits.effective_threads()).unwrap_or(u32::MAX);
+    (limits.allowed().clone(), threads)
 }

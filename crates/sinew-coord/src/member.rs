@@ -67,7 +67,7 @@ pub struct Member {
     threads: Vec<JoinHandle<()>>,
 }
 
-type Listener = Box<dyn Fn(Share) + Send + Sync>;
+type Listener = Box<dyn Fn(&Share) + Send + Sync>;
 
 struct MemberState {
     table: Table,
@@ -136,7 +136,7 @@ impl Member {
 
     /// The program's present share.
     pub fn share(&self) -> Share {
-        *self.shared.share.lock()
+        self.shared.share.lock().clone()
     }
 
     /// Counts the shares so far: it changes with every new [`share`](Self::share).
@@ -152,9 +152,9 @@ impl Member {
 
     /// Calls `listener` with the present share, and later with every new one, on a thread of this
     /// crate.
-    pub fn on_change(&self, listener: impl Fn(Share) + Send + Sync + 'static) {
+    pub fn on_change(&self, listener: impl Fn(&Share) + Send + Sync + 'static) {
         let mut listeners = self.shared.listeners.lock();
-        listener(self.share());
+        listener(&self.share());
         listeners.push(Box::new(listener));
     }
 
@@ -175,7 +175,7 @@ impl Member {
             let ns = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
             share = self.shared.changed.wait_for(share, ns);
         }
-        *share
+        share.clone()
     }
 
     /// Sets the number of threads that would find work now. With 0, other programs get the cores
@@ -314,7 +314,7 @@ impl MemberState {
         Ok(Self {
             location: Mutex::new(RowLocation { mapping: table.mapping(), slot: 0 }),
             demand: AtomicU64::new(u64::from(offer.demand)),
-            own_settings: Mutex::new(offer.own_settings),
+            own_settings: Mutex::new(offer.own_settings.clone()),
             last_loop: AtomicU64::new(0),
             epoch: AtomicU64::new(0),
             share: Mutex::new(Share::whole(&offer)),
@@ -377,8 +377,8 @@ impl MemberState {
     }
 
     fn new_row(&self, slot: u32, state: &TableState) -> Row {
-        let Offer { name, min, max, weight, mask, .. } = self.offer;
-        let share = *self.share.lock();
+        let Offer { name, min, max, weight, .. } = self.offer;
+        let share = self.share.lock().clone();
         Row {
             slot,
             program: self.program,
@@ -387,8 +387,8 @@ impl MemberState {
             min,
             max,
             weight,
-            mask,
-            own_settings: *self.own_settings.lock(),
+            mask: self.offer.mask.clone(),
+            own_settings: self.own_settings.lock().clone(),
             grant: if share.epoch == 0 { Default::default() } else { share.grant() },
             schedule: None,
             epoch: 0,
@@ -487,7 +487,7 @@ impl MemberState {
             if !is_news(row) {
                 return Err(Error::Gone);
             }
-            row.own_settings = *self.own_settings.lock();
+            row.own_settings = self.own_settings.lock().clone();
             self.write_demand(mapping, location.slot);
             Ok(Change { subject: Some(row.clone()), wakes_all: false })
         })
@@ -508,7 +508,7 @@ impl MemberState {
     }
 
     fn set_own_settings(&self, own_settings: OwnSettings) {
-        let before = std::mem::replace(&mut *self.own_settings.lock(), own_settings);
+        let before = std::mem::replace(&mut *self.own_settings.lock(), own_settings.clone());
         if before != own_settings {
             // If the table cannot be written now, the next look at the row tries again.
             let _ = self.publish(Reason::OwnSettings, |row| row.own_settings != own_settings);
@@ -517,20 +517,20 @@ impl MemberState {
 
     fn take_share(&self, row: &Row, state: &TableState) {
         let neighbours = state.rows.len() - 1;
-        let asked = row.ask.is_some_and(|ask| state.policy.goes_by(&ask));
+        let asked = row.ask.as_ref().is_some_and(|ask| state.policy.goes_by(ask));
         let listeners = self.listeners.lock();
         let mut share = self.share.lock();
         let epoch = share.epoch + 1;
-        let (threads, cores) = (row.grant.threads, row.grant.cores);
+        let (threads, cores) = (row.grant.threads, row.grant.cores.clone());
         let new = Share { threads, cores, schedule: row.schedule, epoch, neighbours, asked };
-        if (Share { epoch: share.epoch, ..new }) == *share && share.epoch > 0 {
+        if (Share { epoch, ..share.clone() }) == new && share.epoch > 0 {
             return;
         }
-        *share = new;
+        share.clone_from(&new);
         self.epoch.store(epoch, Ordering::Relaxed);
         drop(share);
         self.changed.notify_all();
-        listeners.iter().for_each(|listener| listener(new));
+        listeners.iter().for_each(|listener| listener(&new));
     }
 
     /// Adds the row again, because it is missing or the file is no longer the table (M3).
@@ -557,8 +557,11 @@ impl MemberState {
         self.write_demand(&mapping, slot);
         // Alone, a program publishes its demand only if it still has fewer threads than it could
         // use. The listener publishes it for neighbours that this thread has not seen yet (M5).
-        let share = *self.share.lock();
-        if share.neighbours > 0 || share.threads < threads {
+        let has_all = {
+            let share = self.share.lock();
+            share.neighbours == 0 && share.threads >= threads
+        };
+        if !has_all {
             let _ = self.publish(Reason::Demand, |_| true);
         }
         self.update_stop_checks();

@@ -1,7 +1,8 @@
 //! A program's offer when it joins, and the share that it gets.
 
+use sinew_cpus::CpuSet;
 use sinew_policy::chunk::Schedule;
-use sinew_policy::share::{CoreSet, Grant, MAX_CORES};
+use sinew_policy::share::{Grant, MAX_CORES};
 
 use crate::machine;
 use crate::process::ProcessId;
@@ -22,7 +23,7 @@ pub struct Offer {
     pub(crate) min: u32,
     pub(crate) max: u32,
     pub(crate) weight: f64,
-    pub(crate) mask: CoreSet,
+    pub(crate) mask: CpuSet,
     pub(crate) own_settings: OwnSettings,
     pub(crate) on_behalf_of: Option<ProcessId>,
 }
@@ -39,9 +40,11 @@ impl Offer {
         Self::on(name, mask, threads)
     }
 
-    /// A program that may run on `mask` and can use `threads` threads.
-    pub fn on(name: &str, mask: CoreSet, threads: u32) -> Self {
+    /// A program that may run on `mask` and can use `threads` threads. CPUs whose numbers are not
+    /// below [`MAX_CORES`] are left out.
+    pub fn on(name: &str, mask: CpuSet, threads: u32) -> Self {
         let max = threads.clamp(1, MAX_CORES as u32);
+        let mask = mask.intersection(&CpuSet::first(MAX_CORES));
         let (name, own_settings) = (Name::new(name), OwnSettings::default());
         Self { name, demand: max, min: 1, max, weight: 1.0, mask, own_settings, on_behalf_of: None }
     }
@@ -79,8 +82,8 @@ impl Offer {
 
     /// Restricts the cores that the program may run on. A mask without any of them has no effect.
     #[must_use]
-    pub fn mask(mut self, mask: CoreSet) -> Self {
-        let both = self.mask.and(&mask);
+    pub fn mask(mut self, mask: CpuSet) -> Self {
+        let both = self.mask.intersection(&mask);
         self.mask = if both.is_empty() { self.mask } else { both };
         self
     }
@@ -102,26 +105,26 @@ impl Offer {
     }
 
     /// The cores the program may run on.
-    pub fn cores(&self) -> CoreSet {
-        self.mask
+    pub fn cores(&self) -> &CpuSet {
+        &self.mask
     }
 
     /// Whether a row's grant is within this offer. A grant beyond it is not applied.
     pub(crate) fn believes(&self, row: &Row) -> bool {
         (1..=self.max).contains(&row.grant.threads)
             && !row.grant.cores.is_empty()
-            && row.grant.cores.is_within(&self.mask)
+            && row.grant.cores.is_subset(&self.mask)
     }
 }
 
 /// A program's share of the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Share {
     /// The number of threads that may work.
     pub threads: u32,
     /// The cores they may run on.
-    pub cores: CoreSet,
+    pub cores: CpuSet,
     /// The schedule that loops should use, if a request names one.
     pub schedule: Option<Schedule>,
     /// Counts the shares that this program has had.
@@ -135,7 +138,7 @@ pub struct Share {
 impl Share {
     /// All that a program can use: its share without a table.
     pub(crate) fn whole(offer: &Offer) -> Self {
-        let (threads, cores) = (offer.max, offer.mask);
+        let (threads, cores) = (offer.max, offer.mask.clone());
         Self { threads, cores, schedule: None, epoch: 0, neighbours: 0, asked: false }
     }
 
@@ -146,6 +149,6 @@ impl Share {
     }
 
     pub(crate) fn grant(&self) -> Grant {
-        Grant { threads: self.threads, cores: self.cores }
+        Grant { threads: self.threads, cores: self.cores.clone() }
     }
 }

@@ -6,8 +6,9 @@
 //! is then shared out, as the next change of it would do. Each word is also read as a last loop,
 //! which programs write beside the table.
 
+use sinew_cpus::CpuSet;
 use sinew_policy::chunk::Schedule;
-use sinew_policy::share::{Ask, CoreSet, Curve, Grant, LastLoop, Layout};
+use sinew_policy::share::{Ask, Curve, Grant, LastLoop, Layout};
 
 use crate::decision::Reason;
 use crate::process::ProcessId;
@@ -77,7 +78,7 @@ pub(crate) fn row(slot: u32) -> Row {
     let mut curve = Curve::default();
     curve.learn(2, 1e6);
     let ask =
-        Ask { threads: Some(2), cores: Some(CoreSet::first(2)), schedule: Some(Schedule::Static) };
+        Ask { threads: Some(2), cores: Some(CpuSet::first(2)), schedule: Some(Schedule::Static) };
     Row {
         slot,
         program: ProcessId { pid: 100 + slot, started: 7 },
@@ -86,10 +87,10 @@ pub(crate) fn row(slot: u32) -> Row {
         min: 1,
         max: CPUS as u32,
         weight: 1.0,
-        mask: CoreSet::first(CPUS),
+        mask: CpuSet::first(CPUS),
         own_settings: OwnSettings {
             schedule: (slot == 1).then_some(Schedule::Static),
-            cores: CoreSet::EMPTY,
+            cores: CpuSet::new(),
         },
         grant: Grant::default(),
         schedule: None,
@@ -118,9 +119,9 @@ pub(crate) fn check(mut state: TableState) {
     let layout = Layout::flat(CPUS);
     state.compute_shares(&layout);
     let all = layout.cores();
-    let on_machine = |row: &&Row| !row.usable().and(&all).is_empty();
+    let on_machine = |row: &&Row| !row.usable().intersection(&all).is_empty();
     for row in state.rows.iter().filter(on_machine) {
-        assert!(row.grant.cores.is_within(&all) && row.grant.cores.is_within(&row.usable()));
+        assert!(row.grant.cores.is_subset(&all) && row.grant.cores.is_subset(&row.usable()));
         assert!(row.grant.threads >= 1 && row.grant.threads as usize <= CPUS);
     }
     check_sum(
@@ -142,14 +143,14 @@ pub(crate) fn check_last_loop(word: u64) {
 
 /// Checks that programs with work share no core, so that they have no more cores than the machine.
 /// A program with one thread on all of its mask has no core of its own.
-fn check_sum<'s>(at_work: impl Iterator<Item = &'s Row>, all: &CoreSet) {
-    let mut taken = CoreSet::EMPTY;
+fn check_sum<'s>(at_work: impl Iterator<Item = &'s Row>, all: &CpuSet) {
+    let mut taken = CpuSet::new();
     for row in at_work {
-        let Grant { threads, cores } = row.grant;
-        if (threads, cores) != (1, row.usable().and(all)) {
-            assert_eq!(cores.len(), threads as usize);
-            assert!(cores.and(&taken).is_empty(), "{cores} of {taken}");
-            taken = taken.or(&cores);
+        let Grant { threads, cores } = &row.grant;
+        if (*threads, cores) != (1, &row.usable().intersection(all)) {
+            assert_eq!(cores.len(), *threads as usize);
+            assert!(cores.intersection(&taken).is_empty(), "{cores} of {taken}");
+            taken = taken.union(cores);
         }
     }
 }

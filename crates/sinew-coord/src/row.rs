@@ -9,8 +9,9 @@
 
 use std::fmt;
 
+use sinew_cpus::CpuSet;
 use sinew_policy::chunk::Schedule;
-use sinew_policy::share::{Ask, CoreSet, Curve, Grant, LastLoop, MAX_CORES, POINTS, Speed};
+use sinew_policy::share::{Ask, Curve, Grant, LastLoop, MAX_CORES, POINTS, Speed};
 
 use crate::process::ProcessId;
 use crate::words::{Reader, Writer};
@@ -93,13 +94,13 @@ pub(crate) struct Peer {
 }
 
 /// The settings that a program has decided itself. Grants leave them to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OwnSettings {
     /// The schedule of its loops. While it is set, no requested schedule is granted.
     pub schedule: Option<Schedule>,
     /// The cores that it has pinned its threads to; it gets no others. Empty if it has not pinned
     /// them.
-    pub cores: CoreSet,
+    pub cores: CpuSet,
 }
 
 /// A program in the table.
@@ -120,7 +121,7 @@ pub struct Row {
     /// Its part in proportion to the other programs' weights.
     pub weight: f64,
     /// The cores it may run on.
-    pub mask: CoreSet,
+    pub mask: CpuSet,
     /// The settings that it has decided itself.
     pub own_settings: OwnSettings,
     /// The threads and cores that it has.
@@ -153,9 +154,9 @@ pub const WEIGHTS: std::ops::RangeInclusive<f64> = 0.01..=100.0;
 impl Row {
     /// The cores that it would use: those it has pinned its threads to, if its mask allows any of
     /// them; else its mask.
-    pub(crate) fn usable(&self) -> CoreSet {
-        let pinned = self.mask.and(&self.own_settings.cores);
-        if pinned.is_empty() { self.mask } else { pinned }
+    pub(crate) fn usable(&self) -> CpuSet {
+        let pinned = self.mask.intersection(&self.own_settings.cores);
+        if pinned.is_empty() { self.mask.clone() } else { pinned }
     }
 
     /// The schedule that the program has decided itself, for its pool or in its last loop.
@@ -243,16 +244,21 @@ pub(crate) fn read_process(words: &mut Reader<'_>) -> Option<Option<ProcessId>> 
     }
 }
 
-fn write_cores(cores: &CoreSet, out: &mut Writer<'_>) {
-    cores.words().iter().for_each(|&word| out.put(word));
+/// Words of a set of cores in the table.
+const WORDS: usize = MAX_CORES / 64;
+
+/// Leaves out CPUs that cannot be shared.
+fn write_cores(cores: &CpuSet, out: &mut Writer<'_>) {
+    let words = cores.words().iter().copied().chain(std::iter::repeat(0));
+    words.take(WORDS).for_each(|word| out.put(word));
 }
 
-fn read_cores(words: &mut Reader<'_>) -> Option<CoreSet> {
-    let mut set = [0; MAX_CORES / 64];
+fn read_cores(words: &mut Reader<'_>) -> Option<CpuSet> {
+    let mut set = [0; WORDS];
     for word in &mut set {
         *word = words.take()?;
     }
-    Some(CoreSet::from_words(set))
+    Some(CpuSet::from_words(&set))
 }
 
 fn write_grant(grant: &Grant, out: &mut Writer<'_>) {
@@ -296,7 +302,7 @@ pub(crate) fn read_curve(words: &mut Reader<'_>) -> Option<Curve> {
 }
 
 fn write_ask(ask: Option<&Ask>, out: &mut Writer<'_>) {
-    let parts = ask.copied().unwrap_or_default();
+    let parts = ask.cloned().unwrap_or_default();
     out.put(u64::from(ask.is_some()));
     out.put(parts.threads.map_or(0, u64::from));
     out.put(u64::from(parts.cores.is_some()));

@@ -259,7 +259,7 @@ impl Table {
     ///
     /// As [`set_weight`](Self::set_weight).
     pub fn set_ask(&self, pid: u32, ask: Option<Ask>) -> Result<(), Error> {
-        self.change_program(pid, Reason::Asked, |row| row.ask = ask)
+        self.change_program(pid, Reason::Asked, |row| row.ask.clone_from(&ask))
     }
 
     /// Computes shares by another policy from now on.

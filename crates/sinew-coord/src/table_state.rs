@@ -10,7 +10,8 @@
 //! - S2: `decode` refuses words that [`TableState::encode`] did not write, or returns a state that
 //!   keeps every invariant of states.
 
-use sinew_policy::share::{CoreSet, Curve, Effects, Grant, Layout, Policy, Program, decide};
+use sinew_cpus::CpuSet;
+use sinew_policy::share::{Curve, Effects, Grant, Layout, Policy, Program, decide};
 
 use crate::decision::{Decision, Reason};
 use crate::process::ProcessId;
@@ -183,9 +184,9 @@ impl TableState {
         let grants = decide(self.policy, layout, &programs, &self.effects());
         let mut changed = Vec::new();
         for (row, grant) in self.rows.iter_mut().zip(grants) {
-            let asked = row.ask.and_then(|ask| ask.schedule);
+            let asked = row.ask.as_ref().and_then(|ask| ask.schedule);
             let schedule = asked.filter(|_| row.own_settings.schedule.is_none());
-            if (row.grant, row.schedule) != (grant, schedule) || row.epoch == 0 {
+            if (&row.grant, row.schedule) != (&grant, schedule) || row.epoch == 0 {
                 (row.grant, row.schedule) = (grant, schedule);
                 row.epoch = row.epoch.wrapping_add(1).max(1);
                 changed.extend([row.slot]);
@@ -196,9 +197,9 @@ impl TableState {
 
     /// The mask of a lone program that has work for all of it and may use all of it. Such a program
     /// gets its whole mask on any machine. The empty set if the table has no program.
-    pub(crate) fn lone_mask(&self) -> Option<CoreSet> {
+    pub(crate) fn lone_mask(&self) -> Option<CpuSet> {
         let row = match self.rows.as_slice() {
-            [] => return Some(CoreSet::EMPTY),
+            [] => return Some(CpuSet::new()),
             [row] => row,
             _ => return None,
         };
@@ -254,9 +255,9 @@ impl Row {
             max: self.max,
             weight: self.weight,
             mask: self.usable(),
-            held: if self.epoch == 0 { Grant::default() } else { self.grant },
+            held: if self.epoch == 0 { Grant::default() } else { self.grant.clone() },
             curve: self.curve,
-            ask: self.ask,
+            ask: self.ask.clone(),
         }
     }
 }
@@ -314,20 +315,23 @@ mod tests {
     fn a_pinned_program_is_given_none_but_the_cores_it_is_pinned_to() {
         let mut state = honest();
         state.rows[1].stopped = false;
-        let set = |cpus: &[usize]| cpus.iter().copied().collect::<CoreSet>();
+        let set = |cpus: &[usize]| cpus.iter().copied().collect::<CpuSet>();
         for pins in [set(&[0]), set(&[3]), set(&[1, 2])] {
-            state.rows[1].own_settings.cores = pins;
+            state.rows[1].own_settings.cores.clone_from(&pins);
             state.compute_shares(&Layout::flat(CPUS));
             let rows = &state.rows;
-            assert!(rows[1].grant.cores.is_within(&pins), "{pins}: {}", rows[1].grant.cores);
-            let all = rows.iter().fold(CoreSet::EMPTY, |all, row| all.or(&row.grant.cores));
+            assert!(rows[1].grant.cores.is_subset(&pins), "{pins}: {}", rows[1].grant.cores);
+            let all = rows.iter().fold(CpuSet::new(), |all, row| all.union(&row.grant.cores));
             let threads: u32 = rows.iter().map(|row| row.grant.threads).sum();
             assert_eq!((all.len(), threads), (CPUS, CPUS as u32), "{pins}");
         }
         let again = TableState::decode(
             &TableState { rows: state.rows.clone(), ..TableState::default() }.encode(),
         );
-        assert_eq!(again.map(|again| again.rows[1].own_settings), Some(state.rows[1].own_settings));
+        assert_eq!(
+            again.map(|again| again.rows[1].own_settings.clone()),
+            Some(state.rows[1].own_settings.clone())
+        );
         (state.rows[1].mask, state.rows[1].own_settings.cores) = (set(&[2]), set(&[3, 900]));
         state.compute_shares(&Layout::flat(CPUS));
         assert_eq!(
@@ -340,28 +344,33 @@ mod tests {
     /// Catches: a lone program that gets fewer or more cores than the machine leaves it.
     #[test]
     fn a_lone_program_with_work_for_its_mask_has_the_same_on_any_machine() {
-        let alone = |mask: CoreSet, demand: u32, max: u32| {
+        let alone = |mask: CpuSet, demand: u32, max: u32| {
             let mut state = TableState::default();
             let row =
                 Row { mask, demand, max, stopped: false, ask: None, ..honest().rows[0].clone() };
             state.insert(row);
             state
         };
-        for mask in [CoreSet::first(CPUS), [1, 3].into_iter().collect()] {
+        for mask in [CpuSet::first(CPUS), [1, 3].into_iter().collect()] {
             for (demand, max) in [(0, 4), (1, 4), (2, 2), (4, 1), (4, 4)] {
-                let (mut known, mut unknown) = (alone(mask, demand, max), alone(mask, demand, max));
+                let (mut known, mut unknown) =
+                    (alone(mask.clone(), demand, max), alone(mask.clone(), demand, max));
                 known.compute_shares(&Layout::flat(CPUS));
-                let whole = Grant { threads: mask.len() as u32, cores: mask };
+                let whole = Grant { threads: mask.len() as u32, cores: mask.clone() };
                 let is_whole = demand.min(max) as usize >= mask.len();
-                assert_eq!(unknown.lone_mask(), is_whole.then_some(mask), "{demand} of {max}");
+                assert_eq!(
+                    unknown.lone_mask(),
+                    is_whole.then(|| mask.clone()),
+                    "{demand} of {max}"
+                );
                 if is_whole {
                     let one_by_one = |cpu| Place { cpu, core: cpu, cache: 0, package: 0 };
                     unknown.compute_shares(&Layout::new(mask.iter().map(one_by_one)));
-                    assert_eq!((known.rows[0].grant, unknown.rows[0].grant), (whole, whole));
+                    assert_eq!((&known.rows[0].grant, &unknown.rows[0].grant), (&whole, &whole));
                 }
             }
         }
-        assert_eq!(TableState::default().lone_mask(), Some(CoreSet::EMPTY));
+        assert_eq!(TableState::default().lone_mask(), Some(CpuSet::new()));
         assert_eq!(honest().lone_mask(), None, "it is not alone");
     }
 

@@ -13,7 +13,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sinew_coord::{Coordinator, CoreSet, Forger, Member, Offer, Policy, ProcessId, Table};
+use sinew_coord::{Coordinator, CpuSet, Forger, Member, Offer, Policy, ProcessId, Table};
 use sinew_policy::share::Layout;
 
 /// A hang is a failure; a slow machine is none.
@@ -54,7 +54,7 @@ impl Drop for Stranger {
 }
 
 fn offer() -> Offer {
-    Offer::on("honest", CoreSet::first(CPUS), CPUS as u32)
+    Offer::on("honest", CpuSet::first(CPUS), CPUS as u32)
 }
 
 /// Runs `action` on another thread, and fails if it never ends.
@@ -84,7 +84,7 @@ fn a_row_with_a_dead_watchdog_moves_no_thread() {
         let before = stranger.mask();
         let mut watchdog = Command::new("sleep").arg("600").spawn().unwrap();
         let member = Member::join(&table, offer()).unwrap();
-        let row = offer().mask(CoreSet::first(1)).on_behalf_of(stranger.process());
+        let row = offer().mask(CpuSet::first(1)).on_behalf_of(stranger.process());
         let forged = Member::join(&table, row).unwrap();
         let mut rows = table.read();
         // No thread serves the row from here on.
@@ -134,7 +134,7 @@ fn forge_while_members_run(policy: Policy) {
         let _ = coordinator.step();
         for member in &members {
             let share = member.share();
-            let is_offered = share.cores.is_within(&CoreSet::first(CPUS));
+            let is_offered = share.cores.is_subset(&CpuSet::first(CPUS));
             assert!((1..=CPUS as u32).contains(&share.threads) && is_offered, "{share:?}");
         }
         let now: Vec<String> = strangers.iter().map(Stranger::mask).collect();

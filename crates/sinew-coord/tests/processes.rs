@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sinew_coord::{CoreSet, FailPoint, Member, Offer, ProcessId, Reason, Row, Table};
+use sinew_coord::{CpuSet, FailPoint, Member, Offer, ProcessId, Reason, Row, Table};
 use sinew_policy::share::Layout;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -108,7 +108,7 @@ impl Drop for OtherChild {
 }
 
 fn offer(cpus: usize) -> Offer {
-    Offer::on("test", CoreSet::first(cpus), cpus as u32)
+    Offer::on("test", CpuSet::first(cpus), cpus as u32)
 }
 
 fn wait_for_threads(member: &Member, threads: u32) {
@@ -400,10 +400,10 @@ fn many_programs_come_at_once() {
     wait_for_threads(&member, 1);
     let rows = member.table().read();
     assert_eq!(rows.len(), programs + 1);
-    let mut taken = CoreSet::EMPTY;
+    let mut taken = CpuSet::new();
     for row in &rows {
-        assert!(row.grant.cores.and(&taken).is_empty() && row.grant.threads == 1);
-        taken = taken.or(&row.grant.cores);
+        assert!(row.grant.cores.intersection(&taken).is_empty() && row.grant.threads == 1);
+        taken = taken.union(&row.grant.cores);
     }
     others.into_iter().for_each(Program::leave);
     wait_for_threads(&member, programs as u32 + 1);

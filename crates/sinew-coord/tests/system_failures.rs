@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use sinew_coord::{Coordinator, CoreSet, Member, Offer, Table};
+use sinew_coord::{Coordinator, CpuSet, Member, Offer, Table};
 use sinew_policy::share::Layout;
 
 /// A hang is a failure; a slow machine is none.
@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const CPUS: usize = 2;
 
 fn offer() -> Offer {
-    Offer::on("test", CoreSet::first(CPUS), CPUS as u32)
+    Offer::on("test", CpuSet::first(CPUS), CPUS as u32)
 }
 
 fn open(folder: &Path) -> Table {

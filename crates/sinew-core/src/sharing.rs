@@ -38,7 +38,7 @@ use std::sync::{Arc, Once, OnceLock, Weak};
 use std::thread::JoinHandle;
 
 use sinew_coord::{
-    CoreSet, Error, Member, Offer, OwnSettings, Table, WEIGHTS, default_folder, layout, layout_of,
+    Error, Member, Offer, OwnSettings, Table, WEIGHTS, default_folder, layout, layout_of,
 };
 use sinew_policy::share::{DemandMeter, LastLoop, Layout};
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -131,9 +131,8 @@ impl Sharing {
         let words = || self.home.iter().map(|word| word.load(Ordering::Relaxed));
         let Some(cpu) = current_cpu() else { return };
         if words().nth(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 0) {
-            let cores =
-                CoreSet::from_words(std::array::from_fn(|w| self.home[w].load(Ordering::Relaxed)));
-            drop(pin_current_thread(&cores.iter().collect()));
+            let words: Vec<u64> = words().collect();
+            drop(pin_current_thread(&CpuSet::from_words(&words)));
         }
     }
 
@@ -153,7 +152,7 @@ impl Sharing {
         else {
             return;
         };
-        let member = match self.place.join(most, told.own_settings) {
+        let member = match self.place.join(most, told.own_settings.clone()) {
             Ok(member) => member,
             Err(error) => {
                 pool.upgrade().into_iter().for_each(|pool| pool.stay_alone(&error));
@@ -170,9 +169,9 @@ impl Sharing {
         let mut books = Books { told, ..Books::default() };
         while !self.is_ending() {
             if let Some(news) = pool.upgrade().map(|pool| pool.news()) {
-                books.told = news;
-                member.set_own_settings(news.own_settings);
+                member.set_own_settings(news.own_settings.clone());
                 member.set_last_loop(news.last_loop);
+                books.told = news;
             }
             if member.share().neighbours == 0 {
                 self.look_alone(member, pool, most, &mut books);
@@ -256,7 +255,7 @@ struct Books {
 }
 
 /// What a pool tells of itself beside how much it does.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 struct News {
     own_settings: OwnSettings,
     last_loop: Option<LastLoop>,
@@ -269,19 +268,19 @@ fn program_name() -> String {
 
 impl Inner {
     /// Follows what the table gives. On the member's listener.
-    fn take_share(&self, sharing: &Sharing, share: Share) {
+    fn take_share(&self, sharing: &Sharing, share: &Share) {
         if self.is_of_another_process() {
             return;
         }
         let confined = share.is_binding() && share.cores.len() == share.threads as usize;
-        for (home, word) in sharing.home.iter().zip(share.cores.words()) {
-            home.store(*word, Ordering::Relaxed);
+        let words = share.cores.words().iter().copied().chain(std::iter::repeat(0));
+        for (home, word) in sharing.home.iter().zip(words) {
+            home.store(word, Ordering::Relaxed);
         }
         sharing.confined.store(confined, Ordering::Relaxed);
         self.limit.schedule.grant(share.schedule);
-        let cores: CpuSet = share.cores.iter().collect();
         // First the pins, so that workers that are called come to the right place.
-        self.keep_to(confined.then_some(&cores));
+        self.keep_to(confined.then_some(&share.cores));
         let threads = if share.is_binding() { share.threads as usize } else { usize::MAX };
         self.set_limit(Source::Others, threads);
         sharing.governor.unpark();

@@ -3,8 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sinew_coord::{CoreSet, Error, Member, Offer, Table};
-use sinew_topology::CpuSet;
+use sinew_coord::{Error, Member, Offer, Table};
 
 use crate::share_source::{Crowd, Grant, Job, Listener, ShareSource};
 
@@ -28,19 +27,11 @@ pub fn join_table(job: &Job) -> Result<Arc<dyn ShareSource>, String> {
 fn join(job: &Job) -> Result<Row, Error> {
     let table = Table::open_default()?;
     let offer =
-        Offer::on(&job.name, cores(&job.cpus), count(job.threads)).weight(job.share_request.weight);
+        Offer::on(&job.name, job.cpus.clone(), count(job.threads)).weight(job.share_request.weight);
     // Who stays where it is says so: the others can keep away.
     let min = if job.follows { job.share_request.min } else { job.threads };
     let offer = offer.min(count(min)).on_behalf_of(job.program);
     Ok(Row { member: Mutex::new(Some(Member::join(&table, offer)?)) })
-}
-
-fn cores(cpus: &CpuSet) -> CoreSet {
-    let mut cores = CoreSet::EMPTY;
-    cpus.iter()
-        .filter(|&cpu| cpu < sinew_policy::share::MAX_CORES)
-        .for_each(|cpu| cores.insert(cpu));
-    cores
 }
 
 fn count(threads: usize) -> u32 {
@@ -57,8 +48,7 @@ impl ShareSource for Row {
     fn on_change(&self, listener: Listener) -> io::Result<()> {
         if let Some(member) = &*self.member() {
             member.on_change(move |share| {
-                let cpus = share.cores.iter().collect();
-                listener(Grant { cpus, threads: share.threads as usize });
+                listener(Grant { cpus: share.cores.clone(), threads: share.threads as usize });
             });
         }
         Ok(())

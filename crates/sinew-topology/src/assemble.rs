@@ -12,10 +12,10 @@
 
 use std::collections::HashMap;
 
-use crate::cpuset::CpuSet;
 use crate::ladder::{Ladder, Matrix};
 use crate::machine::{CoreKind, Level, Machine, NONE, Node, Object, Pu, PuId, Source};
 use crate::warning::Warning;
+use sinew_cpus::CpuSet;
 
 const SLOTS: usize = Level::GROUPS.len();
 

@@ -14,9 +14,9 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::cpuset::CpuSet;
 use crate::files::{not_a, read_if_there, read_text};
 use crate::warning::Warning;
+use sinew_cpus::CpuSet;
 
 /// CPU time per wall time that a group of processes may use. Keeps the fraction as given, and
 /// compares by its value.

@@ -13,9 +13,9 @@
 
 use std::ops::Range;
 
-use crate::cpuset::CpuSet;
 use crate::ladder::{Addresses, LOCAL, Ladder, Matrix, REMOTE, Rung};
 use crate::machine::{Level, Machine, NONE, PuId};
+use sinew_cpus::CpuSet;
 
 impl Ladder {
     /// Finds the rungs without a visit to all pairs of PUs. A pair's innermost shared object is the

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::cpuset::{CpuSet, shorten};
 use crate::warning::Warning;
+use sinew_cpus::{CpuSet, shorten};
 
 /// Reads a small file without surrounding blanks. A larger file is cut, as no file read here is
 /// long.

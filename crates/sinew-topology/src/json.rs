@@ -5,9 +5,9 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::cgroup::Quota;
-use crate::cpuset::CpuSet;
 use crate::limits::Limits;
 use crate::machine::{Machine, Object};
+use sinew_cpus::CpuSet;
 
 /// The machine and the process's limits. The tree is nested objects, each with `level`, `number`,
 /// `cache_bytes` (or null), and `children`, or `pus` in cores. Beside it stand `limits`,
@@ -64,11 +64,5 @@ impl Serialize for Quota {
         fields.serialize_field("quota_us", &self.quota_us())?;
         fields.serialize_field("period_us", &self.period_us())?;
         fields.end()
-    }
-}
-
-impl Serialize for CpuSet {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::assemble::CpuFacts;
-use crate::cpuset::CpuSet;
 use crate::files::{not_a, read_if_there};
 use crate::machine::CoreKind;
 use crate::warning::Warning;
+use sinew_cpus::CpuSet;
 
 /// From fast to slow.
 const DRIVERS: [&str; 3] = ["cpu_core", "cpu_atom", "cpu_lowpower"];

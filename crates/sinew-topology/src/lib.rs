@@ -49,7 +49,6 @@
 mod assemble;
 mod beside;
 mod cgroup;
-mod cpuset;
 mod distance;
 mod files;
 #[cfg(feature = "json")]
@@ -71,7 +70,6 @@ mod warning;
 
 pub use beside::place_beside;
 pub use cgroup::Quota;
-pub use cpuset::{CpuSet, ListError, MAX_CPUS};
 #[cfg(feature = "json")]
 pub use json::to_json;
 pub use limits::Limits;
@@ -85,5 +83,6 @@ pub use pages::{
 pub use pin::{PinError, Pinned, ThreadRef, ThreadUsage, current_cpu, pin_current_thread};
 pub use render::render;
 pub use seating::Seating;
+pub use sinew_cpus::{CpuSet, ListError, MAX_CPUS};
 pub use synthetic::DescriptionError;
 pub use warning::Warning;

@@ -7,10 +7,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::cgroup::{self, Found, Quota};
-use crate::cpuset::CpuSet;
 use crate::machine::{Machine, host_parallelism};
 use crate::pin;
 use crate::warning::Warning;
+use sinew_cpus::CpuSet;
 
 /// The limits at the time when they were read.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,9 +22,9 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::cpuset::CpuSet;
 use crate::ladder::Ladder;
 use crate::warning::Warning;
+use sinew_cpus::CpuSet;
 
 /// The kinds of objects, from the outside in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::cpuset::{CpuSet, ListError, parse_list, write_list};
 use crate::machine::{Level, Machine, PuId};
+use sinew_cpus::{CpuSet, ListError, parse_list, write_list};
 
 /// How workers are placed on PUs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -95,7 +95,7 @@ impl FromStr for Mapping {
             list if list.starts_with(|first: char| first.is_ascii_digit()) => {
                 parse_list(list).map(Self::Explicit).map_err(MappingError::List)
             }
-            _ => Err(MappingError::Unknown(crate::cpuset::shorten(text.trim()))),
+            _ => Err(MappingError::Unknown(sinew_cpus::shorten(text.trim()))),
         }
     }
 }

@@ -9,9 +9,9 @@ use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-use crate::cpuset::CpuSet;
 use crate::pages::{Placement, PlacementError, memory_nodes};
 use crate::sys::{self, Area, Policy};
+use sinew_cpus::CpuSet;
 
 /// Zeroed memory that starts at a page boundary. The kernel allocates each page at its first touch.
 ///

@@ -23,9 +23,9 @@ use std::io;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use crate::cpuset::CpuSet;
 use crate::machine::Machine;
 use crate::sys::{self, Policy};
+use sinew_cpus::CpuSet;
 
 /// The NUMA nodes of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

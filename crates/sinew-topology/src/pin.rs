@@ -16,8 +16,8 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::{fmt, io};
 
-use crate::cpuset::CpuSet;
 use crate::sys;
+use sinew_cpus::CpuSet;
 
 thread_local! {
     /// The mask before the outermost pin that is in force.

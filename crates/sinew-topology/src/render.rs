@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use crate::cpuset::{CpuSet, write_list};
 use crate::limits::Limits;
 use crate::machine::{Level, Machine, Object, Source};
+use sinew_cpus::{CpuSet, write_list};
 
 /// An indented tree, the limits below it, and warnings last. Brackets mark PUs that the process may
 /// not use.

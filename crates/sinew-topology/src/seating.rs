@@ -2,9 +2,9 @@
 //!
 //! A running pool needs nothing else of this crate.
 
-use crate::cpuset::CpuSet;
 use crate::machine::{Level, Machine, PuId};
 use crate::mapping::{Mapping, MappingError, place};
+use sinew_cpus::CpuSet;
 
 /// A PU for each worker slot, and the distances between them.
 ///

@@ -9,8 +9,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::assemble::{CpuFacts, Facts, assemble};
-use crate::cpuset::{CpuSet, MAX_CPUS, shorten};
 use crate::machine::{Level, Machine, Node, Source};
+use sinew_cpus::{CpuSet, MAX_CPUS, shorten};
 
 const ORDER: &str = "write the levels from the outside in: package node l3 l2 core pu";
 

@@ -26,7 +26,7 @@ pub(crate) enum Policy {
     Prefer(CpuSet),
 }
 
-use crate::cpuset::CpuSet;
+use sinew_cpus::CpuSet;
 
 #[cfg(target_os = "linux")]
 mod imp {
@@ -36,7 +36,7 @@ mod imp {
     use std::ptr::{NonNull, null, null_mut};
 
     use super::Policy;
-    use crate::cpuset::{CpuSet, MAX_CPUS};
+    use sinew_cpus::{CpuSet, MAX_CPUS};
 
     const BITS: usize = c_ulong::BITS as usize;
 
@@ -380,7 +380,7 @@ mod imp {
     use std::ptr::NonNull;
 
     use super::Policy;
-    use crate::cpuset::CpuSet;
+    use sinew_cpus::CpuSet;
 
     /// The page size of most systems.
     const PAGE: usize = 4096;

@@ -21,12 +21,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::assemble::{CpuFacts, Facts, assemble};
-use crate::cpuset::CpuSet;
 use crate::files::{not_a, read_set, read_text};
 use crate::kinds::core_kinds;
 use crate::ladder::Matrix;
 use crate::machine::{Level, Machine, Node, Source, host_parallelism};
 use crate::warning::Warning;
+use sinew_cpus::CpuSet;
 
 impl Machine {
     /// The machine whose sysfs is at `root/sys`; `/` is the running one.

@@ -187,7 +187,7 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use sinew::Schedule;
-    use sinew_coord::{CoreSet, Member, Offer, OwnSettings};
+    use sinew_coord::{CpuSet, Member, Offer, OwnSettings};
 
     fn key(code: KeyCode) -> KeyEvent {
         KeyEvent::new(code, KeyModifiers::NONE)
@@ -199,11 +199,11 @@ mod tests {
     fn programs_are_drawn_and_keys_change_the_chosen_ones_weight() {
         let folder = tempfile::tempdir().unwrap();
         let table = sinew_coord::Table::open(&folder.path().join("shared")).unwrap();
-        let offer = |name| Offer::on(name, CoreSet::first(2), 2);
+        let offer = |name| Offer::on(name, CpuSet::first(2), 2);
         let own =
             OwnSettings { schedule: Some(Schedule::Static), cores: [1].into_iter().collect() };
         let _members = ["first", "second"]
-            .map(|name| Member::join(&table, offer(name).own_settings(own)).unwrap());
+            .map(|name| Member::join(&table, offer(name).own_settings(own.clone())).unwrap());
         let mut screen = Screen::new(Some(table.clone()));
         // Both rows are this process's, so both change: a program's rows have one weight.
         for code in [

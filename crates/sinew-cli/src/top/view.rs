@@ -160,7 +160,7 @@ impl View {
 
 /// What a program has decided itself, as a cell.
 fn chosen(row: &Row) -> String {
-    let cores = Some(row.own_settings.cores).filter(|cores| !cores.is_empty());
+    let cores = Some(&row.own_settings.cores).filter(|cores| !cores.is_empty());
     let parts = [
         row.own_schedule().map(|schedule| schedule.to_string()),
         cores.map(|cores| format!("on {cores}")),

@@ -1,6 +1,7 @@
 //! Blind to: several processes; `tests/` checks those.
+use sinew_cpus::CpuSet;
 use sinew_policy::chunk::Schedule;
-use sinew_policy::share::{CoreSet, Layout};
+use sinew_policy::share::Layout;
 
 use super::*;
 use crate::row::MAX_PROGRAMS;
@@ -11,7 +12,7 @@ use crate::row::MAX_PROGRAMS;
 fn a_demand_that_changes_before_a_neighbour_is_seen_is_told_when_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
-    let offer = || Offer::on("test", CoreSet::first(4), 4);
+    let offer = || Offer::on("test", CpuSet::first(4), 4);
     let threads = || table.read().iter().map(|row| row.grant.threads).collect::<Vec<_>>();
     let told = || table.log().iter().filter(|decision| decision.reason == Reason::Demand).count();
     // It has no listener thread.
@@ -35,7 +36,7 @@ fn a_demand_that_changes_before_a_neighbour_is_seen_is_told_when_it_is() {
 fn only_rows_that_programs_have_are_woken_where_the_table_says_which() {
     let folder = tempfile::tempdir().unwrap();
     let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
-    let offer = || Offer::on("test", CoreSet::first(4), 4);
+    let offer = || Offer::on("test", CpuSet::first(4), 4);
     let members = [(); 2].map(|()| MemberState::new(&table, offer()).unwrap());
     members.iter().for_each(|member| member.take_row().unwrap());
     let mapping = table.mapping();
@@ -61,7 +62,7 @@ fn only_rows_that_programs_have_are_woken_where_the_table_says_which() {
 fn two_members_of_a_process_come_back_to_two_rows() {
     let folder = tempfile::tempdir().unwrap();
     let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
-    let offer = || Offer::on("test", CoreSet::first(4), 4);
+    let offer = || Offer::on("test", CpuSet::first(4), 4);
     // They have no listener threads.
     let members = [(); 2].map(|()| MemberState::new(&table, offer()).unwrap());
     members.iter().for_each(|member| member.take_row().unwrap());
@@ -85,7 +86,7 @@ fn two_members_of_a_process_come_back_to_two_rows() {
 fn a_row_tells_of_the_last_loop_of_its_own_program() {
     let folder = tempfile::tempdir().unwrap();
     let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
-    let offer = || Offer::on("test", CoreSet::first(4), 4);
+    let offer = || Offer::on("test", CpuSet::first(4), 4);
     let told = || table.read().iter().map(|row| row.last_loop).collect::<Vec<_>>();
     let last = LastLoop { schedule: Schedule::Dynamic { chunk: 7 }, named: true };
     let before = Member::join(&table, offer()).unwrap();
@@ -119,7 +120,7 @@ fn a_row_tells_of_the_last_loop_of_its_own_program() {
 fn a_demand_that_is_written_over_is_put_right() {
     let folder = tempfile::tempdir().unwrap();
     let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
-    let offer = || Offer::on("test", CoreSet::first(4), 4);
+    let offer = || Offer::on("test", CpuSet::first(4), 4);
     let silent = MemberState::new(&table, offer()).unwrap();
     silent.take_row().unwrap();
     silent.follow_row();

@@ -55,7 +55,7 @@ impl MemberState {
     /// Whether the watcher should check for stops. It should if the program could use more than it
     /// has. It also should if the program itself is stopped and has a watchdog, to see it continue.
     fn needs_stop_checks(&self) -> bool {
-        let share = *self.share.lock();
+        let share = self.share.lock();
         let could_use = self.demand.load(Ordering::Relaxed).min(u64::from(self.offer.max));
         (share.neighbours > 0 && could_use > u64::from(share.threads))
             || self.marked_stopped.load(Ordering::Relaxed)

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use sinew_coord::{Ask, Coordinator, CoreSet, LastLoop, Member, Offer, Policy, Row, Table};
+use sinew_coord::{Ask, Coordinator, LastLoop, Member, Offer, Policy, Row, Table};
 use sinew_core::{Pool, Share, Worker, with_current};
 use sinew_loops::Control;
 use sinew_loops::loops::{Options, for_each};
@@ -157,8 +157,9 @@ impl World {
     }
 
     fn script(&self, name: &str) -> String {
-        let line =
-            |(k, step): (usize, &Step)| format!("when step-{k} joins {name} {}\n", words(step.ask));
+        let line = |(k, step): (usize, &Step)| {
+            format!("when step-{k} joins {name} {}\n", words(step.ask.clone()))
+        };
         self.steps.iter().enumerate().map(line).collect()
     }
 }
@@ -184,7 +185,7 @@ impl Step {
 fn words(ask: Option<Ask>) -> String {
     let Some(Ask { threads, cores, schedule }) = ask else { return "free".to_owned() };
     let list =
-        |cores: CoreSet| cores.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",");
+        |cores: CpuSet| cores.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",");
     let parts = [
         threads.map(|threads| format!("threads {threads}")),
         cores.map(|cores| format!("cores {}", list(cores))),
@@ -280,20 +281,20 @@ impl Look {
         let ((ask, own), table, name) = (step, world.table(), program_name());
         let row = || table.read().into_iter().find(|row| row.name.as_str() == name).ok_or("no row");
         let (before, share) = (row()?, pool.share().ok_or("no share")?);
-        let threads = if alone && !ask.is_some_and(|ask| Policy::Script.goes_by(&ask)) {
+        let threads = if alone && !ask.as_ref().is_some_and(|ask| Policy::Script.goes_by(ask)) {
             pool.max_workers()
         } else {
             before.grant.threads as usize
         };
         let did = measure(pool, threads, world.has_guest, own);
         let (row, limit) = (row()?, pool.workers());
-        if (row.grant, row.schedule) != (before.grant, before.schedule)
-            || pool.share() != Some(share)
+        if (&row.grant, row.schedule) != (&before.grant, before.schedule)
+            || pool.share().as_ref() != Some(&share)
         {
             return Err(format!("it changed meanwhile: {before:?}, {row:?}"));
         }
         let host = world.cores.is_none().then(|| Limits::read().affinity().clone());
-        let alone_threads = world.alone_threads(ask);
+        let alone_threads = world.alone_threads(ask.clone());
         Ok(Self { ask, own, alone, alone_threads, threads, host, row, share, limit, did })
     }
 
@@ -303,11 +304,16 @@ impl Look {
         let is = |holds: bool, what: &str| {
             holds.then_some(()).ok_or_else(|| format!("{what}: {self:?}"))
         };
-        is((share.threads, share.cores) == (row.grant.threads, row.grant.cores), "another share")?;
+        is(
+            (share.threads, &share.cores) == (row.grant.threads, &row.grant.cores),
+            "another share",
+        )?;
         is(row.ask == *ask, "not what was asked for")?;
         is(row.own_settings.schedule == self.own.of_pool(), "another choice")?;
-        let granted =
-            ask.and_then(|ask| ask.schedule).filter(|_| row.own_settings.schedule.is_none());
+        let granted = ask
+            .as_ref()
+            .and_then(|ask| ask.schedule)
+            .filter(|_| row.own_settings.schedule.is_none());
         is(row.schedule == granted, "another schedule granted")?;
         is(
             !self.alone || row.grant.threads == self.alone_threads,
@@ -326,7 +332,8 @@ impl Look {
 
     fn cores_agree(&self) -> bool {
         let Some(all) = &self.host else { return true };
-        let binding = !self.alone || self.ask.is_some_and(|ask| Policy::Script.goes_by(&ask));
+        let binding =
+            !self.alone || self.ask.as_ref().is_some_and(|ask| Policy::Script.goes_by(ask));
         let confined = binding && self.row.grant.cores.len() == self.threads;
         let cores = if confined { self.row.grant.cores.iter().collect() } else { all.clone() };
         self.did.masks.iter().all(|mask| *mask == cores)
@@ -354,7 +361,7 @@ impl World {
     /// Waits until what `pool` does agrees with its row.
     fn settle(&self, pool: &Pool, step: (Option<Ask>, Own), alone: bool) -> Look {
         let mut last = None;
-        eventually(|| last.insert(Look::take(self, pool, step, alone)?).agrees());
+        eventually(|| last.insert(Look::take(self, pool, step.clone(), alone)?).agrees());
         last.expect("one that agrees")
     }
 
@@ -366,9 +373,9 @@ impl World {
                 pool.control().set_schedule(step.own.of_pool());
                 let offer = Offer::on(&format!("step-{k}"), table.layout().cores(), MANY);
                 let neighbour = Member::join(&table, offer.demand(step.demand)).unwrap();
-                self.settle(&pool, (step.ask, step.own), false);
+                self.settle(&pool, (step.ask.clone(), step.own), false);
                 drop(neighbour);
-                self.settle(&pool, (step.ask, step.own), true);
+                self.settle(&pool, (step.ask.clone(), step.own), true);
                 if step.anew {
                     drop(pool);
                     pool = self.pool(&table);
@@ -445,7 +452,7 @@ fn with_agreeing_pool(f: impl Fn(&World, &Pool, Look)) {
     let schedule = Schedule::Dynamic { chunk: 3 };
     let ask = Some(Ask { threads: Some(2), schedule: Some(schedule), ..Ask::default() });
     let own = Own::Default(Schedule::Static);
-    let steps = vec![Step { ask, demand: 0, own, anew: false }];
+    let steps = vec![Step { ask: ask.clone(), demand: 0, own, anew: false }];
     let folder = tempfile::tempdir().unwrap();
     let world = World { folder, cores: None, threads: 2, has_guest: false, steps };
     let table = world.table();
@@ -453,9 +460,9 @@ fn with_agreeing_pool(f: impl Fn(&World, &Pool, Look)) {
         let pool = world.pool(&table);
         let offer = Offer::on("step-0", table.layout().cores(), MANY).demand(0);
         let neighbour = Member::join(&table, offer).unwrap();
-        world.settle(&pool, (ask, own), false);
+        world.settle(&pool, (ask.clone(), own), false);
         drop(neighbour);
-        let look = world.settle(&pool, (ask, own), true);
+        let look = world.settle(&pool, (ask.clone(), own), true);
         f(&world, &pool, look);
     });
 }
@@ -484,25 +491,25 @@ fn planted_differences_between_a_pool_and_its_row_are_found() {
                 assert!(difference.starts_with(what), "instead of `{what}`: {difference}");
             }
             // What the pool does behind its row's back.
-            let (ask, own) = (look.ask, look.own);
+            let (ask, own) = (&look.ask, look.own);
             finds("another last loop", || {
                 let named = Own::Named(Schedule::Dynamic { chunk: 3 });
-                let mut other = Look::take(world, pool, (ask, named), true)?;
+                let mut other = Look::take(world, pool, (ask.clone(), named), true)?;
                 other.own = own;
                 other.agrees()
             });
-            world.settle(pool, (ask, own), true);
+            world.settle(pool, (ask.clone(), own), true);
             pool.control().set_threads(1);
-            finds("another limit", || Look::take(world, pool, (ask, own), true)?.agrees());
+            finds("another limit", || Look::take(world, pool, (ask.clone(), own), true)?.agrees());
             pool.control().set_threads(2);
-            world.settle(pool, (ask, own), true);
+            world.settle(pool, (ask.clone(), own), true);
             let cpu = look.row.grant.cores.iter().next().unwrap();
             pool.broadcast(|w| {
                 if w.index() > 0 {
                     std::mem::forget(pin_current_thread(&CpuSet::from_iter([cpu])));
                 }
             });
-            finds("other cores", || Look::take(world, pool, (ask, own), true)?.agrees());
+            finds("other cores", || Look::take(world, pool, (ask.clone(), own), true)?.agrees());
         });
     });
 }

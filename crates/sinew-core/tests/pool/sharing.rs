@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use sinew_coord::{Coordinator, CoreSet, Policy, Script, Table};
+use sinew_coord::{Coordinator, CpuSet, Policy, Script, Table};
 use sinew_core::{Builder, Mapping, Pool, Worker};
 use sinew_loops::Control;
 use sinew_loops::loops::Options;
@@ -413,14 +413,14 @@ fn a_pinned_pool_is_given_none_but_its_own_cores() {
         let machine = Machine::new(4);
         let pinned = machine.builder(4).mapping(Mapping::Explicit(vec![3, 1])).build().unwrap();
         wait_until(|| pinned.share().is_some());
-        let own: CoreSet = [1, 3].into_iter().collect();
+        let own: CpuSet = [1, 3].into_iter().collect();
         let row = || Table::open(&machine.place()).unwrap().read().remove(0);
-        assert_eq!((row().own_settings.cores, row().grant.cores), (own, own));
+        assert_eq!((row().own_settings.cores, row().grant.cores), (own.clone(), own.clone()));
         let free = machine.pool(4);
         while_busy(&pinned, || {
             while_busy(&free, || {
                 wait_until(|| (pinned.workers(), free.workers()) == (2, 2));
-                assert!(pinned.share().unwrap().cores.is_within(&own));
+                assert!(pinned.share().unwrap().cores.is_subset(&own));
             });
         });
     });

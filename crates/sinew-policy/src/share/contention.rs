@@ -8,7 +8,8 @@
 //! Source: contention-aware scheduling by pairwise co-run measurements; the observation that some
 //! pairs gain from a shared socket is from the plastic skeletons.
 
-use super::cores::CoreSet;
+use sinew_cpus::CpuSet;
+
 use super::place::{View, place as place_by_number};
 
 /// The gain in throughput, as a part of one program's, that a new placement must promise.
@@ -73,9 +74,9 @@ impl Effects {
 pub(super) fn place(
     view: &View<'_>,
     counts: &[u32],
-    held: &[CoreSet],
+    held: &[CpuSet],
     effects: &Effects,
-) -> Vec<CoreSet> {
+) -> Vec<CpuSet> {
     let stay = place_by_number(view, counts, held);
     if effects.change.iter().all(|&change| change == 0.0) || view.layout.caches() < 2 {
         return stay;
@@ -97,12 +98,13 @@ pub(super) fn place(
 
 /// The changes of throughput by a placement, each weighted by the fraction of a program's cores
 /// that it affects.
-fn gain(view: &View<'_>, placed: &[CoreSet], effects: &Effects) -> f64 {
+fn gain(view: &View<'_>, placed: &[CpuSet], effects: &Effects) -> f64 {
     caches(view).map(|cache| gain_in(&cache, placed, effects)).sum()
 }
 
-fn gain_in(cache: &CoreSet, placed: &[CoreSet], effects: &Effects) -> f64 {
-    let part = |i: usize| placed[i].and(cache).len() as f64 / placed[i].len().max(1) as f64;
+fn gain_in(cache: &CpuSet, placed: &[CpuSet], effects: &Effects) -> f64 {
+    let part =
+        |i: usize| placed[i].intersection(cache).len() as f64 / placed[i].len().max(1) as f64;
     let inside: Vec<(usize, f64)> =
         (0..placed.len()).map(|i| (i, part(i))).filter(|(_, part)| *part > 0.0).collect();
     let pair = |(a, part_a): (usize, f64), (b, part_b): (usize, f64)| {
@@ -111,7 +113,7 @@ fn gain_in(cache: &CoreSet, placed: &[CoreSet], effects: &Effects) -> f64 {
     inside.iter().flat_map(|&a| inside.iter().map(move |&b| (a, b))).map(|(a, b)| pair(a, b)).sum()
 }
 
-fn caches<'v>(view: &'v View<'_>) -> impl Iterator<Item = CoreSet> + 'v {
+fn caches<'v>(view: &'v View<'_>) -> impl Iterator<Item = CpuSet> + 'v {
     let places = view.layout.places();
     let mut seen: Vec<usize> = places.iter().map(|place| place.cache).collect();
     seen.sort_unstable();
@@ -123,41 +125,49 @@ fn caches<'v>(view: &'v View<'_>) -> impl Iterator<Item = CoreSet> + 'v {
 
 /// A placement from scratch: the most affected programs first, each into the cache with the largest
 /// gain or least loss, preferably one with room for all of it.
-fn grouped(view: &View<'_>, counts: &[u32], effects: &Effects) -> Vec<CoreSet> {
+fn grouped(view: &View<'_>, counts: &[u32], effects: &Effects) -> Vec<CpuSet> {
     let strength = |i: usize| (0..counts.len()).map(|j| effects.between(i, j).abs()).sum::<f64>();
     let mut order: Vec<usize> = (0..counts.len()).collect();
     order.sort_by(|&a, &b| strength(b).total_cmp(&strength(a)).then(counts[b].cmp(&counts[a])));
-    let mut placed = vec![CoreSet::EMPTY; counts.len()];
+    let mut placed = vec![CpuSet::new(); counts.len()];
     let mut free = view.layout.cores();
     for program in order {
         let mut lacking = counts[program] as usize;
         while lacking > 0 {
-            let open = |cache: &CoreSet| !cache.and(&free).and(&view.masks[program]).is_empty();
-            let worth = |cache: &CoreSet| company(program, cache, &placed, effects);
-            let room =
-                |cache: &CoreSet| cache.and(&free).and(&view.masks[program]).len().min(lacking);
+            let open = |cache: &CpuSet| {
+                !cache.intersection(&free).intersection(&view.masks[program]).is_empty()
+            };
+            let worth = |cache: &CpuSet| company(program, cache, &placed, effects);
+            let room = |cache: &CpuSet| {
+                cache.intersection(&free).intersection(&view.masks[program]).len().min(lacking)
+            };
             let best = caches(view)
                 .filter(open)
                 .max_by(|a, b| room(a).cmp(&room(b)).then(worth(a).total_cmp(&worth(b))));
             let Some(cache) = best else { break };
-            let taken: CoreSet =
-                cache.and(&free).and(&view.masks[program]).iter().take(lacking).collect();
+            let taken: CpuSet = cache
+                .intersection(&free)
+                .intersection(&view.masks[program])
+                .iter()
+                .take(lacking)
+                .collect();
             lacking -= taken.len();
-            free = free.without(&taken);
-            placed[program] = placed[program].or(&taken);
+            free = free.difference(&taken);
+            placed[program] = placed[program].union(&taken);
         }
     }
     placed
 }
 
-fn company(program: usize, cache: &CoreSet, placed: &[CoreSet], effects: &Effects) -> f64 {
-    let there = (0..placed.len()).filter(|&i| i != program && !placed[i].and(cache).is_empty());
+fn company(program: usize, cache: &CpuSet, placed: &[CpuSet], effects: &Effects) -> f64 {
+    let there =
+        (0..placed.len()).filter(|&i| i != program && !placed[i].intersection(cache).is_empty());
     there.map(|i| effects.between(program, i)).sum()
 }
 
 /// Improves a placement: as long as possible, the two programs of the same size with the largest
 /// gain swap their places.
-fn improved(view: &View<'_>, mut placed: Vec<CoreSet>, effects: &Effects) -> Vec<CoreSet> {
+fn improved(view: &View<'_>, mut placed: Vec<CpuSet>, effects: &Effects) -> Vec<CpuSet> {
     for _ in 0..4 * placed.len() {
         let now = gain(view, &placed, effects);
         let mut best = (now + 1e-9, None);
@@ -179,8 +189,8 @@ fn improved(view: &View<'_>, mut placed: Vec<CoreSet>, effects: &Effects) -> Vec
     placed
 }
 
-fn may_trade(view: &View<'_>, placed: &[CoreSet], a: usize, b: usize) -> bool {
+fn may_trade(view: &View<'_>, placed: &[CpuSet], a: usize, b: usize) -> bool {
     placed[a].len() == placed[b].len()
-        && placed[a].is_within(&view.masks[b])
-        && placed[b].is_within(&view.masks[a])
+        && placed[a].is_subset(&view.masks[b])
+        && placed[b].is_subset(&view.masks[a])
 }

@@ -8,7 +8,8 @@
 //! it as long as the sum allows. This is the hysteresis: a share must move past the next whole
 //! number to move a core.
 
-use super::cores::CoreSet;
+use sinew_cpus::CpuSet;
+
 use super::name::Policy;
 use super::{Program, curve::Curve};
 
@@ -27,7 +28,7 @@ struct Bounds {
 pub(super) fn counts(
     policy: Policy,
     programs: &[&Program],
-    masks: &[CoreSet],
+    masks: &[CpuSet],
     cores: usize,
 ) -> Vec<u32> {
     let bounds = bounds(policy, programs, masks, cores);
@@ -42,7 +43,7 @@ pub(super) fn counts(
 /// from these. The policy by measured speeds has only whole numbers.
 pub fn shares(policy: Policy, programs: &[Program], cores: usize) -> Vec<f64> {
     let chosen: Vec<&Program> = programs.iter().filter(|program| program.is_at_work()).collect();
-    let masks: Vec<CoreSet> = chosen.iter().map(|program| program.mask).collect();
+    let masks: Vec<CpuSet> = chosen.iter().map(|program| program.mask.clone()).collect();
     let bounds = bounds(policy, &chosen, &masks, cores);
     let mut real = real(policy, &chosen, &bounds, cores as f64).into_iter();
     programs
@@ -56,7 +57,7 @@ fn held_count(program: &Program) -> u32 {
 }
 
 /// The minima, if there are enough cores for all of them; at least one core each.
-fn bounds(policy: Policy, programs: &[&Program], masks: &[CoreSet], cores: usize) -> Vec<Bounds> {
+fn bounds(policy: Policy, programs: &[&Program], masks: &[CpuSet], cores: usize) -> Vec<Bounds> {
     let ceilings = programs.iter().zip(masks).map(|(program, mask)| {
         let asked = program.asked_threads(policy).unwrap_or(u32::MAX);
         let most = program.max.min(asked).min(mask.len() as u32).max(1);
@@ -78,7 +79,7 @@ fn bounds(policy: Policy, programs: &[&Program], masks: &[CoreSet], cores: usize
 impl Program {
     pub(super) fn asked_threads(&self, policy: Policy) -> Option<u32> {
         let ask = self.ask.as_ref().filter(|ask| policy.goes_by(ask))?;
-        let pinned = ask.cores.map(|cores| cores.and(&self.mask).len() as u32);
+        let pinned = ask.cores.as_ref().map(|cores| cores.intersection(&self.mask).len() as u32);
         ask.threads.or(pinned).map(|threads| threads.max(1))
     }
 

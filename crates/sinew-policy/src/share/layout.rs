@@ -1,6 +1,8 @@
 //! The CPUs that programs share, and their cores, caches and packages.
 
-use super::cores::CoreSet;
+use sinew_cpus::CpuSet;
+
+use super::MAX_CORES;
 
 /// A CPU, its core, cache and package. Only the equality of numbers matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +24,15 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A machine of these CPUs. Skips CPUs that no [`CoreSet`] can hold, and repeated ones.
+    /// A machine of these CPUs. Skips CPUs that cannot be shared, and repeated ones.
     pub fn new(places: impl IntoIterator<Item = Place>) -> Self {
-        let mut seen = CoreSet::EMPTY;
+        let mut seen = CpuSet::new();
         let mut is_new = |cpu: usize| {
-            let new = !seen.contains(cpu);
-            seen.insert(cpu);
-            new && seen.contains(cpu)
+            let is_new = cpu < MAX_CORES && !seen.contains(cpu);
+            if is_new {
+                seen.insert(cpu);
+            }
+            is_new
         };
         Self { places: places.into_iter().filter(|place| is_new(place.cpu)).collect() }
     }
@@ -54,7 +58,7 @@ impl Layout {
     }
 
     /// The CPUs as a set.
-    pub fn cores(&self) -> CoreSet {
+    pub fn cores(&self) -> CpuSet {
         self.places.iter().map(|place| place.cpu).collect()
     }
 

@@ -31,7 +31,6 @@
 //! properties of each policy.
 
 mod contention;
-mod cores;
 mod count;
 mod curve;
 mod demand;
@@ -45,7 +44,6 @@ mod script;
 mod tests;
 
 pub use contention::Effects;
-pub use cores::{CoreSet, MAX_CORES};
 pub use count::shares;
 pub use curve::{Curve, POINTS, Speed};
 pub use demand::DemandMeter;
@@ -55,8 +53,13 @@ pub use meter::{Meter, Reading};
 pub use name::{Policy, PolicyError};
 pub use script::{Ask, Event, Script, ScriptError, Step};
 
+use sinew_cpus::CpuSet;
+
 /// Repeated decisions settle within this many rounds; nearly all within one.
 const MOST_ROUNDS: usize = 16;
+
+/// CPUs that can be shared have numbers below this.
+pub const MAX_CORES: usize = 1024;
 
 /// The facts about a program.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +73,7 @@ pub struct Program {
     /// Its weight relative to others'.
     pub weight: f64,
     /// The cores that it may run on.
-    pub mask: CoreSet,
+    pub mask: CpuSet,
     /// Its present grant.
     pub held: Grant,
     /// Its measured speeds.
@@ -82,7 +85,7 @@ pub struct Program {
 impl Program {
     /// A program with `threads` threads that may run on `mask`, always has work for all of them,
     /// and holds nothing.
-    pub fn new(threads: u32, mask: CoreSet) -> Self {
+    pub fn new(threads: u32, mask: CpuSet) -> Self {
         Self {
             demand: threads,
             min: 1,
@@ -101,25 +104,26 @@ impl Program {
 }
 
 /// Threads and cores of a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Grant {
     /// How many threads may run.
     pub threads: u32,
     /// The cores on which they may run.
-    pub cores: CoreSet,
+    pub cores: CpuSet,
 }
 
 /// The grants, in the order of `programs`. `effects` are the effects of a shared cache, which
 /// [`Policy::Contention`] uses.
 ///
 /// ```
-/// use sinew_policy::share::{CoreSet, Effects, Layout, Policy, Program, decide};
+/// use sinew_cpus::CpuSet;
+/// use sinew_policy::share::{Effects, Layout, Policy, Program, decide};
 ///
-/// let (machine, all) = (Layout::flat(4), CoreSet::first(4));
-/// let programs = [Program::new(4, all), Program::new(4, all)];
+/// let (machine, all) = (Layout::flat(4), CpuSet::first(4));
+/// let programs = [Program::new(4, all.clone()), Program::new(4, all)];
 /// let grants = decide(Policy::Equal, &machine, &programs, &Effects::none());
 /// assert_eq!((grants[0].threads, grants[1].threads), (2, 2));
-/// assert!(grants[0].cores.and(&grants[1].cores).is_empty());
+/// assert!(grants[0].cores.intersection(&grants[1].cores).is_empty());
 /// ```
 pub fn decide(
     policy: Policy,
@@ -135,7 +139,10 @@ pub fn decide(
     // which the next round would find (H5).
     let mut programs = programs.to_vec();
     for _ in 0..MOST_ROUNDS {
-        programs.iter_mut().zip(&grants).for_each(|(program, grant)| program.held = *grant);
+        programs
+            .iter_mut()
+            .zip(&grants)
+            .for_each(|(program, grant)| program.held.clone_from(grant));
         let again = decide_once(policy, layout, &programs, effects);
         if again == grants {
             break;
@@ -152,25 +159,25 @@ fn decide_once(
     effects: &Effects,
 ) -> Vec<Grant> {
     let all = layout.cores();
-    let mask_of = |i: usize| programs[i].mask.and(&all);
+    let mask_of = |i: usize| programs[i].mask.intersection(&all);
     let is_here = |&i: &usize| programs[i].is_at_work() && !mask_of(i).is_empty();
     let at_work: Vec<usize> = (0..programs.len()).filter(is_here).collect();
-    let masks: Vec<CoreSet> = at_work.iter().map(|&i| mask_of(i)).collect();
+    let masks: Vec<CpuSet> = at_work.iter().map(|&i| mask_of(i)).collect();
     let mut grants: Vec<Grant> =
         programs.iter().map(|program| on_whole_mask(program, &all)).collect();
     if at_work.is_empty() {
         return programs.iter().map(|program| undisturbed(policy, program, &all)).collect();
     }
-    let reach = masks.iter().fold(CoreSet::EMPTY, |reach, mask| reach.or(mask));
+    let reach = masks.iter().fold(CpuSet::new(), |reach, mask| reach.union(mask));
     if at_work.len() > reach.len() {
         return grants;
     }
     let chosen: Vec<&Program> = at_work.iter().map(|&i| &programs[i]).collect();
     let counts = count::counts(policy, &chosen, &masks, reach.len());
-    let held: Vec<CoreSet> =
+    let held: Vec<CpuSet> =
         chosen.iter().zip(&masks).map(|(program, mask)| held_by(program, mask)).collect();
     let effects = effects.of(&at_work);
-    let asked: Vec<CoreSet> = chosen.iter().map(|program| program.asked_cores(policy)).collect();
+    let asked: Vec<CpuSet> = chosen.iter().map(|program| program.asked_cores(policy)).collect();
     let view = place::View { layout, masks: &masks, asked: &asked };
     let placed = match policy {
         Policy::Contention => contention::place(&view, &counts, &held, &effects),
@@ -185,29 +192,30 @@ fn decide_once(
 }
 
 /// One thread on the whole mask: for dormant programs, and for all on a crowded machine.
-fn on_whole_mask(program: &Program, all: &CoreSet) -> Grant {
-    let here = program.mask.and(all);
-    Grant { threads: 1, cores: if here.is_empty() { program.mask } else { here } }
+fn on_whole_mask(program: &Program, all: &CpuSet) -> Grant {
+    let here = program.mask.intersection(all);
+    Grant { threads: 1, cores: if here.is_empty() { program.mask.clone() } else { here } }
 }
 
 /// All that a dormant program can use, or all that a script leaves it, if no program is active: it
 /// begins without waiting for a share.
-fn undisturbed(policy: Policy, program: &Program, all: &CoreSet) -> Grant {
+fn undisturbed(policy: Policy, program: &Program, all: &CpuSet) -> Grant {
     let Grant { cores: here, .. } = on_whole_mask(program, all);
-    let asked = program.asked_cores(policy).and(&here);
+    let asked = program.asked_cores(policy).intersection(&here);
     let cores = if asked.is_empty() { here } else { asked };
     let threads = program.asked_threads(policy).unwrap_or(u32::MAX).min(program.max);
     Grant { threads: threads.clamp(1, cores.len().max(1) as u32), cores }
 }
 
 /// The cores that a program has for itself: none if it holds its whole mask with one thread.
-fn held_by(program: &Program, mask: &CoreSet) -> CoreSet {
-    let cores = program.held.cores.and(mask);
-    if cores.len() == program.held.threads as usize { cores } else { CoreSet::EMPTY }
+fn held_by(program: &Program, mask: &CpuSet) -> CpuSet {
+    let cores = program.held.cores.intersection(mask);
+    if cores.len() == program.held.threads as usize { cores } else { CpuSet::new() }
 }
 
 impl Program {
-    fn asked_cores(&self, policy: Policy) -> CoreSet {
-        self.ask.filter(|ask| policy.goes_by(ask)).and_then(|ask| ask.cores).unwrap_or_default()
+    fn asked_cores(&self, policy: Policy) -> CpuSet {
+        let ask = self.ask.as_ref().filter(|ask| policy.goes_by(ask));
+        ask.and_then(|ask| ask.cores.clone()).unwrap_or_default()
     }
 }

@@ -12,7 +12,9 @@
 //! - P2: no program has more than its number; a program with none gets one before any gets a
 //!   second.
 
-use super::cores::{CoreSet, MAX_CORES};
+use sinew_cpus::CpuSet;
+
+use super::MAX_CORES;
 use super::layout::{Layout, Place};
 
 const NONE: usize = usize::MAX;
@@ -20,13 +22,13 @@ const NONE: usize = usize::MAX;
 /// The input of the placement.
 pub(super) struct View<'a> {
     pub(super) layout: &'a Layout,
-    pub(super) masks: &'a [CoreSet],
+    pub(super) masks: &'a [CpuSet],
     /// The requested cores of each program.
-    pub(super) asked: &'a [CoreSet],
+    pub(super) asked: &'a [CpuSet],
 }
 
 /// The cores of each program: as many as `counts` says, fewer if masks do not permit them.
-pub(super) fn place(view: &View<'_>, counts: &[u32], held: &[CoreSet]) -> Vec<CoreSet> {
+pub(super) fn place(view: &View<'_>, counts: &[u32], held: &[CpuSet]) -> Vec<CpuSet> {
     let mut placement = Placement::new(view, counts);
     placement.take_asked(held);
     placement.keep(held);
@@ -38,7 +40,7 @@ pub(super) fn place(view: &View<'_>, counts: &[u32], held: &[CoreSet]) -> Vec<Co
 struct Placement<'a> {
     view: &'a View<'a>,
     counts: Vec<usize>,
-    owned: Vec<CoreSet>,
+    owned: Vec<CpuSet>,
     owner: Vec<usize>,
 }
 
@@ -47,7 +49,7 @@ impl<'a> Placement<'a> {
         Self {
             view,
             counts: counts.iter().map(|&count| count as usize).collect(),
-            owned: vec![CoreSet::EMPTY; counts.len()],
+            owned: vec![CpuSet::new(); counts.len()],
             owner: vec![NONE; MAX_CORES],
         }
     }
@@ -66,11 +68,11 @@ impl<'a> Placement<'a> {
 
     /// Takes requested cores. A requested core that is held comes first; of two programs that
     /// request one core, the first gets it.
-    fn take_asked(&mut self, held: &[CoreSet]) {
+    fn take_asked(&mut self, held: &[CpuSet]) {
         for kept in [true, false] {
             for (program, held) in held.iter().enumerate() {
-                let asked = self.view.asked[program].and(&self.view.masks[program]);
-                let wanted = if kept { asked.and(held) } else { asked };
+                let asked = self.view.asked[program].intersection(&self.view.masks[program]);
+                let wanted = if kept { asked.intersection(held) } else { asked };
                 for cpu in wanted.iter() {
                     if self.lacks(program) > 0 && self.owner[cpu] == NONE {
                         self.give(program, cpu);
@@ -82,16 +84,16 @@ impl<'a> Placement<'a> {
 
     /// Keeps held cores. If two programs hold the same core (a stale or forged table), the first
     /// keeps it.
-    fn keep(&mut self, held: &[CoreSet]) {
+    fn keep(&mut self, held: &[CpuSet]) {
         for (program, held) in held.iter().enumerate() {
-            let free: CoreSet = held.iter().filter(|&cpu| self.owner[cpu] == NONE).collect();
-            let kept = self.trim(free.and(&self.view.masks[program]), self.lacks(program));
+            let free: CpuSet = held.iter().filter(|&cpu| self.owner[cpu] == NONE).collect();
+            let kept = self.trim(free.intersection(&self.view.masks[program]), self.lacks(program));
             kept.iter().for_each(|cpu| self.give(program, cpu));
         }
     }
 
     /// `count` of the cores; drops first those with the fewest others near them.
-    fn trim(&self, mut cores: CoreSet, count: usize) -> CoreSet {
+    fn trim(&self, mut cores: CpuSet, count: usize) -> CpuSet {
         while cores.len() > count {
             let places =
                 || self.view.layout.places().iter().filter(|place| cores.contains(place.cpu));

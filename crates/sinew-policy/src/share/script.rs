@@ -20,16 +20,18 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::cores::{CoreSet, MAX_CORES};
+use sinew_cpus::CpuSet;
+
+use super::MAX_CORES;
 use crate::schedule::Schedule;
 
 /// A requested grant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ask {
     /// The number of threads.
     pub threads: Option<u32>,
     /// The cores.
-    pub cores: Option<CoreSet>,
+    pub cores: Option<CpuSet>,
     /// The schedule of its loops.
     pub schedule: Option<Schedule>,
 }
@@ -197,9 +199,9 @@ fn threads(text: &str) -> Result<u32, String> {
     }
 }
 
-fn cores(text: &str) -> Result<CoreSet, String> {
+fn cores(text: &str) -> Result<CpuSet, String> {
     let wrong = || format!("`{text}` is not a list of cores such as 0,2-3");
-    let mut set = CoreSet::EMPTY;
+    let mut set = CpuSet::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let range = first.parse::<usize>().ok().zip(last.parse::<usize>().ok());
@@ -232,8 +234,8 @@ mod tests {
         assert_eq!(script.due(10).len(), 1);
         script.happened(&Event::Joins("second".into()), 100);
         let due = script.due(100);
-        assert_eq!(due[0].ask.unwrap().schedule, Some(Schedule::Dynamic { chunk: 1000 }));
-        assert_eq!(due[1].ask.unwrap().cores, Some([2, 3].into_iter().collect()));
+        assert_eq!(due[0].ask.clone().unwrap().schedule, Some(Schedule::Dynamic { chunk: 1000 }));
+        assert_eq!(due[1].ask.clone().unwrap().cores, Some([2, 3].into_iter().collect()));
         script.happened(&Event::Leaves("second".into()), 200);
         assert_eq!(
             (script.next_due_ms(), script.due(699).len(), script.due(700).len()),

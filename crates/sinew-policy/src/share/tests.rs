@@ -31,7 +31,7 @@ fn free_program(cpus: usize) -> impl Strategy<Value = Program> {
     (1..=cpus as u32 + 2, weights(), 1..=3_u32).prop_map(move |(max, weight, min)| Program {
         weight,
         min: min.min(max),
-        ..Program::new(max, CoreSet::first(cpus))
+        ..Program::new(max, CpuSet::first(cpus))
     })
 }
 
@@ -49,21 +49,20 @@ fn measured_program(cpus: usize) -> impl Strategy<Value = Program> {
 
 /// Arbitrary programs, with arbitrary held cores.
 fn any_program(cpus: usize) -> impl Strategy<Value = Program> {
-    let set = move || {
-        vec(0..cpus + 3, 1..cpus + 2).prop_map(|cpus| cpus.into_iter().collect::<CoreSet>())
-    };
+    let set =
+        move || vec(0..cpus + 3, 1..cpus + 2).prop_map(|cpus| cpus.into_iter().collect::<CpuSet>());
     let speeds = vec((1..20_u32, 0.1..100_f32), 0..6);
     (free_program(cpus), set(), set(), 0..=cpus as u32, 0..5_u32, speeds, any::<bool>()).prop_map(
         move |(free, mask, held, demand, threads, speeds, anywhere)| Program {
             mask: if anywhere { free.mask } else { mask },
             demand,
-            held: Grant { threads, cores: held },
+            held: Grant { threads, cores: held.clone() },
             curve: Curve::from_points(
                 speeds.into_iter().map(|(cores, rate)| Speed { cores, rate }),
             ),
             ask: (threads == 3).then_some(Ask {
                 threads: Some(2),
-                cores: Some(held),
+                cores: Some(held.clone()),
                 schedule: None,
             }),
             ..free
@@ -94,20 +93,20 @@ fn effects(programs: usize, changes: &[f64]) -> Effects {
 
 /// Grants become what is held.
 fn hold(programs: &mut [Program], grants: &[Grant]) {
-    programs.iter_mut().zip(grants).for_each(|(program, grant)| program.held = *grant);
+    programs.iter_mut().zip(grants).for_each(|(program, grant)| program.held.clone_from(grant));
 }
 
 fn moved(before: &[Grant], after: &[Grant]) -> usize {
-    before.iter().zip(after).map(|(a, b)| b.cores.without(&a.cores).len()).sum()
+    before.iter().zip(after).map(|(a, b)| b.cores.difference(&a.cores).len()).sum()
 }
 
 /// The number of masks that can have a core each: the largest matching, found by augmenting paths.
-fn matched(masks: &[CoreSet]) -> usize {
+fn matched(masks: &[CpuSet]) -> usize {
     fn seat(
         program: usize,
-        masks: &[CoreSet],
+        masks: &[CpuSet],
         owner: &mut [Option<usize>],
-        seen: &mut CoreSet,
+        seen: &mut CpuSet,
     ) -> bool {
         for cpu in masks[program].iter() {
             if seen.contains(cpu) {
@@ -123,33 +122,33 @@ fn matched(masks: &[CoreSet]) -> usize {
     }
     let mut owner = vec![None; MAX_CORES];
     (0..masks.len())
-        .filter(|&program| seat(program, masks, &mut owner, &mut CoreSet::default()))
+        .filter(|&program| seat(program, masks, &mut owner, &mut CpuSet::default()))
         .count()
 }
 
 /// Whether active programs with these masks have cores of their own: as many as threads, and
 /// disjoint. No more programs than necessary have one thread on their whole mask instead; on a
 /// crowded machine all have.
-fn check_cores(busy: &[(CoreSet, Grant)]) -> Result<(), TestCaseError> {
-    let masks: Vec<CoreSet> = busy.iter().map(|(mask, _)| *mask).collect();
-    let reach = masks.iter().fold(CoreSet::EMPTY, |reach, mask| reach.or(mask));
+fn check_cores(busy: &[(CpuSet, Grant)]) -> Result<(), TestCaseError> {
+    let masks: Vec<CpuSet> = busy.iter().map(|(mask, _)| mask.clone()).collect();
+    let reach = masks.iter().fold(CpuSet::new(), |reach, mask| reach.union(mask));
     if busy.len() > reach.len() {
-        prop_assert!(busy.iter().all(|(mask, grant)| (grant.threads, grant.cores) == (1, *mask)));
+        prop_assert!(busy.iter().all(|(mask, grant)| (grant.threads, &grant.cores) == (1, mask)));
         return Ok(());
     }
-    let mut taken = CoreSet::EMPTY;
+    let mut taken = CpuSet::new();
     let (guests, owners): (Vec<_>, Vec<_>) =
-        busy.iter().partition(|(mask, grant)| (grant.threads, grant.cores) == (1, *mask));
+        busy.iter().partition(|(mask, grant)| (grant.threads, &grant.cores) == (1, mask));
     for (_, grant) in owners {
         prop_assert_eq!(grant.cores.len(), grant.threads as usize);
-        prop_assert!(grant.cores.and(&taken).is_empty(), "{:?}", busy);
-        taken = taken.or(&grant.cores);
+        prop_assert!(grant.cores.intersection(&taken).is_empty(), "{:?}", busy);
+        taken = taken.union(&grant.cores);
     }
     let mut homeless = 0;
     for (_, grant) in guests {
         // A program whose mask is a single core may have that for itself.
-        if grant.cores.len() == 1 && grant.cores.and(&taken).is_empty() {
-            taken = taken.or(&grant.cores);
+        if grant.cores.len() == 1 && grant.cores.intersection(&taken).is_empty() {
+            taken = taken.union(&grant.cores);
         } else {
             homeless += 1;
         }
@@ -172,24 +171,24 @@ proptest! {
         let effects = effects(programs.len(), &changes);
         let grants = decide(policy, &layout, &programs, &effects);
         let all = layout.cores();
-        let is_at_work = |p: &Program| p.demand > 0 && !p.mask.and(&all).is_empty();
+        let is_at_work = |p: &Program| p.demand > 0 && !p.mask.intersection(&all).is_empty();
         let nobody_works = !programs.iter().any(is_at_work);
         for (program, grant) in programs.iter().zip(&grants) {
             prop_assert!(grant.threads >= 1 && !grant.cores.is_empty());
-            prop_assert!(grant.cores.is_within(&program.mask));
+            prop_assert!(grant.cores.is_subset(&program.mask));
             prop_assert!(grant.threads <= program.max.max(1));
             if !is_at_work(program) {
-                let here = program.mask.and(&all);
-                let cores = if here.is_empty() { program.mask } else { here };
+                let here = program.mask.intersection(&all);
+                let cores = if here.is_empty() { program.mask.clone() } else { here };
                 let threads = if nobody_works { program.max.min(cores.len() as u32) } else { 1 };
-                prop_assert_eq!((grant.threads, grant.cores), (threads, cores));
+                prop_assert_eq!((grant.threads, &grant.cores), (threads, &cores));
             }
         }
-        let busy: Vec<(CoreSet, Grant)> = programs
+        let busy: Vec<(CpuSet, Grant)> = programs
             .iter()
             .zip(&grants)
             .filter(|(program, _)| is_at_work(program))
-            .map(|(program, grant)| (program.mask.and(&all), *grant))
+            .map(|(program, grant)| (program.mask.intersection(&all), grant.clone()))
             .collect();
         check_cores(&busy)?;
         hold(&mut programs, &grants);
@@ -248,13 +247,13 @@ proptest! {
     ) {
         let grants = decide(policy, &layout, &programs, &effects(programs.len(), &changes));
         let asked =
-            |p: &Program| p.ask.and_then(|ask| ask.threads).filter(|_| policy == Policy::Script);
+            |p: &Program| p.ask.as_ref().and_then(|ask| ask.threads).filter(|_| policy == Policy::Script);
         let can_use =
             |p: &Program| p.max.min(layout.len() as u32).min(asked(p).unwrap_or(u32::MAX)) as usize;
         let wanted: usize = programs.iter().map(can_use).sum();
         let granted: usize = grants.iter().map(|grant| grant.cores.len()).sum();
         prop_assert_eq!(granted, wanted.min(layout.len()));
-        check_cores(&grants.iter().map(|grant| (layout.cores(), *grant)).collect::<Vec<_>>())?;
+        check_cores(&grants.iter().map(|grant| (layout.cores(), grant.clone())).collect::<Vec<_>>())?;
     }
 
     /// Catches: cores that move to and fro although only noise has changed.
@@ -278,7 +277,7 @@ proptest! {
         let mut programs: Vec<Program> =
             bends
                 .iter()
-                .map(|&bend| Program { curve: curve(bend, 0.0), ..Program::new(2_000, all) })
+                .map(|&bend| Program { curve: curve(bend, 0.0), ..Program::new(2_000, all.clone()) })
                 .collect();
         programs.iter_mut().for_each(|program| program.demand = DEMAND as u32);
         let mut seen = vec![decide(policy, &layout, &programs, &effects(programs.len(), &changes))];
@@ -326,7 +325,7 @@ proptest! {
             let grants = decide(policy, &layout, &programs, &effects);
             hold(&mut programs, &grants);
         }
-        let settled: Vec<Grant> = programs.iter().map(|program| program.held).collect();
+        let settled: Vec<Grant> = programs.iter().map(|program| program.held.clone()).collect();
         prop_assert_eq!(decide(policy, &layout, &programs, &effects), settled);
     }
 
@@ -338,7 +337,7 @@ proptest! {
     ) {
         let all = layout.cores();
         prop_assume!(weights.len() < layout.len());
-        let program = |&weight: &f64| Program { weight, ..Program::new(64, all) };
+        let program = |&weight: &f64| Program { weight, ..Program::new(64, all.clone()) };
         let mut programs: Vec<Program> = weights.iter().map(program).collect();
         let before = decide(Policy::Equal, &layout, &programs, &Effects::none());
         hold(&mut programs, &before);
@@ -349,7 +348,7 @@ proptest! {
             after[..before.len()]
                 .iter()
                 .zip(&before)
-                .all(|(now, then)| now.cores.is_within(&then.cores))
+                .all(|(now, then)| now.cores.is_subset(&then.cores))
         );
     }
 }
@@ -397,7 +396,7 @@ fn siblings_of_a_core_go_to_one_program() {
 #[test]
 fn who_has_a_choice_leaves_the_core_to_who_has_none() {
     let layout = Layout::flat(3);
-    let mask = |cpus: &[usize]| cpus.iter().copied().collect::<CoreSet>();
+    let mask = |cpus: &[usize]| cpus.iter().copied().collect::<CpuSet>();
     let mut programs = vec![
         Program::new(3, mask(&[0, 1, 2])),
         Program::new(2, mask(&[0, 1])),
@@ -415,25 +414,25 @@ fn who_has_a_choice_leaves_the_core_to_who_has_none() {
 /// wake.
 #[test]
 fn the_cores_of_a_dormant_program_go_to_the_others() {
-    let (layout, all) = (Layout::flat(4), CoreSet::first(4));
-    let dormant = Program { demand: 0, ..Program::new(4, all) };
-    let grants = equal(&layout, &[Program::new(4, all), dormant]);
-    assert_eq!((grants[0].threads, grants[1]), (4, Grant { threads: 1, cores: all }));
+    let (layout, all) = (Layout::flat(4), CpuSet::first(4));
+    let dormant = Program { demand: 0, ..Program::new(4, all.clone()) };
+    let grants = equal(&layout, &[Program::new(4, all.clone()), dormant]);
+    assert_eq!((grants[0].threads, &grants[1]), (4, &Grant { threads: 1, cores: all }));
 }
 
 /// Catches: rotation, or a program without a thread, on a crowded machine.
 #[test]
 fn with_more_programs_than_cores_each_has_one_thread_anywhere() {
-    let (layout, all) = (Layout::flat(2), CoreSet::first(2));
-    let grants = equal(&layout, &vec![Program::new(2, all); 3]);
-    assert_eq!(grants, [Grant { threads: 1, cores: all }; 3]);
+    let (layout, all) = (Layout::flat(2), CpuSet::first(2));
+    let grants = equal(&layout, &vec![Program::new(2, all.clone()); 3]);
+    assert_eq!(grants, vec![Grant { threads: 1, cores: all }; 3]);
 }
 
 /// Catches: each policy that does not follow its rule.
 #[test]
 fn each_policy_does_what_its_name_says() {
-    let (layout, all) = (Layout::flat(8), CoreSet::first(8));
-    let mut programs = vec![Program::new(8, all), Program::new(8, all)];
+    let (layout, all) = (Layout::flat(8), CpuSet::first(8));
+    let mut programs = vec![Program::new(8, all); 2];
     programs[1].demand = 2;
     let by = |policy, programs: &[Program]| {
         threads(&decide(policy, &layout, programs, &Effects::none()))

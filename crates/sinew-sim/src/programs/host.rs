@@ -3,9 +3,8 @@
 //! Between two decisions everybody's speed is constant, so nothing happens until somebody's work is
 //! done.
 
-use sinew_policy::share::{
-    CoreSet, Effects, Event, Grant, Layout, Place, Policy, Program, Script, decide,
-};
+use sinew_cpus::CpuSet;
+use sinew_policy::share::{Effects, Event, Grant, Layout, Place, Policy, Program, Script, decide};
 use sinew_topology::{Level, Machine};
 
 use super::mix::Mix;
@@ -135,7 +134,7 @@ impl<'c> Host<'c> {
         let cores = self.facts.layout.cores();
         let known = &self.facts.mix.kinds[kind];
         let most = known.max.min(cores.len() as u32);
-        let held = Grant { threads: 1, cores };
+        let held = Grant { threads: 1, cores: cores.clone() };
         let mut program =
             Program { min: known.min, weight: known.weight, held, ..Program::new(most, cores) };
         program.curve.learn(1, 1.0);
@@ -214,8 +213,8 @@ impl<'c> Host<'c> {
         self.decisions += 1;
         let crowded = programs.len() > self.facts.layout.len();
         let mut moves = 0;
-        for (resident, grant) in self.residents.iter_mut().zip(&grants) {
-            moves += resident.hold(*grant, crowded, self.facts.setup.move_cost, now);
+        for (resident, grant) in self.residents.iter_mut().zip(grants) {
+            moves += resident.hold(grant, crowded, self.facts.setup.move_cost, now);
         }
         self.moved += moves;
         self.moving += u64::from(moves > 0);
@@ -245,7 +244,7 @@ impl<'c> Host<'c> {
         for step in self.script.due(now / (SECOND / 1_000)) {
             for resident in &mut self.residents {
                 if self.facts.mix.kinds[resident.kind].name == step.program {
-                    resident.program.ask = step.ask;
+                    resident.program.ask.clone_from(&step.ask);
                 }
             }
         }
@@ -266,22 +265,22 @@ impl<'c> Host<'c> {
     }
 
     fn check_cores(&mut self) {
-        let mut taken = CoreSet::EMPTY;
+        let mut taken = CpuSet::new();
         for resident in self.residents.iter().filter(|resident| resident.is_alone) {
-            let cores = resident.program.held.cores;
-            self.overlaps += u64::from(!taken.and(&cores).is_empty());
-            taken = taken.or(&cores);
+            let cores = &resident.program.held.cores;
+            self.overlaps += u64::from(!taken.intersection(cores).is_empty());
+            taken = taken.union(cores);
         }
     }
 
     /// How fast everybody is with what all have.
     fn set_rates(&mut self) {
         let anywhere = self.residents.iter().filter(|resident| !resident.is_alone).count();
-        let own: CoreSet = self
+        let own: CpuSet = self
             .residents
             .iter()
             .filter(|resident| resident.is_alone)
-            .fold(CoreSet::EMPTY, |all, resident| all.or(&resident.program.held.cores));
+            .fold(CpuSet::new(), |all, resident| all.union(&resident.program.held.cores));
         // Threads that may run anywhere share what is left evenly, or, where nothing is,
         // everything.
         let free = (self.facts.layout.len() - own.len()).max(1) as f64;
@@ -304,11 +303,11 @@ impl<'c> Host<'c> {
     /// What neighbours in caches do to this one, each by the part of its cores that feel it.
     fn company(&self, at: usize) -> f64 {
         let resident = &self.residents[at];
-        let cores = resident.program.held.cores;
+        let cores = &resident.program.held.cores;
         let others =
             self.residents.iter().filter(|other| other.id != resident.id && other.is_alone);
         let touched = |other: &Resident| {
-            let near = self.near(&other.program.held.cores).and(&cores).len();
+            let near = self.near(&other.program.held.cores).intersection(cores).len();
             near as f64 / cores.len().max(1) as f64
         };
         others
@@ -320,7 +319,7 @@ impl<'c> Host<'c> {
     }
 
     /// All cores that share a cache with one of these.
-    fn near(&self, cores: &CoreSet) -> CoreSet {
+    fn near(&self, cores: &CpuSet) -> CpuSet {
         let places = self.facts.layout.places();
         let caches: Vec<usize> = places
             .iter()
@@ -340,15 +339,16 @@ impl Resident {
 
     /// Takes what is granted; returns how many cores it has got or given up.
     fn hold(&mut self, grant: Grant, crowded: bool, cost: Time, now: Time) -> u64 {
-        let before = std::mem::replace(&mut self.program.held, grant);
         let had = self.is_alone;
         self.is_alone = !crowded && grant.cores.len() == grant.threads as usize;
-        if before == grant {
+        let before = std::mem::replace(&mut self.program.held, grant);
+        let (old, new) = (&before.cores, &self.program.held.cores);
+        if before == self.program.held {
             return 0;
         }
         self.steady_since = now;
         let moves = if had && self.is_alone {
-            grant.cores.without(&before.cores).len() + before.cores.without(&grant.cores).len()
+            new.difference(old).len() + old.difference(new).len()
         } else {
             0
         };

@@ -1,4 +1,7 @@
 //! Sets and lists of CPU numbers, in Linux' notation: `0-3,8,10-11`.
+//!
+//! The machine, the decisions about shares, and the table by which programs share a machine all
+//! use this one type.
 
 use std::fmt;
 use std::str::FromStr;
@@ -61,6 +64,36 @@ impl CpuSet {
         self.words.is_empty()
     }
 
+    /// A set from its words: bit `b` of word `w` is CPU `64 w + b`.
+    ///
+    /// # Panics
+    ///
+    /// If there are words for CPUs that are not below [`MAX_CPUS`].
+    pub fn from_words(words: &[u64]) -> Self {
+        assert!(words.len() <= MAX_CPUS / 64, "{} words of CPUs", words.len());
+        Self::trimmed(words.to_vec())
+    }
+
+    /// The words up to the last one that is not zero, as [`from_words`](Self::from_words) takes
+    /// them.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    fn trimmed(mut words: Vec<u64>) -> Self {
+        let used = words.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
+        words.truncate(used);
+        Self { words }
+    }
+
+    /// Removes a CPU.
+    pub fn remove(&mut self, cpu: usize) {
+        if self.contains(cpu) {
+            self.words[cpu / 64] &= !(1 << (cpu % 64));
+            *self = Self::trimmed(std::mem::take(&mut self.words));
+        }
+    }
+
     /// The lowest CPU.
     pub fn lowest(&self) -> Option<usize> {
         self.iter().next()
@@ -69,10 +102,30 @@ impl CpuSet {
     /// The CPUs that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        let mut words: Vec<u64> = self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect();
-        let used = words.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
-        words.truncate(used);
+        Self::trimmed(self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect())
+    }
+
+    /// The CPUs that are in either set.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        let (long, short) =
+            if self.words.len() < other.words.len() { (other, self) } else { (self, other) };
+        let mut words = long.words.clone();
+        words.iter_mut().zip(&short.words).for_each(|(word, other)| *word |= other);
         Self { words }
+    }
+
+    /// The CPUs of this set that are not in the other.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Self {
+        let mut words = self.words.clone();
+        words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= !other);
+        Self::trimmed(words)
+    }
+
+    /// Whether every CPU of this set is in the other.
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.difference(other).is_empty()
     }
 
     /// The CPUs in ascending order.
@@ -118,6 +171,14 @@ impl fmt::Debug for CpuSet {
     }
 }
 
+#[cfg(feature = "serde")]
+impl serde::Serialize for CpuSet {
+    /// The list.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// The error for a list of CPUs that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListError {
@@ -133,7 +194,7 @@ impl fmt::Display for ListError {
 impl std::error::Error for ListError {}
 
 /// Reads a list of CPUs in the written order, repetitions included.
-pub(crate) fn parse_list(text: &str) -> Result<Vec<usize>, ListError> {
+pub fn parse_list(text: &str) -> Result<Vec<usize>, ListError> {
     let mut cpus = Vec::new();
     if text.trim().is_empty() {
         return Ok(cpus);
@@ -159,17 +220,14 @@ fn parse_cpu(digits: &str) -> Option<usize> {
 }
 
 /// Shortens a text for an error message.
-pub(crate) fn shorten(text: &str) -> String {
+pub fn shorten(text: &str) -> String {
     const LONGEST: usize = 40;
     let clean: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
     if text.chars().nth(LONGEST).is_some() { clean + "…" } else { clean }
 }
 
 /// Writes CPUs in the given order, runs of successors as ranges.
-pub(crate) fn write_list(
-    cpus: impl IntoIterator<Item = usize>,
-    f: &mut impl fmt::Write,
-) -> fmt::Result {
+pub fn write_list(cpus: impl IntoIterator<Item = usize>, f: &mut impl fmt::Write) -> fmt::Result {
     let mut cpus = cpus.into_iter().peekable();
     let mut comma = "";
     while let Some(first) = cpus.next() {
@@ -226,6 +284,34 @@ mod tests {
         let high: CpuSet = [200].into_iter().collect();
         assert_eq!(low.intersection(&high), CpuSet::new());
         assert!(high.intersection(&low).is_empty());
+    }
+
+    /// Catches: a CPU at the edge of a word that is lost, and words of zeros that make equal sets
+    /// differ.
+    #[test]
+    fn a_set_holds_the_cpus_that_were_inserted_and_not_removed() {
+        let mut set: CpuSet = [0, 63, 64, 65, 1023].into_iter().collect();
+        set.remove(1023);
+        set.remove(9999);
+        assert_eq!(set.to_string(), "0,63-65");
+        assert!(!set.contains(1023) && set.len() == 4 && set.words().len() == 2);
+        assert_eq!(CpuSet::from_words(&[1 << 63 | 1, 3, 0, 0]), set);
+        assert_eq!(CpuSet::from_words(set.words()), set);
+    }
+
+    /// Catches: operations with their sides exchanged, and sets of unequal length.
+    #[test]
+    fn sets_are_intersected_united_and_compared() {
+        let (low, wide) = (CpuSet::first(4), [2, 3, 4, 200].into_iter().collect::<CpuSet>());
+        for (a, b) in [(&low, &wide), (&wide, &low)] {
+            assert_eq!(a.intersection(b).to_string(), "2-3");
+            assert_eq!(a.union(b).to_string(), "0-4,200");
+        }
+        assert_eq!(low.difference(&wide).to_string(), "0-1");
+        assert_eq!(wide.difference(&low).to_string(), "4,200");
+        assert_eq!(low.difference(&low), CpuSet::new());
+        assert!(low.intersection(&wide).is_subset(&wide) && !low.is_subset(&wide));
+        assert!(CpuSet::new().is_subset(&low) && !wide.is_subset(&low));
     }
 
     proptest! {
