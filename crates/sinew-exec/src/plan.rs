@@ -22,7 +22,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use sinew_preload::user::{self, Topic};
+use sinew_preload::user_settings::{self, Topic};
 
 use crate::program::Kind;
 
@@ -143,7 +143,7 @@ impl Plan {
                     .to_owned(),
             )
         } else {
-            insisting(Topic::Binding, value).map(|name| format!("{name} is set"))
+            user_request_about(Topic::Binding, value).map(|name| format!("{name} is set"))
         };
         self.narrow = why.is_none();
         self.left.extend(why.map(|why| format!("affinity: {why}")));
@@ -176,7 +176,7 @@ impl Plan {
         let counts: Vec<String> =
             self.set.iter().map(|(name, count)| format!("{name}={count}")).collect();
         if !counts.is_empty() {
-            self.set.push((user::OURS, counts.join(" ")));
+            self.set.push((user_settings::OURS, counts.join(" ")));
         }
     }
 
@@ -219,7 +219,7 @@ impl Plan {
             self.refused.push(format!("--malleable has no effect: {why}"));
         } else if !self.narrow {
             self.left.push("teams: affinity is left alone".to_owned());
-        } else if let Some(name) = insisting(Topic::Threads, value) {
+        } else if let Some(name) = user_request_about(Topic::Threads, value) {
             self.left.push(format!("teams: {name} is set"));
         } else {
             self.lower = true;
@@ -231,7 +231,7 @@ fn placed_by_launcher(facts: &Facts<'_>, value: &Lookup<'_>) -> Option<String> {
     if is_one_of(facts.name, &LAUNCHERS) {
         return Some(format!("{} places what it runs", facts.name.display()));
     }
-    insisting(Topic::Rank, value)
+    user_request_about(Topic::Rank, value)
         .map(|name| format!("an MPI launcher placed this process ({name} is set)"))
 }
 
@@ -240,21 +240,23 @@ fn is_one_of(name: &OsStr, names: &[&str]) -> bool {
 }
 
 /// The first variable about `topic` by which the user insists on something.
-fn insisting(topic: Topic, value: &Lookup<'_>) -> Option<&'static str> {
-    let insists = |name: &str| {
+fn user_request_about(topic: Topic, value: &Lookup<'_>) -> Option<&'static str> {
+    let is_user_request = |name: &str| {
         value(name).is_some_and(|text| {
-            !is_ours(name, &text, value) && user::insists(name, topic, text.as_bytes())
+            !is_ours(name, &text, value)
+                && user_settings::is_user_request(name, topic, text.as_bytes())
         })
     };
-    user::VARIABLES
+    user_settings::VARIABLES
         .iter()
-        .find(|(name, about)| *about == topic && insists(name))
+        .find(|(name, about)| *about == topic && is_user_request(name))
         .map(|(name, _)| *name)
 }
 
 /// Whether an outer `sinew exec` set the variable `name` to `text`.
 fn is_ours(name: &str, text: &OsStr, value: &Lookup<'_>) -> bool {
-    value(user::OURS).is_some_and(|ours| user::is_ours(ours.as_bytes(), name, text.as_bytes()))
+    value(user_settings::OURS)
+        .is_some_and(|ours| user_settings::is_ours(ours.as_bytes(), name, text.as_bytes()))
 }
 
 #[cfg(test)]
@@ -409,8 +411,9 @@ mod tests {
     #[test]
     fn counts_of_an_outer_exec_are_no_users_wish() {
         let outer = plan(&facts(), &[]);
-        let marks = value_of(&outer, user::OURS).expect("a list");
-        let inner = |count| plan(&facts(), &[("OMP_NUM_THREADS", count), (user::OURS, marks)]);
+        let marks = value_of(&outer, user_settings::OURS).expect("a list");
+        let inner =
+            |count| plan(&facts(), &[("OMP_NUM_THREADS", count), (user_settings::OURS, marks)]);
         assert!(inner("8").lower && value_of(&inner("8"), "OMP_NUM_THREADS") == Some("8"));
         assert!(!inner("7").lower && value_of(&inner("7"), "OMP_NUM_THREADS").is_none());
     }
@@ -419,8 +422,9 @@ mod tests {
     #[test]
     fn counts_are_digits_and_the_list_has_all_of_them() {
         let plan = plan(&facts(), &[("GOMAXPROCS", "3")]);
-        let marks = value_of(&plan, user::OURS).expect("a list");
-        let counts: Vec<_> = plan.set.iter().filter(|(name, _)| *name != user::OURS).collect();
+        let marks = value_of(&plan, user_settings::OURS).expect("a list");
+        let counts: Vec<_> =
+            plan.set.iter().filter(|(name, _)| *name != user_settings::OURS).collect();
         assert!(
             counts.iter().all(|(_, count)| count.bytes().all(|byte| byte.is_ascii_digit())),
             "{plan:?}"
@@ -428,7 +432,10 @@ mod tests {
         let counted = counts.iter().filter(|(name, _)| name.contains("THREADS"));
         assert!(counted.clone().count() == 6 && !marks.contains("GOMAXPROCS"), "{marks}");
         for (name, count) in counted {
-            assert!(user::is_ours(marks.as_bytes(), name, count.as_bytes()), "{name}: {marks}");
+            assert!(
+                user_settings::is_ours(marks.as_bytes(), name, count.as_bytes()),
+                "{name}: {marks}"
+            );
         }
     }
 }

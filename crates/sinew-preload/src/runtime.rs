@@ -26,14 +26,14 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 
 use crate::functions::{COUNT, Function};
-use crate::idlers::Idlers;
+use crate::idle_team::IdleTeam;
 use crate::system::{self, Handle};
 
 /// Runtimes in one process that can be told apart; there are two makers.
 pub(crate) const MOST: usize = 8;
 /// Places of call that are remembered. Beyond that each call searches anew, which is slow and
 /// right.
-const PLACES: usize = 1024;
+const CALL_SITES: usize = 1024;
 /// Entries that are tried for one place.
 const TRIES: usize = 8;
 
@@ -44,16 +44,16 @@ pub(crate) struct Runtime {
     base: AtomicUsize,
     handle: AtomicPtr<c_void>,
     functions: [AtomicPtr<c_void>; COUNT],
-    pub(crate) idlers: Idlers,
+    pub(crate) idle_team: IdleTeam,
 }
 
 static RUNTIMES: [Runtime; MOST] = [const { Runtime::none() }; MOST];
 
 /// A remembered place: the address that is returned to, with [`CLOSINGS`] in the upper bits; 0:
 /// free, 1: being written.
-static KEYS: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
+static KEYS: [AtomicU64; CALL_SITES] = [const { AtomicU64::new(0) }; CALL_SITES];
 /// Its runtime's number.
-static VALUES: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
+static VALUES: [AtomicUsize; CALL_SITES] = [const { AtomicUsize::new(0) }; CALL_SITES];
 /// How often something was unloaded: what lies at an address may be something else since.
 static CLOSINGS: AtomicU64 = AtomicU64::new(0);
 
@@ -63,7 +63,7 @@ impl Runtime {
             base: AtomicUsize::new(0),
             handle: AtomicPtr::new(null_mut()),
             functions: [const { AtomicPtr::new(null_mut()) }; COUNT],
-            idlers: Idlers::none(),
+            idle_team: IdleTeam::none(),
         }
     }
 
@@ -127,21 +127,21 @@ impl Runtime {
     }
 
     /// Tells LLVM's runtime the size of the next team, as the compiler does for a clause.
-    pub(crate) fn push_num_threads(&self, place: *mut c_void, threads: u32) {
+    pub(crate) fn push_num_threads(&self, source: *mut c_void, threads: u32) {
         let (global, push) =
             (self.find(Function::GLOBAL_THREAD), self.find(Function::PUSH_NUM_THREADS));
         if global.is_null() || push.is_null() {
             return;
         }
         // SAFETY: as in `number`; these are the signatures that compilers call them with, and
-        // `place` is what the compiler passed.
+        // `source` is what the compiler passed.
         let (global, push) = unsafe {
             (
                 core::mem::transmute::<*mut c_void, extern "C" fn(*mut c_void) -> i32>(global),
                 core::mem::transmute::<*mut c_void, extern "C" fn(*mut c_void, i32, i32)>(push),
             )
         };
-        push(place, global(place), i32::try_from(threads).unwrap_or(i32::MAX));
+        push(source, global(source), i32::try_from(threads).unwrap_or(i32::MAX));
     }
 
     /// Its number.
@@ -179,30 +179,30 @@ impl Runtime {
     }
 }
 
-/// The runtime that a caller means that returns to `place` and calls `function`; `None` if there is
+/// The runtime that a caller means that returns to `call_site` and calls `function`; `None` if there is
 /// none, as for a program that can do without one and has only asked whether the name is there.
-pub(crate) fn meant(function: Function, place: usize) -> Option<&'static Runtime> {
-    let key = place as u64 | CLOSINGS.load(Relaxed) << 48;
-    let start = (place >> 2).wrapping_mul(0x9E37_79B9) % PLACES;
+pub(crate) fn runtime_of_call(function: Function, call_site: usize) -> Option<&'static Runtime> {
+    let key = call_site as u64 | CLOSINGS.load(Relaxed) << 48;
+    let start = (call_site >> 2).wrapping_mul(0x9E37_79B9) % CALL_SITES;
     for step in 0..TRIES {
-        let entry = (start + step) % PLACES;
+        let entry = (start + step) % CALL_SITES;
         match KEYS[entry].load(Acquire) {
             known if known == key => return RUNTIMES.get(VALUES[entry].load(Relaxed)),
-            0 => return remember_cold(function, place, entry, key),
+            0 => return remember_cold(function, call_site, entry, key),
             _ => {}
         }
     }
-    RUNTIMES.get(search(function, place))
+    RUNTIMES.get(search(function, call_site))
 }
 
 #[cold]
 fn remember_cold(
     function: Function,
-    place: usize,
+    call_site: usize,
     entry: usize,
     key: u64,
 ) -> Option<&'static Runtime> {
-    let found = search(function, place);
+    let found = search(function, call_site);
     // I2; a place that two threads find new at the same time may be remembered twice. That there is
     // no runtime is remembered as well: the dynamic linker would have bound the name once, too.
     if KEYS[entry].compare_exchange(0, 1, Relaxed, Relaxed).is_ok() {
@@ -213,22 +213,22 @@ fn remember_cold(
 }
 
 /// Follows the dynamic linker; [`MOST`] if there is no definition.
-fn search(function: Function, place: usize) -> usize {
-    let found = definition(function, place);
+fn search(function: Function, call_site: usize) -> usize {
+    let found = definition(function, call_site);
     if found.is_null() { MOST } else { defines(found).unwrap_or(MOST) }
 }
 
-/// Whether a caller that returns to `place` could call `function` without this library.
-pub(crate) fn exists(function: Function, place: usize) -> bool {
-    !definition(function, place).is_null()
+/// Whether a caller that returns to `call_site` could call `function` without this library.
+pub(crate) fn exists(function: Function, call_site: usize) -> bool {
+    !definition(function, call_site).is_null()
 }
 
-fn definition(function: Function, place: usize) -> *mut c_void {
+fn definition(function: Function, call_site: usize) -> *mut c_void {
     let found = system::next_definition(function.name());
     if !found.is_null() {
         return found;
     }
-    let Some((_, object)) = system::object_around(place as *const c_void) else { return found };
+    let Some((_, object)) = system::object_around(call_site as *const c_void) else { return found };
     let found = system::definition_in(object, function.name());
     // A handle of the program itself stands for everything that all objects see, this library
     // included.
@@ -253,20 +253,20 @@ pub(crate) fn numbered(number: usize) -> Option<&'static Runtime> {
     RUNTIMES.get(number)
 }
 
-/// Whether a call that returns to `place` is a runtime's that counts processors by its thread's
+/// Whether a call that returns to `call_site` is a runtime's that counts processors by its thread's
 /// mask as it starts. LLVM's asks the kernel by number, and waits by the clock. It may have no name
 /// that others see yet, so it is known by its file's, which copies that packages bring along begin
 /// with as well.
-pub(crate) fn counts_at_start(place: usize) -> bool {
-    system::file_name_around(place as *const c_void)
+pub(crate) fn counts_at_start(call_site: usize) -> bool {
+    system::file_name_around(call_site as *const c_void)
         .is_some_and(|name| name.starts_with(b"libgomp"))
 }
 
-/// Whether a call that returns to `place` is a runtime's own. Known by the file's name, as in
+/// Whether a call that returns to `call_site` is a runtime's own. Known by the file's name, as in
 /// [`counts_at_start`].
-pub(crate) fn is_runtime(place: usize) -> bool {
+pub(crate) fn is_runtime(call_site: usize) -> bool {
     const NAMES: [&[u8]; 3] = [b"libgomp", b"libomp", b"libiomp"];
-    system::file_name_around(place as *const c_void)
+    system::file_name_around(call_site as *const c_void)
         .is_some_and(|name| NAMES.iter().any(|known| name.starts_with(known)))
 }
 
@@ -290,6 +290,6 @@ pub(crate) fn affinity(thread: usize, bytes: usize, mask: *mut u32) -> i32 {
 }
 
 /// Something was unloaded: remembered places may be gone.
-pub(crate) fn forget_places() {
+pub(crate) fn forget_call_sites() {
     CLOSINGS.fetch_add(1, Relaxed);
 }

@@ -24,7 +24,7 @@ use crate::layout::{self, JOB_THREADS, MAGIC, SLOTS};
 use crate::objections;
 use crate::rules::Objection;
 use crate::system;
-use crate::user;
+use crate::user_settings;
 
 /// The page; null: not mapped.
 static PAGE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
@@ -150,10 +150,12 @@ fn own_page() -> Option<*mut u8> {
 
 /// Looks through the environment once more: a script may have set what `sinew exec` has not seen.
 fn object_for_user() {
-    let ours = variable(user::OURS).unwrap_or_default();
-    for (name, topic) in user::VARIABLES {
+    let ours = variable(user_settings::OURS).unwrap_or_default();
+    for (name, topic) in user_settings::VARIABLES {
         let Some(value) = variable(name) else { continue };
-        if !user::is_ours(ours, name, value) && user::insists(name, topic, value) {
+        if !user_settings::is_ours(ours, name, value)
+            && user_settings::is_user_request(name, topic, value)
+        {
             objections::add(Objection::Environment);
         }
     }

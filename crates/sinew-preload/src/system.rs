@@ -236,36 +236,36 @@ pub(crate) fn file_name_around(address: *const c_void) -> Option<&'static [u8]> 
 }
 
 /// Which objects are left out, and whether another one has data per thread.
-struct Question {
+struct ThreadDataSearch {
     is_left_out: fn(&[u8]) -> bool,
     found: bool,
 }
 
 /// Whether a loaded object has data per thread, those left out whose file has a name of that kind.
 pub(crate) fn has_thread_data(is_left_out: fn(&[u8]) -> bool) -> bool {
-    let mut question = Question { is_left_out, found: false };
-    // SAFETY: `ask` gets back the pointer to `question`, which outlives the call and which nothing
+    let mut search = ThreadDataSearch { is_left_out, found: false };
+    // SAFETY: `search_object` gets back the pointer to `search`, which outlives the call and which nothing
     // else uses meanwhile.
-    unsafe { dl_iterate_phdr(ask, (&raw mut question).cast()) };
-    question.found
+    unsafe { dl_iterate_phdr(search_object, (&raw mut search).cast()) };
+    search.found
 }
 
 /// Ends the iteration at the first object that is found.
-extern "C" fn ask(object: *const Object, _: usize, question: *mut c_void) -> c_int {
+extern "C" fn search_object(object: *const Object, _: usize, search: *mut c_void) -> c_int {
     // SAFETY: `dl_iterate_phdr` passes an object whose first fields are those of `Object`, with
     // `count` segments behind the pointer and a name that ends with a zero or is null, and the data
     // that `has_thread_data` gave it.
-    let (segments, path, question) = unsafe {
+    let (segments, path, search) = unsafe {
         let object = &*object;
         let segments = core::slice::from_raw_parts(object.segments, usize::from(object.count));
         let path = if object.name.is_null() { c"" } else { CStr::from_ptr(object.name) };
-        (segments, path.to_bytes(), &mut *question.cast::<Question>())
+        (segments, path.to_bytes(), &mut *search.cast::<ThreadDataSearch>())
     };
     let has_data =
         segments.iter().any(|segment| segment.kind == PT_TLS && segment.memory_bytes > 0);
     let file = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
-    question.found = has_data && !(question.is_left_out)(file);
-    c_int::from(question.found)
+    search.found = has_data && !(search.is_left_out)(file);
+    c_int::from(search.found)
 }
 
 /// The value of an environment variable.

@@ -33,7 +33,7 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 
 use crate::functions::Function;
-use crate::idlers::{ABSENT, PRESENT, REFUSED};
+use crate::idle_team::{ABSENT, PRESENT, REFUSED};
 use crate::rules;
 use crate::runtime::Runtime;
 use crate::{share, system};
@@ -44,12 +44,12 @@ pub(crate) fn adjust(runtime: &'static Runtime, threads: u32) {
     let (share, all) = (share::threads(), share::start_cpus());
     if share == 0 || share >= all {
         // One load where there is nothing to end.
-        if runtime.idlers.state.load(Relaxed) == PRESENT {
-            runtime.idlers.end();
+        if runtime.idle_team.state.load(Relaxed) == PRESENT {
+            runtime.idle_team.end();
         }
         return;
     }
-    if runtime.idlers.state.load(Relaxed) != ABSENT || !share::may_shorten_waits() {
+    if runtime.idle_team.state.load(Relaxed) != ABSENT || !share::may_shorten_waits() {
         return;
     }
     let team =
@@ -60,7 +60,7 @@ pub(crate) fn adjust(runtime: &'static Runtime, threads: u32) {
 }
 
 fn begin(runtime: &'static Runtime) {
-    let state = &runtime.idlers.state;
+    let state = &runtime.idle_team.state;
     if state.compare_exchange(ABSENT, PRESENT, Acquire, Relaxed).is_err() {
         return;
     }
@@ -75,10 +75,10 @@ extern "C" fn stand_by(runtime: *mut c_void) -> *mut c_void {
     // SAFETY: `begin` passes a runtime, which lives as long as the process.
     let runtime = unsafe { &*runtime.cast::<Runtime>() };
     runtime.call_in_team(nothing, 2);
-    while runtime.idlers.state.load(Acquire) == PRESENT {
-        system::wait_while(&runtime.idlers.state, PRESENT);
+    while runtime.idle_team.state.load(Acquire) == PRESENT {
+        system::wait_while(&runtime.idle_team.state, PRESENT);
     }
-    runtime.idlers.state.store(ABSENT, Release);
+    runtime.idle_team.state.store(ABSENT, Release);
     null_mut()
 }
 

@@ -16,7 +16,7 @@ use crate::{objections, share, system, thread_data, waiting};
 struct Call {
     function: Function,
     /// Where it returns to.
-    place: usize,
+    call_site: usize,
     /// The number of the runtime that it is bound to, if the program has looked the name up.
     bound: Option<usize>,
 }
@@ -27,21 +27,21 @@ impl Call {
     fn runtime(&self) -> Option<&'static Runtime> {
         match self.bound {
             Some(number) => runtime::numbered(number),
-            None => runtime::meant(self.function, self.place),
+            None => runtime::runtime_of_call(self.function, self.call_site),
         }
     }
 }
 
-/// A call has come in by the entry of this `word` that returns to `place`. Returns the function to
+/// A call has come in by the entry of this `word` that returns to `call_site`. Returns the function to
 /// go on with, which gets the arguments that are left behind.
 pub(crate) extern "C" fn enter(
     word: usize,
-    place: usize,
+    call_site: usize,
     arguments: &mut Arguments,
 ) -> *const c_void {
     thread_data::arrived();
     let (function, bound) = stubs::meaning(word);
-    let call = Call { function, place, bound };
+    let call = Call { function, call_site, bound };
     match function {
         Function::FORK_CALL | Function::FORK_CALL_IF => fork(call, arguments),
         Function::NUM_PROCS | Function::NUM_PROCS_F => result(arguments, num_procs(call)),
@@ -269,7 +269,7 @@ fn dlsym(call: Call, arguments: &mut Arguments) -> *const c_void {
     // SAFETY: the caller passes a name that ends with a zero, as `dlsym` asks of it, and null was
     // excluded. It is read before this call ends.
     let name = unsafe { CStr::from_ptr(name as *const c_char) };
-    match lookup::find(call.place, handle as *mut c_void, name) {
+    match lookup::find(call.call_site, handle as *mut c_void, name) {
         Some(found) => {
             arguments.0[0] = found as usize;
             stubs::result as *const c_void
@@ -284,7 +284,7 @@ fn load(function: Function) -> *const c_void {
         Function::DLOPEN => thread_data::loading_begins(),
         // Objects that are loaded apart from the others cannot be looked at from here.
         Function::DLMOPEN => objections::add(Objection::ThreadPrivate),
-        _ => runtime::forget_places(),
+        _ => runtime::forget_call_sites(),
     }
     let next = system::next_definition(function.name());
     if next.is_null() { system::stop() } else { next }
@@ -298,10 +298,10 @@ pub(crate) extern "C" fn affinity(
     thread: usize,
     bytes: usize,
     mask: *mut u32,
-    place: usize,
+    call_site: usize,
 ) -> i32 {
     let answer = runtime::affinity(thread, bytes, mask);
-    if answer == 0 && runtime::counts_at_start(place) {
+    if answer == 0 && runtime::counts_at_start(call_site) {
         // SAFETY: the C library has just filled that many bytes of the caller's, in whole machine
         // words.
         share::widen(unsafe { core::slice::from_raw_parts_mut(mask, bytes / 4) });
@@ -311,27 +311,27 @@ pub(crate) extern "C" fn affinity(
 
 /// What the C library's `sysconf` answers. The number of processors is no fewer than when the
 /// command started.
-pub(crate) extern "C" fn sysconf(name: i32, _: usize, _: usize, place: usize) -> i64 {
+pub(crate) extern "C" fn sysconf(name: i32, _: usize, _: usize, call_site: usize) -> i64 {
     match name {
-        system::PROCESSORS | system::PROCESSORS_AT_WORK => processors(name, place),
+        system::PROCESSORS | system::PROCESSORS_AT_WORK => processors(name, call_site),
         _ => system::configured(name),
     }
 }
 
 /// The same by the names that only have this number.
-pub(crate) extern "C" fn get_nprocs(_: usize, _: usize, _: usize, place: usize) -> i64 {
-    processors(system::PROCESSORS_AT_WORK, place)
+pub(crate) extern "C" fn get_nprocs(_: usize, _: usize, _: usize, call_site: usize) -> i64 {
+    processors(system::PROCESSORS_AT_WORK, call_site)
 }
 
 /// As `get_nprocs`, with those that are switched off.
-pub(crate) extern "C" fn get_nprocs_conf(_: usize, _: usize, _: usize, place: usize) -> i64 {
-    processors(system::PROCESSORS, place)
+pub(crate) extern "C" fn get_nprocs_conf(_: usize, _: usize, _: usize, call_site: usize) -> i64 {
+    processors(system::PROCESSORS, call_site)
 }
 
 /// Whoever asks for the number of processors may divide its work by it, unless it is a runtime,
 /// which asks for itself.
-fn processors(name: i32, place: usize) -> i64 {
-    if !runtime::is_runtime(place) {
+fn processors(name: i32, call_site: usize) -> i64 {
+    if !runtime::is_runtime(call_site) {
         objections::add(Objection::AskedMaximum);
     }
     system::configured(name).max(i64::from(share::start_cpus_at_any_time()))

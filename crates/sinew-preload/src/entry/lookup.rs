@@ -17,17 +17,17 @@ use crate::functions::Function;
 use crate::runtime;
 use crate::system::{self, Handle};
 
-/// The address of `name` in what `handle` stands for, for a caller that returns to `place`; `None`
+/// The address of `name` in what `handle` stands for, for a caller that returns to `call_site`; `None`
 /// if the C library's `dlsym` is to find it.
 ///
 /// Null where the program would not have found the name without this library. Then the C library
 /// has noted an error for `dlerror`, as it would have.
-pub(crate) fn find(place: usize, handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+pub(crate) fn find(call_site: usize, handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     let function = Function::stood_in_for(name)?;
     if !system::is_object(handle) {
         // The order of search begins with this library, or with an object behind it that the C
         // library knows.
-        let is_missing = function.is_runtimes() && !runtime::exists(function, place);
+        let is_missing = function.is_runtimes() && !runtime::exists(function, call_site);
         return is_missing.then(|| missing(name));
     }
     let found = system::definition_in(Handle(handle), name);
@@ -39,7 +39,7 @@ pub(crate) fn find(place: usize, handle: *mut c_void, name: &CStr) -> Option<*mu
         return Some(if is_c_librarys { stubs::exported_by(function) } else { found });
     }
     if runtime::is_own(found) {
-        return Some(if runtime::exists(function, place) { found } else { missing(name) });
+        return Some(if runtime::exists(function, call_site) { found } else { missing(name) });
     }
     // A program that has a runtime linked into itself is left alone.
     Some(runtime::defines(found).map_or(found, |number| stubs::bound(number, function)))

@@ -99,13 +99,13 @@ pub(crate) extern "C" fn result(value: usize) -> usize {
 
 /// An entry that the dynamic linker finds. Its word is the function's number.
 #[cfg(target_arch = "x86_64")]
-macro_rules! way {
+macro_rules! entry_code {
     ($function:ident) => {
         naked_asm!("mov r11d, {number}", "jmp {enter}", number = const Function::$function.0, enter = sym enter)
     };
 }
 #[cfg(target_arch = "aarch64")]
-macro_rules! way {
+macro_rules! entry_code {
     ($function:ident) => {
         naked_asm!("mov x17, {number}", "b {enter}", number = const Function::$function.0, enter = sym enter)
     };
@@ -192,13 +192,13 @@ macro_rules! stand_in {
 
 /// Exports names, each with its way in.
 macro_rules! export {
-    ($($name:ident => $way:expr;)*) => {$(
+    ($($name:ident => $entry_code:expr;)*) => {$(
         // SAFETY of the name: it is the runtime's, and standing before it is the purpose; the
         // ordinary build does not export it.
         #[cfg_attr(sinew_preloaded, unsafe(no_mangle))]
         #[unsafe(naked)]
         pub(crate) extern "C" fn $name() {
-            $way
+            $entry_code
         }
     )*};
 }
@@ -208,62 +208,62 @@ mod exported {
     use super::{Function, enter, hooks, naked_asm};
 
     export! {
-        GOMP_parallel => way!(PARALLEL);
-        GOMP_parallel_start => way!(PARALLEL_START);
-        GOMP_parallel_reductions => way!(REDUCTIONS);
-        GOMP_parallel_sections => way!(SECTIONS);
-        GOMP_parallel_sections_start => way!(SECTIONS_START);
-        GOMP_parallel_loop_static => way!(LOOP_STATIC);
-        GOMP_parallel_loop_dynamic => way!(LOOP_DYNAMIC);
-        GOMP_parallel_loop_guided => way!(LOOP_GUIDED);
-        GOMP_parallel_loop_runtime => way!(LOOP_RUNTIME);
-        GOMP_parallel_loop_static_start => way!(LOOP_STATIC_START);
-        GOMP_parallel_loop_dynamic_start => way!(LOOP_DYNAMIC_START);
-        GOMP_parallel_loop_guided_start => way!(LOOP_GUIDED_START);
-        GOMP_parallel_loop_runtime_start => way!(LOOP_RUNTIME_START);
-        GOMP_parallel_loop_nonmonotonic_dynamic => way!(LOOP_ANY_DYNAMIC);
-        GOMP_parallel_loop_nonmonotonic_guided => way!(LOOP_ANY_GUIDED);
-        GOMP_parallel_loop_nonmonotonic_runtime => way!(LOOP_ANY_RUNTIME);
-        GOMP_parallel_loop_maybe_nonmonotonic_runtime => way!(LOOP_MAYBE_RUNTIME);
+        GOMP_parallel => entry_code!(PARALLEL);
+        GOMP_parallel_start => entry_code!(PARALLEL_START);
+        GOMP_parallel_reductions => entry_code!(REDUCTIONS);
+        GOMP_parallel_sections => entry_code!(SECTIONS);
+        GOMP_parallel_sections_start => entry_code!(SECTIONS_START);
+        GOMP_parallel_loop_static => entry_code!(LOOP_STATIC);
+        GOMP_parallel_loop_dynamic => entry_code!(LOOP_DYNAMIC);
+        GOMP_parallel_loop_guided => entry_code!(LOOP_GUIDED);
+        GOMP_parallel_loop_runtime => entry_code!(LOOP_RUNTIME);
+        GOMP_parallel_loop_static_start => entry_code!(LOOP_STATIC_START);
+        GOMP_parallel_loop_dynamic_start => entry_code!(LOOP_DYNAMIC_START);
+        GOMP_parallel_loop_guided_start => entry_code!(LOOP_GUIDED_START);
+        GOMP_parallel_loop_runtime_start => entry_code!(LOOP_RUNTIME_START);
+        GOMP_parallel_loop_nonmonotonic_dynamic => entry_code!(LOOP_ANY_DYNAMIC);
+        GOMP_parallel_loop_nonmonotonic_guided => entry_code!(LOOP_ANY_GUIDED);
+        GOMP_parallel_loop_nonmonotonic_runtime => entry_code!(LOOP_ANY_RUNTIME);
+        GOMP_parallel_loop_maybe_nonmonotonic_runtime => entry_code!(LOOP_MAYBE_RUNTIME);
 
-        __kmpc_fork_call => way!(FORK_CALL);
-        __kmpc_fork_call_if => way!(FORK_CALL_IF);
+        __kmpc_fork_call => entry_code!(FORK_CALL);
+        __kmpc_fork_call_if => entry_code!(FORK_CALL_IF);
 
-        GOMP_teams_reg => way!(TEAMS);
-        __kmpc_fork_teams => way!(FORK_TEAMS);
-        __kmpc_push_num_teams => way!(PUSH_NUM_TEAMS);
-        __kmpc_push_num_threads => way!(PUSH_NUM_THREADS);
-        __kmpc_push_num_threads_strict => way!(PUSH_STRICT);
-        __kmpc_push_proc_bind => way!(PUSH_PROC_BIND);
-        __kmpc_threadprivate_cached => way!(THREADPRIVATE);
-        __kmpc_threadprivate_register => way!(THREADPRIVATE_REGISTER);
-        omp_get_max_threads => way!(MAX_THREADS);
-        omp_get_max_threads_ => way!(MAX_THREADS_F);
-        omp_get_thread_limit => way!(THREAD_LIMIT);
-        omp_set_num_threads => way!(SET_NUM_THREADS);
-        omp_set_num_threads_ => way!(SET_NUM_THREADS_F);
-        omp_set_num_threads_8_ => way!(SET_NUM_THREADS_8);
-        omp_set_dynamic => way!(SET_DYNAMIC);
-        omp_set_dynamic_ => way!(SET_DYNAMIC_F);
-        omp_set_dynamic_8_ => way!(SET_DYNAMIC_8);
+        GOMP_teams_reg => entry_code!(TEAMS);
+        __kmpc_fork_teams => entry_code!(FORK_TEAMS);
+        __kmpc_push_num_teams => entry_code!(PUSH_NUM_TEAMS);
+        __kmpc_push_num_threads => entry_code!(PUSH_NUM_THREADS);
+        __kmpc_push_num_threads_strict => entry_code!(PUSH_STRICT);
+        __kmpc_push_proc_bind => entry_code!(PUSH_PROC_BIND);
+        __kmpc_threadprivate_cached => entry_code!(THREADPRIVATE);
+        __kmpc_threadprivate_register => entry_code!(THREADPRIVATE_REGISTER);
+        omp_get_max_threads => entry_code!(MAX_THREADS);
+        omp_get_max_threads_ => entry_code!(MAX_THREADS_F);
+        omp_get_thread_limit => entry_code!(THREAD_LIMIT);
+        omp_set_num_threads => entry_code!(SET_NUM_THREADS);
+        omp_set_num_threads_ => entry_code!(SET_NUM_THREADS_F);
+        omp_set_num_threads_8_ => entry_code!(SET_NUM_THREADS_8);
+        omp_set_dynamic => entry_code!(SET_DYNAMIC);
+        omp_set_dynamic_ => entry_code!(SET_DYNAMIC_F);
+        omp_set_dynamic_8_ => entry_code!(SET_DYNAMIC_8);
 
-        omp_get_num_procs => way!(NUM_PROCS);
-        omp_get_num_procs_ => way!(NUM_PROCS_F);
-        omp_in_parallel => way!(IN_PARALLEL);
-        omp_in_parallel_ => way!(IN_PARALLEL_F);
-        omp_get_active_level => way!(ACTIVE_LEVEL);
-        omp_get_active_level_ => way!(ACTIVE_LEVEL_F);
-        omp_get_place_num_procs => way!(PLACE_PROCS);
-        omp_get_place_num_procs_ => way!(PLACE_PROCS_F);
-        omp_get_place_proc_ids => way!(PLACE_IDS);
-        omp_get_place_proc_ids_ => way!(PLACE_IDS_F);
-        omp_get_nested => way!(NESTED);
-        omp_get_nested_ => way!(NESTED_F);
+        omp_get_num_procs => entry_code!(NUM_PROCS);
+        omp_get_num_procs_ => entry_code!(NUM_PROCS_F);
+        omp_in_parallel => entry_code!(IN_PARALLEL);
+        omp_in_parallel_ => entry_code!(IN_PARALLEL_F);
+        omp_get_active_level => entry_code!(ACTIVE_LEVEL);
+        omp_get_active_level_ => entry_code!(ACTIVE_LEVEL_F);
+        omp_get_place_num_procs => entry_code!(PLACE_PROCS);
+        omp_get_place_num_procs_ => entry_code!(PLACE_PROCS_F);
+        omp_get_place_proc_ids => entry_code!(PLACE_IDS);
+        omp_get_place_proc_ids_ => entry_code!(PLACE_IDS_F);
+        omp_get_nested => entry_code!(NESTED);
+        omp_get_nested_ => entry_code!(NESTED_F);
 
-        dlclose => way!(DLCLOSE);
-        dlopen => way!(DLOPEN);
-        dlmopen => way!(DLMOPEN);
-        dlsym => way!(DLSYM);
+        dlclose => entry_code!(DLCLOSE);
+        dlopen => entry_code!(DLOPEN);
+        dlmopen => entry_code!(DLMOPEN);
+        dlsym => entry_code!(DLSYM);
         pthread_getaffinity_np => stand_in!(hooks::affinity);
         sysconf => stand_in!(hooks::sysconf);
         get_nprocs => stand_in!(hooks::get_nprocs);

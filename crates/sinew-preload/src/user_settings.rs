@@ -46,7 +46,7 @@ pub const VARIABLES: [(&str, Topic); 19] = [
 
 /// Whether `value` of the variable `name`, which is about `topic`, is a wish that must be
 /// respected.
-pub fn insists(name: &str, topic: Topic, value: &[u8]) -> bool {
+pub fn is_user_request(name: &str, topic: Topic, value: &[u8]) -> bool {
     let value = trimmed(value);
     match (name, topic) {
         // Whoever lets teams vary has said the contrary.
@@ -86,7 +86,7 @@ mod tests {
     fn respected(name: &str, value: &str) -> bool {
         let (_, topic) =
             VARIABLES.iter().find(|(known, _)| *known == name).expect("a known variable");
-        insists(name, *topic, value.as_bytes())
+        is_user_request(name, *topic, value.as_bytes())
     }
 
     /// Catches: values that a runtime understands and this does not.

@@ -21,11 +21,11 @@ pub(crate) const REFUSED: u32 = 3;
 
 /// The team of two in a runtime.
 #[derive(Debug)]
-pub(crate) struct Idlers {
+pub(crate) struct IdleTeam {
     pub(crate) state: AtomicU32,
 }
 
-impl Idlers {
+impl IdleTeam {
     pub(crate) const fn none() -> Self {
         Self { state: AtomicU32::new(ABSENT) }
     }
