@@ -1,5 +1,4 @@
-//! The checks that every image of a table must pass: for tests, and for the
-//! fuzzer in `fuzz/`.
+//! The checks that every image of a table must pass: for tests, and for the fuzzer in `fuzz/`.
 //!
 //! An image is bytes. The first byte says whether the others are the words of a table or changes to
 //! an honest table, and whether the checksum is corrected, as a forger would do. The decoded table

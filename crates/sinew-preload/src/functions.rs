@@ -1,5 +1,5 @@
-//! The functions that are stood in for, and those that are only called: a number each. Those of a
-//! runtime come first.
+//! The functions that this library replaces, and those that it only calls. Each has a number; those
+//! of a runtime come first.
 
 use core::ffi::CStr;
 
@@ -8,7 +8,7 @@ use core::ffi::CStr;
 #[repr(transparent)]
 pub(crate) struct Function(pub(crate) usize);
 
-/// Writes the list once, as constants and as names.
+/// Expands the list to constants and to names.
 macro_rules! functions {
     ($($constant:ident = $number:literal, $name:literal;)*) => {
         impl Function {
@@ -73,7 +73,7 @@ functions! {
     PLACE_IDS = 50, c"omp_get_place_proc_ids";
     PLACE_IDS_F = 51, c"omp_get_place_proc_ids_";
     NUM_PLACES = 52, c"omp_get_num_places";
-    // The C library's from here on.
+    // From here on, functions of the C library.
     DLCLOSE = 53, c"dlclose";
     DLOPEN = 54, c"dlopen";
     DLMOPEN = 55, c"dlmopen";
@@ -84,14 +84,14 @@ functions! {
     NPROCS_CONF = 60, c"get_nprocs_conf";
 }
 
-/// How many there are.
+/// The number of functions.
 pub(crate) const COUNT: usize = NAMES.len();
 
-/// How many of them are a runtime's.
+/// The number of functions that belong to a runtime.
 pub(crate) const RUNTIMES_OWN: usize = Function::DLCLOSE.0;
 
 impl Function {
-    /// The function of this name, if it is one of those that are stood in for.
+    /// The function of this name, if this library replaces it.
     pub(crate) fn stood_in_for(name: &CStr) -> Option<Self> {
         const ONLY_CALLED: [Function; 5] = [
             Function::LEVEL,
@@ -104,12 +104,12 @@ impl Function {
         (!ONLY_CALLED.contains(&found)).then_some(found)
     }
 
-    /// Whether it is a runtime's, not the C library's.
+    /// Whether the function belongs to a runtime, and not to the C library.
     pub(crate) const fn is_runtimes(self) -> bool {
         self.0 < RUNTIMES_OWN
     }
 
-    /// Its name in every runtime that has it.
+    /// The function's name, in every runtime that has it.
     pub(crate) const fn name(self) -> &'static CStr {
         NAMES[self.0]
     }

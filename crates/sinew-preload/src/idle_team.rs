@@ -1,4 +1,4 @@
-//! The state of the thread of ours that a runtime has: see `waiting`, W1.
+//! The state of this library's thread in a runtime: see `waiting`, W1.
 
 #[cfg(sinew_preloaded)]
 use core::sync::atomic::{
@@ -16,10 +16,10 @@ use crate::system;
 pub(crate) const ABSENT: u32 = 0;
 pub(crate) const PRESENT: u32 = 1;
 pub(crate) const ENDING: u32 = 2;
-/// There was no thread to be had; not tried again.
+/// The system refused the thread; this is not tried again.
 pub(crate) const REFUSED: u32 = 3;
 
-/// The team of two in a runtime.
+/// The idle team of two threads in a runtime.
 #[derive(Debug)]
 pub(crate) struct IdleTeam {
     pub(crate) state: AtomicU32,

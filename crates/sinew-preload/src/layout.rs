@@ -1,20 +1,21 @@
-//! The page by which `sinew exec` speaks to this library, and the library to it.
+//! The page that `sinew exec` and this library share.
 //!
-//! A page of an unnamed file, of which both sides know the places of its words:
+//! It is a page of an unnamed file, and both sides know the positions of its words:
 //!
 //! | byte | word |
 //! |---|---|
-//! | 0 | [`MAGIC`], so that a stranger's file is not taken for it |
+//! | 0 | [`MAGIC`], which another file does not have |
 //! | 4 | [`MALLEABLE`] and other flags |
 //! | 8 | processors that the command could use when it started |
-//! | 12 | threads that a process may have which is not in a slot yet; 0: any number |
+//! | 12 | threads that a process without a slot may have; 0: any number |
 //! | 64 + 8 i | slot i: the number of its process, 0 while it is free |
 //! | 68 + 8 i | slot i: threads that the process may have; 0: any number |
 //! | 3072 | the mask that the command began with, a bit a processor, as the kernel has them |
 //!
-//! A process takes a slot at its first parallel region, by a compare-and-swap of its number, and
-//! tells `sinew exec` by writing the slot's number to a pipe. From then on it only reads. `sinew
-//! exec` alone writes the numbers of threads, and frees the slot when the process has ended.
+//! A process takes a slot at its first parallel region, by a compare-and-swap of its number. It
+//! reports the slot to `sinew exec` by writing the slot's number to a pipe. From then on it only
+//! reads. `sinew exec` alone writes the numbers of threads, and frees the slot when the process has
+//! ended.
 //!
 //! The environment variable [`VARIABLE`] says where the page is.
 
@@ -30,24 +31,25 @@ pub const START_CPUS: usize = 8;
 pub const JOB_THREADS: usize = 12;
 /// Byte of the first slot.
 const SLOTS_FROM: usize = 64;
-/// Number of slots: the processes of one command that have parallel regions at the same time.
+/// The number of slots: the most processes of one command that have parallel regions at the same
+/// time.
 pub const SLOTS: usize = 256;
 
 /// Byte of the mask at the start.
 pub const START_MASK: usize = 3072;
-/// Words of that mask; what lies beyond is not told.
+/// Words of that mask. Processors beyond it are left out.
 pub const MASK_WORDS: usize = (BYTES - START_MASK) / 4;
 
 /// Flag: teams may be lowered.
 pub const MALLEABLE: u32 = 1;
-/// Flag: tell on standard error why teams are left alone.
+/// Flag: print the reason why teams are left alone to standard error.
 pub const VERBOSE: u32 = 2;
 
-/// Flag: the user has not said how threads are to wait.
+/// Flag: the user has not set how threads wait.
 pub const SHORT_WAITS: u32 = 4;
 
-/// `WATCHDOG PAGE PIPE`: a process, and the numbers of two of its file descriptors, in decimal with a
-/// blank between.
+/// `WATCHDOG PAGE PIPE`: a process, and the numbers of two of its file descriptors, in decimal with
+/// a blank between.
 pub const VARIABLE: &str = "SINEW_EXEC";
 
 /// The byte of slot `slot`'s process number.
@@ -86,10 +88,10 @@ const _: () =
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: whether both sides use these places.
+    //! Blind to: whether both sides use these positions.
     use super::*;
 
-    /// Catches: numbers that are right and mean something else.
+    /// Catches: text that is not exactly three numbers and is accepted.
     #[test]
     fn three_numbers_are_read_and_nothing_else() {
         assert_eq!(parse(b"12 3 4"), Some([12, 3, 4]));

@@ -1,4 +1,4 @@
-//! The objections of the process against lowering, which stay for good.
+//! The process's objections to lowering. They are never withdrawn.
 
 #[cfg(sinew_preloaded)]
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -10,9 +10,9 @@ use crate::rules::Objection;
 /// Bits of [`Objection`].
 static OBJECTIONS: AtomicU32 = AtomicU32::new(0);
 
-/// Remembers that the program forbids lowering.
+/// Adds an objection.
 ///
-/// Relaxed: the program itself orders what it asks before the regions that depend on it.
+/// Relaxed: the program itself orders its calls before the regions that depend on them.
 pub(crate) fn add(objection: Objection) {
     if all() & objection as u32 == 0 {
         OBJECTIONS.fetch_or(objection as u32, Relaxed);

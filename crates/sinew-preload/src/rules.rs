@@ -1,34 +1,34 @@
-//! When a team may be lowered, and to what. Pure: the facts come in, a number goes out.
+//! When a team may be lowered, and to which size. Pure: the facts come in, a number goes out.
 //!
 //! A program is right under any team size if it asks for the size inside of each region and nowhere
-//! else, or lets work-sharing constructs divide the work. Lowering is for those; everything that
-//! shows a program to be of another kind forbids it for good:
+//! else, or lets work-sharing constructs divide the work. Only such programs are lowered. Any sign
+//! of another kind of program forbids lowering for good:
 //!
-//! - it asked for the maximum of threads or the number of processors, its runtime or the C library,
+//! - it asked its runtime or the C library for the maximum of threads or the number of processors,
 //!   and may have divided its work by that. (Of 1000 elements divided by a maximum of two, one
 //!   thread would compute 500, and the program would exit with 0.)
-//! - it said how many threads it wants, by a call, a clause or the environment, or that teams are
-//!   not to vary;
+//! - it set the number of threads, by a call, a clause or the environment, or it set that teams do
+//!   not vary;
 //! - it keeps data per thread from one region to the next, which OpenMP promises only to teams that
-//!   stay as large as they were;
+//!   keep their size;
 //! - it uses teams, or binds its threads.
 //!
-//! Only regions at level 0 are lowered. One that was lowered to a single thread is not *active* any
-//! more in OpenMP's sense, so a region nested in it would get the team that the outer one did not:
-//! [`nested`] keeps it as it would have been.
+//! Only regions at level 0 are lowered. A region that was lowered to a single thread is not
+//! *active* any more in OpenMP's sense. A region nested in it would get the team that the outer one
+//! did not get; [`nested`] keeps it as it would have been.
 
-/// The number of threads that means: no clause says how many.
+/// The number of threads of a region without a clause.
 pub const UNSAID: u32 = 0;
 
-/// Something a program did that forbids lowering from then on.
+/// An action of a program that forbids lowering from then on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Objection {
     /// It asked how many threads a region would have, or how many processors there are.
     AskedMaximum = 1,
-    /// It said how many threads it wants.
+    /// It set the number of threads.
     OwnNumber = 1 << 1,
-    /// It said that teams are not to vary.
+    /// It set that teams do not vary.
     FixedTeams = 1 << 2,
     /// It uses teams.
     Teams = 1 << 3,
@@ -36,7 +36,7 @@ pub enum Objection {
     ThreadPrivate = 1 << 4,
     /// It binds threads to places.
     Binds = 1 << 5,
-    /// The user's environment has settings of these kinds.
+    /// The user's environment sets threads or binding.
     Environment = 1 << 6,
     /// `--malleable` was not given.
     NotAllowed = 1 << 7,
@@ -55,7 +55,7 @@ impl Objection {
         Self::Binds,
     ];
 
-    /// What the program did, as the end of "teams are left alone: …".
+    /// The end of the message "teams are left alone: …".
     pub const fn reason(self) -> &'static str {
         match self {
             Self::AskedMaximum => {
@@ -72,12 +72,11 @@ impl Objection {
     }
 }
 
-/// The threads to ask for in a region at level 0, and whether that is fewer than the program would
-/// have had.
+/// The threads to ask for in a region at level 0.
 ///
-/// `said` is its clause, `maximum` what it would get without one, `share` what it may have (0: any
-/// number), `objections` the bits of [`Objection`]. Answers `said` itself wherever the team is to
-/// stay as it is.
+/// `said` is its clause, `maximum` the team without a clause, `share` the program's share (0: any
+/// number), and `objections` the bits of [`Objection`]. Returns `said` itself if the team keeps its
+/// size.
 pub const fn outermost(said: u32, maximum: u32, share: u32, objections: u32) -> u32 {
     let lower = said == UNSAID && objections == 0 && share != 0 && share < maximum;
     if lower { share } else { said }
@@ -85,9 +84,9 @@ pub const fn outermost(said: u32, maximum: u32, share: u32, objections: u32) -> 
 
 /// The threads to ask for in a region nested in another.
 ///
-/// `outer_is_one`: the region around was lowered to one thread. `active`: how many regions around
-/// have more than one, as the runtime counts; `most`: how many may. Without lowering there would
-/// have been one active region more.
+/// `outer_is_one`: the outer region was lowered to one thread. `active`: the regions around with
+/// more than one thread, as the runtime counts them; `most`: the most that may be active. Without
+/// lowering, one more region would be active.
 pub const fn nested(said: u32, outer_is_one: bool, active: u32, most: u32) -> u32 {
     if outer_is_one && active + 1 >= most { 1 } else { said }
 }
@@ -98,8 +97,8 @@ pub const fn crowds(team: u32, share: u32, all: u32) -> bool {
     share != 0 && share < team && team >= all
 }
 
-/// Libraries whose data per thread is their own, and not kept from one region to the next for the
-/// program: those of the languages and the runtimes.
+/// Libraries of languages and runtimes. Their data per thread is their own, and they keep none for
+/// the program from one region to the next.
 const OWN_DATA: [&[u8]; 13] = [
     b"libc",
     b"libpthread",
@@ -116,9 +115,9 @@ const OWN_DATA: [&[u8]; 13] = [
     b"libnuma",
 ];
 
-/// Whether the data per thread in the library `file` is of no concern to a program's regions.
+/// Whether the data per thread in the library `file` does not matter to a program's regions.
 ///
-/// Packages bring along copies with a number in hexadecimal between name and ending:
+/// Packages bring along copies with a hexadecimal number between name and ending:
 /// `libgomp-a34b3233.so.1`.
 pub fn keeps_no_users_data(file: &[u8]) -> bool {
     let is = |stem: &&[u8]| {
@@ -132,8 +131,7 @@ pub fn keeps_no_users_data(file: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: facts that are gathered wrongly; the programs in `sinew-exec/tests`
-    //! are for that.
+    //! Blind to: facts that are gathered wrongly; `sinew-exec/tests` runs programs for that.
     use super::*;
 
     /// Catches: a maximum that the runtime itself reports wrongly.
@@ -145,7 +143,7 @@ mod tests {
         }
     }
 
-    /// Catches: clauses that reach the runtime by another way than the argument.
+    /// Catches: clauses that are lowered.
     #[test]
     fn a_clause_is_kept() {
         for said in 1..6 {
@@ -153,7 +151,7 @@ mod tests {
         }
     }
 
-    /// Catches: objections that nobody raises.
+    /// Catches: objections that have no effect.
     #[test]
     fn every_objection_forbids_lowering() {
         let mut seen = 0;
@@ -164,8 +162,7 @@ mod tests {
         }
     }
 
-    /// Catches: teams that are larger than the machine by the user's wish, which crowd at any
-    /// time.
+    /// Catches: teams that the user made larger than the machine, which crowd at any time.
     #[test]
     fn a_team_as_large_as_the_machine_crowds_in_a_smaller_share() {
         assert!(crowds(4, 3, 4) && crowds(5, 1, 4));

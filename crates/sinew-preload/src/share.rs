@@ -3,8 +3,10 @@
 //!
 //! # Invariants
 //!
-//! S1: pages, once mapped, stay mapped. Their words are only accessed as atomics; who else has one mapped does the same, or writes whole words.\
-//! S2: a forked child has no slot and has not joined, whatever its parent had: both are kept on a page that a fork wipes.
+//! - S1: pages stay mapped once they are mapped. Their words are only accessed as atomics. Other
+//!   processes that map one do the same, or write whole words.
+//! - S2: a forked child has no slot and has not joined, whatever its parent had: both are kept on a
+//!   page that a fork wipes.
 
 #[cfg(sinew_preloaded)]
 use core::sync::atomic::{
@@ -31,21 +33,21 @@ static PAGE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 /// The page of S2; null: not mapped.
 static OWN: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
-/// Byte of the word that says how far this process has come.
+/// Byte of the state word of this process: NEW, JOINING or JOINED.
 const STATE: usize = 0;
-/// Byte of the word that says where this process's number of threads is on the shared page; 0: it
+/// Byte of the word with the position of this process's number of threads on the shared page; 0: it
 /// has no slot.
 const MINE: usize = 4;
 
 const NEW: u32 = 0;
-/// Some thread is at it; the others do not wait.
+/// A thread is joining; the others do not wait for it.
 const JOINING: u32 = 1;
 const JOINED: u32 = 2;
 
 /// Room for `/proc/NUMBER/fd/NUMBER` and a zero.
 type Path = [u8; 48];
 
-/// Threads that this process may have; 0: any number. Joins at the first call.
+/// Threads that this process may have; 0: any number. The first call joins.
 pub(crate) fn threads() -> u32 {
     match joined().map_or(0, |own| on(own, MINE).load(Relaxed)) {
         0 => word(JOB_THREADS),
@@ -53,13 +55,14 @@ pub(crate) fn threads() -> u32 {
     }
 }
 
-/// Processors that the command could use when it started; 0: not known.
+/// Processors that the command could use when it started; 0: unknown.
 pub(crate) fn start_cpus() -> u32 {
     joined();
     word(layout::START_CPUS)
 }
 
-/// The same for those who may ask before there is a runtime. Neither joins nor takes a slot.
+/// As [`start_cpus`], for callers that may run before a runtime does. Neither joins nor takes a
+/// slot.
 pub(crate) fn start_cpus_at_any_time() -> u32 {
     map_page().map_or(0, |_| word(layout::START_CPUS))
 }
@@ -84,23 +87,23 @@ pub(crate) fn widen(mask: &mut [u32]) {
 }
 
 /// The processors that the command could use when it started, in ascending order; none if they are
-/// not known.
+/// unknown.
 pub(crate) fn start_mask() -> impl Iterator<Item = i32> {
     let has = |cpu: &usize| word(layout::START_MASK + cpu / 32 * 4) & 1 << (cpu % 32) != 0;
     (0..32 * layout::MASK_WORDS).filter(has).filter_map(|cpu| i32::try_from(cpu).ok())
 }
 
-/// Whether the user wants to know.
+/// Whether to print why teams are left alone.
 pub(crate) fn is_verbose() -> bool {
     word(layout::FLAGS) & layout::VERBOSE != 0
 }
 
-/// Whether threads may be made to wait more shortly.
+/// Whether threads may be made to spin for a shorter time.
 pub(crate) fn may_shorten_waits() -> bool {
     word(layout::FLAGS) & layout::SHORT_WAITS != 0
 }
 
-/// A word of the page, 0 where there is none.
+/// A word of the page; 0 without a page.
 fn word(at: usize) -> u32 {
     at_byte(at).map_or(0, |word| word.load(Relaxed))
 }
@@ -112,8 +115,8 @@ fn at_byte(at: usize) -> Option<&'static AtomicU32> {
 
 /// A word on one of the two pages.
 fn on(page: *mut u8, at: usize) -> &'static AtomicU32 {
-    // SAFETY: by S1 the page is mapped for good and accessed as atomics only; it starts at a
-    // multiple of 4096, and all places are multiples of 4 within it.
+    // SAFETY: by S1 the page is mapped for good and accessed as atomics only. It starts at a
+    // multiple of 4096, and all positions are multiples of 4 within it.
     unsafe { &*page.add(at).cast::<AtomicU32>() }
 }
 
@@ -125,14 +128,15 @@ fn join_cold() -> Option<*mut u8> {
     }
     object_for_user();
     if join(own).is_none() {
-        // Nobody to talk to: everything stays as it is.
+        // No `sinew exec` shares a page with this process, so everything stays as it is.
         objections::add(Objection::NotAllowed);
     }
     on(own, STATE).store(JOINED, Release);
     Some(own)
 }
 
-/// The page of S2, mapped when it is first needed. `None`, and an objection, if it cannot be had.
+/// The page of S2, mapped when it is first needed. If the system refuses it, adds an objection and
+/// returns `None`.
 fn own_page() -> Option<*mut u8> {
     let own = OWN.load(Acquire);
     if !own.is_null() {
@@ -142,13 +146,13 @@ fn own_page() -> Option<*mut u8> {
         objections::add(Objection::NotAllowed);
         return None;
     };
-    // Who loses the race leaves a page behind, once.
+    // A thread that loses the race leaves an unused page behind, once.
     Some(
         OWN.compare_exchange(null_mut(), new, Release, Acquire).map_or_else(|other| other, |_| new),
     )
 }
 
-/// Looks through the environment once more: a script may have set what `sinew exec` has not seen.
+/// Checks the environment again: a script may have set variables that `sinew exec` has not seen.
 fn object_for_user() {
     let ours = variable(user_settings::OURS).unwrap_or_default();
     for (name, topic) in user_settings::VARIABLES {
@@ -170,7 +174,7 @@ fn zero_ended<'a>(text: &[u8], room: &'a mut Path) -> Option<&'a CStr> {
     CStr::from_bytes_until_nul(room).ok()
 }
 
-/// Maps the page, takes a slot and tells. `None` if there is no page of ours.
+/// Maps the page, takes a slot and reports it. `None` if `sinew exec` shares no page.
 fn join(own: *mut u8) -> Option<()> {
     let [watchdog, _, pipe] = map_page()?;
     let mut room = [0; 48];
@@ -183,8 +187,8 @@ fn join(own: *mut u8) -> Option<()> {
     Some(())
 }
 
-/// Maps the page, unless it is mapped; returns the numbers that led there. `None` if there is no
-/// page of ours.
+/// Maps the page, unless it is mapped. Returns the numbers of [`layout::VARIABLE`]; `None` if
+/// `sinew exec` shares no page.
 fn map_page() -> Option<[u32; 3]> {
     let numbers @ [watchdog, page, _] = layout::parse(system::environment(c"SINEW_EXEC")?)?;
     let mut room = [0; 48];
@@ -199,12 +203,12 @@ fn map_page() -> Option<[u32; 3]> {
     Some(numbers)
 }
 
-/// Takes a free slot, whose number of threads is that of processes without one until `sinew exec`
-/// has looked. `None` if all are taken.
+/// Takes a free slot; `None` if all are taken. Until `sinew exec` has looked, its number of threads
+/// is that of processes without a slot.
 fn take_slot(own: *mut u8) -> Option<usize> {
     let me = system::process()?;
     let free = |slot: &usize| {
-        // Acquire: what the slot's last process left is seen before it is overwritten.
+        // Acquire: the writes of the slot's last process are visible before they are overwritten.
         at_byte(layout::pid_at(*slot))
             .is_some_and(|pid| pid.compare_exchange(0, me, Acquire, Relaxed).is_ok())
     };
@@ -226,7 +230,7 @@ fn file_of(watchdog: u32, file: u32, room: &mut Path) -> Option<&CStr> {
     CStr::from_bytes_until_nul(room).ok()
 }
 
-/// A text being put together without allocating.
+/// A text that is built without allocation.
 struct Text<'a> {
     room: &'a mut Path,
     length: usize,
@@ -249,10 +253,10 @@ impl Text<'_> {
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: everything between processes; `sinew-exec/tests` has that.
+    //! Blind to: several processes; `sinew-exec/tests` checks those.
     use super::*;
 
-    /// Catches: numbers too long for the room, of which there are none.
+    /// Catches: the largest numbers not fitting into the buffer.
     #[test]
     fn a_file_of_another_process_has_a_path() {
         let mut room = [b'x'; 48];

@@ -1,6 +1,6 @@
 //! The C library's functions, declared by hand: the shared library is built from this folder alone.
 //!
-//! They are bound when the library is loaded, to whichever C library the program has.
+//! They are bound when the library is loaded, to the program's C library.
 
 #[cfg(sinew_preloaded)]
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
@@ -12,14 +12,14 @@ use core::ptr::null_mut;
 
 use crate::layout;
 
-/// Look behind this library in the order of names.
+/// Search the objects after this library.
 const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
-/// Look in the order in which the dynamic linker binds names.
+/// Search in the order in which the dynamic linker binds names.
 const RTLD_DEFAULT: *mut c_void = null_mut();
 const RTLD_LAZY: c_int = 1;
-/// Only if it is loaded already.
+/// Only if the object is loaded already.
 const RTLD_NOLOAD: c_int = 4;
-/// Keep it for the rest of the process.
+/// Keep the object for the rest of the process.
 const RTLD_NODELETE: c_int = 0x1000;
 
 const O_RDWR: c_int = 2;
@@ -32,14 +32,14 @@ const MAP_SHARED: c_int = 1;
 const MAP_PRIVATE: c_int = 2;
 const MAP_ANONYMOUS: c_int = 0x20;
 const MADV_WIPEONFORK: c_int = 18;
-/// At most what the kernel maps at the least.
+/// No larger than the kernel's smallest page.
 const PAGE: usize = 4096;
 /// `ENOSYS`, the error of a function that the C library does not have.
 pub(crate) const NOT_THERE: c_int = 38;
 /// A segment of data per thread, in a program header.
 const PT_TLS: u32 = 7;
 
-/// The version of the C library's first names on this machine.
+/// The oldest version of the C library's names on this machine.
 #[cfg(target_arch = "x86_64")]
 const OLDEST_VERSION: &CStr = c"GLIBC_2.2.5";
 #[cfg(target_arch = "aarch64")]
@@ -51,17 +51,17 @@ const SYS_FUTEX: c_long = 98;
 const FUTEX_WAIT_PRIVATE: c_int = 128;
 const FUTEX_WAKE_PRIVATE: c_int = 129;
 const SIG_SETMASK: c_int = 2;
-/// What `sysconf` is asked for the number of processors: those there are, and those at work.
+/// The arguments of `sysconf` for the number of configured processors and of those that are online.
 pub(crate) const PROCESSORS: c_int = 83;
 pub(crate) const PROCESSORS_AT_WORK: c_int = 84;
 
-/// What a thread runs.
+/// The body of a thread.
 pub(crate) type Body = extern "C" fn(*mut c_void) -> *mut c_void;
 
 /// A set of signals.
 type Signals = [u64; 16];
 
-/// What `dladdr` tells.
+/// The result of `dladdr`.
 #[repr(C)]
 struct DlInfo {
     file: *const c_char,
@@ -83,7 +83,7 @@ struct Segment {
     alignment: u64,
 }
 
-/// The beginning of what `dl_iterate_phdr` tells of an object.
+/// The first fields of an object that `dl_iterate_phdr` passes.
 #[repr(C)]
 struct Object {
     base: usize,
@@ -102,7 +102,7 @@ unsafe extern "C" {
     ) -> c_int;
     fn getenv(name: *const c_char) -> *const c_char;
     fn readlink(path: *const c_char, text: *mut c_char, room: usize) -> isize;
-    // Also `sysconf`, the name that this library stands before.
+    // The same as `sysconf`, a name that this library replaces.
     fn __sysconf(name: c_int) -> c_long;
     fn open(path: *const c_char, flags: c_int, ...) -> c_int;
     fn close(file: c_int) -> c_int;
@@ -131,25 +131,25 @@ unsafe extern "C" {
     fn abort() -> !;
 }
 
-/// Ends the process: what the program needs is not there, as it would not have been without this
-/// library.
+/// Ends the process: it calls a function that does not exist, and would have failed without this
+/// library, too.
 pub(crate) fn stop() -> ! {
     // SAFETY: it takes nothing and does not return.
     unsafe { abort() }
 }
 
-/// A loaded object, by a handle that is never given back.
+/// A loaded object, by a handle that is never closed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handle(pub(crate) *mut c_void);
 
-/// The C library's `dlsym`. This library stands before that name, so it is looked up by its oldest
+/// The C library's `dlsym`. This library replaces that name, so the function is found by its oldest
 /// version, which every C library still has.
 pub(crate) fn loaders_dlsym() -> *mut c_void {
     static KNOWN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-    // Relaxed: the code behind the address was there before.
+    // Relaxed: the code at the address was loaded before the address was stored.
     let mut known = KNOWN.load(Relaxed);
     if known.is_null() {
-        // SAFETY: name and version end with a zero; RTLD_NEXT is meant for callers in loaded
+        // SAFETY: name and version end with a zero. RTLD_NEXT is meant for callers in loaded
         // objects, which this library is.
         known = unsafe { dlvsym(RTLD_NEXT, c"dlsym".as_ptr(), OLDEST_VERSION.as_ptr()) };
         KNOWN.store(known, Relaxed);
@@ -165,24 +165,23 @@ fn dlsym(handle: *mut c_void, name: &CStr) -> *mut c_void {
     call(handle, name.as_ptr())
 }
 
-/// The next definition of `name` behind this library, among the objects that every other object
-/// sees.
+/// The next definition of `name` after this library, among the objects that every object sees.
 pub(crate) fn next_definition(name: &CStr) -> *mut c_void {
     dlsym(RTLD_NEXT, name)
 }
 
-/// `name` as `object` and what it needs define it.
+/// The definition of `name` in `object` and the objects that it needs.
 pub(crate) fn definition_in(object: Handle, name: &CStr) -> *mut c_void {
     dlsym(object.0, name)
 }
 
-/// Whether `handle` stands for an object. Two others mean an order of search, which depends on the
-/// caller.
+/// Whether `handle` stands for an object. Two other handles mean an order of search, which depends
+/// on the caller.
 pub(crate) fn is_object(handle: *mut c_void) -> bool {
     handle != RTLD_DEFAULT && handle != RTLD_NEXT
 }
 
-/// An already loaded object by its file's name, and a handle that keeps it loaded.
+/// A loaded object by its file's name, and a handle that keeps it loaded.
 fn loaded(file: *const c_char) -> *mut c_void {
     type Dlopen = extern "C" fn(*const c_char, c_int) -> *mut c_void;
     let found = next_definition(c"dlopen");
@@ -194,13 +193,13 @@ fn loaded(file: *const c_char) -> *mut c_void {
     call(file, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)
 }
 
-/// The start of the object in which `address` lies, and a handle that keeps it loaded.
+/// The start of the object that contains `address`, and a handle that keeps it loaded.
 pub(crate) fn object_around(address: *const c_void) -> Option<(usize, Handle)> {
     let mut info =
         DlInfo { file: null_mut(), base: null_mut(), symbol: null_mut(), address: null_mut() };
     // SAFETY: `dladdr` looks the address up and does not follow it, and fills a structure of the
-    // layout that it documents. The file's name belongs to the loaded object, which cannot go away
-    // while a call from it or a pointer into it is in use.
+    // documented layout. The file's name belongs to the loaded object, which stays loaded while a
+    // call from it or a pointer into it is in use.
     unsafe {
         if dladdr(address, &raw mut info) == 0 || info.file.is_null() {
             return None;
@@ -210,7 +209,7 @@ pub(crate) fn object_around(address: *const c_void) -> Option<(usize, Handle)> {
     }
 }
 
-/// The start of the object in which `address` lies.
+/// The start of the object that contains `address`.
 pub(crate) fn base_around(address: *const c_void) -> Option<usize> {
     let mut info =
         DlInfo { file: null_mut(), base: null_mut(), symbol: null_mut(), address: null_mut() };
@@ -219,8 +218,8 @@ pub(crate) fn base_around(address: *const c_void) -> Option<usize> {
     (known != 0).then_some(info.base as usize)
 }
 
-/// The name of the file, without its folder, in which `address` lies. Keeps nothing loaded: it is
-/// for addresses that are about to be returned to.
+/// The name of the file that contains `address`, without its folder. Keeps nothing loaded: it is
+/// for return addresses.
 pub(crate) fn file_name_around(address: *const c_void) -> Option<&'static [u8]> {
     let mut info =
         DlInfo { file: null_mut(), base: null_mut(), symbol: null_mut(), address: null_mut() };
@@ -235,26 +234,27 @@ pub(crate) fn file_name_around(address: *const c_void) -> Option<&'static [u8]> 
     path.rsplit(|&byte| byte == b'/').next()
 }
 
-/// Which objects are left out, and whether another one has data per thread.
+/// The objects to leave out, and whether another one has data per thread.
 struct ThreadDataSearch {
     is_left_out: fn(&[u8]) -> bool,
     found: bool,
 }
 
-/// Whether a loaded object has data per thread, those left out whose file has a name of that kind.
+/// Whether a loaded object has data per thread. Objects are left out if `is_left_out` holds for
+/// their file's name.
 pub(crate) fn has_thread_data(is_left_out: fn(&[u8]) -> bool) -> bool {
     let mut search = ThreadDataSearch { is_left_out, found: false };
-    // SAFETY: `search_object` gets back the pointer to `search`, which outlives the call and which nothing
-    // else uses meanwhile.
+    // SAFETY: `search_object` gets back the pointer to `search`, which outlives the call and which
+    // no other code uses meanwhile.
     unsafe { dl_iterate_phdr(search_object, (&raw mut search).cast()) };
     search.found
 }
 
-/// Ends the iteration at the first object that is found.
+/// Ends the iteration at the first object that has data per thread.
 extern "C" fn search_object(object: *const Object, _: usize, search: *mut c_void) -> c_int {
-    // SAFETY: `dl_iterate_phdr` passes an object whose first fields are those of `Object`, with
-    // `count` segments behind the pointer and a name that ends with a zero or is null, and the data
-    // that `has_thread_data` gave it.
+    // SAFETY: `dl_iterate_phdr` passes an object whose first fields are those of `Object`. Its
+    // segment pointer has `count` segments, and its name ends with a zero or is null. The data is
+    // the pointer that `has_thread_data` passed.
     let (segments, path, search) = unsafe {
         let object = &*object;
         let segments = core::slice::from_raw_parts(object.segments, usize::from(object.count));
@@ -270,36 +270,36 @@ extern "C" fn search_object(object: *const Object, _: usize, search: *mut c_void
 
 /// The value of an environment variable.
 pub(crate) fn environment(name: &CStr) -> Option<&'static [u8]> {
-    // SAFETY: the name ends with a zero. The value ends with one and stays where it is unless the
-    // program changes this very variable, which programs must not do while other threads read the
-    // environment; all callers are done with it before they return.
+    // SAFETY: the name ends with a zero. The value ends with one, and stays where it is unless the
+    // program changes this very variable. Programs must not do that while other threads read the
+    // environment. All callers are done with the value before they return.
     unsafe {
         let value = getenv(name.as_ptr());
         (!value.is_null()).then(|| CStr::from_ptr(value).to_bytes())
     }
 }
 
-/// What `sysconf` answers.
+/// The result of the C library's `sysconf`.
 pub(crate) fn configured(name: c_int) -> c_long {
-    // SAFETY: takes a number, and answers -1 for one that it does not know.
+    // SAFETY: takes a number, and returns -1 for one that it does not know.
     unsafe { __sysconf(name) }
 }
 
-/// The number that this process has in `/proc`. It is the number by which other processes that
-/// see this `/proc` know it; the process itself may be in a namespace that numbers it otherwise.
-/// `None` if `/proc` does not show this process.
+/// The number of this process in `/proc`; `None` if `/proc` does not show it. Other processes that
+/// see this `/proc` know it by this number. The process itself may be in a namespace that numbers
+/// it differently.
 pub(crate) fn process() -> Option<u32> {
     let mut text = [0_u8; 16];
-    // SAFETY: the path ends with a zero, and the kernel writes no more bytes than there is room
-    // for.
+    // SAFETY: the path ends with a zero, and the kernel writes no more bytes than the buffer has.
     let length = unsafe { readlink(c"/proc/self".as_ptr(), text.as_mut_ptr().cast(), text.len()) };
     layout::decimal(text.get(..usize::try_from(length).ok()?)?)
 }
 
-/// Maps the first `bytes` of a file for reading and writing, for good. `None` if that cannot be.
+/// Maps the first `bytes` of a file for reading and writing, for good. `None` if the system
+/// refuses.
 pub(crate) fn map(path: &CStr, bytes: usize) -> Option<*mut u8> {
-    // SAFETY: the path ends with a zero; a mapping at an address of the kernel's choice touches
-    // nothing that exists; it stays when the file is closed.
+    // SAFETY: the path ends with a zero. A mapping at an address of the kernel's choice touches
+    // nothing that exists, and it stays when the file is closed.
     unsafe {
         let file = open(path.as_ptr(), O_RDWR | O_CLOEXEC);
         if file < 0 {
@@ -325,12 +325,12 @@ pub(crate) fn tell(path: &CStr, bytes: &[u8]) {
 
 /// Writes to standard error.
 pub(crate) fn complain(text: &[u8]) {
-    // SAFETY: the bytes are initialised; a closed standard error refuses them.
+    // SAFETY: the bytes are initialised. A closed standard error refuses them.
     unsafe { write(2, text.as_ptr().cast(), text.len()) };
 }
 
-/// A page of zeroes that is one of zeroes again in every process that this one forks. `None` if
-/// that cannot be.
+/// A page of zeroes. In every process that this one forks, it is zero again. `None` if the system
+/// refuses.
 pub(crate) fn page_wiped_by_fork() -> Option<*mut u8> {
     // SAFETY: a mapping at an address of the kernel's choice touches nothing that exists, and the
     // advice is about it alone.
@@ -342,32 +342,32 @@ pub(crate) fn page_wiped_by_fork() -> Option<*mut u8> {
     }
 }
 
-/// A new kind of value that each thread has one of, null at first. `ended` gets that of a thread
-/// that ends, unless it is null. `None` if the process has too many kinds.
+/// A new key for a value per thread, null at first. When a thread ends, `ended` gets the thread's
+/// value unless that is null. `None` if the process has too many keys.
 pub(crate) fn thread_key(ended: extern "C" fn(*mut c_void)) -> Option<u32> {
     let mut key = 0;
-    // SAFETY: the number is written to a place of ours; `ended` stays loaded, since no preloaded
-    // library is ever unloaded.
+    // SAFETY: the number is written to a variable of this function. `ended` stays loaded, since no
+    // preloaded library is ever unloaded.
     (unsafe { pthread_key_create(&raw mut key, ended) } == 0).then_some(key)
 }
 
-/// The calling thread's value of kind `key`.
+/// The calling thread's value for `key`.
 pub(crate) fn thread_value(key: u32) -> usize {
     // SAFETY: the key was made by `thread_key`.
     unsafe { pthread_getspecific(key) as usize }
 }
 
-/// Sets the calling thread's value of kind `key`.
+/// Sets the calling thread's value for `key`.
 pub(crate) fn set_thread_value(key: u32, value: usize) {
-    // SAFETY: the key was made by `thread_key`; the value is a number, which nobody follows.
+    // SAFETY: the key was made by `thread_key`. The value is a number, which is never followed.
     unsafe { pthread_setspecific(key, value as *const c_void) };
 }
 
-/// Starts a thread that nobody waits for and that takes no signals; whether it could be had.
+/// Starts a detached thread that takes no signals. Returns whether the system had one.
 pub(crate) fn start_quiet_thread(body: Body, argument: *mut c_void) -> bool {
     let (all, mut before, mut thread) = ([u64::MAX; 16], [0; 16], 0);
-    // SAFETY: the sets have the C library's size, and live until the calls end; the thread inherits
-    // the mask, and its number is good until it is detached.
+    // SAFETY: the sets have the C library's size, and live until the calls end. The thread inherits
+    // the mask, and its number is valid until it is detached.
     unsafe {
         pthread_sigmask(SIG_SETMASK, &raw const all, &raw mut before);
         let refused = pthread_create(&raw mut thread, null_mut(), body, argument) != 0;
@@ -379,13 +379,13 @@ pub(crate) fn start_quiet_thread(body: Body, argument: *mut c_void) -> bool {
     }
 }
 
-/// Sleeps until `word` is another than `value`, or for no reason.
+/// Sleeps while `word` is `value`. May return early.
 pub(crate) fn wait_while(word: &AtomicU32, value: u32) {
-    // SAFETY: the word lives during the call, and the kernel only reads it; no time limit.
+    // SAFETY: the word lives during the call, and the kernel only reads it; there is no time limit.
     unsafe { syscall(SYS_FUTEX, word.as_ptr(), FUTEX_WAIT_PRIVATE, value, null_mut::<c_void>()) };
 }
 
-/// Wakes whoever sleeps on `word`.
+/// Wakes the threads that sleep on `word`.
 pub(crate) fn wake(word: &AtomicU32) {
     // SAFETY: as in `wait_while`.
     unsafe { syscall(SYS_FUTEX, word.as_ptr(), FUTEX_WAKE_PRIVATE, i32::MAX) };

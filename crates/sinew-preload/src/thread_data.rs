@@ -1,37 +1,39 @@
 //! Data per thread: whether a loaded object keeps any, and the few bits that this library keeps.
 //!
-//! OpenMP promises that `threadprivate` data stays from one region to the next only while teams
-//! stay as large as they were. A region that was lowered leaves out threads that hold a part of the
-//! data, so a program with such data is never lowered. The data may lie in any object: a region
-//! calls a function of a library that counts something per thread, and no object with a region
-//! names the data. So the segments of all loaded objects count. Left out are the libraries of
-//! [`rules::keeps_no_users_data`], whose data is their own.
+//! OpenMP promises that `threadprivate` data lasts from one region to the next only while teams
+//! keep their size. A lowered region leaves out threads that hold a part of the data, so a program
+//! with such data is never lowered. The data may lie in any object: a region may call a function of
+//! a library that counts per thread, and no object with a region names the data. So the segments of
+//! all loaded objects count. Left out are the libraries of [`rules::keeps_no_users_data`], whose
+//! data is their own.
 //!
 //! # States
 //!
 //! | [`IN_DOUBT`] | meaning | entered by | left by |
 //! |---|---|---|---|
-//! | n > 0 | n threads may have loaded objects that were not looked at | `dlopen` begins | the next call of that thread that comes here, or its end |
-//! | 0 | every object whose loading has ended was looked at | | |
+//! | n > 0 | n threads may have loaded objects that were not checked | `dlopen` begins | the next call of that thread that comes here, or its end |
+//! | 0 | every object whose loading has ended was checked | | |
 //!
 //! # Invariants
 //!
-//! D1: a thread with the note [`LOADING`] has added one to [`IN_DOUBT`], before the C library's `dlopen` began.\
-//! D2: a thread takes that away only after it has looked at all objects, and after the loading has gone so far that the objects are in the
-//! C library's list: it runs again code that calls this library, be it behind the call or in an object's constructor, and objects are in the list before their
-//! constructors run.
+//! - D1: a thread with the note [`LOADING`] has added one to [`IN_DOUBT`], before the C library's
+//!   `dlopen` began.
+//! - D2: a thread subtracts that one only after it has checked all objects. By then the loaded
+//!   objects are in the C library's list. The thread runs code again that calls this library,
+//!   either after the call or in an object's constructor, and objects are in the list before their
+//!   constructors run.
 //!
 //! # Orderings
 //!
-//! T1: a region that comes after a load, in the order that the program itself makes, sees the addition of D1. If it sees the subtraction of D2 as well (Release, in
-//! `arrived`; Acquire, in `may_exist`), then it sees the objection that the look has left.\
-//! T2: the same for the objects that the program began with, by [`LOOKED_AT_START`].
+//! - T1: a region that comes after a load, in the order that the program itself makes, sees the
+//!   addition of D1. If it sees the subtraction of D2 as well (Release, in `arrived`; Acquire, in
+//!   `may_exist`), then it sees the objection that the check added.
+//! - T2: the same for the objects that the program began with, by [`LOOKED_AT_START`].
 //!
 //! # Not handled
 //!
-//! A team that is at work while another thread loads an object, and calls into that object before
-//! the region ends. Data that a program keeps per thread by other means, such as keys or an array
-//! with an entry per thread.
+//! A running team whose region calls into an object that another thread loads meanwhile. Data that
+//! a program keeps per thread by other means, such as keys or an array with an entry per thread.
 //!
 //! # Tests
 //!
@@ -57,13 +59,13 @@ use crate::system;
 /// The key of the threads' bits, plus one; 0: not made yet.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// A clause has said how many threads the next region of this thread has.
+/// A clause has set the number of threads of this thread's next region.
 pub(crate) const CLAUSE: usize = 1;
 /// The thread has begun to load an object and has not called this library since.
 pub(crate) const LOADING: usize = 2;
 
-/// The thread's region at level 0 of the runtime of this number was lowered to one thread. Holds
-/// until its next one at that level, so nothing need see the region's end.
+/// The thread's last region at level 0 of this runtime was lowered to one thread. The bit holds
+/// until its next region at that level, so the region's end need not be seen.
 pub(crate) const fn outer_is_one(runtime: usize) -> usize {
     1 << (8 + runtime)
 }
@@ -71,8 +73,8 @@ pub(crate) const fn outer_is_one(runtime: usize) -> usize {
 static IN_DOUBT: AtomicU32 = AtomicU32::new(0);
 static LOOKED_AT_START: AtomicBool = AtomicBool::new(false);
 
-/// A loaded object may keep data per thread: an objection says so for good, `true` that it is not
-/// known yet.
+/// Whether a loaded object may keep data per thread and was not checked yet. If one does, an
+/// objection says so for good.
 pub(crate) fn may_exist() -> bool {
     if !LOOKED_AT_START.load(Acquire) {
         look();
@@ -98,7 +100,7 @@ pub(crate) fn loading_begins() {
 ///
 /// # Cost
 ///
-/// A load where no object was loaded lately.
+/// A load if no object was loaded lately.
 pub(crate) fn arrived() {
     // Relaxed: a thread sees its own addition.
     if IN_DOUBT.load(Relaxed) != 0 && has(LOADING) {
@@ -107,7 +109,7 @@ pub(crate) fn arrived() {
     }
 }
 
-/// A thread ends that had these notes.
+/// A thread with these notes ends.
 pub(crate) extern "C" fn thread_ended(notes: *mut c_void) {
     if notes as usize & LOADING != 0 {
         no_doubt();
@@ -128,12 +130,12 @@ fn look() {
     }
 }
 
-/// Whether the calling thread has `bit`; `false` if it cannot be known.
+/// Whether the calling thread has `bit`; `false` if that cannot be known.
 pub(crate) fn has(bit: usize) -> bool {
     key().is_some_and(|key| system::thread_value(key) & bit != 0)
 }
 
-/// Gives the calling thread `bit`, or takes it. Returns whether it could be done.
+/// Sets or clears `bit` for the calling thread. Returns whether that was possible.
 pub(crate) fn set(bit: usize, value: bool) -> bool {
     let Some(key) = key() else { return false };
     let (before, rest) = (system::thread_value(key), system::thread_value(key) & !bit);

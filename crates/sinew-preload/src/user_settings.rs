@@ -1,27 +1,26 @@
-//! Settings by which users say that they want no meddling. Pure: names and values come in.
+//! Settings by which users fix the number or the places of threads. Pure: names and values come in.
 //!
-//! `sinew exec` asks for the command, and this library once more inside of each process, since a
-//! script may set them on the way.
+//! `sinew exec` checks them for the command. This library checks them again inside of each process,
+//! since a script may set them meanwhile.
 
-/// The variable that lists the thread counts which `sinew exec` has set: `NAME=VALUE`, with a blank
-/// between two. A count that a script sets on the way is not in the list.
+/// The variable that lists the thread counts that `sinew exec` has set: `NAME=VALUE`, separated by
+/// blanks. A count that a script sets later is not in the list.
 ///
-/// The mark stands beside the counts because some programs that read a count refuse anything but
-/// digits.
+/// The list is a variable of its own because some programs that read a count accept digits only.
 pub const OURS: &str = "SINEW_EXEC_COUNTS";
 
-/// What a setting is about.
+/// The subject of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
-    /// How many threads there are.
+    /// The number of threads.
     Threads,
-    /// Where threads run.
+    /// The places of threads.
     Binding,
-    /// The process is one of several that a launcher has placed.
+    /// A launcher has placed the process as one of several.
     Rank,
 }
 
-/// Every variable that is looked at, with what it is about.
+/// Every variable that is checked, with its subject.
 pub const VARIABLES: [(&str, Topic); 19] = [
     ("OMP_NUM_THREADS", Topic::Threads),
     ("OMP_DYNAMIC", Topic::Threads),
@@ -44,23 +43,23 @@ pub const VARIABLES: [(&str, Topic); 19] = [
     ("JSM_NAMESPACE_RANK", Topic::Rank),
 ];
 
-/// Whether `value` of the variable `name`, which is about `topic`, is a wish that must be
+/// Whether `value` of the variable `name`, whose subject is `topic`, is a request that must be
 /// respected.
 pub fn is_user_request(name: &str, topic: Topic, value: &[u8]) -> bool {
     let value = trimmed(value);
     match (name, topic) {
-        // Whoever lets teams vary has said the contrary.
+        // Teams that may vary are the opposite of a request.
         ("OMP_DYNAMIC", _) => value.eq_ignore_ascii_case(b"false") || value == b"0",
         (_, Topic::Threads) => !value.is_empty(),
-        // The values by which binding is switched off.
+        // The values that switch binding off.
         (_, Topic::Binding) => !none_of(value),
         (_, Topic::Rank) => true,
     }
 }
 
-/// Whether `sinew exec` set the variable `name` to `value`, by what [`OURS`] lists.
+/// Whether `sinew exec` set the variable `name` to `value`, according to the list [`OURS`].
 ///
-/// A script that sets the very value which is in the list already cannot be told from `sinew exec`.
+/// If a script sets exactly the value in the list, it counts as set by `sinew exec`.
 pub fn is_ours(ours: &[u8], name: &str, value: &[u8]) -> bool {
     let is_it = |setting: &[u8]| {
         let rest = setting.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
@@ -89,7 +88,7 @@ mod tests {
         is_user_request(name, *topic, value.as_bytes())
     }
 
-    /// Catches: values that a runtime understands and this does not.
+    /// Catches: values that a runtime understands and this code does not.
     #[test]
     fn wishes_are_told_from_their_contrary() {
         for (name, value) in [
@@ -113,7 +112,7 @@ mod tests {
         }
     }
 
-    /// Catches: a script's count that passes for one of `sinew exec`, and the reverse.
+    /// Catches: a script's count that counts as one of `sinew exec`, and the reverse.
     #[test]
     fn the_list_tells_our_counts_from_a_users() {
         let ours = b"OMP_NUM_THREADS=12 SINEW_THREADS=6";

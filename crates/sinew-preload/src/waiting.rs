@@ -1,28 +1,30 @@
-//! How long GNU's runtime spins, as far as it can be changed in a program that runs.
+//! The spinning time of GNU's runtime, as far as it can be changed in a running program.
 //!
-//! Threads that have a processor each should spin for one another: whoever sleeps between short
-//! regions is woken late, in each of them. Threads that share one should not: whoever spins keeps
-//! the other from what is waited for. The runtime reads the number of turns once, when it starts.
-//! But while there are more of its threads than processors it spins a fraction of that, and it
-//! counts its threads anew whenever a team is made or ends. So while a program's share is narrower
-//! than its teams, a thread of this library's own holds a second team of two, which does nothing
-//! but be counted. Two programs of short loops with a core each take 1.15 times the ideal with it,
-//! 1.5 without.
+//! Threads that have a processor each should spin for one another. A thread that sleeps between
+//! short regions is woken late, in each of them. Threads that share a processor should not spin: a
+//! spinning thread delays the thread that it waits for. The runtime reads the number of turns once,
+//! when it starts. But while it has more threads than processors, it spins for a fraction of that.
+//! It counts its threads again whenever a team is made or ends.
 //!
-//! Teams stay as they are, and nothing that a program can ask its runtime for changes. Users who
-//! say how to wait are left alone, and programs whose teams are smaller than the machine: for those
-//! it would take more threads.
+//! So while a program's share is narrower than its teams, a thread of this library holds a second
+//! team of two. This team does nothing; it only raises the count. Two programs of short loops with
+//! a core each take 1.15 times the ideal time with it, and 1.5 times without it.
+//!
+//! Teams keep their size, and nothing changes that a program can ask its runtime for. Programs are
+//! left alone if their users set how to wait, or if their teams are smaller than the machine: those
+//! would need more threads.
 //!
 //! # Invariants
 //!
-//! W1: a runtime has one such thread at a time. It goes from ABSENT to PRESENT by whoever starts it, from PRESENT to ENDING by whoever ends it, and from ENDING to ABSENT by
-//! itself, as the last that it does here.\
-//! W2: it takes no signals: these are for the program's threads.
+//! - W1: a runtime has one such thread at a time. The thread that starts it changes the state from
+//!   ABSENT to PRESENT, and the thread that ends it from PRESENT to ENDING. The thread itself
+//!   changes ENDING to ABSENT, as its last action here.
+//! - W2: it takes no signals: these are for the program's threads.
 //!
 //! # Not handled
 //!
-//! A forked child has the count of its parent, and no thread to end; nor has it the parent's teams,
-//! and GNU's runtime cannot make new ones there.
+//! A forked child has the count of its parent, and no thread to end. It does not have the parent's
+//! teams either, and GNU's runtime cannot make new ones there.
 
 #[cfg(sinew_preloaded)]
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -38,12 +40,12 @@ use crate::rules;
 use crate::runtime::Runtime;
 use crate::{share, system};
 
-/// A region begins whose team is to have so many threads, or as many as the runtime likes (0): lets
-/// them wait as suits the share.
+/// Adapts the spinning to the share when a region begins. `threads` is the team's size, or 0 if the
+/// runtime chooses it.
 pub(crate) fn adjust(runtime: &'static Runtime, threads: u32) {
     let (share, all) = (share::threads(), share::start_cpus());
     if share == 0 || share >= all {
-        // One load where there is nothing to end.
+        // One load if there is nothing to end.
         if runtime.idle_team.state.load(Relaxed) == PRESENT {
             runtime.idle_team.end();
         }
@@ -70,7 +72,7 @@ fn begin(runtime: &'static Runtime) {
     }
 }
 
-/// The life of the thread.
+/// The body of the thread.
 extern "C" fn stand_by(runtime: *mut c_void) -> *mut c_void {
     // SAFETY: `begin` passes a runtime, which lives as long as the process.
     let runtime = unsafe { &*runtime.cast::<Runtime>() };
@@ -82,5 +84,5 @@ extern "C" fn stand_by(runtime: *mut c_void) -> *mut c_void {
     null_mut()
 }
 
-/// What the second team does.
+/// The body of the second team.
 extern "C" fn nothing(_: *mut c_void) {}

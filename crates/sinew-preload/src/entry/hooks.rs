@@ -1,4 +1,4 @@
-//! What happens on the way from a program to its runtime. The machine code of
+//! The actions before a call of a program goes on to its runtime. The machine code of
 //! [`stubs`](super::stubs) calls [`enter`], and then the function that it returns.
 
 use core::ffi::{CStr, c_char, c_void};
@@ -15,15 +15,15 @@ use crate::{objections, share, system, thread_data, waiting};
 #[derive(Debug, Clone, Copy)]
 struct Call {
     function: Function,
-    /// Where it returns to.
+    /// The return address.
     call_site: usize,
     /// The number of the runtime that it is bound to, if the program has looked the name up.
     bound: Option<usize>,
 }
 
 impl Call {
-    /// The runtime that is meant; `None` if there is none, as for a program that can do without one
-    /// and has only seen that the name is there.
+    /// The runtime that the call goes to. `None` if there is none: the program can do without one,
+    /// and has only tested whether the name exists.
     fn runtime(&self) -> Option<&'static Runtime> {
         match self.bound {
             Some(number) => runtime::numbered(number),
@@ -32,8 +32,8 @@ impl Call {
     }
 }
 
-/// A call has come in by the entry of this `word` that returns to `call_site`. Returns the function to
-/// go on with, which gets the arguments that are left behind.
+/// Handles a call that came in by the entry of this `word` and returns to `call_site`. Returns the
+/// function to go on with, which gets the arguments as this leaves them.
 pub(crate) extern "C" fn enter(
     word: usize,
     call_site: usize,
@@ -66,16 +66,16 @@ fn result(arguments: &mut Arguments, value: u32) -> *const c_void {
     stubs::result as *const c_void
 }
 
-/// Whether `function` begins a region and gets the number of threads as its third argument, as
+/// Whether `function` begins a region and takes the number of threads as its third argument, as
 /// GNU's do.
 fn is_region(function: Function) -> bool {
     (Function::PARALLEL.0..=Function::LOOP_MAYBE_RUNTIME.0).contains(&function.0)
 }
 
-/// A parallel region of GNU's compiler begins. The clause's number of threads, 0 without one, is
-/// the third argument.
+/// Begins a parallel region of GNU's compiler. The third argument is the clause's number of
+/// threads, 0 without one.
 fn region(call: Call, arguments: &mut Arguments) -> *const c_void {
-    // A program cannot have come here without a runtime: it would not have been started.
+    // A program cannot come here without a runtime: the dynamic linker would not have started it.
     let runtime = call.runtime().unwrap_or_else(|| system::stop());
     let threads = team(runtime, arguments.0[2] as u32);
     waiting::adjust(runtime, threads);
@@ -83,11 +83,11 @@ fn region(call: Call, arguments: &mut Arguments) -> *const c_void {
     known(runtime, call.function)
 }
 
-/// A parallel region of LLVM's compiler begins at the source that the first argument names. A
-/// clause was pushed before.
+/// Begins a parallel region of LLVM's compiler. The first argument names its source; a clause was
+/// pushed before.
 fn fork(call: Call, arguments: &Arguments) -> *const c_void {
     let runtime = call.runtime().unwrap_or_else(|| system::stop());
-    // How many the clause says does not matter: it stays.
+    // The clause's number does not matter: it stays.
     let said = if thread_data::has(CLAUSE) { u32::MAX } else { UNSAID };
     thread_data::set(CLAUSE, false);
     let threads = team(runtime, said);
@@ -97,7 +97,7 @@ fn fork(call: Call, arguments: &Arguments) -> *const c_void {
     known(runtime, call.function)
 }
 
-/// The number of threads for a region that says `said`.
+/// The number of threads for a region whose clause is `said`.
 fn team(runtime: &Runtime, said: u32) -> u32 {
     if runtime.number(Function::LEVEL, 1) > 0 {
         let active = runtime.number(Function::ACTIVE_LEVEL, 0);
@@ -121,8 +121,7 @@ fn is_lowered_to_one(runtime: &Runtime) -> bool {
 fn outermost(runtime: &Runtime, said: u32) -> u32 {
     let share = share::threads();
     if cfg!(sinew_planted) {
-        // The careless library: it takes a program for one that follows, whatever it does. For a
-        // test that must see it fail.
+        // The careless library: it lowers every program. A test must see it fail.
         return if said == UNSAID && share != 0 { share } else { said };
     }
     let is_in_doubt = thread_data::may_exist();
@@ -137,7 +136,7 @@ fn outermost(runtime: &Runtime, said: u32) -> u32 {
     let maximum = runtime.number(Function::MAX_THREADS, 1);
     let threads = rules::outermost(said, maximum, share, objections);
     let is_one = threads == 1 && said == UNSAID;
-    // Without the note a nested region could get a team that it would not have had.
+    // Without the note a nested region could get a larger team than without this library.
     if thread_data::set(one, is_one) || !is_one { threads } else { said }
 }
 
@@ -146,10 +145,9 @@ fn known(runtime: &Runtime, function: Function) -> *const c_void {
     if found.is_null() { system::stop() } else { found }
 }
 
-/// The program calls something that says of it what [`rules`] wants to know. `first` is the call's
-/// first argument.
+/// Records a call that [`rules`] has to know of. `first` is the call's first argument.
 fn note(call: Call, first: usize) -> *const c_void {
-    // Before there is anything to lower, nothing can be relied on either.
+    // Without a runtime there is nothing to lower, and no earlier result to rely on.
     let Some(runtime) = call.runtime() else { return without_runtime as *const c_void };
     match call.function {
         Function::PUSH_NUM_THREADS | Function::PUSH_STRICT => {
@@ -160,8 +158,7 @@ fn note(call: Call, first: usize) -> *const c_void {
     known(runtime, call.function)
 }
 
-/// What a program gets that calls a name of which it has only seen that it is there (a *weak* one,
-/// as OpenBLAS has): one thread, one processor.
+/// The function for a weak name without a runtime, such as OpenBLAS has: one thread, one processor.
 extern "C" fn without_runtime() -> i32 {
     1
 }
@@ -177,7 +174,7 @@ fn object(function: Function, first: usize) {
         Function::TEAMS | Function::FORK_TEAMS | Function::PUSH_NUM_TEAMS => Objection::Teams,
         Function::THREADPRIVATE | Function::THREADPRIVATE_REGISTER => Objection::ThreadPrivate,
         Function::PUSH_PROC_BIND => Objection::Binds,
-        // Fortran passes a pointer to what it says: then whatever it says counts as the stricter.
+        // Fortran passes a pointer to its value. Then any value counts as the stricter one.
         Function::SET_DYNAMIC if first as u32 != 0 => return,
         Function::SET_DYNAMIC | Function::SET_DYNAMIC_F | Function::SET_DYNAMIC_8 => {
             Objection::FixedTeams
@@ -187,19 +184,19 @@ fn object(function: Function, first: usize) {
     objections::add(objection);
 }
 
-/// How many processors there are: as many as when the command started, although the mask that the
-/// runtime counts may be narrower now.
+/// The number of processors when the command started. The mask that the runtime counts may be
+/// narrower now.
 fn num_procs(call: Call) -> u32 {
     let Some(runtime) = call.runtime() else { return 1 };
-    // Within a region it says nothing of other regions.
+    // Within a region the result says nothing of other regions.
     if runtime.number(Function::LEVEL, 1) == 0 {
         objections::add(Objection::AskedMaximum);
     }
     runtime.number(call.function, 1).max(share::start_cpus())
 }
 
-/// How many processors a place has. Where users leave binding alone, LLVM's runtime has one place:
-/// the mask as it was when the runtime started.
+/// The number of processors of an OpenMP place. If users leave binding alone, LLVM's runtime has
+/// one place: the mask as it was when the runtime started.
 fn place_processors(call: Call, place: usize) -> u32 {
     let Some(runtime) = call.runtime() else { return 0 };
     let counted = runtime.number_of(call.function, place, 0);
@@ -207,8 +204,8 @@ fn place_processors(call: Call, place: usize) -> u32 {
     if is_mask { counted.max(share::start_cpus()) } else { counted }
 }
 
-/// Which processors those are: the second argument is an array with room for as many as
-/// [`place_processors`] has said.
+/// The processors of an OpenMP place. The second argument is an array with room for as many as
+/// [`place_processors`] has returned.
 fn place_ids(call: Call, arguments: &mut Arguments) -> *const c_void {
     let Some(runtime) = call.runtime() else { return without_runtime as *const c_void };
     let count = if call.function == Function::PLACE_IDS {
@@ -232,15 +229,15 @@ fn place_ids(call: Call, arguments: &mut Arguments) -> *const c_void {
     result(arguments, 0)
 }
 
-/// Whether the caller is in a region of several threads, or would be had it not been lowered.
+/// Whether the caller is in a region of several threads, or would be without lowering.
 fn in_parallel(call: Call) -> u32 {
     let is_in =
         |runtime: &Runtime| runtime.number(call.function, 0) != 0 || is_lowered_to_one(runtime);
     call.runtime().map_or(0, |runtime| u32::from(is_in(runtime)))
 }
 
-/// How many regions around the caller have several threads, or would have had they not been
-/// lowered.
+/// The number of regions around the caller that have several threads, or would have without
+/// lowering.
 fn active_level(call: Call) -> u32 {
     let level = |runtime: &Runtime| {
         runtime.number(call.function, 0) + u32::from(is_lowered_to_one(runtime))
@@ -248,8 +245,8 @@ fn active_level(call: Call) -> u32 {
     call.runtime().map_or(0, level)
 }
 
-/// Whether a region within could have several threads. GNU's runtime counts the active regions
-/// around; LLVM's does not.
+/// Whether a nested region could have several threads. GNU's runtime counts the active regions
+/// around it; LLVM's does not.
 fn nested(call: Call) -> u32 {
     let Some(runtime) = call.runtime() else { return 0 };
     let said = runtime.number(call.function, 0);
@@ -266,7 +263,7 @@ fn dlsym(call: Call, arguments: &mut Arguments) -> *const c_void {
     if name == 0 {
         return system::loaders_dlsym();
     }
-    // SAFETY: the caller passes a name that ends with a zero, as `dlsym` asks of it, and null was
+    // SAFETY: the caller passes a name that ends with a zero, as `dlsym` requires, and null was
     // excluded. It is read before this call ends.
     let name = unsafe { CStr::from_ptr(name as *const c_char) };
     match lookup::find(call.call_site, handle as *mut c_void, name) {
@@ -282,7 +279,7 @@ fn dlsym(call: Call, arguments: &mut Arguments) -> *const c_void {
 fn load(function: Function) -> *const c_void {
     match function {
         Function::DLOPEN => thread_data::loading_begins(),
-        // Objects that are loaded apart from the others cannot be looked at from here.
+        // Objects that are loaded in a namespace of their own cannot be checked from here.
         Function::DLMOPEN => objections::add(Objection::ThreadPrivate),
         _ => runtime::forget_call_sites(),
     }
@@ -290,26 +287,25 @@ fn load(function: Function) -> *const c_void {
     if next.is_null() { system::stop() } else { next }
 }
 
-/// A thread's mask. A runtime that counts the processors as it starts, and sees a mask that is
-/// narrow at that moment, would take the machine for smaller than it is for good: GNU's then waits
-/// too shortly for threads on processors that it has been given since, so that they sleep and wake
-/// in each region.
+/// A thread's mask. A runtime counts the processors when it starts. If its mask is narrow at that
+/// moment, it takes the machine for smaller for good. GNU's then spins too shortly for threads on
+/// processors that it gets later, so that they sleep and wake in each region.
 pub(crate) extern "C" fn affinity(
     thread: usize,
     bytes: usize,
     mask: *mut u32,
     call_site: usize,
 ) -> i32 {
-    let answer = runtime::affinity(thread, bytes, mask);
-    if answer == 0 && runtime::counts_at_start(call_site) {
-        // SAFETY: the C library has just filled that many bytes of the caller's, in whole machine
-        // words.
+    let status = runtime::affinity(thread, bytes, mask);
+    if status == 0 && runtime::counts_at_start(call_site) {
+        // SAFETY: the C library has just filled that many bytes of the caller's buffer, in whole
+        // machine words.
         share::widen(unsafe { core::slice::from_raw_parts_mut(mask, bytes / 4) });
     }
-    answer
+    status
 }
 
-/// What the C library's `sysconf` answers. The number of processors is no fewer than when the
+/// The result of the C library's `sysconf`. The number of processors is no smaller than when the
 /// command started.
 pub(crate) extern "C" fn sysconf(name: i32, _: usize, _: usize, call_site: usize) -> i64 {
     match name {
@@ -318,18 +314,18 @@ pub(crate) extern "C" fn sysconf(name: i32, _: usize, _: usize, call_site: usize
     }
 }
 
-/// The same by the names that only have this number.
+/// The number of processors that are online, as `get_nprocs` returns it.
 pub(crate) extern "C" fn get_nprocs(_: usize, _: usize, _: usize, call_site: usize) -> i64 {
     processors(system::PROCESSORS_AT_WORK, call_site)
 }
 
-/// As `get_nprocs`, with those that are switched off.
+/// As [`get_nprocs`], with processors that are switched off.
 pub(crate) extern "C" fn get_nprocs_conf(_: usize, _: usize, _: usize, call_site: usize) -> i64 {
     processors(system::PROCESSORS, call_site)
 }
 
-/// Whoever asks for the number of processors may divide its work by it, unless it is a runtime,
-/// which asks for itself.
+/// A program that asks for the number of processors may divide its work by it. A runtime asks for
+/// itself.
 fn processors(name: i32, call_site: usize) -> i64 {
     if !runtime::is_runtime(call_site) {
         objections::add(Objection::AskedMaximum);
@@ -337,7 +333,7 @@ fn processors(name: i32, call_site: usize) -> i64 {
     system::configured(name).max(i64::from(share::start_cpus_at_any_time()))
 }
 
-/// Says once, to those who asked, why teams are left alone.
+/// Prints once, if asked to, why teams are left alone.
 fn explain_once(objections: u32) {
     #[cfg(sinew_preloaded)]
     use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -350,7 +346,7 @@ fn explain_once(objections: u32) {
     }
     let raised =
         rules::Objection::ALL.into_iter().find(|objection| objections & *objection as u32 != 0);
-    // Not malleable is what `sinew exec` has said itself.
+    // `sinew exec` itself reports a missing `--malleable`.
     if let Some(objection) = raised.filter(|objection| *objection != Objection::NotAllowed) {
         system::complain(b"sinew: teams are left alone: ");
         system::complain(objection.reason().as_bytes());

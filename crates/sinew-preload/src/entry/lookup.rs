@@ -1,10 +1,10 @@
-//! What a program gets that looks a name up while it runs, as `ctypes` and compilers that work in a
-//! running program do.
+//! Names that a program looks up while it runs, as `ctypes` does, and compilers that work in a
+//! running program.
 //!
-//! A name that the dynamic linker binds leads to this library by itself; one that is looked up in
-//! an object that has it leads past it. So this library stands before `dlsym`, too. The program
-//! gets an entry of this library, which is bound to the runtime where the name was found: the place
-//! of the call does not tell it.
+//! A name that the dynamic linker binds leads to this library. A name that is looked up in an
+//! object leads to that object's own function. So this library replaces `dlsym`, too. The program
+//! gets an entry of this library, bound to the runtime that defines the name, because the call site
+//! does not tell the runtime.
 //!
 //! # Not handled
 //!
@@ -17,15 +17,15 @@ use crate::functions::Function;
 use crate::runtime;
 use crate::system::{self, Handle};
 
-/// The address of `name` in what `handle` stands for, for a caller that returns to `call_site`; `None`
-/// if the C library's `dlsym` is to find it.
+/// The address of `name` in the object or search order `handle`, for a call from `call_site`.
+/// `None` if the C library's `dlsym` is to find it.
 ///
-/// Null where the program would not have found the name without this library. Then the C library
-/// has noted an error for `dlerror`, as it would have.
+/// Null if the program would not find the name without this library. Then the C library has
+/// recorded an error for `dlerror`, as it would without this library.
 pub(crate) fn find(call_site: usize, handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     let function = Function::stood_in_for(name)?;
     if !system::is_object(handle) {
-        // The order of search begins with this library, or with an object behind it that the C
+        // The order of search begins with this library, or with an object after it that the C
         // library knows.
         let is_missing = function.is_runtimes() && !runtime::exists(function, call_site);
         return is_missing.then(|| missing(name));
@@ -45,8 +45,8 @@ pub(crate) fn find(call_site: usize, handle: *mut c_void, name: &CStr) -> Option
     Some(runtime::defines(found).map_or(found, |number| stubs::bound(number, function)))
 }
 
-/// Null, with an error noted: a name that the caller could not find is not behind this library
-/// either.
+/// Null, with an error recorded. The caller could not find the name, so it is not defined after
+/// this library either.
 fn missing(name: &CStr) -> *mut c_void {
     system::next_definition(name)
 }

@@ -1,4 +1,4 @@
-//! The way of a call through this library: its machine code, the hooks, and names that a program
+//! The path of a call through this library: its machine code, the hooks, and names that a program
 //! looks up.
 //!
 //! The three import each other: an entry calls a hook, a hook may look a name up, and the lookup

@@ -1,17 +1,17 @@
-//! The way in: each entry is a few instructions that lead to [`enter`], which puts aside the
-//! arguments, calls a hook, puts them back and jumps to the function that the hook returns.
+//! The entries. Each one is a few instructions that lead to [`enter`]. It saves the arguments,
+//! calls a hook, restores the arguments and jumps to the function that the hook returns.
 //!
-//! Machine code, for three reasons. The hooks need the address that the call returns to, since it
-//! tells whose call it is. LLVM's entry takes any number of arguments, which no other language than
-//! C can pass on. And a jump leaves no frame behind: the function returns to its caller, and a
-//! debugger or an unwinder sees the stack as it was without this library; `dlopen` looks for files
-//! as its caller has asked for.
+//! This is machine code for three reasons. The hooks need the address that the call returns to,
+//! which identifies the caller. LLVM's entry takes any number of arguments, which only C can pass
+//! on. And a jump leaves no frame behind: the function returns to its caller, a debugger or an
+//! unwinder sees the stack as without this library, and `dlopen` searches for files as its caller
+//! requires.
 //!
-//! The arguments of all these functions are numbers and pointers; what does not fit into registers
-//! stays on the stack, untouched.
+//! The arguments of all these functions are numbers and pointers. Arguments beyond the registers
+//! stay on the stack, untouched.
 //!
-//! Each name has one entry that the dynamic linker finds. For programs that look names up there are
-//! as many again for each runtime, in [`table`].
+//! Each name has one entry that the dynamic linker finds. For programs that look names up,
+//! [`table`] has as many again for each runtime.
 
 use core::arch::naked_asm;
 use core::ffi::c_void;
@@ -20,7 +20,7 @@ use super::hooks;
 use crate::functions::{Function, RUNTIMES_OWN};
 use crate::runtime::MOST;
 
-/// The arguments of a call, as far as registers hold them.
+/// The arguments of a call that are in registers.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Arguments(pub(crate) [usize; 6]);
@@ -46,7 +46,7 @@ extern "C" fn enter() {
         "mov rdx, rsp",
         "mov rsi, [rbp + 8]",
         "mov rdi, r11",
-        // Nine words with the return address's make the stack a multiple of 16 again.
+        // With the return address nine words were pushed; a tenth makes the stack a multiple of 16.
         "sub rsp, 8",
         "call {hook}",
         "mov r11, rax",
@@ -64,7 +64,7 @@ extern "C" fn enter() {
     )
 }
 
-/// The same with `x17`.
+/// As above, with `x17`.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 extern "C" fn enter() {
@@ -92,7 +92,7 @@ extern "C" fn enter() {
     )
 }
 
-/// Returns its argument to the program: for a hook that has the result itself.
+/// Returns its argument to the program: for a hook that computes the result itself.
 pub(crate) extern "C" fn result(value: usize) -> usize {
     value
 }
@@ -101,18 +101,28 @@ pub(crate) extern "C" fn result(value: usize) -> usize {
 #[cfg(target_arch = "x86_64")]
 macro_rules! entry_code {
     ($function:ident) => {
-        naked_asm!("mov r11d, {number}", "jmp {enter}", number = const Function::$function.0, enter = sym enter)
+        naked_asm!(
+            "mov r11d, {number}",
+            "jmp {enter}",
+            number = const Function::$function.0,
+            enter = sym enter,
+        )
     };
 }
 #[cfg(target_arch = "aarch64")]
 macro_rules! entry_code {
     ($function:ident) => {
-        naked_asm!("mov x17, {number}", "b {enter}", number = const Function::$function.0, enter = sym enter)
+        naked_asm!(
+            "mov x17, {number}",
+            "b {enter}",
+            number = const Function::$function.0,
+            enter = sym enter,
+        )
     };
 }
 
-/// The entries that are bound to a runtime: all functions for the first one, all for the second
-/// one, and so on. The word of each is an address within it.
+/// The entries that are bound to a runtime: all functions for the first runtime, all for the
+/// second, and so on. The word of each is an address within it.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 extern "C" fn table() {
@@ -159,7 +169,7 @@ pub(crate) fn meaning(word: usize) -> (Function, Option<usize>) {
     }
 }
 
-/// This library's function that stands before one of the C library's.
+/// This library's function that replaces one of the C library's.
 pub(crate) fn exported_by(function: Function) -> *mut c_void {
     (match function {
         Function::DLCLOSE => exported::dlclose,
@@ -174,8 +184,8 @@ pub(crate) fn exported_by(function: Function) -> *mut c_void {
     }) as *mut c_void
 }
 
-/// Goes to `$hook`, which returns the caller, with the call's first three arguments, as far as it
-/// has them, and the return address.
+/// Calls `$hook` in place of the function, with the call's first three arguments, as far as it has
+/// them, and the return address.
 #[cfg(target_arch = "x86_64")]
 macro_rules! stand_in {
     ($hook:path) => {
@@ -190,11 +200,11 @@ macro_rules! stand_in {
     };
 }
 
-/// Exports names, each with its way in.
+/// Exports names, each with its machine code.
 macro_rules! export {
     ($($name:ident => $entry_code:expr;)*) => {$(
-        // SAFETY of the name: it is the runtime's, and standing before it is the purpose; the
-        // ordinary build does not export it.
+        // SAFETY of the name: it is the runtime's, and replacing it is the purpose. The ordinary
+        // build does not export it.
         #[cfg_attr(sinew_preloaded, unsafe(no_mangle))]
         #[unsafe(naked)]
         pub(crate) extern "C" fn $name() {
