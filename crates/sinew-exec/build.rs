@@ -1,9 +1,9 @@
-//! Builds the library that is loaded into programs, with the compiler that builds this, so that it
-//! can be a part of the command.
+//! Builds the library that is loaded into programs, with the compiler that builds this crate, so
+//! that the command contains it.
 //!
-//! No network and no other crate is needed: it is one folder of source. Where it cannot be built
-//! (another system than GNU/Linux, or no linker for the target), an empty file takes its place, and
-//! the command says so when it is asked for.
+//! It needs no network and no other crate: it is one folder of source. If it cannot be built
+//! (another system than GNU/Linux, or no linker for the target), an empty file replaces it, and the
+//! command prints the reason when the library is needed.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn main() {
         false => Some("it is for GNU/Linux on x86-64 and aarch64".to_owned()),
     };
     if let Some(why) = failure {
-        // An empty file is how the crate knows; its text is what it says then.
+        // An empty library tells the crate that the build failed; the other file has the reason.
         for (path, text) in [(library, ""), (folder.join("preload.why"), why.as_str())] {
             std::fs::write(path, text).expect("the build folder can be written");
         }
@@ -30,7 +30,7 @@ fn main() {
     }
 }
 
-/// Whether there can be a library for what is being built.
+/// Whether the target can have a library.
 fn suits() -> bool {
     let is = |name: &str, values: &[&str]| {
         env::var(name).is_ok_and(|value| values.contains(&value.as_str()))

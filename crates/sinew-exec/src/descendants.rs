@@ -1,4 +1,4 @@
-//! The processes of a command: itself, and whatever descends from it.
+//! The processes of a command: itself, and all its descendants.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -6,15 +6,15 @@ use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// `root` and all processes that descend from it now, `root` first. Those whose parent has ended
-/// are not found.
+/// `root` and all processes that descend from it now, `root` first. Descendants whose parent has
+/// ended are not found.
 ///
 /// # Cost
 ///
-/// Reads a small file for every process of the machine, about 10 µs each. The lists of children
-/// that the kernel keeps for each thread would be less to read, but who waits for a process that
-/// ends had to wait up to 0.8 s longer on Linux 6.18 where they had been read: it computes in
-/// `waitpid` until what is kept of the threads' folders is gone.
+/// Reads a small file for every process of the machine, about 10 µs each. The kernel's lists of
+/// children for each thread would be less to read. But on Linux 6.18, reading them made `waitpid`
+/// for an ending process take up to 0.8 s longer: the kernel then removes its cached entries of the
+/// threads' folders.
 pub(crate) fn descendants(root: u32) -> Vec<u32> {
     Parents::default().descendants(root)
 }
@@ -23,16 +23,16 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
 #[derive(Debug, Default)]
 pub(crate) struct Parents {
     known: HashMap<u32, u32>,
-    /// When all were read.
+    /// The time at which all were read.
     read: Option<Instant>,
 }
 
-/// For so long a process has the parent that was read. Its number is no other process's so soon; if
-/// its parent has ended, it is still a descendant of that parent's.
+/// For this long a parent that was read counts as valid. The process's number is not used again so
+/// soon. If its parent has ended, it is still a descendant of that parent.
 const CACHED_FOR: Duration = Duration::from_millis(50);
 
 impl Parents {
-    /// [`descendants`]: soon after another look, only processes that are new are read.
+    /// As [`descendants`]. Soon after another search, it only reads new processes.
     pub(crate) fn descendants(&mut self, root: u32) -> Vec<u32> {
         if self.read.is_none_or(|read| read.elapsed() > CACHED_FOR) {
             self.known.clear();
@@ -60,8 +60,8 @@ fn family_of(root: u32, parents: &HashMap<u32, u32>) -> Vec<u32> {
     found
 }
 
-/// Processes whose environment says `mark`: descendants that nothing else leads to any more. Those
-/// of other users are not found.
+/// Processes with `mark` in their environment. It finds descendants whose parents have ended, but
+/// no processes of other users.
 pub(crate) fn marked(mark: &[u8]) -> Vec<u32> {
     let mut buffer = buffer();
     all_processes()
@@ -69,26 +69,27 @@ pub(crate) fn marked(mark: &[u8]) -> Vec<u32> {
         .collect()
 }
 
-/// Whether a process is `root`, or was started by it or its descendants, as far as can be seen.
+/// Whether a process is `root`, or was started by it or its descendants, as far as the system
+/// tells.
 pub(crate) fn belongs(pid: u32, root: u32, mark: &[u8]) -> bool {
     let is_marked = || environment(pid, mark, &mut buffer()) == Environment::Marked;
     pid == root || is_marked() || descendants(root).contains(&pid)
 }
 
-/// Every read of another process's environment costs as much as opening it: with room for nearly
-/// all it takes two.
+/// A buffer for nearly all environments: then two reads are enough. Each read of another process's
+/// environment costs as much as opening it.
 fn buffer() -> Vec<u8> {
     Vec::with_capacity(32 << 10)
 }
 
-/// A process's environment.
+/// The mark in a process's environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Environment {
     Marked,
-    /// It is another one: the process is none of the command's, and starts none.
+    /// The mark is absent: the process is none of the command's, and starts none.
     Other,
-    /// It is empty, as that of a process that is about to become another program, or the system
-    /// does not tell.
+    /// The environment is empty, as that of a process that is about to become another program, or
+    /// the system does not tell.
     Unknown,
 }
 
@@ -105,20 +106,20 @@ fn environment(pid: u32, mark: &[u8], buffer: &mut Vec<u8>) -> Environment {
     }
 }
 
-/// Looks, again and again, whether a process has the mark.
+/// Searches repeatedly for a process with the mark.
 ///
 /// # Cost
 ///
-/// Reads a small file for every process of the machine, about 10 µs each. A look after one in vain
-/// reads only what that one could not know; a look after one that found a process reads only that
-/// process's, as long as it is there.
+/// Reads a small file for every process of the machine, about 10 µs each. After a search that found
+/// none, only processes that it could not decide are read. After a search that found a process,
+/// only that process is read, as long as it is alive.
 #[derive(Debug)]
 pub(crate) struct MarkSearch<'m> {
     mark: &'m [u8],
-    /// The process that the last look found.
+    /// The process that the last search found.
     found: Option<u32>,
-    /// Since a process was found the last time: those that are none of the command's. Their numbers
-    /// are not given to others between two looks, a quarter of a second apart.
+    /// Processes without the mark, since a process was last found. Their numbers are not used again
+    /// between two searches, a quarter of a second apart.
     others: HashSet<u32>,
 }
 
@@ -127,7 +128,7 @@ impl<'m> MarkSearch<'m> {
         Self { mark, found: None, others: HashSet::new() }
     }
 
-    /// Looks for one.
+    /// Whether a process with the mark exists.
     pub(crate) fn find(&mut self) -> bool {
         let mut buffer = buffer();
         let mut says = |pid| environment(pid, self.mark, &mut buffer);
@@ -170,8 +171,8 @@ pub(crate) fn processor_time(pids: &[u32]) -> f64 {
     ticks as f64 / TICKS_A_SECOND as f64
 }
 
-/// When a thread began, from when until when at the latest, in nanoseconds since the machine did;
-/// `None` if it has ended, or the system does not tell.
+/// The earliest and latest start time of a thread, in nanoseconds since the machine started. `None`
+/// if the thread has ended, or the system does not tell.
 pub(crate) fn start_of(thread: u32) -> Option<(u64, u64)> {
     const TICK_NS: u64 = 1_000_000_000 / TICKS_A_SECOND;
     let from = start_ticks(thread)?.saturating_mul(TICK_NS);
@@ -182,19 +183,20 @@ fn parent_of(pid: u32) -> Option<u32> {
     fields(pid, PARENT)?.pop()?.try_into().ok()
 }
 
-/// When a process or thread of this number began; `None` if there is none.
+/// The start time of the process or thread of this number, in the kernel's ticks; `None` if it does
+/// not exist.
 pub(crate) fn start_ticks(number: u32) -> Option<u64> {
     fields(number, START)?.pop()
 }
 
-/// Numbers in `/proc/PID/stat`, counted behind the name: the parent; the time in the program, in
-/// the kernel, and both of children; the threads; the start.
+/// Fields of `/proc/PID/stat`, counted after the name: the parent; the processor time in the
+/// program, in the kernel, and both of children; the number of threads; the start.
 const PARENT: Range<usize> = 1..2;
 const TIMES: Range<usize> = 11..15;
 const THREADS: usize = 17;
 const START: Range<usize> = 19..20;
 
-/// The kernel counts so for programs, whatever its own clock is.
+/// The unit in which the kernel reports times to programs, whatever its own clock is.
 const TICKS_A_SECOND: u64 = 100;
 
 /// A process, as the system shows it.
@@ -222,7 +224,7 @@ fn fields(pid: u32, which: Range<usize>) -> Option<Vec<u64>> {
     numbers(stat(&pid.to_string(), &mut [0; 512]).ok()?, which)
 }
 
-/// The text of `/proc/PROCESS/stat`, as far as it is of use here.
+/// The beginning of `/proc/PROCESS/stat`, with all fields that are read here.
 fn stat<'t>(process: &str, buffer: &'t mut [u8]) -> io::Result<&'t [u8]> {
     let mut file = fs::File::open(format!("/proc/{process}/stat"))?;
     let length = read_once(&mut file, buffer)?;
@@ -247,13 +249,14 @@ fn read_once(file: &mut fs::File, into: &mut [u8]) -> io::Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: processes that come and go meanwhile.
+    //! Blind to: processes that start and end meanwhile.
     use super::*;
     use std::process::{Child, Command, Stdio};
     use std::sync::mpsc;
     use std::thread;
 
-    /// Catches: a child's time that is lost when it ends, and fields that are another's.
+    /// Catches: a child's time that is lost when it ends, and fields that are read at wrong
+    /// positions.
     #[test]
     fn processor_time_grows_with_what_is_done_and_keeps_what_children_did() {
         let own = [std::process::id()];
@@ -265,8 +268,8 @@ mod tests {
         assert_eq!(processor_time(&[]), 0.0);
     }
 
-    /// A shell that ends when its input does, and has a child that runs; both with this mark, which
-    /// nobody else has.
+    /// A shell that ends when its input does, and has a running child. Both have this mark, which
+    /// no other process has.
     fn shell_with_a_cat(mark: &str) -> Child {
         let mut shell = Command::new("sh")
             .args(["-c", "cat; :"])
@@ -275,13 +278,14 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
             .expect("a shell");
-        // The cat answers when it runs, so it is a child of the shell by then.
+        // The cat replies once it runs, so it is a child of the shell by then.
         std::io::Write::write_all(shell.stdin.as_mut().unwrap(), b"!").unwrap();
         shell.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         shell
     }
 
-    /// Catches: names with odd characters, which `rposition` is for.
+    /// Catches: a name with spaces or parentheses that shifts the fields, and a mark that is
+    /// matched in part.
     #[test]
     fn children_are_found_by_descent_and_by_mark() {
         let mut shell = shell_with_a_cat("x y");
@@ -294,8 +298,8 @@ mod tests {
         shell.wait().unwrap();
     }
 
-    /// Catches: a second look that reads everything again, one that passes over a process that is
-    /// new, and one that believes what was read long ago.
+    /// Catches: a second search that reads everything again, one that misses a new process, and one
+    /// that uses an old parent.
     #[test]
     fn a_look_soon_after_another_reads_only_who_is_new() {
         let own = std::process::id();
@@ -306,7 +310,7 @@ mod tests {
         parents.known.insert(shell.id(), 0);
         parents.read = Some(Instant::now());
         let soon = parents.descendants(own).contains(&shell.id());
-        // A machine that is busy may take longer.
+        // A busy machine may take longer.
         assert!(!soon || parents.read.is_some_and(|read| read.elapsed() > CACHED_FOR));
         parents.known.insert(shell.id(), 0);
         parents.read = Instant::now().checked_sub(2 * CACHED_FOR);
@@ -315,14 +319,14 @@ mod tests {
         shell.wait().unwrap();
     }
 
-    /// Catches: a search that looks again at what it knows, and one that passes over a process that
-    /// is new or about to become another program.
+    /// Catches: a search that reads known processes again, and one that misses a process that is
+    /// new or about to become another program.
     #[test]
     fn a_search_finds_who_comes_and_asks_once_who_is_none_of_them() {
         let mark = b"SINEW_TEST_MARK=searched";
         let mut search = MarkSearch::new(mark);
         assert!(!search.find() && search.others.contains(&std::process::id()));
-        // A kernel's thread, if there are any, has no environment.
+        // Kernel threads have no environment.
         let empty = |pid: &u32| environment(*pid, mark, &mut buffer()) == Environment::Unknown;
         assert!(!search.others.iter().any(empty));
         search.others.insert(0);
@@ -333,12 +337,13 @@ mod tests {
         drop(shell.stdin.take());
         shell.wait().unwrap();
         assert!(!search.find() && !search.others.is_empty());
-        // The second look reads nothing that is known.
+        // The second search reads no known process.
         let known = search.others.clone();
         assert!(!search.find() && known.is_subset(&search.others));
     }
 
-    /// Catches: a child that another thread than the first has started, and a grandchild of it.
+    /// Catches: a child that another thread than the first has started, and its own child, that are
+    /// missed.
     #[test]
     fn children_of_every_thread_are_found() {
         let (tell, told) = mpsc::channel();

@@ -1,16 +1,15 @@
 //! One command's share among those of its processes that have parallel regions. Pure.
 //!
-//! A command is one program to the others, however many processes it starts: `make` is not worth
-//! more than what it is run beside. Within it, processes that have said that they are parallel get
-//! equal pieces, one after the other in the order of CPU numbers. All others stay on the whole
-//! share: they are few, or short, or wait.
+//! To other programs a command is one program, however many processes it starts. Within it,
+//! processes that have registered as parallel get equal pieces, one after the other in the order of
+//! CPU numbers. All others stay on the whole share: they are few, or short, or wait.
 
 use sinew_topology::CpuSet;
 
 use crate::share_source::Grant;
 
-/// The pieces of `grant` for `count` processes: each at least one thread; all on the whole set
-/// where there are more processes than threads.
+/// The pieces of `grant` for `count` processes: each at least one thread. If there are more
+/// processes than threads, all pieces are the whole set.
 pub(crate) fn divide(grant: &Grant, count: usize) -> Vec<Grant> {
     let cpus: Vec<usize> = grant.cpus.iter().collect();
     if count <= 1 || grant.threads < count || cpus.len() < count {
@@ -30,14 +29,14 @@ pub(crate) fn divide(grant: &Grant, count: usize) -> Vec<Grant> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: pieces that tear caches apart.
+    //! Blind to: pieces that split a shared cache.
     use super::*;
 
     fn grant(cpus: &str, threads: usize) -> Grant {
         Grant { cpus: cpus.parse().unwrap(), threads }
     }
 
-    /// Catches: an order that changes from one division to the next.
+    /// Blind to: an order that changes from one division to the next.
     #[test]
     fn one_process_has_everything_and_several_have_equal_pieces() {
         assert_eq!(divide(&grant("0-3", 4), 1), [grant("0-3", 4)]);
@@ -46,14 +45,14 @@ mod tests {
         assert!(divide(&grant("0-3", 4), 0).is_empty());
     }
 
-    /// Catches: nothing within its rules.
+    /// Catches: a process without a thread, or without a processor.
     #[test]
     fn more_processes_than_cpus_share_all_of_them_with_a_thread_each() {
         assert_eq!(divide(&grant("0-1", 2), 3), vec![grant("0-1", 1); 3]);
         assert_eq!(divide(&grant("0-1", 1), 2), vec![grant("0-1", 1); 2]);
     }
 
-    /// Catches: sets of other shapes than these.
+    /// Blind to: sets with gaps.
     #[test]
     fn pieces_are_disjoint_and_together_the_whole() {
         for cpus in 1..20 {

@@ -1,4 +1,4 @@
-//! Why a command was not run, with the exit status that shells give for it.
+//! The reason why a command was not run, with the exit status that shells return for it.
 
 use std::fmt;
 use std::io;
@@ -11,9 +11,9 @@ pub struct Failure {
     why: String,
 }
 
-/// No such command.
+/// The command was not found.
 const NOT_FOUND: u8 = 127;
-/// There is one, and it cannot be run.
+/// The command was found, and cannot be run.
 const NOT_RUN: u8 = 126;
 
 impl Failure {
@@ -29,7 +29,7 @@ impl Failure {
         Self { status: NOT_RUN, why: format!("{}: {why}", program.display()) }
     }
 
-    /// From what the system said to an attempt to run it.
+    /// The failure for the system's error.
     pub(crate) fn of(program: &Path, error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::not_found(program, ", or its interpreter is missing"),
@@ -40,8 +40,8 @@ impl Failure {
         }
     }
 
-    /// What shells exit with in this case: 127 if there is no such command, 126 if it cannot be
-    /// run.
+    /// The exit status of shells in this case: 127 if the command was not found, 126 if it cannot
+    /// be run.
     pub fn status(&self) -> u8 {
         self.status
     }
@@ -59,7 +59,7 @@ impl std::error::Error for Failure {}
 mod tests {
     use super::*;
 
-    /// Catches: what the system says in other languages.
+    /// Blind to: the system's texts in other languages.
     #[test]
     fn the_exit_status_is_the_shells() {
         let of = |kind: io::ErrorKind| Failure::of(Path::new("x"), &kind.into());

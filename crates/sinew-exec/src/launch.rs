@@ -1,4 +1,4 @@
-//! From the command line to the command.
+//! The steps from the command line to the command.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -21,19 +21,20 @@ use crate::start::Start;
 use crate::sys::this_process;
 use crate::watchdog::{self, HeldFiles, Started};
 
-/// Becomes the command; answers only if that fails. `join` is called in another process, the agent,
-/// and gives the command a place among the programs that share the machine; what it fails with is a
-/// warning, and the command runs without.
+/// Becomes the command; returns only if that fails. `join` is called in another process, the share
+/// agent, and returns the source of the command's shares. If it fails, its error is a warning, and
+/// the command runs without a share.
 ///
 /// The calling process must have one thread only.
 ///
 /// # Errors
 ///
-/// What it answers is one line, and the exit status that shells give.
+/// The returned failure is one line, and the exit status that shells return.
 ///
 /// # Cost
 ///
-/// Two copies of this process and what `join` costs: two milliseconds in all where it was measured.
+/// Two copies of this process, and the cost of `join`: two milliseconds in all where it was
+/// measured.
 pub fn exec(
     command: &Command,
     join: impl FnOnce(&Job) -> Result<Arc<dyn ShareSource>, String>,
@@ -55,7 +56,7 @@ pub fn exec(
     Failure::of(&program.path, &child.exec())
 }
 
-/// Sets the environment, and starts watchdog and agent.
+/// Sets the environment, and starts watchdog and share agent.
 fn prepare(
     command: &Command,
     program: &Program,
@@ -81,7 +82,7 @@ fn prepare(
     explain(command, &plan);
 }
 
-/// Starts watchdog and agent.
+/// Starts watchdog and share agent.
 fn follow(
     command: &Command,
     program: &Program,
@@ -125,7 +126,7 @@ fn file_name(path: &Path) -> &OsStr {
     path.file_name().unwrap_or(path.as_os_str())
 }
 
-/// What the watchdog is to hold.
+/// The files that the watchdog holds.
 fn files(command: &Command, plan: &Plan, job: &Job) -> io::Result<HeldFiles> {
     let flags = [
         (plan.lower, layout::MALLEABLE),
@@ -157,13 +158,13 @@ fn preloaded(command: &Command) -> io::Result<File> {
     Ok(file)
 }
 
-/// Kernels that know the flag may insist on it; others refuse it.
+/// Some kernels require the flag, and older ones refuse it.
 fn executable_memory() -> rustix::io::Result<rustix::fd::OwnedFd> {
     let create = |flags| memfd_create("sinew-preload", flags);
     create(MemfdFlags::CLOEXEC | MemfdFlags::EXEC).or_else(|_| create(MemfdFlags::CLOEXEC))
 }
 
-/// A list for the dynamic linker.
+/// `LD_PRELOAD` with this library in front.
 fn in_front(path: &str, others: Option<OsString>) -> OsString {
     let mut list = OsString::from(path);
     if let Some(others) = others.filter(|others| !others.is_empty()) {
@@ -192,7 +193,7 @@ fn explain(command: &Command, plan: &Plan) {
     ];
     if plan.lower {
         does.push(
-            "teams: lowered to the share, unless the program says or asks how many threads there are"
+            "teams: lowered to the share, unless the program sets or asks for the number of threads"
                 .to_owned(),
         );
     }
@@ -205,7 +206,7 @@ fn explain_lines(verbose: bool, lines: &[String]) {
     }
 }
 
-/// A line on standard error. If that is closed, nobody wants to know.
+/// Prints a line to standard error, and ignores a closed one.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "sinew: {line}");
 }

@@ -1,79 +1,83 @@
 #![allow(unsafe_code)]
-//! Programs nobody rewrote, within a share of the machine.
+//! Unmodified programs within a share of the machine.
 //!
-//! [`exec`] turns the calling process into the command: same process number, same parent, same
-//! terminal, same streams, same signals, same exit status, because it *is* that process. There is
-//! nobody in between who would have to pass anything on. What has to go on beside the command is
-//! done by two small processes that were forked before and belong to no one's job:
+//! [`exec`] turns the calling process into the command. The command has the same process number,
+//! parent, terminal, streams, signals and exit status, because it *is* that process. No process
+//! stands in between and has to forward anything. Two small processes, which were forked before, do
+//! the rest. They belong to no job of a shell:
 //!
 //! ```text
-//! shell ── sinew exec ── execve ──> the command           sees its threads moved, nothing else
-//!              └─ watchdog (session of its own)             widens the command's masks should the agent die; holds the library and the page
-//!                    └─ agent                             has a row in the table; moves threads; writes shares on the page
+//! shell ── sinew exec ── execve ──> the command      sees its threads moved, nothing else
+//!              └─ watchdog (own session)             restores the masks if the share agent dies;
+//!                    │                               holds the library and the page
+//!                    └─ share agent                  has a row in the table; moves threads;
+//!                                                    writes thread counts on the page
 //! ```
 //!
-//! A parent that waits and forwards would have been the usual way. It would have to forward signals
-//! that may come from anywhere, stop and go on with its child, and hand the terminal to and fro;
-//! and killing it would leave the command behind with another exit status for the caller. Here
-//! nothing of that can go wrong, and killing the agent, by any signal, widens the command and
-//! changes nothing else.
+//! The usual way is a parent that waits and forwards. It would have to forward signals of any
+//! origin, stop and continue with its child, and pass the terminal back and forth. Killing it would
+//! leave the command behind with another exit status for the caller. None of that can happen here.
+//! A signal that kills the share agent widens the command's masks and changes nothing else.
 //!
 //! # Safe, and malleable
 //!
-//! *Safe* (the default): threads are moved, teams are never touched. *Malleable*: the preloaded
-//! library lowers the teams of OpenMP's parallel regions to the share, where nothing speaks against
-//! it; `sinew-preload` says what does. The library is loaded in both modes, so that the number of
-//! processors that a program asks for stays what it was at the start, and that threads of GNU's
-//! runtime that share a processor spin for each other a tenth as long.
+//! *Safe* (the default): threads are moved, and teams keep their size. *Malleable*: the preloaded
+//! library lowers the teams of OpenMP's parallel regions to the share, unless the program objects
+//! to it; `sinew-preload` lists the objections.
 //!
-//! # The rooms
+//! The library is loaded in both modes. With it, a program that asks for the number of processors
+//! gets the number at the start. Threads of GNU's runtime that share a processor spin for each
+//! other a tenth as long.
 //!
-//! | file | what lives there |
+//! # Files
+//!
+//! | file | contents |
 //! |---|---|
-//! | `program` | the file behind a name, and what kind of program it is |
-//! | `start` | what is known of machine and process before |
-//! | `plan` | what is set, left alone and refused, and why; pure |
-//! | `launch` | the order in which things happen before the command runs |
-//! | `shares`, `table` | what is asked of whoever shares out the machine, and the table's answers |
-//! | `agent` | the process that follows its share |
-//! | `watchdog` | the process that is there when the agent is not |
-//! | `usage` | how much a command has to do, from what it uses; pure |
+//! | `program` | the file of a command, and its kind |
+//! | `start` | facts about machine and process before the command runs |
+//! | `plan` | the settings that are made, left alone and refused, with reasons; pure |
+//! | `launch` | the steps before the command runs |
+//! | `share_source`, `table` | the interface to a source of shares, and the table as one |
+//! | `share_agent` | the process that follows the share |
+//! | `watchdog` | the process that restores masks if the share agent dies |
+//! | `usage` | the command's demand, estimated from its processor time; pure |
 //! | `divide` | one command's share among its processes; pure |
-//! | `turns` | which processor its teams have, where there are more programs than processors; pure |
-//! | `threads`, `family` | masks of all threads of a process; the processes of a command |
+//! | `turns` | the processor of a team when there are more programs than processors; pure |
+//! | `masks`, `descendants` | masks of all threads of a process; the processes of a command |
 //! | `page` | the page that the preloaded library reads |
 //! | `library` | that library |
-//! | `sys` | `fork`, the environment after it, and the policy for memory; the only file with `unsafe` |
+//! | `sys` | `fork`, the environment after it, and memory policies; the only file with `unsafe` |
 //!
 //! # Invariants
 //!
-//! - E1: a thread is moved only while its mask is the one that was set for it here or, if it is
-//!   new, one that was in force for the command when it began. Any other mask is somebody's
-//!   binding, and the thread is never moved from then on. No process is moved that is not the
-//!   command's.
+//! - E1: a thread is moved only while it has the mask that was set for it here. A new thread is
+//!   moved only if it has a mask that was in force for the command when it began. Any other mask is
+//!   a binding by another program, and the thread is never moved from then on. Processes that are
+//!   not the command's are never moved.
 //! - E2: nothing is written to any file system: library, page and pipe have no names, and are
 //!   reached through `/proc/WATCHDOG/fd`.
-//! - E3: a failure before the command runs (no table, no process to be had) is one line of warning,
-//!   and the command runs without.
-//! - E4: share agent and watchdog hold none of the command's streams and descriptors. They are in a session
-//!   of their own before any signal reaches them: a key that stops the command's job stops none of
-//!   them.
+//! - E3: a failure before the command runs (no table, or no process left) is one line of warning,
+//!   and the command runs without a share.
+//! - E4: share agent and watchdog hold none of the command's streams and descriptors. They are in a
+//!   session of their own before any signal reaches them: a key that stops the command's job stops
+//!   neither of them.
 //!
 //! # Not handled
 //!
-//! A command whose share agent and watchdog are killed at the same moment (`killall sinew`) keeps the share
-//! that it has then.
+//! A command whose share agent and watchdog are killed at the same moment (`killall sinew`) keeps
+//! the share that it has then.
 //!
 //! Processes that the command starts in another mount namespace, or as another user: their masks
-//! stay as they were inherited. So does the mask of a descendant that has left environment and
-//! family (`setsid env -i`, and its parent has ended) less than a second after its start, before
-//! the agent looks: it cannot be told from a program that its user has bound. Programs that read
-//! their mask while they run (`nproc`, Rust's `available_parallelism`) see the share of that
-//! moment. Descendants that bind themselves with `taskset` keep their binding, but start as many
-//! threads as the machine has processors. Descendants for another kind of machine (32 bits) are
-//! told by the dynamic linker that the library is not for them, on their standard error. A
-//! command's speed is not known, so policies by speed give it an equal part. One that works again
-//! after it has slept for long may have a single thread for a quarter of a second.
+//! stay as they were inherited. So does the mask of a descendant that leaves environment and family
+//! within a second of its start (`setsid env -i`, and its parent has ended), before the share agent
+//! looks. It cannot be told from a program that its user has bound.
+//!
+//! Programs that read their mask while they run (`nproc`, Rust's `available_parallelism`) see the
+//! share of that moment. Descendants that bind themselves with `taskset` keep their binding, but
+//! start as many threads as the machine has processors. For descendants of another kind (32 bits),
+//! the dynamic linker prints to their standard error that it cannot load the library. A command's
+//! speed is not known, so policies by speed give it an equal part. A command that works again after
+//! a long sleep may have a single thread for a quarter of a second.
 
 mod share_source;
 

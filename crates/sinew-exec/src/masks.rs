@@ -2,19 +2,18 @@
 //!
 //! # Invariants
 //!
-//! T1: a thread is moved only if its mask is the one that was last set for it here, or, for a
-//! thread that is new, one that was in force when it began, which it can only have inherited. Any
-//! other mask is somebody's wish, and a thread with such a mask is left alone for good, whatever
-//! its mask is later.\
-//! T2: a thread that no complete look has seen began after that look. The kernel tells its start to
-//! a hundredth of a second; where both disagree (a thread that a look has missed, or a process that
-//! nothing leads to), the kernel's word alone counts.
+//! - T1: a thread is moved only if it has the mask that was last set for it here. A new thread is
+//!   moved only if its mask was in force when it began, so that it can only have inherited it. Any
+//!   other mask is a user's binding: the thread is left alone for good, whatever its mask is later.
+//! - T2: a thread that no complete search has seen began after that search. The kernel reports its
+//!   start to a hundredth of a second. If the two disagree (a search missed the thread, or no
+//!   parent leads to its process), only the kernel's time counts.
 //!
 //! # Not handled
 //!
-//! A program that binds a thread to exactly the mask that the thread has at that moment cannot be
-//! told from one that does not. Neither can a mask that is set in the microsecond between the look
-//! at a thread's mask and the change of it.
+//! A program that binds a thread to exactly the mask that the thread has at that moment: it cannot
+//! be told from one that does not. A mask that is set in the microsecond between reading a thread's
+//! mask and changing it.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -27,21 +26,21 @@ use sinew_topology::CpuSet;
 
 use crate::descendants;
 
-/// Looks at a process's threads before giving up on one that makes threads faster than they can be
-/// looked at.
+/// Passes over a process's threads before giving up on one that makes threads faster than they are
+/// found.
 const MOST_PASSES: usize = 100;
 
-/// Spans of one mask that are told apart; older ones are taken for a single one.
+/// Spans of one mask that are kept apart; older ones are merged into one.
 const MOST_SPANS: usize = 32;
 
 /// A time on the clock by which the kernel dates the start of threads, in nanoseconds.
 type Time = u64;
 
-/// A mask, and when it was in force for some thread.
+/// A mask, and the times at which some thread had it.
 #[derive(Debug)]
 struct InForce {
     cpus: CpuSet,
-    /// From when until when, in order. The end of a span that lasts is [`Time::MAX`].
+    /// Beginning and end of each span, in order. The end of a present span is [`Time::MAX`].
     spans: Vec<(Time, Time)>,
 }
 
@@ -77,11 +76,11 @@ impl InForce {
     }
 }
 
-/// A thread that keeps its name when its number is given to another one.
+/// A thread, distinct from later threads of the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Thread {
     pub(crate) number: u32,
-    /// When it began, as the kernel counts.
+    /// Its start, in the kernel's ticks.
     pub(crate) began: u64,
 }
 
@@ -98,20 +97,21 @@ struct Known {
     mask: CpuSet,
 }
 
-/// What was set for which thread.
+/// The masks that were set, and the threads they were set for.
 #[derive(Debug)]
 pub(crate) struct Masks {
-    /// In force at some time, the one from before first.
+    /// The masks that were ever in force, the first one first.
     in_force: Vec<InForce>,
     last: HashMap<u32, Known>,
-    /// Threads that were seen with a mask that is nobody's here.
+    /// Threads that were seen with a mask that was never in force for them.
     bound: HashSet<u32>,
-    /// When all threads of all processes had been seen the last time.
+    /// The time of the last complete search of all threads.
     searched: Time,
 }
 
 impl Masks {
-    /// For threads that began with `start`, or with one of `others`; `bound` are left alone.
+    /// For threads that began with `start`, or with one of `others`; `bound` threads are left
+    /// alone.
     pub(crate) fn new(
         start: &CpuSet,
         others: impl IntoIterator<Item = CpuSet>,
@@ -132,7 +132,7 @@ impl Masks {
         self.bound.iter().copied()
     }
 
-    /// A mask is in force from now on.
+    /// Records that a mask is in force from now on.
     fn begin(&mut self, cpus: &CpuSet) {
         let now = now();
         match self.in_force.iter_mut().find(|mask| mask.cpus == *cpus) {
@@ -141,7 +141,7 @@ impl Masks {
         }
     }
 
-    /// Everybody has been moved: masks that no thread has any more have been in force.
+    /// Ends the spans of masks that no thread has any more, after all threads were moved.
     pub(crate) fn end_unused(&mut self) {
         let (now, used) =
             (now(), self.last.values().map(|known| &known.mask).collect::<HashSet<_>>());
@@ -149,20 +149,20 @@ impl Masks {
         unused.for_each(|mask| mask.end(now));
     }
 
-    /// All threads had been seen at this time.
+    /// Records the time of a complete search.
     pub(crate) fn set_searched(&mut self, time: Time) {
         self.searched = time;
     }
 
-    /// Moves all threads of `pid` to `cpus`, also those that appear meanwhile. A process that has
+    /// Moves all threads of `pid` to `cpus`, also those that start meanwhile. A process that has
     /// ended is no error.
     pub(crate) fn set(&mut self, pid: u32, cpus: &CpuSet) {
-        // Nobody can have inherited the mask before it was set: a thread that has it already was
+        // No thread can have inherited the mask before it was set. A thread that has it already was
         // bound to it.
         threads_of(pid).into_iter().for_each(|thread| self.record(thread));
         self.begin(cpus);
-        // A thread that was made by one that had not been moved yet is found by the next look; a
-        // look that moves nobody is the last.
+        // A thread that was started by one that had not been moved yet is found by the next pass.
+        // The last pass is one that moves no thread.
         for _ in 0..MOST_PASSES {
             let moved =
                 threads_of(pid).into_iter().filter(|thread| self.set_thread(*thread, cpus)).count();
@@ -183,15 +183,15 @@ impl Masks {
         }
     }
 
-    /// Takes note of processes that are new: of what their threads have inherited.
+    /// Records the inherited masks of new processes.
     pub(crate) fn record_new(&mut self, pids: &[u32]) {
         let is_new = |pid: &&u32| !self.last.contains_key(pid) && !self.bound.contains(pid);
         let new: Vec<u32> = pids.iter().filter(is_new).copied().collect();
         new.into_iter().flat_map(threads_of).for_each(|thread| self.record(thread));
     }
 
-    /// Takes note of a thread: of what it has inherited if it is new, and that it is bound if its
-    /// mask is not one that was set here.
+    /// Records a thread: its inherited mask if it is new, or that it is bound if its mask was not
+    /// set here.
     fn record(&mut self, number: u32) {
         let Some(now) = mask_of(number) else { return };
         let known = self.last.get(&number);
@@ -212,7 +212,7 @@ impl Masks {
         }
     }
 
-    /// Whether a new thread can have its mask from the one that made it.
+    /// Whether a new thread can have inherited its mask from the thread that started it.
     fn is_inherited(&self, thread: u32, mask: &CpuSet) -> bool {
         let Some(mask) = self.in_force.iter().find(|in_force| in_force.cpus == *mask) else {
             return false;
@@ -225,7 +225,7 @@ impl Masks {
         ))
     }
 
-    /// Moves a thread, if it is to be moved; answers whether it was.
+    /// Moves a thread unless it is bound. Returns whether it was moved.
     fn set_thread(&mut self, thread: u32, cpus: &CpuSet) -> bool {
         self.record(thread);
         let Some(known) = self.last.get_mut(&thread).filter(|known| known.mask != *cpus) else {
@@ -234,12 +234,12 @@ impl Masks {
         if self.bound.contains(&thread) || !set_mask(thread, cpus) {
             return false;
         }
-        // What the kernel made of it: less than was asked for, if a cpuset says so.
+        // The kernel may have set less than was requested, if a cpuset says so.
         known.mask = mask_of(thread).unwrap_or_else(|| cpus.clone());
         known.mask == *cpus
     }
 
-    /// The threads that do not have the mask from before now, wherever they descend from.
+    /// The threads that do not have the first mask now, whatever process they descend from.
     pub(crate) fn narrowed(&self) -> Vec<Thread> {
         let is_narrowed = |known: &&Known| known.mask != self.in_force[0].cpus;
         let is_ours = |known: &&Known| !self.bound.contains(&known.thread.number);
@@ -254,12 +254,12 @@ impl Masks {
         all
     }
 
-    /// Whether no mask but the one from before was ever in force.
+    /// Whether only the first mask was ever in force.
     pub(crate) fn are_untouched(&self) -> bool {
         self.in_force.len() == 1
     }
 
-    /// Moves these threads, as far as they are still there, to the mask from before.
+    /// Moves these threads to the first mask, unless they have ended.
     pub(crate) fn restore(&mut self, threads: &[Thread]) {
         let before = self.in_force[0].cpus.clone();
         for thread in threads.iter().filter(|thread| thread.is_alive()) {
@@ -267,7 +267,7 @@ impl Masks {
         }
     }
 
-    /// Forgets threads that have ended, whose numbers may come again.
+    /// Forgets threads that have ended, whose numbers may be used again.
     pub(crate) fn forget_ended(&mut self) {
         self.last.retain(|thread, _| mask_of(*thread).is_some());
         self.bound.retain(|thread| mask_of(*thread).is_some());
@@ -280,12 +280,12 @@ pub(crate) fn now() -> Time {
     u64::try_from(time.as_nanos()).unwrap_or(Time::MAX)
 }
 
-/// Whether a process has threads that may wake one another.
+/// Whether a process has several threads, which may wake one another.
 pub(crate) fn are_several(pid: u32) -> bool {
     threads_of(pid).len() > 1
 }
 
-/// One processor.
+/// The set of one processor.
 pub(crate) fn only(cpu: usize) -> CpuSet {
     std::iter::once(cpu).collect()
 }
@@ -299,7 +299,7 @@ fn number(thread: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(thread).ok()?)
 }
 
-/// The CPUs a thread may run on; `None` if it has ended, or has more CPUs than a mask has room for.
+/// The CPUs a thread may run on; `None` if it has ended, or has more CPUs than a mask can hold.
 pub(crate) fn mask_of(thread: u32) -> Option<CpuSet> {
     let mask = sched_getaffinity(Some(number(thread)?)).ok()?;
     Some((0..Mask::MAX_CPU).filter(|&cpu| mask.is_set(cpu)).collect())
@@ -313,7 +313,7 @@ fn set_mask(thread: u32, cpus: &CpuSet) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: threads of programs that are not of this process; `tests/` has those.
+    //! Blind to: threads of other processes; `tests/` checks those.
     use super::*;
     use std::sync::mpsc;
     use std::thread;
@@ -322,8 +322,7 @@ mod tests {
         rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// Runs `check` with a thread that waits, and the CPUs it may use; skips where there is only
-    /// one.
+    /// Runs `check` with a waiting thread, and the CPUs it may use. Skips the check on one CPU.
     fn with_thread(check: impl FnOnce(u32, &CpuSet)) {
         let all = mask_of(own_thread()).expect("an own mask");
         if all.len() < 2 {
@@ -341,7 +340,7 @@ mod tests {
         waiter.join().unwrap();
     }
 
-    /// Catches: a kernel that moves the thread later.
+    /// Blind to: a kernel that moves the thread later.
     #[test]
     fn a_thread_follows_its_mask_there_and_back() {
         with_thread(|thread, all| {
@@ -354,9 +353,10 @@ mod tests {
         });
     }
 
-    /// Catches: a binding to exactly what was granted.
+    /// Catches: a thread that another program has bound and that is moved. Blind to: a binding to
+    /// exactly the granted mask.
     #[test]
-    fn a_thread_that_somebody_else_has_bound_is_left_alone() {
+    fn a_thread_that_another_program_has_bound_is_left_alone() {
         with_thread(|thread, all| {
             let cpus: Vec<CpuSet> = all.iter().map(only).collect();
             let mut masks = Masks::new(all, [], []);
@@ -367,15 +367,14 @@ mod tests {
         });
     }
 
-    /// Catches: a thread that is taken for ours because its mask happens to be, or comes to be, one
-    /// that is granted.
+    /// Catches: a bound thread that is moved because its mask is, or becomes, one that is granted.
     #[test]
     fn a_thread_that_was_bound_once_is_left_alone_for_good() {
         with_thread(|thread, all| {
             let cpus: Vec<CpuSet> = all.iter().map(only).collect();
             let mut masks = Masks::new(all, [], []);
             assert!(set_mask(thread, &cpus[1]), "another program binds it before the first search");
-            // Of all threads of this process it is the one that the grant is right for.
+            // As if this were the one thread of the process whose mask matches the grant.
             masks.record(thread);
             masks.begin(&cpus[1]);
             assert!(!masks.set_thread(thread, &cpus[1]) && !masks.set_thread(thread, all));
@@ -384,9 +383,10 @@ mod tests {
         });
     }
 
-    /// Catches: a binding to exactly a mask that was granted earlier, or is granted later.
+    /// Catches: a binding to exactly a mask that was granted earlier, or is granted later, taken
+    /// for an inherited mask.
     #[test]
-    fn a_mask_that_was_not_in_force_when_the_thread_began_is_somebodys_wish() {
+    fn a_mask_that_was_not_in_force_when_the_thread_began_is_a_binding() {
         with_thread(|thread, all| {
             let one = only(all.iter().next().expect("a processor"));
             let mut masks = Masks::new(all, [], []);
@@ -411,7 +411,7 @@ mod tests {
         });
     }
 
-    /// Catches: spans that grow without bound, and ones that are lost.
+    /// Catches: spans that grow without bound, and spans that are lost.
     #[test]
     fn old_spans_become_one() {
         let mut mask = InForce::since(&CpuSet::first(1), 0);
@@ -424,7 +424,7 @@ mod tests {
         assert!(!mask.was_within((9_981, 9_984)) && mask.was_within((9_980, 9_984)));
     }
 
-    /// Catches: a thread that nothing leads to any more, and that keeps what it was narrowed to.
+    /// Catches: a thread whose parents have ended, and that keeps its narrow mask.
     #[test]
     fn every_thread_that_was_moved_is_given_its_processors_back() {
         with_thread(|thread, all| {
@@ -442,7 +442,8 @@ mod tests {
         });
     }
 
-    /// Catches: a stranger that is moved because it has the number of a thread that has ended.
+    /// Catches: another program's thread that is moved because it has the number of a thread that
+    /// has ended.
     #[test]
     fn a_thread_of_the_same_number_is_another_one() {
         with_thread(|thread, all| {
@@ -453,13 +454,14 @@ mod tests {
             earlier[0].began -= 1;
             masks.restore(&earlier);
             assert_eq!(mask_of(thread).as_ref(), Some(&one));
-            // One that has ended, and whose number this thread has now, was not bound by anybody.
+            // The recorded thread has ended, and this thread has its number; so this thread is not
+            // bound.
             masks.last.get_mut(&thread).unwrap().thread = earlier[0];
             assert!(set_mask(thread, all) && masks.set_thread(thread, &one));
         });
     }
 
-    /// Catches: a number that is taken again at once.
+    /// Blind to: a number that is used again at once.
     #[test]
     fn a_thread_that_has_ended_is_no_error() {
         let thread = thread::spawn(own_thread).join().unwrap();

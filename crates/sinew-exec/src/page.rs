@@ -1,11 +1,10 @@
-//! The page that the preloaded library reads, and notes behind it that the watchdog reads should the
-//! agent die.
+//! The page that the preloaded library reads, and notes after it that the watchdog reads if the
+//! share agent dies.
 //!
-//! All are parts of one file without a name. The page has the layout of `sinew_preload::layout`;
-//! words are written one at a time, so a reader
-//! that has the page mapped sees the old one or the new one. The notes are text that ends with a
-//! zero: the masks that were in force and the threads that are left alone, one a line,
-//! and the threads that were narrowed, one a line.
+//! Both are parts of one file without a name. The page has the layout of `sinew_preload::layout`.
+//! Words are written one at a time, so a reader that has the page mapped sees the old word or the
+//! new one. The notes are text that ends with a zero. One lists the masks that were in force and
+//! the threads that are left alone, one a line. The other lists the narrowed threads, one a line.
 
 use std::fs::File;
 use std::io;
@@ -20,22 +19,22 @@ use crate::masks::Thread;
 
 /// Bytes of each note.
 const NOTE: usize = 64 << 10;
-/// Where the notes begin.
+/// The position of the notes.
 const MASKS_AT: usize = BYTES;
 const THREADS_AT: usize = MASKS_AT + NOTE;
 /// Bytes of the file.
 const WHOLE: usize = THREADS_AT + NOTE;
-/// Before the number of a thread that is left alone.
+/// Precedes the number of a thread that is left alone.
 const BOUND: &str = "bound ";
 
-/// The pages.
+/// The file of the page and the notes.
 #[derive(Debug)]
 pub(crate) struct Page {
     file: File,
 }
 
 impl Page {
-    /// For a command that starts with `cpus`.
+    /// A page for a command that starts with `cpus`.
     pub(crate) fn new(cpus: &CpuSet, flags: u32) -> io::Result<Self> {
         let file = File::from(memfd_create("sinew-exec-share", MemfdFlags::CLOEXEC)?);
         check_size(WHOLE as u64)?;
@@ -53,10 +52,10 @@ impl Page {
         self.file.write_all_at(&word.to_ne_bytes(), at as u64)
     }
 
-    /// All words at once, each as it was at some moment meanwhile.
+    /// All words of the page. Each is as it was at some time during the call.
     fn look(&self) -> Vec<u32> {
         let mut bytes = vec![0; BYTES];
-        // A page that cannot be read has nobody on it.
+        // A page that cannot be read counts as empty.
         let _ = self.file.read_exact_at(&mut bytes, 0);
         bytes.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word)).collect()
     }
@@ -71,15 +70,14 @@ impl Page {
         self.read(layout::pid_at(slot))
     }
 
-    /// How many threads the process in a slot may have; 0: any number.
+    /// Sets how many threads the process in a slot may have; 0: any number.
     ///
-    /// Writing to a page in memory cannot fail for lack of room, since the page is there; so
-    /// failures are not told.
+    /// Errors are ignored: the page exists in memory, so a write cannot fail for lack of room.
     pub(crate) fn set_threads(&self, slot: usize, threads: usize) {
         let _ = self.write(layout::threads_at(slot), u32::try_from(threads).unwrap_or(0));
     }
 
-    /// How many threads a process may have that has no slot yet.
+    /// Sets how many threads a process without a slot may have.
     pub(crate) fn set_job_threads(&self, threads: usize) {
         let _ = self.write(JOB_THREADS, u32::try_from(threads).unwrap_or(0));
     }
@@ -90,16 +88,16 @@ impl Page {
         let _ = self.write(layout::pid_at(slot), 0);
     }
 
-    /// Any number of threads for everybody.
+    /// Allows any number of threads for all processes.
     pub(crate) fn lift_all(&self) {
-        // First: who takes a slot from now on finds no number.
+        // First: a process that takes a slot from now on finds no limit.
         self.set_job_threads(0);
         let words = self.look();
         let limited = (0..SLOTS).filter(|slot| words[layout::threads_at(*slot) / 4] != 0);
         limited.for_each(|slot| self.set_threads(slot, 0));
     }
 
-    /// Leaves word of the masks that were in force, and of threads that are left alone.
+    /// Notes the masks that were in force, and the threads that are left alone.
     pub(crate) fn note_masks(&self, masks: &[CpuSet], bound: impl Iterator<Item = u32>) {
         let masks = masks.iter().map(|mask| format!("{mask}\n"));
         self.write_note(MASKS_AT, masks.chain(bound.map(|thread| format!("{BOUND}{thread}\n"))));
@@ -113,7 +111,7 @@ impl Page {
         (masks, threads.collect())
     }
 
-    /// Leaves word of the threads that do not have their whole mask, as far as there is room.
+    /// Notes the narrowed threads, as far as there is room.
     pub(crate) fn note_threads(&self, threads: &[Thread]) {
         let line = |thread: &Thread| format!("{} {}\n", thread.number, thread.began);
         self.write_note(THREADS_AT, threads.iter().map(line));
@@ -128,7 +126,7 @@ impl Page {
         self.read_note(THREADS_AT).lines().filter_map(thread).collect()
     }
 
-    /// Writes the lines for which there is room.
+    /// Writes as many lines as fit.
     fn write_note(&self, at: usize, lines: impl Iterator<Item = String>) {
         let mut text = String::new();
         for line in lines {
@@ -147,14 +145,14 @@ impl Page {
         String::from_utf8_lossy(text).into_owned()
     }
 
-    /// Its number among this process's open files.
+    /// The number of its file descriptor.
     pub(crate) fn number(&self) -> i32 {
         self.file.as_raw_fd()
     }
 }
 
-/// Whether this process may write a file of so many bytes. The kernel ends a process that tries and
-/// may not (SIGXFSZ); the limit counts for files in memory, too.
+/// Checks that this process may write a file of `bytes` bytes. The kernel ends a process that tries
+/// although it may not (SIGXFSZ); the limit counts for files in memory, too.
 ///
 /// # Errors
 ///
@@ -168,7 +166,7 @@ pub(crate) fn check_size(bytes: u64) -> io::Result<()> {
     }
 }
 
-/// A mask as the kernel has it, as far as there is room.
+/// A mask in the kernel's form, as far as it fits.
 fn words(cpus: &CpuSet) -> [u32; layout::MASK_WORDS] {
     let mut words = [0; layout::MASK_WORDS];
     for cpu in cpus.iter() {
@@ -187,10 +185,11 @@ impl AsFd for Page {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: the other side's view, which `tests/` looks at.
+    //! Blind to: the library's side, which `tests/` checks.
     use super::*;
 
-    /// Catches: words at places that the library does not read.
+    /// Catches: words and notes that are not read as they were written. Blind to: words at
+    /// positions that the library does not read.
     #[test]
     fn words_and_masks_come_back() {
         let page = Page::new(&"0-6,33".parse().unwrap(), layout::MALLEABLE).unwrap();

@@ -1,23 +1,20 @@
-//! What is set for a command, what is left alone, and why. Pure: facts come in.
+//! The settings that are made for a command, left alone or refused, with reasons. Pure: facts come
+//! in.
 //!
-//! **Affinity** is what splits the cores, and it changes while the command runs. So whatever a
-//! runtime derives from the mask when it starts must not
-//! be derived from a mask that happens to be narrow at that moment: each runtime is told the number
-//! of threads that it would have chosen by
-//! itself. The numbers are no wish of ours to have fewer.
+//! **Affinity** is what splits the cores, and it changes while the command runs. A runtime must not
+//! derive its number of threads from a mask that is narrow only at its start. So each runtime is
+//! told the number that it would choose by itself. These numbers are no request for fewer threads.
 //!
-//! **Spinning** is cut short: a thread that spins for another one which has lost its core keeps
-//! that one from getting it. GNU's runtime spins 300,000
-//! times by default, up to 15 ms; 1,000 times, some 25 µs, cost a lone program nothing and bring
-//! three
-//! programs of short loops on two cores from 10 to 32 times the ideal time to about 1.5. The
-//! library lets it spin a tenth of that while teams are larger than the share, which makes it 1.2.
-//! LLVM's spins for 200 ms by default; 1 ms here.
+//! **Spinning** is cut short: a thread that spins for another one without a core keeps that one
+//! from getting a core. GNU's runtime spins 300,000 times by default, up to 15 ms. 1,000 times,
+//! some 25 µs, cost a lone program nothing. They bring three programs of short loops on two cores
+//! from 10 to 32 times the ideal time to about 1.5. The library lets it spin a tenth of that while
+//! teams are larger than the share, which makes it 1.2. LLVM's spins for 200 ms by default; 1 ms
+//! here.
 //!
-//! **What users set is theirs.** A mask that is narrower than the machine (taskset, numactl, a
-//! batch system), places and bindings in the environment,
-//! memory bound to nodes, and processes that an MPI launcher has placed are left as they are;
-//! thread counts as well.
+//! **Settings of users** are left as they are. They are: a mask that is narrower than the machine
+//! (taskset, numactl, a batch system), places and bindings in the environment, memory bound to
+//! nodes, thread counts, and processes that an MPI launcher has placed.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -28,10 +25,10 @@ use crate::program::Kind;
 
 /// GNU's runtime: turns of a waiting loop before a thread sleeps.
 ///
-/// A thread that waits for less time than it takes to wake another one sleeps in every region, and
-/// is woken late, so that the next one sleeps as well: on two cores of a virtual machine 300 cost
-/// loops of 17 to 70 µs a fifth, 400 to 2,000 nothing. Where two threads have one core every turn
-/// is lost; the library sees to that while it lasts.
+/// A thread must spin for longer than it takes to wake another one. Else it sleeps in every region
+/// and is woken late, so that the next one sleeps as well. On two cores of a virtual machine 300
+/// turns cost loops of 17 to 70 µs a fifth; 400 to 2,000 cost nothing. If two threads share a core,
+/// every turn is lost; the library shortens the spinning for that time.
 const GNU_SPINS: &str = "1000";
 /// LLVM's runtime: milliseconds before a thread sleeps.
 const LLVM_SPIN_MS: &str = "1";
@@ -41,16 +38,16 @@ const LAUNCHERS: [&str; 8] =
     ["mpirun", "mpiexec", "orterun", "prterun", "srun", "aprun", "jsrun", "mpiexec.hydra"];
 const BINDERS: [&str; 4] = ["taskset", "numactl", "hwloc-bind", "likwid-pin"];
 
-/// What is known before the command starts.
+/// Facts that are known before the command starts.
 #[derive(Debug, Clone)]
 pub(crate) struct Facts<'a> {
     /// CPUs in the mask.
     pub(crate) cpus: usize,
     /// Physical cores among them.
     pub(crate) cores: usize,
-    /// Threads that a quota leaves, at most `cpus`.
+    /// Threads that a quota allows, at most `cpus`.
     pub(crate) threads: usize,
-    /// The mask is narrower than what the machine would let this user have.
+    /// The mask is narrower than the machine allows this user.
     pub(crate) narrowed: bool,
     /// A memory policy is in force.
     pub(crate) memory_bound: bool,
@@ -58,22 +55,22 @@ pub(crate) struct Facts<'a> {
     pub(crate) name: &'a OsStr,
     pub(crate) kind: Kind,
     pub(crate) malleable: bool,
-    /// Cores that the user wants it to have at least; 1 if the user has not said.
+    /// Cores that the user requests at least; 1 if the user has not set it.
     pub(crate) min: usize,
-    /// Cores that the user lets it have at most.
+    /// Cores that the user allows at most.
     pub(crate) max: Option<usize>,
-    /// The library was built.
+    /// `Ok` if the library was built, else the reason why not.
     pub(crate) library: Result<(), &'a str>,
 }
 
-/// What is done.
+/// The decisions.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// Variables, with values.
     pub(crate) set: Vec<(&'static str, String)>,
-    /// What is left alone, and why: a line each.
+    /// Settings that are left alone, with reasons: a line each.
     pub(crate) left: Vec<String>,
-    /// What the user asked for and cannot have: a line each.
+    /// Requests of the user that cannot be met: a line each.
     pub(crate) refused: Vec<String>,
     /// The command runs within its share of the cores.
     pub(crate) narrow: bool,
@@ -83,11 +80,11 @@ pub(crate) struct Plan {
     pub(crate) lower: bool,
 }
 
-/// The environment.
+/// Looks up a variable of the environment.
 type Lookup<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
 
 impl Plan {
-    /// For a command of these facts in the environment that `value` looks up.
+    /// A plan for a command with these facts, in the environment that `value` looks up.
     pub(crate) fn new(facts: &Facts<'_>, value: &Lookup<'_>) -> Self {
         let mut plan = Self::default();
         if let Some(why) = placed_by_launcher(facts, value) {
@@ -105,12 +102,12 @@ impl Plan {
         plan
     }
 
-    /// Whether this variable is set by us, since the user has said nothing of what it is for.
+    /// Whether the plan sets this variable. It does so only if the user has not set its subject.
     pub(crate) fn sets(&self, name: &str) -> bool {
         self.set.iter().any(|(set, _)| *set == name)
     }
 
-    /// Says which bounds on its cores the command cannot have.
+    /// Reports the bounds on its cores that the command cannot have.
     fn refuse_bounds(&mut self, facts: &Facts<'_>) {
         let (threads, min) = (facts.threads, Some(facts.min).filter(|&min| min > 1));
         if self.narrow {
@@ -139,7 +136,8 @@ impl Plan {
             Some(format!("{} binds what it runs", facts.name.display()))
         } else if facts.kind == Kind::StaticOpenMp {
             Some(
-                "an OpenMP program that is linked statically would see its number of processors change"
+                "an OpenMP program that is linked statically would see its number of processors \
+                 change"
                     .to_owned(),
             )
         } else {
@@ -149,11 +147,11 @@ impl Plan {
         self.left.extend(why.map(|why| format!("affinity: {why}")));
     }
 
-    /// Thread counts as the runtimes would choose them by themselves on as much of the machine as
-    /// the command may have.
+    /// Sets the thread counts that the runtimes would choose by themselves on as much of the
+    /// machine as the command may have.
     fn counts(&mut self, facts: &Facts<'_>, value: &Lookup<'_>) {
         let most = |count: usize| count.min(facts.max.unwrap_or(usize::MAX)).to_string();
-        // Both libraries follow OpenMP's count if they have none of their own.
+        // Both libraries follow OpenMP's count if their own is not set.
         let openmp: &[&str] = &["OMP_NUM_THREADS"];
         let settings: [(&'static str, String, &[&str]); 7] = [
             ("OMP_NUM_THREADS", most(facts.cpus), &[]),
@@ -171,7 +169,7 @@ impl Plan {
     }
 
     /// Lists the counts set so far. The library reads the list to tell them from a script's counts.
-    /// The program's own pools read it to know that their count is no wish, and follow the mask.
+    /// The program's own pools read it to know that their count is no request, and follow the mask.
     fn mark(&mut self) {
         let counts: Vec<String> =
             self.set.iter().map(|(name, count)| format!("{name}={count}")).collect();
@@ -202,8 +200,8 @@ impl Plan {
         }
     }
 
-    /// Whether the library is loaded, and what it may do. It is of use without `--malleable`, too:
-    /// it keeps the number of processors as it was.
+    /// Decides whether the library is loaded, and what it may do. It is useful without
+    /// `--malleable`, too: it keeps the number of processors as it was.
     fn library(&mut self, facts: &Facts<'_>, value: &Lookup<'_>) {
         let refusal = match facts.library {
             Err(why) => {
@@ -239,7 +237,7 @@ fn is_one_of(name: &OsStr, names: &[&str]) -> bool {
     names.iter().any(|known| name == *known)
 }
 
-/// The first variable about `topic` by which the user insists on something.
+/// The first variable about `topic` that holds a request of the user.
 fn user_request_about(topic: Topic, value: &Lookup<'_>) -> Option<&'static str> {
     let is_user_request = |name: &str| {
         value(name).is_some_and(|text| {
@@ -261,7 +259,7 @@ fn is_ours(name: &str, text: &OsStr, value: &Lookup<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: facts that are found wrongly, and runtimes that read other variables.
+    //! Blind to: facts that are found wrongly, and runtimes that read other variables.
     use super::*;
 
     fn facts() -> Facts<'static> {
@@ -291,7 +289,7 @@ mod tests {
         plan.set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Catches: defaults of runtimes that are not what this believes.
+    /// Blind to: defaults of runtimes that differ from these.
     #[test]
     fn counts_are_what_each_runtime_would_choose() {
         let plan = plan(&facts(), &[]);
@@ -309,8 +307,8 @@ mod tests {
         }
     }
 
-    /// Catches: a command that makes more threads than it can ever have cores, and a limit that
-    /// is silently passed over.
+    /// Catches: a command that makes more threads than it can ever have cores, and a limit that is
+    /// ignored without a message.
     #[test]
     fn a_command_with_a_maximum_makes_no_more_threads_than_that() {
         let facts = Facts { max: Some(5), ..facts() };
@@ -324,7 +322,7 @@ mod tests {
         }
     }
 
-    /// Catches: a minimum that the machine cannot give, passed over without a word, and a warning
+    /// Catches: a minimum that the machine cannot give, ignored without a message, and a warning
     /// about one that it can give.
     #[test]
     fn a_minimum_that_the_command_cannot_have_is_refused_by_name() {
@@ -338,7 +336,7 @@ mod tests {
         }
     }
 
-    /// Catches: a setting that is honoured and not told.
+    /// Catches: a user's count that is overwritten, and one that is kept without a message.
     #[test]
     fn a_users_thread_count_is_kept_by_all_who_follow_it() {
         let plan = plan(&facts(), &[("OMP_NUM_THREADS", "3")]);
@@ -349,7 +347,7 @@ mod tests {
         assert!(plan.narrow && !plan.lower && value_of(&plan, "GOMAXPROCS").is_some());
     }
 
-    /// Catches: bindings that leave no trace.
+    /// Blind to: bindings that leave no trace.
     #[test]
     fn what_binds_threads_keeps_its_affinity_and_its_teams() {
         let bound =
@@ -367,7 +365,7 @@ mod tests {
         }
     }
 
-    /// Catches: launchers of other names.
+    /// Blind to: launchers of other names.
     #[test]
     fn what_an_mpi_launcher_places_is_not_touched_at_all() {
         let launcher = Facts { name: OsStr::new("mpirun"), ..facts() };
@@ -377,7 +375,7 @@ mod tests {
         }
     }
 
-    /// Catches: nothing within its rules.
+    /// Catches: a user's setting of the waiting that is overwritten.
     #[test]
     fn a_users_way_of_waiting_is_kept() {
         let plan = plan(&facts(), &[("OMP_WAIT_POLICY", "active")]);
@@ -389,7 +387,7 @@ mod tests {
         assert!(!plan.sets("GOMP_SPINCOUNT") && plan.sets("KMP_BLOCKTIME"));
     }
 
-    /// Catches: a refusal that is too eager.
+    /// Catches: a refusal without `--malleable`, and a missing one with it.
     #[test]
     fn where_the_library_cannot_be_loaded_malleable_says_so_and_safe_does_not() {
         for kind in [Kind::Static, Kind::Privileged, Kind::Foreign, Kind::Unknown] {
@@ -406,8 +404,8 @@ mod tests {
         assert!(!plan(&Facts { kind: Kind::StaticOpenMp, ..facts() }, &[]).narrow);
     }
 
-    /// Catches: an inner command that undoes what the outer one set, and one that takes a script's
-    /// count for the outer one's.
+    /// Catches: an inner command that undoes the outer one's settings, and one that takes a
+    /// script's count for the outer one's.
     #[test]
     fn counts_of_an_outer_exec_are_no_users_wish() {
         let outer = plan(&facts(), &[]);

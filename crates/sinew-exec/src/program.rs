@@ -1,12 +1,12 @@
-//! The file behind a command's name, and whether a library can be loaded into it.
+//! The file of a command, and whether a library can be loaded into it.
 //!
-//! Found as a shell would find it. Scripts are followed to their interpreter, since that is what
-//! the kernel runs.
+//! It is found as a shell would find it. Scripts are followed to their interpreter, since that is
+//! the program that the kernel runs.
 //!
 //! # Not handled
 //!
-//! Capabilities of files, which make the dynamic linker ignore a preloaded library silently:
-//! nothing is lost by trying.
+//! Capabilities of files, which make the dynamic linker ignore a preloaded library silently: trying
+//! it does no harm.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// Scripts whose interpreter is a script, and so on: the kernel stops there, too.
+/// The longest chain of scripts whose interpreter is a script: the kernel has the same limit.
 const MOST_SCRIPTS: usize = 4;
-/// Bytes at a program's beginning that say what it is.
+/// Bytes at a program's beginning that tell its kind.
 const START: usize = 4096;
 /// Bytes of a program that are searched for a runtime's names.
 const MOST_SEARCHED: u64 = 256 << 20;
@@ -31,25 +31,26 @@ pub(crate) struct Program {
     pub(crate) kind: Kind,
 }
 
-/// What the kernel will run for it.
+/// The kind of the program that the kernel will run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A library can be loaded into it.
     Dynamic,
-    /// It has no dynamic linker, and no OpenMP that could be recognised.
+    /// It has no dynamic linker, and no OpenMP runtime that was recognised.
     Static,
     /// It has no dynamic linker, and an OpenMP runtime.
     StaticOpenMp,
-    /// It runs with other rights than its user's, so the dynamic linker refuses.
+    /// It runs with other rights than its user's, so the dynamic linker refuses preloaded
+    /// libraries.
     Privileged,
     /// It is for another kind of machine, or another C library.
     Foreign,
-    /// It cannot be read, or is no program that is known here.
+    /// It cannot be read, or its format is unknown.
     Unknown,
 }
 
 impl Kind {
-    /// Why no library can be loaded, if so.
+    /// The reason why no library can be loaded, if so.
     pub(crate) fn refusal(self) -> Option<&'static str> {
         match self {
             Self::Dynamic => None,
@@ -61,11 +62,12 @@ impl Kind {
     }
 }
 
-/// Finds the file that `name` means, by `path` (the variable PATH) if it contains no slash.
+/// Finds the file of the command `name`. A name without a slash is searched in `path` (the variable
+/// PATH).
 ///
 /// # Errors
 ///
-/// 127 if there is none, 126 if there is one that cannot be run.
+/// 127 if it is not found, 126 if it cannot be run.
 pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<Program, Failure> {
     let given = Path::new(name);
     if name.is_empty() {
@@ -106,7 +108,7 @@ fn may_execute(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
-/// What kind of program the file at `path` is.
+/// The kind of the program at `path`.
 pub(crate) fn kind_of(path: &Path) -> Kind {
     follow(path, MOST_SCRIPTS).unwrap_or(Kind::Unknown)
 }
@@ -139,13 +141,13 @@ fn interpreter(line: &[u8]) -> Option<PathBuf> {
     (!path.is_empty()).then(|| PathBuf::from(OsString::from(OsStr::from_bytes(path))))
 }
 
-/// The C library that the preloaded library was built beside.
+/// Whether the program has the C library that the preloaded library was built for.
 fn is_gnu(linker: &[u8]) -> bool {
     let name = linker.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     name.starts_with(b"ld-linux") || name.starts_with(b"ld64.so") || name.starts_with(b"ld.so")
 }
 
-/// What the header of an executable says.
+/// The kind in the header of an executable.
 #[derive(Debug, PartialEq, Eq)]
 enum Elf<'a> {
     /// Its dynamic linker.
@@ -154,7 +156,7 @@ enum Elf<'a> {
     Foreign,
 }
 
-/// This machine's number in such headers; 0 where there is no library anyway.
+/// This machine's number in such headers; 0 on machines without the library.
 const MACHINE: u16 = if cfg!(target_arch = "x86_64") {
     62
 } else if cfg!(target_arch = "aarch64") {
@@ -164,7 +166,7 @@ const MACHINE: u16 = if cfg!(target_arch = "x86_64") {
 };
 const INTERPRETER: u32 = 3;
 
-/// Reads the header and the program headers behind it; `None` if it is none.
+/// Reads the header and the program headers after it; `None` if the bytes are no such header.
 fn elf(bytes: &[u8]) -> Option<Elf<'_>> {
     if bytes.get(..4)? != b"\x7fELF" {
         return None;
@@ -202,17 +204,17 @@ fn names_openmp(path: &Path) -> bool {
     let names: [&[u8]; 2] = [b"GOMP_SPINCOUNT", b"KMP_BLOCKTIME"];
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MOST_SEARCHED).read_to_end(&mut bytes));
-    // What cannot be read may be anything: the answer that leaves more alone.
+    // An unreadable file may be any program. `true` leaves more alone.
     read.is_err()
         || names.iter().any(|name| bytes.windows(name.len()).any(|window| window == *name))
 }
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: programs of kinds that this machine has none of.
+    //! Blind to: kinds of programs that this machine does not have.
     use super::*;
 
-    /// Catches: a header that lies about its length.
+    /// Catches: a panic on a broken header. Blind to: a header with a wrong length.
     #[test]
     fn a_broken_header_is_no_program_and_no_panic() {
         let own = fs::read("/proc/self/exe").expect("the test itself");
@@ -228,7 +230,7 @@ mod tests {
         assert_eq!(elf(b"MZ and so on"), None);
     }
 
-    /// Catches: a machine with our number and another meaning.
+    /// Blind to: a machine with the same number and another meaning.
     #[test]
     fn another_architecture_is_foreign() {
         let mut header = fs::read("/proc/self/exe").expect("the test itself");
@@ -239,7 +241,7 @@ mod tests {
         assert_eq!(elf(&header), Some(Elf::Foreign), "32 bits");
     }
 
-    /// Catches: interpreters with a blank in their path, which the kernel cannot name either.
+    /// Blind to: interpreters with a blank in their path, which the kernel cannot run either.
     #[test]
     fn a_script_leads_to_its_interpreter() {
         assert_eq!(interpreter(b"/bin/sh\necho"), Some("/bin/sh".into()));
@@ -247,7 +249,7 @@ mod tests {
         assert_eq!(interpreter(b"\n"), None);
     }
 
-    /// Catches: a PATH that the shell reads differently.
+    /// Blind to: a PATH that the shell reads differently.
     #[test]
     fn what_is_not_there_or_not_executable_has_the_shells_status() {
         let folder = tempfile::tempdir().unwrap();
@@ -259,7 +261,7 @@ mod tests {
         assert_eq!(find(OsStr::new(""), path).unwrap_err().status(), 127);
     }
 
-    /// Catches: a copy whose bits the file system does not keep.
+    /// Blind to: a file system that does not keep these bits.
     #[test]
     fn a_program_with_other_rights_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,38 +1,41 @@
-//! The process that follows a command's share.
+//! The share agent: the process that follows a command's share.
 //!
-//! It sleeps in one `poll` until the command ends, one of its processes registers or ends, or the
-//! share changes, which another thread hears of. Then it divides the share anew, writes the page,
-//! and moves threads. It ends with the command.
+//! It sleeps in one `poll` until the command ends, one of its processes registers or ends, or
+//! another thread reports a new share. Then it divides the share again, writes the page, and moves
+//! threads. It ends with the command.
 //!
 //! # Order
 //!
-//! Teams shrink before their processors are taken away, and grow after they have been given more: a
-//! team that spins with more threads than processors runs no faster than the system switches
-//! between them. To grow, threads are first put on a processor each, and let go after some
-//! milliseconds: some kernels leave threads that wake each other on one processor for a tenth of a
-//! second though others are idle. The look for descendants is in these milliseconds, so that
-//! nothing takes a processor from the team when it is let go. A command that has had the whole
-//! machine all the time is not touched.
+//! Teams shrink before they lose processors, and grow after they get more. A team that spins with
+//! more threads than processors runs no faster than the system switches between them.
+//!
+//! To grow, threads are first put on a processor each, and released after some milliseconds. Some
+//! kernels leave threads that wake each other on one processor for a tenth of a second though
+//! others are idle. The search for descendants takes place in these milliseconds, so that it takes
+//! no processor from the team afterwards. A command that has had the whole machine all the time is
+//! not touched.
 //!
 //! # Turns
 //!
-//! With more programs than processors everybody's share is one thread on all of them. Processes of
-//! several threads, where the library does not lower their teams, are on one of them at a time then
-//! (`turns`).
+//! If there are more programs than processors, each program's share is one thread on all of them.
+//! Then processes of several threads, whose teams the library does not lower, run on one processor
+//! at a time (`turns`).
 //!
 //! # Demand
 //!
-//! With neighbours it also looks, four times a second, how much processor time the command uses,
-//! and says how many threads have something to do (`usage`).
+//! With neighbours, the share agent measures four times a second how much processor time the
+//! command uses, and reports how many threads have work (`usage`).
 //!
 //! # Cost
 //!
-//! Nothing while nothing changes and the command has the whole machine; a look at the machine's
-//! processes each second while it has less. With neighbours, some 10 µs a look and process of the
-//! command, and for one that does not use all it has a look at the machine's processes, a hundredth
-//! of a core unless there are a thousand. A change costs a system call per thread of the command,
-//! and a look at the machine's processes for descendants; so does a turn, of which so many are left
-//! out that it is a fiftieth of the time at most.
+//! Nothing while nothing changes and the command has the whole machine; a search of the machine's
+//! processes each second while it has less. With neighbours, each measurement costs some 10 µs a
+//! process of the command. A command that does not use all that it has also costs a search of the
+//! machine's processes: a hundredth of a core up to a thousand processes.
+//!
+//! A change costs a system call for each thread of the command, and a search of the machine's
+//! processes for descendants. A turn costs as much; turns are skipped so that they take a fiftieth
+//! of the time at most.
 
 use std::collections::HashSet;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -53,22 +56,22 @@ use crate::share_source::{Grant, Job, ShareSource};
 use crate::turns;
 use crate::usage::{Allowance, Usage};
 
-/// Between two looks at what the command uses, with neighbours: as many times as long as a look
-/// took, within bounds.
+/// The time between two measurements of the command's usage, with neighbours: this many times the
+/// duration of a measurement, within bounds.
 const LOOK_PART: u32 = 100;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 
-/// How long a team that grows may take to make its new threads, and how long they then stay on a
-/// processor each.
+/// The time in which a growing team may start its new threads, and the time for which they then
+/// stay on a processor each.
 const MAKING: Duration = Duration::from_millis(1);
 const SPREAD: Duration = Duration::from_millis(5);
 
-/// A turn is at least so many times as long as moving to its processor took.
+/// A turn lasts at least this many times as long as the move to its processor took.
 const TURN_PART: u32 = 50;
 
-/// Looks for new processes before giving up on a command that starts them faster than they can be
-/// looked at.
+/// Searches for new processes before giving up on a command that starts them faster than they are
+/// found.
 const MOST_LOOKS: usize = 10;
 
 /// A process of the command that has parallel regions.
@@ -78,59 +81,59 @@ struct TeamProcess {
     pid: u32,
     /// Readable when the process has ended.
     ending: OwnedFd,
-    /// The threads it was last told it may have; 0: none yet.
+    /// The number of threads that it was last told; 0: none yet.
     threads: usize,
 }
 
 /// A command and its share.
 struct ShareAgent<'a> {
     job: &'a Job,
-    /// In the environment of all of the command's processes.
+    /// A variable in the environment of all of the command's processes.
     mark: &'a [u8],
     page: &'a Page,
     grant: Grant,
-    /// Readable when there is another one.
+    /// Readable when another grant exists.
     wake: PipeReader,
     teams: Vec<TeamProcess>,
     masks: Masks,
-    /// The command and its descendants, when it was last looked.
+    /// The command and its descendants at the last search.
     processes: Vec<u32>,
     parents: Parents,
-    /// When that was.
+    /// The time of that search.
     searched: Instant,
-    /// The threads that the last note for the watchdog names.
+    /// The threads in the last note for the watchdog.
     noted_threads: Vec<Thread>,
     usage_meter: UsageMeter,
     turn: OwnTurn,
 }
 
-/// The processor that processes of several threads have now.
+/// The present turn of processes of several threads.
 struct OwnTurn {
-    /// None where the share is the command's alone.
+    /// Their processor; `None` if the command has its share to itself.
     processor: Option<usize>,
-    /// When it is time for another one; none where nobody takes turns.
+    /// The end of the turn; `None` if the command takes no turns.
     ends: Option<Instant>,
 }
 
-/// What the command uses.
+/// Measures the command's processor time.
 struct UsageMeter {
     usage: Usage,
-    /// Those whose time is counted: the command's family at the last look that saw all of it.
+    /// The processes whose time is counted: those of the last search that found all of them.
     counted: Vec<u32>,
-    /// Their time at the last look, which was then.
+    /// Their time at the last measurement.
     seconds: f64,
     at: Instant,
     next: Instant,
 }
 
 impl UsageMeter {
-    /// For a command that has used so many `seconds`.
+    /// For a command that has used `seconds` so far.
     fn new(job: &Job, seconds: f64) -> Self {
         let (counted, now) = (vec![job.program.pid], Instant::now());
         Self { usage: Usage::new(job.threads), counted, seconds, at: now, next: now + LOOK_EVERY }
     }
 
-    /// For how many threads the command has work, as far as can be seen.
+    /// The number of threads for which the command seems to have work.
     fn measure(&mut self, job: &Job, granted: usize, neighbours: usize) -> usize {
         let began = Instant::now();
         let seconds = descendants::processor_time(&self.counted);
@@ -139,7 +142,7 @@ impl UsageMeter {
         let demand = self.usage.add_sample(cores, Allowance { granted, most: job.threads, part });
         (self.seconds, self.at) = (seconds, began);
         if self.usage.is_in_doubt(job.threads) {
-            // Whoever was not counted is, from now on.
+            // Processes that were not counted are counted from now on.
             self.counted = descendants::descendants(job.program.pid);
             self.seconds = descendants::processor_time(&self.counted);
         }
@@ -148,7 +151,7 @@ impl UsageMeter {
     }
 }
 
-/// What has happened.
+/// The events that ended a wait.
 #[derive(Default)]
 struct Events {
     command_ended: bool,
@@ -158,9 +161,8 @@ struct Events {
 }
 
 /// Follows `shares` until the command has ended. `ready` is called once the first grant is in
-/// force, or with why the command cannot be followed, and returns whether the command is
-/// to be followed still. `mark` is in the environment of all of the
-/// command's processes.
+/// force, or with the reason why the command cannot be followed. It returns whether the command
+/// still waits to be followed. `mark` is in the environment of all of the command's processes.
 ///
 /// # Errors
 ///
@@ -206,22 +208,22 @@ pub(crate) fn follow(
     Ok(())
 }
 
-/// The means to follow a command.
+/// The descriptors and channels that a share agent waits for.
 struct Inputs {
     /// Readable when the command has ended.
     ending: OwnedFd,
-    /// Readable when there is another grant.
+    /// Readable when another grant exists.
     wake: PipeReader,
-    /// The grants, the one at the beginning among them if there is one.
+    /// The grants, the first one among them if there is one.
     grants: mpsc::Receiver<Grant>,
 }
 
-/// Takes all that the system may refuse, before the command is told that it is followed.
+/// Opens everything that the system may refuse, before the command is told that it is followed.
 fn open_inputs(job: &Job, shares: &dyn ShareSource) -> io::Result<Inputs> {
     let ending = open_pidfd(job.program.pid)?;
     let (wake, waker) = io::pipe()?;
     let (send, grants) = mpsc::channel();
-    // The receiver is gone only when nobody wants to know.
+    // If the receiver is gone, the share agent has ended.
     shares.on_change(Box::new(move |grant| {
         let _ = send.send(grant).is_ok() && (&waker).write_all(&[0]).is_ok();
     }))?;
@@ -267,27 +269,26 @@ impl ShareAgent<'_> {
         }
     }
 
-    /// When something is to be looked at though nothing happens; never for a command that has the
-    /// whole machine.
+    /// The time of the next look without an event; `None` for a command that has the whole machine.
     fn next_look(&self, is_alone: bool) -> Option<Instant> {
         let for_new = self.is_narrowed().then(|| self.searched + LOOK_AT_LEAST_EVERY);
         let shared = [Some(self.usage_meter.next), self.turn.ends].into_iter().flatten();
         for_new.into_iter().chain(shared.filter(|_| !is_alone)).min()
     }
 
-    /// Whether what the command starts inherits less than the command began with.
+    /// Whether new processes of the command inherit a narrower mask than the command began with.
     fn is_narrowed(&self) -> bool {
         self.job.follows && self.grant.cpus != self.job.cpus
     }
 
-    /// Whether all of the command has the mask that it began with, and is to keep it.
+    /// Whether all of the command has the mask that it began with, and keeps it.
     fn is_untouched(&self, pieces: &[Grant]) -> bool {
         let has_all = |piece: &Grant| piece.cpus == self.job.cpus;
         !self.is_narrowed() && pieces.iter().all(has_all) && self.masks.are_untouched()
     }
 
-    /// Takes note of what the command has started since the last look. A process that leaves family
-    /// and environment later is known by then, and gets back what it has inherited.
+    /// Records the processes that the command has started since the last search. A process that
+    /// leaves family and environment later is known by then, and gets back what it has inherited.
     fn search_descendants(&mut self) {
         self.processes = self.parents.descendants(self.job.program.pid);
         self.searched = Instant::now();
@@ -295,7 +296,7 @@ impl ShareAgent<'_> {
         self.note_narrowed();
     }
 
-    /// Leaves word of the threads that are narrowed, if they are others than before.
+    /// Notes the narrowed threads for the watchdog, if they changed.
     fn note_narrowed(&mut self) {
         let narrowed = self.masks.narrowed();
         if narrowed != self.noted_threads {
@@ -304,8 +305,8 @@ impl ShareAgent<'_> {
         }
     }
 
-    /// Looks whose turn it is, if it is time to or the programs are others; whether another
-    /// processor is this command's now.
+    /// Computes the present turn, if the last one is over or the programs changed. Returns whether
+    /// the command's processor changed.
     fn takes_turn(&mut self, shares: &dyn ShareSource, are_others: bool) -> bool {
         let now = Instant::now();
         if !are_others && self.turn.ends.is_none_or(|ends| now < ends) {
@@ -320,8 +321,8 @@ impl ShareAgent<'_> {
         std::mem::replace(&mut self.turn.processor, processor) != processor
     }
 
-    /// Moves everybody to where this turn has them, now and then those who are new as well: until
-    /// then they are where their parents were.
+    /// Moves all processes to the processor of this turn. Now and then it searches for new ones as
+    /// well; until then they stay where their parents were.
     fn move_to_turn(&mut self) {
         let began = Instant::now();
         if began - self.searched >= LOOK_EVERY {
@@ -334,21 +335,21 @@ impl ShareAgent<'_> {
         self.turn.ends = self.turn.ends.map(|ends| ends.max(least));
     }
 
-    /// Takes the last grant; whether it is another one. It is not where only the number of
-    /// neighbours has changed.
+    /// Takes the last grant. Returns whether it differs; it does not if only the number of
+    /// neighbours changed.
     fn take_grant(&mut self, grants: &mpsc::Receiver<Grant>) -> bool {
         let _ = self.wake.read(&mut [0; 64]);
         let Some(grant) = grants.try_iter().last() else { return false };
         std::mem::replace(&mut self.grant, grant) != self.grant
     }
 
-    /// Whether there is nobody to leave cores to, or nothing of this command's to be left.
+    /// Whether the command has no neighbours, or does not follow its share.
     fn is_alone(&self, shares: &dyn ShareSource) -> bool {
         !self.job.follows || shares.neighbours() == 0
     }
 
-    /// Says how much the command has to do, when it is time to look. Alone it has everything,
-    /// whatever it does.
+    /// Reports the command's demand when it is time to measure. A command without neighbours needs
+    /// no demand.
     fn report_demand(&mut self, shares: &dyn ShareSource, is_alone: bool) {
         if is_alone {
             self.usage_meter =
@@ -362,8 +363,8 @@ impl ShareAgent<'_> {
         }
     }
 
-    /// Puts the share in force for everybody: at once for those who are known, then for those whom
-    /// they have started since.
+    /// Applies the share to all processes: at once to the known ones, then to those that they have
+    /// started since.
     fn apply_share_to_all(&mut self) {
         if !self.apply_share() {
             return;
@@ -380,7 +381,7 @@ impl ShareAgent<'_> {
         }
     }
 
-    /// Waits until something happens, or for so long.
+    /// Waits for an event, or until `timeout` has passed.
     fn wait(
         &self,
         ending: &OwnedFd,
@@ -391,7 +392,7 @@ impl ShareAgent<'_> {
         let all = fixed.into_iter().chain(self.teams.iter().map(|team| team.ending.as_fd()));
         let mut files: Vec<PollFd<'_>> =
             all.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
-        // A signal that is handled does not end the wait for good: nothing has happened then.
+        // A handled signal ends the wait early, without any event.
         let timeout = timeout.and_then(|time| Timespec::try_from(time).ok());
         let _ = poll(&mut files, timeout.as_ref());
         let happened = |file: &PollFd<'_>| !file.revents().is_empty();
@@ -403,7 +404,7 @@ impl ShareAgent<'_> {
         }
     }
 
-    /// Takes note of processes that have taken slots.
+    /// Records the processes that have taken slots.
     fn register(&mut self, registrations: &mut PipeReader) {
         let mut slots = [0; 64];
         let count = registrations.read(&mut slots).unwrap_or(0);
@@ -418,8 +419,8 @@ impl ShareAgent<'_> {
                 {
                     self.teams.push(TeamProcess { slot, pid, ending, threads: 0 });
                 }
-                // It has ended since, or is no process of the command's: then anybody may have the
-                // slot.
+                // It has ended since, or is no process of the command's. Then the slot is free for
+                // any process.
                 _ if !known => self.page.free(slot),
                 _ => {}
             }
@@ -433,11 +434,10 @@ impl ShareAgent<'_> {
         }
     }
 
-    /// Puts the share in force for those who are known. Returns whether anybody's mask may have
-    /// changed.
+    /// Applies the share to the known processes. Returns whether a mask may have changed.
     fn apply_share(&mut self) -> bool {
         let pieces = divide(&self.grant, self.teams.len());
-        // Who comes next is one more; its own number is written as soon as it has registered.
+        // The next process to register is one more. Its own number is written when it registers.
         let next = divide(&self.grant, self.teams.len() + 1);
         self.page.set_job_threads(next.first().map_or(1, |piece| piece.threads));
         let (growing, others): (Vec<_>, Vec<_>) =
@@ -454,14 +454,14 @@ impl ShareAgent<'_> {
         true
     }
 
-    /// Whether the process is to have more threads, on several processors. One that is new is about
-    /// to make its team.
+    /// Whether the process gets more threads, on several processors. A new process is about to make
+    /// its team.
     fn is_growing(&self, index: usize, piece: &Grant) -> bool {
         piece.threads > self.teams[index].threads.max(1) && piece.cpus.len() > 1
     }
 
-    /// Lets teams grow, a thread on each processor for a while: those that there are, and those
-    /// that are made at once. Another grant ends the while: others wait for processors.
+    /// Lets teams grow. Present threads, and those that are made at once, stay on a processor each
+    /// for a while. Another grant ends that time: other programs wait for processors.
     fn grow(&mut self, growing: &[usize], pieces: &[Grant]) {
         if growing.is_empty() {
             return;
@@ -471,17 +471,18 @@ impl ShareAgent<'_> {
         if self.waits_without_grant(MAKING) {
             self.spread(growing, pieces);
             let began = Instant::now();
-            // Now, while each thread has a processor of its own: the look takes a processor from a
-            // thread, which otherwise goes to where another one of its team is, and stays there.
+            // Now, while each thread has a processor of its own. The search takes a processor from
+            // a thread; afterwards that thread would move to a processor of another thread of its
+            // team, and stay there.
             self.search_descendants();
             self.waits_without_grant(SPREAD.saturating_sub(began.elapsed()));
         }
     }
 
-    /// Waits for so long, or until there is another grant; whether there is none.
+    /// Waits for `time`, or until another grant exists. Returns whether none does.
     fn waits_without_grant(&self, time: Duration) -> bool {
         let mut files = [PollFd::new(&self.wake, PollFlags::IN)];
-        // A signal that is handled ends the wait early, which does no harm.
+        // A handled signal ends the wait early, which does no harm.
         poll(&mut files, Timespec::try_from(time).ok().as_ref()).is_ok_and(|happened| happened == 0)
     }
 
@@ -491,7 +492,7 @@ impl ShareAgent<'_> {
         }
     }
 
-    /// Tells these of the parties how many threads they may have.
+    /// Tells these processes how many threads they may have.
     fn set_team_threads(&mut self, indices: &[usize], pieces: &[Grant]) {
         for &index in indices {
             let (team, threads) = (&mut self.teams[index], pieces[index].threads);
@@ -500,8 +501,8 @@ impl ShareAgent<'_> {
         }
     }
 
-    /// Leaves word of all masks that there may be before they are set: whoever has to undo it must
-    /// know them.
+    /// Notes all masks that may be in force from now on, before they are set: the watchdog must
+    /// know them to restore the first ones.
     fn note_masks(&self, pieces: &[Grant]) {
         let mut noted: Vec<CpuSet> = self.masks.in_force().cloned().collect();
         noted.extend(pieces.iter().map(|piece| piece.cpus.clone()));
@@ -512,8 +513,8 @@ impl ShareAgent<'_> {
         self.page.note_masks(&noted, self.masks.bound());
     }
 
-    /// Moves the parties to their pieces, and all other processes to the whole share; or those of
-    /// several threads to the processor whose turn it is.
+    /// Moves the registered processes to their pieces, and all others to the whole share. Processes
+    /// of several threads go to the processor of this turn instead, if there is one.
     fn move_all(&mut self, pieces: &[Grant]) {
         let registered: HashSet<u32> = self.teams.iter().map(|team| team.pid).collect();
         let teams = self.teams.iter().zip(pieces).map(|(team, piece)| (team.pid, &piece.cpus));
@@ -527,8 +528,7 @@ impl ShareAgent<'_> {
         self.note_narrowed();
     }
 
-    /// The command has ended. What it leaves behind is nobody's business any more, and has the
-    /// whole machine.
+    /// Restores the first mask of all processes that the command leaves behind, after it has ended.
     fn restore_at_end(&mut self) {
         self.page.lift_all();
         if !self.job.follows || self.masks.are_untouched() {
@@ -542,7 +542,7 @@ impl ShareAgent<'_> {
     }
 }
 
-/// Undoes everything, after the agent has died.
+/// Restores the first mask of all processes, after the share agent has died.
 pub(crate) fn restore_masks(job: &Job, page: &Page, mark: &[u8]) {
     page.lift_all();
     let (noted, bound) = page.noted_masks();
@@ -555,5 +555,6 @@ pub(crate) fn restore_masks(job: &Job, page: &Page, mark: &[u8]) {
     masks.restore(&page.noted_threads());
 }
 
-/// A pipe's writing end that nobody writes to here, kept for those who open it by its number.
+/// The writing end of a pipe. It is never written to here, and stays open for processes that open
+/// it by its number.
 pub(crate) type Held = PipeWriter;

@@ -1,4 +1,4 @@
-//! What is asked of whoever shares out the machine.
+//! The interface between `exec` and a source of shares.
 
 use std::ffi::OsString;
 use std::io;
@@ -7,45 +7,45 @@ use std::path::PathBuf;
 use sinew_coord::ProcessId;
 use sinew_topology::CpuSet;
 
-/// A command to run, and how.
+/// A command to run, with its options.
 #[derive(Debug, Clone, Default)]
 pub struct Command {
     /// Its name, or its path.
     pub program: OsString,
-    /// What follows its name.
+    /// The arguments after its name.
     pub arguments: Vec<OsString>,
-    /// Its terms among the other programs.
+    /// Its request among the other programs.
     pub share_request: ShareRequest,
     /// Cores that it may have at most.
     pub max: Option<usize>,
     /// The preloaded library may lower teams.
     pub malleable: bool,
-    /// Say on standard error what is set and what is left alone.
+    /// Print the settings that are made and left alone to standard error.
     pub verbose: bool,
-    /// Another library than the one built in, for tests.
+    /// A library to preload instead of the built-in one, for tests.
     pub library: Option<PathBuf>,
 }
 
-/// What the sharer is told about a command.
+/// The description of a command for a source of shares.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// Its process.
     pub program: ProcessId,
     /// The name of its file.
     pub name: String,
-    /// Its terms among the other programs.
+    /// Its request among the other programs.
     pub share_request: ShareRequest,
     /// The CPUs that it may run on.
     pub cpus: CpuSet,
-    /// Threads that it would run without anybody beside it.
+    /// Threads that it would run without neighbours.
     pub threads: usize,
-    /// It follows what it is granted; otherwise it stays on all of `cpus` whatever anybody says.
+    /// It follows its grants. Otherwise it stays on all of `cpus` whatever it is granted.
     pub follows: bool,
-    /// Its teams are lowered to its threads, so that they do not have to take turns.
+    /// Its teams are lowered to its threads, so they take no turns.
     pub lowers: bool,
 }
 
-/// What a command may use.
+/// A command's share of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     /// CPUs to run on.
@@ -54,10 +54,10 @@ pub struct Grant {
     pub threads: usize,
 }
 
-/// What a command is to have among others.
+/// A command's request among other programs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShareRequest {
-    /// Its part in proportion to others'.
+    /// Its part in proportion to the other programs' weights.
     pub weight: f64,
     /// Cores that it should have at least, as long as there are enough.
     pub min: usize,
@@ -69,35 +69,35 @@ impl Default for ShareRequest {
     }
 }
 
-/// More programs than processors, each with one thread on all of them, and which of them this one
-/// is.
+/// The programs that have one thread each on the same processors, because there are more programs
+/// than processors, and this command's position among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crowd {
-    /// Its number, from 0, in an order that is the same for all.
+    /// This command's position, from 0, in an order that is the same for all.
     pub index: usize,
-    /// How many they are.
+    /// The number of these programs.
     pub count: usize,
 }
 
-/// Is told of grants.
+/// A function that is called with each grant.
 pub type Listener = Box<dyn Fn(Grant) + Send + Sync>;
 
-/// A place among the programs that share the machine.
+/// A command's membership among the programs that share the machine.
 pub trait ShareSource: Send + Sync {
-    /// Calls `listener` with the present grant, if there is one, before it returns, and from then
-    /// on with every new one, on another thread.
+    /// Calls `listener` with the present grant, if there is one, before it returns. Later it calls
+    /// it with every new grant, on another thread.
     ///
     /// # Errors
     ///
     /// The system has no thread for that.
     fn on_change(&self, listener: Listener) -> io::Result<()>;
 
-    /// How many others there are to leave cores to.
+    /// The number of other programs that need cores.
     fn neighbours(&self) -> usize {
         0
     }
 
-    /// Whom it shares its processors with; `None` where it has its own.
+    /// The programs that share this one's processors; `None` if it has its own.
     ///
     /// # Cost
     ///
@@ -106,9 +106,9 @@ pub trait ShareSource: Send + Sync {
         None
     }
 
-    /// Says how many threads of the command would find something to do.
+    /// Sets the number of the command's threads that would find work.
     fn set_demand(&self, _threads: usize) {}
 
-    /// Gives the place back. Nothing is asked afterwards.
+    /// Ends the membership. No other method is called afterwards.
     fn leave(&self);
 }

@@ -1,8 +1,7 @@
-//! What is known of the machine and of this process before the command runs.
+//! Facts about the machine and this process before the command runs.
 //!
-//! Every file that is read here delays the command. So only those are read that say something
-//! which is set before it starts; the agent looks at the rest of the machine when it has
-//! neighbours.
+//! Every file that is read here delays the command. So only files that matter for the plan are
+//! read; the share agent reads the rest of the machine when it has neighbours.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,23 +10,23 @@ use sinew_topology::{CpuSet, Limits, Machine};
 
 use crate::sys;
 
-/// The state of things at the start.
+/// The facts at the start.
 #[derive(Debug)]
 pub(crate) struct Start {
     /// The mask.
     pub(crate) cpus: CpuSet,
     /// Physical cores in it.
     pub(crate) cores: usize,
-    /// Threads that a quota leaves.
+    /// Threads that a quota allows.
     pub(crate) threads: usize,
-    /// Somebody has made the mask narrower than it might be.
+    /// The mask is narrower than it could be.
     pub(crate) narrowed: bool,
-    /// Memory has been bound to nodes, or spread over them.
+    /// Memory is bound to nodes, or spread over them.
     pub(crate) memory_bound: bool,
 }
 
 impl Start {
-    /// Of this process, now.
+    /// Reads the facts about this process.
     pub(crate) fn read() -> Self {
         let limits = Limits::read();
         let cpus = limits.allowed().clone();
@@ -41,21 +40,21 @@ impl Start {
     }
 }
 
-/// The CPUs that are switched on.
+/// The CPUs that are online.
 fn online() -> CpuSet {
     one_line("/sys/devices/system/cpu/online")
         .and_then(|line| line.parse().ok())
         .unwrap_or_else(|| Machine::host().cpus())
 }
 
-/// The physical cores that these CPUs are part of.
+/// The number of physical cores that these CPUs belong to.
 fn cores(cpus: &CpuSet) -> usize {
     if one_line("/sys/devices/system/cpu/smt/active").as_deref() == Some("0") {
         return cpus.len();
     }
     let siblings = |cpu: usize| {
         let of = |name| one_line(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/{name}"));
-        // The second is its name before Linux 5.3.
+        // The second name is the one before Linux 5.3.
         of("core_cpus_list").or_else(|| of("thread_siblings_list"))
     };
     let cores: Option<HashSet<String>> = cpus.iter().map(siblings).collect();
@@ -66,7 +65,7 @@ fn one_line(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim_end().to_owned())
 }
 
-/// Without a cpuset the whole machine is what the mask could be.
+/// Compares the mask with the cpuset; without one, with the whole machine.
 fn is_narrowed(limits: &Limits, online: &CpuSet) -> bool {
     let possible =
         limits.cpuset().map_or_else(|| online.clone(), |cpuset| cpuset.intersection(online));
@@ -79,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// Catches: a short look at the machine that finds something else than the long one.
+    /// Catches: the short read of the machine that differs from the full one.
     #[test]
     fn cpus_and_cores_are_those_of_the_whole_look() {
         let (machine, cpus) = (Machine::host(), online());

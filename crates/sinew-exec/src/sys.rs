@@ -1,5 +1,5 @@
-//! `fork`, environment and descriptors after it, and the policy for memory. The only file of this
-//! crate with `unsafe`.
+//! `fork`, environment and descriptors after it, and memory policies. The only file of this crate
+//! with `unsafe`.
 
 use std::convert::Infallible;
 use std::ffi::{c_int, c_void};
@@ -10,17 +10,17 @@ use sinew_coord::ProcessId;
 
 use crate::descendants::{self, ProcessStat};
 
-/// Word that this process has a single thread. Only a process in which no other thread can be
-/// started meanwhile keeps it.
+/// Proof that this process has a single thread. It stays valid only in a process in which no other
+/// thread can be started meanwhile.
 #[derive(Debug)]
 pub(crate) struct SingleThreaded(());
 
-/// This process, and word that it has a single thread.
+/// This process, and the proof that it has a single thread.
 ///
 /// # Errors
 ///
-/// It has more; or the system does not tell, or shows the processes of another namespace: there
-/// the watchdog's number leads to another process's files.
+/// It has several threads, or the system does not tell, or `/proc` shows the processes of another
+/// namespace. In such a `/proc` the watchdog's number leads to another process's files.
 pub(crate) fn this_process() -> io::Result<(ProcessId, SingleThreaded)> {
     let fail = |error: io::Error| io::Error::new(error.kind(), format!("no /proc/self: {error}"));
     let ProcessStat { pid, threads, start_ticks } = descendants::own_stat().map_err(fail)?;
@@ -34,7 +34,7 @@ pub(crate) fn this_process() -> io::Result<(ProcessId, SingleThreaded)> {
     Ok((ProcessId { pid, started: start_ticks }, SingleThreaded(())))
 }
 
-/// Which process one is after [`fork`].
+/// The two sides of a [`fork`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Child,
@@ -42,14 +42,14 @@ pub(crate) enum Side {
     Parent(i32),
 }
 
-/// Makes a copy of this process, which has the word, too.
+/// Makes a copy of this process, which has a single thread, too.
 ///
 /// # Errors
 ///
 /// The system has no room for another process.
 pub(crate) fn fork(_: &SingleThreaded) -> io::Result<Side> {
-    // SAFETY: this thread is the only one, so no lock of the C library or the allocator is held by
-    // a thread that the child lacks: the child may do whatever this process might have done.
+    // SAFETY: this thread is the only one. So no thread that the child lacks holds a lock of the C
+    // library or the allocator: the child may do whatever this process might have done.
     match unsafe { libc::fork() } {
         -1 => Err(no_process(&io::Error::last_os_error())),
         0 => Ok(Side::Child),
@@ -61,11 +61,11 @@ fn no_process(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("no process for the share agent: {error}"))
 }
 
-/// The stack of the process in between, of which its own child keeps a copy for all its life.
+/// The stack of the intermediate process. The copy keeps a copy of it for all its life.
 const STACK_WORDS: usize = (1 << 20) / size_of::<StackWord>();
 type StackWord = u128;
 
-/// Shared by the process in between and its parent.
+/// Memory shared by the intermediate process and its parent.
 struct Intermediate<T, L> {
     held: Option<T>,
     body: Option<L>,
@@ -74,16 +74,17 @@ struct Intermediate<T, L> {
     blocked: Option<libc::sigset_t>,
 }
 
-/// Runs `body` in a copy of this process that is no child of it and has left its job and terminal,
-/// and returns the copy's number. A
-/// child of this process makes the copy and ends at once. That child shares this process's memory,
-/// and this process stands still until the child has ended, so nothing is copied for the child.
-/// Both this process and the copy have what is `held` afterwards.
+/// Runs `body` in a copy of this process, and returns the copy's number. The copy is no child of
+/// this process, and has left its job and terminal. Both this process and the copy have the value
+/// `held` afterwards.
 ///
-/// Signals wait until the copy has left the job: a copy that a key of the terminal stopped on its
-/// way out would stay stopped, as what continues the job does not reach it any more.
+/// A child of this process makes the copy and ends at once. The child shares this process's memory,
+/// and this process is suspended until the child has ended. So nothing is copied for the child.
 ///
-/// Source: `posix_spawn` of the C libraries starts its programs so.
+/// Signals stay blocked until the copy has left the job. A key of the terminal might else stop the
+/// copy before that, and it would stay stopped: continuing the job does not reach it any more.
+///
+/// Source: `posix_spawn` of the C libraries starts programs in this way.
 ///
 /// # Errors
 ///
@@ -100,14 +101,14 @@ where
     let mut intermediate =
         Intermediate { held: Some(held), body: Some(body), made: Ok(0), blocked };
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: the child runs on a stack of its own, which is longer lived than it and aligned for
-    // any stack. This process stands still until the child has ended (`CLONE_VFORK`), so nothing
-    // is accessed by both at a time. This thread is the only one, so no lock is held.
+    // SAFETY: the child runs on a stack of its own, which outlives it and is aligned for any stack.
+    // This process is suspended until the child has ended (`CLONE_VFORK`), so they never access
+    // memory at the same time. This thread is the only one, so no lock is held.
     let child = unsafe {
         let top = stack.as_mut_ptr().add(STACK_WORDS);
         libc::clone(make_copy::<T, L>, top.cast(), flags, (&raw mut intermediate).cast())
     };
-    // Taken before the signals, whose handlers may change it.
+    // Read before signals are unblocked, because their handlers may change it.
     let error = io::Error::last_os_error();
     unblock_signals(blocked);
     if child == -1 {
@@ -115,27 +116,27 @@ where
     }
     // SAFETY: takes numbers and no address; the child has ended.
     unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
-    // The child has taken nothing: what it did after the copy is in the copy.
+    // The child has taken nothing: its later actions are in the copy.
     match (intermediate.made.map_err(|error| no_process(&error))?, intermediate.held) {
         (copy @ 1.., Some(held)) => Ok((copy.cast_unsigned(), held)),
         _ => Err(no_process(&io::ErrorKind::Interrupted.into())),
     }
 }
 
-/// The life of the process in between.
+/// The body of the intermediate process.
 extern "C" fn make_copy<T, L>(intermediate: *mut c_void) -> c_int
 where
     L: FnOnce(SingleThreaded, T) -> Infallible,
 {
-    // SAFETY: it is the parent's, which stands still until this process has ended.
+    // SAFETY: it is the parent's, which is suspended until this process has ended.
     let intermediate = unsafe { &mut *intermediate.cast::<Intermediate<T, L>>() };
-    // The copy of a child leads no group, so nothing speaks against a session of its own.
+    // The copy of a child leads no group, so it can have a session of its own.
     let _ = rustix::process::setsid();
-    // SAFETY: as in `fork`; what the C library changes in the shared memory meanwhile it changes
-    // back, as for any fork.
+    // SAFETY: as in `fork`. Whatever the C library changes in the shared memory meanwhile, it
+    // changes back, as for any fork.
     match unsafe { libc::fork() } {
         -1 => intermediate.made = Err(io::Error::last_os_error()),
-        // The copy has a copy of the memory, and of the stack that it runs on: both are its own.
+        // The copy has its own copy of the memory, and of the stack that it runs on.
         0 => {
             unblock_signals(intermediate.blocked);
             let both = intermediate.body.take().zip(intermediate.held.take());
@@ -157,7 +158,7 @@ fn block_signals() -> Option<libc::sigset_t> {
     (result == 0).then_some(before)
 }
 
-/// Blocks the signals that [`block_signals`] has returned, and no others.
+/// Blocks exactly the signals that [`block_signals`] has returned.
 fn unblock_signals(before: Option<libc::sigset_t>) {
     if let Some(before) = before {
         // SAFETY: the kernel reads the set, which it has written itself, during the call.
@@ -165,40 +166,39 @@ fn unblock_signals(before: Option<libc::sigset_t>) {
     }
 }
 
-/// Has this process end at once when there is no more memory. With the variables set, Rust's
-/// runtime first prints where that was: that takes memory, and it waits for itself when there is
-/// none.
+/// Makes this process end at once when memory runs out. With these variables set, Rust's runtime
+/// first prints a backtrace. The print needs memory, and without any it waits for itself.
 ///
 /// The calling process is a copy that [`fork`] has made, and has one thread.
 pub(crate) fn disable_backtraces() {
     for name in ["RUST_BACKTRACE", "RUST_LIB_BACKTRACE"] {
-        // SAFETY: the process has one thread, so nobody reads the environment meanwhile.
+        // SAFETY: the process has one thread, so no other thread reads the environment meanwhile.
         unsafe { std::env::remove_var(name) };
     }
 }
 
-/// Closes all that this process has inherited from the program that started it, except for the
-/// three streams: a lock or the end of a pipe that the command has is the command's alone.
+/// Closes all files that this process has inherited from the program that started it, except for
+/// the three streams. Locks and pipe ends of the command belong to the command alone.
 ///
-/// Only what is not closed when a program starts another one can be inherited so, and all files
-/// that this program opens are. The calling process is a copy that [`fork`] has made.
+/// Only files without the close-on-exec flag are inherited, and this program opens all its files
+/// with the flag. The calling process is a copy that [`fork`] has made.
 pub(crate) fn close_inherited() {
     let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let numbers = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    // All of them first: the list itself is a file.
+    // All numbers are read first, because the list itself is an open file.
     let numbers: Vec<libc::c_int> = numbers.collect();
     for number in numbers.into_iter().filter(|&number| number > libc::STDERR_FILENO) {
         // SAFETY: takes a number and touches no memory of ours.
         let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
         if flags >= 0 && flags & libc::FD_CLOEXEC == 0 {
-            // SAFETY: no value of this program owns the descriptor: it was inherited, as its flag
-            // shows.
+            // SAFETY: no value of this program owns the descriptor: its flag shows that it was
+            // inherited.
             unsafe { libc::close(number) };
         }
     }
 }
 
-/// Policies for memory, as the kernel numbers them.
+/// The kernel's numbers for memory policies.
 const DEFAULT: libc::c_int = 0;
 const PREFERRED: libc::c_int = 1;
 const LOCAL: libc::c_int = 4;
@@ -212,28 +212,28 @@ pub(crate) fn binds_memory() -> bool {
     let (mut policy, mut nodes): (libc::c_int, Nodes) = (DEFAULT, [0; 64]);
     let (bits, none) = (8 * size_of::<Nodes>() as libc::c_ulong, 0 as libc::c_ulong);
     let places = (&raw mut policy, &raw mut nodes);
-    // SAFETY: the kernel writes the policy and at most `bits` bits of nodes to these places, during
-    // the call.
-    let answer =
+    // SAFETY: the kernel writes the policy and at most `bits` bits of nodes to these variables,
+    // during the call.
+    let result =
         unsafe { libc::syscall(libc::SYS_get_mempolicy, places.0, places.1, bits, none, none) };
-    // A kernel without nodes does not know the call; one before Linux 5.14 calls LOCAL a preference
-    // for no node.
+    // A kernel without nodes does not have the call. Before Linux 5.14, LOCAL is a preference for
+    // no node.
     let is_local = policy == LOCAL || policy == PREFERRED && nodes == [0; 64];
-    answer == 0 && policy != DEFAULT && !is_local
+    result == 0 && policy != DEFAULT && !is_local
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Catches: a copy that is a child, so that the command has one that it did not start; a
-    /// process in between that is left to be waited for; and shared memory that the copy changes.
+    /// Catches: a copy that is a child, which the command did not start; an intermediate process
+    /// that is not waited for; and shared memory that the copy changes.
     #[test]
     fn a_copy_is_no_child_and_has_what_is_held() {
         use std::io::{Read, Write};
         let program = std::env::current_exe().expect("the test itself");
         let name = "sys::tests::a_copy_is_no_child_and_has_what_is_held";
-        // The test's threads must not be there.
+        // The test must run in a process without other threads.
         if std::env::var_os("SINEW_TEST_COPY").is_none() {
             let mut command = std::process::Command::new("sh");
             let test = format!("exec {program:?} {name} --exact --nocapture --test-threads=1");
@@ -241,7 +241,7 @@ mod tests {
             assert!(command.status().unwrap().success());
             return;
         }
-        let (mut answer, report) = io::pipe().unwrap();
+        let (mut reader, report) = io::pipe().unwrap();
         let mut number = 1;
         let (copy, (report, text)) = fork_apart(
             &SingleThreaded(()),
@@ -256,7 +256,7 @@ mod tests {
         .unwrap();
         drop(report);
         let mut said = String::new();
-        answer.read_to_string(&mut said).unwrap();
+        reader.read_to_string(&mut said).unwrap();
         assert_eq!((said, number), (format!("{copy} 2 {text}"), 1));
         // SAFETY: takes numbers and no address.
         let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) };
@@ -271,13 +271,13 @@ mod tests {
         unsafe { libc::syscall(libc::SYS_set_mempolicy, policy, nodes.as_ptr(), bits) == 0 }
     }
 
-    /// Catches: a binding by `numactl` that is passed over, and local memory that is taken for one.
+    /// Catches: a binding by `numactl` that is missed, and local memory that counts as bound.
     #[test]
     fn memory_that_is_bound_to_a_node_is_noticed() {
         const BIND: libc::c_int = 2;
         let (nowhere, mut first): (Nodes, Nodes) = ([0; 64], [0; 64]);
         first[0] = 1;
-        // The policy is the thread's.
+        // The policy belongs to the thread.
         std::thread::spawn(move || {
             if !set_policy(LOCAL, &nowhere) {
                 println!("skipped: this system has no policies for memory");

@@ -1,4 +1,4 @@
-//! The shares of the table that all programs of a user have in common.
+//! The table that all programs of a user share, as a source of shares.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use crate::share_source::{Crowd, Grant, Job, Listener, ShareSource};
 /// A row for a command.
 #[derive(Debug)]
 struct Row {
-    /// `None` after it has been given back.
+    /// `None` after the membership has ended.
     member: Mutex<Option<Member>>,
 }
 
@@ -18,7 +18,7 @@ struct Row {
 ///
 /// # Errors
 ///
-/// One line: there is no table to be had, or no room in it.
+/// One line: no table can be opened, or it is full.
 pub fn join_table(job: &Job) -> Result<Arc<dyn ShareSource>, String> {
     let row = join(job).map_err(|error| error.to_string())?;
     Ok(Arc::new(row))
@@ -28,7 +28,8 @@ fn join(job: &Job) -> Result<Row, Error> {
     let table = Table::open_default()?;
     let offer =
         Offer::on(&job.name, job.cpus.clone(), count(job.threads)).weight(job.share_request.weight);
-    // Who stays where it is says so: the others can keep away.
+    // A command that stays on all its cores requests all of them, so that other programs can keep
+    // away.
     let min = if job.follows { job.share_request.min } else { job.threads };
     let offer = offer.min(count(min)).on_behalf_of(job.program);
     Ok(Row { member: Mutex::new(Some(Member::join(&table, offer)?)) })

@@ -1,20 +1,21 @@
-//! Which processor a command's teams have, on a machine with more programs than processors. Pure,
-//! but for the clock.
+//! The processor of a command's teams, on a machine with more programs than processors. Pure, but
+//! for the clock.
 //!
-//! There everybody has one thread on all processors, as the system is fair among threads. It is not
-//! among teams: threads that wake one another are kept on one processor, and which one is found
-//! busy there hardly ever decides anything. Three teams were seen to share a processor for a second
-//! beside a fourth program that had the other one for itself. So processes of several threads are
-//! on one processor at a time, as many programs on each as on any other but one; where the numbers
-//! do not come out even, they change places from turn to turn, so that each is as often among
-//! fewer. All go by the same clock and by the order of the table, so nobody has to agree with
-//! anybody.
+//! On such a machine each program has one thread on all processors, because the system is fair
+//! among threads. It is not fair among teams: it keeps threads that wake one another on one
+//! processor, and chooses that processor without regard to the load. Three teams were seen to share
+//! a processor for a second beside a fourth program that had the other one to itself.
+//!
+//! So a process of several threads runs on one processor at a time. The numbers of programs on any
+//! two processors differ by one at most. If they differ, programs change places from turn to turn,
+//! so that each is equally often among fewer. All programs use the same clock and the order of the
+//! table, so they need not communicate.
 //!
 //! # Invariants
 //!
 //! - T1: in each turn the numbers of programs on two processors differ by one at most.
-//! - T2: where the numbers do not come out even, each program has each place once in as many turns
-//!   as there are programs.
+//! - T2: if the numbers differ, each program has each place once in as many turns as there are
+//!   programs.
 
 use std::time::Duration;
 
@@ -23,11 +24,12 @@ use sinew_topology::CpuSet;
 
 use crate::share_source::Crowd;
 
-/// Long beside what moving costs: filling a cache again, and some system calls a thread. Short
-/// beside what a program's user notices.
+/// Long beside the cost of a move: refilling a cache, and some system calls a thread. Short beside
+/// what a program's user notices.
 const TURN: Duration = Duration::from_millis(40);
 
-/// The number of the turn, the same for everybody on this machine, and what is left of it.
+/// The number of the present turn, the same for all programs of this machine, and the time until
+/// its end.
 pub(crate) fn now() -> (usize, Duration) {
     let now = clock_gettime(ClockId::Monotonic);
     let now = Duration::try_from(now).unwrap_or_default().as_nanos();
@@ -36,8 +38,8 @@ pub(crate) fn now() -> (usize, Duration) {
     (usize::try_from(number).unwrap_or_default(), Duration::from_nanos(left))
 }
 
-/// The processor of `cpus` that a program of this crowd has in this turn; none where there are
-/// enough for all.
+/// The processor of `cpus` for a program of this crowd in this turn; `None` if there are enough for
+/// all.
 pub(crate) fn processor(cpus: &CpuSet, crowd: Crowd, turn: usize) -> Option<usize> {
     let processors = cpus.len();
     if processors == 0 || crowd.count <= processors || crowd.index >= crowd.count {
@@ -50,11 +52,11 @@ pub(crate) fn processor(cpus: &CpuSet, crowd: Crowd, turn: usize) -> Option<usiz
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: nothing within the rules of two numbers.
+    //! Blind to: nothing that two numbers decide.
     use super::*;
 
-    /// Catches: two programs on one processor beside an empty one, and one that is always among
-    /// more.
+    /// Catches: two programs on one processor beside an empty one, and a program that is always
+    /// among more.
     #[test]
     fn processors_are_shared_evenly_in_each_turn_and_by_all_programs_over_all_turns() {
         for processors in 1..9 {
@@ -89,7 +91,7 @@ mod tests {
 
     /// Catches: a command that is pinned though it has processors of its own.
     #[test]
-    fn nobody_takes_turns_where_there_are_enough_processors() {
+    fn no_program_takes_turns_where_there_are_enough_processors() {
         let cpus: CpuSet = (0..4).collect();
         for count in 0..=4 {
             assert_eq!(processor(&cpus, Crowd { index: 0, count }, 7), None);
@@ -102,7 +104,7 @@ mod tests {
         assert_eq!(processor(&CpuSet::default(), Crowd { index: 0, count: 9 }, 7), None);
     }
 
-    /// Catches: a clock that is another one in each process.
+    /// Catches: turns that never end. Blind to: clocks that differ between processes.
     #[test]
     fn a_turn_ends_and_the_next_begins() {
         let (before, left) = now();

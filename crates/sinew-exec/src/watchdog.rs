@@ -1,11 +1,13 @@
-//! The process that is there when the agent is not.
+//! The watchdog: the process that restores the command if the share agent dies.
 //!
-//! It forks the agent and waits for it. If the agent dies of anything but the end of the command,
-//! the command's threads get back the mask that they began with, and teams their size. It also is
-//! whose open files the library, the page and the pipe are: as long as a process of the command may
-//! start another program, the path in its `LD_PRELOAD` must lead somewhere. So it stays until the
-//! last of them has ended: it looks once a second, and ends after two looks in vain, a quarter of a
-//! second apart, the second of which asks only about processes that are new.
+//! It forks the share agent and waits for it. If the share agent ends before the command, the
+//! command's threads get back the mask that they began with, and teams their size.
+//!
+//! The watchdog also owns the open files of the library, the page and the pipe. The path in
+//! `LD_PRELOAD` must be valid as long as a process of the command may start another program. So the
+//! watchdog stays until the last of these processes has ended. It searches for them once a second,
+//! and ends after two searches a quarter of a second apart that find none. The second search only
+//! reads new processes.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -27,16 +29,16 @@ use crate::share_agent::{self, Held};
 use crate::share_source::{Job, ShareSource};
 use crate::sys::{Side, SingleThreaded, close_inherited, disable_backtraces, fork, fork_apart};
 
-/// How often it is asked whether anybody is left.
+/// The time between two searches for processes of the command.
 const SEARCH_EVERY: Duration = Duration::from_secs(1);
-/// The time between two looks that find nobody: long beside the start of a program.
+/// The time between two searches that find none: long beside the start of a program.
 const SEARCH_AGAIN: Duration = Duration::from_millis(250);
 
-/// The nicest that a process can be.
+/// The highest nice value of a process.
 const LOWEST_PRIORITY: i32 = 19;
 
-/// The longest wait for the agent, which itself may have to wait for the table's lock for some
-/// seconds. An agent that is stopped, or hangs, keeps no command from running.
+/// The longest wait for the share agent, which itself may have to wait for the table's lock for
+/// some seconds. A share agent that is stopped, or hangs, keeps no command from running.
 const TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Open files that the command's processes reach through the watchdog.
@@ -50,7 +52,7 @@ pub(crate) struct HeldFiles {
 }
 
 impl HeldFiles {
-    /// What the environment says of them, with the watchdog's number.
+    /// The value of [`layout::VARIABLE`], with the watchdog's number.
     pub(crate) fn address(&self, watchdog: u32) -> String {
         format!("{watchdog} {} {}", self.page.number(), self.register.as_raw_fd())
     }
@@ -61,8 +63,8 @@ impl HeldFiles {
     }
 }
 
-/// The agent's word to the process that becomes the command: it follows the command, or a warning
-/// says why it does not. A line.
+/// The share agent's report to the process that becomes the command. It follows the command, or a
+/// warning says why not. One line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Report {
     pub(crate) warning: Option<String>,
@@ -72,32 +74,33 @@ pub(crate) struct Report {
 const END: char = '\n';
 
 impl Report {
-    /// Returns whether it was received: a command that has waited for too long has begun without.
+    /// Sends the report. Returns whether it was received: a command that has waited for too long
+    /// runs without a share.
     fn send(&self, mut to: PipeWriter) -> bool {
         let warning = self.warning.as_deref().unwrap_or_default();
         to.write_all(format!("{warning}{END}").as_bytes()).is_ok()
     }
 
-    /// From what was sent; `None` if the agent did not get that far.
+    /// Parses a report; `None` if the share agent ended before it sent all of it.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let warning = text.strip_suffix(END)?;
         Some(Self { warning: (!warning.is_empty()).then(|| warning.to_owned()) })
     }
 }
 
-/// The things that watchdog and agent have from the process that becomes the command.
+/// The files that watchdog and share agent inherit from the process that becomes the command.
 struct Inherited {
     files: HeldFiles,
     report: PipeWriter,
-    /// The other end, which only the command's process keeps open: so the agent finds out that
-    /// nobody waits for its report any more.
+    /// The reading end. Only the command's process keeps it open, so the share agent notices when
+    /// no process waits for its report any more.
     report_reader: PipeReader,
     /// `/dev/null`.
     dev_null: Option<File>,
 }
 
-/// The watchdog's life. It is no child of the command, so nobody has to wait for it. The command
-/// waits for the agent, which therefore comes before all that can wait.
+/// Runs the watchdog. It is no child of the command, so no process has to wait for it. The command
+/// waits for the share agent, so that is forked before any step that may block.
 fn run_watchdog(
     one: &SingleThreaded,
     job: &Job,
@@ -126,8 +129,7 @@ fn run_watchdog(
     exit(0)
 }
 
-/// Away from all files that are the command's, its terminal among them; the streams lead to
-/// `dev_null`.
+/// Closes all files of the command's, its terminal among them. The streams lead to `dev_null`.
 fn detach(dev_null: Option<File>) {
     disable_backtraces();
     close_inherited();
@@ -136,13 +138,13 @@ fn detach(dev_null: Option<File>) {
     }
 }
 
-/// Keeps no file system from being unmounted. Not before the agent has joined: folders may be given
-/// relative to this one.
+/// Leaves the folder, so that its file system can be unmounted. Only after the share agent has
+/// joined: folders may be given relative to this one.
 fn leave_folder() {
     let _ = rustix::process::chdir("/");
 }
 
-/// The agent's life.
+/// Runs the share agent.
 fn run_share_agent(
     job: &Job,
     files: HeldFiles,
@@ -168,7 +170,7 @@ fn run_share_agent(
     }
 }
 
-/// Waits for the agent; whether it did what it was to do.
+/// Waits for the share agent. Returns whether it ended with the command.
 fn ended_well(agent: i32) -> bool {
     let agent = Pid::from_raw(agent);
     loop {
@@ -180,8 +182,8 @@ fn ended_well(agent: i32) -> bool {
     }
 }
 
-/// Stays while a process of the command may need the library. One that is about to become another
-/// program has no environment for a moment, so it takes two looks to be sure that there is none.
+/// Waits until no process of the command can need the library. A process that becomes another
+/// program has no environment for a moment, so two searches must find none.
 fn wait_for_last_process(command: ProcessId, mark: &[u8]) {
     lower_priority();
     let mut search = MarkSearch::new(mark);
@@ -196,19 +198,19 @@ fn wait_for_last_process(command: ProcessId, mark: &[u8]) {
     }
 }
 
-/// Nothing waits for this process any more: others come first. Where the kernel takes each session
-/// for one program, the session gives way. It is not the kernel's policy for idle work: with that
-/// it would stay for minutes on a busy machine.
+/// Lowers the priority, because no process waits for this one any more. Some kernels schedule each
+/// session as one program; then the session gets the lower priority. This is not the kernel's
+/// policy for idle work: with that, the process would stay for minutes on a busy machine.
 fn lower_priority() {
     let _ = rustix::process::nice(LOWEST_PRIORITY);
     let _ = std::fs::write("/proc/self/autogroup", LOWEST_PRIORITY.to_string());
 }
 
-/// Reads what is sent until a report is whole or the other side closes the pipe.
+/// Reads until a report is complete or the other side closes the pipe.
 ///
 /// # Errors
 ///
-/// It does not in that time.
+/// Neither happens within `time`.
 fn read_within(mut pipe: PipeReader, time: Duration) -> io::Result<String> {
     let (began, mut text, mut part) = (Instant::now(), Vec::new(), [0; 512]);
     loop {
@@ -227,18 +229,19 @@ fn read_within(mut pipe: PipeReader, time: Duration) -> io::Result<String> {
     }
 }
 
-/// A command whose agent is ready, or not.
+/// A command with a watchdog, and the report of its share agent.
 pub(crate) struct Started {
     pub(crate) watchdog: u32,
     pub(crate) report: Report,
     pub(crate) files: HeldFiles,
 }
 
-/// Starts the watchdog, and waits until its agent is ready.
+/// Starts the watchdog, and waits until the share agent is ready.
 ///
 /// # Errors
 ///
-/// There is no process to be had, or the agent died before it was ready, or is not ready in time.
+/// The system has no process left, or the share agent ends before it is ready, or is not ready in
+/// time.
 ///
 /// # Blocking
 ///
@@ -263,10 +266,10 @@ pub(crate) fn start(
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: everything that takes several processes; `tests/` has that.
+    //! Blind to: several processes; `tests/` checks those.
     use super::*;
 
-    /// Catches: a warning of several lines, which nobody writes.
+    /// Blind to: a warning of several lines, which this crate never writes.
     #[test]
     fn a_report_is_read_as_it_was_sent() {
         for warning in [None, Some("no table".to_owned())] {

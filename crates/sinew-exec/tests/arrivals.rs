@@ -1,6 +1,6 @@
 //! Many commands at a time: each runs as if it were alone, and leaves nothing behind.
 //!
-//! Blind to: how long they take; `bench -- arrivals` measures that.
+//! Blind to: their duration; `bench -- arrivals` measures that.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -35,8 +35,8 @@ fn left_behind(place: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Catches: a command that is lost, or ends otherwise, where many come and go at once; a row, an
-/// agent or a watchdog that stays.
+/// Catches: a command that is lost, or ends with another status, when many start and end at once; a
+/// row, a share agent or a watchdog that stays.
 #[test]
 fn commands_that_arrive_together_all_run_and_leave_no_row_and_no_process() {
     let folder = tempfile::tempdir().unwrap();
@@ -50,6 +50,6 @@ fn commands_that_arrive_together_all_run_and_leave_no_row_and_no_process() {
         assert_eq!(said, "", "{number} has had a share");
     }
     until("no share agent and no watchdog", || left_behind(&place).is_empty());
-    // The last one has taken the table away.
+    // The last command has removed the table.
     assert_eq!(fs::read_dir(&place).map_or(0, Iterator::count), 0, "no row");
 }

@@ -1,7 +1,7 @@
 //! Threads that a user has bound stay where they are, and only the command's threads are moved.
 //!
 //! Blind to: a binding to exactly the mask that the thread has at that moment, and one that is made
-//! in the microsecond between the look at a mask and its change.
+//! in the microsecond between reading a mask and changing it.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -18,7 +18,7 @@ use sinew_preload::layout;
 
 const BOUND: &str = include_str!("openmp/bound.c");
 
-/// The agent has nothing to do: it sleeps.
+/// Whether the share agent sleeps, because it has nothing to do.
 fn is_idle(child: &Child) -> bool {
     let path = |pid| format!("/proc/{pid}/status");
     let state = |pid| common::status_line(Path::new(&path(pid)), "State:");
@@ -26,8 +26,8 @@ fn is_idle(child: &Child) -> bool {
     state.is_some_and(|state| state.starts_with('S'))
 }
 
-/// How often a program was off the mask that its user had bound it to by `shell`, which gets one
-/// line of input when `first` has been granted earlier, and not at that moment.
+/// Returns how often a program was off the mask that its user had bound it to with `shell`. `shell`
+/// gets one line of input when `first` was granted before, and not at that moment.
 fn looks_off_its_mask(shell: &str, mode: &[&str], [first, second]: [usize; 2]) -> String {
     let script = Script::new();
     let mut command = script.command(&words(mode), &words(&["sh", "-c", shell]));
@@ -47,7 +47,7 @@ fn looks_off_its_mask(shell: &str, mode: &[&str], [first, second]: [usize; 2]) -
         for grant in [format!("{second} 1"), format!("{first},{second} 2"), format!("{first} 1")] {
             writeln!(grants, "{grant}").unwrap();
             let cpus = grant.split(' ').next().unwrap().parse::<sinew_topology::CpuSet>().unwrap();
-            // A grant that takes a while to come into force must not swallow the next.
+            // A grant that takes a while to come into force must not hide the next one.
             until(&format!("round {round}"), || mask_of(child.id()) == Some(cpus.to_string()));
         }
     }
@@ -57,7 +57,7 @@ fn looks_off_its_mask(shell: &str, mode: &[&str], [first, second]: [usize; 2]) -
     off
 }
 
-/// Catches: a binding that is taken for a share, as the same processors were granted at another
+/// Catches: a binding that counts as a share, because the same processors were granted at another
 /// time.
 #[test]
 fn a_binding_to_what_was_granted_at_another_time_stays() {
@@ -68,7 +68,7 @@ fn a_binding_to_what_was_granted_at_another_time_stays() {
         return;
     };
     let (program, first) = (program.display(), cpus[0]);
-    // Known to the agent before it binds anything: only the thread is new.
+    // The share agent knows the process before it binds anything: only the thread is new.
     let thread = format!("{program} thread {first} & wait");
     for shell in [
         format!("read line; {program} self {first} <&3 & wait"),
@@ -82,7 +82,7 @@ fn a_binding_to_what_was_granted_at_another_time_stays() {
     }
 }
 
-/// Catches: a process that is moved because somebody says that it is one of the command's.
+/// Catches: a process that is moved because a slot claims that it is one of the command's.
 #[test]
 fn a_stranger_in_a_slot_is_left_alone() {
     let Some([first, _]) = two_cpus() else { return };

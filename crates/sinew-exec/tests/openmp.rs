@@ -1,8 +1,7 @@
-//! The wrong-result hunt: OpenMP programs of every kind that there is, by both compilers, whose
-//! answers must be the same with and without, while their shares change every few milliseconds.
+//! Wrong results: OpenMP programs of every kind, by both compilers, must print the same with and
+//! without `sinew exec`, while their shares change every few milliseconds.
 //!
-//! What they would miss: programs that go wrong once in a thousand runs, and kinds that nobody has
-//! thought of.
+//! Blind to: programs that go wrong once in a thousand runs, and kinds that are missing here.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -19,7 +18,7 @@ const HUNT: &str = include_str!("openmp/hunt.c");
 const PART: &str = include_str!("openmp/part.c");
 const BOTH: &str = include_str!("openmp/both.c");
 
-/// As OpenBLAS asks.
+/// Weak names, as OpenBLAS has them.
 const WEAK: &str = "int omp_in_parallel(void) __attribute__((weak));
 int omp_get_max_threads(void) __attribute__((weak));
 int omp_get_num_procs(void) __attribute__((weak));
@@ -28,14 +27,15 @@ int printf(const char *, ...);
 int main(void) {
     if (omp_set_num_threads) omp_set_num_threads(4);
     for (int i = 0; i < 3; i++)
-        printf(\"%d %d %d\\n\", omp_in_parallel ? omp_in_parallel() : 0, omp_get_max_threads ? omp_get_max_threads() : 1,
+        printf(\"%d %d %d\\n\", omp_in_parallel ? omp_in_parallel() : 0,
+               omp_get_max_threads ? omp_get_max_threads() : 1,
                omp_get_num_procs ? omp_get_num_procs() : 1);
     return 0;
 }
 ";
 
-/// Counts processors as GNU's runtime does, and prints how many: twice, from a library of its name
-/// and from the program.
+/// Counts processors as GNU's runtime does, and prints the number: twice, from a library of its
+/// name and from the program.
 const COUNTING: &str = "#define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -57,7 +57,7 @@ const ENDLESS: &str = "int main(void) { for (;;) {
 __asm__ volatile(\"\");
 } }";
 
-/// That program; says that a test is skipped where there is none.
+/// Builds the endless program. Prints a reason and returns `None` if that is impossible.
 fn endless(folder: &Path) -> Option<PathBuf> {
     let program = build("gcc", folder, ENDLESS, "endless", &[]);
     if program.is_none() {
@@ -66,7 +66,7 @@ fn endless(folder: &Path) -> Option<PathBuf> {
     program
 }
 
-/// Those that are in one program without data per thread.
+/// The cases in one program without data per thread.
 const CASES: [&str; 18] = [
     "follow",
     "maximum",
@@ -88,9 +88,10 @@ const CASES: [&str; 18] = [
     "forks",
 ];
 
-/// Catches: a program whose wrong answer is the same in all three.
+/// Catches: an output that differs. Blind to: a program whose wrong output is the same in all three
+/// runs.
 #[test]
-fn answers_are_the_same_with_and_without_in_both_modes() {
+fn results_are_the_same_with_and_without_in_both_modes() {
     let Some(cpus) = two_cpus() else { return };
     for compiler in compilers() {
         let folder = tempfile::tempdir().unwrap();
@@ -115,7 +116,7 @@ fn answers_are_the_same_with_and_without_in_both_modes() {
     }
 }
 
-/// Catches: teams that are lowered too late.
+/// Catches: teams that keep their size in malleable mode, and teams that are lowered in safe mode.
 #[test]
 fn teams_are_lowered_in_malleable_mode_and_never_in_safe_mode() {
     let Some([first, _]) = two_cpus() else { return };
@@ -137,8 +138,8 @@ fn teams_are_lowered_in_malleable_mode_and_never_in_safe_mode() {
     }
 }
 
-/// Catches: a script's count that passes for one of `sinew exec`, and a count of `sinew exec` that
-/// passes for a script's or has more in it than digits.
+/// Catches: a script's count that counts as one of `sinew exec`. Also a count of `sinew exec` that
+/// counts as a script's, or has more in it than digits.
 #[test]
 fn a_count_that_a_script_sets_on_the_way_is_kept_and_ours_is_a_plain_number() {
     let Some([first, _]) = two_cpus() else { return };
@@ -165,7 +166,7 @@ fn a_count_that_a_script_sets_on_the_way_is_kept_and_ours_is_a_plain_number() {
     }
 }
 
-/// Catches: a careless library that does not take a program for one that follows.
+/// Catches: tests that do not notice a library that lowers every program.
 #[test]
 fn a_careless_library_is_caught() {
     let Some([first, _]) = two_cpus() else { return };
@@ -180,17 +181,17 @@ fn a_careless_library_is_caught() {
         let child = command.stdout(Stdio::piped()).spawn().unwrap();
         let _grants = script.writer_from(&format!("{first} 1"));
         let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "wrong answers exit with 0");
-        let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "wrong results exit with 0");
+        let output_text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_ne!(
-            answer,
+            output_text,
             plain(&program, &words(&["maximum"])),
-            "{compiler}: elements were left out, and nobody noticed"
+            "{compiler}: elements were left out without an error"
         );
     }
 }
 
-/// The library with a planted mistake.
+/// The library with a planted bug.
 fn careless_library(folder: &Path) -> Option<PathBuf> {
     let library = folder.join("careless.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sinew-preload/src/lib.rs");
@@ -226,7 +227,7 @@ fn careless_library(folder: &Path) -> Option<PathBuf> {
     built.then_some(library)
 }
 
-/// Catches: runtimes that are unloaded again.
+/// Blind to: runtimes that are unloaded again.
 #[test]
 fn two_runtimes_in_one_process_that_are_loaded_late_are_told_apart() {
     let Some(cpus) = two_cpus() else { return };
@@ -250,7 +251,7 @@ fn two_runtimes_in_one_process_that_are_loaded_late_are_told_apart() {
     let built =
         Command::new("gcc").arg("-o").arg(&program).arg(&both).arg("-ldl").status().unwrap();
     assert!(built.success());
-    // Each twice, so that the second call finds what the first has remembered.
+    // Each twice, so that the second call finds the call site remembered by the first.
     let twice: Vec<&OsStr> = arguments.iter().chain(&arguments).map(OsString::as_os_str).collect();
     let expected = plain(&program, &twice);
     assert_eq!(expected.lines().count(), 4);
@@ -259,7 +260,8 @@ fn two_runtimes_in_one_process_that_are_loaded_late_are_told_apart() {
     }
 }
 
-/// Catches: runtimes of other names.
+/// Catches: a runtime that counts the processors of a narrow share. Blind to: runtimes of other
+/// names.
 #[test]
 fn a_runtime_counts_all_processors_under_a_narrow_share_and_the_program_its_own() {
     let Some([first, _]) = two_cpus() else { return };
@@ -287,7 +289,8 @@ fn a_runtime_counts_all_processors_under_a_narrow_share_and_the_program_its_own(
     }
 }
 
-/// Catches: a runtime that counts other threads than these.
+/// Catches: an idle team that is missing, that stays, or that is started although the user has set
+/// how threads wait.
 #[test]
 fn a_team_in_a_smaller_share_is_beside_two_idle_threads_until_it_has_room() {
     let Some([first, second]) = two_cpus() else { return };
@@ -317,8 +320,8 @@ fn a_team_in_a_smaller_share_is_beside_two_idle_threads_until_it_has_room() {
     }
 }
 
-/// Catches: a team that stays on one processor while others have theirs to themselves, one that
-/// stays on all, and processes of one thread that are moved about for nothing.
+/// Catches: a team that stays on one processor while other programs have theirs to themselves, one
+/// that stays on all, and processes of one thread that are moved in vain.
 #[test]
 fn a_team_takes_turns_where_there_are_more_programs_than_processors() {
     let Some([first, second]) = two_cpus() else { return };
@@ -343,7 +346,7 @@ fn a_team_takes_turns_where_there_are_more_programs_than_processors() {
     child.wait().unwrap();
 }
 
-/// Catches: names that are looked up by `dlsym`.
+/// Blind to: names that are looked up by `dlsym`.
 #[test]
 fn a_program_that_can_do_without_a_runtime_still_can() {
     let folder = tempfile::tempdir().unwrap();
@@ -367,7 +370,7 @@ fn a_program_that_can_do_without_a_runtime_still_can() {
     }
 }
 
-/// Catches: static programs of other languages.
+/// Blind to: static programs of other languages.
 #[test]
 fn a_static_program_runs_and_malleable_says_that_it_has_no_effect() {
     let folder = tempfile::tempdir().unwrap();
@@ -399,11 +402,14 @@ fn a_static_program_runs_and_malleable_says_that_it_has_no_effect() {
     }
 }
 
-/// Catches: programs that find OpenBLAS in other places.
+/// Blind to: programs that find OpenBLAS in other places.
 #[test]
-fn a_numerical_python_program_gives_the_same_answer() {
+fn a_numerical_python_program_prints_the_same() {
     let Some(cpus) = two_cpus() else { return };
-    let code = "import numpy as np\na = np.arange(250000.0).reshape(500, 500) % 7\nfor _ in range(5): b = a @ a\nprint(int(b.sum()))";
+    let code = "import numpy as np
+a = np.arange(250000.0).reshape(500, 500) % 7
+for _ in range(5): b = a @ a
+print(int(b.sum()))";
     let python = ["python3", "-c", code];
     let alone = Command::new(python[0]).args(&python[1..]).output();
     let Some(alone) = alone.ok().filter(|output| output.status.success()) else {

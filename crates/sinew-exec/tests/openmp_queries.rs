@@ -1,10 +1,10 @@
-//! Every question that a program can ask its OpenMP runtime, asked outside and inside of regions,
-//! by every way to the function, in a narrow share and without this project. The answers must be
-//! the same, apart from the size of a team that was lowered.
+//! Every query that a program can make of its OpenMP runtime, outside and inside of regions, by
+//! every way to the function, in a narrow share and without this project. The results must be the
+//! same, apart from the size of a team that was lowered.
 //!
-//! The places that differ most in every run; all of them with `SINEW_DEEP=1`.
+//! Each run asks at the places that differ most; `SINEW_DEEP=1` asks at all of them.
 //!
-//! Blind to: questions about the mask itself (`omp_capture_affinity`), which tell the mask that is
+//! Blind to: queries about the mask itself (`omp_capture_affinity`), which return the mask that is
 //! in force.
 #![cfg(target_os = "linux")]
 
@@ -21,8 +21,8 @@ use common::{Script, two_cpus, words};
 
 const QUERIES: &str = include_str!("openmp/queries.c");
 
-/// What takes nothing and returns a number.
-const QUESTIONS: [&str; 28] = [
+/// Functions that take nothing and return a number.
+const QUERY_NAMES: [&str; 28] = [
     "omp_get_num_threads",
     "omp_get_max_threads",
     "omp_get_thread_num",
@@ -53,11 +53,11 @@ const QUESTIONS: [&str; 28] = [
     "omp_get_teams_thread_limit",
 ];
 
-/// What takes a level, or a place.
+/// Functions that take a level, or a place.
 const OF_A_LEVEL: [&str; 3] =
     ["omp_get_team_size", "omp_get_ancestor_thread_num", "omp_get_place_num_procs"];
 
-/// What is not asked, and why.
+/// Functions that are left out, with reasons.
 const LEFT_OUT: [(&str, &str); 13] = [
     ("omp_get_wtime", "a clock"),
     ("omp_get_wtick", "a clock"),
@@ -77,10 +77,10 @@ const LEFT_OUT: [(&str, &str); 13] = [
     ("omp_get_num_interop_properties", "about devices"),
 ];
 
-/// The generated parts of the program.
-fn write_questions(folder: &Path) {
+/// Writes the generated parts of the program.
+fn write_queries(folder: &Path) {
     let mut asked = String::new();
-    for name in QUESTIONS {
+    for name in QUERY_NAMES {
         writeln!(asked, "Q({name})\nF({name}_)").unwrap();
     }
     for (name, level) in OF_A_LEVEL.iter().flat_map(|name| [-1, 0, 1, 2].map(|level| (name, level)))
@@ -108,9 +108,9 @@ fn narrow(mode: &[&str], program: &Path, arguments: &[&OsStr], cpu: usize) -> Ou
     child.wait_with_output().unwrap()
 }
 
-/// The answers in the order of asking: the size of the team, which may differ, and all that may
-/// not.
-fn answers(output: &str) -> (Option<&str>, Vec<&str>) {
+/// The results in the order of the queries: the size of the team, which may differ, and all results
+/// that may not.
+fn results(output: &str) -> (Option<&str>, Vec<&str>) {
     let (mut team, mut rest) = (None, Vec::new());
     for line in output.lines() {
         if line.starts_with("omp_get_num_threads(0) team ") {
@@ -124,7 +124,7 @@ fn answers(output: &str) -> (Option<&str>, Vec<&str>) {
     (team, rest)
 }
 
-/// Asks at `places` of the program, and compares with a run without.
+/// Makes the queries at `places` of the program, and compares with a run without `sinew exec`.
 fn compare(
     compiler: &str,
     program: &Path,
@@ -136,11 +136,11 @@ fn compare(
         let arguments: Vec<&OsStr> =
             std::iter::once(OsStr::new(*place)).chain(more.iter().copied()).collect();
         let alone = plain(program, &arguments);
-        let (_, expected) = answers(&alone);
-        assert!(expected.len() > 3 * QUESTIONS.len(), "{compiler} {place}: {alone}");
+        let (_, expected) = results(&alone);
+        assert!(expected.len() > 3 * QUERY_NAMES.len(), "{compiler} {place}: {alone}");
         for mode in MODES {
             let output = text(&narrow(mode, program, &arguments, cpu), place);
-            let (team, found) = answers(&output);
+            let (team, found) = results(&output);
             for (expected, found) in expected.iter().zip(&found) {
                 assert_eq!(expected, found, "{compiler} {mode:?} {place}");
             }
@@ -163,11 +163,11 @@ fn program(compiler: &str, folder: &Path, name: &str, flags: &[&str]) -> Option<
 }
 
 #[test]
-fn every_question_has_the_same_answer_outside_and_inside_of_lowered_regions() {
+fn every_query_returns_the_same_outside_and_inside_of_lowered_regions() {
     let Some([cpu, _]) = two_cpus() else { return };
     for compiler in compilers() {
         let folder = tempfile::tempdir().unwrap();
-        write_questions(folder.path());
+        write_queries(folder.path());
         let program = program(compiler, folder.path(), "ask", &[]).expect("a program");
         let places = [
             ("deep", Some("2")),
@@ -181,13 +181,13 @@ fn every_question_has_the_same_answer_outside_and_inside_of_lowered_regions() {
     }
 }
 
-/// Catches: a function that was looked up and works for another runtime, or none.
+/// Catches: a function that was looked up and belongs to another runtime, or to none.
 #[test]
-fn a_program_that_looks_its_runtime_up_gets_the_same_answers() {
+fn a_program_that_looks_its_runtime_up_gets_the_same_results() {
     let Some([cpu, _]) = two_cpus() else { return };
     for compiler in compilers() {
         let folder = tempfile::tempdir().unwrap();
-        write_questions(folder.path());
+        write_queries(folder.path());
         let linked = program(compiler, folder.path(), "ask", &[]).expect("a program");
         let runtime = OsString::from(plain(&linked, &words(&["file"])));
         let stranger = program(compiler, folder.path(), "stranger", &["-DSTRANGER", "-fno-openmp"]);
@@ -196,23 +196,23 @@ fn a_program_that_looks_its_runtime_up_gets_the_same_answers() {
     }
 }
 
-/// Catches: questions of later versions of OpenMP that nobody has added here.
+/// Catches: queries of later versions of OpenMP that are missing here.
 #[test]
-fn no_question_that_a_compiler_declares_is_missing_here() {
+fn no_query_that_a_compiler_declares_is_missing_here() {
     for compiler in compilers() {
         let command = format!(
             "echo '#include <omp.h>' | {compiler} -fopenmp -E -P - | tr -c 'a-z_' '\\n' | sort -u"
         );
         let output = Command::new("sh").args(["-c", &command]).output().unwrap();
         let declared = text(&output, compiler);
-        let is_question = |name: &&str| {
+        let is_query = |name: &&str| {
             ["omp_get_", "omp_in_", "omp_is_"].iter().any(|start| name.starts_with(start))
         };
-        let mut questions =
-            declared.lines().filter(is_question).filter(|name| !name.ends_with("_t")).peekable();
-        assert!(questions.peek().is_some(), "{compiler}");
-        for name in questions {
-            let is_known = QUESTIONS.contains(&name)
+        let mut queries =
+            declared.lines().filter(is_query).filter(|name| !name.ends_with("_t")).peekable();
+        assert!(queries.peek().is_some(), "{compiler}");
+        for name in queries {
+            let is_known = QUERY_NAMES.contains(&name)
                 || OF_A_LEVEL.contains(&name)
                 || LEFT_OUT.iter().any(|(left, _)| *left == name)
                 || name.starts_with("omp_get_interop");
@@ -221,14 +221,15 @@ fn no_question_that_a_compiler_declares_is_missing_here() {
     }
 }
 
-/// Catches: an interpreter's look-ups that are not those of a compiled program.
+/// Catches: look-ups by an interpreter that differ from those of a compiled program.
 #[test]
-fn python_asks_by_ctypes_and_gets_the_same_answers() {
+fn python_calls_by_ctypes_and_gets_the_same_results() {
     let Some([cpu, _]) = two_cpus() else { return };
     let code = "import ctypes, os
 omp = ctypes.CDLL('libgomp.so.1')
 libc = ctypes.CDLL(None)
-print(omp.omp_get_max_threads(), omp.omp_get_num_procs(), libc.get_nprocs(), libc.sysconf(84), os.cpu_count())
+print(omp.omp_get_max_threads(), omp.omp_get_num_procs())
+print(libc.get_nprocs(), libc.sysconf(84), os.cpu_count())
 print(hasattr(libc, 'omp_get_max_threads'), hasattr(libc, 'no_such_name'))";
     let python = ["python3", "-c", code];
     let alone = Command::new(python[0]).args(&python[1..]).env_remove("OMP_NUM_THREADS").output();

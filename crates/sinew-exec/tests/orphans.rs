@@ -1,7 +1,7 @@
-//! Processes that have left the command's family and its environment get their processors back,
-//! and a process that numbers itself otherwise is not taken for another one.
+//! Processes that have left the command's family and its environment get their processors back, and
+//! a process with another number in its own namespace is not taken for another process.
 //!
-//! Blind to: a process that leaves within a second of its start, before the agent looks.
+//! Blind to: a process that leaves within a second of its start, before the share agent looks.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -17,12 +17,12 @@ use common::{
     Script, helpers_of, kill, mask_of, runs, status_line, two_cpus, unshare, until, words,
 };
 
-/// A command with a child that starts a process in a session of its own and without environment,
-/// says its number, and waits.
+/// A command with a child that starts an orphan: a process in a session of its own and without
+/// environment. The child prints the orphan's number, and waits.
 struct Left {
     command: Child,
     grants: File,
-    /// The child: the process that has left descends from the command as long as it runs.
+    /// The child. The orphan descends from the command as long as the child runs.
     between: u32,
     left: u32,
 }
@@ -52,7 +52,7 @@ impl Left {
         Self { command, grants, between, left }
     }
 
-    /// Nothing leads from the command to the process any more.
+    /// Ends the child, so that nothing leads from the command to the orphan any more.
     fn leave(&self) {
         kill("KILL", self.between);
         until("an orphan", || {
@@ -84,7 +84,7 @@ fn switches_of(pid: u32) -> u64 {
     line.and_then(|line| line.parse().ok()).unwrap_or(0)
 }
 
-/// Catches: a process that nobody has moved, that keeps what it has inherited for ever.
+/// Catches: an orphan that was never moved and keeps the mask that it has inherited.
 #[test]
 fn a_process_that_has_left_gets_back_what_it_has_inherited() {
     let Some([first, _]) = two_cpus() else { return };
@@ -92,14 +92,14 @@ fn a_process_that_has_left_gets_back_what_it_has_inherited() {
     let left = Left::start(&script, first);
     until("share agent and watchdog", || helpers_of(&left.command).is_some());
     let (agent, _) = helpers_of(&left.command).unwrap();
-    // The agent has nothing else to wake for: after two wakes one look is over.
+    // The share agent has nothing else to wake for: after two wake-ups one search is over.
     let before = switches_of(agent);
     until("a look at the family", || switches_of(agent) > before + 1);
     left.leave();
     left.end();
 }
 
-/// Catches: a watchdog that knows only those whom the environment or the family leads to.
+/// Catches: a watchdog that only restores processes that the environment or the family leads to.
 #[test]
 fn a_process_that_has_left_gets_its_processors_back_though_the_agent_dies() {
     let Some([first, second]) = two_cpus() else { return };
@@ -123,7 +123,7 @@ fn namespaces() -> Option<&'static [&'static str]> {
     unshare("a namespace of process numbers", &[&["-pf"], &["-Urpf"]])
 }
 
-/// A number that no process has here, and that one in a new namespace is soon given.
+/// A number that no process has here, and that a process in a new namespace soon gets.
 fn free_number() -> Option<u32> {
     (5..400).find(|number| !Path::new(&format!("/proc/{number}")).exists())
 }
@@ -133,9 +133,8 @@ const ENDLESS: &str = "int main(void) { for (;;) {
 __asm__ volatile(\"\");
 } }";
 
-/// Catches: a process that is taken for the one that has its number outside of its namespace: it
-/// has
-/// no piece of the share, and the other one's threads are moved.
+/// Catches: a process that is taken for the one with its number outside of its namespace. Then it
+/// gets no piece of the share, and the other process's threads are moved.
 #[test]
 fn a_process_in_a_namespace_of_its_own_is_moved_as_itself() {
     let Some([first, second]) = two_cpus() else { return };
@@ -146,7 +145,7 @@ fn a_process_in_a_namespace_of_its_own_is_moved_as_itself() {
         return;
     };
     let path = program.display();
-    // It is given that number, which on the outside nobody has, whatever is believed.
+    // It gets that number, which no process outside has.
     let inner =
         format!("i=2; while [ $i -lt {number} ]; do i=$((i+1)); /bin/true; done; {path} & wait");
     let options = options.join(" ");
@@ -174,7 +173,7 @@ fn a_process_in_a_namespace_of_its_own_is_moved_as_itself() {
     drop(grants);
 }
 
-/// Catches: an agent that looks for the command, and its own files, by numbers of another
+/// Catches: a share agent that looks for the command, and its own files, by numbers of another
 /// namespace.
 #[test]
 fn under_a_foreign_proc_the_command_runs_with_one_warning() {

@@ -1,5 +1,5 @@
-//! Programs of other languages and kinds give the same answers in both modes while their shares
-//! change every three milliseconds.
+//! Programs of other languages and kinds print the same in both modes while their shares change
+//! every three milliseconds.
 //!
 //! Blind to: programs that go wrong once in a thousand runs.
 #![cfg(target_os = "linux")]
@@ -12,7 +12,7 @@ use std::process::Command;
 use common::compile::{MODES, text};
 use common::{Script, two_cpus, words};
 
-/// Runs a command plain and under changing shares, where what it needs is here.
+/// Runs a command plain and under changing shares, if its tools are installed.
 fn compare(name: &str, command: &[&str]) {
     let Some(cpus) = two_cpus() else { return };
     let plain = Command::new(command[0]).args(&command[1..]).output();
@@ -20,7 +20,7 @@ fn compare(name: &str, command: &[&str]) {
         println!("skipped: {name} is not here");
         return;
     };
-    assert!(!plain.stdout.is_empty(), "{name} has no answer");
+    assert!(!plain.stdout.is_empty(), "{name} prints nothing");
     for mode in MODES {
         let script = Script::new();
         let output = script.run_flapping(&mut script.command(&words(mode), &words(command)), cpus);

@@ -1,7 +1,7 @@
-//! The command is a process as it would be without: status, signals, streams; and its threads go
-//! where they are granted to.
+//! The command is a process as it would be without `sinew exec`: status, signals, streams; and its
+//! threads go where they are granted to.
 //!
-//! Blind to: terminals and job control; `terminal.rs` has those.
+//! Blind to: terminals and job control; `terminal.rs` checks those.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -15,14 +15,15 @@ use common::{
     Script, family_of, helpers_of, kill, mask_of, masks_of, runs, two_cpus, until, words,
 };
 
-/// A file of grants that says nothing: the command keeps what it has.
+/// A command with an empty file of grants: it keeps its mask.
 fn quietly(command: &[&str]) -> Command {
     let mut exec = Command::new(common::EXEC);
     exec.arg("/dev/null").args(command);
     exec
 }
 
-/// Starts a command that waits for its input to end, under a script; the pipe of grants with it.
+/// Starts a command that waits for its input to end, under a script; returns the pipe of grants
+/// with it.
 fn waiting(script: &Script, shell: &str) -> (Child, fs::File) {
     let mut command = script.command(&[], &words(&["sh", "-c", shell]));
     let child =
@@ -36,7 +37,7 @@ fn end(mut child: Child) {
     assert!(child.wait().expect("it ends").success());
 }
 
-/// Catches: statuses that the shell itself changes.
+/// Blind to: statuses that the shell itself changes.
 #[test]
 fn the_exit_status_is_the_commands() {
     for status in [0, 1, 7, 125, 255] {
@@ -45,7 +46,7 @@ fn the_exit_status_is_the_commands() {
     }
 }
 
-/// Catches: a signal that the shell survives.
+/// Blind to: a signal that the shell survives.
 #[test]
 fn death_by_a_signal_is_death_by_that_signal() {
     for (name, number) in [("TERM", 15), ("KILL", 9), ("ABRT", 6)] {
@@ -54,7 +55,7 @@ fn death_by_a_signal_is_death_by_that_signal() {
     }
 }
 
-/// Catches: a process number that is taken again.
+/// Blind to: a process number that is used again.
 #[test]
 fn the_command_is_the_process_that_was_started() {
     let child = quietly(&["sh", "-c", "echo $$ $PPID"]).stdout(Stdio::piped()).spawn().unwrap();
@@ -62,7 +63,7 @@ fn the_command_is_the_process_that_was_started() {
     assert_eq!(String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap(), own);
 }
 
-/// Catches: a stream that is held open for so short a time that nobody notices.
+/// Blind to: a stream that is held open for a short time only.
 #[test]
 fn streams_pass_through_and_end_with_the_command() {
     let mut child = quietly(&["sh", "-c", "cat; echo error >&2; exec sleep 1000 >&- 2>&-"])
@@ -73,7 +74,7 @@ fn streams_pass_through_and_end_with_the_command() {
         .unwrap();
     child.stdin.take().unwrap().write_all(b"in and out").unwrap();
     let (mut out, mut error) = (String::new(), String::new());
-    // Both end although the command runs on, so nobody beside it holds them.
+    // Both end although the command runs on, so no other process holds them.
     child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
     child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
     assert_eq!((out.as_str(), error.as_str()), ("in and out", "error\n"));
@@ -103,7 +104,7 @@ fn no_helper_holds_a_descriptor_of_the_command() {
     assert_eq!(held, [true, false, false]);
 }
 
-/// Catches: files above those that a shell shows.
+/// Blind to: files above those that a shell shows.
 #[test]
 fn the_command_inherits_no_files_and_no_ignored_signals() {
     let list = |command: &mut Command| {
@@ -115,7 +116,7 @@ fn the_command_inherits_no_files_and_no_ignored_signals() {
     assert_eq!(list(&mut quietly(&["sh"])), list(&mut Command::new("sh")));
 }
 
-/// Catches: messages that are one line and say nothing.
+/// Catches: a failure of several lines, without a cause, or with another status.
 #[test]
 fn what_cannot_be_run_is_one_line_and_the_shells_status() {
     let folder = tempfile::tempdir().unwrap();
@@ -135,7 +136,8 @@ fn what_cannot_be_run_is_one_line_and_the_shells_status() {
     }
 }
 
-/// Catches: a table that is there and wrong.
+/// Catches: a command that does not run without a table, or runs without a warning. Blind to: a
+/// damaged table.
 #[test]
 fn without_a_table_the_command_runs_with_a_warning() {
     let output =
@@ -149,7 +151,7 @@ fn without_a_table_the_command_runs_with_a_warning() {
     );
 }
 
-/// Catches: threads that end before they can be looked at.
+/// Blind to: threads that end before they can be looked at.
 #[test]
 fn command_and_descendants_follow_the_grants() {
     let Some([first, second]) = two_cpus() else { return };
@@ -162,14 +164,14 @@ fn command_and_descendants_follow_the_grants() {
         (second.to_string(), second.to_string()),
     ] {
         writeln!(grants, "{grant} 1").unwrap();
-        until(&format!("everybody on {mask}"), || {
+        until(&format!("all processes on {mask}"), || {
             family_of(child.id()).iter().all(|pid| masks_of(*pid).iter().all(|seen| *seen == mask))
         });
     }
     end(child);
 }
 
-/// Catches: a binding to exactly what is granted at that moment.
+/// Blind to: a binding to exactly the mask that is granted at that moment.
 #[test]
 fn a_process_that_binds_itself_is_left_alone() {
     let Some([first, second]) = two_cpus() else { return };
@@ -186,7 +188,7 @@ fn a_process_that_binds_itself_is_left_alone() {
     end(child);
 }
 
-/// Catches: a watchdog that is killed in the same moment.
+/// Blind to: a watchdog that is killed in the same moment.
 #[test]
 fn killing_the_agent_gives_the_command_its_cpus_back() {
     let Some([first, _]) = two_cpus() else { return };
@@ -206,7 +208,7 @@ fn killing_the_agent_gives_the_command_its_cpus_back() {
     }
 }
 
-/// Catches: processes that change their name.
+/// Catches: a share agent or a watchdog that stays after the command.
 #[test]
 fn share_agent_and_watchdog_end_with_the_command() {
     let script = Script::new();
@@ -218,7 +220,7 @@ fn share_agent_and_watchdog_end_with_the_command() {
     drop(grants);
 }
 
-/// Catches: other ways to need the library for longer.
+/// Blind to: other ways to need the library for longer.
 #[test]
 fn a_daemon_that_outlives_the_command_still_finds_the_library() {
     let script = Script::new();
@@ -237,7 +239,7 @@ fn a_daemon_that_outlives_the_command_still_finds_the_library() {
     drop(grants);
 }
 
-/// Catches: an inner command that is not started by `exec` directly.
+/// Blind to: an inner command that is not started by `exec` directly.
 #[test]
 fn an_exec_within_an_exec_is_a_part_of_it() {
     let script = Script::new();

@@ -1,5 +1,4 @@
-//! The command runs, with one line of warning that names the cause, whatever the system refuses to
-//! give.
+//! The command runs, with one line of warning that names the cause, whatever the system refuses.
 //!
 //! Blind to: limits that are reached only after the command has started.
 #![cfg(target_os = "linux")]
@@ -15,7 +14,7 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use common::{end, helpers_of, until};
 
-/// Runs `echo ran` with a place in a table of its own, from a shell that first does `setup`.
+/// Runs `echo ran` with a table of its own, from a shell that first does `setup`.
 fn run(setup: &str) -> Output {
     run_words(setup, &["table", "/bin/echo", "ran"])
 }
@@ -43,7 +42,7 @@ fn a_small_limit_on_file_sizes_is_named_and_kills_nothing() {
     }
 }
 
-/// Catches: a warning that there is no such program, or that something ended, where descriptors are
+/// Catches: a warning about a missing program, or about a process that ended, when descriptors are
 /// too few.
 #[test]
 fn too_few_descriptors_are_named() {
@@ -53,7 +52,7 @@ fn too_few_descriptors_are_named() {
     }
 }
 
-/// Catches: a command that does not start where there is little memory.
+/// Catches: a command that does not start with little memory.
 #[test]
 fn little_memory_is_no_reason_not_to_run() {
     for kilobytes in [6_000, 8_000, 10_000, 20_000] {
@@ -61,19 +60,19 @@ fn little_memory_is_no_reason_not_to_run() {
     }
 }
 
-/// Catches: a command that waits for ever for an agent that hangs.
+/// Catches: a command that waits for ever for a share agent that hangs.
 #[test]
 fn an_agent_that_hangs_keeps_no_command_from_running() {
     let script = common::Script::new();
-    // Nobody opens the other end of the pipe, so the agent waits for it.
+    // No process opens the other end of the pipe, so the share agent waits for it.
     let output = end(&mut script.command(&[], &common::words(&["/bin/echo", "ran"])));
-    let said = warning_of("a pipe that nobody opens", &output);
+    let said = warning_of("a pipe that no process opens", &output);
     assert!(said.contains("the share agent does not respond"), "{said}");
     // It ends when it finds that the command has begun, or ended, without it.
     script.let_go();
 }
 
-/// Catches: an end between what Rust's own runtime needs to begin and what everything needs.
+/// Catches: a crash with just enough memory for Rust's own runtime, and too little for the rest.
 #[test]
 fn a_command_runs_with_as_little_memory_as_the_runtime_begins_with() {
     let says_no_such_command = |kilobytes: &usize| {
@@ -86,7 +85,7 @@ fn a_command_runs_with_as_little_memory_as_the_runtime_begins_with() {
     };
     let mut warnings = 0;
     for kilobytes in (least..least + 1_000).step_by(8) {
-        // Rust's runtime takes memory to say where there was none.
+        // Rust's runtime needs memory to print a backtrace.
         let setup = format!("export RUST_BACKTRACE=1; ulimit -v {kilobytes}");
         let said = warning_of(&format!("{kilobytes} kB"), &run(&setup));
         assert!(said.is_empty() || said.contains("the command runs without a share"), "{said}");
@@ -95,8 +94,9 @@ fn a_command_runs_with_as_little_memory_as_the_runtime_begins_with() {
     assert!(warnings > 0, "somewhere there is too little for all of it");
 }
 
-/// A user of its own for each limit, whose processes nobody else's count for; `None`, and a word,
-/// where this process may not become another user.
+/// A command prefix that runs as another user. Each limit gets a user of its own, so that no other
+/// process counts for it. Prints a reason and returns `None` if this process may not become another
+/// user.
 fn another_user(user: u32) -> Option<Vec<String>> {
     let words = format!("setpriv --reuid {user} --regid {user} --clear-groups");
     let mut words: Vec<String> = words.split(' ').map(str::to_owned).collect();
@@ -110,22 +110,23 @@ fn another_user(user: u32) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Reads what a pipe holds now.
+/// Reads the bytes that a pipe holds now.
 fn read_what_is_there(pipe: &ChildStderr, into: &mut [u8]) -> usize {
-    // Opened once more, it has flags of its own.
+    // A second opening has flags of its own.
     let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
     let mut again = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).unwrap();
     again.read(into).unwrap_or(0)
 }
 
-/// How many threads the agent of a command has.
+/// The number of threads of a command's share agent.
 fn threads_of_agent(child: &Child) -> usize {
     let agent = helpers_of(child).map(|(agent, _)| fs::read_dir(format!("/proc/{agent}/task")));
     agent.and_then(Result::ok).map_or(0, Iterator::count)
 }
 
-/// Catches: a command that is told that it has a share, and whose agent had no thread to follow it
-/// with; and one that does not run, or waits, for want of a process.
+/// Catches: a command that is told that it has a share although its share agent could not start a
+/// thread to follow it; and one that does not run, or waits, because the system has no process
+/// left.
 #[test]
 fn too_few_processes_are_named_or_enough() {
     let mut enough = 0;
@@ -144,12 +145,12 @@ fn too_few_processes_are_named_or_enough() {
         input.write_all(b"ran\n").unwrap();
         let mut line = [0; 4];
         child.stdout.as_mut().unwrap().read_exact(&mut line).expect("the command runs");
-        // Its warning comes before the command runs.
+        // The warning is printed before the command runs.
         let mut said = vec![0; 1000];
         let length = read_what_is_there(child.stderr.as_ref().unwrap(), &mut said);
         let said = String::from_utf8_lossy(&said[..length]).into_owned();
         if said.is_empty() {
-            // Itself, and two for the table.
+            // Its main thread, and two for the table.
             until(&format!("an agent at work, {limit}"), || threads_of_agent(&child) == 3);
             enough += 1;
         } else {
@@ -185,13 +186,13 @@ fn attributes_of_the_table_keep_no_command_from_running() {
         }
         warning_of("a folder that keeps its files", &run());
         let file = || fs::read_dir(&place).unwrap().next().map(|file| file.unwrap().path());
-        // The file stays, since the agent cannot remove it.
+        // The file stays, since the share agent cannot remove it.
         until("a table's file", || file().is_some());
         let file = file().unwrap();
         for subject in [&place, &file] {
             assert!(chattr(attribute, subject));
             let outputs = [(); 2].map(|()| run());
-            // Agents that are still about would remove the file.
+            // Share agents that are still running would remove the file.
             if (subject, remove) != (&place, "-a") {
                 chattr(remove, subject);
             }
@@ -204,7 +205,7 @@ fn attributes_of_the_table_keep_no_command_from_running() {
     }
 }
 
-/// Catches: a path that is believed to lead somewhere.
+/// Catches: a path below `/proc` that is used although it does not exist.
 #[test]
 fn a_missing_proc_is_named() {
     let allowed = Command::new("unshare").args(["-m", "true"]).stderr(Stdio::null()).status();

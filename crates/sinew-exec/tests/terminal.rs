@@ -1,6 +1,6 @@
-//! Job control in a terminal: the same scripts, keys and signals with and without.
+//! Job control in a terminal: the same scripts, keys and signals with and without `sinew exec`.
 //!
-//! Blind to: what other shells than `sh` do, and to terminals that are no pseudo-terminals.
+//! Blind to: other shells than `sh`, and terminals that are no pseudo-terminals.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -11,7 +11,7 @@ use common::compile::is_deep;
 use common::terminal::{END, INTERRUPT, STOP, Terminal};
 use common::{EXEC, is_stopped, until};
 
-/// Runs the script plain and under the table's shares: the same is printed.
+/// Runs the script plain and with the table's shares: both print the same.
 fn the_same(script: &str, act: impl Fn(&mut Terminal)) -> String {
     let [plain, shared] = ["", &format!("{EXEC} table")].map(|prefix| {
         let mut terminal = Terminal::start(prefix, script);
@@ -26,7 +26,7 @@ fn wait_for_foreground(terminal: &Terminal, group: u32) {
     until("in the foreground", || terminal.foreground() == group);
 }
 
-/// Catches: a helper between terminal and command, which takes the keys' signals, the stop or the
+/// Catches: a helper between terminal and command that takes the keys' signals, the stop or the
 /// foreground.
 #[test]
 fn keys_stop_the_command_and_end_it_and_fg_goes_on() {
@@ -52,7 +52,8 @@ fn keys_stop_the_command_and_end_it_and_fg_goes_on() {
     assert_eq!(printed, "one\nstopped 148\ntwo\nended 130\n");
 }
 
-/// Catches: a stopped command that does not go on in the background, or one whose status is lost.
+/// Catches: a stopped command that does not continue in the background, or one whose status is
+/// lost.
 #[test]
 fn bg_goes_on_and_the_status_is_the_commands() {
     let script = "mkfifo $FOLDER/pipe
@@ -68,7 +69,8 @@ fn bg_goes_on_and_the_status_is_the_commands() {
     assert_eq!(printed, "stopped 148\nended 3\n");
 }
 
-/// Catches: a command in the background that reads the terminal, or writes to it where it must not.
+/// Catches: a command in the background that reads the terminal, or writes to it although it must
+/// not.
 #[test]
 fn the_terminal_stops_a_command_in_the_background() {
     let reads = "$RUN cat & echo number $!; read line; fg > /dev/null; echo ended $?";
@@ -92,7 +94,7 @@ fn the_terminal_stops_a_command_in_the_background() {
     }
 }
 
-/// Catches: a pipeline of which a part is not stopped or not ended, or is in another group.
+/// Catches: a part of a pipeline that is not stopped or ended, or is in another group.
 #[test]
 fn a_pipeline_is_one_job() {
     let script = "trap : INT
@@ -138,7 +140,7 @@ fn rounds() -> u64 {
     if is_deep() { 300 } else { 6 }
 }
 
-/// A moment within the first milliseconds of a command, another one in each round.
+/// Waits for some of the first milliseconds of a command, a different time in each round.
 fn pause(round: u64) {
     let began = Instant::now();
     let time = Duration::from_micros(round.wrapping_mul(7_919) % 15_000);
@@ -147,7 +149,7 @@ fn pause(round: u64) {
     }
 }
 
-/// Interrupts until that has ended the command: the first ones may come before it is in the
+/// Interrupts until the command has ended: the first interrupts may come before it is in the
 /// foreground.
 fn interrupt(terminal: &mut Terminal, round: u64) {
     until("interrupted", || {
@@ -157,7 +159,7 @@ fn interrupt(terminal: &mut Terminal, round: u64) {
     });
 }
 
-/// Catches: an interrupt during the start that ends a part of the processes, or is lost.
+/// Catches: an interrupt during the start that ends only some of the processes, or is lost.
 #[test]
 fn an_interrupt_while_the_command_starts_ends_all() {
     for round in 0..rounds() {
@@ -180,8 +182,8 @@ fn stops_while_the_command_starts_change_nothing() {
         terminal.line("starts");
         for stop in 0..5 {
             pause(5 * round + stop);
-            // One that stops a shell on its way to the program would stop it for ever: the other
-            // shell waits in `vfork`.
+            // A stop before the shell has become the program would last for ever: the other shell
+            // waits in `vfork`.
             if name_of(terminal.foreground()).starts_with("exec-script") {
                 terminal.type_in(STOP);
             }

@@ -1,10 +1,10 @@
-//! Data per thread that another object keeps: a team that is lowered leaves out the parts of the
-//! threads that are missing.
+//! Data per thread that another object keeps: a lowered team would leave out the parts of the
+//! missing threads.
 //!
-//! In every run the kinds that differ most, with few rounds; all of them, with many, with
-//! `SINEW_DEEP=1`.
+//! Each run checks the kinds that differ most, in few rounds; `SINEW_DEEP=1` checks all of them, in
+//! many.
 //!
-//! Blind to: objects that are loaded while the region that calls into them is at work.
+//! Blind to: objects that are loaded while the region that calls into them runs.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -23,7 +23,7 @@ fn library_with_data(compiler: &str, folder: &Path, name: &str, flags: &[&str]) 
     build(compiler, folder, THREAD_DATA, name, &flags).expect("a library")
 }
 
-/// How often the program counts.
+/// The number of rounds of the program.
 fn rounds() -> &'static str {
     if is_deep() { "-DROUNDS=1000" } else { "-DROUNDS=40" }
 }

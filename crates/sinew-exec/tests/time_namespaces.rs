@@ -1,9 +1,9 @@
-//! Programs whose clocks differ: in a namespace of time the system's clocks and the times at which
-//! processes began are others.
+//! Programs whose clocks differ: a time namespace has other clocks and other start times of
+//! processes.
 //!
 //! No test sets the clock of the day: clippy refuses the code that would read it (`clippy.toml`).
 //!
-//! Blind to: a machine that sleeps, for which the clocks of a namespace are no stand-in.
+//! Blind to: a suspended machine, which a namespace's clocks cannot imitate.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -23,7 +23,7 @@ fn tomorrow() -> Option<&'static [&'static str]> {
     unshare("a namespace of time", &[&ROOT, &USER])
 }
 
-/// A command under the table's shares that waits for a line; killed at the end.
+/// A command with the table's shares that waits for a line; killed at the end.
 struct Waiting(Child);
 
 impl Waiting {
@@ -62,7 +62,7 @@ impl Drop for Waiting {
 /// Catches: programs that date each other's starts by different clocks, and so take each other for
 /// dead.
 #[test]
-fn programs_of_two_namespaces_of_time_take_nobody_for_dead() {
+fn programs_of_two_time_namespaces_take_no_program_for_dead() {
     let Some(tomorrow) = tomorrow() else { return };
     let ahead: Vec<&str> = ["unshare"].iter().chain(tomorrow).copied().collect();
     let folder = tempfile::tempdir().unwrap();
@@ -84,8 +84,8 @@ fn programs_of_two_namespaces_of_time_take_nobody_for_dead() {
     first.end();
 }
 
-/// Catches: threads that seem to have begun before or after their mask was in force, and so are
-/// taken for bound.
+/// Catches: threads that seem to have begun before or after their mask was in force, and so count
+/// as bound.
 #[test]
 fn shares_are_followed_where_the_clocks_are_ahead() {
     let Some([first, second]) = two_cpus() else { return };
@@ -99,7 +99,7 @@ fn shares_are_followed_where_the_clocks_are_ahead() {
     }
     let mut child = command.stdin(Stdio::null()).spawn().unwrap();
     let mut grants = script.writer_from(&format!("{first} 1"));
-    // The child of `unshare`, and its own.
+    // The child of `unshare`, and its own child.
     let commands = || {
         let inner = family_of(child.id()).split_off(1);
         inner.into_iter().flat_map(family_of).collect::<Vec<u32>>()

@@ -1,5 +1,5 @@
-//! A command that has the whole machine is left as it is, and the first masks that are set are
-//! noted before.
+//! A command that has the whole machine is left as it is, and masks are noted before the first of
+//! them is set.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -20,7 +20,7 @@ const ENDLESS: &str = "int main(void) { for (;;) {
 __asm__ volatile(\"\");
 } }";
 
-/// The page of a command, and the notes behind it.
+/// The page of a command, and the notes after it.
 fn page_of(child: &Child) -> Option<File> {
     let environment = fs::read(format!("/proc/{}/environ", child.id())).ok()?;
     let mut variables = environment.split(|&byte| byte == 0);
@@ -35,7 +35,7 @@ fn word(page: &File, at: usize) -> u32 {
     u32::from_ne_bytes(word)
 }
 
-/// The masks that whoever has to undo them finds.
+/// The masks that the watchdog would find.
 fn noted(page: &File) -> Vec<String> {
     let mut text = [0; 256];
     page.read_exact_at(&mut text, layout::BYTES as u64).unwrap();
@@ -43,8 +43,8 @@ fn noted(page: &File) -> Vec<String> {
     String::from_utf8_lossy(text).lines().map(str::to_owned).collect()
 }
 
-/// Catches: threads of a lone program that are put on a processor each and let go again, and masks
-/// that are set by turns and are not noted.
+/// Catches: threads of a lone program that are put on a processor each and released again, and
+/// masks that are set by turns and are not noted.
 #[test]
 fn a_team_that_has_the_whole_machine_is_not_touched() {
     if two_cpus().is_none() {

@@ -134,7 +134,7 @@ mod tests {
     //! Blind to: facts that are gathered wrongly; `sinew-exec/tests` runs programs for that.
     use super::*;
 
-    /// Catches: a maximum that the runtime itself reports wrongly.
+    /// Blind to: a maximum that the runtime itself reports wrongly.
     #[test]
     fn a_team_is_lowered_to_the_share_and_never_raised() {
         assert_eq!(outermost(UNSAID, 8, 3, 0), 3);
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// Catches: teams that the user made larger than the machine, which crowd at any time.
+    /// Blind to: teams that the user made larger than the machine, which crowd at any time.
     #[test]
     fn a_team_as_large_as_the_machine_crowds_in_a_smaller_share() {
         assert!(crowds(4, 3, 4) && crowds(5, 1, 4));
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// Catches: an outer region that is serial for another reason.
+    /// Blind to: an outer region that is serial for another reason.
     #[test]
     fn a_region_within_a_lowered_one_is_as_serial_as_it_would_have_been() {
         assert_eq!(

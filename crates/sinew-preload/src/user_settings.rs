@@ -88,7 +88,7 @@ mod tests {
         is_user_request(name, *topic, value.as_bytes())
     }
 
-    /// Catches: values that a runtime understands and this code does not.
+    /// Blind to: values that a runtime understands and this code does not.
     #[test]
     fn wishes_are_told_from_their_contrary() {
         for (name, value) in [

@@ -3,9 +3,9 @@
 //! [--verbose] [--library FILE] SHARES COMMAND…`.
 //!
 //! Each line of SHARES, usually a named pipe, is a grant: a list of CPUs, a blank and a number of
-//! threads; and, where others have the same, another blank and `INDEX/COUNT`. A file that cannot be
-//! read is a table that cannot be joined. The end of the file changes nothing more. Where SHARES is
-//! the word `table`, the table is asked after all.
+//! threads. If other programs have the same processors, another blank and `INDEX/COUNT` follow. An
+//! unreadable file acts as a table that cannot be joined. At the end of the file, the last grant
+//! stays. If SHARES is the word `table`, the table is used.
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
@@ -29,13 +29,13 @@ mod script {
 
     use sinew_exec::{Command, Crowd, Failure, Grant, Job, Listener, ShareSource, exec};
 
-    /// The lines of the file, until a listener reads them, and what the last one said of others.
+    /// The lines of the file, until a listener reads them, and the crowd in the last one.
     struct Script {
         lines: Mutex<Option<BufReader<File>>>,
         crowd: Arc<Mutex<Option<Crowd>>>,
     }
 
-    /// A line, and what the last one said of others.
+    /// A line, and the crowd in the last one.
     struct Line<'l>(&'l str, &'l Mutex<Option<Crowd>>);
 
     impl Line<'_> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// Whether everything is to run, not only what takes a few seconds.
+/// Whether to run everything, and not only what takes a few seconds.
 pub(crate) fn is_deep() -> bool {
     std::env::var_os("SINEW_DEEP").is_some()
 }
@@ -25,7 +25,7 @@ fn look_for_compilers() -> Vec<&'static str> {
     if !found.contains(&"gcc") {
         println!("skipped: gcc, which cannot build OpenMP programs here");
     }
-    // One of LLVM's is enough.
+    // One clang is enough.
     let mut clangs = 0;
     found.retain(|name| {
         !name.starts_with("clang") || {
@@ -51,7 +51,7 @@ pub(crate) fn builds_openmp(compiler: &str) -> bool {
     .is_some_and(|program| Command::new(program).status().is_ok_and(|status| status.success()))
 }
 
-/// Compiles `source`; `None` if that cannot be.
+/// Compiles `source`; `None` if that fails.
 pub(crate) fn build(
     compiler: &str,
     folder: &Path,
@@ -69,7 +69,7 @@ pub(crate) fn build(
 
 pub(crate) fn plain(program: &Path, arguments: &[&OsStr]) -> String {
     let mut command = Command::new(program);
-    // Short spins: nobody measures here, and tests beside this one have the same cores.
+    // Short spins: this is no measurement, and other tests run on the same cores.
     command.env_remove("OMP_NUM_THREADS").env("GOMP_SPINCOUNT", "1000").env("KMP_BLOCKTIME", "1");
     let output = command.args(arguments).output().expect("the program");
     text(&output, "plain")
@@ -82,8 +82,8 @@ pub(crate) fn text(output: &Output, what: &str) -> String {
         output.status,
         String::from_utf8_lossy(&output.stderr)
     );
-    // LLVM's runtime complains of programs that are right; what must not be there is a word of
-    // ours, or of the dynamic linker.
+    // LLVM's runtime complains of correct programs. Output of this project, or of the dynamic
+    // linker, is an error.
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(!error.contains("sinew") && !error.contains("ld.so"), "{what}: {error}");
     String::from_utf8_lossy(&output.stdout).into_owned()

@@ -19,7 +19,7 @@ use std::time::Duration;
 /// The program that runs commands by a script.
 pub(crate) const EXEC: &str = env!("CARGO_BIN_EXE_exec-script");
 
-/// The CPUs of this process, if there are at least two; says that the test is skipped otherwise.
+/// The CPUs of this process, if there are at least two; else prints that the test is skipped.
 pub(crate) fn two_cpus() -> Option<[usize; 2]> {
     let list = mask_of(std::process::id())?;
     let set: sinew_topology::CpuSet = list.parse().ok()?;
@@ -31,7 +31,7 @@ pub(crate) fn two_cpus() -> Option<[usize; 2]> {
     pair
 }
 
-/// A named pipe that grants are written to.
+/// A named pipe of grants.
 pub(crate) struct Script {
     _folder: tempfile::TempDir,
     path: PathBuf,
@@ -49,7 +49,7 @@ impl Script {
     pub(crate) fn command(&self, options: &[&OsStr], words: &[&OsStr]) -> Command {
         let mut command = Command::new(EXEC);
         command.args(options).arg(&self.path).args(words);
-        // What a developer may have set for other reasons.
+        // Variables that a developer may have set for other reasons.
         for name in [
             "OMP_NUM_THREADS",
             "OMP_PROC_BIND",
@@ -63,8 +63,8 @@ impl Script {
         command
     }
 
-    /// The pipe, once the command's agent reads it, with a first grant of everything, for which the
-    /// command waits.
+    /// The pipe, once the command's share agent reads it, with a first grant of everything. The
+    /// command waits for that grant.
     pub(crate) fn writer(&self) -> File {
         let mut grants = File::options().write(true).open(&self.path).expect("the agent reads");
         writeln!(grants, "{} 1", mask_of(std::process::id()).expect("an own mask"))
@@ -72,7 +72,7 @@ impl Script {
         grants
     }
 
-    /// Opens the pipe for an agent that waits for that, and closes it at once.
+    /// Opens the pipe for a share agent that waits for that, and closes it at once.
     pub(crate) fn let_go(&self) {
         drop(File::options().write(true).open(&self.path).expect("the agent waits"));
     }
@@ -84,7 +84,7 @@ impl Script {
         grants
     }
 
-    /// Runs a command while grants go to and fro between one CPU and two, the narrow one first.
+    /// Runs a command while grants alternate between one CPU and two, the narrow one first.
     pub(crate) fn run_flapping(&self, command: &mut Command, cpus: [usize; 2]) -> Output {
         let child = command
             .stdout(Stdio::piped())
@@ -101,7 +101,8 @@ impl Script {
                 format!("{} 1\n", cpus[1]),
             ];
             for line in lines.iter().cycle() {
-                // Ends when the agent does, or when the command has ended before it began to read.
+                // Ends when the share agent does, or when the command ended before the share agent
+                // began to read.
                 if grants.write_all(line.as_bytes()).is_err()
                     || stopped.recv_timeout(Duration::from_millis(3))
                         != Err(mpsc::RecvTimeoutError::Timeout)
@@ -117,7 +118,7 @@ impl Script {
     }
 }
 
-/// Words as the tests write them.
+/// Converts words for a command line.
 pub(crate) fn words<'a>(words: &[&'a str]) -> Vec<&'a OsStr> {
     words.iter().map(|word| OsStr::new(*word)).collect()
 }

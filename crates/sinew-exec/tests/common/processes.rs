@@ -1,4 +1,4 @@
-//! Processes as the system describes them, and waits that end.
+//! Processes as the system describes them, and waits with a time limit.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a test waits. A hang is a failure; a slow machine is none.
+/// The longest wait of a test. A hang is a failure; a slow machine is none.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Runs a command without input to its end.
@@ -25,7 +25,7 @@ pub(crate) fn end(command: &mut Command) -> Output {
     })
 }
 
-/// Waits until `what` holds, without counting on any time.
+/// Waits until `what` holds.
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
@@ -52,8 +52,8 @@ pub(crate) fn status_line(path: &Path, name: &str) -> Option<String> {
     Some(text.lines().find_map(|line| line.strip_prefix(name))?.trim().to_owned())
 }
 
-/// Share agent and watchdog of a command: processes of its name that are in sessions of their own, the
-/// agent a child of the watchdog.
+/// The share agent and the watchdog of a command: processes of its name in sessions of their own,
+/// the share agent a child of the watchdog.
 pub(crate) fn helpers_of(child: &Child) -> Option<(u32, u32)> {
     let environment = fs::read(format!("/proc/{}/environ", child.id())).ok()?;
     let variable = environment
@@ -87,7 +87,7 @@ pub(crate) fn is_stopped(pid: u32) -> bool {
     state.is_some_and(|state| state.starts_with('T'))
 }
 
-/// Whether a process is there, and more than a remainder.
+/// Whether a process exists and has not ended.
 pub(crate) fn runs(pid: u32) -> bool {
     status_line(Path::new(&format!("/proc/{pid}/status")), "State:")
         .is_some_and(|state| !state.starts_with(['Z', 'X']))
@@ -99,8 +99,8 @@ pub(crate) fn kill(signal: &str, pid: u32) {
     assert!(kill.expect("kill").success());
 }
 
-/// The first of these options with which `unshare` makes `what`; `None`, and a word, where it
-/// cannot.
+/// The first of these options with which `unshare` makes `what`. Prints a reason and returns `None`
+/// if it cannot.
 pub(crate) fn unshare<'a>(what: &str, options: &[&'a [&'a str]]) -> Option<&'a [&'a str]> {
     let is_allowed = |options: &&&[&str]| {
         let status =

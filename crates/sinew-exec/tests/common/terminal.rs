@@ -20,7 +20,7 @@ pub(crate) const STOP: &str = "\x1a";
 pub(crate) const INTERRUPT: &str = "\x03";
 pub(crate) const END: &str = "\x04";
 
-/// In the environment of all that is started in the terminal.
+/// A variable in the environment of all processes in the terminal.
 const MARK: &str = "SINEW_TEST_TERMINAL";
 
 /// A terminal, and the shell that runs a script in it.
@@ -28,14 +28,14 @@ pub(crate) struct Terminal {
     keys: Arc<File>,
     shell: Child,
     output: Receiver<Vec<u8>>,
-    /// All that was printed, and how much of it was waited for.
+    /// All output so far, and the length of the part that was waited for.
     printed: String,
     seen: usize,
     folder: tempfile::TempDir,
 }
 
 impl Terminal {
-    /// Runs `script`, in which `$RUN` stands in front of commands: for `prefix`, or nothing.
+    /// Runs `script`. In it, `$RUN` stands in front of commands and expands to `prefix`.
     pub(crate) fn start(prefix: &str, script: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (keys, screen) = pair();
@@ -59,12 +59,12 @@ impl Terminal {
         Self { keys, shell, output, printed: String::new(), seen: 0, folder }
     }
 
-    /// Sends what a user types.
+    /// Sends keys as if a user typed them.
     pub(crate) fn type_in(&mut self, keys: &str) {
         (&*self.keys).write_all(keys.as_bytes()).expect("a terminal");
     }
 
-    /// Waits for a line of output, and returns what follows `start` there.
+    /// Waits for a line of output that starts with `start`, and returns the rest of that line.
     pub(crate) fn line(&mut self, start: &str) -> String {
         let began = Instant::now();
         loop {
@@ -85,7 +85,7 @@ impl Terminal {
         self.line("number ").parse().expect("a number")
     }
 
-    /// Whether a line was printed, waited for or not.
+    /// Whether a line was printed, even if it was waited for before.
     pub(crate) fn has(&mut self, line: &str) -> bool {
         while self.receive(Duration::ZERO) {
             if self.printed.lines().any(|printed| printed == line) {
@@ -95,7 +95,7 @@ impl Terminal {
         false
     }
 
-    /// Takes the next part of the output; whether there may be more.
+    /// Takes the next part of the output. Returns whether there may be more.
     fn receive(&mut self, time: Duration) -> bool {
         match self.output.recv_timeout(time) {
             Ok(part) => self.printed.push_str(&String::from_utf8_lossy(&part)),
@@ -105,7 +105,7 @@ impl Terminal {
         true
     }
 
-    /// The process group that reads the terminal and has its keys' signals.
+    /// The process group that reads the terminal and gets its keys' signals.
     pub(crate) fn foreground(&self) -> u32 {
         tcgetpgrp(&*self.keys).map_or(0, |group| group.as_raw_nonzero().get().cast_unsigned())
     }
@@ -114,7 +114,7 @@ impl Terminal {
         self.shell.id()
     }
 
-    /// Takes the terminal away from those who run in it.
+    /// Takes the terminal away from the processes that run in it.
     pub(crate) fn hang_up(mut self) {
         // The terminal ends when the reader has seen that this was the last one.
         self.keys = Arc::new(File::open("/dev/null").expect("a file"));
@@ -122,8 +122,8 @@ impl Terminal {
         self.nothing_is_left();
     }
 
-    /// Waits for the end of the script and of all that it has started. Returns what was printed,
-    /// except for numbers of processes.
+    /// Waits for the end of the script and of all processes that it has started. Returns the
+    /// output, except for process numbers.
     pub(crate) fn end(mut self) -> String {
         while self.receive(TIMEOUT) {}
         self.shell.wait().expect("the shell's end");
@@ -136,7 +136,7 @@ impl Terminal {
         until("nothing left in the terminal", || self.members().is_empty());
     }
 
-    /// The processes that were started in the terminal, wherever they are now.
+    /// The processes that were started in the terminal, whatever session they are in now.
     pub(crate) fn members(&self) -> Vec<u32> {
         let mark = format!("{MARK}={}", self.folder.path().display());
         let all = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -159,8 +159,8 @@ impl Drop for Terminal {
     }
 }
 
-/// A terminal's two sides: what a user has, and what programs have. It does not repeat what is
-/// typed, and loses no output when a key sends a signal.
+/// A terminal's two sides: the user's and the programs'. It does not echo, and loses no output when
+/// a key sends a signal.
 fn pair() -> (Arc<File>, OwnedFd) {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let keys = openpt(flags).expect("a pseudo-terminal");
@@ -173,7 +173,7 @@ fn pair() -> (Arc<File>, OwnedFd) {
     (Arc::new(File::from(keys)), screen)
 }
 
-/// Reads the output until the last program has closed the terminal, or nobody has its keys.
+/// Reads the output until the last program has closed the terminal, or the user's side is closed.
 fn read(output: Weak<File>) -> Receiver<Vec<u8>> {
     let (tell, told) = mpsc::channel();
     let step = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };

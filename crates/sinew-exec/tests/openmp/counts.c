@@ -1,6 +1,6 @@
-/* Counts by data per thread that another object keeps, and prints how often the parts of all threads were less than the whole.
+/* Counts in data per thread of another object, and prints how often the parts of all threads were less than the whole.
    LINKED: the object is linked. NAMED: so it is, and the program names the data itself. Without, the object is loaded: by this thread (`loads`),
-   by another one that ends (`ends`), or one that stays, while this one has regions (`stays`), or as one that brings its functions (`registers`). */
+   by another one that ends (`ends`), or one that stays, while this one has regions (`stays`), or as one that registers its functions (`registers`). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -90,7 +90,7 @@ int main(int count, char **words) {
     } else {
         load();
     }
-    /* The object is loaded, and its constructor has brought the functions. */
+    /* The object is loaded, and its constructor has registered the functions. */
     printf("%ld\n", narrow_then_wide());
     if (!strcmp(words[1], "stays")) sem_post(&done), pthread_join(thread, 0);
     return 0;

@@ -1,4 +1,4 @@
-/* Programs whose answers depend on how many threads they get, unless everybody keeps to the rules: one a name.
+/* Programs whose results depend on the number of threads unless all sides keep to the rules: one a name.
    Each prints one line that does not depend on the number of threads if it is right. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -372,7 +372,7 @@ int main(int count, char **words) {
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (count > 1 && strcmp(words[1], cases[i].name) == 0) {
             printf("%ld\n", cases[i].run());
-            /* Where somebody asks: the smallest and the largest team. */
+            /* If asked to: the smallest and the largest team. */
             if (count > 2) printf("%d %d\n", smallest, largest);
             return 0;
         }

@@ -1,5 +1,5 @@
-/* Asks every function of ANSWERS (generated: `Q(name)` for one that takes nothing, `L(name, level)` for one that takes a level, `F(name)` for
-   Fortran's), and for the processors of the first place, at the place that the first word names, three ways: by its name, by a look-up among what all objects see, and by one in the runtime's file.
+/* Calls every function of asked.h (generated: `Q(name)` for one that takes nothing, `L(name, level)` for one that takes a level, `F(name)` for
+   Fortran's), and asks for the processors of the first place, at the position that the first word names. It does so three ways: by name, by a look-up among the names that all objects see, and by a look-up in the runtime's file.
    With STRANGER the program is not linked to a runtime and knows it by the second word only; then there is one way. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
