@@ -1,35 +1,35 @@
 //! A pool among other programs: its row in the table that programs share a machine by. With the
 //! feature `coordinate`.
 //!
-//! A thread of its own, the *governor*, takes the row in the background. Without neighbours it only
-//! says, ten times a second while the pool works, how much is done. What the pool is given comes
-//! from the member's listener, which sets the pool's limit and pins: so parked workers are given
-//! cores, and workers follow at their next task or safe point. With neighbours the governor looks
-//! at the pool every 10 ms, to say how many workers would find work. A grant may name a schedule:
-//! loops that leave theirs open follow it (`preset`). What the program has chosen itself, a
-//! schedule or processors for its threads, its row says: then no schedule is granted, and no cores
-//! but those. The row also says by which schedule the last loop ran. A pool that has been idle for
-//! a while is *dormant*: it asks for nothing, its governor sleeps, and the next call from outside
-//! wakes it.
+//! A thread of its own, the *share agent*, takes the row in the background. Without neighbours it
+//! only says, ten times a second while the pool works, how much is done. What the pool is given
+//! comes from the member's listener, which sets the pool's limit and pins: so parked workers are
+//! given cores, and workers follow at their next task or safe point. With neighbours the share
+//! agent looks at the pool every 10 ms, to say how many workers would find work. A grant may name a
+//! schedule: loops that leave theirs open follow it (`preset`). What the program has chosen itself,
+//! a schedule or processors for its threads, its row says: then no schedule is granted, and no
+//! cores but those. The row also says by which schedule the last loop ran. A pool that has been
+//! idle for a while is *dormant*: it asks for nothing, its share agent sleeps, and the next call
+//! from outside wakes it.
 //!
 //! # Invariants
 //!
-//! - N1: no worker waits for the table, the governor or the listener.
+//! - N1: no worker waits for the table, the share agent or the listener.
 //! - N2: without a table, limit, pins and schedules are what they are without this file, and the
 //!   program says so in one line. Without neighbours so are limit and pins, unless a script asks
 //!   for threads or cores, and schedules, unless one is granted.
 //!
 //! # Orderings
 //!
-//! N3: the governor says that it is dormant, `fence(SeqCst)`, looks whether the pool is active or
-//! has news for its row ↔ a caller makes the pool active, or chooses, `fence(SeqCst)`, looks
-//! whether the governor is dormant. Losing this race would cost a caller its share for as long as
-//! it runs, so it is not left to chance.
+//! N3: the share agent says that it is dormant, `fence(SeqCst)`, looks whether the pool is active
+//! or has news for its row ↔ a caller makes the pool active, or chooses, `fence(SeqCst)`, looks
+//! whether the share agent is dormant. Losing this race would cost a caller its share for as long
+//! as it runs, so it is not left to chance.
 //!
 //! # Cost
 //!
 //! A load a call from outside, and one a loop; with neighbours also a look at the number of the
-//! core. The governor's looks read the counters of all workers; a pool that idles has none.
+//! core. The share agent's looks read the counters of all workers; a pool that idles has none.
 
 use std::any::Any;
 use std::fmt::Display;
@@ -58,10 +58,10 @@ use crate::pool::Pool;
 use crate::requested_share::RequestedShare;
 
 /// Time between two looks at a pool with neighbours.
-const LOOK_NS: u64 = 10_000_000;
+const REPORT_NS: u64 = 10_000_000;
 
 /// The same without neighbours, of a pool that works.
-const LOOK_ALONE_NS: u64 = 100_000_000;
+const REPORT_ALONE_NS: u64 = 100_000_000;
 
 /// Address space for the three threads of a pool that shares, with what the allocator reserves for
 /// each. A thread that finds none when it starts would end the process.
@@ -79,38 +79,38 @@ fn has_room() -> io::Result<()> {
 /// What a pool keeps of its place among programs.
 pub(crate) struct Sharing {
     member: OnceLock<Member>,
-    governor: Parker,
+    agent: Parker,
     thread: Mutex<Option<JoinHandle<()>>>,
     dormant: AtomicBool,
     ending: AtomicBool,
     /// Whether the cores are fewer than the process may use.
     confined: AtomicBool,
     /// The cores, a bit each, for guests to look at.
-    home: [AtomicU64; 16],
+    granted_cores: [AtomicU64; 16],
     /// Items that the user says are done.
     reported: AtomicU64,
-    place: TableOf,
+    table: TableAccess,
 }
 
 /// Which table, on which machine, and what the pool says of itself there.
 #[derive(Debug, Default)]
-struct TableOf {
-    wishes: RequestedShare,
+struct TableAccess {
+    requested_share: RequestedShare,
     /// Not the machine at hand.
     machine: Option<Layout>,
 }
 
 impl Sharing {
-    fn new(wishes: RequestedShare, machine: Option<&Machine>) -> Self {
+    fn new(requested_share: RequestedShare, machine: Option<&Machine>) -> Self {
         Self {
-            place: TableOf { wishes, machine: machine.map(layout_of) },
+            table: TableAccess { requested_share, machine: machine.map(layout_of) },
             member: OnceLock::new(),
-            governor: Parker::new(),
+            agent: Parker::new(),
             thread: Mutex::new(None),
             dormant: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             confined: AtomicBool::new(false),
-            home: std::array::from_fn(|_| AtomicU64::new(u64::MAX)),
+            granted_cores: std::array::from_fn(|_| AtomicU64::new(u64::MAX)),
             reported: AtomicU64::new(0),
         }
     }
@@ -120,15 +120,15 @@ impl Sharing {
     fn wake(&self) {
         fence(Ordering::SeqCst); // N3
         if self.dormant.load(Ordering::Relaxed) {
-            self.governor.unpark();
+            self.agent.unpark();
         }
     }
 
-    /// A guest, who is never pinned, is led to the pool's cores if it comes from elsewhere.
-    /// There the others leave it room, so it will mostly stay.
-    fn lead_home(&self) {
+    /// A guest, who is never pinned, is led to the pool's cores if it comes from elsewhere. There
+    /// the others leave it room, so it will mostly stay.
+    fn move_to_granted_cores(&self) {
         // Relaxed: whoever sees an old core set moves at the next call.
-        let words = || self.home.iter().map(|word| word.load(Ordering::Relaxed));
+        let words = || self.granted_cores.iter().map(|word| word.load(Ordering::Relaxed));
         let Some(cpu) = current_cpu() else { return };
         if words().nth(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 0) {
             let words: Vec<u64> = words().collect();
@@ -137,7 +137,7 @@ impl Sharing {
     }
 
     #[cfg(test)]
-    fn sleeps(&self) -> bool {
+    fn is_dormant(&self) -> bool {
         self.dormant.load(Ordering::Relaxed)
     }
 
@@ -146,13 +146,14 @@ impl Sharing {
         self.ending.load(Ordering::Acquire)
     }
 
-    /// The governor's life.
-    fn govern(self: &Arc<Self>, pool: &Weak<Inner>) {
-        let Some((most, told)) = pool.upgrade().map(|pool| (pool.seats.len() as u32, pool.news()))
+    /// The share agent's life.
+    fn run_agent(self: &Arc<Self>, pool: &Weak<Inner>) {
+        let Some((most, published)) =
+            pool.upgrade().map(|pool| (pool.seats.len() as u32, pool.published()))
         else {
             return;
         };
-        let member = match self.place.join(most, told.own_settings.clone()) {
+        let member = match self.table.join(most, published.own_settings.clone()) {
             Ok(member) => member,
             Err(error) => {
                 pool.upgrade().into_iter().for_each(|pool| pool.stay_alone(&error));
@@ -166,74 +167,80 @@ impl Sharing {
                 pool.take_share(&sharing, share);
             }
         });
-        let mut books = Books { told, ..Books::default() };
+        let mut state = AgentState { published, ..AgentState::default() };
         while !self.is_ending() {
-            if let Some(news) = pool.upgrade().map(|pool| pool.news()) {
-                member.set_own_settings(news.own_settings.clone());
-                member.set_last_loop(news.last_loop);
-                books.told = news;
+            if let Some(published) = pool.upgrade().map(|pool| pool.published()) {
+                member.set_own_settings(published.own_settings.clone());
+                member.set_last_loop(published.last_loop);
+                state.published = published;
             }
             if member.share().neighbours == 0 {
-                self.look_alone(member, pool, most, &mut books);
+                self.report_alone(member, pool, most, &mut state);
             } else {
-                self.look(member, pool, most, &mut books);
+                self.report_to_neighbours(member, pool, most, &mut state);
             }
         }
         member.leave();
     }
 
-    fn look(&self, member: &Member, pool: &Weak<Inner>, most: u32, books: &mut Books) {
+    fn report_to_neighbours(
+        &self,
+        member: &Member,
+        pool: &Weak<Inner>,
+        most: u32,
+        state: &mut AgentState,
+    ) {
         let Some(busy) = pool.upgrade().map(|pool| pool.busy()) else { return };
-        self.report(member, pool, books);
+        self.report(member, pool, state);
         let granted = member.share().threads;
-        let demand = books.demand.look(busy, granted, most);
+        let demand = state.demand.look(busy, granted, most);
         if demand > 0 {
             member.set_demand(demand);
-            self.governor.park_for(LOOK_NS);
+            self.agent.park_for(REPORT_NS);
             return;
         }
-        self.sleep_unless_called(pool, books, || member.set_demand(0));
+        self.sleep_unless_called(pool, state, || member.set_demand(0));
     }
 
     /// No other program wants cores: the pool demands all, and says what is done, so that a
     /// coordinator learns how fast it is on them. A smaller demand from when it had neighbours
     /// would leave its row with too few.
-    fn look_alone(&self, member: &Member, pool: &Weak<Inner>, most: u32, books: &mut Books) {
+    fn report_alone(&self, member: &Member, pool: &Weak<Inner>, most: u32, state: &mut AgentState) {
         member.set_demand(most);
         let is_active = pool.upgrade().is_some_and(|pool| pool.is_active());
-        if self.report(member, pool, books) > 0 || is_active {
-            self.governor.park_for(LOOK_ALONE_NS);
+        if self.report(member, pool, state) > 0 || is_active {
+            self.agent.park_for(REPORT_ALONE_NS);
         } else {
-            self.sleep_unless_called(pool, books, || ());
+            self.sleep_unless_called(pool, state, || ());
         }
     }
 
     /// Says what has been done since the last time, and answers how much that is.
-    fn report(&self, member: &Member, pool: &Weak<Inner>, books: &mut Books) -> u64 {
+    fn report(&self, member: &Member, pool: &Weak<Inner>, state: &mut AgentState) -> u64 {
         let counted = pool.upgrade().map_or(0, |pool| pool.items_done());
         let done = counted + self.reported.load(Ordering::Relaxed);
-        let new = done.saturating_sub(std::mem::replace(&mut books.done, done));
+        let new = done.saturating_sub(std::mem::replace(&mut state.done, done));
         member.report(new);
         new
     }
 
-    /// Parks until somebody calls, or the program decides something, after `before`; not if
-    /// that has happened.
-    fn sleep_unless_called(&self, pool: &Weak<Inner>, books: &Books, before: impl FnOnce()) {
+    /// Parks until somebody calls, or the program decides something, after `before`; not if that
+    /// has happened.
+    fn sleep_unless_called(&self, pool: &Weak<Inner>, state: &AgentState, before: impl FnOnce()) {
         self.dormant.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst); // N3
-        let is_idle = |pool: Arc<Inner>| !pool.is_active() && pool.news() == books.told;
+        let is_idle = |pool: Arc<Inner>| !pool.is_active() && pool.published() == state.published;
         if pool.upgrade().is_some_and(is_idle) && !self.is_ending() {
             before();
-            self.governor.park();
+            self.agent.park();
         }
         self.dormant.store(false, Ordering::Relaxed);
     }
 }
 
-impl TableOf {
+impl TableAccess {
     fn join(&self, threads: u32, own_settings: OwnSettings) -> Result<Member, Error> {
-        let RequestedShare { folder, weight, min_threads, .. } = &self.wishes;
+        let RequestedShare { folder, weight, min_threads, .. } = &self.requested_share;
         let folder = folder.clone().unwrap_or_else(default_folder);
         let table = Table::open_on(&folder, self.machine.clone().unwrap_or_else(layout))?;
         let offer = match &self.machine {
@@ -245,18 +252,18 @@ impl TableOf {
     }
 }
 
-/// What the governor remembers from one look to the next.
+/// What the share agent remembers from one look to the next.
 #[derive(Default)]
-struct Books {
+struct AgentState {
     demand: DemandMeter,
     done: u64,
     /// What the row says of the pool.
-    told: News,
+    published: Published,
 }
 
 /// What a pool tells of itself beside how much it does.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct News {
+struct Published {
     own_settings: OwnSettings,
     last_loop: Option<LastLoop>,
 }
@@ -274,8 +281,8 @@ impl Inner {
         }
         let confined = share.is_binding() && share.cores.len() == share.threads as usize;
         let words = share.cores.words().iter().copied().chain(std::iter::repeat(0));
-        for (home, word) in sharing.home.iter().zip(words) {
-            home.store(word, Ordering::Relaxed);
+        for (granted, word) in sharing.granted_cores.iter().zip(words) {
+            granted.store(word, Ordering::Relaxed);
         }
         sharing.confined.store(confined, Ordering::Relaxed);
         self.limit.schedule.grant(share.schedule);
@@ -283,7 +290,7 @@ impl Inner {
         self.keep_to(confined.then_some(&share.cores));
         let threads = if share.is_binding() { share.threads as usize } else { usize::MAX };
         self.set_limit(Source::Others, threads);
-        sharing.governor.unpark();
+        sharing.agent.unpark();
     }
 
     /// Goes on as if nobody had asked to share, and says so once in a process.
@@ -298,10 +305,10 @@ impl Inner {
     }
 
     /// What its row should say.
-    fn news(&self) -> News {
+    fn published(&self) -> Published {
         let (preset, cores) = (&self.limit.schedule, self.pinned_to().into_iter().collect());
         let own_settings = OwnSettings { schedule: preset.chosen(), cores };
-        News { own_settings, last_loop: preset.last_loop() }
+        Published { own_settings, last_loop: preset.last_loop() }
     }
 
     /// Keeps the threads on the cores that other programs leave, or, with `None`, where the mapping
@@ -374,7 +381,7 @@ impl PoolHook for Sharing {
     fn guest_came(&self) {
         // Relaxed: a hint, made exact below where it matters.
         if self.confined.load(Ordering::Relaxed) {
-            self.lead_home();
+            self.move_to_granted_cores();
         }
         self.wake();
     }
@@ -383,7 +390,7 @@ impl PoolHook for Sharing {
         self.wake();
     }
 
-    /// The governor looks now and then, unless it sleeps.
+    /// The share agent looks now and then, unless it sleeps.
     fn settings_changed(&self) {
         self.wake();
     }
@@ -391,7 +398,7 @@ impl PoolHook for Sharing {
     /// The pool's row goes.
     fn ended(&self, may_wait: bool) {
         self.ending.store(true, Ordering::Release);
-        self.governor.unpark();
+        self.agent.unpark();
         let thread = self.thread.lock().take();
         if let Some(thread) = thread.filter(|_| may_wait) {
             let _ = thread.join();
@@ -424,9 +431,9 @@ impl Sharing {
             return;
         }
         pool.inner.limit.schedule.observe(true);
-        let (governed, inner) = (Arc::clone(&self), Arc::downgrade(&pool.inner));
+        let (sharing, inner) = (Arc::clone(&self), Arc::downgrade(&pool.inner));
         let thread = std::thread::Builder::new().name("sinew-share".into()).stack_size(256 << 10);
-        match has_room().and_then(|()| thread.spawn(move || governed.govern(&inner))) {
+        match has_room().and_then(|()| thread.spawn(move || sharing.run_agent(&inner))) {
             Ok(thread) => *self.thread.lock() = Some(thread),
             Err(error) => pool.inner.stay_alone(&error),
         }
@@ -446,9 +453,9 @@ impl Pool {
         member.filter(|_| !self.is_of_another_process()).map(Member::share)
     }
 
-    /// Says that the program is done with so many more items of whatever it counts.
-    /// Coordinators measure by that how fast it is on how many cores; calls, tasks and chunks
-    /// count by themselves.
+    /// Says that the program is done with so many more items of whatever it counts. Coordinators
+    /// measure by that how fast it is on how many cores; calls, tasks and chunks count by
+    /// themselves.
     pub fn report(&self, items: u64) {
         if let Some(sharing) = self.sharing() {
             // Relaxed: statistics.
@@ -469,10 +476,10 @@ mod tests {
         }
     }
 
-    /// Catches: a lone pool whose governor goes on looking while it idles, or sleeps through the
+    /// Catches: a lone pool whose share agent goes on looking while it idles, or sleeps through the
     /// next call.
     #[test]
-    fn the_governor_of_a_lone_pool_sleeps_while_it_idles() {
+    fn the_share_agent_of_a_lone_pool_sleeps_while_it_idles() {
         if !cfg!(target_os = "linux") {
             println!("skipped: programs share a table on Linux only");
             return;
@@ -482,7 +489,7 @@ mod tests {
         let pool = Pool::builder().threads(2).coordinate_in(&place).build().unwrap();
         wait_until(|| pool.share().is_some());
         let table = Table::open(&place).unwrap();
-        let is_dormant = || pool.sharing().is_some_and(|sharing| sharing.sleeps());
+        let is_dormant = || pool.sharing().is_some_and(|sharing| sharing.is_dormant());
         for _ in 0..2 {
             wait_until(is_dormant);
             let before = table.read()[0].progress;
