@@ -162,48 +162,66 @@ pub(crate) fn acquire(
     own: Claim,
     began: Instant,
 ) -> io::Result<LockOutcome> {
-    let mut claimed: Option<Instant> = None;
-    let mut turn = 0_u32;
-    let got = loop {
-        let read = claim.load(Ordering::Relaxed);
-        let waited = Waited {
-            asks: began.elapsed() > ASK_AFTER,
-            orphaned: claimed.is_some_and(|at| at.elapsed() > ORPHANED_AFTER),
-            overdue: began.elapsed() > OVERDUE,
-        };
-        match next_step(read, own.0, waited, || claimant(read)) {
-            Step::Claim => {
-                if claim.compare_exchange(read, own.0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-                {
-                    claimed = Some(Instant::now());
+    let outcome = Attempt { began, claimed: None, round: 0 }.run(file, claim, own);
+    if !matches!(outcome, Ok(LockOutcome::Lock)) {
+        withdraw(claim, own);
+    }
+    outcome
+}
+
+/// An attempt to take a lock.
+struct Attempt {
+    began: Instant,
+    /// The time at which the own claim was written.
+    claimed: Option<Instant>,
+    /// Pauses so far; they grow with it.
+    round: u32,
+}
+
+impl Attempt {
+    fn run(
+        &mut self,
+        file: &sys::Mapping,
+        claim: &AtomicU64,
+        own: Claim,
+    ) -> io::Result<LockOutcome> {
+        loop {
+            let read = claim.load(Ordering::Relaxed);
+            match next_step(read, own.0, self.waited(), || claimant(read)) {
+                Step::Claim if exchange(claim, read, own.0) => {
+                    self.claimed = Some(Instant::now());
                     // The lock is usually free now.
-                    turn = 0;
+                    self.round = 0;
                     continue;
                 }
-            }
-            Step::Take => match sys::try_lock(file.file()) {
-                Ok(true) => {
+                Step::Take if sys::try_lock(file.file())? => {
                     // The claim may still be an overdue one of another process.
                     claim.store(own.0, Ordering::Relaxed);
                     return Ok(LockOutcome::Lock);
                 }
-                Ok(false) => {}
-                Err(error) => {
-                    withdraw(claim, own);
-                    return Err(error);
-                }
-            },
-            Step::Wait => {}
-            Step::Replace => break LockOutcome::Stuck,
+                Step::Replace => return Ok(LockOutcome::Stuck),
+                Step::Claim | Step::Take | Step::Wait => {}
+            }
+            if self.began.elapsed() > GIVE_UP_AFTER {
+                return Ok(LockOutcome::Busy);
+            }
+            std::thread::park_timeout(Duration::from_micros(20 << self.round.min(5)));
+            self.round += 1;
         }
-        if began.elapsed() > GIVE_UP_AFTER {
-            break LockOutcome::Busy;
+    }
+
+    fn waited(&self) -> Waited {
+        let elapsed = self.began.elapsed();
+        Waited {
+            asks: elapsed > ASK_AFTER,
+            orphaned: self.claimed.is_some_and(|at| at.elapsed() > ORPHANED_AFTER),
+            overdue: elapsed > OVERDUE,
         }
-        std::thread::park_timeout(Duration::from_micros(20 << turn.min(5)));
-        turn += 1;
-    };
-    withdraw(claim, own);
-    Ok(got)
+    }
+}
+
+fn exchange(claim: &AtomicU64, from: u64, to: u64) -> bool {
+    claim.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
 
 /// Frees the lock, and then withdraws the claim. In this order no program finds the lock held
@@ -214,7 +232,7 @@ pub(crate) fn release(file: &sys::Mapping, claim: &AtomicU64, own: Claim) {
 }
 
 fn withdraw(claim: &AtomicU64, own: Claim) {
-    let _ = claim.compare_exchange(own.0, 0, Ordering::Relaxed, Ordering::Relaxed);
+    exchange(claim, own.0, 0);
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -220,13 +220,16 @@ impl Row {
             ask: read_ask(words)?,
             peers: read_peers(words)?,
         };
-        let sound = WEIGHTS.contains(&weight)
-            && (1..=max).contains(&min)
-            && max <= MAX_CORES as u32
-            && !row.mask.is_empty()
-            && row.grant.threads <= MAX_CORES as u32
-            && stopped <= 1;
-        sound.then_some(row)
+        (stopped <= 1 && row.is_in_range()).then_some(row)
+    }
+
+    /// Whether its numbers are those that an honest program writes.
+    fn is_in_range(&self) -> bool {
+        WEIGHTS.contains(&self.weight)
+            && (1..=self.max).contains(&self.min)
+            && self.max <= MAX_CORES as u32
+            && !self.mask.is_empty()
+            && self.grant.threads <= MAX_CORES as u32
     }
 }
 
