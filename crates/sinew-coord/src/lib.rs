@@ -23,7 +23,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `table`, `copies`, `lock` | the file: its words, how it is read and changed, its lock |
-//! | `member`, `offer` | a program in the table: its two threads; its offer and its share |
+//! | `member`, `offer` | a program in the table: its state and two threads; its offer and its share |
 //! | `table_state`, `row`, `decision`, `words` | the contents of the table as values and as words; pure |
 //! | `coordinator` | measured speeds and scripts, which need a clock |
 //! | `table_folder`, `private` | the path of the file, and the checks of its owner and mode |

@@ -12,7 +12,7 @@
 
 use sinew_sync::atomic::Ordering;
 
-use super::{MemberState, RowLocation};
+use super::state::{MemberState, RowLocation};
 use crate::copies::read;
 use crate::decision::Reason;
 use crate::error::Error;
