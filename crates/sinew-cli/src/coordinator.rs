@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use sinew_coord::{Ask, Coordinator, Decision, Policy, Row, Script, Table};
+use sinew_coord::{Coordinator, Decision, Policy, Request, Row, Script, Table};
 use sinew_sync::atomic::{AtomicBool, Ordering};
 
 use crate::failure::Failure;
@@ -86,8 +86,8 @@ fn read_script(path: &std::path::Path) -> Result<Script, Failure> {
 
 /// Only one policy goes by the numbers and places of a script; schedules are followed under all.
 fn check(policy: Policy, script: &Script) -> Result<(), Failure> {
-    let is_lost = |ask: &Ask| Policy::Script.goes_by(ask) && !policy.goes_by(ask);
-    if !script.steps().iter().filter_map(|step| step.ask.as_ref()).any(is_lost) {
+    let is_lost = |request: &Request| Policy::Script.goes_by(request) && !policy.goes_by(request);
+    if !script.steps().iter().filter_map(|step| step.request.as_ref()).any(is_lost) {
         return Ok(());
     }
     Err(Failure::usage(format!(

@@ -87,7 +87,7 @@ fn a_killed_coordinators_policy_ends_with_it() {
     assert_eq!(table.policy().name(), "script");
     assert!(!coordinator.end_by("KILL").success());
     wait_for_schedule(&member, false);
-    assert_eq!((table.policy().name(), table.read()[0].ask.clone()), ("equal", None));
+    assert_eq!((table.policy().name(), table.read()[0].request.clone()), ("equal", None));
     assert_eq!(table.log().last().map(|decision| decision.reason.name()), Some("policy set"));
 }
 

@@ -182,7 +182,7 @@ fn top_prints_what_the_rows_say() {
     eventually("a table at rest", || {
         coordinator.step().expect("a step");
         let rows = table.read();
-        let asked = rows.iter().filter(|row| row.ask.is_some()).count();
+        let asked = rows.iter().filter(|row| row.request.is_some()).count();
         (asked == 2 && rows[0].schedule.is_some() && rows[1].schedule.is_some()).then_some(())
     });
     let rows = table.read();

@@ -258,7 +258,7 @@ impl Coordinator {
         let result = self.table.change(Reason::Asked, |state, _| {
             let mut subject = None;
             for row in state.rows.iter_mut().filter(|row| row.name.as_str() == step.program) {
-                row.ask.clone_from(&step.ask);
+                row.request.clone_from(&step.request);
                 subject = Some(row.clone());
             }
             subject.map(|row| Change { subject: Some(row), wakes_all: false }).ok_or(Error::Gone)
@@ -348,7 +348,10 @@ mod tests {
                 let offer = Offer::on("twice", CpuSet::first(CPUS), CPUS as u32);
                 let _member = Member::join(table, offer).unwrap();
                 coordinator.step().unwrap();
-                assert_eq!(table.read()[0].ask.as_ref().and_then(|ask| ask.threads), Some(1));
+                assert_eq!(
+                    table.read()[0].request.as_ref().and_then(|request| request.threads),
+                    Some(1)
+                );
             }
         });
     }
@@ -367,7 +370,9 @@ mod tests {
             let member = Member::join(&other, Offer::on("one", CpuSet::first(CPUS), 4)).unwrap();
             coordinator.step().unwrap();
             assert_eq!(other.policy(), Policy::Script);
-            assert!(other.read()[0].ask.as_ref().is_some_and(|ask| ask.threads == Some(1)));
+            assert!(
+                other.read()[0].request.as_ref().is_some_and(|request| request.threads == Some(1))
+            );
             drop((member, coordinator));
             assert!(!other.is_in_force());
         });
@@ -382,18 +387,18 @@ mod tests {
                 "at 0 late threads 3\nat 0 late threads 1\nat 0 other threads 2".parse().unwrap();
             let mut coordinator = Coordinator::start(table, Policy::Script, script).unwrap();
             coordinator.step().unwrap();
-            let ask = || table.read()[0].ask.as_ref().and_then(|ask| ask.threads);
+            let request = || table.read()[0].request.as_ref().and_then(|request| request.threads);
             let join = || {
                 Member::join(table, Offer::on("late", CpuSet::first(CPUS), CPUS as u32)).unwrap()
             };
             let member = join();
-            assert_eq!(ask(), None);
+            assert_eq!(request(), None);
             coordinator.step().unwrap();
-            assert_eq!(ask(), Some(1));
+            assert_eq!(request(), Some(1));
             drop(member);
             let _again = join();
             coordinator.step().unwrap();
-            assert_eq!(ask(), None);
+            assert_eq!(request(), None);
         });
     }
 }

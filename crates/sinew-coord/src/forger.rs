@@ -6,7 +6,7 @@
 
 use sinew_cpus::CpuSet;
 use sinew_policy::chunk::Schedule;
-use sinew_policy::share::{Ask, Curve, Grant, MAX_CORES, POINTS, Policy, Speed};
+use sinew_policy::share::{Curve, Grant, MAX_CORES, POINTS, Policy, Request, Speed};
 
 use crate::copies::{FILE_WORDS, LiveWord, live_word, publish, wake_all};
 use crate::decision::Reason;
@@ -79,7 +79,7 @@ impl Forger {
 
     fn row(&mut self, slot: u32) -> Row {
         let max = 1 + self.below(MAX_CORES as u64) as u32;
-        let ask = Ask {
+        let request = Request {
             threads: self.maybe(|forger| 1 + forger.below(MAX_CORES as u64) as u32),
             cores: self.maybe(Self::cores),
             schedule: self.maybe(Self::schedule),
@@ -101,7 +101,7 @@ impl Forger {
             demand: self.number() as u32,
             stopped: self.chance(),
             curve: self.curve(),
-            ask: self.chance().then_some(ask),
+            request: self.chance().then_some(request),
             peers: [(); PEERS].map(|()| self.peer()),
             ..row(slot)
         }

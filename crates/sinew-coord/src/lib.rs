@@ -93,7 +93,7 @@ pub use oracle::check_image;
 pub use process::ProcessId;
 pub use row::{MAX_PROGRAMS, Name, OwnSettings, Row, WEIGHTS};
 pub use sinew_cpus::CpuSet;
-pub use sinew_policy::share::{Ask, LastLoop, MAX_CORES, Policy};
+pub use sinew_policy::share::{LastLoop, MAX_CORES, Policy, Request};
 pub use sinew_policy::share::{Script, ScriptError};
 pub use table::Table;
 pub use table_folder::{FOLDER_VARIABLE, default_folder};

@@ -7,7 +7,7 @@
 
 use sinew_cpus::CpuSet;
 use sinew_policy::chunk::Schedule;
-use sinew_policy::share::{Ask, Curve, Grant, LastLoop, Layout};
+use sinew_policy::share::{Curve, Grant, LastLoop, Layout, Request};
 
 use crate::decision::Reason;
 use crate::process::ProcessId;
@@ -76,8 +76,11 @@ pub(crate) fn honest() -> TableState {
 pub(crate) fn row(slot: u32) -> Row {
     let mut curve = Curve::default();
     curve.learn(2, 1e6);
-    let ask =
-        Ask { threads: Some(2), cores: Some(CpuSet::first(2)), schedule: Some(Schedule::Static) };
+    let request = Request {
+        threads: Some(2),
+        cores: Some(CpuSet::first(2)),
+        schedule: Some(Schedule::Static),
+    };
     Row {
         slot,
         program: ProcessId { pid: 100 + slot, started: 7 },
@@ -100,7 +103,7 @@ pub(crate) fn row(slot: u32) -> Row {
         progress: 0,
         last_loop: None,
         curve,
-        ask: (slot == 0).then_some(ask),
+        request: (slot == 0).then_some(request),
         peers: [Peer { name: 1, change: -0.5 }; PEERS],
     }
 }

@@ -11,7 +11,7 @@ use std::fmt;
 
 use sinew_cpus::CpuSet;
 use sinew_policy::chunk::Schedule;
-use sinew_policy::share::{Ask, Curve, Grant, LastLoop, MAX_CORES, POINTS, Speed};
+use sinew_policy::share::{Curve, Grant, LastLoop, MAX_CORES, POINTS, Request, Speed};
 
 use crate::process::ProcessId;
 use crate::words::{Reader, Writer};
@@ -144,7 +144,7 @@ pub struct Row {
     /// Its measured speed for each number of cores.
     pub curve: Curve,
     /// The request that is in force for it: threads, cores, a schedule.
-    pub ask: Option<Ask>,
+    pub request: Option<Request>,
     pub(crate) peers: [Peer; PEERS],
 }
 
@@ -181,7 +181,7 @@ impl Row {
         out.put(self.joined_ns);
         out.pair(self.demand, u32::from(self.stopped));
         write_curve(&self.curve, out);
-        write_ask(self.ask.as_ref(), out);
+        write_request(self.request.as_ref(), out);
         self.peers.iter().for_each(|peer| out.pair(peer.name, peer.change.to_bits()));
     }
 
@@ -217,7 +217,7 @@ impl Row {
             progress: 0,
             last_loop: None,
             curve: read_curve(words)?,
-            ask: read_ask(words)?,
+            request: read_request(words)?,
             peers: read_peers(words)?,
         };
         (stopped <= 1 && row.is_in_range()).then_some(row)
@@ -304,25 +304,25 @@ pub(crate) fn read_curve(words: &mut Reader<'_>) -> Option<Curve> {
     Some(Curve::from_points(points))
 }
 
-fn write_ask(ask: Option<&Ask>, out: &mut Writer<'_>) {
-    let parts = ask.cloned().unwrap_or_default();
-    out.put(u64::from(ask.is_some()));
+fn write_request(request: Option<&Request>, out: &mut Writer<'_>) {
+    let parts = request.cloned().unwrap_or_default();
+    out.put(u64::from(request.is_some()));
     out.put(parts.threads.map_or(0, u64::from));
     out.put(u64::from(parts.cores.is_some()));
     write_cores(&parts.cores.unwrap_or_default(), out);
     write_schedule(parts.schedule, out);
 }
 
-fn read_ask(words: &mut Reader<'_>) -> Option<Option<Ask>> {
+fn read_request(words: &mut Reader<'_>) -> Option<Option<Request>> {
     let (is_there, threads) = (words.small(1)? == 1, words.small(MAX_CORES as u32)?);
     let (has_cores, cores) = (words.small(1)? == 1, read_cores(words)?);
     let schedule = read_schedule(words)?;
-    let ask = Ask {
+    let request = Request {
         threads: (threads > 0).then_some(threads),
         cores: has_cores.then_some(cores),
         schedule,
     };
-    Some(is_there.then_some(ask))
+    Some(is_there.then_some(request))
 }
 
 fn read_peers(words: &mut Reader<'_>) -> Option<[Peer; PEERS]> {

@@ -55,7 +55,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use sinew_policy::share::{Ask, LastLoop, Layout, Place, Policy};
+use sinew_policy::share::{LastLoop, Layout, Place, Policy, Request};
 use sinew_sync::lock::Mutex;
 use sinew_sync::statics::Ordering;
 
@@ -258,8 +258,8 @@ impl Table {
     /// # Errors
     ///
     /// As [`set_weight`](Self::set_weight).
-    pub fn set_ask(&self, pid: u32, ask: Option<Ask>) -> Result<(), Error> {
-        self.change_program(pid, Reason::Asked, |row| row.ask.clone_from(&ask))
+    pub fn set_request(&self, pid: u32, request: Option<Request>) -> Result<(), Error> {
+        self.change_program(pid, Reason::Asked, |row| row.request.clone_from(&request))
     }
 
     /// Computes shares by another policy from now on.

@@ -135,7 +135,7 @@ impl TableState {
     pub(crate) fn end_coordination(&mut self) {
         self.coordinator = None;
         self.policy = Policy::default();
-        self.rows.iter_mut().for_each(|row| row.ask = None);
+        self.rows.iter_mut().for_each(|row| row.request = None);
     }
 
     /// Programs that may be stopped, except the one in slot `but`. Each of them has cores that
@@ -184,7 +184,7 @@ impl TableState {
         let grants = decide(self.policy, layout, &programs, &self.effects());
         let mut changed = Vec::new();
         for (row, grant) in self.rows.iter_mut().zip(grants) {
-            let asked = row.ask.as_ref().and_then(|ask| ask.schedule);
+            let asked = row.request.as_ref().and_then(|request| request.schedule);
             let schedule = asked.filter(|_| row.own_settings.schedule.is_none());
             if (&row.grant, row.schedule) != (&grant, schedule) || row.epoch == 0 {
                 (row.grant, row.schedule) = (grant, schedule);
@@ -205,7 +205,7 @@ impl TableState {
         };
         let (cores, threads) = (row.usable(), row.demand.min(row.max));
         let has_all = threads as usize >= cores.len() && !cores.is_empty();
-        let is_plain = self.policy == Policy::default() && row.ask.is_none() && !row.stopped;
+        let is_plain = self.policy == Policy::default() && row.request.is_none() && !row.stopped;
         (has_all && is_plain).then_some(cores)
     }
 
@@ -257,7 +257,7 @@ impl Row {
             mask: self.usable(),
             held: if self.epoch == 0 { Grant::default() } else { self.grant.clone() },
             curve: self.curve,
-            ask: self.ask.clone(),
+            request: self.request.clone(),
         }
     }
 }
@@ -270,7 +270,7 @@ mod tests {
     use crate::oracle::{CPUS, honest};
     use crate::row::OwnSettings;
     use sinew_policy::chunk::Schedule;
-    use sinew_policy::share::{Ask, Place};
+    use sinew_policy::share::{Place, Request};
 
     /// Catches: a slot that another row has, a gap that is skipped, and a slot beyond the last one.
     #[test]
@@ -346,8 +346,14 @@ mod tests {
     fn a_lone_program_with_work_for_its_mask_has_the_same_on_any_machine() {
         let alone = |mask: CpuSet, demand: u32, max: u32| {
             let mut state = TableState::default();
-            let row =
-                Row { mask, demand, max, stopped: false, ask: None, ..honest().rows[0].clone() };
+            let row = Row {
+                mask,
+                demand,
+                max,
+                stopped: false,
+                request: None,
+                ..honest().rows[0].clone()
+            };
             state.insert(row);
             state
         };
@@ -379,7 +385,8 @@ mod tests {
     #[test]
     fn a_schedule_that_the_program_has_chosen_is_left_to_it() {
         let mut state = honest();
-        state.rows[0].ask = Some(Ask { schedule: Some(Schedule::Static), ..Ask::default() });
+        state.rows[0].request =
+            Some(Request { schedule: Some(Schedule::Static), ..Request::default() });
         for (own, granted) in
             [(None, Some(Schedule::Static)), (Some(Schedule::Auto), None)].repeat(2)
         {

@@ -158,7 +158,7 @@ impl MemberState {
             progress: 0,
             last_loop: None,
             curve: state.remembered_curve(name),
-            ask: None,
+            request: None,
             peers: [Peer::default(); PEERS],
         }
     }
@@ -277,7 +277,7 @@ impl MemberState {
 
     fn take_share(&self, row: &Row, state: &TableState) {
         let neighbours = state.rows.len() - 1;
-        let asked = row.ask.as_ref().is_some_and(|ask| state.policy.goes_by(ask));
+        let asked = row.request.as_ref().is_some_and(|request| state.policy.goes_by(request));
         let listeners = self.listeners.lock();
         let mut share = self.share.lock();
         let epoch = share.epoch + 1;

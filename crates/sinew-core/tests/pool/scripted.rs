@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use sinew_coord::{Ask, Coordinator, LastLoop, Member, Offer, Policy, Row, Table};
+use sinew_coord::{Coordinator, LastLoop, Member, Offer, Policy, Request, Row, Table};
 use sinew_core::{Pool, Share, Worker, with_current};
 use sinew_loops::Control;
 use sinew_loops::loops::{Options, for_each};
@@ -53,7 +53,7 @@ struct World {
 #[derive(Debug)]
 struct Step {
     /// What is asked for when the neighbour of this step joins.
-    ask: Option<Ask>,
+    request: Option<Request>,
     /// How many threads the neighbour would use; none for one that only comes by.
     demand: u32,
     /// The schedule that the program has itself.
@@ -158,7 +158,7 @@ impl World {
 
     fn script(&self, name: &str) -> String {
         let line = |(k, step): (usize, &Step)| {
-            format!("when step-{k} joins {name} {}\n", words(step.ask.clone()))
+            format!("when step-{k} joins {name} {}\n", words(step.request.clone()))
         };
         self.steps.iter().enumerate().map(line).collect()
     }
@@ -170,20 +170,20 @@ impl Step {
             cores.map_or_else(|| Limits::read().allowed().iter().collect(), |n| (0..n).collect());
         let count = rng.usize(1..=cpus.len());
         let some = rng.choose_multiple(cpus, count);
-        let ask = Ask {
+        let request = Request {
             threads: rng.bool().then(|| rng.u32(1..=most as u32)),
             cores: rng.bool().then(|| some.into_iter().collect()),
             schedule: rng.bool().then(|| schedule(rng)),
         };
-        let ask = Some(ask).filter(|ask| *ask != Ask::default());
+        let request = Some(request).filter(|request| *request != Request::default());
         let demand = if rng.bool() { 0 } else { rng.u32(1..=most as u32) };
-        Self { ask, demand, own: Own::random(rng), anew: rng.u8(..4) == 0 }
+        Self { request, demand, own: Own::random(rng), anew: rng.u8(..4) == 0 }
     }
 }
 
 /// An ask as a script has it.
-fn words(ask: Option<Ask>) -> String {
-    let Some(Ask { threads, cores, schedule }) = ask else { return "free".to_owned() };
+fn words(request: Option<Request>) -> String {
+    let Some(Request { threads, cores, schedule }) = request else { return "free".to_owned() };
     let list =
         |cores: CpuSet| cores.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",");
     let parts = [
@@ -255,7 +255,7 @@ fn eventually(mut attempt: impl FnMut() -> Result<(), String>) {
 /// All that is compared.
 #[derive(Debug, Clone)]
 struct Look {
-    ask: Option<Ask>,
+    request: Option<Request>,
     own: Own,
     alone: bool,
     /// What a lone pool is granted.
@@ -275,17 +275,18 @@ impl Look {
     fn take(
         world: &World,
         pool: &Pool,
-        step: (Option<Ask>, Own),
+        step: (Option<Request>, Own),
         alone: bool,
     ) -> Result<Self, String> {
-        let ((ask, own), table, name) = (step, world.table(), program_name());
+        let ((request, own), table, name) = (step, world.table(), program_name());
         let row = || table.read().into_iter().find(|row| row.name.as_str() == name).ok_or("no row");
         let (before, share) = (row()?, pool.share().ok_or("no share")?);
-        let threads = if alone && !ask.as_ref().is_some_and(|ask| Policy::Script.goes_by(ask)) {
-            pool.max_workers()
-        } else {
-            before.grant.threads as usize
-        };
+        let threads =
+            if alone && !request.as_ref().is_some_and(|request| Policy::Script.goes_by(request)) {
+                pool.max_workers()
+            } else {
+                before.grant.threads as usize
+            };
         let did = measure(pool, threads, world.has_guest, own);
         let (row, limit) = (row()?, pool.workers());
         if (&row.grant, row.schedule) != (&before.grant, before.schedule)
@@ -294,13 +295,13 @@ impl Look {
             return Err(format!("it changed meanwhile: {before:?}, {row:?}"));
         }
         let host = world.cores.is_none().then(|| Limits::read().affinity().clone());
-        let alone_threads = world.alone_threads(ask.clone());
-        Ok(Self { ask, own, alone, alone_threads, threads, host, row, share, limit, did })
+        let alone_threads = world.alone_threads(request.clone());
+        Ok(Self { request, own, alone, alone_threads, threads, host, row, share, limit, did })
     }
 
     /// What the pool does against what its row says.
     fn agrees(&self) -> Result<(), String> {
-        let Self { ask, row, share, did, threads, .. } = self;
+        let Self { request, row, share, did, threads, .. } = self;
         let is = |holds: bool, what: &str| {
             holds.then_some(()).ok_or_else(|| format!("{what}: {self:?}"))
         };
@@ -308,11 +309,11 @@ impl Look {
             (share.threads, &share.cores) == (row.grant.threads, &row.grant.cores),
             "another share",
         )?;
-        is(row.ask == *ask, "not what was asked for")?;
+        is(row.request == *request, "not what was asked for")?;
         is(row.own_settings.schedule == self.own.of_pool(), "another choice")?;
-        let granted = ask
+        let granted = request
             .as_ref()
-            .and_then(|ask| ask.schedule)
+            .and_then(|request| request.schedule)
             .filter(|_| row.own_settings.schedule.is_none());
         is(row.schedule == granted, "another schedule granted")?;
         is(
@@ -332,8 +333,8 @@ impl Look {
 
     fn cores_agree(&self) -> bool {
         let Some(all) = &self.host else { return true };
-        let binding =
-            !self.alone || self.ask.as_ref().is_some_and(|ask| Policy::Script.goes_by(ask));
+        let binding = !self.alone
+            || self.request.as_ref().is_some_and(|request| Policy::Script.goes_by(request));
         let confined = binding && self.row.grant.cores.len() == self.threads;
         let cores = if confined { self.row.grant.cores.iter().collect() } else { all.clone() };
         self.did.masks.iter().all(|mask| *mask == cores)
@@ -352,14 +353,15 @@ impl Look {
 
 impl World {
     /// What a lone pool is granted.
-    fn alone_threads(&self, ask: Option<Ask>) -> u32 {
+    fn alone_threads(&self, request: Option<Request>) -> u32 {
         let cores = self.table().layout().cores();
-        let asked = ask.and_then(|ask| ask.threads.or(ask.cores.map(|cores| cores.len() as u32)));
+        let asked = request
+            .and_then(|request| request.threads.or(request.cores.map(|cores| cores.len() as u32)));
         asked.unwrap_or(u32::MAX).min(self.threads as u32).min(cores.len() as u32)
     }
 
     /// Waits until what `pool` does agrees with its row.
-    fn settle(&self, pool: &Pool, step: (Option<Ask>, Own), alone: bool) -> Look {
+    fn settle(&self, pool: &Pool, step: (Option<Request>, Own), alone: bool) -> Look {
         let mut last = None;
         eventually(|| last.insert(Look::take(self, pool, step.clone(), alone)?).agrees());
         last.expect("one that agrees")
@@ -373,9 +375,9 @@ impl World {
                 pool.control().set_schedule(step.own.of_pool());
                 let offer = Offer::on(&format!("step-{k}"), table.layout().cores(), MANY);
                 let neighbour = Member::join(&table, offer.demand(step.demand)).unwrap();
-                self.settle(&pool, (step.ask.clone(), step.own), false);
+                self.settle(&pool, (step.request.clone(), step.own), false);
                 drop(neighbour);
-                self.settle(&pool, (step.ask.clone(), step.own), true);
+                self.settle(&pool, (step.request.clone(), step.own), true);
                 if step.anew {
                     drop(pool);
                     pool = self.pool(&table);
@@ -426,7 +428,7 @@ type Fault = (&'static str, fn(&mut Look));
 fn faults() -> Vec<Fault> {
     vec![
         ("another share", |look| look.share.threads = 1),
-        ("not what was asked for", |look| look.row.ask = None),
+        ("not what was asked for", |look| look.row.request = None),
         ("another choice", |look| look.row.own_settings.schedule = Some(Schedule::Static)),
         ("another schedule granted", |look| look.row.schedule = None),
         ("not as many threads", |look| (look.share.threads, look.row.grant.threads) = (1, 1)),
@@ -450,9 +452,10 @@ fn faults() -> Vec<Fault> {
 /// A pool of two under a script that asks for a schedule; `f` gets it when it agrees with its row.
 fn with_agreeing_pool(f: impl Fn(&World, &Pool, Look)) {
     let schedule = Schedule::Dynamic { chunk: 3 };
-    let ask = Some(Ask { threads: Some(2), schedule: Some(schedule), ..Ask::default() });
+    let request =
+        Some(Request { threads: Some(2), schedule: Some(schedule), ..Request::default() });
     let own = Own::Default(Schedule::Static);
-    let steps = vec![Step { ask: ask.clone(), demand: 0, own, anew: false }];
+    let steps = vec![Step { request: request.clone(), demand: 0, own, anew: false }];
     let folder = tempfile::tempdir().unwrap();
     let world = World { folder, cores: None, threads: 2, has_guest: false, steps };
     let table = world.table();
@@ -460,9 +463,9 @@ fn with_agreeing_pool(f: impl Fn(&World, &Pool, Look)) {
         let pool = world.pool(&table);
         let offer = Offer::on("step-0", table.layout().cores(), MANY).demand(0);
         let neighbour = Member::join(&table, offer).unwrap();
-        world.settle(&pool, (ask.clone(), own), false);
+        world.settle(&pool, (request.clone(), own), false);
         drop(neighbour);
-        let look = world.settle(&pool, (ask.clone(), own), true);
+        let look = world.settle(&pool, (request.clone(), own), true);
         f(&world, &pool, look);
     });
 }
@@ -491,25 +494,29 @@ fn planted_differences_between_a_pool_and_its_row_are_found() {
                 assert!(difference.starts_with(what), "instead of `{what}`: {difference}");
             }
             // What the pool does behind its row's back.
-            let (ask, own) = (&look.ask, look.own);
+            let (request, own) = (&look.request, look.own);
             finds("another last loop", || {
                 let named = Own::Named(Schedule::Dynamic { chunk: 3 });
-                let mut other = Look::take(world, pool, (ask.clone(), named), true)?;
+                let mut other = Look::take(world, pool, (request.clone(), named), true)?;
                 other.own = own;
                 other.agrees()
             });
-            world.settle(pool, (ask.clone(), own), true);
+            world.settle(pool, (request.clone(), own), true);
             pool.control().set_threads(1);
-            finds("another limit", || Look::take(world, pool, (ask.clone(), own), true)?.agrees());
+            finds("another limit", || {
+                Look::take(world, pool, (request.clone(), own), true)?.agrees()
+            });
             pool.control().set_threads(2);
-            world.settle(pool, (ask.clone(), own), true);
+            world.settle(pool, (request.clone(), own), true);
             let cpu = look.row.grant.cores.iter().next().unwrap();
             pool.broadcast(|w| {
                 if w.index() > 0 {
                     std::mem::forget(pin_current_thread(&CpuSet::from_iter([cpu])));
                 }
             });
-            finds("other cores", || Look::take(world, pool, (ask.clone(), own), true)?.agrees());
+            finds("other cores", || {
+                Look::take(world, pool, (request.clone(), own), true)?.agrees()
+            });
         });
     });
 }

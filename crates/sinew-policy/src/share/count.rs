@@ -78,9 +78,10 @@ fn bounds(policy: Policy, programs: &[&Program], masks: &[CpuSet], cores: usize)
 
 impl Program {
     pub(super) fn asked_threads(&self, policy: Policy) -> Option<u32> {
-        let ask = self.ask.as_ref().filter(|ask| policy.goes_by(ask))?;
-        let pinned = ask.cores.as_ref().map(|cores| cores.intersection(&self.mask).len() as u32);
-        ask.threads.or(pinned).map(|threads| threads.max(1))
+        let request = self.request.as_ref().filter(|request| policy.goes_by(request))?;
+        let pinned =
+            request.cores.as_ref().map(|cores| cores.intersection(&self.mask).len() as u32);
+        request.threads.or(pinned).map(|threads| threads.max(1))
     }
 
     /// The weight, clamped to 0.001 to 1,000; 1 if it is not finite.

@@ -51,7 +51,7 @@ pub use last_loop::LastLoop;
 pub use layout::{Layout, Place};
 pub use meter::{Meter, Reading};
 pub use name::{Policy, PolicyError};
-pub use script::{Ask, Event, Script, ScriptError, Step};
+pub use script::{Event, Request, Script, ScriptError, Step};
 
 use sinew_cpus::CpuSet;
 
@@ -79,7 +79,7 @@ pub struct Program {
     /// Its measured speeds.
     pub curve: Curve,
     /// A request for it, under [`Policy::Script`].
-    pub ask: Option<Ask>,
+    pub request: Option<Request>,
 }
 
 impl Program {
@@ -94,7 +94,7 @@ impl Program {
             mask,
             held: Grant::default(),
             curve: Curve::default(),
-            ask: None,
+            request: None,
         }
     }
 
@@ -159,10 +159,10 @@ fn decide_once(
     effects: &Effects,
 ) -> Vec<Grant> {
     let all = layout.cores();
-    let mask_of = |i: usize| programs[i].mask.intersection(&all);
-    let is_here = |&i: &usize| programs[i].is_at_work() && !mask_of(i).is_empty();
+    let mrequest_of = |i: usize| programs[i].mask.intersection(&all);
+    let is_here = |&i: &usize| programs[i].is_at_work() && !mrequest_of(i).is_empty();
     let at_work: Vec<usize> = (0..programs.len()).filter(is_here).collect();
-    let masks: Vec<CpuSet> = at_work.iter().map(|&i| mask_of(i)).collect();
+    let masks: Vec<CpuSet> = at_work.iter().map(|&i| mrequest_of(i)).collect();
     let mut grants: Vec<Grant> =
         programs.iter().map(|program| on_whole_mask(program, &all)).collect();
     if at_work.is_empty() {
@@ -215,7 +215,7 @@ fn held_by(program: &Program, mask: &CpuSet) -> CpuSet {
 
 impl Program {
     fn asked_cores(&self, policy: Policy) -> CpuSet {
-        let ask = self.ask.as_ref().filter(|ask| policy.goes_by(ask));
-        ask.and_then(|ask| ask.cores.clone()).unwrap_or_default()
+        let request = self.request.as_ref().filter(|request| policy.goes_by(request));
+        request.and_then(|request| request.cores.clone()).unwrap_or_default()
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::script::Ask;
+use super::script::Request;
 
 /// The rule that divides the cores. Every rule obeys masks, minima and maxima, gives no program
 /// more than it has work for, and leaves no core idle that a program could use.
@@ -51,10 +51,10 @@ impl Policy {
         }
     }
 
-    /// Whether `ask` decides about a program's threads and cores. A requested schedule is granted
+    /// Whether `request` decides about a program's threads and cores. A requested schedule is granted
     /// under every policy.
-    pub fn goes_by(self, ask: &Ask) -> bool {
-        self == Self::Script && (ask.threads.is_some() || ask.cores.is_some())
+    pub fn goes_by(self, request: &Request) -> bool {
+        self == Self::Script && (request.threads.is_some() || request.cores.is_some())
     }
 }
 

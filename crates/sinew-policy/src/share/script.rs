@@ -27,7 +27,7 @@ use crate::schedule::Schedule;
 
 /// A requested grant.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Ask {
+pub struct Request {
     /// The number of threads.
     pub threads: Option<u32>,
     /// The cores.
@@ -57,7 +57,7 @@ pub struct Step {
     /// The program's name.
     pub program: String,
     /// The request; `None` ends the program's request.
-    pub ask: Option<Ask>,
+    pub request: Option<Request>,
 }
 
 /// A script: steps in the order in which they are written.
@@ -146,9 +146,9 @@ fn step(words: &[&str]) -> Result<Step, String> {
         }
         _ => return Err(format!("`{}` is no moment", words.join(" "))),
     };
-    let [program, ask @ ..] = rest else { return Err("it names no program".into()) };
-    let ask = if ask == ["free"] { None } else { Some(ask_of(ask)?) };
-    Ok(Step { event, after_ms, program: (*program).to_owned(), ask })
+    let [program, request @ ..] = rest else { return Err("it names no program".into()) };
+    let request = if request == ["free"] { None } else { Some(request_of(request)?) };
+    Ok(Step { event, after_ms, program: (*program).to_owned(), request })
 }
 
 fn event(name: &str, what: &str) -> Result<Event, String> {
@@ -168,18 +168,18 @@ fn milliseconds(seconds: &str) -> Result<u64, String> {
     }
 }
 
-fn ask_of(words: &[&str]) -> Result<Ask, String> {
-    let mut ask = Ask::default();
+fn request_of(words: &[&str]) -> Result<Request, String> {
+    let mut request = Request::default();
     if words.is_empty() {
         return Err("it asks for nothing".into());
     }
     for pair in words.chunks(2) {
         match pair {
-            ["threads", number] => ask.threads = Some(threads(number)?),
-            ["cores", list] => ask.cores = Some(cores(list)?),
+            ["threads", number] => request.threads = Some(threads(number)?),
+            ["cores", list] => request.cores = Some(cores(list)?),
             ["schedule", name] => {
                 let schedule: Schedule = name.parse().map_err(|error| format!("{error}"))?;
-                ask.schedule = Some(schedule);
+                request.schedule = Some(schedule);
             }
             _ => {
                 return Err(format!(
@@ -189,7 +189,7 @@ fn ask_of(words: &[&str]) -> Result<Ask, String> {
             }
         }
     }
-    Ok(ask)
+    Ok(request)
 }
 
 fn threads(text: &str) -> Result<u32, String> {
@@ -234,14 +234,17 @@ mod tests {
         assert_eq!(script.due(10).len(), 1);
         script.happened(&Event::Joins("second".into()), 100);
         let due = script.due(100);
-        assert_eq!(due[0].ask.clone().unwrap().schedule, Some(Schedule::Dynamic { chunk: 1000 }));
-        assert_eq!(due[1].ask.clone().unwrap().cores, Some([2, 3].into_iter().collect()));
+        assert_eq!(
+            due[0].request.clone().unwrap().schedule,
+            Some(Schedule::Dynamic { chunk: 1000 })
+        );
+        assert_eq!(due[1].request.clone().unwrap().cores, Some([2, 3].into_iter().collect()));
         script.happened(&Event::Leaves("second".into()), 200);
         assert_eq!(
             (script.next_due_ms(), script.due(699).len(), script.due(700).len()),
             (Some(700), 0, 1)
         );
-        assert_eq!(script.due(60_000)[0].ask, None);
+        assert_eq!(script.due(60_000)[0].request, None);
         assert_eq!(script.due(u64::MAX), []);
     }
 

@@ -41,8 +41,9 @@ fn measured_program(cpus: usize) -> impl Strategy<Value = Program> {
     (free_program(cpus), speeds, proptest::option::of(1..=cpus as u32)).prop_map(
         |(free, speeds, threads)| {
             let speeds = speeds.into_iter().map(|(cores, rate)| Speed { cores, rate });
-            let ask = threads.map(|threads| Ask { threads: Some(threads), ..Ask::default() });
-            Program { curve: Curve::from_points(speeds), ask, ..free }
+            let request =
+                threads.map(|threads| Request { threads: Some(threads), ..Request::default() });
+            Program { curve: Curve::from_points(speeds), request, ..free }
         },
     )
 }
@@ -60,7 +61,7 @@ fn any_program(cpus: usize) -> impl Strategy<Value = Program> {
             curve: Curve::from_points(
                 speeds.into_iter().map(|(cores, rate)| Speed { cores, rate }),
             ),
-            ask: (threads == 3).then_some(Ask {
+            request: (threads == 3).then_some(Request {
                 threads: Some(2),
                 cores: Some(held.clone()),
                 schedule: None,
@@ -247,7 +248,7 @@ proptest! {
     ) {
         let grants = decide(policy, &layout, &programs, &effects(programs.len(), &changes));
         let asked =
-            |p: &Program| p.ask.as_ref().and_then(|ask| ask.threads).filter(|_| policy == Policy::Script);
+            |p: &Program| p.request.as_ref().and_then(|request| request.threads).filter(|_| policy == Policy::Script);
         let can_use =
             |p: &Program| p.max.min(layout.len() as u32).min(asked(p).unwrap_or(u32::MAX)) as usize;
         let wanted: usize = programs.iter().map(can_use).sum();
@@ -453,8 +454,11 @@ fn each_policy_does_what_its_name_says() {
     programs[1].curve =
         Curve::from_points([speed(1, 500.0), speed(2, 980.0), speed(3, 990.0), speed(4, 990.0)]);
     assert_eq!(by(Policy::Efficiency, &programs), [6, 2]);
-    programs[1].ask =
-        Some(Ask { threads: None, cores: Some([5, 6, 7].into_iter().collect()), schedule: None });
+    programs[1].request = Some(Request {
+        threads: None,
+        cores: Some([5, 6, 7].into_iter().collect()),
+        schedule: None,
+    });
     let grants = decide(Policy::Script, &layout, &programs, &Effects::none());
     assert_eq!((threads(&grants), grants[1].cores.to_string()), (vec![5, 3], "5-7".to_owned()));
 }

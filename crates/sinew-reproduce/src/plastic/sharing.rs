@@ -322,7 +322,7 @@ mod tests {
                 .unwrap()
                 .steps()
                 .iter()
-                .map(|step| step.ask.as_ref().unwrap().threads)
+                .map(|step| step.request.as_ref().unwrap().threads)
                 .collect();
             let wanted = [threads as u32, halves[0], halves[1], threads as u32];
             assert_eq!(asked, wanted.map(Some));

@@ -244,7 +244,7 @@ impl<'c> Host<'c> {
         for step in self.script.due(now / (SECOND / 1_000)) {
             for resident in &mut self.residents {
                 if self.facts.mix.kinds[resident.kind].name == step.program {
-                    resident.program.ask.clone_from(&step.ask);
+                    resident.program.request.clone_from(&step.request);
                 }
             }
         }
