@@ -32,6 +32,7 @@ use crate::pool::Pool;
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 use crate::requested_share::RequestedShare;
 use crate::seats::Seats;
+use crate::serially;
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 use crate::sharing;
 use crate::sleep::Sleepers;
@@ -424,6 +425,7 @@ impl Builder {
             serving: AtomicUsize::new(0),
             generation: fork::generation(),
             observer,
+            serial_worker: serially::alone,
         })
     }
 }

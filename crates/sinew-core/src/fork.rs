@@ -1,7 +1,7 @@
 //! Survival of `fork(2)`: the child has one thread, and none of the workers.
 //!
-//! The child forgets the global pool, and builds its own when it first needs one. A pool that came
-//! along knows by its generation that its threads are not there: nobody is woken in it, dropping it
+//! The child forgets the global pool (`global`), and builds its own when it first needs one. A pool
+//! that came along knows by its generation that its threads are not there: nobody is woken in it, dropping it
 //! joins nobody, and whoever enters it is alone in it. A join or a scope that needs a task which a
 //! thread of the parent had taken aborts, since that task's result will never come; so does a call
 //! that only those threads could serve.
@@ -14,18 +14,21 @@ static GENERATION: AtomicU32 = AtomicU32::new(0);
 extern "C" fn nothing() {}
 
 extern "C" fn in_child() {
-    // Only stores: the handler must not take locks that a thread of the parent may have held.
     GENERATION.fetch_add(1, Ordering::Relaxed);
     sinew_sync::fence::forget();
-    crate::global::forget();
-    crate::search::forget_exposer();
 }
 
 /// Counts the forks between the first process and this one, from the first call on.
 pub(crate) fn generation() -> u32 {
     static REGISTERED: Once = Once::new();
-    REGISTERED.call_once(|| sinew_sync::fork::register(nothing, nothing, in_child));
+    REGISTERED.call_once(|| after(in_child));
     current()
+}
+
+/// In each child of a fork from now on, `handler` runs first. It may only store: a lock may have
+/// been held by a thread that the child does not have.
+pub(crate) fn after(handler: extern "C" fn()) {
+    sinew_sync::fork::register(nothing, nothing, handler);
 }
 
 pub(crate) fn current() -> u32 {

@@ -9,8 +9,10 @@ use crate::worker::Worker;
 mod imp {
     use sinew_sync::statics::{AtomicPtr, Ordering};
     use std::ptr::null_mut;
+    use std::sync::Once;
 
     use crate::builder::Builder;
+    use crate::fork;
     use crate::pool::Pool;
 
     static GLOBAL: AtomicPtr<Pool> = AtomicPtr::new(null_mut());
@@ -31,7 +33,7 @@ mod imp {
         }
     }
 
-    /// No lock: after a fork it could be held by a thread that is not there. Two threads may both
+    /// No lock around the building: after a fork it could be held by a thread that is not there. Two threads may both
     /// build; one pool is dropped again.
     #[cold]
     fn build() -> &'static Pool {
@@ -39,6 +41,8 @@ mod imp {
             Ok(pool) => pool,
             Err(error) => panic!("sinew: the global pool could not be built: {error}"),
         };
+        static REGISTERED: Once = Once::new();
+        REGISTERED.call_once(|| fork::after(forget));
         let new = Box::into_raw(Box::new(pool));
         let put = GLOBAL.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
         // SAFETY: both pointers come from `Box::into_raw`; the loser's is nobody else's.
@@ -54,7 +58,7 @@ mod imp {
     }
 
     /// In a forked child: the pool's threads are not here.
-    pub(crate) fn forget() {
+    extern "C" fn forget() {
         GLOBAL.store(null_mut(), Ordering::Release);
     }
 }
@@ -71,12 +75,8 @@ mod imp {
     pub fn pool() -> &'static Pool {
         panic!("there is no global pool under a model checker")
     }
-
-    /// Nothing.
-    pub(crate) fn forget() {}
 }
 
-pub(crate) use imp::forget;
 pub use imp::pool;
 
 /// Calls `f` with the current worker, entering the global pool if this thread is not a worker yet;

@@ -27,6 +27,7 @@ use sinew_sync::fence as asymmetric;
 use sinew_sync::lock::{Condvar, Mutex};
 use sinew_sync::parker::Parker;
 use sinew_sync::plant::{Bug, planted};
+use sinew_sync::seat;
 use sinew_sync::thread::yield_now;
 use sinew_topology::Seating;
 
@@ -112,6 +113,9 @@ pub(crate) struct Inner {
     pub(crate) threads: Living,
     pub(crate) generation: u32,
     pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// Returns the calling thread's worker of a pool of its own, and makes it first if need be; see
+    /// [`serially`](crate::serially). A field, because this floor does not know how to build pools.
+    pub(crate) serial_worker: fn() -> seat::Pointer,
 }
 
 impl Inner {

@@ -19,9 +19,10 @@ use sinew_policy::victim::Outcome;
 use sinew_sync::atomic::{Ordering, spin_loop};
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 use sinew_sync::plant::{Bug, planted};
-use sinew_sync::statics::AtomicBool;
+use sinew_sync::statics::AtomicU32;
 
 use crate::doze::Look;
+use crate::fork;
 use crate::observer::{Activity, Event, Source};
 use crate::patience::{Patience, micros};
 use crate::payoff::ENOUGH;
@@ -54,20 +55,19 @@ fn rest(time: u64) {
 /// The longest silence before an exposure, after many that were cancelled.
 const LONGEST_SILENCE_NS: u64 = 400_000;
 
-/// Somebody in this process executes an exposure.
+/// No thread executes an exposure.
+const NO_PROCESS: u32 = 0;
+
+/// The process in which a thread executes an exposure, as one more than its number of forks. A
+/// forked child may find its parent's number here. It differs from the child's own, so the child
+/// does not wait for a thread that it does not have.
 #[cfg(not(shuttle))]
-static EXPOSING: AtomicBool = AtomicBool::new(false);
+static EXPOSING: AtomicU32 = AtomicU32::new(NO_PROCESS);
 
 // Each execution of a model is a process of its own.
 #[cfg(shuttle)]
 shuttle::lazy_static! {
-    static ref EXPOSING: AtomicBool = AtomicBool::new(false);
-}
-
-/// In a forked child: the thread that was at it is not here.
-pub(crate) fn forget_exposer() {
-    // Relaxed: the child has one thread.
-    EXPOSING.store(false, Ordering::Relaxed);
+    static ref EXPOSING: AtomicU32 = AtomicU32::new(NO_PROCESS);
 }
 
 /// Work that was found, and whence.
@@ -534,15 +534,16 @@ impl Worker {
                 && self.policy_allows(seat.index(), allowed)
         });
         let Some(victim) = victims.next() else { return Silence::Empty };
-        // Relaxed, here and below: the flag limits a rate and protects nothing.
+        let this_process = fork::current() + 1;
+        // Relaxed, here and below: the word limits a rate and protects nothing.
         if patience.silence_ns() < self.own.silence_ns.get()
-            || EXPOSING.swap(true, Ordering::Relaxed)
+            || EXPOSING.swap(this_process, Ordering::Relaxed) == this_process
         {
             spin_loop();
             return Silence::Lasts;
         }
         let exposure = victim.stack.expose(!self.pool().may_rely_on_heavy_fences());
-        EXPOSING.store(false, Ordering::Relaxed);
+        EXPOSING.store(NO_PROCESS, Ordering::Relaxed);
         let silence = match exposure {
             Exposure::Exposed => {
                 self.counters.exposures.add(1);

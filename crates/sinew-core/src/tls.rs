@@ -12,7 +12,6 @@ use sinew_sync::seat;
 
 use crate::inner::Inner;
 use crate::observer::Event;
-use crate::serially;
 use crate::worker::Worker;
 
 /// One entry of this thread into a pool.
@@ -94,18 +93,18 @@ pub(crate) fn serving<'a>(pool: &Inner) -> Option<&'a Worker> {
             Some(worker)
         }
         Some(_) => around_in(pool),
-        None => alone(),
+        None => alone(pool),
     }
 }
 
 /// The serial worker of a thread outside of pools that is in the middle of a transaction.
 #[cold]
-fn alone<'a>() -> Option<&'a Worker> {
+fn alone<'a>(pool: &Inner) -> Option<&'a Worker> {
     if !seat::is_busy() {
         return None;
     }
     // Until the transaction ends.
-    seat::restore(serially::alone());
+    seat::restore((pool.serial_worker)());
     current()
 }
 
@@ -135,7 +134,7 @@ pub(crate) fn around_serial<'a>() -> Option<&'a Worker> {
 pub(crate) fn within<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
     HERE.with(|here| {
         let frame = Frame { worker, around: here.frame.get() };
-        let before = seat::replace(std::ptr::from_ref(worker).cast(), serially::alone);
+        let before = seat::replace(std::ptr::from_ref(worker).cast(), worker.pool().serial_worker);
         let _guard = Guard { here, worker: before, frame: here.frame.replace(&raw const frame) };
         f()
     })
@@ -147,7 +146,7 @@ pub(crate) fn settle(pool: &Arc<Inner>) {
     let pool: &'static Inner = Box::leak(Box::new(Arc::clone(pool)));
     let worker = &pool.seats[0];
     let frame: &'static Frame = Box::leak(Box::new(Frame { worker, around: null() }));
-    seat::replace(std::ptr::from_ref(worker).cast(), serially::alone);
+    seat::replace(std::ptr::from_ref(worker).cast(), pool.serial_worker);
     HERE.with(|here| here.frame.set(frame));
     worker.tell(Event::Enter { calls: true });
     worker.activate();
