@@ -20,11 +20,11 @@ use std::sync::Arc;
 use sinew_deque::{Queued, TaskRef};
 
 use crate::fork;
+use crate::heap_task::HeapTask;
 use crate::inner::{FirstSeat, Inner};
 use crate::latch::{Countdown, Owner};
 use crate::pool::Pool;
 use crate::queue::Header;
-use crate::spawn::HeapTask;
 use crate::tls;
 use crate::waiter::Waiter;
 use crate::worker::Worker;

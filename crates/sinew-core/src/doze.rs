@@ -9,7 +9,7 @@ use sinew_sync::fence::heavy;
 use sinew_sync::plant::{Bug, planted};
 
 use crate::inner::Inner;
-use crate::search::Allowed;
+use crate::job::Allowed;
 use crate::worker::Worker;
 
 /// What a worker sees before it sleeps.

@@ -1,10 +1,10 @@
 //! Survival of `fork(2)`: the child has one thread, and none of the workers.
 //!
 //! The child forgets the global pool (`global`), and builds its own when it first needs one. A pool
-//! that came along knows by its generation that its threads are not there: nobody is woken in it, dropping it
-//! joins nobody, and whoever enters it is alone in it. A join or a scope that needs a task which a
-//! thread of the parent had taken aborts, since that task's result will never come; so does a call
-//! that only those threads could serve.
+//! that came along knows by its generation that its threads are not there: it wakes no thread, its
+//! end joins none, and a caller that enters it is alone in it. A join or a scope that needs a task
+//! which a thread of the parent had taken aborts, since that task's result will never come; so does
+//! a call that only those threads could serve.
 
 use sinew_sync::statics::{AtomicU32, Ordering};
 use std::sync::Once;

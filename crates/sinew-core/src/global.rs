@@ -1,6 +1,5 @@
-//! The global pool, and the free functions that find their worker by themselves.
+//! The global pool, and the ways to a worker for code that has none at hand.
 
-use crate::join::join_context;
 use crate::pool::Pool;
 use crate::tls;
 use crate::worker::Worker;
@@ -123,30 +122,4 @@ where
     R: Send,
 {
     Pool::run(pool(), f)
-}
-
-/// Runs two closures, possibly in parallel, and returns both results: [`Worker::join`] for code
-/// that has no worker at hand.
-///
-/// # Panics
-///
-/// If an arm panics, after both have ended; with the first arm's payload if both did.
-///
-/// # Cost
-///
-/// As [`Worker::join`], and a look into thread-local storage.
-///
-/// ```
-/// let (a, b) = sinew_core::join(|| 1 + 1, || 2 + 2);
-/// assert_eq!((a, b), (2, 4));
-/// ```
-#[inline]
-pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
-where
-    A: FnOnce() -> RA + Send,
-    B: FnOnce() -> RB + Send,
-    RA: Send,
-    RB: Send,
-{
-    join_context(|join| Pool::run(pool(), |worker| join(worker)), |_, _| a(), |_, _| b())
 }

@@ -1,4 +1,4 @@
-//! Work handed to a pool by a thread that waits for it, and who takes it.
+//! Work handed to a pool by a thread that waits for it.
 //!
 //! # Withdrawal
 //!
@@ -14,8 +14,6 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use sinew_deque::{Queued, TaskRef, Ticket};
-use sinew_sync::atomic::Ordering;
-use sinew_sync::clock::{TICKS_A_US, ticks};
 
 use crate::callers::Listed;
 use crate::cancel::{Cancellable, Cancelled};
@@ -23,14 +21,9 @@ use crate::inner::Inner;
 use crate::latch::{Latch, Owner};
 use crate::observer::Event;
 use crate::queue::Header;
-use crate::search::Allowed;
 use crate::wait::Awaited;
 use crate::waiter::Waiter;
 use crate::worker::Worker;
-
-/// How long a worker leaves work from outside to the one that took the last piece: as long as a
-/// caller takes to park, and another thread to get its core.
-const DEFERRED: u64 = 6 * TICKS_A_US;
 
 /// A task in the frame of the thread that waits for it.
 #[repr(C)]
@@ -205,42 +198,5 @@ where
         Ok(result) => Ok(result),
         Err(f) if sits => Ok(pool.as_guest(f)),
         Err(_) => Err(Cancelled),
-    }
-}
-
-impl Worker {
-    /// Work from outside.
-    pub(crate) fn take_injected(&self, allowed: Allowed) -> Option<Queued> {
-        let pool = self.pool();
-        if pool.injector.is_empty() {
-            self.own.defers_since.set(0);
-            return None;
-        }
-        if self.defers_to_last_taker() {
-            return None;
-        }
-        let queued = pool.injector.pop(allowed.above())?;
-        // Relaxed: a hint.
-        pool.last_taker.store(self.index(), Ordering::Relaxed);
-        Some(queued)
-    }
-
-    /// Who took the last piece of work from outside has the first claim to the next, for a moment,
-    /// if it is without work as well: a loop that is called again and again finds its data where it
-    /// left them. It may be off its core just then, as the caller was woken there, and parks in a
-    /// moment.
-    fn defers_to_last_taker(&self) -> bool {
-        let pool = self.pool();
-        // Relaxed, here and below: hints.
-        let last = pool.last_taker.load(Ordering::Relaxed);
-        let searches = |seat: &Self| seat.searching.load(Ordering::Relaxed);
-        if last == self.index() || !pool.seats.get(last).is_some_and(searches) {
-            return false;
-        }
-        let (now, since) = (ticks().max(1), self.own.defers_since.get());
-        if since == 0 {
-            self.own.defers_since.set(now);
-        }
-        since == 0 || now.saturating_sub(since) < DEFERRED
     }
 }

@@ -31,7 +31,7 @@ use sinew_sync::plant::{Bug, planted};
 use crate::observer::{Activity, Event};
 use crate::worker::Worker;
 
-pub use elsewhere::{Entering, join_context};
+pub use elsewhere::{Entering, join, join_context};
 
 /// What a panic carries.
 type Payload = Box<dyn Any + Send>;

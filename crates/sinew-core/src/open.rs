@@ -13,12 +13,12 @@ use std::sync::Arc;
 use sinew_deque::{Queued, TaskRef};
 
 use crate::broadcast::BroadcastContext;
+use crate::heap_task::HeapTask;
 use crate::inner::Inner;
 use crate::observer::Activity;
 use crate::pool::Pool;
 use crate::queue::Fifo;
 use crate::scope::{ScopeRef, ScopeState, Share, WHOLE};
-use crate::spawn::HeapTask;
 use crate::tls;
 use crate::worker::Worker;
 

@@ -196,41 +196,6 @@ impl Pool {
         Ok(self.inner.as_guest(f))
     }
 
-    /// Runs `f` some time, on some worker. Nobody waits for it, except that dropping the pool does.
-    ///
-    /// # Panics
-    ///
-    /// Not here. If `f` panics, the pool's panic handler gets the payload; without a handler the
-    /// process aborts.
-    pub fn spawn<F>(&self, f: F)
-    where
-        F: for<'w> FnOnce(&'w Worker) + Send + 'static,
-    {
-        if self.inner.is_of_another_process() {
-            fork::die_of_lost_workers();
-        }
-        crate::spawn::spawn_in(&self.inner, f);
-        if self.inner.takes_guests() && !self.inner.has_threads() {
-            self.start_standby();
-        }
-    }
-
-    /// [`spawn`](Self::spawn) in order: of the tasks that one worker spawns so, the oldest is run
-    /// first. Tasks from outside the pool begin in order in any case.
-    ///
-    /// # Panics
-    ///
-    /// As [`spawn`](Self::spawn).
-    pub fn spawn_fifo<F>(&self, f: F)
-    where
-        F: for<'w> FnOnce(&'w Worker) + Send + 'static,
-    {
-        match tls::current_in(&self.inner) {
-            Some(worker) => worker.spawn_fifo(f),
-            None => self.spawn(f),
-        }
-    }
-
     /// The number of seats, including the guest's. Never changes.
     pub fn max_workers(&self) -> usize {
         self.inner.seats.len()

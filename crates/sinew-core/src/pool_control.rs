@@ -79,6 +79,60 @@ impl Pool {
     pub fn control(&self) -> PoolControl {
         PoolControl { inner: Arc::clone(&self.inner) }
     }
+
+    /// Moves the pool's threads: each is pinned by `mapping`, or let go by [`Mapping::None`],
+    /// before its next task or at the next safe point of a loop. From any thread, at any time.
+    /// Guests, and pools on a described machine, are left where they are.
+    ///
+    /// # Errors
+    ///
+    /// [`MappingError`] if the mapping names a processor that this process may not use; everything
+    /// stays as it was.
+    ///
+    /// ```
+    /// use sinew_core::{Mapping, Pool};
+    ///
+    /// let pool = Pool::builder().threads(2).build()?;
+    /// pool.set_mapping(&Mapping::Compact)?;
+    /// assert_eq!(pool.mapping(), Mapping::Compact);
+    /// assert!(pool.set_mapping(&Mapping::Explicit(vec![123_456])).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
+        self.inner.set_mapping(mapping)
+    }
+
+    /// The mapping that the threads follow.
+    pub fn mapping(&self) -> Mapping {
+        self.inner.mapping()
+    }
+
+    /// Changes how thieves choose their victims, from their next search on. From any thread, at any
+    /// time.
+    ///
+    /// ```
+    /// use sinew_core::{Pool, Victims};
+    ///
+    /// let pool = Pool::builder().threads(2).build()?;
+    /// pool.set_victims(Victims::MostLoaded { every: 5 });
+    /// assert_eq!(pool.victims(), Victims::MostLoaded { every: 5 });
+    /// # Ok::<(), sinew_core::BuildError>(())
+    /// ```
+    pub fn set_victims(&self, victims: Victims) {
+        self.inner.stealing.set(victims);
+    }
+
+    /// How thieves choose their victims now.
+    pub fn victims(&self) -> Victims {
+        self.inner.stealing.choice()
+    }
+
+    /// The greatest depth of tasks that may leave their package under [`Victims::Cats`], once that
+    /// has been learned: with the first call from outside that eight tasks were stolen from.
+    /// Choosing the policy anew forgets it.
+    pub fn class_boundary(&self) -> Option<u32> {
+        self.inner.stealing.classes.boundary()
+    }
 }
 
 impl PoolControl {

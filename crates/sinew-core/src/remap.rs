@@ -28,7 +28,6 @@ use crate::host::machine;
 use crate::inner::Inner;
 use crate::pins::{Pin, Posted};
 use crate::poll::PollReason;
-use crate::pool::Pool;
 use crate::worker::Worker;
 
 /// The pool's mapping has changed: pin the thread anew.
@@ -112,7 +111,7 @@ impl Inner {
 }
 
 impl Inner {
-    /// As [`Pool::set_mapping`].
+    /// As [`Pool::set_mapping`](crate::Pool::set_mapping).
     pub(crate) fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
         let (machine, limits) = machine();
         let seating = Seating::new(machine, limits.allowed(), mapping, self.seats.len())?;
@@ -127,34 +126,5 @@ impl Inner {
     /// The mapping that the threads follow.
     pub(crate) fn mapping(&self) -> Mapping {
         self.berths.mapping()
-    }
-}
-
-impl Pool {
-    /// Moves the pool's threads: each is pinned by `mapping`, or let go by [`Mapping::None`],
-    /// before its next task or at the next safe point of a loop. From any thread, at any time.
-    /// Guests, and pools on a described machine, are left where they are.
-    ///
-    /// # Errors
-    ///
-    /// [`MappingError`] if the mapping names a processor that this process may not use; everything
-    /// stays as it was.
-    ///
-    /// ```
-    /// use sinew_core::{Mapping, Pool};
-    ///
-    /// let pool = Pool::builder().threads(2).build()?;
-    /// pool.set_mapping(&Mapping::Compact)?;
-    /// assert_eq!(pool.mapping(), Mapping::Compact);
-    /// assert!(pool.set_mapping(&Mapping::Explicit(vec![123_456])).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
-        self.inner.set_mapping(mapping)
-    }
-
-    /// The mapping that the threads follow.
-    pub fn mapping(&self) -> Mapping {
-        self.inner.mapping()
     }
 }

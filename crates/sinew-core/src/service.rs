@@ -57,8 +57,8 @@ use sinew_sync::clock::now_ns;
 use sinew_sync::plant::{Bug, planted};
 
 use crate::inner::Inner;
+use crate::job::Job;
 use crate::poll::PollReason;
-use crate::search::Job;
 use crate::tls;
 use crate::worker::Worker;
 

@@ -6,8 +6,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::inner::Inner;
+use crate::job::{Allowed, Job};
 use crate::observer::{Activity, Event};
-use crate::search::{Allowed, Job};
 use crate::tls;
 use crate::worker::Worker;
 

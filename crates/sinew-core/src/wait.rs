@@ -21,11 +21,12 @@ use sinew_sync::plant::{Bug, planted};
 
 use crate::doze::{DOZE_NS, Look};
 use crate::fork;
+use crate::job::{Allowed, Job};
 use crate::latch::Latch;
 use crate::observer::Activity;
 use crate::patience::{Patience, micros};
 use crate::queue::ScopeTasks;
-use crate::search::{Allowed, Job, Silence};
+use crate::search::Silence;
 use crate::worker::Worker;
 
 /// What a waiting worker may run. Whatever it is, its parts of broadcasts come on top: any, or only

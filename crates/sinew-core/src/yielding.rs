@@ -3,8 +3,8 @@
 
 use sinew_policy::Wait;
 
+use crate::job::Allowed;
 use crate::observer::Activity;
-use crate::search::Allowed;
 use crate::worker::Worker;
 
 impl Worker {

@@ -5,6 +5,7 @@
 //! comes of them in their frames, panics included.
 
 use super::{Frame, both};
+use crate::global;
 use crate::tls;
 use crate::worker::Worker;
 
@@ -61,6 +62,32 @@ unsafe fn join_by(enter: impl FnOnce(Entering<'_>), first: Arm, second: Arm) {
         }
     });
     assert!(arms.is_none(), "a join was not called by what was to bring it to a worker");
+}
+
+/// Runs two closures, possibly in parallel, and returns both results: [`Worker::join`] for code
+/// that has no worker at hand.
+///
+/// # Panics
+///
+/// If an arm panics, after both have ended; with the first arm's payload if both did.
+///
+/// # Cost
+///
+/// As [`Worker::join`], and a look into thread-local storage.
+///
+/// ```
+/// let (a, b) = sinew_core::join(|| 1 + 1, || 2 + 2);
+/// assert_eq!((a, b), (2, 4));
+/// ```
+#[inline]
+pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    join_context(|join| global::pool().run(|worker| join(worker)), |_, _| a(), |_, _| b())
 }
 
 /// [`Worker::join_context`] for code that has no worker at hand: on the current worker if there is

@@ -42,9 +42,9 @@ use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 
 use super::domains::Domains;
+use crate::heap_task::HeapTask;
 use crate::inner::Inner;
 use crate::queue::Header;
-use crate::spawn::HeapTask;
 use crate::worker::Worker;
 
 /// What a worker does when there is nothing for its own domain.

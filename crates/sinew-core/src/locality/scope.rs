@@ -9,8 +9,8 @@ use sinew_deque::Queued;
 use super::domains::Domains;
 use super::queues::{Order, Queues};
 use crate::global;
+use crate::job::Job;
 use crate::scope::ScopeState;
-use crate::search::Job;
 use crate::tls;
 use crate::worker::Worker;
 

@@ -11,11 +11,12 @@ mod scope_tasks;
 
 use std::ptr::NonNull;
 
-use sinew_deque::TaskRef;
+use sinew_deque::{Queued, TaskRef};
 
 pub(crate) use fifo::Fifo;
 pub(crate) use scope_tasks::ScopeTasks;
 
+use crate::observer::Source;
 use crate::worker::Worker;
 
 /// The first field of every queued task: how to run it. Running consumes the task.
@@ -36,5 +37,45 @@ impl Header {
         let header = task.pointer::<Self>();
         // SAFETY: as the caller says.
         unsafe { (header.as_ref().run)(header, worker) }
+    }
+}
+
+impl Worker {
+    /// Queues a task on this worker's own queue.
+    #[inline]
+    pub(crate) fn queue(&self, queued: Queued) {
+        // SAFETY: the caller is the owner (W1).
+        unsafe { self.deque.push(queued) };
+        sinew_sync::fence::light(); // M5: a sleeper that left a note after this look sees the task
+        if self.stack.has_poll_reason() {
+            self.look_up();
+        }
+    }
+
+    /// Runs a task that this worker or another one has queued.
+    #[inline]
+    pub(crate) fn run_queued(&self, queued: Queued) {
+        self.counters.queued_tasks.add(1);
+        let depth = self.stack.depth();
+        self.run_task(queued);
+        self.stack.set_depth(depth);
+    }
+
+    /// A task counts as no nearer to the root than the one it interrupts, though a token may have
+    /// brought an older task, or a scope's bound one from farther out: whoever waits for the
+    /// interrupted task refuses what is not deeper, such as its part of a broadcast that the new
+    /// task waits for.
+    #[inline]
+    pub(crate) fn run_task(&self, queued: Queued) {
+        self.run_task_from(queued, Source::Queue);
+    }
+
+    /// The same for a task from any source.
+    #[inline]
+    pub(crate) fn run_task_from(&self, queued: Queued, source: Source) {
+        self.stack.set_depth(self.stack.depth().max(queued.depth));
+        // SAFETY: the worker that takes a task out of a queue runs it, once. Tasks catch their own
+        // panics.
+        self.run_observed(source, || unsafe { Header::run(queued.task, self) });
     }
 }

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use sinew_deque::{Queued, TaskRef};
 
 use crate::global;
-use crate::search::{Allowed, Job};
+use crate::job::{Allowed, Job};
 use crate::worker::Worker;
 
 pub(crate) use state::{ScopeRef, ScopeState, Share, WHOLE};

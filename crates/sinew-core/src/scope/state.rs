@@ -17,12 +17,13 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use sinew_sync::lock::Mutex;
 
+use crate::heap_task::HeapTask;
 use crate::inner::Inner;
+use crate::job::Job;
 use crate::latch::Owner;
 use crate::observer::{Activity, Event, ScopeNote};
+use crate::panics::discard;
 use crate::queue::ScopeTasks;
-use crate::search::Job;
-use crate::spawn::{HeapTask, discard};
 use crate::tls;
 use crate::wait::Awaited;
 use crate::waiter::{Waiter, wait_elsewhere};

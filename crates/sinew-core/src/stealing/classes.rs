@@ -43,7 +43,7 @@ impl Count {
 
 /// The classes of a pool's tasks.
 #[derive(Debug)]
-pub(super) struct Classes {
+pub(crate) struct Classes {
     counts: Box<[Count]>,
     large_us: AtomicU32,
     boundary: AtomicU32,
@@ -61,19 +61,19 @@ impl Default for Classes {
 
 impl Classes {
     /// Forgets everything; tasks are large from `large_us` on.
-    pub(super) fn learn_anew(&self, large_us: u32) {
+    pub(crate) fn learn_anew(&self, large_us: u32) {
         self.large_us.store(large_us, Ordering::Relaxed);
         self.counts.iter().for_each(Count::clear);
         self.boundary.store(UNKNOWN, Ordering::Relaxed);
     }
 
-    pub(super) fn boundary(&self) -> Option<u32> {
+    pub(crate) fn boundary(&self) -> Option<u32> {
         Some(self.boundary.load(Ordering::Relaxed)).filter(|&boundary| boundary != UNKNOWN)
     }
 
     /// A stolen task of this depth took `ticks`.
     #[cold]
-    pub(super) fn note(&self, depth: u32, ticks: u64) {
+    pub(crate) fn note(&self, depth: u32, ticks: u64) {
         if self.boundary().is_none() {
             let count = &self.counts[(depth as usize).min(DEPTHS - 1)];
             count.tasks.fetch_add(1, Ordering::Relaxed);
@@ -83,7 +83,7 @@ impl Classes {
 
     /// A call from outside has ended, on a machine of `packages`.
     #[cold]
-    pub(super) fn end_run(&self, packages: usize) {
+    pub(crate) fn end_run(&self, packages: usize) {
         if self.boundary().is_some() {
             return;
         }

@@ -6,7 +6,7 @@
 use sinew_policy::victim::{Reach, View};
 use sinew_sync::atomic::Ordering;
 
-use crate::search::Allowed;
+use crate::job::Allowed;
 use crate::worker::Worker;
 
 /// The view of one thief.
