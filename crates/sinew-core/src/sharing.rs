@@ -49,13 +49,13 @@ use sinew_topology::{CpuSet, Machine, Mapping, Seating, current_cpu, pin_current
 pub use sinew_coord::Share;
 
 use crate::build_error::BuildError;
-use crate::hook::PoolHook;
 use crate::host::machine;
-use crate::inner::Inner;
-use crate::limit::Source;
-use crate::pins::{Pins, room};
 use crate::pool::Pool;
 use crate::requested_share::RequestedShare;
+use crate::seams::hook::PoolHook;
+use crate::seams::limit::Source;
+use crate::seams::pins::{Pins, room};
+use crate::state::inner::Inner;
 
 /// Time between two looks at a pool with neighbours.
 const REPORT_NS: u64 = 10_000_000;
@@ -368,7 +368,7 @@ impl Inner {
 
     /// Something that grows with what the pool has done: calls, tasks and chunks.
     fn items_done(&self) -> u64 {
-        let items = |seat: &crate::worker::Worker| {
+        let items = |seat: &crate::state::worker::Worker| {
             let counted = seat.counters.read();
             counted.visits + counted.injected + counted.queued_tasks + counted.chunks
         };

@@ -18,9 +18,9 @@ use std::sync::Arc;
 use sinew_topology::{Level, Machine};
 
 use crate::host::machine;
-use crate::inner::Inner;
 use crate::pool::Pool;
-use crate::worker::Worker;
+use crate::state::inner::Inner;
+use crate::state::worker::Worker;
 
 /// What makes a locality domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -20,7 +20,7 @@ use sinew_topology::{Memory, Placement, PlacementError, where_is};
 use super::domains::Domains;
 use super::queues::Order;
 use super::scope::DomainScopeBuilder;
-use crate::worker::Worker;
+use crate::state::worker::Worker;
 
 /// How blocks are dealt to domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -387,7 +387,9 @@ mod tests {
         let options = Placed::options(&domains).deal(Deal::Cyclic).placement(Placement::BindLocal);
         let bound = Mutex::new(Vec::new());
         let place = |_: &Memory, bytes: Range<usize>, _| {
-            bound.lock().push((bytes.start / 100, crate::tls::current().map(|w| domains.of(w))));
+            bound
+                .lock()
+                .push((bytes.start / 100, crate::state::tls::current().map(|w| domains.of(w))));
             Ok(())
         };
         let array = pool.install(|_| options.fill_with(400, 100, |i| i as u8, place)).unwrap();

@@ -42,10 +42,10 @@ use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 
 use super::domains::Domains;
-use crate::heap_task::HeapTask;
-use crate::inner::Inner;
-use crate::queue::Header;
-use crate::worker::Worker;
+use crate::state::heap_task::HeapTask;
+use crate::state::inner::Inner;
+use crate::state::queue::Header;
+use crate::state::worker::Worker;
 
 /// What a worker does when there is nothing for its own domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

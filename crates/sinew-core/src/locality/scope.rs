@@ -8,11 +8,11 @@ use sinew_deque::Queued;
 
 use super::domains::Domains;
 use super::queues::{Order, Queues};
-use crate::global;
-use crate::job::Job;
+use crate::builder::global;
+use crate::scheduler::job::Job;
 use crate::scope::ScopeState;
-use crate::tls;
-use crate::worker::Worker;
+use crate::state::tls;
+use crate::state::worker::Worker;
 
 /// A scope with a queue per locality domain: spawn tasks with [`spawn_into`](Self::spawn_into).
 /// Made by [`domain_scope`] and [`DomainScopeBuilder`].

@@ -7,9 +7,9 @@ use std::marker::PhantomData;
 
 use sinew_deque::{Queued, TaskRef};
 
-use crate::global;
-use crate::job::{Allowed, Job};
-use crate::worker::Worker;
+use crate::builder::global;
+use crate::scheduler::job::{Allowed, Job};
+use crate::state::worker::Worker;
 
 pub(crate) use state::{ScopeRef, ScopeState, Share, WHOLE};
 

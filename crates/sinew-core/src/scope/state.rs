@@ -17,17 +17,17 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use sinew_sync::lock::Mutex;
 
-use crate::heap_task::HeapTask;
-use crate::inner::Inner;
-use crate::job::Job;
-use crate::latch::Owner;
-use crate::observer::{Activity, Event, ScopeNote};
-use crate::panics::discard;
-use crate::queue::ScopeTasks;
-use crate::tls;
-use crate::wait::Awaited;
-use crate::waiter::{Waiter, wait_elsewhere};
-use crate::worker::Worker;
+use crate::scheduler::job::Job;
+use crate::scheduler::latch::Owner;
+use crate::scheduler::wait::Awaited;
+use crate::scheduler::waiter::{Waiter, wait_elsewhere};
+use crate::seams::observer::{Activity, Event, ScopeNote};
+use crate::state::heap_task::HeapTask;
+use crate::state::inner::Inner;
+use crate::state::panics::discard;
+use crate::state::scope_tasks::ScopeTasks;
+use crate::state::tls;
+use crate::state::worker::Worker;
 
 /// A scope as its tasks see it.
 pub(crate) struct ScopeState {

@@ -2,8 +2,8 @@
 //! scopes, and a number of workers that changes.
 
 use super::*;
-use crate::inner::Inner;
-use crate::open::Scope;
+use crate::state::inner::Inner;
+use crate::tasks::open::Scope;
 
 /// A pool with a thread at every seat.
 fn full(threads: usize) -> Pool {

@@ -3,7 +3,7 @@
 //! `sinew_deque::stack::parts`.
 
 use super::*;
-use crate::open::Scope;
+use crate::tasks::open::Scope;
 use shuttle::sync::Mutex;
 
 fn pool(threads: usize, wait: Wait) -> Pool {

@@ -9,7 +9,7 @@ use sinew_sync::plant::Bug;
 
 use super::{explore, fib, hunt, meet};
 use crate::Pool;
-use crate::observer::{Event, Observer, ScopeNote, Source, TaskNote, WorkerObserver};
+use crate::seams::observer::{Event, Observer, ScopeNote, Source, TaskNote, WorkerObserver};
 
 /// Checks that a thief tells the end of a stolen arm before the owner of the join goes on (E3).
 #[derive(Clone, Default)]

@@ -1,0 +1,125 @@
+//! The global pool, and the ways to a worker for code that has none at hand.
+
+use crate::pool::Pool;
+use crate::state::tls;
+use crate::state::worker::Worker;
+
+#[cfg(not(any(loom, shuttle)))]
+mod imp {
+    use sinew_sync::statics::{AtomicPtr, Ordering};
+    use std::ptr::null_mut;
+    use std::sync::Once;
+
+    use crate::builder::Builder;
+    use crate::fork;
+    use crate::pool::Pool;
+
+    static GLOBAL: AtomicPtr<Pool> = AtomicPtr::new(null_mut());
+
+    /// The pool of threads that belong to no other: built when first needed, from the environment,
+    /// and never taken down.
+    ///
+    /// # Panics
+    ///
+    /// If the system refuses to start even one thread.
+    #[inline]
+    pub fn pool() -> &'static Pool {
+        // Acquire: pairs with the exchange in `build`.
+        // SAFETY: the pointer comes from `Box::leak`.
+        match unsafe { GLOBAL.load(Ordering::Acquire).as_ref() } {
+            Some(pool) => pool,
+            None => build(),
+        }
+    }
+
+    /// No lock around the building: after a fork it could be held by a thread that is not there. Two threads may both
+    /// build; one pool is dropped again.
+    #[cold]
+    fn build() -> &'static Pool {
+        let pool = match Builder::from_env().build() {
+            Ok(pool) => pool,
+            Err(error) => panic!("sinew: the global pool could not be built: {error}"),
+        };
+        static REGISTERED: Once = Once::new();
+        REGISTERED.call_once(|| fork::after(forget));
+        let new = Box::into_raw(Box::new(pool));
+        let put = GLOBAL.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
+        // SAFETY: both pointers come from `Box::into_raw`; the loser's is nobody else's.
+        unsafe {
+            match put {
+                Ok(_) => &*new,
+                Err(first) => {
+                    drop(Box::from_raw(new));
+                    &*first
+                }
+            }
+        }
+    }
+
+    /// In a forked child: the pool's threads are not here.
+    extern "C" fn forget() {
+        GLOBAL.store(null_mut(), Ordering::Release);
+    }
+}
+
+#[cfg(any(loom, shuttle))]
+mod imp {
+    use crate::pool::Pool;
+
+    /// Models use pools of their own.
+    ///
+    /// # Panics
+    ///
+    /// Always.
+    pub fn pool() -> &'static Pool {
+        panic!("there is no global pool under a model checker")
+    }
+}
+
+pub use imp::pool;
+
+/// Calls `f` with the current worker, entering the global pool if this thread is not a worker yet;
+/// see [`Pool::run`].
+///
+/// # Panics
+///
+/// If `f` panics, with its payload.
+///
+/// # Cost
+///
+/// A look into thread-local storage inside a pool, some 20 ns from outside.
+#[inline]
+pub fn run<F, R>(f: F) -> R
+where
+    F: for<'w> FnOnce(&'w Worker) -> R + Send,
+    R: Send,
+{
+    match tls::current() {
+        Some(worker) => f(worker),
+        None => from_outside(f),
+    }
+}
+
+/// Calls `f` with the worker that this thread is, if it is one: of the pool that it entered last.
+///
+/// # Cost
+///
+/// A look into thread-local storage.
+///
+/// ```
+/// assert!(sinew_core::with_current(|w| w.is_none()));
+/// assert!(sinew_core::run(|_| sinew_core::with_current(|w| w.is_some())));
+/// ```
+#[inline]
+pub fn with_current<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
+    f(tls::current())
+}
+
+#[cold]
+fn from_outside<F, R>(f: F) -> R
+where
+    F: for<'w> FnOnce(&'w Worker) -> R + Send,
+    R: Send,
+{
+    Pool::run(pool(), f)
+}

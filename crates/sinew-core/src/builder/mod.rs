@@ -1,0 +1,497 @@
+//! Building pools: as described, as the environment says, the global one, and a thread's own.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `environment` | the environment variables that describe a pool |
+//! | `global` | the global pool |
+//! | `serially` | a thread's own pool, in which all runs serially |
+
+pub(crate) mod environment;
+pub(crate) mod global;
+pub(crate) mod serially;
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinew_deque::{Injector, PreferredNode};
+use sinew_policy::victim::Victims;
+use sinew_policy::{StackKind, Wait};
+use sinew_sync::atomic::{AtomicBool, AtomicUsize};
+use sinew_sync::fence;
+use sinew_sync::lock::Mutex;
+use sinew_sync::parker::Parker;
+use sinew_sync::thread;
+use sinew_topology::{Limits, Machine, Mapping, Seating};
+
+use crate::build_error::{BuildError, MAX_WORKERS};
+use crate::fork;
+use crate::host::{machine, machine_as_known};
+use crate::idle::patience::ENDLESS;
+use crate::idle::payoff::Payoff;
+use crate::idle::sleep::Sleepers;
+use crate::idle::steer::Steering;
+use crate::pool::Pool;
+use crate::pool::threads::{SeatThread, ThreadSettings};
+#[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+use crate::requested_share::RequestedShare;
+use crate::seams::hook::PoolHook;
+use crate::seams::limit::Limit;
+use crate::seams::observer::Observer;
+use crate::seams::pins::Berths;
+#[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+use crate::sharing;
+use crate::state::guest::GuestSeat;
+use crate::state::inner::{FirstSeat, Inner, Living, PanicHandler};
+use crate::state::seats::Seats;
+use crate::state::tls;
+use crate::state::worker::Worker;
+use crate::state::worker_memory::preferred_nodes;
+use crate::stealing::{Stealing, WITHHELD_NS};
+
+/// Which fences the owners of task stacks execute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Fences {
+    /// None, once the system has been found to offer `membarrier(2)`; full ones until then, and
+    /// elsewhere.
+    #[default]
+    Auto,
+    /// A full fence at every push and pop, and no interruption of other cores: about a nanosecond
+    /// more a join.
+    Full,
+}
+
+/// Describes a pool: [`Pool::builder`]. What is not set has the default named at its method.
+///
+/// ```
+/// use sinew_core::{Pool, Wait};
+///
+/// let pool = Pool::builder().threads(3).wait(Wait::Block).build()?;
+/// assert_eq!(pool.max_workers(), 3);
+/// # Ok::<(), sinew_core::BuildError>(())
+/// ```
+#[derive(Default)]
+pub struct Builder {
+    threads: Option<usize>,
+    /// What somebody who narrows this process's mask says that the machine has.
+    usual_threads: Option<usize>,
+    mapping: Mapping,
+    wait: Wait,
+    victims: Victims,
+    stack: StackKind,
+    steal_delay: u32,
+    withhold: Option<Duration>,
+    machine: Option<Machine>,
+    fences: Fences,
+    spin: Option<Duration>,
+    first_seat: FirstSeat,
+    oldest_first: bool,
+    follow_limits: Option<bool>,
+    limits_below: Option<PathBuf>,
+    #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+    pub(crate) share: RequestedShare,
+    hooks: Vec<Arc<dyn PoolHook>>,
+    observer: Option<Arc<dyn Observer>>,
+    panic_handler: Option<PanicHandler>,
+    settings: ThreadSettings,
+}
+
+impl Builder {
+    /// A pool with all defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number of workers, the guest seat included. Default: the number of processors that
+    /// affinity, cpuset and quota leave to this process.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// The default number of workers, whatever was set before, as by
+    /// [`set_from_env`](Self::set_from_env).
+    pub fn default_threads(mut self) -> Self {
+        self.threads = None;
+        self
+    }
+
+    /// The number of workers where the program sets none, instead of what the mask leaves at the
+    /// moment. As many of them work as affinity, cpuset and quota leave at each time.
+    pub(crate) fn usual_threads(mut self, threads: usize) -> Self {
+        self.usual_threads = Some(threads);
+        self
+    }
+
+    /// Where the workers' threads are pinned. Default: nowhere. Guests are never pinned.
+    pub fn mapping(mut self, mapping: Mapping) -> Self {
+        self.mapping = mapping;
+        self
+    }
+
+    /// What a worker does while it is blocked. Default: [`Wait::Leapfrog`].
+    pub fn wait(mut self, wait: Wait) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// How thieves choose their victims. Default: [`Victims::Random`]. [`Pool::set_victims`]
+    /// changes it later.
+    pub fn victims(mut self, victims: Victims) -> Self {
+        self.victims = victims;
+        self
+    }
+
+    /// Which task stacks workers have. Default: [`StackKind::Split`].
+    pub fn stack(mut self, stack: StackKind) -> Self {
+        self.stack = stack;
+        self
+    }
+
+    /// Cycles that a thief does nothing between a successful steal and the stolen task, which may
+    /// be one of a join, of a scope or a detached one: for experiments about the cost of steals.
+    /// Default: 0.
+    pub fn steal_delay(mut self, cycles: u32) -> Self {
+        self.steal_delay = cycles;
+        self
+    }
+
+    /// Whether idle and waiting workers search without end instead of parking, all of them at once,
+    /// for experiments. Default: no. A core for each worker is kept busy all the time.
+    pub fn never_park(mut self, never: bool) -> Self {
+        self.spin = never.then_some(Duration::MAX);
+        self
+    }
+
+    /// How long a victim policy may keep a worker from work in sight, before that worker takes any
+    /// task, whether or not it ever parks. Default: 200 µs. The time begins when the worker has
+    /// searched in vain for a spin window, or for 50 to 400 µs, if the window is longer. With a
+    /// longer time rules hold more strictly, and tasks may wait for as long: for experiments.
+    pub fn withhold(mut self, time: Duration) -> Self {
+        self.withhold = Some(time);
+        self
+    }
+
+    /// Seats the workers on `machine` instead of the machine at hand, for experiments and tests:
+    /// distances and packages are that machine's, and no thread is pinned, as its processors need
+    /// not exist. Without a [`mapping`](Self::mapping) nobody has a place on it. Default for the
+    /// number of workers: its processors.
+    ///
+    /// ```
+    /// use sinew_core::{Mapping, Pool, Victims};
+    ///
+    /// let machine = "package:4 l3:1 l2:3 core:2".parse()?;
+    /// let builder = Pool::builder().machine(machine).mapping(Mapping::Compact).threads(8);
+    /// let pool = builder.victims(Victims::Nearest).build()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn machine(mut self, machine: Machine) -> Self {
+        self.machine = Some(machine);
+        self
+    }
+
+    /// Which fences task stacks execute. Default: [`Fences::Auto`].
+    pub fn fences(mut self, fences: Fences) -> Self {
+        self.fences = fences;
+        self
+    }
+
+    /// How long an idle worker spins before it parks. Default: 0 to 40 µs, by what its idle times
+    /// have shown.
+    pub fn spin(mut self, window: Duration) -> Self {
+        self.spin = Some(window);
+        self
+    }
+
+    /// Watches the pool: `observer` is told what happens at its workers. Default: nothing watches
+    /// it.
+    ///
+    /// # Cost
+    ///
+    /// The observer's, and some 20 ns a join or task. Without an observer: nothing in a join.
+    pub fn observer(mut self, observer: impl Observer) -> Self {
+        self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Whether a seat is kept for callers from outside; default: yes. Without it every seat has a
+    /// thread of the pool, and callers always hand their work over and wait.
+    pub fn guest_seat(mut self, kept: bool) -> Self {
+        self.first_seat = if kept { FirstSeat::Guests } else { FirstSeat::Thread };
+        self
+    }
+
+    /// Makes the thread that builds the pool its worker 0, for good, instead of keeping a guest
+    /// seat. That thread works for the pool whenever it waits in it, and calls
+    /// [`yield_now`](crate::Worker::yield_now) where it wants to. The pool's memory is never freed.
+    pub fn use_current_thread(mut self) -> Self {
+        self.first_seat = FirstSeat::Builder;
+        self
+    }
+
+    /// The pool of a thread that works [`serially`](crate::serially).
+    pub(crate) fn serial() -> Self {
+        Self { first_seat: FirstSeat::Serial, ..Self::new().threads(1) }
+    }
+
+    /// Whether workers run the oldest of their own queued tasks first instead of the newest.
+    /// Default: no.
+    pub fn oldest_first(mut self, oldest_first: bool) -> Self {
+        self.oldest_first = oldest_first;
+        self
+    }
+
+    /// Whether the number of working threads follows affinity, cpuset and quota of the process
+    /// while it runs, up to the number of seats. Default: where the number of threads was not set.
+    pub fn follow_limits(mut self, follow: bool) -> Self {
+        self.follow_limits = Some(follow);
+        self
+    }
+
+    /// The same as `follow_limits(true)`, except that the process's groups and their cpuset and
+    /// quota are read below `root` instead of `/`: where a container's files are mounted elsewhere,
+    /// and for tests. The affinity mask is the thread's that looks, in any case.
+    pub fn follow_limits_below(mut self, root: impl Into<PathBuf>) -> Self {
+        self.limits_below = Some(root.into());
+        self.follow_limits(true)
+    }
+
+    /// Has the hook told of what happens to the pool, until the pool ends.
+    pub fn hook(mut self, hook: Arc<dyn PoolHook>) -> Self {
+        self.hooks.push(hook);
+        self
+    }
+
+    /// Names the threads, by seat. Default: `sinew-1`, `sinew-2`, …
+    pub fn thread_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Self {
+        self.settings.name = Some(Arc::new(name));
+        self
+    }
+
+    /// Bytes of stack for each thread. Default: the standard library's, 2 MiB.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.settings.stack_size = Some(bytes);
+        self
+    }
+
+    /// Called on each thread before it works, with the number of its seat. A panic in it goes to
+    /// the panic handler. Not called for guests.
+    pub fn on_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.settings.on_start = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called on each thread when it ends. A panic in it goes to the panic handler.
+    pub fn on_exit(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.settings.on_exit = Some(Arc::new(hook));
+        self
+    }
+
+    /// Gets the payload of every detached task, and every hook, that panics. Default: the process
+    /// aborts.
+    pub fn panic_handler(
+        mut self,
+        handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
+    ) -> Self {
+        self.panic_handler = Some(Box::new(handler));
+        self
+    }
+
+    /// Builds the pool and starts its threads.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Threads`] for 0 workers or more than [`MAX_WORKERS`]; [`BuildError::Weight`]
+    /// for a weight that is none; [`BuildError::Mapping`] if the mapping names a processor that
+    /// this process may not use; [`BuildError::Spawn`] if the system refuses a thread: those
+    /// started before end again.
+    ///
+    /// # Cost
+    ///
+    /// A quarter of a MiB of address space a worker, touched as it is needed, and a thread each.
+    pub fn build(self) -> Result<Pool, BuildError> {
+        let handles = Arc::new(Mutex::new(Vec::new()));
+        let started = Arc::clone(&handles);
+        let settings = self.settings.clone();
+        let pool = self.build_with(move |seat| {
+            let thread = settings.start(seat.index(), move || seat.run())?;
+            started.lock().push(thread);
+            Ok(())
+        })?;
+        pool.threads.lock().append(&mut handles.lock());
+        Ok(pool)
+    }
+
+    /// Builds the pool with threads that `start` provides: it gets what a thread must
+    /// [`run`](SeatThread::run), once for each seat in order.
+    ///
+    /// Nothing waits for such threads but [`Pool::shutdown`]. A seat whose [`SeatThread`] is
+    /// dropped stays empty.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build), with what `start` answered as the cause of [`BuildError::Spawn`].
+    pub fn build_with(
+        mut self,
+        mut start: impl FnMut(SeatThread) -> io::Result<()>,
+    ) -> Result<Pool, BuildError> {
+        let described = self.machine.take();
+        let (machine, limits) = match &described {
+            Some(described) => (described, Limits::unlimited(described)),
+            // Reading the limits takes longer than all the rest: a pool that needs none of them
+            // takes the last ones read.
+            None if self.threads.is_some() && self.mapping == Mapping::None => machine_as_known(),
+            None => machine(),
+        };
+        let threads =
+            self.threads.or(self.usual_threads).unwrap_or_else(|| limits.effective_threads());
+        if threads == 0 || threads > MAX_WORKERS {
+            return Err(BuildError::Threads(threads));
+        }
+        #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+        let sharing = sharing::requested(&self.share, described.as_ref())?;
+        #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+        self.hooks.extend(sharing.clone().map(|sharing| sharing as Arc<dyn PoolHook>));
+        if self.first_seat == FirstSeat::Builder && tls::current().is_some() {
+            return Err(BuildError::AlreadyWorker);
+        }
+        let seating = Seating::new(machine, limits.allowed(), &self.mapping, threads)
+            .map_err(BuildError::Mapping)?;
+        let settings = Arc::new(self.settings.clone());
+        let place = Place { seating, machine, limits: &limits, is_real: described.is_none() };
+        let inner = self.seats(threads, place);
+        let pool = Pool {
+            inner,
+            threads: Mutex::new(Vec::new()),
+            standby: Mutex::new(false),
+            settings: Arc::clone(&settings),
+        };
+        for index in pool.inner.threaded_seats() {
+            start(SeatThread::new(&pool.inner, index, &settings)).map_err(BuildError::Spawn)?;
+        }
+        #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+        sharing.into_iter().for_each(|sharing| sharing.begin(&pool));
+        if pool.inner.first_seat == FirstSeat::Builder {
+            tls::settle(&pool.inner);
+        }
+        Ok(pool)
+    }
+
+    fn seats(self, threads: usize, place: Place<'_>) -> Arc<Inner> {
+        let Place { seating, machine, limits, is_real } = place;
+        let cores = limits.allowed().len();
+        let heavy_fences = self.fences == Fences::Auto;
+        let fenced = threads > 1 && !(heavy_fences && (fence::asymmetric() || register_fence()));
+        let observer = self.observer;
+        let mut observers = observer.as_ref().map(|observer| observer.watch(threads).into_iter());
+        let homes = match is_real {
+            true => preferred_nodes(machine, &seating, self.first_seat),
+            false => vec![PreferredNode::OnlyNode; threads],
+        };
+        Arc::new_cyclic(|pool| Inner {
+            seats: Seats::new(&homes, |index, home| {
+                let observer = observers.as_mut().and_then(Iterator::next);
+                Worker::new(pool.as_ptr(), index, fenced, self.stack, home, observer, self.victims)
+            }),
+            sleepers: Sleepers::new(),
+            injector: Injector::new(),
+            last_taker: AtomicUsize::new(usize::MAX),
+            guest: GuestSeat::new(),
+            standby: Parker::new(),
+            first_seat: self.first_seat,
+            oldest_first: self.oldest_first,
+            hooks: self.hooks.into(),
+            limit: Limit::new(
+                self.follow_limits
+                    .unwrap_or(is_real && self.threads.is_none())
+                    .then(|| self.limits_below.unwrap_or_else(|| "/".into())),
+            ),
+            cancel_scope: Arc::default(),
+            wait: self.wait,
+            spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(ENDLESS)),
+            steal_delay: u64::from(self.steal_delay),
+            cores,
+            panic_handler: self.panic_handler,
+            payoff: Payoff::new(),
+            steering: Steering::new(is_real && self.mapping == Mapping::None && threads <= cores),
+            stealing: Stealing::new(
+                self.victims,
+                self.withhold
+                    .map_or(WITHHELD_NS, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
+                machine,
+                &seating,
+            ),
+            pins: is_real,
+            berths: Berths::new(self.mapping, &seating, limits.allowed(), is_real),
+            seating,
+            heavy_fences,
+            threads: Living::default(),
+            ending: AtomicBool::new(false),
+            serving: AtomicUsize::new(0),
+            generation: fork::generation(),
+            observer,
+            serial_worker: serially::alone,
+        })
+    }
+}
+
+impl Pool {
+    /// A pool with one worker a processor that this process may use, and defaults for the rest.
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::build`].
+    pub fn new() -> Result<Self, BuildError> {
+        Builder::new().build()
+    }
+
+    /// Starts to describe a pool.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
+
+/// Where the seats of a pool are.
+struct Place<'m> {
+    seating: Seating,
+    machine: &'m Machine,
+    limits: &'m Limits,
+    /// It is the machine at hand.
+    is_real: bool,
+}
+
+/// Asks for the heavy fence: at once where that is quick, else on a thread of its own. Answers
+/// whether it can be relied on now.
+fn register_fence() -> bool {
+    if fence::register_is_quick() {
+        return fence::register();
+    }
+    // Without the thread, owners go on executing full fences.
+    let _ = thread::Builder::new().name("sinew-fence".into()).spawn(|| {
+        fence::register();
+    });
+    false
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("Builder");
+        text.field("threads", &self.threads)
+            .field("usual_threads", &self.usual_threads)
+            .field("mapping", &self.mapping)
+            .field("wait", &self.wait)
+            .field("victims", &self.victims)
+            .field("stack", &self.stack)
+            .field("fences", &self.fences)
+            .field("spin", &self.spin)
+            .field("first_seat", &self.first_seat)
+            .field("is_observed", &self.observer.is_some());
+        #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+        text.field("share", &self.share);
+        text.finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,128 @@
+//! Code that must not be interrupted: joins, scopes and loops of this thread run serially, on this
+//! thread.
+//!
+//! A worker that waits in a join runs other tasks meanwhile, and hands its second arm to whoever is
+//! idle. Neither will do in the middle of something that belongs to one thread: in a transaction,
+//! say, in which an unrelated task would start another.
+//!
+//! So [`serially`] makes the thread a worker of a pool of its own, with one seat and no other
+//! thread. There nobody steals, every wait is over when it begins, and a join costs what it always
+//! costs: its fast path knows nothing of this. Who calls into another pool stays in this one.
+//!
+//! Transactions need no call of it: they put that worker in the place of the current one by
+//! themselves ([`seat`]).
+//!
+//! # Not handled
+//!
+//! A [`Worker`](crate::Worker) of the pool around that the closure has brought along does what it
+//! always does.
+
+use std::cell::OnceCell;
+use std::ptr::null;
+
+use sinew_sync::seat;
+
+use crate::builder::Builder;
+use crate::pool::Pool;
+use crate::state::tls;
+
+/// The thread's own pool.
+struct Own(OnceCell<Pool>);
+
+impl Own {
+    fn pool(&self) -> &Pool {
+        self.0.get_or_init(pool_of_one)
+    }
+}
+
+impl Drop for Own {
+    /// Transactions of destructors that are still to come do without.
+    fn drop(&mut self) {
+        seat::set_alone(null());
+    }
+}
+
+#[cfg(not(any(loom, shuttle)))]
+std::thread_local! {
+    static OWN: Own = const { Own(OnceCell::new()) };
+}
+
+#[cfg(shuttle)]
+shuttle::thread_local! {
+    static OWN: Own = Own(OnceCell::new());
+}
+
+#[cfg(loom)]
+loom::thread_local! {
+    static OWN: Own = Own(OnceCell::new());
+}
+
+/// Calls `f`, and runs all joins, scopes and loops in it serially on this thread, inside a pool or
+/// not.
+///
+/// Second arms of joins follow the first ones, a scope's tasks run where they are spawned, and
+/// [`Pool::run`] and [`Pool::install`] call their closure here. The thread runs no other task
+/// meanwhile. What is spawned without a scope goes to the pool around, as ever.
+///
+/// Tasks that spawn the next one run at their spawns up to 64 deep. A task that is spawned deeper
+/// waits until a scope ends, so that the stack stays bounded.
+///
+/// It nests. A transaction does the same by itself.
+///
+/// # Panics
+///
+/// If `f` panics, with its payload. A broadcast inside panics, since it needs all threads of its
+/// pool. The first call on a thread builds the pool of one; if that fails, this panics.
+///
+/// # Cost
+///
+/// Two looks into thread-local storage. The first call on a thread takes microseconds, and a
+/// quarter of a MiB of address space.
+///
+/// ```
+/// let here = std::thread::current().id();
+/// let threads = sinew_core::serially(|| {
+///     sinew_core::join(|| std::thread::current().id(), || std::thread::current().id())
+/// });
+/// assert_eq!(threads, (here, here));
+/// ```
+pub fn serially<R>(f: impl FnOnce() -> R) -> R {
+    if tls::is_serial() {
+        return f();
+    }
+    let mut f = Some(f);
+    let entered = OWN.try_with(|own| {
+        let f = f.take().expect("called once");
+        enter(own.pool(), f)
+    });
+    match (entered, f) {
+        (Ok(result), _) => result,
+        // The thread is past its destructors.
+        (Err(_), Some(f)) => enter(&pool_of_one(), f),
+        (Err(_), None) => unreachable!("only a closure that was called is gone"),
+    }
+}
+
+fn enter<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
+    let worker = &pool.inner.seats[0];
+    worker.stack.set_depth(0);
+    tls::within(worker, f)
+}
+
+/// The worker of the thread's own pool, for a transaction that begins; null where the thread is
+/// past its destructors.
+#[cold]
+pub(crate) fn alone() -> seat::Pointer {
+    let worker = OWN.try_with(|own| std::ptr::from_ref(&own.pool().inner.seats[0]).cast());
+    let worker = worker.unwrap_or(null());
+    seat::set_alone(worker);
+    worker
+}
+
+#[cold]
+fn pool_of_one() -> Pool {
+    match Builder::serial().build() {
+        Ok(pool) => pool,
+        Err(error) => panic!("sinew: a thread's own pool could not be built: {error}"),
+    }
+}

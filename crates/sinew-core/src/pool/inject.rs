@@ -1,0 +1,202 @@
+//! Work handed to a pool by a thread that waits for it.
+//!
+//! # Withdrawal
+//!
+//! A call under a control that is cancelled, or that was queued before its pool cancelled what it
+//! runs, is *withdrawn* as long as no worker has taken it. The caller does that itself, under the
+//! lock under which workers take; so either a worker has the frame, and the caller waits for it, or
+//! the caller. A cancellation wakes the callers, which look again ([`callers`](crate::seams::callers)).
+
+use std::any::Any;
+use std::cell::{Cell, UnsafeCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use sinew_deque::{Queued, TaskRef, Ticket};
+
+use crate::scheduler::latch::{Latch, Owner};
+use crate::scheduler::wait::Awaited;
+use crate::scheduler::waiter::Waiter;
+use crate::seams::callers::Listed;
+use crate::seams::cancel::{Cancellable, Cancelled};
+use crate::seams::observer::Event;
+use crate::state::inner::Inner;
+use crate::state::queue::Header;
+use crate::state::worker::Worker;
+
+/// A task in the frame of the thread that waits for it.
+#[repr(C)]
+struct Injected<F, R> {
+    header: Header,
+    work: UnsafeCell<Option<F>>,
+    result: UnsafeCell<Option<Result<R, Box<dyn Any + Send>>>>,
+    latch: Latch,
+}
+
+impl<F, R> Injected<F, R>
+where
+    F: for<'w> FnOnce(&'w Worker) -> R,
+{
+    /// # Safety
+    ///
+    /// `header` is the first field of an `Injected<F, R>` that is valid until its latch is set;
+    /// called once.
+    unsafe fn run(header: NonNull<Header>, worker: &Worker) {
+        let task = header.cast::<Self>().as_ptr();
+        // SAFETY: valid until the latch is set, and the waiting thread looks at the fields only
+        // after that.
+        unsafe {
+            let work = (*(*task).work.get()).take();
+            let result = work.map(|work| catch_unwind(AssertUnwindSafe(|| work(worker))));
+            *(*task).result.get() = result;
+            worker.tell(Event::CallEnd);
+            Latch::set(&raw const (*task).latch, worker);
+        }
+    }
+}
+
+/// The state of a call, as its caller knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It was queued, and may have been taken since.
+    Queued,
+    /// A worker has taken it, and will set its latch.
+    Taken,
+    /// The caller has it back.
+    Withdrawn,
+}
+
+/// A call that its caller waits for, until it is over or cancelled.
+struct Call<'c> {
+    pool: &'c Inner,
+    latch: &'c Latch,
+    ticket: Ticket,
+    control: Option<&'c dyn Cancellable>,
+    /// How often the pool had cancelled before the call.
+    cancellations: u64,
+    fate: Cell<Fate>,
+}
+
+impl Call<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.control.is_some_and(|control| {
+            control.is_cancelled() || self.pool.cancel_scope.cancellations() != self.cancellations
+        })
+    }
+
+    /// Takes the call back, if no worker has taken it. Returns whether the caller has it.
+    fn withdraw(&self) -> bool {
+        if self.fate.get() == Fate::Queued {
+            let is_back = self.pool.injector.withdraw(self.ticket).is_some();
+            self.fate.set(if is_back { Fate::Withdrawn } else { Fate::Taken });
+        }
+        self.fate.get() == Fate::Withdrawn
+    }
+
+    /// From now on those who may cancel the call wake its caller.
+    fn enter_lists(&self, waiter: &Waiter<'_>) -> Option<[Listed<'_>; 2]> {
+        let control = self.control?;
+        Some(
+            [control.callers(), self.pool.cancel_scope.callers()]
+                .map(|callers| callers.enter(waiter.parker())),
+        )
+    }
+
+    /// Waits until the call is over or withdrawn.
+    fn wait(&self, waiter: &Waiter<'_>) {
+        let _listed = self.enter_lists(waiter);
+        waiter.wait(self.pool, self);
+    }
+
+    /// The same in a pool of one whose guest seat is taken: its guest serves the call, or the
+    /// caller takes the seat when it is free. Returns whether the caller has it, and so the call.
+    fn wait_or_sit(&self, waiter: &Waiter<'_>) -> bool {
+        let _listed = self.enter_lists(waiter);
+        if !self.pool.guest.enter_unless(waiter.parker(), || self.is_done()) {
+            return false;
+        }
+        let sits = self.withdraw();
+        if !sits {
+            // Only the holder of the seat takes calls, and ends them before it leaves.
+            debug_assert!(self.latch.is_set());
+            self.pool.guest.leave();
+        }
+        sits
+    }
+}
+
+impl Awaited for Call<'_> {
+    fn is_done(&self) -> bool {
+        self.latch.is_set() || self.is_cancelled() && self.withdraw()
+    }
+
+    fn done_at_ns(&self) -> Option<u64> {
+        self.latch.set_at_ns()
+    }
+}
+
+/// Queues `f` for a worker of `pool`, to which the calling thread does not belong, and calls
+/// `wait`, which returns when the call is over or withdrawn. Then `f` comes back.
+fn offer<F, R>(
+    pool: &Inner,
+    f: F,
+    control: Option<&dyn Cancellable>,
+    wait: impl FnOnce(&Call<'_>, &Waiter<'_>),
+) -> Result<R, F>
+where
+    F: for<'w> FnOnce(&'w Worker) -> R + Send,
+    R: Send,
+{
+    let waiter = Waiter::here();
+    let task = Injected {
+        header: Header { run: Injected::<F, R>::run },
+        work: UnsafeCell::new(Some(f)),
+        result: UnsafeCell::new(None),
+        latch: Latch::new(Owner::Elsewhere(Arc::clone(waiter.parker()))),
+    };
+    let cancellations = pool.cancel_scope.cancellations();
+    let queued = Queued { task: TaskRef::new(NonNull::from(&task)), depth: 0 };
+    let ticket = pool.inject_call(queued, waiter.keeps_core());
+    let fate = Cell::new(Fate::Queued);
+    wait(&Call { pool, latch: &task.latch, ticket, control, cancellations, fate }, &waiter);
+    match (task.result.into_inner(), task.work.into_inner()) {
+        (Some(Ok(result)), _) => Ok(result),
+        (Some(Err(payload)), _) => resume_unwind(payload),
+        (None, Some(work)) => Err(work),
+        (None, None) => unreachable!("the latch is set after the result"),
+    }
+}
+
+/// Runs `f` on a worker of `pool`, to which the calling thread does not belong, unless `control` is
+/// cancelled before.
+pub(crate) fn run<F, R>(
+    pool: &Inner,
+    f: F,
+    control: Option<&dyn Cancellable>,
+) -> Result<R, Cancelled>
+where
+    F: for<'w> FnOnce(&'w Worker) -> R + Send,
+    R: Send,
+{
+    offer(pool, f, control, |call, waiter| call.wait(waiter)).map_err(|_| Cancelled)
+}
+
+/// The same in a pool of one, whose guest seat another thread has, for a thread that may take the
+/// seat.
+pub(crate) fn run_or_sit<F, R>(
+    pool: &Inner,
+    f: F,
+    control: Option<&dyn Cancellable>,
+) -> Result<R, Cancelled>
+where
+    F: for<'w> FnOnce(&'w Worker) -> R + Send,
+    R: Send,
+{
+    let mut sits = false;
+    match offer(pool, f, control, |call, waiter| sits = call.wait_or_sit(waiter)) {
+        Ok(result) => Ok(result),
+        Err(f) if sits => Ok(pool.as_guest(f)),
+        Err(_) => Err(Cancelled),
+    }
+}

@@ -1,0 +1,355 @@
+//! Pools: the handle to a set of workers, and the ways in.
+//!
+//! A pool of `n` has `n` seats for good. Seat 0 is the guest's, the others have a thread each: a
+//! caller from outside takes the guest seat ([`Pool::run`]), or hands its work to the threads and
+//! waits ([`Pool::install`], and `run` when the seat is taken). Pools without a guest seat have a
+//! thread at every seat, or the thread that built them at seat 0.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `control`, `enrolled` | the handle by which a pool is changed; what it can cancel |
+//! | `threads`, `standby` | the threads of a pool; the one of a pool of one |
+//! | `visit` | a call by a thread that uses the guest seat |
+//! | `inject` | a call that is handed to the pool's threads |
+
+pub(crate) mod control;
+pub(crate) mod enrolled;
+pub(crate) mod inject;
+pub(crate) mod standby;
+pub(crate) mod threads;
+pub(crate) mod visit;
+
+use std::fmt;
+use std::sync::Arc;
+
+use sinew_sync::lock::Mutex;
+use sinew_sync::thread::JoinHandle;
+
+use crate::fork;
+use crate::pool::threads::ThreadSettings;
+use crate::scheduler::waiter;
+use crate::seams::cancel::{Cancellable, Cancelled};
+use crate::seams::limit::Source;
+use crate::seams::observer::Observer;
+use crate::state::counters::Counters;
+use crate::state::inner::Inner;
+use crate::state::poll::PollReason;
+use crate::state::tls;
+use crate::state::worker::Worker;
+
+/// A set of workers that run tasks together.
+///
+/// Dropping a pool runs what was spawned and joins its threads.
+///
+/// ```
+/// use sinew_core::Pool;
+///
+/// let pool = Pool::builder().threads(2).build()?;
+/// let (a, b) = pool.run(|w| w.join(|_| 1, |_| 2));
+/// assert_eq!(a + b, 3);
+/// # Ok::<(), sinew_core::BuildError>(())
+/// ```
+pub struct Pool {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Whether the standby thread of a pool of one runs.
+    pub(crate) standby: Mutex<bool>,
+    pub(crate) settings: Arc<ThreadSettings>,
+}
+
+impl Pool {
+    /// Calls `f` with a worker of this pool, which is the current pool for all that happens inside.
+    ///
+    /// The calling thread stays the same where it can: if it is a worker of this pool already, or
+    /// else if the guest seat is free. If another thread from outside holds that seat, `f` is
+    /// handed to the pool's threads as by [`install`](Self::install).
+    ///
+    /// A worker of another pool that stays on its thread serves only this pool while it waits in
+    /// it. Where tasks of two pools call back into each other, use `install`, whose caller goes on
+    /// serving its own.
+    ///
+    /// # Panics
+    ///
+    /// If `f` panics, with its payload.
+    ///
+    /// # Cost
+    ///
+    /// Some 20 ns where the thread stays the same.
+    pub fn run<F, R>(&self, f: F) -> R
+    where
+        F: for<'w> FnOnce(&'w Worker) -> R + Send,
+        R: Send,
+    {
+        if let Some(worker) = tls::serving(&self.inner) {
+            tls::with_current(worker, f)
+        } else if self.inner.takes_guests() && self.inner.guest.try_enter() {
+            self.inner.as_guest(f)
+        } else {
+            self.inject(f)
+        }
+    }
+
+    /// Runs `f` on one of the pool's threads and waits for it; at once, if the calling thread is
+    /// one.
+    ///
+    /// A worker of another pool that calls this runs tasks of its own pool while it waits, except
+    /// under [`Wait::Descendants`](crate::Wait::Descendants): so pools may call each other in
+    /// rings.
+    ///
+    /// In a pool without threads (of one worker), a calling thread without a pool takes the guest
+    /// seat, as soon as that is free. Until then the guest may serve it: when it waits for another
+    /// pool, or between two pieces of its work, as below. A plain loop of a pool of one is a single
+    /// piece. A worker of another pool leaves the call to the guest, or to a thread that the pool
+    /// starts for such calls.
+    ///
+    /// A call that comes while all workers have work is served between two pieces of it: chunks of
+    /// loops, leaves of sorts and of divide and conquer, items of streams, units of worklists. On
+    /// one thread at most four are served one inside the other. The loop below it goes on when it
+    /// has ended. So it must not wait for a lock that the caller of that loop holds, nor for a
+    /// message that is sent after the loop, or by another call, which may lie below it. Programs
+    /// that need this build their pool with [`Wait::Descendants`](crate::Wait::Descendants) or
+    /// [`Wait::Block`](crate::Wait::Block), under which no call interrupts anything.
+    ///
+    /// # Panics
+    ///
+    /// If `f` panics, with its payload.
+    ///
+    /// # Blocking
+    ///
+    /// Until `f` has ended.
+    pub fn install<F, R>(&self, f: F) -> R
+    where
+        F: for<'w> FnOnce(&'w Worker) -> R + Send,
+        R: Send,
+    {
+        match tls::serving(&self.inner) {
+            Some(worker) => tls::with_current(worker, f),
+            None => self.inject(f),
+        }
+    }
+
+    /// [`run`](Self::run) unless `control` is cancelled before `f` has begun: a call that waits for
+    /// a worker is withdrawn at once, and its caller returns. So it is when the pool
+    /// [cancels](crate::PoolControl::cancel) what it runs. A call that has begun runs to its end;
+    /// it can look at the same control.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`] if `f` was not called.
+    ///
+    /// # Panics
+    ///
+    /// If `f` panics, with its payload.
+    ///
+    /// # Blocking
+    ///
+    /// Until `f` has ended, or is withdrawn.
+    ///
+    /// ```
+    /// use sinew_core::{Cancelled, Pool};
+    /// use sinew_loops::Control;
+    ///
+    /// let pool = Pool::builder().threads(2).build()?;
+    /// let control = Control::new();
+    /// assert_eq!(pool.run_under(&control, |_| 7), Ok(7));
+    /// control.cancel();
+    /// assert_eq!(pool.run_under(&control, |_| 7), Err(Cancelled));
+    /// # Ok::<(), sinew_core::BuildError>(())
+    /// ```
+    pub fn run_under<C, F, R>(&self, control: &C, f: F) -> Result<R, Cancelled>
+    where
+        C: Cancellable,
+        F: for<'w> FnOnce(&'w Worker) -> R + Send,
+        R: Send,
+    {
+        if control.is_cancelled() {
+            Err(Cancelled)
+        } else if let Some(worker) = tls::serving(&self.inner) {
+            Ok(tls::with_current(worker, f))
+        } else if self.inner.takes_guests() && self.inner.guest.try_enter() {
+            Ok(self.inner.as_guest(f))
+        } else {
+            self.call(f, Some(control))
+        }
+    }
+
+    fn inject<F, R>(&self, f: F) -> R
+    where
+        F: for<'w> FnOnce(&'w Worker) -> R + Send,
+        R: Send,
+    {
+        match self.call(f, None) {
+            Ok(result) => result,
+            Err(Cancelled) => unreachable!("a call without a control is not cancelled"),
+        }
+    }
+
+    /// Has `f` called by a thread that is not in the pool yet.
+    fn call<F, R>(&self, f: F, control: Option<&dyn Cancellable>) -> Result<R, Cancelled>
+    where
+        F: for<'w> FnOnce(&'w Worker) -> R + Send,
+        R: Send,
+    {
+        if self.inner.is_of_another_process() {
+            // Nobody else is here; whoever held the seat at the fork holds it for ever.
+            if !self.inner.takes_guests() || !self.inner.guest.try_enter() {
+                fork::die_of_lost_workers();
+            }
+        } else if self.inner.has_threads() || !self.inner.takes_guests() {
+            return inject::run(&self.inner, f, control);
+        } else if waiter::living_worker().is_some() && self.start_standby() {
+            // A worker that sat down here would serve this pool only, while it waits in it, and no
+            // longer its own. In a ring of pools that call each other, each thread could wait for a
+            // pool that another one no longer serves. So it stays in its own pool. The guest of
+            // this one serves the call if it waits for another pool; else the standby thread does.
+            return inject::run(&self.inner, f, control);
+        } else if !self.inner.guest.try_enter() {
+            return inject::run_or_sit(&self.inner, f, control);
+        }
+        Ok(self.inner.as_guest(f))
+    }
+
+    /// The number of seats, including the guest's. Never changes.
+    pub fn max_workers(&self) -> usize {
+        self.inner.seats.len()
+    }
+
+    /// Lets at most `workers` of the workers work; the others stand down when they are done with
+    /// their task, and come back when the number rises. From any thread, at any time. Answers the
+    /// number that is in force: one thread at least goes on, and there are no more than seats.
+    ///
+    /// # Panics
+    ///
+    /// If `workers` is 0.
+    ///
+    /// ```
+    /// let pool = sinew_core::Pool::builder().threads(4).build()?;
+    /// assert_eq!((pool.set_workers(2), pool.set_workers(99), pool.max_workers()), (2, 4, 4));
+    /// # Ok::<(), sinew_core::BuildError>(())
+    /// ```
+    #[track_caller]
+    pub fn set_workers(&self, workers: usize) -> usize {
+        assert!(workers > 0, "a pool with 0 workers does nothing: use at least 1");
+        self.inner.set_limit(Source::Program, workers)
+    }
+
+    /// How many workers may work now; see [`set_workers`](Self::set_workers).
+    pub fn workers(&self) -> usize {
+        self.inner.active_limit()
+    }
+
+    /// Asks every worker to look up from its work. Each calls the reason's function at its next
+    /// push or safe point. From any thread, at any time.
+    ///
+    /// # Panics
+    ///
+    /// If the process has more reasons than a poll word has room for.
+    pub fn ask_to_look_up(&self, reason: &PollReason) {
+        self.inner.seats.iter().for_each(|seat| seat.ask(reason));
+    }
+
+    /// The worker of this pool that the calling thread is, if it is one.
+    ///
+    /// ```
+    /// let pool = sinew_core::Pool::builder().threads(2).build()?;
+    /// assert!(pool.with_current(|w| w.is_none()));
+    /// pool.run(|v| pool.with_current(|w| assert_eq!(w.map(|w| w.index()), Some(v.index()))));
+    /// # Ok::<(), sinew_core::BuildError>(())
+    /// ```
+    pub fn with_current<R>(&self, f: impl FnOnce(Option<&Worker>) -> R) -> R {
+        f(tls::current_in(&self.inner))
+    }
+
+    /// Whether the pool came into this process through a fork, without its threads.
+    pub fn is_of_another_process(&self) -> bool {
+        self.inner.is_of_another_process()
+    }
+
+    /// Ends the pool without waiting: its threads run what was spawned, and leave when there is
+    /// nothing more to do.
+    pub fn close(self) {
+        drop(self.end());
+    }
+
+    /// Ends the pool and waits until every thread has left it, also those that the user provided.
+    /// Must not be called by one of its workers.
+    ///
+    /// # Panics
+    ///
+    /// If the caller is a worker of this pool.
+    ///
+    /// # Blocking
+    ///
+    /// Until all that was spawned has run.
+    pub fn shutdown(self) {
+        assert!(
+            tls::current_in(&self.inner).is_none(),
+            "a worker cannot wait for the end of its own pool"
+        );
+        let inner = Arc::clone(&self.inner);
+        drop(self);
+        if !inner.is_of_another_process() {
+            inner.threads.wait();
+        }
+    }
+
+    /// Tells the threads to end, once; answers those to be joined.
+    fn end(&self) -> Vec<JoinHandle<()>> {
+        let threads = std::mem::take(&mut *self.threads.lock());
+        if !self.inner.is_ending() {
+            self.inner.end();
+            let may_wait = tls::current_in(&self.inner).is_none();
+            self.inner.hooks.iter().for_each(|hook| hook.ended(may_wait));
+        }
+        threads
+    }
+
+    /// The observer that the pool was [built with](crate::Builder::observer).
+    pub fn observer(&self) -> Option<&dyn Observer> {
+        self.inner.observer.as_deref()
+    }
+
+    /// How many seats have somebody awake at them now; a hint.
+    pub fn active_workers(&self) -> usize {
+        self.inner.awake()
+    }
+
+    /// The counters of all seats, summed. While tasks run, the sum is of slightly different
+    /// moments.
+    pub fn counters(&self) -> Counters {
+        self.inner.counters()
+    }
+
+    /// Bytes a worker takes beside its thread's stack.
+    pub fn bytes_per_worker(&self) -> usize {
+        size_of::<Worker>() + self.inner.seats[0].stack.bytes()
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if self.inner.is_of_another_process() {
+            std::mem::take(&mut *self.threads.lock()).into_iter().for_each(std::mem::forget);
+            return;
+        }
+        let inside = tls::current_in(&self.inner).is_some();
+        for thread in self.end() {
+            if !inside {
+                // A worker never unwinds.
+                let _ = thread.join();
+            }
+        }
+        if self.inner.takes_guests() && !self.inner.has_threads() && !inside {
+            self.run_what_is_left();
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("max_workers", &self.max_workers())
+            .field("wait", &self.inner.wait)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,138 @@
+//! The threads of a pool: how they are started, what they do, how they leave.
+
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use sinew_sync::plant::{Bug, planted};
+use sinew_sync::thread::{self, JoinHandle};
+
+use crate::seams::observer::Event;
+use crate::state::inner::Inner;
+use crate::state::tls;
+
+/// A hook that gets the number of the worker's seat.
+type Hook = Arc<dyn Fn(usize) + Send + Sync>;
+
+/// What concerns the threads rather than the seats.
+#[derive(Clone, Default)]
+pub(crate) struct ThreadSettings {
+    pub(crate) name: Option<Arc<dyn Fn(usize) -> String + Send + Sync>>,
+    pub(crate) stack_size: Option<usize>,
+    pub(crate) on_start: Option<Hook>,
+    pub(crate) on_exit: Option<Hook>,
+}
+
+impl ThreadSettings {
+    /// Starts a thread for the seat `index`.
+    pub(crate) fn start(
+        &self,
+        index: usize,
+        body: impl FnOnce() + Send + 'static,
+    ) -> io::Result<JoinHandle<()>> {
+        let name = self.name.as_ref().map_or_else(|| format!("sinew-{index}"), |name| name(index));
+        let mut builder = thread::Builder::new().name(name);
+        if let Some(bytes) = self.stack_size {
+            builder = builder.stack_size(bytes);
+        }
+        builder.spawn(body)
+    }
+}
+
+/// What the thread of one seat has to do: [`run`](Self::run), on a thread that
+/// [`Builder::build_with`](crate::Builder::build_with) was given the means to start.
+///
+/// Dropping it leaves the seat empty for good. Calls and the end of the pool go on without it; a
+/// broadcast, which needs every seat, waits for ever.
+pub struct SeatThread {
+    inner: Arc<Inner>,
+    settings: Arc<ThreadSettings>,
+    index: usize,
+    has_run: bool,
+}
+
+impl SeatThread {
+    pub(crate) fn new(inner: &Arc<Inner>, index: usize, settings: &Arc<ThreadSettings>) -> Self {
+        let thread = Self {
+            inner: Arc::clone(inner),
+            settings: Arc::clone(settings),
+            index,
+            has_run: false,
+        };
+        inner.enlist(thread.serves_at_once());
+        thread
+    }
+
+    /// Whether the pool cannot be over before this thread has come: what a hook starts must find it
+    /// alive. All else that waits is seen by those who are there.
+    fn serves_at_once(&self) -> bool {
+        self.settings.on_start.is_some() && !planted(Bug::UncountedHook)
+    }
+
+    /// The number of the seat.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Works at the seat until the pool ends.
+    ///
+    /// # Blocking
+    ///
+    /// For the life of the pool.
+    pub fn run(mut self) {
+        self.has_run = true;
+        let worker = &self.inner.seats[self.index];
+        tls::within(worker, || self.serve());
+    }
+
+    fn serve(&self) {
+        let (pool, index) = (&*self.inner, self.index);
+        let worker = &pool.seats[index];
+        if self.serves_at_once() || pool.serve() {
+            worker.follow_mapping();
+            pool.call_hook(self.settings.on_start.as_ref(), index);
+            self.work();
+        }
+        pool.call_hook(self.settings.on_exit.as_ref(), index);
+        worker.leave_berth();
+    }
+
+    fn work(&self) {
+        let worker = &self.inner.seats[self.index];
+        worker.bed.move_in();
+        worker.tell(Event::Enter { calls: false });
+        worker.activate();
+        while let Some(job) = worker.next_job() {
+            worker.follow_mapping();
+            worker.execute(job);
+        }
+        worker.deactivate();
+        worker.tell(Event::Leave);
+        worker.bed.move_out();
+    }
+}
+
+impl Drop for SeatThread {
+    fn drop(&mut self) {
+        if !self.has_run && self.serves_at_once() {
+            self.inner.retire();
+        }
+        self.inner.threads.leave();
+    }
+}
+
+impl fmt::Debug for SeatThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SeatThread").field("index", &self.index).finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    fn call_hook(&self, hook: Option<&Hook>, index: usize) {
+        let Some(hook) = hook else { return };
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| hook(index))) {
+            self.handle_panic(payload);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A guest's stay at seat 0, from taking the seat to leaving it, also after a panic.
+//!
+//! A panic of the guest's closure is caught until the guest has left: tasks that the guest runs on
+//! its way out do not run in a destructor of an unwinding thread.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use crate::scheduler::job::{Allowed, Job};
+use crate::seams::observer::{Activity, Event};
+use crate::state::inner::Inner;
+use crate::state::tls;
+use crate::state::worker::Worker;
+
+impl Inner {
+    /// Runs `f` with the worker at the guest seat, which the caller has taken.
+    pub(crate) fn as_guest<R>(&self, f: impl for<'w> FnOnce(&'w Worker) -> R) -> R {
+        let worker = &self.seats[0];
+        tls::within(worker, || {
+            self.begin_visit(worker);
+            let result = catch_unwind(AssertUnwindSafe(|| f(worker)));
+            self.end_visit(worker);
+            result.unwrap_or_else(|payload| resume_unwind(payload))
+        })
+    }
+
+    /// As a guest, runs everything that waits.
+    pub(crate) fn run_what_waits(&self) {
+        self.as_guest(|worker| {
+            let _search = worker.begin(Activity::Search);
+            while let Some(job) = worker.look_around(Allowed::Any, false) {
+                worker.execute(job);
+            }
+        });
+    }
+
+    fn begin_visit(&self, worker: &Worker) {
+        worker.stack.set_depth(0);
+        worker.tell(Event::Enter { calls: true });
+        worker.activate();
+        worker.counters.visits.add(1);
+        self.hooks.iter().for_each(|hook| hook.guest_came());
+        self.root_begins(0);
+    }
+
+    fn end_visit(&self, worker: &Worker) {
+        debug_assert!(worker.stack.is_empty());
+        worker.tell(Event::CallEnd);
+        if !worker.deque.is_empty() {
+            self.leave_tasks_cold(worker);
+        }
+        self.root_ends();
+        worker.deactivate();
+        worker.tell(Event::Leave);
+        self.guest.leave();
+        self.relieve_guest();
+    }
+
+    /// Detached tasks stay behind in the guest's queue: the pool's threads take them from there. A
+    /// pool without threads has only the guest to run them.
+    #[cold]
+    fn leave_tasks_cold(&self, worker: &Worker) {
+        if self.is_of_another_process() {
+            while let Some(queued) = worker.pop_own(Allowed::Any) {
+                worker.execute(Job::Queued(queued));
+            }
+            return;
+        }
+        if self.has_threads() {
+            worker.wake_one();
+            return;
+        }
+        let _search = worker.begin(Activity::Search);
+        while let Some(job) = worker.look_around(Allowed::Any, false) {
+            worker.execute(job);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Jobs: work that was found, and how a worker runs it.
+
+use sinew_deque::Queued;
+use sinew_deque::stack::Claim;
+use sinew_policy::Wait;
+use sinew_sync::atomic::spin_loop;
+use sinew_sync::clock::{TICKS_A_US, ticks};
+use sinew_sync::plant::{Bug, planted};
+
+use crate::idle::payoff::ENOUGH;
+use crate::seams::observer::{Event, Source};
+use crate::state::worker::Worker;
+
+/// A stolen task that runs for longer is long. While tasks are long, a thief asks for the next one
+/// before it runs the one it has, so that something is public when it comes back; while they are
+/// short, the look at the owner's line would be a good part of the steal.
+const SHORT: u64 = TICKS_A_US;
+
+/// A stolen task that took no longer was not worth the steal, and cost its owner more than it
+/// saved.
+const SCRAP: u64 = TICKS_A_US / 4;
+
+/// A thief that has stolen so many of them in a row rests before it looks for another.
+const SCRAPS: u32 = 8;
+
+/// Work that was found, and whence.
+pub(crate) enum Job<'p> {
+    Stolen {
+        claim: Claim<'p>,
+        victim: usize,
+    },
+    Queued(Queued),
+    /// From the worker's inbox.
+    Delivered(Queued),
+    Injected(Queued),
+}
+
+/// Which tasks a worker may run now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allowed {
+    Any,
+    /// Tasks farther from the root than this.
+    Deeper(u32),
+}
+
+impl Allowed {
+    pub(crate) fn above(self) -> Option<u32> {
+        match self {
+            Self::Any => None,
+            Self::Deeper(depth) => Some(depth),
+        }
+    }
+}
+
+impl Worker {
+    /// Runs what was found.
+    pub(crate) fn execute(&self, job: Job<'_>) {
+        let depth = self.stack.depth();
+        match job {
+            Job::Stolen { claim, victim } => {
+                let task_depth = claim.depth();
+                // As `run_task`: one who yields, or waits and runs anything, may have taken a task
+                // from farther out than the one that it interrupts.
+                self.stack.set_depth(depth.max(task_depth));
+                let began = ticks();
+                if self.own.tasks_are_long.get() {
+                    self.pool().seats[victim].stack.ask();
+                    self.be_generous();
+                }
+                let source = Source::Join { owner: victim, frame: claim.task.data.addr() };
+                self.tell(Event::TaskBegin(source));
+                // SAFETY: the claim is this worker's, and run once. The arm catches its own panics.
+                unsafe { (claim.task.run)(claim.task.data, std::ptr::from_ref(self).cast()) };
+                if !planted(Bug::LateEvent) {
+                    self.tell(Event::TaskEnd(source)); // E3
+                }
+                if self.pool().wait == Wait::Descendants && !planted(Bug::StaleEpoch) {
+                    // SAFETY: this is the owner, and the task has joined what it pushed.
+                    unsafe { self.stack.end_epoch() };
+                }
+                if claim.finish() && !planted(Bug::ForgottenJoiner) {
+                    self.pool().seats[victim].parker.unpark();
+                }
+                if planted(Bug::LateEvent) {
+                    self.tell(Event::TaskEnd(source));
+                }
+                self.tell(Event::StealEnd);
+                let took = ticks().saturating_sub(began);
+                self.own.gain.set(self.own.gain.get().saturating_add(took));
+                self.stolen_task_took(task_depth, took);
+                self.own.tasks_are_long.set(took > SHORT);
+                self.count_scrap(took < SCRAP);
+            }
+            Job::Queued(queued) => {
+                self.own.gain.set(ENOUGH);
+                self.run_queued(queued);
+                self.tell(Event::StealEnd);
+            }
+            Job::Delivered(queued) => {
+                self.own.gain.set(ENOUGH);
+                self.counters.queued_tasks.add(1);
+                self.run_task_from(queued, Source::Broadcast);
+                self.pool().retire();
+            }
+            Job::Injected(queued) => {
+                self.own.gain.set(ENOUGH);
+                self.counters.injected.add(1);
+                self.be_generous();
+                self.pool().root_begins(self.index());
+                self.run_task_from(queued, Source::Outside);
+                self.pool().root_ends();
+            }
+        }
+        self.stack.set_depth(depth);
+    }
+
+    fn count_scrap(&self, scrap: bool) {
+        let scraps = if scrap { self.own.scraps.get() + 1 } else { 0 };
+        self.own.scraps.set(scraps % SCRAPS);
+        if scraps == SCRAPS {
+            rest(u64::from(SCRAPS) * TICKS_A_US);
+        }
+    }
+}
+
+/// Does nothing for `time` ticks.
+pub(crate) fn rest(time: u64) {
+    if time == 0 {
+        return;
+    }
+    let began = ticks();
+    while ticks().saturating_sub(began) < time {
+        spin_loop();
+    }
+}

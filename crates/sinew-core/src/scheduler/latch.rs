@@ -1,0 +1,367 @@
+//! Latches: how a thread waits for one thing that happens once, or for the last of several.
+//!
+//! A latch lives in the waiting thread's frame, which is gone as soon as the latch is seen set. So
+//! the setter's last access to it is the store that sets it, and what it needs to wake the waiting
+//! thread it takes before.
+//!
+//! # Tests
+//!
+//! `models` below: the waiting thread sees all results, whoever else wakes it; a worker that waits
+//! for another pool serves its own; three planted bugs.
+
+use std::sync::Arc;
+
+use sinew_sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use sinew_sync::clock::now_ns;
+use sinew_sync::parker::Parker;
+use sinew_sync::plant::{self, Bug};
+
+use crate::state::worker::Worker;
+
+/// Who waits for something that the workers of a pool bring about.
+#[derive(Debug)]
+pub(crate) enum Owner {
+    /// The worker of that pool at this seat.
+    Seat(usize),
+    /// Another thread, which parks here.
+    Elsewhere(Arc<Parker>),
+}
+
+impl Owner {
+    /// Calls `last`, after which this owner may be gone, and wakes the owner if that answers true.
+    /// `worker` is one of the pool's.
+    ///
+    /// # Safety
+    ///
+    /// `owner` is valid until `last` is called.
+    #[inline]
+    pub(crate) unsafe fn wake_after(
+        owner: *const Self,
+        worker: &Worker,
+        last: impl FnOnce() -> bool,
+    ) {
+        // SAFETY: as the caller says. The seats of the worker's pool are there as long as it works.
+        unsafe { Self::wake_among(owner, |seat| &worker.pool().seats[seat].parker, last) };
+    }
+
+    /// The same for a pool whose workers park where `parker_at` says.
+    ///
+    /// # Safety
+    ///
+    /// As [`wake_after`](Self::wake_after).
+    #[inline]
+    unsafe fn wake_among<'p>(
+        owner: *const Self,
+        parker_at: impl FnOnce(usize) -> &'p Parker,
+        last: impl FnOnce() -> bool,
+    ) {
+        // SAFETY: as the caller says; what is needed later is copied.
+        match unsafe { &*owner } {
+            Self::Seat(seat) => {
+                let seat = *seat;
+                if last() {
+                    parker_at(seat).unpark();
+                }
+            }
+            Self::Elsewhere(parker) => {
+                let parker = Arc::clone(parker);
+                if last() {
+                    parker.unpark();
+                }
+            }
+        }
+    }
+}
+
+/// Set once, awaited by one thread.
+#[derive(Debug)]
+pub(crate) struct Latch {
+    set: AtomicU32,
+    /// When it was set, for an owner that is elsewhere; else 0.
+    at_ns: AtomicU64,
+    owner: Owner,
+}
+
+impl Latch {
+    /// A latch that `owner` waits for.
+    pub(crate) fn new(owner: Owner) -> Self {
+        Self { set: AtomicU32::new(0), at_ns: AtomicU64::new(0), owner }
+    }
+
+    /// Sets the latch and wakes the waiting thread. `worker` is one of the pool that the latch's
+    /// task was given to.
+    ///
+    /// # Safety
+    ///
+    /// `latch` is valid until it is set; it may be gone directly after.
+    pub(crate) unsafe fn set(latch: *const Self, worker: &Worker) {
+        // SAFETY: as the caller says. The seats of the worker's pool are there as long as it works.
+        unsafe { Self::set_among(latch, |seat| &worker.pool().seats[seat].parker) };
+    }
+
+    /// # Safety
+    ///
+    /// As [`set`](Self::set).
+    unsafe fn set_among<'p>(latch: *const Self, parker_at: impl FnOnce(usize) -> &'p Parker) {
+        // SAFETY: valid until the store, which is the last access. Release: pairs with `is_set`.
+        unsafe {
+            Owner::wake_among(&raw const (*latch).owner, parker_at, || {
+                if matches!((*latch).owner, Owner::Elsewhere(_)) {
+                    // Relaxed: published by the store that follows.
+                    (*latch).at_ns.store(now_ns(), Ordering::Relaxed);
+                }
+                (*latch).set.store(1, plant::ordering(Bug::RelaxedLatch, Ordering::Release));
+                true
+            });
+        }
+    }
+
+    /// When the latch, which is set, was set; for an owner that is elsewhere.
+    pub(crate) fn set_at_ns(&self) -> Option<u64> {
+        // Relaxed: whoever asks has seen the latch set.
+        Some(self.at_ns.load(Ordering::Relaxed)).filter(|at_ns| *at_ns > 0)
+    }
+
+    /// Whether the latch is set.
+    #[inline]
+    pub(crate) fn is_set(&self) -> bool {
+        // Acquire: pairs with `set`.
+        self.set.load(Ordering::Acquire) == 1
+    }
+}
+
+/// A latch that is set by the last of several parts.
+#[derive(Debug)]
+pub(crate) struct Countdown {
+    left: AtomicUsize,
+    latch: Latch,
+}
+
+impl Countdown {
+    /// A latch that `owner` waits for, after so many `parts`.
+    pub(crate) fn new(parts: usize, owner: Owner) -> Self {
+        Self { left: AtomicUsize::new(parts), latch: Latch::new(owner) }
+    }
+
+    /// What is set in the end.
+    pub(crate) fn latch(&self) -> &Latch {
+        &self.latch
+    }
+
+    /// A part is over; the last one wakes the waiting thread. `worker` is one of the pool that the
+    /// parts were given to.
+    ///
+    /// # Safety
+    ///
+    /// Called once for each part. `countdown` is valid until the last one; it may be gone directly
+    /// after.
+    pub(crate) unsafe fn count(countdown: *const Self, worker: &Worker) {
+        // SAFETY: as the caller says. The seats of the worker's pool are there as long as it works.
+        unsafe { Self::count_among(countdown, |seat| &worker.pool().seats[seat].parker) };
+    }
+
+    /// # Safety
+    ///
+    /// As [`count`](Self::count).
+    unsafe fn count_among<'p>(countdown: *const Self, parker_at: impl FnOnce(usize) -> &'p Parker) {
+        // SAFETY: this part is counted in `left`, so the subtraction is within the countdown's
+        // life; and if it was the last part, nobody else ends it.
+        unsafe {
+            // AcqRel: the last one, and with it the waiting thread, sees what all have done.
+            let before = (*countdown)
+                .left
+                .fetch_sub(1, plant::ordering(Bug::RelaxedCount, Ordering::AcqRel));
+            if before == 1 {
+                Latch::set_among(&raw const (*countdown).latch, parker_at);
+            }
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use std::ptr::NonNull;
+
+    use sinew_deque::{Injector, Queued, TaskRef};
+    use sinew_sync::atomic::fence;
+    use sinew_sync::cell::Cell;
+    use sinew_sync::plant::{plant, planted};
+
+    use super::*;
+    use crate::idle::sleep::Sleepers;
+    use crate::state::queue::Header;
+
+    /// A broadcast of two parts in the frame of a thread that waits for it.
+    struct Frame {
+        countdown: Countdown,
+        results: [Cell<u32>; 2],
+    }
+
+    // SAFETY: a result is written by its part, and read when all are over; that this is no race is
+    // what loom checks.
+    unsafe impl Sync for Frame {}
+    // SAFETY: as above.
+    unsafe impl Send for Frame {}
+
+    impl Frame {
+        fn run(&self, part: usize, parkers: &[Parker]) {
+            // SAFETY: the part's own result.
+            self.results[part].with_mut(|result| unsafe { *result = 1 });
+            // SAFETY: once for each part, and the frame outlives the model's threads.
+            unsafe { Countdown::count_among(&raw const self.countdown, |seat| &parkers[seat]) };
+        }
+    }
+
+    /// As `wait_outside`, or a worker's wait without anything to do.
+    fn wait_for(latch: &Latch, parker: &Parker) {
+        while !latch.is_set() {
+            parker.park();
+        }
+    }
+
+    /// The owner waits at a seat of the parts' pool or elsewhere; one more thread wakes it for
+    /// something else.
+    fn check_broadcast(seat: bool) {
+        loom::model(move || {
+            let parkers: Arc<[Parker; 2]> = Arc::new([Parker::new(), Parker::new()]);
+            let elsewhere = Arc::new(Parker::new());
+            let owner =
+                if seat { Owner::Seat(1) } else { Owner::Elsewhere(Arc::clone(&elsewhere)) };
+            let results = [Cell::new(0), Cell::new(0)];
+            let frame = Arc::new(Frame { countdown: Countdown::new(2, owner), results });
+            let threads = [0, 1].map(|part| {
+                let (frame, parkers) = (Arc::clone(&frame), Arc::clone(&parkers));
+                loom::thread::spawn(move || {
+                    if part == 0 {
+                        parkers[1].unpark();
+                    }
+                    frame.run(part, &*parkers);
+                })
+            });
+            wait_for(frame.countdown.latch(), if seat { &parkers[1] } else { &elsewhere });
+            // SAFETY: all parts are over.
+            let sum: u32 =
+                frame.results.iter().map(|result| result.with(|result| unsafe { *result })).sum();
+            assert_eq!(sum, 2);
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
+
+    /// Catches: a waiting thread that is forgotten, that goes on too early, or does not see the
+    /// results.
+    #[test]
+    fn loom_the_last_part_wakes_whoever_waits_for_all() {
+        check_broadcast(true);
+        check_broadcast(false);
+    }
+
+    #[test]
+    #[should_panic]
+    fn loom_finds_parts_that_count_relaxed() {
+        plant(&[Bug::RelaxedCount]);
+        check_broadcast(false);
+    }
+
+    #[test]
+    #[should_panic]
+    fn loom_finds_a_latch_that_is_set_relaxed() {
+        plant(&[Bug::RelaxedLatch]);
+        check_broadcast(false);
+    }
+
+    unsafe fn never(_: NonNull<Header>, _: &Worker) {}
+    static HEADER: Header = Header { run: never };
+
+    /// Two pools of one worker each. The first one's waits for a task of the second pool, which in
+    /// turn waits for a task that it gives to the first.
+    struct Pools {
+        sleepers: Sleepers,
+        injector: Injector,
+        parkers: [Arc<Parker>; 2],
+        there: Latch,
+        back: Latch,
+        result: Cell<u32>,
+    }
+
+    // SAFETY: the result is written before `back` is set, and read after `there` is, which comes
+    // later; that this is no race is what loom checks.
+    unsafe impl Sync for Pools {}
+    // SAFETY: as above.
+    unsafe impl Send for Pools {}
+
+    impl Pools {
+        fn new() -> Self {
+            let parkers = [0; 2].map(|_| Arc::new(Parker::new()));
+            let [there, back] = parkers.clone().map(|parker| Latch::new(Owner::Elsewhere(parker)));
+            let (sleepers, injector) = (Sleepers::new(), Injector::new());
+            Self { sleepers, injector, parkers, there, back, result: Cell::new(0) }
+        }
+
+        fn set(latch: &Latch) {
+            // SAFETY: both latches live as long as the model's threads.
+            unsafe { Latch::set_among(latch, |_| unreachable!("the owners are elsewhere")) };
+        }
+
+        /// The second pool's task: as `Inner::inject`, and a worker that has nothing else to do.
+        fn call_back(&self) {
+            self.injector.push(Queued { task: TaskRef::new(NonNull::from(&HEADER)), depth: 0 });
+            if let Some(seat) = self.sleepers.wake_one() {
+                self.parkers[seat].unpark();
+            }
+            wait_for(&self.back, &self.parkers[1]);
+            // SAFETY: the first worker is done with it.
+            self.result.with_mut(|result| unsafe { *result += 1 });
+            Self::set(&self.there);
+        }
+
+        /// What the first pool has to do, if anything.
+        fn serve(&self) -> bool {
+            let Some(_) = self.injector.pop(None) else { return false };
+            // SAFETY: the second worker waits.
+            self.result.with_mut(|result| unsafe { *result += 1 });
+            Self::set(&self.back);
+            true
+        }
+
+        /// As `Worker::lie_down_for`.
+        fn lie_down(&self) {
+            self.sleepers.lie_down(0);
+            fence(Ordering::SeqCst); // M7
+            let work = self.injector.has(None) && !planted(Bug::NoLastLook);
+            if !work && !self.there.is_set() {
+                self.parkers[0].park();
+            }
+            self.sleepers.get_up(0);
+        }
+    }
+
+    fn check_pools() {
+        loom::model(|| {
+            let pools = Arc::new(Pools::new());
+            let theirs = Arc::clone(&pools);
+            let other = loom::thread::spawn(move || theirs.call_back());
+            while !pools.there.is_set() {
+                if !pools.serve() {
+                    pools.lie_down();
+                }
+            }
+            // SAFETY: the second worker is done with it.
+            assert_eq!(pools.result.with(|result| unsafe { *result }), 2);
+            other.join().unwrap();
+        });
+    }
+
+    /// Catches: a worker that sleeps beside a call into its own pool, or beside the end of what
+    /// it waits for.
+    #[test]
+    fn loom_a_worker_that_waits_for_another_pool_serves_its_own() {
+        check_pools();
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn loom_finds_a_waiting_worker_that_does_not_look_once_more() {
+        plant(&[Bug::NoLastLook]);
+        check_pools();
+    }
+}

@@ -1,0 +1,433 @@
+//! Looking for work: where, in which order, and for how long.
+//!
+//! An idle worker looks at its own queue, at the pool's injector and at its victims, in rounds.
+//! From the second round on it asks: an owner answers at its next push with half of its private
+//! tasks. An owner that is silent for 50 µs computes or blocks; then its tasks are exposed without
+//! its help, one exposer a process, since every exposure interrupts all cores. When the spin window
+//! is over and there is nothing to expose, the worker sleeps as `sleep` says.
+//!
+//! # Cost
+//!
+//! A round reads two lines a victim. An exposure takes 5 to 10 µs, from its victims too.
+
+use sinew_deque::Queued;
+use sinew_deque::deque::Taken;
+use sinew_deque::stack::{Claim, Exposure, Steal};
+use sinew_policy::idle::Idle;
+use sinew_policy::victim::Outcome;
+use sinew_sync::atomic::{Ordering, spin_loop};
+use sinew_sync::clock::now_ns;
+use sinew_sync::plant::{Bug, planted};
+use sinew_sync::statics::AtomicU32;
+
+use crate::fork;
+use crate::idle::patience::{Patience, micros};
+use crate::scheduler::doze::Look;
+use crate::scheduler::job::{Allowed, Job, rest};
+use crate::seams::observer::{Activity, Event};
+use crate::state::worker::{SILENCE_NS, Worker};
+
+/// The longest silence before an exposure, after many that were cancelled.
+const LONGEST_SILENCE_NS: u64 = 400_000;
+
+/// No thread executes an exposure.
+const NO_PROCESS: u32 = 0;
+
+/// The process in which a thread executes an exposure, as one more than its number of forks. A
+/// forked child may find its parent's number here. It differs from the child's own, so the child
+/// does not wait for a thread that it does not have.
+#[cfg(not(shuttle))]
+static EXPOSING: AtomicU32 = AtomicU32::new(NO_PROCESS);
+
+// Each execution of a model is a process of its own.
+#[cfg(shuttle)]
+shuttle::lazy_static! {
+    static ref EXPOSING: AtomicU32 = AtomicU32::new(NO_PROCESS);
+}
+
+/// What came of searching.
+enum Search<'p> {
+    Found(Job<'p>),
+    /// There are more workers than may work.
+    Surplus,
+    /// The pool has ended.
+    Over,
+}
+
+impl Worker {
+    /// The next task for a worker with an empty stack; `None` when the pool ends.
+    pub(crate) fn next_job(&self) -> Option<Job<'_>> {
+        loop {
+            if self.is_surplus() {
+                // Its part of a broadcast is all that it does.
+                if let Some(queued) = self.inbox.pop(None) {
+                    return Some(Job::Delivered(queued));
+                }
+                if let Some(queued) = self.take_overdue() {
+                    return Some(Job::Queued(queued));
+                }
+                self.stand_down();
+                continue;
+            }
+            if let Some(job) = self.look_around(Allowed::Any, false) {
+                return Some(job);
+            }
+            match self.search_and_sleep() {
+                Search::Found(job) => return Some(job),
+                Search::Surplus => {}
+                Search::Over => return None,
+            }
+        }
+    }
+
+    /// Searches and sleeps in turns until something comes of it.
+    fn search_and_sleep(&self) -> Search<'_> {
+        let began = now_ns();
+        self.tell(Event::Idle);
+        self.pool().follow_limits();
+        let sleepers = &self.pool().sleepers;
+        let mut searching = sleepers.try_search(self.pool().most_searchers());
+        let (mut parked_ns, mut unsure) = (0, false);
+        loop {
+            // Before the last look: whoever resigns and is the last searcher has looked since the
+            // pool was told to end, and has seen what was queued before.
+            let resigns = self.pool().is_ending();
+            if searching {
+                if self.is_surplus() {
+                    self.bed.put_back();
+                    self.resign_search();
+                    return Search::Surplus;
+                }
+                // Relaxed: a hint.
+                self.searching.store(true, Ordering::Relaxed);
+                let (job, lost_core) = self.search();
+                self.searching.store(false, Ordering::Relaxed);
+                if let Some(job) = job {
+                    self.end_search(began, parked_ns, lost_core);
+                    return Search::Found(job);
+                }
+                if planted(Bug::EarlyEnd) && self.pool().is_ending() {
+                    sleepers.found_work();
+                    self.pool().resign();
+                    return Search::Over;
+                }
+                unsure = false;
+                if sleepers.fall_asleep(self.index()) {
+                    match self.first_look(Allowed::Any) {
+                        Look::Work => {
+                            self.search_was_in_vain();
+                            sleepers.get_up(self.index());
+                            continue;
+                        }
+                        look => unsure = look == Look::Unsure,
+                    }
+                }
+            } else if !sleepers.fall_asleep_unless_needed(self.index()) {
+                searching = sleepers.try_search(usize::MAX);
+                continue;
+            }
+            let resigns = resigns || (planted(Bug::StaleLook) && self.pool().is_ending());
+            let Some(parked) = self.sleep(unsure, resigns) else { return Search::Over };
+            parked_ns += parked;
+            sleepers.get_up(self.index());
+            searching = true;
+        }
+    }
+
+    /// Parks; answers for how long, or `None` when the pool is over. A worker of a pool that ends
+    /// `resigns` for the time; one that is `unsure` dozes first, and looks once more.
+    fn sleep(&self, unsure: bool, resigns: bool) -> Option<u64> {
+        let _parked = self.begin(Activity::Park);
+        let began = now_ns();
+        self.deactivate();
+        if resigns && self.pool().resign() {
+            return None;
+        }
+        self.counters.parks.add(1);
+        self.bed.lie_down(&self.pool().steering);
+        self.pool().payoff.learn(self.own.gain.replace(0));
+        if !(unsure && self.doze()) {
+            self.bed.put_back();
+            if !(unsure && self.last_look(Allowed::Any)) {
+                self.parker.park();
+            }
+        }
+        self.bed.get_up(&self.pool().steering);
+        if resigns && !self.pool().serve() {
+            return None;
+        }
+        self.activate();
+        let parked = now_ns().saturating_sub(began).max(1);
+        self.counters.parked_ns.add(parked);
+        Some(parked)
+    }
+
+    /// A search has been successful: passes the search on, lets the thread run where it could
+    /// before it slept, and learns from how long it took.
+    fn end_search(&self, began: u64, parked_ns: u64, lost_core: bool) {
+        self.own.in_vain_since.set(0);
+        let alone = self.pool().sleepers.found_work();
+        if alone && !planted(Bug::LonelySearcher) && self.pool().rouse() {
+            self.counters.wakes.add(1);
+        }
+        self.pool().hand_on_calls();
+        if parked_ns > 0 {
+            self.bed.put_back();
+        }
+        let searched_ns = now_ns().saturating_sub(began).saturating_sub(parked_ns);
+        self.counters.searching_ns.add(searched_ns);
+        let mut window = self.own.window.get();
+        window.ended(Idle {
+            searched_us: micros(searched_ns),
+            parked_us: (parked_ns > 0).then(|| micros(parked_ns)),
+            lost_core,
+        });
+        self.own.window.set(window);
+    }
+
+    /// Searches for one spin window, or longer while there are private tasks about. Answers also
+    /// whether the core was lost meanwhile.
+    fn search(&self) -> (Option<Job<'_>>, bool) {
+        self.start_policy();
+        let mut patience = Patience::new(self.window_ns(), &self.own.shares_core);
+        loop {
+            if let Some(job) = self.look_around(Allowed::Any, patience.rounds > 0) {
+                return (Some(job), patience.lost_core);
+            }
+            // Who could leave does not offer its core before.
+            let ends = self.pool().is_ending();
+            if !ends && patience.is_left(self.own.silence_ns.get()) {
+                continue;
+            }
+            match self.break_silence(Allowed::Any, &patience) {
+                Silence::Broken(job) => return (Some(job), patience.lost_core),
+                Silence::Empty if ends || patience.is_over() || self.is_surplus() => {
+                    return (None, patience.lost_core);
+                }
+                Silence::Empty => self.goes_on_searching(Allowed::Any),
+                Silence::Lasts => {}
+            }
+            if ends {
+                // It cannot: an owner has private tasks, and may want the core.
+                patience.is_left(self.own.silence_ns.get());
+            }
+        }
+    }
+
+    /// A silence has passed with nothing that the worker may take, and its window is not over,
+    /// which may have no end (V1).
+    #[cold]
+    pub(crate) fn goes_on_searching(&self, allowed: Allowed) {
+        match self.sees_work(allowed) {
+            true => self.search_was_in_vain(),
+            false => self.own.in_vain_since.set(0),
+        }
+    }
+
+    /// How long to spin for new work, by what was learned of idle times.
+    fn window_ns(&self) -> u64 {
+        let mut window = self.own.window.get();
+        let next_us = window.next_us();
+        self.own.window.set(window);
+        self.pool().spin_ns.unwrap_or(u64::from(next_us) * 1_000)
+    }
+
+    /// One look everywhere: own queue, injector, every victim once. With `ask`, victims with
+    /// nothing public are asked to publish.
+    pub(crate) fn look_around(&self, allowed: Allowed, ask: bool) -> Option<Job<'_>> {
+        if let Some(job) = self.pop_own_or_delivered(allowed) {
+            return Some(job);
+        }
+        if let Some(queued) = self.take_injected(allowed) {
+            return Some(Job::Injected(queued));
+        }
+        loop {
+            let victim = self.next_victim(allowed)?;
+            let job = self.try_victim(victim, allowed, ask);
+            let outcome = match job {
+                Ok(_) => Outcome::Stolen,
+                Err(outcome) => outcome,
+            };
+            self.own.policy.borrow_mut().outcome(victim, outcome);
+            if let Ok(job) = job {
+                self.has_stolen(victim, allowed);
+                return Some(job);
+            }
+            self.counters.failed_steals.add(1);
+        }
+    }
+
+    /// The newest task of the own queue, if it is allowed.
+    #[inline]
+    pub(crate) fn pop_own(&self, allowed: Allowed) -> Option<Queued> {
+        if self.pool().oldest_first {
+            return self.pop_oldest(allowed);
+        }
+        if allowed == Allowed::Any {
+            // SAFETY: this is the owner.
+            return unsafe { self.deque.pop() };
+        }
+        // SAFETY: this is the owner. A task that must wait is not touched: whoever looked while it
+        // was gone would not see it.
+        unsafe {
+            let newest = self.deque.newest();
+            if newest.is_some_and(|newest| allowed.above().is_none_or(|above| newest.depth > above))
+            {
+                self.deque.pop()
+            } else {
+                None
+            }
+        }
+    }
+
+    /// A task that no other worker should run first.
+    pub(crate) fn pop_own_or_delivered(&self, allowed: Allowed) -> Option<Job<'_>> {
+        self.pop_own(allowed).map(Job::Queued).or_else(|| self.pop_delivered(allowed))
+    }
+
+    /// A part of a broadcast. A worker that waits runs any: what it waits for may wait for that,
+    /// also through another pool. Only the policies for programs that hold locks ask for deeper
+    /// ones.
+    pub(crate) fn pop_delivered(&self, allowed: Allowed) -> Option<Job<'_>> {
+        let above = if self.pool().wait.is_careful() { allowed.above() } else { None };
+        self.inbox.pop(above).map(Job::Delivered)
+    }
+
+    /// The oldest join task of this worker's own, as a thief would take it. For a worker that waits
+    /// for something that is no part of it.
+    pub(crate) fn take_own_join(&self) -> Option<Job<'_>> {
+        if !self.stack.has_tasks() {
+            return None;
+        }
+        // SAFETY: this is the owner.
+        unsafe { self.stack.publish() };
+        let claim = self.claimed(self.stack.steal(self.index(), None)).ok()?;
+        Some(Job::Stolen { claim, victim: self.index() })
+    }
+
+    #[cold]
+    fn pop_oldest(&self, allowed: Allowed) -> Option<Queued> {
+        loop {
+            match self.deque.steal(allowed.above()) {
+                Taken::Task(queued) => return Some(queued),
+                Taken::Empty => return None,
+                Taken::Lost => {}
+            }
+        }
+    }
+
+    /// Tries to take one task from `victim`: of its stack, else of its queue.
+    pub(crate) fn try_victim(
+        &self,
+        victim: usize,
+        allowed: Allowed,
+        ask: bool,
+    ) -> Result<Job<'_>, Outcome> {
+        self.steal_from(victim, || self.claim(victim, allowed, ask))
+    }
+
+    /// One attempt to steal from `victim`. After a success the thief loses the time that the pool
+    /// was built with.
+    pub(crate) fn steal_from<T, E>(
+        &self,
+        victim: usize,
+        attempt: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let result = self.attempt(attempt);
+        let distance = self.pool().distance(self.index(), victim);
+        self.counters.by_distance.attempted(distance, result.is_ok());
+        if result.is_ok() {
+            rest(self.pool().steal_delay);
+        }
+        result
+    }
+
+    /// The claim, or what else came of an attempt at a stack. Counts claims that had to be given
+    /// back.
+    pub(crate) fn claimed<'p>(&self, steal: Steal<'p>) -> Result<Claim<'p>, Outcome> {
+        match steal {
+            Steal::Task(claim) => Ok(claim),
+            Steal::Empty => Err(Outcome::Empty),
+            Steal::Lost => Err(Outcome::Lost),
+            Steal::BackedOut => {
+                self.counters.backed_out.add(1);
+                Err(Outcome::Lost)
+            }
+        }
+    }
+
+    fn claim(&self, victim: usize, allowed: Allowed, ask: bool) -> Result<Job<'_>, Outcome> {
+        let seat = &self.pool().seats[victim];
+        let outcome = match self.claimed(seat.stack.steal(self.index(), allowed.above())) {
+            Ok(claim) => return Ok(Job::Stolen { claim, victim }),
+            Err(outcome) => outcome,
+        };
+        if !seat.deque.is_empty()
+            && let Taken::Task(queued) = seat.deque.steal(allowed.above())
+        {
+            return Ok(Job::Queued(queued));
+        }
+        if ask {
+            seat.stack.ask();
+        }
+        // Relaxed: a hint.
+        let is_thief = outcome == Outcome::Empty && seat.searching.load(Ordering::Relaxed);
+        Err(if is_thief { Outcome::Thief } else { outcome })
+    }
+
+    /// Looks at the owners that have been silent for long enough, and exposes tasks of one.
+    pub(crate) fn break_silence(&self, allowed: Allowed, patience: &Patience<'_>) -> Silence<'_> {
+        let victims = self.pool().seats.iter().filter(|seat| seat.index() != self.index());
+        let mut victims = victims.filter(|seat| {
+            seat.stack.has_private()
+                && self.may_take_from(seat, allowed)
+                && self.policy_allows(seat.index(), allowed)
+        });
+        let Some(victim) = victims.next() else { return Silence::Empty };
+        let this_process = fork::current() + 1;
+        // Relaxed, here and below: the word limits a rate and protects nothing.
+        if patience.silence_ns() < self.own.silence_ns.get()
+            || EXPOSING.swap(this_process, Ordering::Relaxed) == this_process
+        {
+            spin_loop();
+            return Silence::Lasts;
+        }
+        let exposure = victim.stack.expose(!self.pool().may_rely_on_heavy_fences());
+        EXPOSING.store(NO_PROCESS, Ordering::Relaxed);
+        let silence = match exposure {
+            Exposure::Exposed => {
+                self.counters.exposures.add(1);
+                SILENCE_NS
+            }
+            Exposure::Cancelled => {
+                self.counters.cancelled_exposures.add(1);
+                (self.own.silence_ns.get() * 2).min(LONGEST_SILENCE_NS)
+            }
+            Exposure::Nothing | Exposure::Busy => self.own.silence_ns.get(),
+        };
+        self.own.silence_ns.set(silence);
+        match self.try_victim(victim.index(), allowed, true) {
+            Ok(job) => {
+                self.has_stolen(victim.index(), allowed);
+                Silence::Broken(job)
+            }
+            Err(_) => Silence::Lasts,
+        }
+    }
+
+    pub(crate) fn may_take_from(&self, seat: &Self, allowed: Allowed) -> bool {
+        allowed.above().is_none_or(|above| {
+            seat.stack.oldest_waiting_depth().is_some_and(|depth| depth > above)
+        })
+    }
+}
+
+/// What came of looking at the silent owners.
+pub(crate) enum Silence<'p> {
+    /// A task was exposed and taken.
+    Broken(Job<'p>),
+    /// There are private tasks, not to be had yet.
+    Lasts,
+    /// There is nothing.
+    Empty,
+}

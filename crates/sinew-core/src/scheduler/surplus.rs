@@ -1,0 +1,275 @@
+//! Workers that stand down because fewer may work than there are.
+//!
+//! Seats with a number at or above the limit are *surplus*. Their threads stand down between two
+//! tasks: they leave what they have in their queues to the others, park, and come back when the
+//! limit rises, when the pool ends, or for their part of a broadcast. A worker inside a join keeps
+//! its seat and goes on helping there; nobody is stopped, and no thread ends.
+//!
+//! # Invariants
+//!
+//! - L1: at least one thread of the pool is never surplus, so that callers from outside are served.
+//! - L2: a worker that stands down is in no list of sleepers and counts as no searcher; one that
+//!   was woken for new work passes the wake-up on first.
+//! - L3: where other programs leave one core to a pool with a guest seat, the guest works alone,
+//!   and the first thread is its *substitute*: it is not surplus while nobody sits at the seat, or
+//!   while a call from outside waits. Tasks of the second queues that nobody took for a while it
+//!   takes as well: somebody may wait for one in a way that nobody sees.
+//!
+//! # Orderings
+//!
+//! M8: the limit is raised (Release), `unpark` ↔ `park`, the limit is read (Acquire): the token is
+//! not lost, whichever comes first.
+//!
+//! # Cost
+//!
+//! One load of a line that nobody writes, between two tasks. A pool that follows the limits of its
+//! process reads them at most ten times a second, by a worker that has nothing else to do, or
+//! between two pieces of a loop or skeleton ([`between`](crate::scheduler::between)).
+
+use sinew_deque::Queued;
+use sinew_deque::deque::Taken;
+use sinew_sync::atomic::{Ordering, fence};
+use sinew_sync::plant::{Bug, planted};
+use sinew_topology::Limits;
+
+use crate::seams::limit::{Limit, Room, Source};
+use crate::seams::observer::Activity;
+use crate::state::inner::Inner;
+use crate::state::worker::Worker;
+
+/// How long a task of a second queue waits, once or twice, before a substitute takes it.
+const RELIEF_NS: u64 = 10_000_000;
+
+impl Inner {
+    /// From now on the source lets so many of the workers work, from their next task on. Returns
+    /// how many may: no fewer than leave a thread (L1), no more than there are seats. Other
+    /// programs may leave the guest alone, if there is one: the first thread then stands in for
+    /// guests that are not there (L3).
+    pub(crate) fn set_limit(&self, source: Source, workers: usize) -> usize {
+        let seats = self.seats.len();
+        let fewest = (self.threaded_seats().start + 1).min(seats);
+        let fewest_by_others = if self.takes_guests() { 1 } else { fewest };
+        let room = Room { fewest, fewest_by_others, most: seats };
+        let limit = self.limit.set(source, workers, room);
+        if !self.is_of_another_process() && !planted(Bug::SilentRaise) {
+            for seat in self.seats.iter().take(limit.end).skip(limit.start) {
+                seat.parker.unpark();
+            }
+        }
+        limit.end
+    }
+
+    /// How many workers may work.
+    pub(crate) fn active_limit(&self) -> usize {
+        self.limit.get().min(self.seats.len())
+    }
+
+    /// A call from outside waits: wakes the guest's substitute, if that is who must take it (L3).
+    pub(crate) fn call_substitute(&self) {
+        // The fence of M7 lies between the call and this look. Acquire: M8.
+        if self.limit.get() == 1 && self.takes_guests() && self.has_threads() {
+            self.seats[1].parker.unpark();
+        }
+    }
+
+    /// The guest has left: what lies in queues is the substitute's now.
+    pub(crate) fn relieve_guest(&self) {
+        if self.limit.get() == 1 && self.has_queued() && !self.is_of_another_process() {
+            self.call_substitute();
+        }
+    }
+
+    /// Whether somebody's second queue has tasks; a hint.
+    fn has_queued(&self) -> bool {
+        self.seats.iter().any(|seat| !seat.deque.is_empty())
+    }
+
+    /// Reads what the process may use, now and then, and lets no more workers work than that feeds.
+    pub(crate) fn follow_limits(&self) {
+        if let Some(root) = self.limit.due() {
+            self.set_limit(Source::Process, Limits::read_below(root).effective_threads());
+        }
+    }
+}
+
+impl Worker {
+    /// How many of the pool's workers may take part in a skeleton now: what was
+    /// [set](crate::PoolControl::set_threads), what affinity and quota feed, and what other
+    /// programs leave, whichever is least. At least 1; it may be more than there are. For whoever
+    /// writes skeletons.
+    ///
+    /// # Cost
+    ///
+    /// One load of a line that nobody writes.
+    #[inline]
+    pub fn allowed_workers(&self) -> usize {
+        self.pool().limit.asked()
+    }
+
+    /// The limit of the pool, for loops that compare it between two slices.
+    #[inline]
+    pub fn limit(&self) -> &Limit {
+        &self.pool().limit
+    }
+
+    /// Whether this worker is to stand down after its task, because fewer may work now than there
+    /// are: another may do what it does.
+    pub fn is_to_stand_down(&self) -> bool {
+        self.index() >= self.pool().limit.get()
+    }
+
+    /// Whether this worker should stand down: fewer may work than there are, and the pool neither
+    /// ends nor needs it to serve callers. A helper in a loop leaves then.
+    #[inline]
+    pub fn is_surplus(&self) -> bool {
+        self.index() >= self.pool().limit.get() && !self.pool().is_ending() && !self.stands_in()
+    }
+
+    /// Whether this is the guest's substitute (L3): it can be surplus only where the limit is 1.
+    fn is_substitute(&self) -> bool {
+        self.index() == 1 && self.pool().takes_guests()
+    }
+
+    #[cold]
+    fn stands_in(&self) -> bool {
+        self.is_substitute() && (self.pool().guest.is_free() || !self.pool().injector.is_empty())
+    }
+
+    /// Parks while this worker is surplus and has no part in a broadcast.
+    #[cold]
+    pub(crate) fn stand_down(&self) {
+        if !self.deque.is_empty() {
+            self.wake_one();
+        }
+        self.deactivate();
+        let _parked = self.begin(Activity::Park);
+        self.counters.parks.add(1);
+        // M7, for a substitute: it is in no list, and those who have work for it look at the limit
+        // instead.
+        fence(Ordering::SeqCst);
+        let mut seen = false;
+        while self.is_surplus() && self.inbox.is_empty() {
+            if !self.is_substitute() {
+                self.parker.park();
+            } else if !self.parker.park_for(RELIEF_NS) {
+                let queued = self.pool().has_queued();
+                if queued && seen {
+                    self.own.relieves.set(true);
+                    break;
+                }
+                seen = queued;
+            }
+        }
+        self.activate();
+    }
+
+    /// A task that has waited for long, for a substitute (L3).
+    pub(crate) fn take_overdue(&self) -> Option<Queued> {
+        if !self.own.relieves.take() {
+            return None;
+        }
+        self.pool().seats.iter().find_map(|seat| match seat.deque.steal(None) {
+            Taken::Task(queued) => Some(queued),
+            Taken::Empty | Taken::Lost => None,
+        })
+    }
+
+    /// A searcher that turns out to be surplus: passes the search on (L2) and stands down.
+    #[cold]
+    pub(crate) fn resign_search(&self) {
+        if self.pool().sleepers.found_work() && !planted(Bug::KeptWake) && self.pool().rouse() {
+            self.counters.wakes.add(1);
+        }
+        self.pool().hand_on_calls();
+        self.stand_down();
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use std::ptr::NonNull;
+    use std::sync::Arc;
+
+    use sinew_deque::{Injector, Queued, TaskRef};
+    use sinew_sync::atomic::Ordering;
+    use sinew_sync::parker::Parker;
+    use sinew_sync::plant::{Bug, plant, planted};
+
+    use crate::seams::limit::Limit;
+    use crate::state::queue::Header;
+    use crate::state::worker::Worker;
+
+    unsafe fn never(_: NonNull<Header>, _: &Worker) {}
+    static HEADER: Header = Header { run: never };
+
+    /// The worker at seat 1 while the limit is 1.
+    struct World {
+        limit: Limit,
+        inbox: Injector,
+        parker: Parker,
+    }
+
+    impl World {
+        /// As `Worker::stand_down`. Parking for ever is a deadlock, which loom reports.
+        fn stand_down(&self) {
+            while self.limit.get() < 2 && self.inbox.is_empty() {
+                self.parker.park();
+            }
+        }
+
+        fn raise(&self) {
+            self.limit.workers.swap(2, Ordering::AcqRel);
+            if !planted(Bug::SilentRaise) {
+                self.parker.unpark();
+            }
+        }
+
+        fn deliver(&self) {
+            self.inbox.push(Queued { task: TaskRef::new(NonNull::from(&HEADER)), depth: 0 });
+            if !planted(Bug::SilentDelivery) {
+                self.parker.unpark();
+            }
+        }
+    }
+
+    fn check(change: fn(&World)) {
+        loom::model(move || {
+            let world = Arc::new(World {
+                limit: Limit::new(None),
+                inbox: Injector::new(),
+                parker: Parker::new(),
+            });
+            world.limit.workers.store(1, Ordering::Relaxed);
+            let theirs = Arc::clone(&world);
+            let worker = loom::thread::spawn(move || theirs.stand_down());
+            change(&world);
+            worker.join().unwrap();
+        });
+    }
+
+    /// Catches: a change that comes between the worker's look and its sleep (M8).
+    #[test]
+    fn loom_a_worker_that_stands_down_sees_the_limit_rise() {
+        check(World::raise);
+    }
+
+    /// Catches: the same for a part of a broadcast.
+    #[test]
+    fn loom_a_worker_that_stands_down_sees_a_delivery() {
+        check(World::deliver);
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn loom_finds_a_limit_that_rises_in_silence() {
+        plant(&[Bug::SilentRaise]);
+        check(World::raise);
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn loom_finds_a_silent_delivery() {
+        plant(&[Bug::SilentDelivery]);
+        check(World::deliver);
+    }
+}

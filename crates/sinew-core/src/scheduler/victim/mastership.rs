@@ -1,0 +1,65 @@
+//! When a worker is its package's master.
+//!
+//! Which worker may be is the decision of `sinew_policy::victim::takes_over`. A worker stands for
+//! the mastership when a search begins, and resigns when it parks, stands down or leaves. One that
+//! is deposed meanwhile finds out at its next attempt.
+//!
+//! # Orderings
+//!
+//! Everything here is relaxed: see `stealing::packages`.
+
+use sinew_policy::victim::{Candidate, Holder, takes_over};
+use sinew_sync::atomic::Ordering;
+
+use crate::state::worker::Worker;
+use crate::stealing::NOBODY;
+
+impl Worker {
+    pub(super) fn is_master(&self) -> bool {
+        self.pool().stealing.packages.master(self.index()).load(Ordering::Relaxed) == self.index()
+    }
+
+    /// Becomes its package's master, if that one cannot use it.
+    pub(super) fn stand_for_mastership(&self) {
+        let word = self.pool().stealing.packages.master(self.index());
+        let master = word.load(Ordering::Relaxed);
+        if master == self.index() {
+            return;
+        }
+        // Relaxed: as above.
+        let waits = self.waits.load(Ordering::Relaxed);
+        let candidate = Candidate { waits, stranded: self.is_stranded() };
+        if takes_over(self.holder(master), candidate)
+            && word
+                .compare_exchange(master, self.index(), Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+        {
+            self.counters.masterships.add(1);
+        }
+    }
+
+    /// Gives the mastership up, if it is this worker's.
+    #[inline]
+    pub(crate) fn resign_mastership(&self) {
+        if self.own.has_masters.get() && self.is_master() {
+            let word = self.pool().stealing.packages.master(self.index());
+            // It may be somebody else's by now, which is as good.
+            let _ =
+                word.compare_exchange(self.index(), NOBODY, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    fn holder(&self, master: usize) -> Holder {
+        let Some(master) = self.pool().seats.get(master) else { return Holder::Nobody };
+        // Relaxed: hints.
+        if !master.active.load(Ordering::Relaxed) {
+            Holder::Parked
+        } else if master.searching.load(Ordering::Relaxed) {
+            Holder::Searches
+        } else if master.waits.load(Ordering::Relaxed) {
+            Holder::Waits
+        } else {
+            Holder::Works
+        }
+    }
+}

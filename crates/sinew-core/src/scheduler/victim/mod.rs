@@ -1,0 +1,149 @@
+//! Whom thieves ask: how a worker follows its pool's victim policy.
+//!
+//! The policies themselves are pure and live in `sinew-policy`; a worker has one of its own, and
+//! takes up a new choice at its next search. `stealing` has what all thieves of a pool share.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `view` | the pool as a policy sees it |
+//! | `mastership` | when a worker is the master of its package |
+//!
+//! # Invariants
+//!
+//! - V1: a worker that has searched in vain for [`WITHHELD_NS`](crate::stealing::WITHHELD_NS), with
+//!   work in sight, takes any task, whether or not it ever parks. The time begins when the worker
+//!   has found nothing for a spin window, or for a silence, if that is shorter. So a rule that keeps
+//!   workers from tasks delays these, and never strands them, unless an experiment has [asked for
+//!   it](crate::Builder::withhold).
+//!
+//! # Cost
+//!
+//! One load of a line that nobody writes, at each search, at each stolen task, and at the beginning
+//! and end of a guest's stay. Nothing at a join.
+//!
+//! # Tests
+//!
+//! `tests/pool/victims.rs`.
+
+mod mastership;
+mod view;
+
+use sinew_sync::atomic::Ordering;
+use sinew_sync::clock::now_ns;
+
+use crate::scheduler::job::Allowed;
+use crate::state::inner::Inner;
+use crate::state::worker::Worker;
+use crate::stealing::{PIECES, SIZES};
+use view::PoolView;
+
+impl Inner {
+    /// The worker at `seat` begins what came from outside.
+    #[inline]
+    pub(crate) fn root_begins(&self, seat: usize) {
+        if self.stealing.interest() == PIECES {
+            self.deal_cold(seat);
+        }
+    }
+
+    /// It has ended.
+    #[inline]
+    pub(crate) fn root_ends(&self) {
+        if self.stealing.interest() == SIZES {
+            self.stealing.classes.end_run(self.stealing.packages.count());
+        }
+    }
+
+    /// A new root task begins at `seat`.
+    #[cold]
+    fn deal_cold(&self, seat: usize) {
+        let home = self.stealing.packages.of(seat);
+        self.stealing.pieces.begin(home);
+        if self.is_of_another_process() {
+            return;
+        }
+        for package in (0..self.stealing.packages.count()).filter(|&package| package != home) {
+            let mut members =
+                self.seats.iter().filter(|seat| self.stealing.packages.of(seat.index()) == package);
+            // Relaxed: a hint. Without a sleeper there is somebody awake who will come.
+            let sleeper = members.rfind(|seat| !seat.active.load(Ordering::Relaxed));
+            if let Some(sleeper) = sleeper.filter(|seat| !seat.is_surplus()) {
+                sleeper.parker.unpark();
+            }
+        }
+    }
+}
+
+impl Worker {
+    /// A search begins.
+    pub(crate) fn start_policy(&self) {
+        let stealing = &self.pool().stealing;
+        // Acquire: pairs with `set`.
+        if stealing.version.load(Ordering::Acquire) != self.own.victims_version.get() {
+            self.renew_policy_cold();
+        }
+        if self.own.has_masters.get() {
+            self.stand_for_mastership();
+        }
+        let view = PoolView::of(self, Allowed::Any);
+        let mut random = self.own.random.borrow_mut();
+        self.own.policy.borrow_mut().start(&view, &mut || random.u64(..));
+    }
+
+    #[cold]
+    fn renew_policy_cold(&self) {
+        let choice = self.pool().stealing.newer_than(self.own.victims_version.get());
+        let Some((version, victims)) = choice else { return };
+        self.resign_mastership();
+        *self.own.policy.borrow_mut() = victims.policy();
+        self.own.victims_version.set(version);
+        self.own.has_masters.set(victims.has_masters());
+    }
+
+    /// The policy's next victim, or `None` at the end of a round.
+    pub(crate) fn next_victim(&self, allowed: Allowed) -> Option<usize> {
+        let view = PoolView::of(self, allowed);
+        let mut random = self.own.random.borrow_mut();
+        self.own.policy.borrow_mut().next(&view, &mut || random.u64(..))
+    }
+
+    /// Whether the policy lets this worker go to `victim`.
+    pub(crate) fn policy_allows(&self, victim: usize, allowed: Allowed) -> bool {
+        self.own.policy.borrow().allows(&PoolView::of(self, allowed), victim)
+    }
+
+    /// A task was stolen from `victim`, on the policy's advice or after an exposure.
+    pub(crate) fn has_stolen(&self, victim: usize, allowed: Allowed) {
+        self.counters.stolen.add(u64::from(allowed == Allowed::Any));
+        self.counters.stolen_waiting.add(u64::from(allowed != Allowed::Any));
+        self.own.in_vain_since.set(0);
+        let stealing = &self.pool().stealing;
+        if stealing.packages.of(victim) != stealing.packages.of(self.index()) {
+            self.counters.left_package.add(1);
+            if stealing.interest() == PIECES {
+                stealing.pieces.serve(stealing.packages.of(self.index()));
+            }
+        }
+    }
+
+    /// A stolen task that lay at `depth` took `ticks`.
+    #[inline]
+    pub(crate) fn stolen_task_took(&self, depth: u32, ticks: u64) {
+        if self.pool().stealing.interest() == SIZES {
+            self.pool().stealing.classes.note(depth, ticks);
+        }
+    }
+
+    /// A search has found nothing, though there is work in sight (V1).
+    pub(crate) fn search_was_in_vain(&self) {
+        if self.own.in_vain_since.get() == 0 {
+            self.own.in_vain_since.set(now_ns().max(1));
+        }
+    }
+
+    /// Whether it has been so for long (V1).
+    fn is_stranded(&self) -> bool {
+        let since = self.own.in_vain_since.get();
+        since != 0 && now_ns().saturating_sub(since) > self.pool().stealing.withheld_ns
+    }
+}

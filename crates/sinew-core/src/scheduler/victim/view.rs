@@ -1,0 +1,90 @@
+//! The pool as a victim policy sees it.
+//!
+//! Everything is read from where it lies, without a lock and without a counter: loads from the
+//! indices of stacks and queues, distances from the seating. All of it may be out of date at once.
+
+use sinew_policy::victim::{Reach, View};
+use sinew_sync::atomic::Ordering;
+
+use crate::scheduler::job::Allowed;
+use crate::state::worker::Worker;
+
+/// The view of one thief.
+pub(super) struct PoolView<'a> {
+    thief: &'a Worker,
+    /// Tasks that the thief may not run are no offer to it.
+    above: Option<u32>,
+}
+
+impl<'a> PoolView<'a> {
+    pub(super) fn of(thief: &'a Worker, allowed: Allowed) -> Self {
+        Self { thief, above: allowed.above() }
+    }
+
+    fn seat(&self, worker: usize) -> &'a Worker {
+        &self.thief.pool().seats[worker]
+    }
+
+    fn may_run(&self, depth: u32) -> bool {
+        self.above.is_none_or(|above| depth > above)
+    }
+}
+
+impl View for PoolView<'_> {
+    fn workers(&self) -> usize {
+        self.thief.pool().seats.len()
+    }
+
+    fn me(&self) -> usize {
+        self.thief.index()
+    }
+
+    fn is_active(&self, worker: usize) -> bool {
+        // Relaxed: a hint.
+        self.seat(worker).active.load(Ordering::Relaxed)
+    }
+
+    fn load(&self, worker: usize) -> usize {
+        if self.above.is_some() && self.oldest_depth(worker).is_none() {
+            return 0;
+        }
+        let seat = self.seat(worker);
+        seat.stack.load() + seat.deque.len()
+    }
+
+    fn oldest_depth(&self, worker: usize) -> Option<u32> {
+        let seat = self.seat(worker);
+        let joins = seat.stack.oldest_depth().filter(|&depth| self.may_run(depth));
+        joins.or_else(|| seat.deque.oldest_depth().filter(|&depth| self.may_run(depth)))
+    }
+
+    fn distance(&self, worker: usize) -> u8 {
+        self.thief.pool().distance(self.thief.index(), worker)
+    }
+
+    fn package(&self, worker: usize) -> usize {
+        self.thief.pool().stealing.packages.of(worker)
+    }
+
+    fn last_level(&self) -> u8 {
+        self.thief.pool().stealing.packages.last_level
+    }
+
+    fn reach(&self) -> Reach {
+        if self.thief.is_stranded() {
+            Reach::Everywhere
+        } else if self.thief.is_master() {
+            Reach::Machine
+        } else {
+            Reach::Package
+        }
+    }
+
+    fn boundary(&self) -> Option<u32> {
+        self.thief.pool().stealing.classes.boundary()
+    }
+
+    fn wants_piece(&self) -> bool {
+        self.thief.pool().stealing.pieces.are_wanted_by(self.package(self.thief.index()))
+    }
+}

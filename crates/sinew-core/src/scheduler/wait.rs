@@ -1,0 +1,465 @@
+//! Waiting for something that another worker does, without wasting this one.
+//!
+//! A join whose task was stolen first helps the thief: it steals the thief's own tasks, which are
+//! parts of the stolen task (*leapfrogging*, Wagner and Calder 1993), then any task farther from
+//! the root than the blocked join (Sukha's depth restriction, which bounds the stack), and if there
+//! is none it parks. Ends of scopes wait alike, without a thief to help.
+//!
+//! # Blocking
+//!
+//! A parked waiter is woken by whoever finishes what it waits for, and, when no idle worker is
+//! asleep, for new work that may suit it.
+
+use std::sync::Arc;
+
+use sinew_deque::stack::{At, Descriptor, Slot};
+use sinew_policy::Wait;
+use sinew_policy::idle::Idle;
+use sinew_sync::atomic::{Ordering, spin_loop};
+use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
+use sinew_sync::plant::{Bug, planted};
+
+use crate::fork;
+use crate::idle::patience::{Patience, micros};
+use crate::scheduler::doze::{DOZE_NS, Look};
+use crate::scheduler::job::{Allowed, Job};
+use crate::scheduler::latch::Latch;
+use crate::scheduler::search::Silence;
+use crate::seams::observer::Activity;
+use crate::state::scope_tasks::ScopeTasks;
+use crate::state::worker::Worker;
+
+/// What a waiting worker may run. Whatever it is, its parts of broadcasts come on top: any, or only
+/// those that lie deeper.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Help<'a> {
+    /// Nothing else.
+    Nothing,
+    /// What the thief of the awaited task has pushed for it.
+    Thief,
+    /// The same, and what the thieves of the thief's own task have pushed, as far as that goes.
+    Thieves,
+    /// The tasks of the awaited scope.
+    Scope(&'a ScopeTasks),
+    /// Whatever is to be found.
+    Tasks(Allowed),
+}
+
+/// How long a waiting worker only watches before it looks for something to do.
+const MOMENT: u64 = TICKS_A_US / 3;
+
+/// Something that another thread brings about.
+pub(crate) trait Awaited {
+    fn is_done(&self) -> bool;
+
+    /// Before the waiter parks: asks to be woken. False if it is done already.
+    fn will_park(&self) -> bool {
+        !self.is_done()
+    }
+
+    /// Whose tasks are parts of what is awaited.
+    fn thief(&self) -> Option<usize> {
+        None
+    }
+
+    /// When it was done, by [`now_ns`](sinew_sync::clock::now_ns), if that is known.
+    fn done_at_ns(&self) -> Option<u64> {
+        None
+    }
+}
+
+impl Awaited for Slot {
+    fn is_done(&self) -> bool {
+        Self::is_done(self)
+    }
+
+    fn will_park(&self) -> bool {
+        self.await_finish()
+    }
+
+    fn thief(&self) -> Option<usize> {
+        Self::thief(self)
+    }
+}
+
+impl Awaited for Descriptor {
+    fn is_done(&self) -> bool {
+        Self::is_done(self)
+    }
+
+    fn will_park(&self) -> bool {
+        self.await_finish()
+    }
+
+    fn thief(&self) -> Option<usize> {
+        Self::thief(self)
+    }
+}
+
+impl Awaited for Latch {
+    fn is_done(&self) -> bool {
+        self.is_set()
+    }
+
+    fn done_at_ns(&self) -> Option<u64> {
+        self.set_at_ns()
+    }
+}
+
+impl Worker {
+    /// Waits for the thief of the task in slot `at`, which is free afterwards.
+    ///
+    /// # Safety
+    ///
+    /// `at` is the newest slot, and a pop has just found it stolen.
+    pub(crate) unsafe fn wait_for_thief(&self, at: At) {
+        // SAFETY: as the caller says.
+        unsafe { self.stack.pin(at) };
+        // SAFETY: the stack is this worker's.
+        self.wait_for_stolen(unsafe { at.slot() });
+        // SAFETY: done, and every task above was joined by the job that pushed it.
+        unsafe { self.stack.unpin(at) };
+    }
+
+    /// Waits for a task that was found stolen.
+    pub(crate) fn wait_for_stolen(&self, stolen: &dyn Awaited) {
+        if stolen.is_done() {
+            return;
+        }
+        if self.pool().is_of_another_process() {
+            fork::die_of_lost_task();
+        }
+        self.counters.blocked_joins.add(1);
+        self.wait(stolen, self.help_for_thief());
+        if self.pool().wait == Wait::Transitive {
+            // Relaxed: a hint. An outer join that is blocked as well says so again.
+            self.blocked_on.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// What the pool's policy lets this worker run while it waits for the thief of a joined task.
+    fn help_for_thief(&self) -> Help<'static> {
+        match self.pool().wait {
+            Wait::Leapfrog => Help::Tasks(Allowed::Deeper(self.stack.depth())),
+            Wait::Any => Help::Tasks(Allowed::Any),
+            Wait::Descendants => Help::Thief,
+            Wait::Transitive => Help::Thieves,
+            // `Block`. Running nothing keeps every promise, so a new policy begins with it.
+            _ => Help::Nothing,
+        }
+    }
+
+    /// The same for tasks of this worker's pool that anybody runs: a broadcast.
+    pub(crate) fn help_for_broadcast(&self) -> Help<'static> {
+        match self.help_for_thief() {
+            Help::Thief | Help::Thieves => Help::Nothing,
+            help => help,
+        }
+    }
+
+    /// The same for a scope whose tasks, which may all lie in this worker's own queue, are deeper
+    /// than `depth`.
+    pub(crate) fn help_for_scope<'s>(
+        &self,
+        depth: u32,
+        tasks: Option<&'s Arc<ScopeTasks>>,
+    ) -> Help<'s> {
+        match (self.pool().wait, tasks) {
+            (_, Some(tasks)) => Help::Scope(tasks),
+            (Wait::Any, None) => Help::Tasks(Allowed::Any),
+            (_, None) => Help::Tasks(Allowed::Deeper(depth)),
+        }
+    }
+
+    /// The same for something outside this worker's pool, which may in turn wait for that pool.
+    pub(crate) fn help_for_foreign_work(&self) -> Help<'static> {
+        match self.pool().wait {
+            Wait::Descendants => Help::Nothing,
+            _ => Help::Tasks(Allowed::Any),
+        }
+    }
+
+    /// Waits until `awaited` is done, running what `help` says meanwhile.
+    pub(crate) fn wait(&self, awaited: &dyn Awaited, help: Help<'_>) {
+        let _blocked = self.begin(Activity::Wait);
+        if self.will_soon_be_done(awaited) {
+            return;
+        }
+        let waited = self.set_waits(true);
+        while !awaited.is_done() {
+            if self.pool().is_of_another_process() {
+                self.go_on_alone(help);
+                continue;
+            }
+            let began = now_ns();
+            let waited = self.help_or_park(awaited, help);
+            if let Some(lost_core) = waited {
+                let blocked_ns = now_ns().saturating_sub(began);
+                self.counters.blocked_ns.add(blocked_ns);
+                let mut window = self.own.waiting_window.get();
+                window.ended(Idle { searched_us: micros(blocked_ns), parked_us: None, lost_core });
+                self.own.waiting_window.set(window);
+            }
+        }
+        self.set_waits(waited);
+    }
+
+    /// [`wait`](Self::wait) for tasks of which some lie in this worker's own queues: these first,
+    /// and without a look at the clock.
+    pub(crate) fn wait_for_own(&self, awaited: &dyn Awaited, help: Help<'_>) {
+        let _take = self.begin(Activity::Take);
+        while !awaited.is_done() {
+            let own = match help {
+                Help::Tasks(allowed) => match self.pop_own(allowed) {
+                    Some(queued) => {
+                        self.run_queued(queued);
+                        continue;
+                    }
+                    None => self.pop_delivered(allowed),
+                },
+                _ => self.find_some(awaited, help, false),
+            };
+            match own {
+                Some(job) => self.execute(job),
+                None => return self.wait(awaited, help),
+            }
+        }
+    }
+
+    /// In a forked child: what this worker cannot do itself is lost.
+    #[cold]
+    fn go_on_alone(&self, help: Help<'_>) {
+        let own = match help {
+            Help::Tasks(allowed) => self.pop_own(allowed),
+            Help::Scope(tasks) => tasks.pop(),
+            Help::Nothing | Help::Thief | Help::Thieves => None,
+        };
+        match own {
+            Some(queued) => self.execute(Job::Queued(queued)),
+            None => fork::die_of_lost_task(),
+        }
+    }
+
+    /// Watches `awaited` for a moment and touches nothing else: whoever finishes a short task
+    /// should not meet this worker at its own lines.
+    fn will_soon_be_done(&self, awaited: &dyn Awaited) -> bool {
+        let began = ticks();
+        while !awaited.is_done() {
+            if self.own.shares_core.get() || ticks().saturating_sub(began) > MOMENT {
+                return false;
+            }
+            spin_loop();
+        }
+        true
+    }
+
+    /// How long to spin while a join or a scope is held up: parking would put a wake-up on the way
+    /// of everything after it.
+    fn waiting_ns(&self) -> u64 {
+        self.pool().spin_ns.unwrap_or(u64::from(self.own.waiting_window.get().patient_us()) * 1_000)
+    }
+
+    /// Runs one task, or waits for a spin window and then in the parker. Answers, if it waited,
+    /// whether the core was lost meanwhile.
+    fn help_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
+        let _search = self.begin(Activity::Search);
+        let Help::Tasks(allowed) = help else { return self.help_some_or_park(awaited, help) };
+        self.start_policy();
+        let mut patience = Patience::new(self.waiting_ns(), &self.own.shares_core);
+        loop {
+            if awaited.is_done() {
+                return Some(patience.lost_core);
+            }
+            if self.help(awaited, allowed, patience.rounds > 0) {
+                return None;
+            }
+            if patience.is_left(self.own.silence_ns.get()) {
+                continue;
+            }
+            match self.break_silence(allowed, &patience) {
+                Silence::Broken(job) => {
+                    self.execute(job);
+                    return None;
+                }
+                Silence::Empty if patience.is_over() => {
+                    self.lie_down_for(awaited, allowed);
+                    return Some(patience.lost_core);
+                }
+                Silence::Empty => self.goes_on_searching(allowed),
+                Silence::Lasts => {}
+            }
+        }
+    }
+
+    /// The same for a worker that may run only some tasks, of which it is told. It is in nobody's
+    /// list while it is parked.
+    #[cold]
+    fn help_some_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
+        let mut patience = Patience::new(self.waiting_ns(), &self.own.shares_core);
+        loop {
+            if awaited.is_done() {
+                return Some(patience.lost_core);
+            }
+            if let Some(job) = self.find_some(awaited, help, patience.rounds > 0) {
+                self.execute(job);
+                return None;
+            }
+            if !patience.is_left(u64::MAX) {
+                self.park_for(awaited);
+                return Some(patience.lost_core);
+            }
+        }
+    }
+
+    fn find_some(&self, awaited: &dyn Awaited, help: Help<'_>, ask: bool) -> Option<Job<'_>> {
+        let part = self.pop_delivered(Allowed::Deeper(self.stack.depth()));
+        if part.is_some() {
+            return part;
+        }
+        match help {
+            Help::Scope(tasks) => self.pop_token(tasks).or_else(|| tasks.pop()).map(Job::Queued),
+            Help::Thief => self.take_part(awaited, ask),
+            Help::Thieves => self.take_of_thieves(awaited, ask),
+            Help::Nothing | Help::Tasks(_) => None,
+        }
+    }
+
+    /// A task that is certainly a part of the awaited one: its thief's oldest, claimed while the
+    /// thief is at it (I6 of `stack`).
+    fn take_part(&self, awaited: &dyn Awaited, ask: bool) -> Option<Job<'_>> {
+        let thief = awaited.thief().filter(|&thief| thief != self.index())?;
+        let seat = &self.pool().seats[thief];
+        let unfinished = || planted(Bug::LateLook) || !awaited.is_done();
+        let claim = || self.claimed(seat.stack.steal_while(self.index(), None, unfinished));
+        if let Ok(claim) = self.steal_from(thief, claim) {
+            self.counters.leapfrogged.add(1);
+            return Some(Job::Stolen { claim, victim: thief });
+        }
+        if ask {
+            seat.stack.ask();
+        }
+        None
+    }
+
+    /// A task of the thief's, or of whoever the thief waits for. By the time of the claim they may
+    /// be at something else; what is deeper than the own join keeps the stack bounded.
+    fn take_of_thieves(&self, awaited: &dyn Awaited, ask: bool) -> Option<Job<'_>> {
+        let deeper = Allowed::Deeper(self.stack.depth());
+        let mut thief = awaited.thief()?;
+        // Relaxed: a hint for the others in here.
+        self.blocked_on.store(thief + 1, Ordering::Relaxed);
+        for _ in 0..self.pool().seats.len() {
+            if thief == self.index() {
+                return None;
+            }
+            if let Ok(job) = self.try_victim(thief, deeper, ask) {
+                self.counters.leapfrogged.add(1);
+                return Some(job);
+            }
+            thief = self.pool().seats[thief].waits_for()?;
+        }
+        None
+    }
+
+    /// The thief of the task this worker waits for in a join; a hint.
+    fn waits_for(&self) -> Option<usize> {
+        // Relaxed: a hint.
+        self.blocked_on.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Runs one task for the time of waiting, if there is one: of the thief first.
+    fn help(&self, awaited: &dyn Awaited, allowed: Allowed, ask: bool) -> bool {
+        if let Some(thief) = awaited.thief()
+            && thief != self.index()
+            && let Ok(job) = self.try_victim(thief, allowed, ask)
+        {
+            self.counters.leapfrogged.add(1);
+            self.execute(job);
+            return true;
+        }
+        let job = self.look_around(allowed, ask).or_else(|| match allowed {
+            Allowed::Any => self.take_own_join(),
+            Allowed::Deeper(_) => None,
+        });
+        job.map(|job| self.execute(job)).is_some()
+    }
+
+    fn park_for(&self, awaited: &dyn Awaited) {
+        self.resign_mastership();
+        if awaited.will_park() {
+            self.counters.parks.add(1);
+            let _parked = self.begin(Activity::Park);
+            self.parker.park();
+        }
+    }
+
+    /// Parks where new work can find it.
+    fn lie_down_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
+        self.pool().sleepers.lie_down(self.index());
+        match self.first_look(allowed) {
+            Look::Work => self.search_was_in_vain(),
+            Look::Nothing => self.park_for(awaited),
+            Look::Unsure => self.doze_for(awaited, allowed),
+        }
+        self.pool().sleepers.get_up(self.index());
+    }
+
+    /// The same for a worker that is not sure that there is nothing to do.
+    fn doze_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
+        if awaited.will_park() {
+            self.counters.parks.add(1);
+            let _parked = self.begin(Activity::Park);
+            if !self.parker.park_for(DOZE_NS) && !self.last_look(allowed) {
+                self.park_for(awaited);
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use sinew_deque::stack::Task;
+    use sinew_policy::StackKind;
+
+    use super::*;
+    use crate::pool::Pool;
+
+    unsafe fn never(_: *const (), _: *const ()) {
+        unreachable!("a claim that was given back is run")
+    }
+
+    /// Done, though the thief has a task.
+    struct Over {
+        thief: usize,
+    }
+
+    impl Awaited for Over {
+        fn is_done(&self) -> bool {
+            true
+        }
+
+        fn thief(&self) -> Option<usize> {
+            Some(self.thief)
+        }
+    }
+
+    /// Catches: claims given back by workers that wait for parts of a task, which are not
+    /// counted.
+    #[test]
+    fn a_worker_that_finds_its_task_done_backs_out_and_counts_it() {
+        let builder = Pool::builder().threads(2).stack(StackKind::TwoField).wait(Wait::Descendants);
+        // Nobody comes to the second seat, so it is this thread's to push there.
+        let pool = builder.build_with(|_| Ok(())).unwrap();
+        let stack = pool.inner.seats[1].stack.two_field().unwrap();
+        // SAFETY: this thread is the only owner, and the stack is empty.
+        let at = unsafe { stack.push(Task { run: never, data: std::ptr::null() }, 1) };
+        pool.run(|w| assert!(w.take_part(&Over { thief: 1 }, false).is_none()));
+        let counters = pool.counters();
+        assert_eq!((counters.backed_out, counters.steals()), (1, 0));
+        let (attempts, steals): (u64, u64) =
+            (counters.attempts_at.iter().sum(), counters.steals_at.iter().sum());
+        assert_eq!((attempts, steals), (1, 0));
+        // SAFETY: as above; the task is the newest.
+        assert!(unsafe { stack.pop(at) }.is_some());
+    }
+}

@@ -1,0 +1,41 @@
+//! Giving way: a task that waits for something of its own lets its worker run other tasks
+//! meanwhile.
+
+use sinew_policy::Wait;
+
+use crate::scheduler::job::Allowed;
+use crate::seams::observer::Activity;
+use crate::state::worker::Worker;
+
+impl Worker {
+    /// Runs one task of this worker's own, if there is one: a spawned one, its part of a broadcast,
+    /// or the second arm of a join that encloses the caller. Answers whether it did.
+    ///
+    /// The task runs on the caller's stack, whatever the pool's [`Wait`] policy: the caller asks
+    /// for it.
+    pub fn yield_local(&self) -> bool {
+        let _search = self.begin(Activity::Search);
+        let own = self.pop_own_or_delivered(Allowed::Any).or_else(|| self.take_own_join());
+        own.map(|job| self.execute(job)).is_some()
+    }
+
+    /// Runs one task of the pool, this worker's own first, if there is one. Answers whether it did.
+    pub fn yield_now(&self) -> bool {
+        if self.yield_local() {
+            return true;
+        }
+        if self.pool().wait == Wait::Descendants && self.stack.has_tasks() {
+            // A task stolen from above other tasks of this worker would be taken for their part.
+            return false;
+        }
+        let _search = self.begin(Activity::Search);
+        self.start_policy();
+        let job = self.look_around(Allowed::Any, true);
+        job.map(|job| self.execute(job)).is_some()
+    }
+
+    /// Whether tasks wait that only this worker would run first: spawned ones and second arms.
+    pub fn has_own_tasks(&self) -> bool {
+        !self.deque.is_empty() || self.stack.has_tasks()
+    }
+}

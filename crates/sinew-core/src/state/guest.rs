@@ -1,0 +1,215 @@
+//! The guest seat: where a thread that calls in from outside sits down for the time of its call.
+//!
+//! Its holder owns the worker at seat 0, so joins and loops of `main` cost what they cost inside
+//! the pool. A second caller finds the seat taken and hands its work to the pool instead. In a pool
+//! without threads it queues its call and waits for either: the guest that serves it
+//! ([`service`](crate::scheduler::service)), or the seat.
+//!
+//! # States
+//!
+//! | state | entered by | left by |
+//! |---|---|---|
+//! | `FREE` | `new`, `leave` | `try_enter`, `enter` |
+//! | `TAKEN` | `try_enter` | `leave` → `FREE` |
+//! | `AWAITED` | `enter` while others wait, or that had to wait | `leave` → `FREE`, and the first that waits looks again |
+//!
+//! # Invariants
+//!
+//! - G2: where a thread waits, the state is `AWAITED`, or the first that waits has been woken and
+//!   will try. Each tries after it has entered the list and before it parks. One that goes without
+//!   the seat wakes the next.
+//!
+//! # Orderings
+//!
+//! G1: `leave`'s swap (Release) ↔ `try_enter` and `enter` (Acquire): the worker's state passes from
+//! guest to guest.
+
+use std::sync::Arc;
+
+use sinew_sync::atomic::{AtomicU32, Ordering};
+use sinew_sync::parker::Parker;
+use sinew_sync::plant::{self, Bug};
+
+use crate::seams::callers::Callers;
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+const AWAITED: u32 = 2;
+
+#[derive(Debug)]
+pub(crate) struct GuestSeat {
+    state: AtomicU32,
+    waiting: Callers,
+}
+
+impl GuestSeat {
+    pub(crate) fn new() -> Self {
+        Self { state: AtomicU32::new(FREE), waiting: Callers::default() }
+    }
+
+    /// Takes the seat if it is free.
+    #[inline]
+    pub(crate) fn try_enter(&self) -> bool {
+        // Acquire: G1.
+        self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether nobody has the seat; a hint.
+    pub(crate) fn is_free(&self) -> bool {
+        // Relaxed: whoever relies on it is called again.
+        self.state.load(Ordering::Relaxed) == FREE
+    }
+
+    /// Takes the seat, waiting for it if need be.
+    pub(crate) fn enter(&self) {
+        self.enter_unless(&Arc::new(Parker::new()), || false);
+    }
+
+    /// Takes the seat, waiting for it at `parker` if need be, unless `is_done` says before that
+    /// there is no need any more; whoever changes that unparks. Returns whether the caller has the
+    /// seat.
+    pub(crate) fn enter_unless(&self, parker: &Arc<Parker>, is_done: impl Fn() -> bool) -> bool {
+        let listed = self.waiting.enter(parker);
+        // Acquire: G1. AWAITED may say too much, which costs the leaving guest a look at the list.
+        while self.state.swap(AWAITED, Ordering::Acquire) != FREE {
+            if is_done() {
+                drop(listed);
+                if !plant::planted(Bug::KeptSeat) {
+                    // It may have been woken for the seat (G2).
+                    self.waiting.wake_first();
+                }
+                return false;
+            }
+            parker.park();
+        }
+        true
+    }
+
+    /// Gives the seat up. Its holder only.
+    #[inline]
+    pub(crate) fn leave(&self) {
+        // Release: G1.
+        if self.state.swap(FREE, plant::ordering(Bug::RelaxedLeave, Ordering::Release)) == AWAITED {
+            self.wake_cold();
+        }
+    }
+
+    #[cold]
+    fn wake_cold(&self) {
+        self.waiting.wake_first();
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use std::sync::Arc;
+
+    use sinew_sync::atomic::{AtomicU32, Ordering};
+    use sinew_sync::cell::Cell;
+    use sinew_sync::parker::Parker;
+    use sinew_sync::plant::{Bug, plant};
+
+    use super::GuestSeat;
+
+    struct World {
+        seat: GuestSeat,
+        /// Stands for the state of the worker.
+        visits: Cell<u32>,
+    }
+
+    // SAFETY: `visits` is accessed by the holder of the seat only; that this is no race is what
+    // loom checks.
+    unsafe impl Sync for World {}
+    // SAFETY: as above.
+    unsafe impl Send for World {}
+
+    impl World {
+        fn visit(&self) {
+            // SAFETY: the caller holds the seat.
+            self.visits.with_mut(|visits| unsafe { *visits += 1 });
+            self.seat.leave();
+        }
+    }
+
+    fn check(guests: usize) {
+        loom::model(move || {
+            let world = Arc::new(World { seat: GuestSeat::new(), visits: Cell::new(0) });
+            let threads: Vec<_> = (0..guests)
+                .map(|_| {
+                    let world = Arc::clone(&world);
+                    loom::thread::spawn(move || {
+                        world.seat.enter();
+                        world.visit();
+                    })
+                })
+                .collect();
+            let mut expected = guests as u32;
+            if world.seat.try_enter() {
+                world.visit();
+                expected += 1;
+            }
+            for thread in threads {
+                thread.join().unwrap();
+            }
+            world.seat.enter();
+            // SAFETY: this thread holds the seat.
+            let visits = world.visits.with(|visits| unsafe { *visits });
+            assert_eq!(visits, expected);
+        });
+    }
+
+    /// Catches: two guests at once, a lost notification (loom reports the deadlock), state that
+    /// does not pass on.
+    #[test]
+    fn loom_guests_take_turns() {
+        check(1);
+        check(2);
+    }
+
+    /// The seat is taken. One thread waits for it, another one for it or for an answer, which
+    /// comes.
+    fn check_answer() {
+        loom::model(|| {
+            let world = Arc::new(World { seat: GuestSeat::new(), visits: Cell::new(0) });
+            assert!(world.seat.try_enter());
+            let (parker, answer) = (Arc::new(Parker::new()), Arc::new(AtomicU32::new(0)));
+            let (theirs, mine) = (Arc::clone(&world), Arc::clone(&world));
+            let (woken, there) = (Arc::clone(&parker), Arc::clone(&answer));
+            let either = loom::thread::spawn(move || {
+                if theirs.seat.enter_unless(&woken, || there.load(Ordering::Acquire) == 1) {
+                    theirs.visit();
+                }
+            });
+            let guest = loom::thread::spawn(move || {
+                mine.seat.enter();
+                mine.visit();
+            });
+            answer.store(1, Ordering::Release);
+            parker.unpark();
+            world.visit();
+            either.join().unwrap();
+            guest.join().unwrap();
+        });
+    }
+
+    /// Catches: a thread that sleeps beside a free seat, because another one was woken for it and
+    /// had no need of it any more.
+    #[test]
+    fn loom_a_caller_that_has_its_answer_leaves_the_seat_to_the_next() {
+        check_answer();
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn loom_finds_a_caller_that_keeps_what_it_was_woken_for() {
+        plant(&[Bug::KeptSeat]);
+        check_answer();
+    }
+
+    #[test]
+    #[should_panic]
+    fn loom_finds_a_guest_that_leaves_relaxed() {
+        plant(&[Bug::RelaxedLeave]);
+        check(1);
+    }
+}

@@ -1,0 +1,176 @@
+//! Which worker the current thread is.
+//!
+//! A thread can be a worker of several pools at once, one inside the other: a worker of one pool
+//! may enter another as its guest, and then its own again. Each entry is a frame on the thread's
+//! stack that knows the one around it; the innermost is the current one.
+
+use std::cell::Cell;
+use std::ptr::null;
+use std::sync::Arc;
+
+use sinew_sync::seat;
+
+use crate::seams::observer::Event;
+use crate::state::inner::Inner;
+use crate::state::worker::Worker;
+
+/// One entry of this thread into a pool.
+struct Frame {
+    worker: *const Worker,
+    around: *const Frame,
+}
+
+/// The innermost entry. Its worker lies in the thread's [`seat`], because the free functions look
+/// for nothing else, and a transaction puts another in its place.
+struct Here {
+    frame: Cell<*const Frame>,
+}
+
+impl Here {
+    const fn outside() -> Self {
+        Self { frame: Cell::new(null()) }
+    }
+}
+
+#[cfg(not(any(loom, shuttle)))]
+std::thread_local! {
+    static HERE: Here = const { Here::outside() };
+}
+
+#[cfg(shuttle)]
+shuttle::thread_local! {
+    static HERE: Here = Here::outside();
+}
+
+#[cfg(loom)]
+loom::thread_local! {
+    static HERE: Here = Here::outside();
+}
+
+/// The innermost worker that this thread is.
+#[inline(always)]
+pub(crate) fn current<'a>() -> Option<&'a Worker> {
+    // SAFETY: the pointer is set by `within` for as long as its guard lives, which is inside the
+    // life of the pool; callers use the reference inside one call of theirs, during which no guard
+    // of this thread below them can go. Or it is the worker of the thread's own pool, for the time
+    // of a transaction: that pool lives as long as the thread runs transactions (`serially`).
+    unsafe { seat::current().cast::<Worker>().as_ref() }
+}
+
+/// The worker of `pool` that this thread is, if it is one.
+#[inline]
+pub(crate) fn current_in<'a>(pool: &Inner) -> Option<&'a Worker> {
+    match current() {
+        Some(worker) if std::ptr::eq(worker.pool(), pool) => Some(worker),
+        Some(_) => around_in(pool),
+        None => None,
+    }
+}
+
+/// The same for a pool that the thread entered before the present one.
+#[cold]
+fn around_in<'a>(pool: &Inner) -> Option<&'a Worker> {
+    let mut frame = HERE.with(|here| here.frame.get());
+    // SAFETY: frames and their workers are valid while their guards live, and those around a frame
+    // outlive it; see `current`.
+    while let Some(here) = unsafe { frame.as_ref() } {
+        // SAFETY: as above.
+        let worker = unsafe { &*here.worker };
+        if std::ptr::eq(worker.pool(), pool) {
+            return Some(worker);
+        }
+        frame = here.around;
+    }
+    None
+}
+
+/// The worker that serves calls into `pool`: this thread's in that pool, or its serial one, if it
+/// works serially.
+#[inline]
+pub(crate) fn serving<'a>(pool: &Inner) -> Option<&'a Worker> {
+    match current() {
+        Some(worker) if std::ptr::eq(worker.pool(), pool) || worker.pool().is_serial() => {
+            Some(worker)
+        }
+        Some(_) => around_in(pool),
+        None => alone(pool),
+    }
+}
+
+/// The serial worker of a thread outside of pools that is in the middle of a transaction.
+#[cold]
+fn alone<'a>(pool: &Inner) -> Option<&'a Worker> {
+    if !seat::is_busy() {
+        return None;
+    }
+    // Until the transaction ends.
+    seat::restore((pool.serial_worker)());
+    current()
+}
+
+/// Whether this thread works [`serially`](crate::serially).
+#[inline]
+pub(crate) fn is_serial() -> bool {
+    current().is_some_and(|worker| worker.pool().is_serial())
+}
+
+/// The innermost worker that this thread is beside its serial one.
+#[cold]
+pub(crate) fn around_serial<'a>() -> Option<&'a Worker> {
+    let mut frame = HERE.with(|here| here.frame.get());
+    // SAFETY: as in `around_in`.
+    while let Some(here) = unsafe { frame.as_ref() } {
+        // SAFETY: as above.
+        let worker = unsafe { &*here.worker };
+        if !worker.pool().is_serial() {
+            return Some(worker);
+        }
+        frame = here.around;
+    }
+    None
+}
+
+/// Calls `f` while `worker`, which this thread owns, is the current one.
+pub(crate) fn within<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
+    HERE.with(|here| {
+        let frame = Frame { worker, around: here.frame.get() };
+        let before = seat::replace(std::ptr::from_ref(worker).cast(), worker.pool().serial_worker);
+        let _guard = Guard { here, worker: before, frame: here.frame.replace(&raw const frame) };
+        f()
+    })
+}
+
+/// Makes the calling thread, which is no worker yet, the worker at seat 0 of `pool` for good. The
+/// pool is never freed.
+pub(crate) fn settle(pool: &Arc<Inner>) {
+    let pool: &'static Inner = Box::leak(Box::new(Arc::clone(pool)));
+    let worker = &pool.seats[0];
+    let frame: &'static Frame = Box::leak(Box::new(Frame { worker, around: null() }));
+    seat::replace(std::ptr::from_ref(worker).cast(), pool.serial_worker);
+    HERE.with(|here| here.frame.set(frame));
+    worker.tell(Event::Enter { calls: true });
+    worker.activate();
+}
+
+/// Calls `f` with `worker`, which this thread owns, and sees to it that it is the current one.
+#[inline]
+pub(crate) fn with_current<R>(worker: &Worker, f: impl FnOnce(&Worker) -> R) -> R {
+    match current() {
+        Some(current) if std::ptr::eq(current, worker) => f(worker),
+        _ => within(worker, || f(worker)),
+    }
+}
+
+/// Restores what was current before, also by a panic.
+struct Guard<'a> {
+    here: &'a Here,
+    worker: seat::Pointer,
+    frame: *const Frame,
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        seat::restore(self.worker);
+        self.here.frame.set(self.frame);
+    }
+}

@@ -1,0 +1,338 @@
+//! A worker: a seat of a pool and all the state that belongs to it.
+//!
+//! # Invariants
+//!
+//! - W1: at any time at most one thread is the owner of a worker: the pool thread started for it,
+//!   or the guest that holds its seat. Only the owner has a `&Worker` handed out by this crate,
+//!   because a `Worker` is neither `Send` nor `Sync` and arms take it with a lifetime of their own.
+//! - W2: other threads reach a worker through its pool only, and use only what is made for them:
+//!   the thief's side of the stack and the deque, the parker, the flags and the counters.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use sinew_deque::PreferredNode;
+use sinew_deque::stack::{Options, TaskStack, reason};
+use sinew_deque::{Blocks, Deque, Injector};
+use sinew_policy::StackKind;
+use sinew_policy::idle::SpinWindow;
+use sinew_policy::victim::{VictimPolicy, Victims};
+use sinew_sync::CachePadded;
+use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use sinew_sync::parker::Parker;
+
+use crate::idle::steer::Bed;
+use crate::seams::observer::{Activity, WorkerObserver};
+use crate::seams::pins::Berth;
+use crate::seams::worker_local::{Locals, WorkerLocal};
+use crate::state::counters::{Counters, SeatCounters};
+use crate::state::fifo::Fifo;
+use crate::state::glance::Glances;
+use crate::state::inner::Inner;
+
+/// The handle through which a task uses the worker that runs it.
+///
+/// Passing it along is the fast path of [`Worker::join`]: it saves the look into thread-local
+/// storage that [`join`](crate::join) needs. A handle cannot leave the closure it was given to, nor
+/// the thread:
+///
+/// ```compile_fail
+/// let mut kept = None;
+/// sinew_core::run(|w| kept = Some(w)); // a handle cannot be stored
+/// ```
+/// ```compile_fail
+/// let returned = sinew_core::run(|w| w); // nor returned
+/// ```
+/// ```compile_fail
+/// sinew_core::run(|w| w.join(|_| 1, |_| w.index())); // nor captured by the arm that may run elsewhere
+/// ```
+/// ```compile_fail
+/// sinew_core::run(|w| std::thread::scope(|s| { s.spawn(|| w.index()); })); // nor sent
+/// ```
+#[repr(C)]
+pub struct Worker {
+    pub(crate) stack: TaskStack,
+    pub(crate) deque: Deque,
+    /// Detached tasks to be run in order; their tokens lie in the deque.
+    pub(crate) fifo: Fifo,
+    /// Tasks for this worker alone: its parts of broadcasts.
+    pub(crate) inbox: Injector,
+    pub(crate) parker: Arc<Parker>,
+    pub(crate) bed: Bed,
+    /// Somebody owns the seat and is awake. Exact for sleepers (M9); for victim policies a hint.
+    pub(crate) active: AtomicBool,
+    /// Its owner is without work and looks for some; a hint.
+    pub(crate) searching: AtomicBool,
+    /// One more than the thief of the task its owner waits for in a join, under
+    /// [`Wait::Transitive`](crate::Wait::Transitive); 0: nobody. A hint.
+    pub(crate) blocked_on: AtomicUsize,
+    /// Its owner is blocked in a join or a scope, though it may run something meanwhile; a hint.
+    pub(crate) waits: AtomicBool,
+    pub(crate) counters: CachePadded<SeatCounters>,
+    pub(crate) own: Own,
+    index: usize,
+    pool: *const Inner,
+    pub(crate) observer: Option<Box<dyn WorkerObserver>>,
+    not_shared: PhantomData<*const ()>,
+}
+
+/// What only the owner touches.
+pub(crate) struct Own {
+    /// Memory for the tasks that it spawns.
+    pub(crate) blocks: Blocks,
+    /// Spawns on its stack that run tasks.
+    pub(crate) nested_spawns: Cell<u32>,
+    pub(crate) policy: RefCell<Box<dyn VictimPolicy>>,
+    /// Of which choice the policy is; see `stealing`.
+    pub(crate) victims_version: Cell<u32>,
+    /// Whether that is one of those for which packages have masters.
+    pub(crate) has_masters: Cell<bool>,
+    /// Since when this worker searches in vain with work in sight, in nanoseconds; 0 if it does
+    /// not.
+    pub(crate) in_vain_since: Cell<u64>,
+    /// Where its thread is pinned.
+    pub(crate) berth: RefCell<Berth>,
+    /// Values of modules above.
+    pub(crate) locals: Locals,
+    /// When it looks at the limits of the process.
+    pub(crate) glances: Glances,
+    /// Whether it was told that calls from outside wait; see `service`.
+    pub(crate) called: Cell<bool>,
+    /// Calls that it serves in the middle of its work, one inside the other.
+    pub(crate) serving: Cell<u32>,
+    /// How long it has done so.
+    pub(crate) served_ns: Cell<u64>,
+    pub(crate) random: RefCell<fastrand::Rng>,
+    pub(crate) window: Cell<SpinWindow>,
+    /// The same for times of waiting inside a join or a scope.
+    pub(crate) waiting_window: Cell<SpinWindow>,
+    /// Stolen tasks in a row that were not worth it.
+    pub(crate) scraps: Cell<u32>,
+    /// Whether it is to take tasks that have waited for long, as the guest's substitute; see
+    /// `limit`.
+    pub(crate) relieves: Cell<bool>,
+    /// For how long it has worked for others since it slept, in ticks.
+    pub(crate) gain: Cell<u64>,
+    /// Since when this worker leaves work from outside to another, in ticks; 0 if it does not.
+    pub(crate) defers_since: Cell<u64>,
+    /// How many of the next pushes are published unasked; see [`Worker::be_generous`].
+    pub(crate) generous: Cell<u32>,
+    /// Whether this worker's core was taken for a moment when it was last offered; see `patience`.
+    pub(crate) shares_core: Cell<bool>,
+    /// Silence after which this worker exposes another's tasks; grows while exposures are
+    /// cancelled.
+    pub(crate) silence_ns: Cell<u64>,
+    /// Whether the last stolen task was long; see `search`.
+    pub(crate) tasks_are_long: Cell<bool>,
+}
+
+/// Pushes that are published unasked when a big job begins: a loop that is split adaptively on two
+/// workers has about as many before its leaves.
+const GENEROUS: u32 = 3;
+
+/// The least silence before an exposure.
+pub(crate) const SILENCE_NS: u64 = 50_000;
+
+impl Worker {
+    pub(crate) fn new(
+        pool: *const Inner,
+        index: usize,
+        fenced: bool,
+        stack: StackKind,
+        node: PreferredNode,
+        observer: Option<Box<dyn WorkerObserver>>,
+        victims: Victims,
+    ) -> Self {
+        let two_field = stack == StackKind::TwoField;
+        let options = Options { fenced, every_push: observer.is_some(), two_field, node };
+        Self {
+            stack: TaskStack::new(options),
+            deque: Deque::new(),
+            fifo: Fifo::new(),
+            inbox: Injector::new(),
+            parker: Arc::new(Parker::new()),
+            bed: Bed::default(),
+            active: AtomicBool::new(false),
+            searching: AtomicBool::new(false),
+            blocked_on: AtomicUsize::new(0),
+            waits: AtomicBool::new(false),
+            counters: CachePadded::new(SeatCounters::default()),
+            own: Own {
+                blocks: Blocks::default(),
+                nested_spawns: Cell::new(0),
+                policy: RefCell::new(victims.policy()),
+                victims_version: Cell::new(0),
+                has_masters: Cell::new(victims.has_masters()),
+                in_vain_since: Cell::new(0),
+                berth: RefCell::default(),
+                locals: Locals::default(),
+                glances: Glances::default(),
+                called: Cell::new(false),
+                serving: Cell::new(0),
+                served_ns: Cell::new(0),
+                random: RefCell::new(fastrand::Rng::with_seed(0x5eed ^ index as u64)),
+                window: Cell::new(SpinWindow::new()),
+                waiting_window: Cell::new(SpinWindow::new()),
+                scraps: Cell::new(0),
+                relieves: Cell::new(false),
+                gain: Cell::new(0),
+                defers_since: Cell::new(0),
+                generous: Cell::new(0),
+                shares_core: Cell::new(false),
+                silence_ns: Cell::new(SILENCE_NS),
+                tasks_are_long: Cell::new(false),
+            },
+            index,
+            pool,
+            observer,
+            not_shared: PhantomData,
+        }
+    }
+
+    /// The number of this worker's seat, below [`max_workers`](Self::max_workers).
+    #[inline]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The number of seats of the pool; never changes.
+    #[inline]
+    pub fn max_workers(&self) -> usize {
+        self.pool().seats.len()
+    }
+
+    /// Distance of the running task from the root of its task tree, in joins and spawns.
+    #[inline]
+    pub fn depth(&self) -> u32 {
+        self.stack.depth()
+    }
+
+    /// What this worker has counted so far.
+    pub fn counters(&self) -> Counters {
+        self.counters.read()
+    }
+
+    /// This worker's value of `key`, which is made when it is first asked for, and dropped with the
+    /// worker. The owners of a guest seat share a value, one after the other.
+    ///
+    /// # Panics
+    ///
+    /// If the making of the value does. The next call makes it anew.
+    ///
+    /// # Cost
+    ///
+    /// Two loads and two comparisons, once the value exists.
+    #[inline]
+    pub fn local<T: Send + 'static>(&self, key: &WorkerLocal<T>) -> &T {
+        self.own.locals.get(key)
+    }
+
+    /// Counts one chunk of a loop. For schedules written outside this crate.
+    #[inline]
+    pub fn count_chunk(&self) {
+        self.counters.chunks.add(1);
+    }
+
+    /// Looks up from a long computation: answers requests for tasks. Loops call it between chunks,
+    /// and then serve a [call](Self::serve_calls) that waits.
+    ///
+    /// # Cost
+    ///
+    /// One load and comparison when there is nothing to do.
+    #[inline(always)]
+    pub fn safe_point(&self) {
+        if self.stack.has_poll_reason() {
+            self.look_up();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn pool(&self) -> &Inner {
+        // SAFETY: the pool owns its workers, and whoever holds a `&Worker` keeps the pool alive
+        // (its thread or its guest does).
+        unsafe { &*self.pool }
+    }
+
+    /// Owner: from now on the seat is somebody's. The first push will publish, as others may be
+    /// waiting.
+    pub(crate) fn activate(&self) {
+        // Relaxed: ordered by the fence of the first push, which wakes (M9); for policies a hint.
+        self.active.store(true, Ordering::Relaxed);
+        if self.pool().relies_on_heavy_fences() {
+            // SAFETY: the caller is the owner, and the heavy fence has been found to work.
+            unsafe { self.stack.rely_on_heavy_fences() };
+        }
+        if self.pool().seats.len() > 1 {
+            self.stack.set_poll_reason(reason::STEAL_REQUEST);
+        }
+    }
+
+    /// Owner: the seat is nobody's, or its owner sleeps.
+    pub(crate) fn deactivate(&self) {
+        self.resign_mastership();
+        self.own.in_vain_since.set(0);
+        self.active.store(false, Ordering::Relaxed);
+    }
+
+    /// Owner: says whether it is blocked; answers whether it was.
+    pub(crate) fn set_waits(&self, waits: bool) -> bool {
+        // Relaxed: a hint, and the owner's alone to write.
+        let waited = self.waits.load(Ordering::Relaxed);
+        self.waits.store(waits, Ordering::Relaxed);
+        self.own.in_vain_since.set(0);
+        waited
+    }
+
+    /// A worker looks for tasks: publishes half of the private ones and wakes a sleeper for them.
+    pub(crate) fn feed(&self) {
+        let _publish = self.begin(Activity::Publish);
+        // SAFETY: the caller is the owner.
+        match unsafe { self.stack.publish() } {
+            Some(true) => self.counters.published.add(1),
+            Some(false) if self.deque.is_empty() => {
+                // Nothing to give yet: the request stays open for the next push.
+                self.stack.set_poll_reason(reason::STEAL_REQUEST);
+                return;
+            }
+            Some(false) => {}
+            // An exposing thief is at it; if it fails, the next push answers.
+            None => self.stack.set_poll_reason(reason::STEAL_REQUEST),
+        }
+        let more = self.own.generous.get();
+        if more > 0 {
+            self.own.generous.set(more - 1);
+            self.stack.set_poll_reason(reason::STEAL_REQUEST);
+        }
+        if self.pool().wake_for_push() {
+            self.counters.wakes.add(1);
+        }
+    }
+
+    /// A job begins that may well be a big one: its first pushes are published unasked, for they
+    /// are its biggest parts, and a worker that comes to need them later may find this one deep in
+    /// a leaf, where it does not look up.
+    pub(crate) fn be_generous(&self) {
+        if self.pool().seats.len() > 1 {
+            self.own.generous.set(GENEROUS);
+            self.stack.set_poll_reason(reason::STEAL_REQUEST);
+        }
+    }
+
+    /// Wakes a sleeper, if there is one and nobody searches.
+    pub(crate) fn wake_one(&self) {
+        if self.pool().wake_one() {
+            self.counters.wakes.add(1);
+        }
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("index", &self.index)
+            .field("depth", &self.depth())
+            .finish_non_exhaustive()
+    }
+}

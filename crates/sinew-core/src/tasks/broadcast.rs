@@ -1,0 +1,247 @@
+//! Broadcasts: one closure, called once on every thread of a pool.
+//!
+//! Each worker has an inbox beside its queues. It looks there when its own queue is empty, before
+//! it takes other work, and also where it waits: a task that waits for a broadcast may itself be
+//! waited for. Broadcasts from one thread begin in order on each worker.
+//!
+//! # Invariants
+//!
+//! - B1: the frame of [`Pool::broadcast`] is valid until `left` is zero; a part's last access to it
+//!   is its count there.
+
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use sinew_deque::{Queued, TaskRef};
+
+use crate::fork;
+use crate::pool::Pool;
+use crate::scheduler::latch::{Countdown, Owner};
+use crate::scheduler::waiter::Waiter;
+use crate::state::heap_task::HeapTask;
+use crate::state::inner::{FirstSeat, Inner};
+use crate::state::queue::Header;
+use crate::state::tls;
+use crate::state::worker::Worker;
+
+/// What a part of a broadcast knows about itself. It cannot leave its thread:
+///
+/// ```compile_fail
+/// fn send<T: Send>(_: T) {}
+/// sinew_core::global_pool().broadcast(|context| send(context));
+/// ```
+pub struct BroadcastContext<'a> {
+    worker: &'a Worker,
+    not_shared: PhantomData<&'a mut dyn Fn()>,
+}
+
+impl<'a> BroadcastContext<'a> {
+    pub(crate) fn new(worker: &'a Worker) -> Self {
+        Self { worker, not_shared: PhantomData }
+    }
+
+    /// The number of this part, below [`num_threads`](Self::num_threads).
+    #[inline]
+    pub fn index(&self) -> usize {
+        self.worker.index() - self.worker.pool().broadcast_seats().start
+    }
+
+    /// The number of parts.
+    #[inline]
+    pub fn num_threads(&self) -> usize {
+        self.worker.pool().broadcast_seats().len()
+    }
+}
+
+impl fmt::Debug for BroadcastContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BroadcastContext")
+            .field("index", &self.index())
+            .field("num_threads", &self.num_threads())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    /// The seats that take part in broadcasts: all but a guest's.
+    pub(crate) fn broadcast_seats(&self) -> std::ops::Range<usize> {
+        usize::from(self.first_seat == FirstSeat::Guests)..self.seats.len()
+    }
+}
+
+type Outcome<R> = Result<R, Box<dyn Any + Send>>;
+
+/// A broadcast in the frame of the thread that waits for it. All workers get the same pointer to
+/// it.
+#[repr(C)]
+struct Shared<'f, F, R> {
+    header: Header,
+    f: &'f F,
+    /// By part; each is written by the worker at its seat.
+    results: Box<[UnsafeCell<Option<Outcome<R>>>]>,
+    left: Countdown,
+}
+
+impl<F, R> Shared<'_, F, R>
+where
+    F: Fn(BroadcastContext<'_>) -> R,
+{
+    /// # Safety
+    ///
+    /// `header` is the first field of a `Shared<F, R>` that is valid by B1; called once by each
+    /// worker of the pool.
+    unsafe fn run(header: NonNull<Header>, worker: &Worker) {
+        let shared = header.cast::<Self>().as_ptr();
+        let context = BroadcastContext::new(worker);
+        let part = context.index();
+        // SAFETY: B1; the part's result is this worker's to write.
+        unsafe {
+            let f = (*shared).f;
+            let result = catch_unwind(AssertUnwindSafe(|| f(context)));
+            let results = &(*shared).results;
+            *results[part].get() = Some(result);
+            Countdown::count(&raw const (*shared).left, worker);
+        }
+    }
+}
+
+impl Pool {
+    /// Calls `f` once on every thread of the pool, and answers the results in the order of the
+    /// seats. A thread calls it as soon as it has nothing of its own to do; a waiting one at once,
+    /// where its [`Wait`](crate::Wait) policy lets it. The guest seat takes no part.
+    ///
+    /// # Panics
+    ///
+    /// If a call panics, after all have ended, with the payload of the first one in the order of
+    /// the seats.
+    ///
+    /// # Blocking
+    ///
+    /// Until all have ended.
+    ///
+    /// ```
+    /// let pool = sinew_core::Pool::builder().threads(3).guest_seat(false).build()?;
+    /// assert_eq!(pool.broadcast(|context| context.index()), [0, 1, 2]);
+    /// # Ok::<(), sinew_core::BuildError>(())
+    /// ```
+    pub fn broadcast<F, R>(&self, f: F) -> Vec<R>
+    where
+        F: Fn(BroadcastContext<'_>) -> R + Sync,
+        R: Send,
+    {
+        broadcast(&self.inner, &f)
+    }
+
+    /// Calls `f` once on every thread of the pool, some time. Nobody waits, except that the end of
+    /// the pool does.
+    ///
+    /// # Panics
+    ///
+    /// Not here. If a call panics, the pool's panic handler gets the payload; without a handler the
+    /// process aborts.
+    pub fn spawn_broadcast<F>(&self, f: F)
+    where
+        F: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
+    {
+        spawn_broadcast(&self.inner, f);
+    }
+}
+
+impl Worker {
+    /// [`Pool::broadcast`] in the pool of this worker.
+    ///
+    /// # Panics
+    ///
+    /// As [`Pool::broadcast`].
+    pub fn broadcast<F, R>(&self, f: F) -> Vec<R>
+    where
+        F: Fn(BroadcastContext<'_>) -> R + Sync,
+        R: Send,
+    {
+        broadcast(self.pool(), &f)
+    }
+
+    /// [`Pool::spawn_broadcast`] in the pool of this worker.
+    pub fn spawn_broadcast<F>(&self, f: F)
+    where
+        F: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
+    {
+        spawn_broadcast(self.pool(), f);
+    }
+}
+
+fn broadcast<F, R>(pool: &Inner, f: &F) -> Vec<R>
+where
+    F: Fn(BroadcastContext<'_>) -> R + Sync,
+    R: Send,
+{
+    let seats = pool.broadcast_seats();
+    if seats.is_empty() {
+        return Vec::new();
+    }
+    if pool.is_of_another_process() {
+        fork::die_of_lost_workers();
+    }
+    assert!(
+        pool.is_serial() || !tls::is_serial(),
+        "a broadcast needs all threads of its pool, and this code runs serially: broadcast before it or after it"
+    );
+    let inside = tls::current_in(pool);
+    let waiter = Waiter::here();
+    let elsewhere = || Owner::Elsewhere(Arc::clone(waiter.parker()));
+    let shared = Shared {
+        header: Header { run: Shared::<F, R>::run },
+        f,
+        results: seats.clone().map(|_| UnsafeCell::new(None)).collect(),
+        left: Countdown::new(
+            seats.len(),
+            inside.map_or_else(elsewhere, |worker| Owner::Seat(worker.index())),
+        ),
+    };
+    let task = TaskRef::new(NonNull::from(&shared));
+    let depth = inside.map_or(0, |worker| worker.depth() + 1);
+    for seat in seats {
+        pool.deliver(seat, Queued { task, depth });
+    }
+    match inside {
+        Some(worker) => {
+            tls::with_current(worker, |w| {
+                w.wait_for_own(shared.left.latch(), w.help_for_broadcast());
+            });
+        }
+        None => waiter.wait(pool, shared.left.latch()),
+    }
+    let results = shared.results.into_iter().map(UnsafeCell::into_inner);
+    results
+        .map(|result| {
+            result.expect("every part has run").unwrap_or_else(|payload| resume_unwind(payload))
+        })
+        .collect()
+}
+
+fn spawn_broadcast<F>(pool: &Inner, f: F)
+where
+    F: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
+{
+    if pool.is_of_another_process() {
+        fork::die_of_lost_workers();
+    }
+    let f = Arc::new(f);
+    let depth = tls::current_in(pool).map_or(0, |worker| worker.depth() + 1);
+    for seat in pool.broadcast_seats() {
+        let f = Arc::clone(&f);
+        let part = move |worker: &Worker| {
+            let call = AssertUnwindSafe(|| f(BroadcastContext::new(worker)));
+            if let Err(payload) = catch_unwind(call) {
+                worker.pool().handle_panic(payload);
+            }
+        };
+        // SAFETY: delivered and run once; it borrows nothing and does not unwind.
+        pool.deliver(seat, Queued { task: unsafe { HeapTask::on_heap(part, None) }, depth });
+    }
+}

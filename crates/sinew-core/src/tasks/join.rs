@@ -1,0 +1,340 @@
+//! Fork-join: two arms, the second of which may run elsewhere.
+//!
+//! The second arm stays in the frame of the join; the task stack holds only a pointer to it. If
+//! nobody steals it, the join calls it directly, a call that the compiler knows and inlines; the
+//! descriptor is then never read. Both arms always run, and a panic of the first is held back until
+//! the second is over, for the second may borrow from the frame. It is caught meanwhile: the second
+//! arm, and all that the worker runs while it waits for it, does not run in a destructor of an
+//! unwinding thread.
+//!
+//! Each arm is compiled twice: into the fast path, and as a function ([`Frame::run`]) for thieves
+//! and for every way off the fast path (`slow`, `elsewhere`). More copies would make programs
+//! large, and a compiler that finds a caller's loop five times optimises each of them less.
+//!
+//! # Cost
+//!
+//! Not stolen: some ten instructions beside the two calls, no locked instruction and no fence.
+//! Overflow, unwinding, requests and stolen arms are calls that are never inlined. Catching the
+//! first arm's panic costs at most one instruction a join (a move of registers).
+
+mod elsewhere;
+mod slow;
+
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use sinew_deque::stack::{At, Popped, Task, reason};
+use sinew_sync::plant::{Bug, planted};
+
+use crate::seams::observer::{Activity, Event};
+use crate::state::worker::Worker;
+
+pub use elsewhere::{Entering, join, join_context};
+
+/// What a panic carries.
+type Payload = Box<dyn Any + Send>;
+
+/// What came of an arm.
+type Outcome<R> = Result<R, Payload>;
+
+/// An arm, until it is run, and its result if it was not the fast path that ran it.
+struct Frame<F, R> {
+    arm: UnsafeCell<ManuallyDrop<F>>,
+    result: UnsafeCell<MaybeUninit<Outcome<R>>>,
+}
+
+impl<F, R> Frame<F, R>
+where
+    F: for<'w> FnOnce(&'w Worker, bool) -> R,
+{
+    #[inline(always)]
+    fn new(arm: F) -> Self {
+        Self {
+            arm: UnsafeCell::new(ManuallyDrop::new(arm)),
+            result: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// The arm as a task.
+    #[inline(always)]
+    fn task(&self) -> Task {
+        Task { run: Self::run_stolen, data: std::ptr::from_ref(self).cast() }
+    }
+
+    /// What a thief calls.
+    ///
+    /// # Safety
+    ///
+    /// `data` is a `Frame<F, R>` that outlives the call, and as for [`run`](Self::run).
+    unsafe fn run_stolen(data: *const (), worker: *const ()) {
+        // SAFETY: the caller vouches for both pointers; the thief has claimed the task, so it is
+        // the only one that takes the arm (I5).
+        unsafe { (*data.cast::<Self>()).run(&*worker.cast::<Worker>(), true) }
+    }
+
+    /// Runs the arm and keeps what comes of it, a panic too.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else takes the arm; `worker` is the caller's.
+    #[inline(never)]
+    unsafe fn run(&self, worker: &Worker, migrated: bool) {
+        // SAFETY: nobody else takes it.
+        let arm = unsafe { self.take() };
+        let result = catch_unwind(AssertUnwindSafe(|| arm(worker, migrated)));
+        // SAFETY: the joiner reads the result only after this call, or after the thief's report
+        // (M6).
+        unsafe { (*self.result.get()).write(result) };
+    }
+
+    /// # Safety
+    ///
+    /// Called once.
+    #[inline(always)]
+    unsafe fn take(&self) -> F {
+        // SAFETY: called once, and nobody else accesses the arm meanwhile.
+        unsafe { ManuallyDrop::take(&mut *self.arm.get()) }
+    }
+
+    /// # Safety
+    ///
+    /// Called once, after [`run`](Self::run).
+    unsafe fn take_result(&self) -> Outcome<R> {
+        // SAFETY: written by `run`.
+        unsafe { (*self.result.get()).assume_init_read() }
+    }
+}
+
+/// Sets the worker's depth back when the second arm is over, also if it unwinds: a caught panic
+/// must not leave it too deep for later waits.
+struct Depth<'w> {
+    worker: &'w Worker,
+    depth: u32,
+}
+
+impl Drop for Depth<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if planted(Bug::KeptDepth) && std::thread::panicking() {
+            return;
+        }
+        self.worker.stack.set_depth(self.depth);
+    }
+}
+
+/// The results of both arms; if both panicked, the first one wins.
+fn both<RA, RB>(ra: Outcome<RA>, rb: Outcome<RB>) -> (RA, RB) {
+    match (ra, rb) {
+        (Ok(ra), Ok(rb)) => (ra, rb),
+        (Err(payload), _) | (_, Err(payload)) => resume_unwind(payload),
+    }
+}
+
+impl Worker {
+    /// Runs two closures, possibly in parallel, and returns both results.
+    ///
+    /// `a` runs at once on this worker; `b` is offered to others meanwhile, and run here if nobody
+    /// took it. Arms get the worker that runs them. While this worker waits for a stolen `b`, it
+    /// runs other tasks as its pool's [`Wait`](crate::Wait) says.
+    ///
+    /// # Panics
+    ///
+    /// If an arm panics, after both have ended; with the first arm's payload if both did.
+    ///
+    /// # Cost
+    ///
+    /// About 3 ns beyond the two calls if `b` is not stolen, some 300 ns if it is. No allocation.
+    ///
+    /// # Blocking
+    ///
+    /// Until both arms have ended.
+    ///
+    /// ```
+    /// use sinew_core::Worker;
+    ///
+    /// fn fib(w: &Worker, n: u64) -> u64 {
+    ///     if n < 2 {
+    ///         return n;
+    ///     }
+    ///     let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
+    ///     a + b
+    /// }
+    /// assert_eq!(sinew_core::run(|w| fib(w, 20)), 6765);
+    /// ```
+    ///
+    /// The second arm may run on another thread, so it must be able to go there:
+    ///
+    /// ```compile_fail
+    /// let here = std::rc::Rc::new(1);
+    /// sinew_core::run(|w| w.join(|_| (), |_| *here)); // `Rc` is not `Send`
+    /// ```
+    #[inline]
+    pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'w> FnOnce(&'w Self) -> RA,
+        B: for<'w> FnOnce(&'w Self) -> RB + Send,
+        RB: Send,
+    {
+        self.join_arms(|worker, _| a(worker), |worker, _| b(worker))
+    }
+
+    /// [`join`](Self::join) whose second arm learns whether it *migrated*: whether it was stolen
+    /// rather than run by this join itself.
+    ///
+    /// Code that splits work adaptively splits further where its parts are taken, and not where
+    /// they are not.
+    ///
+    /// # Panics
+    ///
+    /// As [`join`](Self::join).
+    ///
+    /// # Cost
+    ///
+    /// As [`join`](Self::join).
+    ///
+    /// ```
+    /// let (here, migrated) = sinew_core::run(|w| w.join_context(|w| w.index(), |v, migrated| (v.index(), migrated)));
+    /// assert!(migrated.1 || migrated.0 == here);
+    /// ```
+    #[inline]
+    pub fn join_context<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'w> FnOnce(&'w Self) -> RA,
+        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
+        RB: Send,
+    {
+        self.join_arms(|worker, _| a(worker), b)
+    }
+
+    /// A join whose arms both learn whether they are run elsewhere than where it was called.
+    #[inline]
+    fn join_arms<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'w> FnOnce(&'w Self, bool) -> RA,
+        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
+        RB: Send,
+    {
+        let frame = Frame::new(b);
+        let depth = self.stack.depth();
+        // SAFETY: this is the owner (W1); the stack was not full, or the join that filled it would
+        // have run inline; the frame outlives the task, because every way out of here takes the
+        // task back or waits for its thief.
+        let (at, look_up) = unsafe { self.stack.push(frame.task(), depth + 1) };
+        if look_up && self.after_push_cold(at) {
+            return self.join_slowly(a, &frame, at);
+        }
+        self.stack.set_depth(depth + 1);
+        let ra = match catch_unwind(AssertUnwindSafe(|| a(self, false))) {
+            Ok(ra) => ra,
+            Err(payload) => self.abandon(&frame, at, depth, payload),
+        };
+        let _depth = Depth { worker: self, depth };
+        // SAFETY: the slot is the newest, as the first arm has joined all it pushed; `take_back` at
+        // most once.
+        let rb = if unsafe { self.stack.pop(at) || self.take_back_cold(at) } {
+            // SAFETY: taken back, so it is nobody else's.
+            let arm = unsafe { frame.take() };
+            arm(self, false)
+        } else {
+            // SAFETY: `take_back_cold` waited for the thief.
+            unsafe { frame.take_result() }.unwrap_or_else(|payload| resume_unwind(payload))
+        };
+        (ra, rb)
+    }
+
+    /// After a panic of the first arm, which is caught: brings the second to its end, and resumes
+    /// the panic. Not in a destructor, where `thread::panicking()` would be true for whatever runs
+    /// here meanwhile.
+    #[cold]
+    #[inline(never)]
+    fn abandon<B, RB>(&self, frame: &Frame<B, RB>, at: At, depth: u32, payload: Payload) -> !
+    where
+        B: for<'w> FnOnce(&'w Worker, bool) -> RB,
+    {
+        self.stack.set_depth(depth + 1);
+        // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very
+        // code where it panicked. The arm is run here or was by its thief.
+        unsafe {
+            if self.take_back(at) {
+                frame.run(self, false);
+            }
+        }
+        self.stack.set_depth(depth);
+        // The first arm's panic wins. What came of the second is dropped on the way: if that panics
+        // in turn, the process aborts. SAFETY: the arm has run.
+        let _second = unsafe { frame.take_result() };
+        resume_unwind(payload)
+    }
+
+    /// After a push that asks for a look: answers requests. True if the join must leave the fast
+    /// path.
+    #[cold]
+    #[inline(never)]
+    fn after_push_cold(&self, at: At) -> bool {
+        self.tell(Event::Push);
+        self.look_up();
+        self.stack.is_full(at) || self.stack.has_slow_joins()
+    }
+
+    /// A join off the fast path.
+    #[cold]
+    #[inline(never)]
+    fn join_slowly<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: At) -> (RA, RB)
+    where
+        A: for<'w> FnOnce(&'w Self, bool) -> RA,
+        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
+    {
+        let first = Frame::new(a);
+        // SAFETY: the slot is the newest, and the frame outlives the call, which brings both arms
+        // to their ends.
+        let slowly = unsafe { self.leave_fast_path(frame.task(), at) };
+        // Direct calls, not through pointers: where the compiler sees them it unrolls a recursion
+        // through the arms once, which is a third of fib's time. SAFETY: each arm is run once: the
+        // second here, if it is this worker's, else by its thief.
+        unsafe {
+            first.run(self, false);
+            let is_mine = self.takes_back_slowly(&slowly);
+            if is_mine {
+                frame.run(self, false);
+            }
+            self.end_slowly(&slowly, (!is_mine).then(|| frame.task().data));
+        }
+        // SAFETY: both have run.
+        unsafe { both(first.take_result(), frame.take_result()) }
+    }
+
+    /// Takes the newest task back, or waits until its thief has finished it. True if it is this
+    /// worker's to run.
+    ///
+    /// # Safety
+    ///
+    /// `at` is the newest slot.
+    unsafe fn take_back(&self, at: At) -> bool {
+        // SAFETY: as the caller says.
+        unsafe { self.stack.pop(at) || self.take_back_cold(at) }
+    }
+
+    /// The rest of `take_back`, after a pop that was warned.
+    ///
+    /// # Safety
+    ///
+    /// Directly after `pop(at)` answered false.
+    #[cold]
+    #[inline(never)]
+    unsafe fn take_back_cold(&self, at: At) -> bool {
+        let mine = {
+            let _publish = self.begin(Activity::Publish);
+            // SAFETY: as the caller says.
+            unsafe { self.stack.pop_cold(at) == Popped::Mine }
+        };
+        if !mine {
+            // Somebody is about who takes tasks: the next push is to be published.
+            self.stack.set_poll_reason(reason::STEAL_REQUEST);
+            // SAFETY: just found stolen.
+            unsafe { self.wait_for_thief(at) };
+        }
+        mine
+    }
+}

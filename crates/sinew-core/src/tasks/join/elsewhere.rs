@@ -1,0 +1,170 @@
+//! Joins of code that has no worker at hand, and may be outside of the pool.
+//!
+//! From outside, the whole join goes to a worker, which knows its arms by pointers only: that part
+//! is compiled once, and not for every join of a program. Arms that are called like this keep what
+//! comes of them in their frames, panics included.
+
+use super::{Frame, both};
+use crate::builder::global;
+use crate::state::tls;
+use crate::state::worker::Worker;
+
+/// An arm without its type.
+#[derive(Clone, Copy)]
+struct Arm {
+    run: unsafe fn(*const (), &Worker),
+    frame: *const (),
+}
+
+// SAFETY: whoever calls the arm on another thread vouches for its being allowed there.
+unsafe impl Send for Arm {}
+
+impl Arm {
+    /// The arm in `frame`.
+    fn of<F, R>(frame: &Frame<F, R>) -> Self
+    where
+        F: for<'w> FnOnce(&'w Worker, bool) -> R,
+    {
+        // SAFETY: as the caller of `call` says.
+        let run = |frame: *const (), worker: &Worker| unsafe {
+            (*frame.cast::<Frame<F, R>>()).run(worker, true);
+        };
+        Self { run, frame: std::ptr::from_ref(frame).cast() }
+    }
+
+    /// Runs it on `worker`, to which it has migrated.
+    ///
+    /// # Safety
+    ///
+    /// Its frame is there, and nobody else runs it.
+    unsafe fn call(self, worker: &Worker) {
+        // SAFETY: as the caller says.
+        unsafe { (self.run)(self.frame, worker) }
+    }
+}
+
+/// Has `enter` call the join of two arms on some worker.
+///
+/// # Panics
+///
+/// If `enter` panics, or does not call it.
+///
+/// # Safety
+///
+/// The arms' frames outlive the call; arms and results may go to other threads.
+unsafe fn join_by(enter: impl FnOnce(Entering<'_>), first: Arm, second: Arm) {
+    let mut arms = Some((first, second));
+    enter(&mut |worker| {
+        if let Some((first, second)) = arms.take() {
+            // SAFETY: taken, so each is called once; the caller vouches for the rest.
+            let call = |arm: Arm| move |here: &Worker| unsafe { arm.call(here) };
+            worker.join(call(first), call(second));
+        }
+    });
+    assert!(arms.is_none(), "a join was not called by what was to bring it to a worker");
+}
+
+/// Runs two closures, possibly in parallel, and returns both results: [`Worker::join`] for code
+/// that has no worker at hand.
+///
+/// # Panics
+///
+/// If an arm panics, after both have ended; with the first arm's payload if both did.
+///
+/// # Cost
+///
+/// As [`Worker::join`], and a look into thread-local storage.
+///
+/// ```
+/// let (a, b) = sinew_core::join(|| 1 + 1, || 2 + 2);
+/// assert_eq!((a, b), (2, 4));
+/// ```
+#[inline]
+pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    join_context(|join| global::pool().run(|worker| join(worker)), |_, _| a(), |_, _| b())
+}
+
+/// [`Worker::join_context`] for code that has no worker at hand: on the current worker if there is
+/// one, else wherever `enter` brings it, and there both arms have migrated.
+///
+/// `enter` gets the whole join and calls it on a worker, for instance by
+/// [`Pool::install`](crate::Pool::install).
+///
+/// # Panics
+///
+/// If an arm panics, after both have ended; with the first arm's payload if both did. If `enter`
+/// panics, or returns without having called what it got; the arms are leaked then.
+///
+/// # Cost
+///
+/// As [`Worker::join`], and a look into thread-local storage.
+///
+/// ```
+/// let enter = |join: sinew_core::Entering<'_>| sinew_core::global_pool().install(|w| join(w));
+/// let (first, second) = sinew_core::join_context(enter, |_, migrated| migrated, |_, migrated| migrated);
+/// assert!(first && second); // no worker called it
+/// ```
+#[inline]
+pub fn join_context<E, A, B, RA, RB>(enter: E, a: A, b: B) -> (RA, RB)
+where
+    E: FnOnce(Entering<'_>),
+    A: for<'w> FnOnce(&'w Worker, bool) -> RA + Send,
+    B: for<'w> FnOnce(&'w Worker, bool) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    match tls::current() {
+        Some(worker) => worker.join_arms(a, b),
+        None => join_elsewhere(enter, a, b),
+    }
+}
+
+/// A join that waits to be called on a worker; see [`join_context`].
+pub type Entering<'a> = &'a mut (dyn FnMut(&Worker) + Send);
+
+#[cold]
+#[inline(never)]
+fn join_elsewhere<E, A, B, RA, RB>(enter: E, a: A, b: B) -> (RA, RB)
+where
+    E: FnOnce(Entering<'_>),
+    A: for<'w> FnOnce(&'w Worker, bool) -> RA + Send,
+    B: for<'w> FnOnce(&'w Worker, bool) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let (first, second) = (Frame::new(a), Frame::new(b));
+    // SAFETY: arms and results may go to other threads, and both frames outlive the call.
+    unsafe { join_by(enter, Arm::of(&first), Arm::of(&second)) };
+    // SAFETY: both have run.
+    unsafe { both(first.take_result(), second.take_result()) }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    //! What they would miss: results of arms that panic from outside; `tests/pool` joins from
+    //! outside in every way.
+    use super::*;
+    use crate::pool::Pool;
+
+    #[test]
+    #[should_panic(expected = "was not called")]
+    fn a_join_that_is_not_called_is_a_panic() {
+        join_context(|_| (), |_, _| (), |_, _| ());
+    }
+
+    #[test]
+    fn a_join_that_is_called_twice_is_run_once() {
+        let pool = Pool::builder().threads(1).build().unwrap();
+        let enter = |join: Entering<'_>| {
+            pool.install(|worker| join(worker));
+            pool.install(|worker| join(worker));
+        };
+        assert_eq!(join_context(enter, |_, migrated| (1, migrated), |_, _| 2), ((1, true), 2));
+    }
+}

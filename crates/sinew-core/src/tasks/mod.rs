@@ -1,0 +1,13 @@
+//! The ways to make tasks, on top of workers and pools.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `join` | two closures that may run in parallel |
+//! | `spawn` | detached tasks |
+//! | `open` | scopes whose tasks get the scope, or whose body stays on its thread |
+//! | `broadcast` | one closure, called once on every thread |
+
+pub(crate) mod broadcast;
+pub(crate) mod join;
+pub mod open;
+pub(crate) mod spawn;

@@ -1,0 +1,376 @@
+//! Open scopes: their tasks get the scope itself, and may spawn into it; and scopes whose body
+//! stays on its thread, inside a pool or not.
+//!
+//! [`Pool::scope`] runs its body on a worker, [`Pool::in_place_scope`] on the calling thread, which
+//! need not be one. A [`ScopeFifo`] runs the tasks that one worker spawns in the order in which it
+//! spawned them, where a [`Scope`] begins with the newest.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use sinew_deque::{Queued, TaskRef};
+
+use crate::pool::Pool;
+use crate::scope::{ScopeRef, ScopeState, Share, WHOLE};
+use crate::seams::observer::Activity;
+use crate::state::fifo::Fifo;
+use crate::state::heap_task::HeapTask;
+use crate::state::inner::Inner;
+use crate::state::tls;
+use crate::state::worker::Worker;
+use crate::tasks::broadcast::BroadcastContext;
+
+/// A task's view of `'scope`: what it borrows outlives it, and nothing shorter or longer will do.
+type Invariant<'scope, S> = PhantomData<Box<dyn FnOnce(&S) + Send + Sync + 'scope>>;
+
+/// A scope whose tasks may spawn into it.
+///
+/// ```
+/// let pool = sinew_core::Pool::new()?;
+/// let mut sums = [0; 2];
+/// let (a, b) = sums.split_at_mut(1);
+/// pool.scope(|s| {
+///     s.spawn(move |s| {
+///         a[0] = 1;
+///         s.spawn(move |_| b[0] = 2);
+///     });
+/// });
+/// assert_eq!(sums, [1, 2]);
+/// # Ok::<(), sinew_core::BuildError>(())
+/// ```
+///
+/// What a task borrows must outlive the scope:
+///
+/// ```compile_fail
+/// sinew_core::global_pool().scope(|s| {
+///     let local = 1;
+///     s.spawn(|_| println!("{local}"));
+/// });
+/// ```
+pub struct Scope<'scope> {
+    view: View,
+    invariant: Invariant<'scope, Scope<'scope>>,
+}
+
+/// A scope in which the tasks that one worker spawns are begun in order.
+///
+/// ```
+/// let pool = sinew_core::Pool::builder().threads(1).guest_seat(false).build()?;
+/// let order = std::sync::Mutex::new(Vec::new());
+/// pool.scope_fifo(|s| (0..3).for_each(|i| s.spawn_fifo({ let order = &order; move |_| order.lock().unwrap().push(i) })));
+/// assert_eq!(order.into_inner().unwrap(), [0, 1, 2]);
+/// # Ok::<(), sinew_core::BuildError>(())
+/// ```
+pub struct ScopeFifo<'scope> {
+    view: View,
+    invariant: Invariant<'scope, ScopeFifo<'scope>>,
+}
+
+/// An open scope, in the frame of the thread that waits for it.
+struct Frame {
+    state: ScopeState,
+    /// For tasks in order, one a seat.
+    fifos: Box<[Fifo]>,
+}
+
+/// What the body, and each task, has of the scope.
+struct View {
+    frame: NonNull<Frame>,
+    share: Share,
+}
+
+// SAFETY: the frame is made of what is made for sharing, and is valid while the holder of a view is
+// counted (C2).
+unsafe impl Sync for View {}
+// SAFETY: as above.
+unsafe impl Send for View {}
+
+// SAFETY: a lock and a constant, made for sharing; tokens point into it, which outlives them.
+unsafe impl Sync for Fifo {}
+// SAFETY: as above.
+unsafe impl Send for Fifo {}
+
+/// The two kinds of open scopes, for what they have in common.
+trait Open: Sync + Sized {
+    fn of(view: View) -> Self;
+    fn view(&self) -> &View;
+}
+
+impl Open for Scope<'_> {
+    fn of(view: View) -> Self {
+        Self { view, invariant: PhantomData }
+    }
+
+    fn view(&self) -> &View {
+        &self.view
+    }
+}
+
+impl Open for ScopeFifo<'_> {
+    fn of(view: View) -> Self {
+        Self { view, invariant: PhantomData }
+    }
+
+    fn view(&self) -> &View {
+        &self.view
+    }
+}
+
+impl View {
+    fn frame(&self) -> &Frame {
+        // SAFETY: whoever has a view is counted (C2).
+        unsafe { self.frame.as_ref() }
+    }
+
+    fn state(&self) -> &ScopeState {
+        &self.frame().state
+    }
+}
+
+/// Runs `body` with a scope in `pool`, of the thread that calls this.
+fn run<S: Open, R>(pool: &Inner, fifos: Box<[Fifo]>, body: impl FnOnce(&S) -> R) -> R {
+    let frame = Frame { state: ScopeState::new(pool, WHOLE, !fifos.is_empty()), fifos };
+    let scope = S::of(View {
+        frame: NonNull::from(&frame),
+        share: Share::new(WHOLE, tls::current_in(pool)),
+    });
+    frame.state.complete(|| body(&scope), || scope.view().share.rest())
+}
+
+fn fifos(pool: &Inner) -> Box<[Fifo]> {
+    pool.seats.iter().map(|_| Fifo::new()).collect()
+}
+
+/// A task that runs `body` with the scope, and counts itself out.
+///
+/// # Safety
+///
+/// The task is queued and run once, in the scope's pool; `body` is valid until the scope ends.
+#[inline]
+unsafe fn task<S: Open>(
+    scope: &S,
+    spawner: Option<&Worker>,
+    body: impl FnOnce(&S, &Worker) + Send,
+) -> TaskRef {
+    let view = scope.view();
+    let (frame, share) = (ScopeRef(view.frame), view.share.give(view.state(), spawner));
+    let work = move |worker: &Worker| {
+        let frame = frame;
+        let scope = S::of(View { frame: frame.0, share: Share::new(share, Some(worker)) });
+        scope.view().state().guard(|| body(&scope, worker));
+        // SAFETY: this task is still counted (C2), and this is its last access.
+        unsafe {
+            ScopeState::finish(
+                &raw const (*frame.0.as_ptr()).state,
+                scope.view().share.rest(),
+                worker,
+            );
+        };
+    };
+    // SAFETY: as the caller says.
+    unsafe { HeapTask::on_heap(work, spawner) }
+}
+
+/// Spawns a part of a broadcast for every thread.
+///
+/// # Safety
+///
+/// `body` is valid until the scope ends.
+unsafe fn broadcast<S: Open>(scope: &S, body: impl Fn(&S, BroadcastContext<'_>) + Send + Sync) {
+    let body = Arc::new(body);
+    let state = scope.view().state();
+    let spawner = state.inside();
+    let depth = spawner.map_or(state.depth(), Worker::depth) + 1;
+    for seat in state.pool().broadcast_seats() {
+        let body = Arc::clone(&body);
+        // SAFETY: as the caller says; delivered and run once.
+        let part = unsafe {
+            task(scope, spawner, move |scope, worker| body(scope, BroadcastContext::new(worker)))
+        };
+        state.pool().deliver(seat, Queued { task: part, depth });
+    }
+}
+
+impl<'scope> Scope<'scope> {
+    /// Spawns a task that the scope waits for.
+    ///
+    /// # Cost
+    ///
+    /// A block of memory, which the worker mostly has at hand, and one locked instruction on a line
+    /// that other workers write; another one every twentieth time, and from another thread than the
+    /// one that runs the spawning task.
+    pub fn spawn<B>(&self, body: B)
+    where
+        B: FnOnce(&Self) + Send + 'scope,
+    {
+        let spawner = self.view.state().inside();
+        // SAFETY: the task counts itself out; what `body` borrows outlives the scope.
+        unsafe {
+            let task = task(self, spawner, move |scope, _worker| body(scope));
+            self.view.state().queue(task, spawner);
+        }
+    }
+
+    /// Spawns one call on every thread of the pool, each as a task that the scope waits for.
+    pub fn spawn_broadcast<B>(&self, body: B)
+    where
+        B: Fn(&Self, BroadcastContext<'_>) + Send + Sync + 'scope,
+    {
+        // SAFETY: what `body` borrows outlives the scope.
+        unsafe { broadcast(self, body) };
+    }
+}
+
+impl<'scope> ScopeFifo<'scope> {
+    /// Spawns a task that the scope waits for, and that is begun after those which this worker
+    /// spawned before.
+    ///
+    /// # Cost
+    ///
+    /// A block of memory, four locked instructions, and a lock that only this worker and its
+    /// thieves take.
+    pub fn spawn_fifo<B>(&self, body: B)
+    where
+        B: FnOnce(&Self) + Send + 'scope,
+    {
+        let state = self.view.state();
+        // SAFETY: the task counts itself out; what `body` borrows outlives the scope, and so does
+        // the list, as its tasks are counted.
+        unsafe {
+            let spawner = state.inside();
+            let task = task(self, spawner, move |scope, _worker| body(scope));
+            match spawner {
+                Some(worker) if !state.keeps_its_tasks() => {
+                    let _spawn = worker.begin(Activity::Spawn);
+                    let (task, depth) = (worker.noted(task), worker.depth() + 1);
+                    let token =
+                        self.view.frame().fifos[worker.index()].push(Queued { task, depth });
+                    worker.queue(Queued { task: token, depth });
+                }
+                // From outside the order is that of the pool's queue; a scope that keeps its tasks
+                // keeps them in order.
+                _ => state.queue(task, spawner),
+            }
+        }
+    }
+
+    /// Spawns one call on every thread of the pool, each as a task that the scope waits for.
+    pub fn spawn_broadcast<B>(&self, body: B)
+    where
+        B: Fn(&Self, BroadcastContext<'_>) + Send + Sync + 'scope,
+    {
+        // SAFETY: what `body` borrows outlives the scope.
+        unsafe { broadcast(self, body) };
+    }
+}
+
+impl Pool {
+    /// Runs `body` with a scope on a worker of this pool, and returns when the tasks are over, too.
+    ///
+    /// # Panics
+    ///
+    /// If the body or a task panics, after all have ended, with the payload of the first.
+    pub fn scope<'scope, F, R>(&self, body: F) -> R
+    where
+        F: FnOnce(&Scope<'scope>) -> R + Send,
+        R: Send,
+    {
+        self.run(|worker| worker.open_scope(body))
+    }
+
+    /// [`scope`](Self::scope) whose tasks are begun in order.
+    ///
+    /// # Panics
+    ///
+    /// As [`scope`](Self::scope).
+    pub fn scope_fifo<'scope, F, R>(&self, body: F) -> R
+    where
+        F: FnOnce(&ScopeFifo<'scope>) -> R + Send,
+        R: Send,
+    {
+        self.run(|worker| worker.open_scope_fifo(body))
+    }
+
+    /// Runs `body` with a scope on the calling thread, and returns when its tasks, which this pool
+    /// runs, are over. A worker waits as in [`install`](Self::install), another thread parks.
+    ///
+    /// # Panics
+    ///
+    /// As [`scope`](Self::scope).
+    pub fn in_place_scope<'scope, F, R>(&self, body: F) -> R
+    where
+        F: FnOnce(&Scope<'scope>) -> R,
+    {
+        let pool = self.serving();
+        run(pool, Box::default(), body)
+    }
+
+    /// [`in_place_scope`](Self::in_place_scope) whose tasks are begun in order.
+    ///
+    /// # Panics
+    ///
+    /// As [`scope`](Self::scope).
+    pub fn in_place_scope_fifo<'scope, F, R>(&self, body: F) -> R
+    where
+        F: FnOnce(&ScopeFifo<'scope>) -> R,
+    {
+        let pool = self.serving();
+        run(pool, fifos(pool), body)
+    }
+}
+
+impl Pool {
+    /// The pool that runs a scope's tasks: this one, or that of a thread that works serially.
+    /// Before tasks are queued from outside: sees to it that somebody takes them, in a pool that
+    /// has only its guest seat.
+    fn serving(&self) -> &Inner {
+        match tls::serving(&self.inner) {
+            Some(worker) => return worker.pool(),
+            None if self.inner.takes_guests() && !self.inner.has_threads() => {
+                self.start_standby();
+            }
+            None => {}
+        }
+        &self.inner
+    }
+}
+
+impl Worker {
+    /// An open scope on this worker: [`Pool::scope`] for code that has one at hand.
+    ///
+    /// # Panics
+    ///
+    /// As [`Pool::scope`].
+    pub fn open_scope<'scope, F, R>(&self, body: F) -> R
+    where
+        F: FnOnce(&Scope<'scope>) -> R,
+    {
+        run(self.pool(), Box::default(), body)
+    }
+
+    /// [`open_scope`](Self::open_scope) whose tasks are begun in order.
+    ///
+    /// # Panics
+    ///
+    /// As [`Pool::scope`].
+    pub fn open_scope_fifo<'scope, F, R>(&self, body: F) -> R
+    where
+        F: FnOnce(&ScopeFifo<'scope>) -> R,
+    {
+        run(self.pool(), fifos(self.pool()), body)
+    }
+}
+
+impl fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ScopeFifo<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScopeFifo").finish_non_exhaustive()
+    }
+}
