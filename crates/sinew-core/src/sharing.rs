@@ -55,7 +55,7 @@ use crate::requested_share::RequestedShare;
 use crate::seams::hook::PoolHook;
 use crate::seams::limit::Source;
 use crate::seams::pins::{Pins, room};
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 
 /// Time between two looks at a pool with neighbours.
 const REPORT_NS: u64 = 10_000_000;
@@ -147,7 +147,7 @@ impl Sharing {
     }
 
     /// The share agent's life.
-    fn run_agent(self: &Arc<Self>, pool: &Weak<Inner>) {
+    fn run_agent(self: &Arc<Self>, pool: &Weak<PoolState>) {
         let Some((most, published)) =
             pool.upgrade().map(|pool| (pool.seats.len() as u32, pool.published()))
         else {
@@ -186,7 +186,7 @@ impl Sharing {
     fn report_to_neighbours(
         &self,
         member: &Member,
-        pool: &Weak<Inner>,
+        pool: &Weak<PoolState>,
         most: u32,
         state: &mut AgentState,
     ) {
@@ -205,7 +205,7 @@ impl Sharing {
     /// No other program wants cores: the pool demands all, and says what is done, so that a
     /// coordinator learns how fast it is on them. A smaller demand from when it had neighbours
     /// would leave its row with too few.
-    fn report_alone(&self, member: &Member, pool: &Weak<Inner>, most: u32, state: &mut AgentState) {
+    fn report_alone(&self, member: &Member, pool: &Weak<PoolState>, most: u32, state: &mut AgentState) {
         member.set_demand(most);
         let is_active = pool.upgrade().is_some_and(|pool| pool.is_active());
         if self.report(member, pool, state) > 0 || is_active {
@@ -216,7 +216,7 @@ impl Sharing {
     }
 
     /// Says what has been done since the last time, and answers how much that is.
-    fn report(&self, member: &Member, pool: &Weak<Inner>, state: &mut AgentState) -> u64 {
+    fn report(&self, member: &Member, pool: &Weak<PoolState>, state: &mut AgentState) -> u64 {
         let counted = pool.upgrade().map_or(0, |pool| pool.items_done());
         let done = counted + self.reported.load(Ordering::Relaxed);
         let new = done.saturating_sub(std::mem::replace(&mut state.done, done));
@@ -226,10 +226,10 @@ impl Sharing {
 
     /// Parks until somebody calls, or the program decides something, after `before`; not if that
     /// has happened.
-    fn sleep_unless_called(&self, pool: &Weak<Inner>, state: &AgentState, before: impl FnOnce()) {
+    fn sleep_unless_called(&self, pool: &Weak<PoolState>, state: &AgentState, before: impl FnOnce()) {
         self.dormant.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst); // N3
-        let is_idle = |pool: Arc<Inner>| !pool.is_active() && pool.published() == state.published;
+        let is_idle = |pool: Arc<PoolState>| !pool.is_active() && pool.published() == state.published;
         if pool.upgrade().is_some_and(is_idle) && !self.is_ending() {
             before();
             self.agent.park();
@@ -273,7 +273,7 @@ fn program_name() -> String {
     path.file_stem().map_or_else(|| "sinew".into(), |name| name.to_string_lossy().into_owned())
 }
 
-impl Inner {
+impl PoolState {
     /// Follows what the table gives. On the member's listener.
     fn take_share(&self, sharing: &Sharing, share: &Share) {
         if self.is_of_another_process() {
@@ -435,14 +435,14 @@ impl Sharing {
         let thread = std::thread::Builder::new().name("sinew-share".into()).stack_size(256 << 10);
         match has_room().and_then(|()| thread.spawn(move || sharing.run_agent(&inner))) {
             Ok(thread) => *self.thread.lock() = Some(thread),
-            Err(error) => pool.inner.stay_alone(&error),
+            Err(error) => pool.state.stay_alone(&error),
         }
     }
 }
 
 impl Pool {
     fn sharing(&self) -> Option<&Sharing> {
-        let mut hooks = self.inner.hooks.iter().map(|hook| &**hook as &dyn Any);
+        let mut hooks = self.state.hooks.iter().map(|hook| &**hook as &dyn Any);
         hooks.find_map(<dyn Any>::downcast_ref)
     }
 

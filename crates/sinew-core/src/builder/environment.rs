@@ -304,12 +304,12 @@ mod tests {
             apply(Builder::new(), read, |_| ())
         };
         let pool = with("OMP_NUM_THREADS=4 SINEW_THREADS=3").build().unwrap();
-        assert_eq!((pool.max_workers(), pool.inner.limit.follows()), (3, true));
+        assert_eq!((pool.max_workers(), pool.state.limit.follows()), (3, true));
         for listed in ["", "SINEW_THREADS=4", "OMP_NUM_THREADS=3"] {
             let pool = with(listed).build().unwrap();
-            assert_eq!((pool.max_workers(), pool.inner.limit.follows()), (3, false), "{listed}");
+            assert_eq!((pool.max_workers(), pool.state.limit.follows()), (3, false), "{listed}");
         }
         let pool = with("SINEW_THREADS=3").threads(2).build().unwrap();
-        assert_eq!((pool.max_workers(), pool.inner.limit.follows()), (2, false));
+        assert_eq!((pool.max_workers(), pool.state.limit.follows()), (2, false));
     }
 }

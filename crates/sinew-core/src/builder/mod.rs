@@ -45,7 +45,7 @@ use crate::seams::pins::Berths;
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 use crate::sharing;
 use crate::state::guest::GuestSeat;
-use crate::state::inner::{FirstSeat, Inner, Living, PanicHandler};
+use crate::state::pool_state::{FirstSeat, Living, PanicHandler, PoolState};
 use crate::state::seats::Seats;
 use crate::state::tls;
 use crate::state::worker::Worker;
@@ -363,25 +363,25 @@ impl Builder {
             .map_err(BuildError::Mapping)?;
         let settings = Arc::new(self.settings.clone());
         let place = Place { seating, machine, limits: &limits, is_real: described.is_none() };
-        let inner = self.seats(threads, place);
+        let state = self.seats(threads, place);
         let pool = Pool {
-            inner,
+            state,
             threads: Mutex::new(Vec::new()),
             standby: Mutex::new(false),
             settings: Arc::clone(&settings),
         };
-        for index in pool.inner.threaded_seats() {
-            start(SeatThread::new(&pool.inner, index, &settings)).map_err(BuildError::Spawn)?;
+        for index in pool.state.threaded_seats() {
+            start(SeatThread::new(&pool.state, index, &settings)).map_err(BuildError::Spawn)?;
         }
         #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
         sharing.into_iter().for_each(|sharing| sharing.begin(&pool));
-        if pool.inner.first_seat == FirstSeat::Builder {
-            tls::settle(&pool.inner);
+        if pool.state.first_seat == FirstSeat::Builder {
+            tls::settle(&pool.state);
         }
         Ok(pool)
     }
 
-    fn seats(self, threads: usize, place: Place<'_>) -> Arc<Inner> {
+    fn seats(self, threads: usize, place: Place<'_>) -> Arc<PoolState> {
         let Place { seating, machine, limits, is_real } = place;
         let cores = limits.allowed().len();
         let heavy_fences = self.fences == Fences::Auto;
@@ -392,7 +392,7 @@ impl Builder {
             true => preferred_nodes(machine, &seating, self.first_seat),
             false => vec![PreferredNode::OnlyNode; threads],
         };
-        Arc::new_cyclic(|pool| Inner {
+        Arc::new_cyclic(|pool| PoolState {
             seats: Seats::new(&homes, |index, home| {
                 let observer = observers.as_mut().and_then(Iterator::next);
                 Worker::new(pool.as_ptr(), index, fenced, self.stack, home, observer, self.victims)

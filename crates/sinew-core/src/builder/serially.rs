@@ -104,7 +104,7 @@ pub fn serially<R>(f: impl FnOnce() -> R) -> R {
 }
 
 fn enter<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
-    let worker = &pool.inner.seats[0];
+    let worker = &pool.state.seats[0];
     worker.stack.set_depth(0);
     tls::within(worker, f)
 }
@@ -113,7 +113,7 @@ fn enter<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
 /// past its destructors.
 #[cold]
 pub(crate) fn alone() -> seat::Pointer {
-    let worker = OWN.try_with(|own| std::ptr::from_ref(&own.pool().inner.seats[0]).cast());
+    let worker = OWN.try_with(|own| std::ptr::from_ref(&own.pool().state.seats[0]).cast());
     let worker = worker.unwrap_or(null());
     seat::set_alone(worker);
     worker

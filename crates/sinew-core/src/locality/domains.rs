@@ -19,7 +19,7 @@ use sinew_topology::{Level, Machine};
 
 use crate::host::machine;
 use crate::pool::Pool;
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 use crate::state::worker::Worker;
 
 /// What makes a locality domain.
@@ -171,7 +171,7 @@ impl Domains {
     /// [`DomainsError::NotPlaced`] if the pool has no mapping and the machine more than one object
     /// of the kind; [`DomainsError::Parts`] for 0 parts, or more than a pool may have workers.
     pub fn new(pool: &Pool, kind: DomainKind) -> Result<Self, DomainsError> {
-        Self::in_pool(&pool.inner, kind)
+        Self::in_pool(&pool.state, kind)
     }
 
     /// Divides the pool of a worker.
@@ -183,18 +183,18 @@ impl Domains {
         Self::in_pool(worker.pool(), kind)
     }
 
-    fn in_pool(inner: &Inner, kind: DomainKind) -> Result<Self, DomainsError> {
+    fn in_pool(pool: &PoolState, kind: DomainKind) -> Result<Self, DomainsError> {
         let machine = machine().0;
-        let seats = inner.seats.len();
+        let seats = pool.seats.len();
         let Some(level) = kind.level(machine) else {
             let DomainKind::Parts(parts) = kind else { unreachable!("only parts have no level") };
             if parts == 0 || parts > MOST_PARTS {
                 return Err(DomainsError::Parts(parts));
             }
-            return Ok(Self::divide(kind, in_parts(seats, parts), vec![None; parts], inner));
+            return Ok(Self::divide(kind, in_parts(seats, parts), vec![None; parts], pool));
         };
         let objects =
-            objects_of_seats(inner, machine, level).ok_or(DomainsError::NotPlaced(kind))?;
+            objects_of_seats(pool, machine, level).ok_or(DomainsError::NotPlaced(kind))?;
         let mut present = objects.clone();
         present.sort_unstable();
         present.dedup();
@@ -203,15 +203,15 @@ impl Domains {
             .map(|object| vec![present.partition_point(|other| other < object)])
             .collect();
         let nodes =
-            present.iter().map(|object| node_of(inner, machine, &objects, *object)).collect();
-        Ok(Self::divide(kind, own, nodes, inner))
+            present.iter().map(|object| node_of(pool, machine, &objects, *object)).collect();
+        Ok(Self::divide(kind, own, nodes, pool))
     }
 
     fn divide(
         kind: DomainKind,
         own: Vec<Vec<usize>>,
         nodes: Vec<Option<usize>>,
-        pool: &Inner,
+        pool: &PoolState,
     ) -> Self {
         Self(Arc::new(Table::new(kind, own, nodes, |a, b| pool.distance(a, b))))
     }
@@ -343,7 +343,7 @@ fn in_parts(seats: usize, parts: usize) -> Vec<Vec<usize>> {
 }
 
 /// The object in which each seat lies; `None` if that is not known.
-fn objects_of_seats(pool: &Inner, machine: &Machine, level: Level) -> Option<Vec<usize>> {
+fn objects_of_seats(pool: &PoolState, machine: &Machine, level: Level) -> Option<Vec<usize>> {
     let seats = pool.seats.len();
     if machine.count(level) <= 1 {
         return Some(vec![0; seats]);
@@ -358,7 +358,7 @@ fn objects_of_seats(pool: &Inner, machine: &Machine, level: Level) -> Option<Vec
 }
 
 /// The node of the first seat that lies in `object`.
-fn node_of(pool: &Inner, machine: &Machine, objects: &[usize], object: usize) -> Option<usize> {
+fn node_of(pool: &PoolState, machine: &Machine, objects: &[usize], object: usize) -> Option<usize> {
     let seat = objects.iter().position(|&other| other == object)?;
     let node = match pool.seating.pus()[seat] {
         Some(pu) => machine.pu(pu).node?,

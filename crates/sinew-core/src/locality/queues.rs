@@ -43,7 +43,7 @@ use sinew_sync::plant::{Bug, planted};
 
 use super::domains::Domains;
 use crate::state::heap_task::HeapTask;
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 use crate::state::queue::Header;
 use crate::state::worker::Worker;
 
@@ -176,7 +176,7 @@ impl Queue {
 
 impl Queues {
     /// The queues of a scope in `pool`, which has the seats that `domains` says.
-    pub(super) fn new(domains: &Domains, order: Order, pool: &Inner) -> Arc<Self> {
+    pub(super) fn new(domains: &Domains, order: Order, pool: &PoolState) -> Arc<Self> {
         let count = if order == Order::Together { 1 } else { domains.len() };
         // A worker that may hold a lock while it waits must not be called for a stranger's task.
         let strict = order == Order::Strict && !pool.wait.is_careful();
@@ -299,20 +299,20 @@ impl Queues {
     fn served_seats<'a>(
         &'a self,
         domain: usize,
-        pool: &'a Inner,
+        pool: &'a PoolState,
     ) -> impl Iterator<Item = usize> + 'a {
         let threads = pool.broadcast_seats().start..pool.active_limit();
         let seats = self.domains.seats_of(domain).iter().copied();
         seats.filter(move |seat| threads.contains(seat) && !pool.is_of_another_process())
     }
 
-    fn has_workers(&self, domain: usize, pool: &Inner) -> bool {
+    fn has_workers(&self, domain: usize, pool: &PoolState) -> bool {
         self.served_seats(domain, pool).next().is_some()
     }
 
     /// Calls the workers of an indebted domain (Q2). Should they all stand down meanwhile, their
     /// calls still reach them.
-    fn call(self: &Arc<Self>, domain: usize, depth: u32, pool: &Inner) {
+    fn call(self: &Arc<Self>, domain: usize, depth: u32, pool: &PoolState) {
         for seat in self.served_seats(domain, pool) {
             // AcqRel: pairs with the same in `answer`, so that whoever lowers the flag sees the
             // debt.

@@ -18,7 +18,7 @@ use sinew_topology::{Mapping, MappingError};
 use crate::pool::Pool;
 use crate::seams::limit::Source;
 use crate::state::counters::Counters;
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 
 /// A handle to change a pool while it works: how many threads, on which processors, whom they steal
 /// from, how loops are handed out, and to end what runs.
@@ -46,7 +46,7 @@ use crate::state::inner::Inner;
 /// ```
 #[derive(Clone)]
 pub struct PoolControl {
-    inner: Arc<Inner>,
+    state: Arc<PoolState>,
 }
 
 /// What [`PoolControl::snapshot`] answers.
@@ -77,7 +77,7 @@ pub struct PoolSnapshot {
 impl Pool {
     /// The handle by which the pool is changed while it works.
     pub fn control(&self) -> PoolControl {
-        PoolControl { inner: Arc::clone(&self.inner) }
+        PoolControl { state: Arc::clone(&self.state) }
     }
 
     /// Moves the pool's threads: each is pinned by `mapping`, or let go by [`Mapping::None`],
@@ -99,12 +99,12 @@ impl Pool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
-        self.inner.set_mapping(mapping)
+        self.state.set_mapping(mapping)
     }
 
     /// The mapping that the threads follow.
     pub fn mapping(&self) -> Mapping {
-        self.inner.mapping()
+        self.state.mapping()
     }
 
     /// Changes how thieves choose their victims, from their next search on. From any thread, at any
@@ -119,19 +119,19 @@ impl Pool {
     /// # Ok::<(), sinew_core::BuildError>(())
     /// ```
     pub fn set_victims(&self, victims: Victims) {
-        self.inner.stealing.set(victims);
+        self.state.stealing.set(victims);
     }
 
     /// How thieves choose their victims now.
     pub fn victims(&self) -> Victims {
-        self.inner.stealing.choice()
+        self.state.stealing.choice()
     }
 
     /// The greatest depth of tasks that may leave their package under [`Victims::Cats`], once that
     /// has been learned: with the first call from outside that eight tasks were stolen from.
     /// Choosing the policy anew forgets it.
     pub fn class_boundary(&self) -> Option<u32> {
-        self.inner.stealing.classes.boundary()
+        self.state.stealing.classes.boundary()
     }
 }
 
@@ -145,7 +145,7 @@ impl PoolControl {
     #[track_caller]
     pub fn set_threads(&self, threads: usize) -> usize {
         assert!(threads > 0, "a pool with 0 threads does nothing: use at least 1");
-        self.inner.set_limit(Source::Program, threads)
+        self.state.set_limit(Source::Program, threads)
     }
 
     /// Moves the threads, as [`Pool::set_mapping`]. Threads whose loop has a control with a mapping
@@ -156,12 +156,12 @@ impl PoolControl {
     /// [`MappingError`] if the mapping names a processor that this process may not use; everything
     /// stays as it was.
     pub fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
-        self.inner.set_mapping(mapping)
+        self.state.set_mapping(mapping)
     }
 
     /// How thieves choose their victims, as [`Pool::set_victims`].
     pub fn set_victims(&self, victims: Victims) {
-        self.inner.stealing.set(victims);
+        self.state.stealing.set(victims);
     }
 
     /// By which schedule loops over items are run that leave theirs open, because they name none,
@@ -178,8 +178,8 @@ impl PoolControl {
     pub fn set_schedule(&self, schedule: impl Into<Option<Schedule>>) {
         match schedule.into().map(Schedule::check).transpose() {
             Ok(schedule) => {
-                self.inner.limit.schedule.set(schedule);
-                self.inner.tell_choice();
+                self.state.limit.schedule.set(schedule);
+                self.state.tell_choice();
             }
             Err(error) => panic!("{error}"),
         }
@@ -197,7 +197,7 @@ impl PoolControl {
     /// Joins, scopes, detached tasks and skeletons without a control are not ended: they have no
     /// way to say that something is missing.
     pub fn cancel(&self) {
-        self.inner.cancel_scope.cancel();
+        self.state.cancel_scope.cancel();
     }
 
     /// How the pool is, and what was set. While it works, the numbers are of slightly different
@@ -207,16 +207,16 @@ impl PoolControl {
     ///
     /// Three locks, and the loads of all workers' counters.
     pub fn snapshot(&self) -> PoolSnapshot {
-        let inner = &*self.inner;
+        let state = &*self.state;
         PoolSnapshot {
-            threads: inner.active_limit(),
-            max_threads: inner.seats.len(),
-            awake: inner.awake(),
-            mapping: inner.mapping(),
-            victims: inner.stealing.choice(),
-            schedule: inner.limit.schedule.get(),
-            under_way: inner.cancel_scope.under_way(),
-            counters: inner.counters(),
+            threads: state.active_limit(),
+            max_threads: state.seats.len(),
+            awake: state.awake(),
+            mapping: state.mapping(),
+            victims: state.stealing.choice(),
+            schedule: state.limit.schedule.get(),
+            under_way: state.cancel_scope.under_way(),
+            counters: state.counters(),
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::scheduler::waiter::Waiter;
 use crate::seams::callers::Listed;
 use crate::seams::cancel::{Cancellable, Cancelled};
 use crate::seams::observer::Event;
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 use crate::state::queue::Header;
 use crate::state::worker::Worker;
 
@@ -69,7 +69,7 @@ enum Fate {
 
 /// A call that its caller waits for, until it is over or cancelled.
 struct Call<'c> {
-    pool: &'c Inner,
+    pool: &'c PoolState,
     latch: &'c Latch,
     ticket: Ticket,
     control: Option<&'c dyn Cancellable>,
@@ -139,7 +139,7 @@ impl Awaited for Call<'_> {
 /// Queues `f` for a worker of `pool`, to which the calling thread does not belong, and calls
 /// `wait`, which returns when the call is over or withdrawn. Then `f` comes back.
 fn offer<F, R>(
-    pool: &Inner,
+    pool: &PoolState,
     f: F,
     control: Option<&dyn Cancellable>,
     wait: impl FnOnce(&Call<'_>, &Waiter<'_>),
@@ -171,7 +171,7 @@ where
 /// Runs `f` on a worker of `pool`, to which the calling thread does not belong, unless `control` is
 /// cancelled before.
 pub(crate) fn run<F, R>(
-    pool: &Inner,
+    pool: &PoolState,
     f: F,
     control: Option<&dyn Cancellable>,
 ) -> Result<R, Cancelled>
@@ -185,7 +185,7 @@ where
 /// The same in a pool of one, whose guest seat another thread has, for a thread that may take the
 /// seat.
 pub(crate) fn run_or_sit<F, R>(
-    pool: &Inner,
+    pool: &PoolState,
     f: F,
     control: Option<&dyn Cancellable>,
 ) -> Result<R, Cancelled>

@@ -32,8 +32,8 @@ use crate::seams::cancel::{Cancellable, Cancelled};
 use crate::seams::limit::Source;
 use crate::seams::observer::Observer;
 use crate::state::counters::Counters;
-use crate::state::inner::Inner;
 use crate::state::poll::PollReason;
+use crate::state::pool_state::PoolState;
 use crate::state::tls;
 use crate::state::worker::Worker;
 
@@ -50,7 +50,7 @@ use crate::state::worker::Worker;
 /// # Ok::<(), sinew_core::BuildError>(())
 /// ```
 pub struct Pool {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) state: Arc<PoolState>,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
     /// Whether the standby thread of a pool of one runs.
     pub(crate) standby: Mutex<bool>,
@@ -80,10 +80,10 @@ impl Pool {
         F: for<'w> FnOnce(&'w Worker) -> R + Send,
         R: Send,
     {
-        if let Some(worker) = tls::serving(&self.inner) {
+        if let Some(worker) = tls::serving(&self.state) {
             tls::with_current(worker, f)
-        } else if self.inner.takes_guests() && self.inner.guest.try_enter() {
-            self.inner.as_guest(f)
+        } else if self.state.takes_guests() && self.state.guest.try_enter() {
+            self.state.as_guest(f)
         } else {
             self.inject(f)
         }
@@ -122,7 +122,7 @@ impl Pool {
         F: for<'w> FnOnce(&'w Worker) -> R + Send,
         R: Send,
     {
-        match tls::serving(&self.inner) {
+        match tls::serving(&self.state) {
             Some(worker) => tls::with_current(worker, f),
             None => self.inject(f),
         }
@@ -164,10 +164,10 @@ impl Pool {
     {
         if control.is_cancelled() {
             Err(Cancelled)
-        } else if let Some(worker) = tls::serving(&self.inner) {
+        } else if let Some(worker) = tls::serving(&self.state) {
             Ok(tls::with_current(worker, f))
-        } else if self.inner.takes_guests() && self.inner.guest.try_enter() {
-            Ok(self.inner.as_guest(f))
+        } else if self.state.takes_guests() && self.state.guest.try_enter() {
+            Ok(self.state.as_guest(f))
         } else {
             self.call(f, Some(control))
         }
@@ -190,28 +190,28 @@ impl Pool {
         F: for<'w> FnOnce(&'w Worker) -> R + Send,
         R: Send,
     {
-        if self.inner.is_of_another_process() {
+        if self.state.is_of_another_process() {
             // Nobody else is here; whoever held the seat at the fork holds it for ever.
-            if !self.inner.takes_guests() || !self.inner.guest.try_enter() {
+            if !self.state.takes_guests() || !self.state.guest.try_enter() {
                 fork::die_of_lost_workers();
             }
-        } else if self.inner.has_threads() || !self.inner.takes_guests() {
-            return inject::run(&self.inner, f, control);
+        } else if self.state.has_threads() || !self.state.takes_guests() {
+            return inject::run(&self.state, f, control);
         } else if waiter::living_worker().is_some() && self.start_standby() {
             // A worker that sat down here would serve this pool only, while it waits in it, and no
             // longer its own. In a ring of pools that call each other, each thread could wait for a
             // pool that another one no longer serves. So it stays in its own pool. The guest of
             // this one serves the call if it waits for another pool; else the standby thread does.
-            return inject::run(&self.inner, f, control);
-        } else if !self.inner.guest.try_enter() {
-            return inject::run_or_sit(&self.inner, f, control);
+            return inject::run(&self.state, f, control);
+        } else if !self.state.guest.try_enter() {
+            return inject::run_or_sit(&self.state, f, control);
         }
-        Ok(self.inner.as_guest(f))
+        Ok(self.state.as_guest(f))
     }
 
     /// The number of seats, including the guest's. Never changes.
     pub fn max_workers(&self) -> usize {
-        self.inner.seats.len()
+        self.state.seats.len()
     }
 
     /// Lets at most `workers` of the workers work; the others stand down when they are done with
@@ -230,12 +230,12 @@ impl Pool {
     #[track_caller]
     pub fn set_workers(&self, workers: usize) -> usize {
         assert!(workers > 0, "a pool with 0 workers does nothing: use at least 1");
-        self.inner.set_limit(Source::Program, workers)
+        self.state.set_limit(Source::Program, workers)
     }
 
     /// How many workers may work now; see [`set_workers`](Self::set_workers).
     pub fn workers(&self) -> usize {
-        self.inner.active_limit()
+        self.state.active_limit()
     }
 
     /// Asks every worker to look up from its work. Each calls the reason's function at its next
@@ -245,7 +245,7 @@ impl Pool {
     ///
     /// If the process has more reasons than a poll word has room for.
     pub fn ask_to_look_up(&self, reason: &PollReason) {
-        self.inner.seats.iter().for_each(|seat| seat.ask(reason));
+        self.state.seats.iter().for_each(|seat| seat.ask(reason));
     }
 
     /// The worker of this pool that the calling thread is, if it is one.
@@ -257,12 +257,12 @@ impl Pool {
     /// # Ok::<(), sinew_core::BuildError>(())
     /// ```
     pub fn with_current<R>(&self, f: impl FnOnce(Option<&Worker>) -> R) -> R {
-        f(tls::current_in(&self.inner))
+        f(tls::current_in(&self.state))
     }
 
     /// Whether the pool came into this process through a fork, without its threads.
     pub fn is_of_another_process(&self) -> bool {
-        self.inner.is_of_another_process()
+        self.state.is_of_another_process()
     }
 
     /// Ends the pool without waiting: its threads run what was spawned, and leave when there is
@@ -283,63 +283,63 @@ impl Pool {
     /// Until all that was spawned has run.
     pub fn shutdown(self) {
         assert!(
-            tls::current_in(&self.inner).is_none(),
+            tls::current_in(&self.state).is_none(),
             "a worker cannot wait for the end of its own pool"
         );
-        let inner = Arc::clone(&self.inner);
+        let state = Arc::clone(&self.state);
         drop(self);
-        if !inner.is_of_another_process() {
-            inner.threads.wait();
+        if !state.is_of_another_process() {
+            state.threads.wait();
         }
     }
 
     /// Tells the threads to end, once; answers those to be joined.
     fn end(&self) -> Vec<JoinHandle<()>> {
         let threads = std::mem::take(&mut *self.threads.lock());
-        if !self.inner.is_ending() {
-            self.inner.end();
-            let may_wait = tls::current_in(&self.inner).is_none();
-            self.inner.hooks.iter().for_each(|hook| hook.ended(may_wait));
+        if !self.state.is_ending() {
+            self.state.end();
+            let may_wait = tls::current_in(&self.state).is_none();
+            self.state.hooks.iter().for_each(|hook| hook.ended(may_wait));
         }
         threads
     }
 
     /// The observer that the pool was [built with](crate::Builder::observer).
     pub fn observer(&self) -> Option<&dyn Observer> {
-        self.inner.observer.as_deref()
+        self.state.observer.as_deref()
     }
 
     /// How many seats have somebody awake at them now; a hint.
     pub fn active_workers(&self) -> usize {
-        self.inner.awake()
+        self.state.awake()
     }
 
     /// The counters of all seats, summed. While tasks run, the sum is of slightly different
     /// moments.
     pub fn counters(&self) -> Counters {
-        self.inner.counters()
+        self.state.counters()
     }
 
     /// Bytes a worker takes beside its thread's stack.
     pub fn bytes_per_worker(&self) -> usize {
-        size_of::<Worker>() + self.inner.seats[0].stack.bytes()
+        size_of::<Worker>() + self.state.seats[0].stack.bytes()
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        if self.inner.is_of_another_process() {
+        if self.state.is_of_another_process() {
             std::mem::take(&mut *self.threads.lock()).into_iter().for_each(std::mem::forget);
             return;
         }
-        let inside = tls::current_in(&self.inner).is_some();
+        let inside = tls::current_in(&self.state).is_some();
         for thread in self.end() {
             if !inside {
                 // A worker never unwinds.
                 let _ = thread.join();
             }
         }
-        if self.inner.takes_guests() && !self.inner.has_threads() && !inside {
+        if self.state.takes_guests() && !self.state.has_threads() && !inside {
             self.run_what_is_left();
         }
     }
@@ -349,7 +349,7 @@ impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool")
             .field("max_workers", &self.max_workers())
-            .field("wait", &self.inner.wait)
+            .field("wait", &self.state.wait)
             .finish_non_exhaustive()
     }
 }

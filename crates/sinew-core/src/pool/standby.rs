@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::pool::Pool;
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 
-impl Inner {
+impl PoolState {
     /// The life of the thread that serves a pool of one while nobody is at its seat.
     fn stand_by(&self) {
         while !self.is_ending() {
@@ -23,18 +23,18 @@ impl Pool {
     /// The end of a pool of one: no other thread is left to run its detached tasks. A thread that
     /// unwinds gives them to one that does not.
     pub(crate) fn run_what_is_left(&self) {
-        let run = |inner: &Inner| {
-            inner.guest.enter();
-            inner.run_what_waits();
+        let run = |state: &PoolState| {
+            state.guest.enter();
+            state.run_what_waits();
         };
         if std::thread::panicking() {
-            let inner = Arc::clone(&self.inner);
-            if let Ok(thread) = self.settings.start(0, move || run(&inner)) {
+            let state = Arc::clone(&self.state);
+            if let Ok(thread) = self.settings.start(0, move || run(&state)) {
                 let _ = thread.join();
                 return;
             }
         }
-        run(&self.inner);
+        run(&self.state);
     }
 
     /// A pool of one has no threads; detached tasks, and calls by workers of other pools, get one
@@ -44,11 +44,11 @@ impl Pool {
     pub(crate) fn start_standby(&self) -> bool {
         let mut started = self.standby.lock();
         if *started {
-            self.inner.standby.unpark();
+            self.state.standby.unpark();
             return true;
         }
-        let inner = Arc::clone(&self.inner);
-        match self.settings.start(0, move || inner.stand_by()) {
+        let state = Arc::clone(&self.state);
+        match self.settings.start(0, move || state.stand_by()) {
             Ok(handle) => {
                 self.threads.lock().push(handle);
                 *started = true;

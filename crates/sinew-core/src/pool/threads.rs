@@ -9,7 +9,7 @@ use sinew_sync::plant::{Bug, planted};
 use sinew_sync::thread::{self, JoinHandle};
 
 use crate::seams::observer::Event;
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 use crate::state::tls;
 
 /// A hook that gets the number of the worker's seat.
@@ -46,21 +46,17 @@ impl ThreadSettings {
 /// Dropping it leaves the seat empty for good. Calls and the end of the pool go on without it; a
 /// broadcast, which needs every seat, waits for ever.
 pub struct SeatThread {
-    inner: Arc<Inner>,
+    pool: Arc<PoolState>,
     settings: Arc<ThreadSettings>,
     index: usize,
     has_run: bool,
 }
 
 impl SeatThread {
-    pub(crate) fn new(inner: &Arc<Inner>, index: usize, settings: &Arc<ThreadSettings>) -> Self {
-        let thread = Self {
-            inner: Arc::clone(inner),
-            settings: Arc::clone(settings),
-            index,
-            has_run: false,
-        };
-        inner.enlist(thread.serves_at_once());
+    pub(crate) fn new(pool: &Arc<PoolState>, index: usize, settings: &Arc<ThreadSettings>) -> Self {
+        let thread =
+            Self { pool: Arc::clone(pool), settings: Arc::clone(settings), index, has_run: false };
+        pool.enlist(thread.serves_at_once());
         thread
     }
 
@@ -82,12 +78,12 @@ impl SeatThread {
     /// For the life of the pool.
     pub fn run(mut self) {
         self.has_run = true;
-        let worker = &self.inner.seats[self.index];
+        let worker = &self.pool.seats[self.index];
         tls::within(worker, || self.serve());
     }
 
     fn serve(&self) {
-        let (pool, index) = (&*self.inner, self.index);
+        let (pool, index) = (&*self.pool, self.index);
         let worker = &pool.seats[index];
         if self.serves_at_once() || pool.serve() {
             worker.follow_mapping();
@@ -99,7 +95,7 @@ impl SeatThread {
     }
 
     fn work(&self) {
-        let worker = &self.inner.seats[self.index];
+        let worker = &self.pool.seats[self.index];
         worker.bed.move_in();
         worker.tell(Event::Enter { calls: false });
         worker.activate();
@@ -116,9 +112,9 @@ impl SeatThread {
 impl Drop for SeatThread {
     fn drop(&mut self) {
         if !self.has_run && self.serves_at_once() {
-            self.inner.retire();
+            self.pool.retire();
         }
-        self.inner.threads.leave();
+        self.pool.threads.leave();
     }
 }
 
@@ -128,7 +124,7 @@ impl fmt::Debug for SeatThread {
     }
 }
 
-impl Inner {
+impl PoolState {
     fn call_hook(&self, hook: Option<&Hook>, index: usize) {
         let Some(hook) = hook else { return };
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| hook(index))) {

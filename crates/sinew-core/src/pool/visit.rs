@@ -7,11 +7,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::scheduler::job::{Allowed, Job};
 use crate::seams::observer::{Activity, Event};
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 use crate::state::tls;
 use crate::state::worker::Worker;
 
-impl Inner {
+impl PoolState {
     /// Runs `f` with the worker at the guest seat, which the caller has taken.
     pub(crate) fn as_guest<R>(&self, f: impl for<'w> FnOnce(&'w Worker) -> R) -> R {
         let worker = &self.seats[0];

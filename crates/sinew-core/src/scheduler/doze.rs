@@ -9,7 +9,7 @@ use sinew_sync::fence::heavy;
 use sinew_sync::plant::{Bug, planted};
 
 use crate::scheduler::job::Allowed;
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 use crate::state::worker::Worker;
 
 /// What a worker sees before it sleeps.
@@ -40,7 +40,7 @@ impl Worker {
     /// Sleeps for a moment, in which owners need not wake it. Answers whether it was woken or has
     /// seen work; else it must look once more (S4).
     pub(crate) fn doze(&self) -> bool {
-        let Inner { sleepers, payoff, .. } = self.pool();
+        let PoolState { sleepers, payoff, .. } = self.pool();
         sleepers.begin_doze();
         let woken = match payoff.pays() {
             true => self.parker.park_for(DOZE_NS),

@@ -302,7 +302,7 @@ mod models {
             unsafe { Latch::set_among(latch, |_| unreachable!("the owners are elsewhere")) };
         }
 
-        /// The second pool's task: as `Inner::inject`, and a worker that has nothing else to do.
+        /// The second pool's task: as `PoolState::inject`, and a worker that has nothing else to do.
         fn call_back(&self) {
             self.injector.push(Queued { task: TaskRef::new(NonNull::from(&HEADER)), depth: 0 });
             if let Some(seat) = self.sleepers.wake_one() {

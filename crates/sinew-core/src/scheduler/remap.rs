@@ -26,8 +26,8 @@ use sinew_topology::{CpuSet, Mapping, MappingError, Seating};
 
 use crate::host::machine;
 use crate::seams::pins::{Pin, Posted};
-use crate::state::inner::Inner;
 use crate::state::poll::PollReason;
+use crate::state::pool_state::PoolState;
 use crate::state::worker::Worker;
 
 /// The pool's mapping has changed: pin the thread anew.
@@ -102,7 +102,7 @@ impl Worker {
     }
 }
 
-impl Inner {
+impl PoolState {
     pub(crate) fn call_to_move(&self) {
         for seat in self.threaded_seats() {
             self.seats[seat].ask(&MOVE);
@@ -110,7 +110,7 @@ impl Inner {
     }
 }
 
-impl Inner {
+impl PoolState {
     /// As [`Pool::set_mapping`](crate::Pool::set_mapping).
     pub(crate) fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
         let (machine, limits) = machine();

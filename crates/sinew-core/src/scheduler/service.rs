@@ -57,8 +57,8 @@ use sinew_sync::clock::now_ns;
 use sinew_sync::plant::{Bug, planted};
 
 use crate::scheduler::job::Job;
-use crate::state::inner::Inner;
 use crate::state::poll::PollReason;
+use crate::state::pool_state::PoolState;
 use crate::state::tls;
 use crate::state::worker::Worker;
 
@@ -68,7 +68,7 @@ const NESTED: u32 = 4;
 /// A call from outside waits: serve it between two pieces of work.
 static CALLED: PollReason = PollReason::new(Worker::remember_calls);
 
-impl Inner {
+impl PoolState {
     /// Queues a call, and sees to it that a worker takes it (V1). `keeps_core` as for
     /// [`inject`](Self::inject). The ticket stands for the call while it is queued.
     pub(crate) fn inject_call(&self, call: Queued, keeps_core: bool) -> Ticket {

@@ -34,13 +34,13 @@ use sinew_topology::Limits;
 
 use crate::seams::limit::{Limit, Room, Source};
 use crate::seams::observer::Activity;
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 use crate::state::worker::Worker;
 
 /// How long a task of a second queue waits, once or twice, before a substitute takes it.
 const RELIEF_NS: u64 = 10_000_000;
 
-impl Inner {
+impl PoolState {
     /// From now on the source lets so many of the workers work, from their next task on. Returns
     /// how many may: no fewer than leave a thread (L1), no more than there are seats. Other
     /// programs may leave the guest alone, if there is one: the first thread then stands in for

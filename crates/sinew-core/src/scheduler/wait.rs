@@ -450,7 +450,7 @@ mod tests {
         let builder = Pool::builder().threads(2).stack(StackKind::TwoField).wait(Wait::Descendants);
         // Nobody comes to the second seat, so it is this thread's to push there.
         let pool = builder.build_with(|_| Ok(())).unwrap();
-        let stack = pool.inner.seats[1].stack.two_field().unwrap();
+        let stack = pool.state.seats[1].stack.two_field().unwrap();
         // SAFETY: this thread is the only owner, and the stack is empty.
         let at = unsafe { stack.push(Task { run: never, data: std::ptr::null() }, 1) };
         pool.run(|w| assert!(w.take_part(&Over { thief: 1 }, false).is_none()));

@@ -25,7 +25,7 @@ use sinew_sync::thread::yield_now;
 
 use crate::idle::patience::{MOMENT_NS, TAKEN_NS};
 use crate::scheduler::wait::Awaited;
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 use crate::state::tls;
 use crate::state::worker::Worker;
 
@@ -61,7 +61,7 @@ impl Waiter<'_> {
     }
 
     /// Waits for something that `pool`, which is another one, brings about.
-    pub(crate) fn wait(&self, pool: &Inner, awaited: &dyn Awaited) {
+    pub(crate) fn wait(&self, pool: &PoolState, awaited: &dyn Awaited) {
         match self {
             Self::Worker(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
             Self::Thread { parker, watches } => wait_outside(parker, pool, awaited, *watches),
@@ -71,7 +71,7 @@ impl Waiter<'_> {
 
 /// Waits on the thread whose [`Waiter`] parks at `parker` for something that `pool`, which is
 /// another one, brings about.
-pub(crate) fn wait_elsewhere(parker: &Parker, pool: &Inner, awaited: &dyn Awaited) {
+pub(crate) fn wait_elsewhere(parker: &Parker, pool: &PoolState, awaited: &dyn Awaited) {
     match living_worker() {
         Some(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
         None => wait_outside(parker, pool, awaited, should_watch()),
@@ -84,7 +84,7 @@ pub(crate) fn living_worker<'a>() -> Option<&'a Worker> {
     tls::current().filter(|worker| !worker.pool().is_of_another_process())
 }
 
-fn wait_outside(parker: &Parker, pool: &Inner, awaited: &dyn Awaited, watches: bool) {
+fn wait_outside(parker: &Parker, pool: &PoolState, awaited: &dyn Awaited, watches: bool) {
     if watches {
         let began = ticks();
         while !awaited.is_done() && ticks().saturating_sub(began) < u64::from(WATCH_US) * TICKS_A_US

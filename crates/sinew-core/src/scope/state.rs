@@ -23,15 +23,15 @@ use crate::scheduler::wait::Awaited;
 use crate::scheduler::waiter::{Waiter, wait_elsewhere};
 use crate::seams::observer::{Activity, Event, ScopeNote};
 use crate::state::heap_task::HeapTask;
-use crate::state::inner::Inner;
 use crate::state::panics::discard;
+use crate::state::pool_state::PoolState;
 use crate::state::scope_tasks::ScopeTasks;
 use crate::state::tls;
 use crate::state::worker::Worker;
 
 /// A scope as its tasks see it.
 pub(crate) struct ScopeState {
-    pool: NonNull<Inner>,
+    pool: NonNull<PoolState>,
     owner: Owner,
     depth: u32,
     /// Apart from the rest, which every task reads and nobody writes.
@@ -52,7 +52,7 @@ unsafe impl Send for ScopeState {}
 impl ScopeState {
     /// A scope in `pool`, owned by the calling thread; its body counts for `body`. `oldest_first`
     /// if its tasks are to be run in order.
-    pub(crate) fn new(pool: &Inner, body: u32, oldest_first: bool) -> Self {
+    pub(crate) fn new(pool: &PoolState, body: u32, oldest_first: bool) -> Self {
         let inside = tls::current_in(pool);
         let owner = inside.map_or_else(
             || Owner::Elsewhere(Arc::clone(Waiter::here().parker())),
@@ -69,7 +69,7 @@ impl ScopeState {
         }
     }
 
-    pub(crate) fn pool(&self) -> &Inner {
+    pub(crate) fn pool(&self) -> &PoolState {
         // SAFETY: the pool outlives the scope.
         unsafe { self.pool.as_ref() }
     }

@@ -2,7 +2,7 @@
 //! scopes, and a number of workers that changes.
 
 use super::*;
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 use crate::tasks::open::Scope;
 
 /// A pool with a thread at every seat.
@@ -10,8 +10,8 @@ fn full(threads: usize) -> Pool {
     Pool::builder().threads(threads).guest_seat(false).wait(Wait::Any).build().unwrap()
 }
 
-fn inner(pool: &Pool) -> &Inner {
-    &pool.inner
+fn state(pool: &Pool) -> &PoolState {
+    &pool.state
 }
 
 /// Catches: callers that nobody serves, a pool of one that waits for itself, threads that its
@@ -271,7 +271,7 @@ fn lowered_limit() {
     let change = thread::spawn(move || theirs.set_workers(1));
     assert_eq!(pool.install(|w| fib(w, 2)), 1);
     change.join().unwrap();
-    assert_eq!(inner(&pool).active_limit(), 1);
+    assert_eq!(state(&pool).active_limit(), 1);
 }
 
 /// Catches: a call whose wake-up goes to a worker that stands down.

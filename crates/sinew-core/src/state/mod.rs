@@ -7,7 +7,7 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `worker` | a worker: its stack, queues, parker, counters, and what only its owner touches |
-//! | `inner` | what the workers of a pool share, and the protocol of the pool's end |
+//! | `pool_state` | what the workers of a pool share, and the protocol of the pool's end |
 //! | `seats`, `worker_memory` | where the workers lie in memory |
 //! | `guest` | the lock of the seat that threads from outside use |
 //! | `tls` | which worker the current thread is |
@@ -21,10 +21,10 @@ pub(crate) mod fifo;
 pub(crate) mod glance;
 pub(crate) mod guest;
 pub(crate) mod heap_task;
-pub(crate) mod inner;
 pub(crate) mod observed;
 pub(crate) mod panics;
 pub(crate) mod poll;
+pub(crate) mod pool_state;
 pub(crate) mod queue;
 pub(crate) mod scope_tasks;
 pub(crate) mod seats;

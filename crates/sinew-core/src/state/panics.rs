@@ -3,9 +3,9 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 
-impl Inner {
+impl PoolState {
     /// Gives the payload of a detached task to the pool's handler, or aborts.
     #[cold]
     pub(crate) fn handle_panic(&self, payload: Box<dyn Any + Send>) {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sinew_sync::seat;
 
 use crate::seams::observer::Event;
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 use crate::state::worker::Worker;
 
 /// One entry of this thread into a pool.
@@ -59,7 +59,7 @@ pub(crate) fn current<'a>() -> Option<&'a Worker> {
 
 /// The worker of `pool` that this thread is, if it is one.
 #[inline]
-pub(crate) fn current_in<'a>(pool: &Inner) -> Option<&'a Worker> {
+pub(crate) fn current_in<'a>(pool: &PoolState) -> Option<&'a Worker> {
     match current() {
         Some(worker) if std::ptr::eq(worker.pool(), pool) => Some(worker),
         Some(_) => around_in(pool),
@@ -69,7 +69,7 @@ pub(crate) fn current_in<'a>(pool: &Inner) -> Option<&'a Worker> {
 
 /// The same for a pool that the thread entered before the present one.
 #[cold]
-fn around_in<'a>(pool: &Inner) -> Option<&'a Worker> {
+fn around_in<'a>(pool: &PoolState) -> Option<&'a Worker> {
     let mut frame = HERE.with(|here| here.frame.get());
     // SAFETY: frames and their workers are valid while their guards live, and those around a frame
     // outlive it; see `current`.
@@ -87,7 +87,7 @@ fn around_in<'a>(pool: &Inner) -> Option<&'a Worker> {
 /// The worker that serves calls into `pool`: this thread's in that pool, or its serial one, if it
 /// works serially.
 #[inline]
-pub(crate) fn serving<'a>(pool: &Inner) -> Option<&'a Worker> {
+pub(crate) fn serving<'a>(pool: &PoolState) -> Option<&'a Worker> {
     match current() {
         Some(worker) if std::ptr::eq(worker.pool(), pool) || worker.pool().is_serial() => {
             Some(worker)
@@ -99,7 +99,7 @@ pub(crate) fn serving<'a>(pool: &Inner) -> Option<&'a Worker> {
 
 /// The serial worker of a thread outside of pools that is in the middle of a transaction.
 #[cold]
-fn alone<'a>(pool: &Inner) -> Option<&'a Worker> {
+fn alone<'a>(pool: &PoolState) -> Option<&'a Worker> {
     if !seat::is_busy() {
         return None;
     }
@@ -142,8 +142,8 @@ pub(crate) fn within<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
 
 /// Makes the calling thread, which is no worker yet, the worker at seat 0 of `pool` for good. The
 /// pool is never freed.
-pub(crate) fn settle(pool: &Arc<Inner>) {
-    let pool: &'static Inner = Box::leak(Box::new(Arc::clone(pool)));
+pub(crate) fn settle(pool: &Arc<PoolState>) {
+    let pool: &'static PoolState = Box::leak(Box::new(Arc::clone(pool)));
     let worker = &pool.seats[0];
     let frame: &'static Frame = Box::leak(Box::new(Frame { worker, around: null() }));
     seat::replace(std::ptr::from_ref(worker).cast(), pool.serial_worker);

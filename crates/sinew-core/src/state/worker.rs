@@ -30,7 +30,7 @@ use crate::seams::worker_local::{Locals, WorkerLocal};
 use crate::state::counters::{Counters, SeatCounters};
 use crate::state::fifo::Fifo;
 use crate::state::glance::Glances;
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 
 /// The handle through which a task uses the worker that runs it.
 ///
@@ -73,7 +73,7 @@ pub struct Worker {
     pub(crate) counters: CachePadded<SeatCounters>,
     pub(crate) own: Own,
     index: usize,
-    pool: *const Inner,
+    pool: *const PoolState,
     pub(crate) observer: Option<Box<dyn WorkerObserver>>,
     not_shared: PhantomData<*const ()>,
 }
@@ -137,7 +137,7 @@ pub(crate) const SILENCE_NS: u64 = 50_000;
 
 impl Worker {
     pub(crate) fn new(
-        pool: *const Inner,
+        pool: *const PoolState,
         index: usize,
         fenced: bool,
         stack: StackKind,
@@ -249,7 +249,7 @@ impl Worker {
     }
 
     #[inline]
-    pub(crate) fn pool(&self) -> &Inner {
+    pub(crate) fn pool(&self) -> &PoolState {
         // SAFETY: the pool owns its workers, and whoever holds a `&Worker` keeps the pool alive
         // (its thread or its guest does).
         unsafe { &*self.pool }

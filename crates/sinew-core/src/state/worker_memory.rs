@@ -23,7 +23,7 @@
 use sinew_deque::PreferredNode;
 use sinew_topology::{Machine, PlacementError, Seating, memory_nodes, where_is};
 
-use crate::state::inner::FirstSeat;
+use crate::state::pool_state::FirstSeat;
 use crate::state::worker::Worker;
 
 /// Where the memory of each worker should lie, for workers that are pinned as `seating` says.

@@ -24,7 +24,7 @@ use crate::pool::Pool;
 use crate::scheduler::latch::{Countdown, Owner};
 use crate::scheduler::waiter::Waiter;
 use crate::state::heap_task::HeapTask;
-use crate::state::inner::{FirstSeat, Inner};
+use crate::state::pool_state::{FirstSeat, PoolState};
 use crate::state::queue::Header;
 use crate::state::tls;
 use crate::state::worker::Worker;
@@ -67,7 +67,7 @@ impl fmt::Debug for BroadcastContext<'_> {
     }
 }
 
-impl Inner {
+impl PoolState {
     /// The seats that take part in broadcasts: all but a guest's.
     pub(crate) fn broadcast_seats(&self) -> std::ops::Range<usize> {
         usize::from(self.first_seat == FirstSeat::Guests)..self.seats.len()
@@ -134,7 +134,7 @@ impl Pool {
         F: Fn(BroadcastContext<'_>) -> R + Sync,
         R: Send,
     {
-        broadcast(&self.inner, &f)
+        broadcast(&self.state, &f)
     }
 
     /// Calls `f` once on every thread of the pool, some time. Nobody waits, except that the end of
@@ -148,7 +148,7 @@ impl Pool {
     where
         F: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
     {
-        spawn_broadcast(&self.inner, f);
+        spawn_broadcast(&self.state, f);
     }
 }
 
@@ -175,7 +175,7 @@ impl Worker {
     }
 }
 
-fn broadcast<F, R>(pool: &Inner, f: &F) -> Vec<R>
+fn broadcast<F, R>(pool: &PoolState, f: &F) -> Vec<R>
 where
     F: Fn(BroadcastContext<'_>) -> R + Sync,
     R: Send,
@@ -224,7 +224,7 @@ where
         .collect()
 }
 
-fn spawn_broadcast<F>(pool: &Inner, f: F)
+fn spawn_broadcast<F>(pool: &PoolState, f: F)
 where
     F: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
 {

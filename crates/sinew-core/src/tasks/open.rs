@@ -17,7 +17,7 @@ use crate::scope::{ScopeRef, ScopeState, Share, WHOLE};
 use crate::seams::observer::Activity;
 use crate::state::fifo::Fifo;
 use crate::state::heap_task::HeapTask;
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 use crate::state::tls;
 use crate::state::worker::Worker;
 use crate::tasks::broadcast::BroadcastContext;
@@ -130,7 +130,7 @@ impl View {
 }
 
 /// Runs `body` with a scope in `pool`, of the thread that calls this.
-fn run<S: Open, R>(pool: &Inner, fifos: Box<[Fifo]>, body: impl FnOnce(&S) -> R) -> R {
+fn run<S: Open, R>(pool: &PoolState, fifos: Box<[Fifo]>, body: impl FnOnce(&S) -> R) -> R {
     let frame = Frame { state: ScopeState::new(pool, WHOLE, !fifos.is_empty()), fifos };
     let scope = S::of(View {
         frame: NonNull::from(&frame),
@@ -139,7 +139,7 @@ fn run<S: Open, R>(pool: &Inner, fifos: Box<[Fifo]>, body: impl FnOnce(&S) -> R)
     frame.state.complete(|| body(&scope), || scope.view().share.rest())
 }
 
-fn fifos(pool: &Inner) -> Box<[Fifo]> {
+fn fifos(pool: &PoolState) -> Box<[Fifo]> {
     pool.seats.iter().map(|_| Fifo::new()).collect()
 }
 
@@ -325,15 +325,15 @@ impl Pool {
     /// The pool that runs a scope's tasks: this one, or that of a thread that works serially.
     /// Before tasks are queued from outside: sees to it that somebody takes them, in a pool that
     /// has only its guest seat.
-    fn serving(&self) -> &Inner {
-        match tls::serving(&self.inner) {
+    fn serving(&self) -> &PoolState {
+        match tls::serving(&self.state) {
             Some(worker) => return worker.pool(),
-            None if self.inner.takes_guests() && !self.inner.has_threads() => {
+            None if self.state.takes_guests() && !self.state.has_threads() => {
                 self.start_standby();
             }
             None => {}
         }
-        &self.inner
+        &self.state
     }
 }
 

@@ -9,7 +9,7 @@ use crate::fork;
 use crate::pool::Pool;
 use crate::seams::observer::{Activity, Event};
 use crate::state::heap_task::HeapTask;
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 use crate::state::tls;
 use crate::state::worker::Worker;
 
@@ -67,8 +67,8 @@ impl Pool {
         if self.is_of_another_process() {
             fork::die_of_lost_workers();
         }
-        spawn_in(&self.inner, f);
-        if self.inner.takes_guests() && !self.inner.has_threads() {
+        spawn_in(&self.state, f);
+        if self.state.takes_guests() && !self.state.has_threads() {
             self.start_standby();
         }
     }
@@ -83,7 +83,7 @@ impl Pool {
     where
         F: for<'w> FnOnce(&'w Worker) + Send + 'static,
     {
-        match tls::current_in(&self.inner) {
+        match tls::current_in(&self.state) {
             Some(worker) => worker.spawn_fifo(f),
             None => self.spawn(f),
         }
@@ -130,7 +130,7 @@ where
 }
 
 /// Spawns a detached task into `pool`.
-fn spawn_in<F>(pool: &Inner, f: F)
+fn spawn_in<F>(pool: &PoolState, f: F)
 where
     F: for<'w> FnOnce(&'w Worker) + Send + 'static,
 {

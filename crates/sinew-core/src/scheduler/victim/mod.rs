@@ -32,12 +32,12 @@ use sinew_sync::atomic::Ordering;
 use sinew_sync::clock::now_ns;
 
 use crate::scheduler::job::Allowed;
-use crate::state::inner::Inner;
+use crate::state::pool_state::PoolState;
 use crate::state::worker::Worker;
 use crate::stealing::{PIECES, SIZES};
 use view::PoolView;
 
-impl Inner {
+impl PoolState {
     /// The worker at `seat` begins what came from outside.
     #[inline]
     pub(crate) fn root_begins(&self, seat: usize) {

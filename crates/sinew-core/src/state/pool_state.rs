@@ -73,7 +73,7 @@ pub(crate) enum FirstSeat {
 }
 
 /// What a pool's threads share.
-pub(crate) struct Inner {
+pub(crate) struct PoolState {
     /// Cores that the process could use when the pool was built.
     pub(crate) cores: usize,
     pub(crate) seats: Seats,
@@ -118,7 +118,7 @@ pub(crate) struct Inner {
     pub(crate) serial_worker: fn() -> seat::Pointer,
 }
 
-impl Inner {
+impl PoolState {
     /// Distance level between two seats: 0 is the closest.
     pub(crate) fn distance(&self, a: usize, b: usize) -> u8 {
         self.seating.distance(a, b)
