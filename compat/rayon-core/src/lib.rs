@@ -36,7 +36,7 @@
 //! | `SINEW_COORDINATE` | `1`: pools share the machine with other programs by agreement |
 //! | `SINEW_MAPPING` | where threads are pinned: `none`, `compact`, `scatter`, or processors such as `0,2,4-7` |
 //! | `SINEW_PROFILE` | `1`: pools measure where their time goes, and `ext::profile` and `ThreadPoolExt::profile` return it; with the feature `profile` |
-//! | `SINEW_VICTIMS`, `SINEW_FENCES`, `SINEW_SPIN_US`, `SINEW_STACK` | see `sinew_core::Builder::from_env` |
+//! | `SINEW_VICTIMS`, `SINEW_FENCES`, `SINEW_SPIN_US`, `SINEW_STACK` | see `sinew_core::PoolBuilder::from_env` |
 //!
 //! # Differences
 //!

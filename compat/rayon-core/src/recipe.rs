@@ -6,7 +6,7 @@ use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_core::{Builder, Mapping, Pool, Victims, Wait};
+use sinew_core::{Mapping, Pool, PoolBuilder, Victims, Wait};
 
 use crate::error::ThreadPoolBuildError;
 use crate::spawner::{DefaultSpawn, ThreadBuilder, ThreadSpawn};
@@ -59,10 +59,10 @@ impl Recipe {
         again.build(&mut |index| names.get(index).cloned().flatten(), &mut DefaultSpawn)
     }
 
-    fn builder(&self) -> Builder {
+    fn builder(&self) -> PoolBuilder {
         // As upstream, a waiting worker runs whatever there is, unless the environment or the
         // builder says otherwise.
-        let mut builder = Builder::new()
+        let mut builder = PoolBuilder::new()
             .wait(Wait::Any)
             .guest_seat(false)
             .oldest_first(self.breadth_first)
@@ -79,30 +79,30 @@ impl Recipe {
     }
 
     /// With what [`crate::ext`] sets.
-    fn tuned(&self, builder: Builder) -> Builder {
-        let builder = set(builder, self.wait, Builder::wait);
-        let builder = set(builder, self.mapping.clone(), Builder::mapping);
-        let builder = set(builder, self.victims, Builder::victims);
-        let builder = set(builder, self.spin, Builder::spin);
-        let builder = set(builder, self.follow_limits, Builder::follow_limits);
+    fn tuned(&self, builder: PoolBuilder) -> PoolBuilder {
+        let builder = set(builder, self.wait, PoolBuilder::wait);
+        let builder = set(builder, self.mapping.clone(), PoolBuilder::mapping);
+        let builder = set(builder, self.victims, PoolBuilder::victims);
+        let builder = set(builder, self.spin, PoolBuilder::spin);
+        let builder = set(builder, self.follow_limits, PoolBuilder::follow_limits);
         #[cfg(feature = "coordinate")]
-        let builder = set(builder, self.coordinate, Builder::coordinate);
+        let builder = set(builder, self.coordinate, PoolBuilder::coordinate);
         self.profiled(builder)
     }
 
     /// With a profiler, if the builder or else the environment asks for one.
     #[cfg(feature = "profile")]
-    fn profiled(&self, builder: Builder) -> Builder {
+    fn profiled(&self, builder: PoolBuilder) -> PoolBuilder {
         let profiler = match self.profile {
             Some(wanted) => wanted.then(sinew_observe::Profiler::new),
             None => sinew_observe::Profiler::from_env(),
         };
-        set(builder, profiler, Builder::observer)
+        set(builder, profiler, PoolBuilder::observer)
     }
 
     /// Without the feature, a program that is asked for a profile says so in one line.
     #[cfg(not(feature = "profile"))]
-    fn profiled(&self, builder: Builder) -> Builder {
+    fn profiled(&self, builder: PoolBuilder) -> PoolBuilder {
         static WARNING: std::sync::Once = std::sync::Once::new();
         if let Ok(text) = env::var("SINEW_PROFILE")
             && !["", "0", "false", "off"].contains(&text.trim())
@@ -117,7 +117,7 @@ impl Recipe {
         builder
     }
 
-    fn hooked(&self, builder: Builder) -> Builder {
+    fn hooked(&self, builder: PoolBuilder) -> PoolBuilder {
         let builder = set(builder, self.start_handler.clone(), |b, hook| {
             b.on_start(move |index| hook(index))
         });
@@ -136,7 +136,11 @@ impl Recipe {
     }
 }
 
-fn set<T>(builder: Builder, value: Option<T>, put: impl FnOnce(Builder, T) -> Builder) -> Builder {
+fn set<T>(
+    builder: PoolBuilder,
+    value: Option<T>,
+    put: impl FnOnce(PoolBuilder, T) -> PoolBuilder,
+) -> PoolBuilder {
     match value {
         Some(value) => put(builder, value),
         None => builder,

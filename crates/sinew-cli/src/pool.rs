@@ -2,7 +2,7 @@
 
 use clap::Args;
 use sinew::profile::Profiler;
-use sinew::{Builder, Mapping, Pool, StackKind, Victims, Wait};
+use sinew::{Mapping, Pool, PoolBuilder, StackKind, Victims, Wait};
 
 use crate::failure::Failure;
 use crate::output;
@@ -64,7 +64,7 @@ pub(crate) struct Kept {
 
 /// The threads of an application that has a mapping of its own sit by that, if the environment
 /// names none.
-fn placed(builder: Builder, mapping: Option<&Mapping>) -> Builder {
+fn placed(builder: PoolBuilder, mapping: Option<&Mapping>) -> PoolBuilder {
     match mapping.filter(|_| std::env::var_os("SINEW_MAPPING").is_none()) {
         Some(mapping) => builder.mapping(mapping.clone()),
         None => builder,
@@ -78,8 +78,8 @@ pub(crate) fn build_with(args: &PoolArgs, kept: &Kept) -> Result<Pool, Failure> 
     Ok(pool)
 }
 
-fn described(args: &PoolArgs, kept: &Kept) -> Builder {
-    let mut builder = placed(Builder::from_env(), kept.mapping.as_ref());
+fn described(args: &PoolArgs, kept: &Kept) -> PoolBuilder {
+    let mut builder = placed(PoolBuilder::from_env(), kept.mapping.as_ref());
     if let Some(profiler) = profiler(kept) {
         builder = builder.observer(profiler);
     }

@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use crate::builder::Builder;
+use crate::builder::PoolBuilder;
 
-impl Builder {
+impl PoolBuilder {
     /// Whether the pool shares the machine with other programs that do so, by agreement: it takes
     /// part in the table that all programs of this user share (see the crate `sinew-coord`), lets
     /// no more workers work than it is given cores, and keeps its threads on those. Default: no.

@@ -49,7 +49,7 @@ pub mod victims;
 pub use build_error::{BuildError, MAX_WORKERS};
 pub use builder::global::{pool as global_pool, run, with_current};
 pub use builder::serially::serially;
-pub use builder::{Builder, Fences};
+pub use builder::{Fences, PoolBuilder};
 pub use host::machine_lately;
 pub use pool::Pool;
 pub use pool::control::{PoolControl, PoolSnapshot};

@@ -447,7 +447,7 @@ impl Pool {
     }
 
     /// What the pool has been given of the machine, once it is in the table: see
-    /// [`Builder::coordinate`](crate::Builder::coordinate).
+    /// [`PoolBuilder::coordinate`](crate::PoolBuilder::coordinate).
     pub fn share(&self) -> Option<Share> {
         let member = self.sharing()?.member.get();
         member.filter(|_| !self.is_of_another_process()).map(Member::share)

@@ -29,8 +29,8 @@ fn wanted(text: &str) -> Option<bool> {
 
 /// Measures where the time of a pool's workers goes, and how parallel its programs are.
 ///
-/// A pool is [built with](sinew_core::Builder::observer) a profiler. Clones are handles to the same
-/// one, and any thread may read it at any time.
+/// A pool is [built with](sinew_core::PoolBuilder::observer) a profiler. Clones are handles to the
+/// same one, and any thread may read it at any time.
 ///
 /// ```
 /// use sinew_core::Pool;

@@ -9,7 +9,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::Barrier;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::{Config, MaxSteps, Runner};
-use sinew_core::{Builder, Pool, Wait, Worker};
+use sinew_core::{Pool, PoolBuilder, Wait, Worker};
 use sinew_sync::plant::{Bug, plant};
 
 use crate::Profiler;
@@ -58,7 +58,7 @@ fn pool(wait: Wait) -> Pool {
     profiled(Pool::builder().threads(3).wait(wait))
 }
 
-fn profiled(builder: Builder) -> Pool {
+fn profiled(builder: PoolBuilder) -> Pool {
     builder.observer(Profiler::new()).build().unwrap()
 }
 

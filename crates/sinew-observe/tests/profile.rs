@@ -7,7 +7,7 @@ use std::sync::{Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use sinew_core::{Builder, Fences, Pool, ScopeBuilder, Wait, Worker};
+use sinew_core::{Fences, Pool, PoolBuilder, ScopeBuilder, Wait, Worker};
 use sinew_loops::data::IntoItems;
 use sinew_loops::loops::{Options, for_each};
 use sinew_observe::{BURDENS, Doing, Profile, Profiler, Tasks, TimelineSpan};
@@ -48,7 +48,7 @@ fn profiling(threads: usize) -> Pool {
 }
 
 /// A pool with a profiler.
-fn profiled(builder: Builder) -> Pool {
+fn profiled(builder: PoolBuilder) -> Pool {
     builder.observer(Profiler::new()).build().unwrap()
 }
 

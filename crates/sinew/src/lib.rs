@@ -111,7 +111,7 @@ pub use sinew_core::locality::{
     DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope,
 };
 pub use sinew_core::{
-    BuildError, Builder, Cancelled, Counters, OwnPages, Pool, PoolControl, PoolSnapshot, Scope,
+    BuildError, Cancelled, Counters, OwnPages, Pool, PoolBuilder, PoolControl, PoolSnapshot, Scope,
     ScopeBuilder, StackKind, StealsAt, Victims, Wait, Worker, global_pool, join, run, scope,
     serially, spawn, victims,
 };

@@ -98,7 +98,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     ///
     /// It holds, whatever the pool was given for its loops
     /// ([`PoolControl::set_schedule`](crate::PoolControl::set_schedule)) or is granted by other
-    /// programs (`Builder::coordinate`). Where none is named, as with [`Schedule::Auto`] and
+    /// programs (`PoolBuilder::coordinate`). Where none is named, as with [`Schedule::Auto`] and
     /// [`default_schedule`](Self::default_schedule), that is followed from the next loop on, and
     /// with a [`control`](Over::control) at once.
     ///
@@ -126,7 +126,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
 
     /// How the items are handed out as long as nobody says otherwise: a schedule that the pool was
     /// given ([`PoolControl::set_schedule`](crate::PoolControl::set_schedule)), or is granted by
-    /// other programs (`Builder::coordinate`), takes the place of this one.
+    /// other programs (`PoolBuilder::coordinate`), takes the place of this one.
     ///
     /// # Panics
     ///

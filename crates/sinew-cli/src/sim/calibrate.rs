@@ -19,7 +19,7 @@ use std::hint::black_box;
 use std::thread;
 use std::time::{Duration as Wall, Instant};
 
-use sinew::{Builder, Pool, Worker};
+use sinew::{Pool, PoolBuilder, Worker};
 use sinew_sim::{Costs, Duration};
 use sinew_sync::atomic::{AtomicU64, Ordering, spin_loop};
 use sinew_sync::clock::now_ns;
@@ -89,7 +89,7 @@ struct Found {
 
 /// Measures, and says on standard error if what was found contradicts itself.
 pub(super) fn measure() -> Result<Calibrated, Failure> {
-    let pool = |threads| Builder::new().threads(threads).build().map_err(Failure::usage);
+    let pool = |threads| PoolBuilder::new().threads(threads).build().map_err(Failure::usage);
     let (one, two) = (pool(1)?, pool(2)?);
     let found = settled(|| Found::measure(&one, &two));
     let doubt = found.doubt();

@@ -1,4 +1,4 @@
-//! The environment variables that describe a pool; the table is at [`Builder::from_env`].
+//! The environment variables that describe a pool; the table is at [`PoolBuilder::from_env`].
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use sinew_topology::{Mapping, MappingError, Seating};
 
 use crate::build_error::MAX_WORKERS;
-use crate::builder::{Builder, Fences};
+use crate::builder::{Fences, PoolBuilder};
 use crate::host::machine;
 
 /// The counts that `sinew exec` has set, as `NAME=VALUE` with blanks between. It may narrow the
@@ -31,7 +31,7 @@ const VARIABLES: [&str; 11] = [
     "SINEW_MIN_THREADS",
 ];
 
-impl Builder {
+impl PoolBuilder {
     /// A pool as the environment describes it, for the global pool and for programs that want the
     /// same.
     ///
@@ -78,61 +78,61 @@ fn texts() -> &'static [(&'static str, String)] {
 }
 
 fn apply(
-    builder: Builder,
+    builder: PoolBuilder,
     read: impl Fn(&str) -> Option<String>,
     warn: impl Fn(String),
-) -> Builder {
+) -> PoolBuilder {
     let ours = read(EXEC_COUNTS).unwrap_or_default();
     let is_ours =
         |name: &str, text: &str| ours.split(' ').any(|count| count == format!("{name}={text}"));
     let usual = Cell::new(false);
     let read_threads = |name: &str| read(name).inspect(|text| usual.set(is_ours(name, text)));
-    let put_threads = |builder: Builder, threads| match usual.get() {
+    let put_threads = |builder: PoolBuilder, threads| match usual.get() {
         true => builder.usual_threads(threads),
         false => builder.threads(threads),
     };
     let builder = set(builder, "SINEW_THREADS", read_threads, &warn, parse_threads, put_threads);
-    let builder = set(builder, "SINEW_MAPPING", &read, &warn, parse_mapping, Builder::mapping);
-    let builder = set(builder, "SINEW_WAIT", &read, &warn, str::parse, Builder::wait);
-    let builder = set(builder, "SINEW_VICTIMS", &read, &warn, str::parse, Builder::victims);
-    let builder = set(builder, "SINEW_STACK", &read, &warn, str::parse, Builder::stack);
-    let builder = set(builder, "SINEW_FENCES", &read, &warn, parse_fences, Builder::fences);
-    let builder = set(builder, "SINEW_SPIN_US", &read, &warn, parse_micros, Builder::spin);
+    let builder = set(builder, "SINEW_MAPPING", &read, &warn, parse_mapping, PoolBuilder::mapping);
+    let builder = set(builder, "SINEW_WAIT", &read, &warn, str::parse, PoolBuilder::wait);
+    let builder = set(builder, "SINEW_VICTIMS", &read, &warn, str::parse, PoolBuilder::victims);
+    let builder = set(builder, "SINEW_STACK", &read, &warn, str::parse, PoolBuilder::stack);
+    let builder = set(builder, "SINEW_FENCES", &read, &warn, parse_fences, PoolBuilder::fences);
+    let builder = set(builder, "SINEW_SPIN_US", &read, &warn, parse_micros, PoolBuilder::spin);
     set_share(builder, &read, &warn)
 }
 
 /// A place among other programs.
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 fn set_share(
-    builder: Builder,
+    builder: PoolBuilder,
     read: &impl Fn(&str) -> Option<String>,
     warn: &impl Fn(String),
-) -> Builder {
+) -> PoolBuilder {
     let parse = |text: &str| parse_coordinate(text, true);
-    let builder = set(builder, "SINEW_COORDINATE", read, warn, parse, Builder::coordinate);
-    let builder = set(builder, "SINEW_WEIGHT", read, warn, parse_weight, Builder::weight);
-    set(builder, "SINEW_MIN_THREADS", read, warn, parse_threads, Builder::min_threads)
+    let builder = set(builder, "SINEW_COORDINATE", read, warn, parse, PoolBuilder::coordinate);
+    let builder = set(builder, "SINEW_WEIGHT", read, warn, parse_weight, PoolBuilder::weight);
+    set(builder, "SINEW_MIN_THREADS", read, warn, parse_threads, PoolBuilder::min_threads)
 }
 
 /// A program that was built without such places says so where one is asked for.
 #[cfg(not(all(feature = "coordinate", not(any(loom, shuttle)))))]
 fn set_share(
-    builder: Builder,
+    builder: PoolBuilder,
     read: &impl Fn(&str) -> Option<String>,
     warn: &impl Fn(String),
-) -> Builder {
+) -> PoolBuilder {
     let parse = |text: &str| parse_coordinate(text, false);
     set(builder, "SINEW_COORDINATE", read, warn, parse, |builder, _| builder)
 }
 
 fn set<T, E: Display>(
-    builder: Builder,
+    builder: PoolBuilder,
     name: &str,
     read: impl Fn(&str) -> Option<String>,
     warn: impl Fn(String),
     parse: impl Fn(&str) -> Result<T, E>,
-    put: impl Fn(Builder, T) -> Builder,
-) -> Builder {
+    put: impl Fn(PoolBuilder, T) -> PoolBuilder,
+) -> PoolBuilder {
     let Some(text) = read(name) else { return builder };
     match parse(text.trim()) {
         Ok(value) => put(builder, value),
@@ -217,7 +217,8 @@ mod tests {
         let read = |name: &str| {
             variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         };
-        let builder = apply(Builder::new(), read, |warning| warnings.borrow_mut().push(warning));
+        let builder =
+            apply(PoolBuilder::new(), read, |warning| warnings.borrow_mut().push(warning));
         (format!("{builder:?}"), warnings.into_inner())
     }
 
@@ -229,7 +230,7 @@ mod tests {
             asked.borrow_mut().push(name.to_owned());
             None
         };
-        apply(Builder::new(), ask, |_| ());
+        apply(PoolBuilder::new(), ask, |_| ());
         assert_eq!(asked.into_inner(), VARIABLES);
     }
 
@@ -301,7 +302,7 @@ mod tests {
                 EXEC_COUNTS => Some(listed.to_owned()),
                 _ => None,
             };
-            apply(Builder::new(), read, |_| ())
+            apply(PoolBuilder::new(), read, |_| ())
         };
         let pool = with("OMP_NUM_THREADS=4 SINEW_THREADS=3").build().unwrap();
         assert_eq!((pool.max_workers(), pool.state.limit.follows()), (3, true));

@@ -10,7 +10,7 @@ mod imp {
     use std::ptr::null_mut;
     use std::sync::Once;
 
-    use crate::builder::Builder;
+    use crate::builder::PoolBuilder;
     use crate::fork;
     use crate::pool::Pool;
 
@@ -36,7 +36,7 @@ mod imp {
     /// build; one pool is dropped again.
     #[cold]
     fn build() -> &'static Pool {
-        let pool = match Builder::from_env().build() {
+        let pool = match PoolBuilder::from_env().build() {
             Ok(pool) => pool,
             Err(error) => panic!("sinew: the global pool could not be built: {error}"),
         };

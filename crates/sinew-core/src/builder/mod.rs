@@ -75,7 +75,7 @@ pub enum Fences {
 /// # Ok::<(), sinew_core::BuildError>(())
 /// ```
 #[derive(Default)]
-pub struct Builder {
+pub struct PoolBuilder {
     threads: Option<usize>,
     /// What somebody who narrows this process's mask says that the machine has.
     usual_threads: Option<usize>,
@@ -100,7 +100,7 @@ pub struct Builder {
     settings: ThreadSettings,
 }
 
-impl Builder {
+impl PoolBuilder {
     /// A pool with all defaults.
     pub fn new() -> Self {
         Self::default()
@@ -444,14 +444,14 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// As [`Builder::build`].
+    /// As [`PoolBuilder::build`].
     pub fn new() -> Result<Self, BuildError> {
-        Builder::new().build()
+        PoolBuilder::new().build()
     }
 
     /// Starts to describe a pool.
-    pub fn builder() -> Builder {
-        Builder::new()
+    pub fn builder() -> PoolBuilder {
+        PoolBuilder::new()
     }
 }
 
@@ -477,9 +477,9 @@ fn register_fence() -> bool {
     false
 }
 
-impl fmt::Debug for Builder {
+impl fmt::Debug for PoolBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = f.debug_struct("Builder");
+        let mut text = f.debug_struct("PoolBuilder");
         text.field("threads", &self.threads)
             .field("usual_threads", &self.usual_threads)
             .field("mapping", &self.mapping)

@@ -22,7 +22,7 @@ use std::ptr::null;
 
 use sinew_sync::seat;
 
-use crate::builder::Builder;
+use crate::builder::PoolBuilder;
 use crate::pool::Pool;
 use crate::state::tls;
 
@@ -121,7 +121,7 @@ pub(crate) fn alone() -> seat::Pointer {
 
 #[cold]
 fn pool_of_one() -> Pool {
-    match Builder::serial().build() {
+    match PoolBuilder::serial().build() {
         Ok(pool) => pool,
         Err(error) => panic!("sinew: a thread's own pool could not be built: {error}"),
     }

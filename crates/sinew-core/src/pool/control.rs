@@ -169,7 +169,7 @@ impl PoolControl {
     ///
     /// They take it up when they begin, those under a control also between two
     /// slices, unless that control has a schedule. It goes before one that was asked for on the
-    /// program's behalf by others (see `Builder::coordinate`).
+    /// program's behalf by others (see `PoolBuilder::coordinate`).
     ///
     /// # Panics
     ///

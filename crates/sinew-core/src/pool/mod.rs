@@ -304,7 +304,7 @@ impl Pool {
         threads
     }
 
-    /// The observer that the pool was [built with](crate::Builder::observer).
+    /// The observer that the pool was [built with](crate::PoolBuilder::observer).
     pub fn observer(&self) -> Option<&dyn Observer> {
         self.state.observer.as_deref()
     }

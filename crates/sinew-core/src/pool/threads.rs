@@ -41,7 +41,7 @@ impl ThreadSettings {
 }
 
 /// What the thread of one seat has to do: [`run`](Self::run), on a thread that
-/// [`Builder::build_with`](crate::Builder::build_with) was given the means to start.
+/// [`PoolBuilder::build_with`](crate::PoolBuilder::build_with) was given the means to start.
 ///
 /// Dropping it leaves the seat empty for good. Calls and the end of the pool go on without it; a
 /// broadcast, which needs every seat, waits for ever.

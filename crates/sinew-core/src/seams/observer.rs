@@ -1,8 +1,8 @@
 //! The seam by which a floor above watches a pool: the scheduler tells an observer what happens.
 //!
-//! [`Builder::observer`](crate::Builder::observer) gives a pool an [`Observer`]. The observer makes
-//! a [`WorkerObserver`] for each worker, and keeps a note for each queued task and each scope. The
-//! scheduler knows nothing else of it.
+//! [`PoolBuilder::observer`](crate::PoolBuilder::observer) gives a pool an [`Observer`]. The
+//! observer makes a [`WorkerObserver`] for each worker, and keeps a note for each queued task and
+//! each scope. The scheduler knows nothing else of it.
 //!
 //! # Invariants
 //!

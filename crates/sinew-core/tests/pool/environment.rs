@@ -2,7 +2,7 @@
 
 use std::process::Output;
 
-use sinew_core::{Builder, global_pool};
+use sinew_core::{PoolBuilder, global_pool};
 
 use crate::support::{assert_one_line, assert_passed, child, errors, is_child};
 
@@ -19,7 +19,7 @@ fn the_number_of_workers_comes_from_the_environment_unless_the_builder_names_one
     if is_child() {
         assert_eq!(global_pool().max_workers(), 3);
         assert_eq!(sinew_core::run(|w| w.max_workers()), 3);
-        assert_eq!(Builder::from_env().threads(2).build().unwrap().max_workers(), 2);
+        assert_eq!(PoolBuilder::from_env().threads(2).build().unwrap().max_workers(), 2);
         return;
     }
     let name = "the_number_of_workers_comes_from_the_environment_unless_the_builder_names_one";

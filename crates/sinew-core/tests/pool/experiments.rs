@@ -4,7 +4,7 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use sinew_core::{Builder, Pool, StackKind, Wait, Worker, scope};
+use sinew_core::{Pool, PoolBuilder, StackKind, Wait, Worker, scope};
 use sinew_sync::clock::ticks;
 
 use crate::support::{add, ends, meet};
@@ -17,7 +17,7 @@ fn tree(w: &Worker, depth: u32, leaves: &AtomicUsize) {
     w.join(|w| tree(w, depth - 1, leaves), |w| tree(w, depth - 1, leaves));
 }
 
-fn two_field() -> Builder {
+fn two_field() -> PoolBuilder {
     Pool::builder().threads(2).stack(StackKind::TwoField)
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use sinew_coord::{Coordinator, CpuSet, Policy, Script, Table};
-use sinew_core::{Builder, Mapping, Pool, Worker};
+use sinew_core::{PoolBuilder, Mapping, Pool, Worker};
 use sinew_loops::Control;
 use sinew_loops::loops::Options;
 use sinew_policy::chunk::Schedule;
@@ -29,7 +29,7 @@ impl Machine {
         self.folder.path().join("shared")
     }
 
-    fn builder(&self, threads: usize) -> Builder {
+    fn builder(&self, threads: usize) -> PoolBuilder {
         let machine = format!("core:{}", self.cores).parse().unwrap();
         Pool::builder().machine(machine).threads(threads).coordinate_in(self.place())
     }
@@ -169,7 +169,7 @@ fn a_pool_has_its_weight_and_its_least_number_of_threads() {
             return;
         }
         let machine = Machine::new(8);
-        let join = |builder: Builder| {
+        let join = |builder: PoolBuilder| {
             let pool = builder.build().unwrap();
             wait_until(|| pool.share().is_some());
             pool

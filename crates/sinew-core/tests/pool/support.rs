@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use sinew_core::{Builder, Fences, Pool, StackKind, Wait};
+use sinew_core::{Fences, Pool, PoolBuilder, StackKind, Wait};
 use sinew_loops::loops::{Options, for_each};
 
 /// How long anything may take before it counts as hanging. Generous: the machine may be busy with
@@ -26,7 +26,7 @@ pub(crate) fn full_pool(threads: usize) -> Pool {
 }
 
 /// A builder of a pool without guests, whose threads say when they leave.
-pub(crate) fn telling(threads: usize) -> (Builder, mpsc::Receiver<usize>) {
+pub(crate) fn telling(threads: usize) -> (PoolBuilder, mpsc::Receiver<usize>) {
     let (exit, exits) = mpsc::channel();
     let exit = Mutex::new(exit);
     let hook = move |seat| exit.lock().unwrap().send(seat).unwrap();

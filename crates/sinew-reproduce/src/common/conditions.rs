@@ -2,7 +2,7 @@
 //! of this one's.
 
 use sinew::profile::Profiler;
-use sinew::{Builder, Mapping, Pool, StackKind, Victims};
+use sinew::{Mapping, Pool, PoolBuilder, StackKind, Victims};
 
 use crate::failure::Failure;
 
@@ -78,7 +78,7 @@ impl Conditions {
         self.builder()?.observer(Profiler::new()).build().map_err(Failure::impossible)
     }
 
-    fn builder(&self) -> Result<Builder, Failure> {
+    fn builder(&self) -> Result<PoolBuilder, Failure> {
         let victims: Victims = self.victims.parse().map_err(Failure::impossible)?;
         let builder = Pool::builder()
             .threads(self.workers)

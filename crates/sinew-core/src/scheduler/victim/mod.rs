@@ -14,7 +14,7 @@
 //!   work in sight, takes any task, whether or not it ever parks. The time begins when the worker
 //!   has found nothing for a spin window, or for a silence, if that is shorter. So a rule that keeps
 //!   workers from tasks delays these, and never strands them, unless an experiment has [asked for
-//!   it](crate::Builder::withhold).
+//!   it](crate::PoolBuilder::withhold).
 //!
 //! # Cost
 //!
