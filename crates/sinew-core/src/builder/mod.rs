@@ -30,10 +30,10 @@ use sinew_topology::{Limits, Machine, Mapping, Seating};
 use crate::build_error::{BuildError, MAX_WORKERS};
 use crate::fork;
 use crate::host::{machine, machine_as_known};
-use crate::idle::patience::ENDLESS;
-use crate::idle::payoff::Payoff;
+use crate::idle::backoff::ENDLESS;
 use crate::idle::sleep::Sleepers;
-use crate::idle::steer::Steering;
+use crate::idle::wake_placement::WakePlacement;
+use crate::idle::wake_up_cost::WakeUpCost;
 use crate::pool::Pool;
 use crate::pool::threads::{SeatThread, ThreadSettings};
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
@@ -416,8 +416,10 @@ impl PoolBuilder {
             steal_delay: u64::from(self.steal_delay),
             cores,
             panic_handler: self.panic_handler,
-            payoff: Payoff::new(),
-            steering: Steering::new(is_real && self.mapping == Mapping::None && threads <= cores),
+            wake_up_cost: WakeUpCost::new(),
+            wake_placement: WakePlacement::new(
+                is_real && self.mapping == Mapping::None && threads <= cores,
+            ),
             stealing: Stealing::new(
                 self.victims,
                 self.withhold

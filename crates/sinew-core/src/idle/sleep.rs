@@ -25,8 +25,9 @@
 //!   first.
 //! - S3: when the number of searchers falls to zero and somebody sleeps, either work was found and
 //!   one more is woken, or the last searcher does the handshake of the last look.
-//! - S4: a push that found a note wakes somebody, or somebody without work dozes. Who has dozed,
-//!   was not woken and has seen no work leaves its notes again before it looks for the last time.
+//! - S4: a push that found a note wakes a sleeper, or a worker without work is in a timed park. A
+//!   worker whose timed park expires and that has seen no work leaves its notes again, then looks
+//!   for the last time.
 //!
 //! # Orderings
 //!
@@ -39,25 +40,25 @@
 //! and leaves its note, or the owner sees it. So where nobody is active there is nobody to leave a
 //! note for.
 //!
-//! M11: an owner pushes, takes the lock, sees that somebody dozes and wakes nobody ↔ the one who
-//! dozes takes the lock to say that it does not any more, leaves its notes, *heavy*, looks: it sees
-//! that push, and of a later one either the look sees the push or the owner the note (M5). One who
-//! is woken in its doze searches, and sees the push as any searcher does.
+//! M11: an owner pushes, takes the lock, sees a timed park and wakes no worker ↔ the parked worker
+//! takes the lock to end its timed park, leaves its notes, *heavy*, looks: it sees that push, and
+//! of a later one either the look sees the push or the owner the note (M5). A worker that is woken
+//! in a timed park searches, and sees the push as any searcher does.
 //!
 //! # Putting off
 //!
 //! Waking takes the waker 5 to 10 µs, and a burst of tasks may be over before anybody comes.
-//! `payoff` notes whether the woken came in time; where they do not, an owner wakes nobody who
-//! dozes: that one looks for itself in less than a millisecond. Work from outside, and for one
-//! worker, is never left lying.
+//! `wake_up_cost` notes whether the woken workers came in time. Where they do not, an owner wakes
+//! no worker during a timed park: the parked worker looks for itself in less than a millisecond.
+//! Work from outside, and for one worker, is never left lying.
 //!
 //! # Cost
 //!
 //! Nothing for a worker with work. The last look costs a heavy fence, which takes 5 to 10 µs and
 //! interrupts every core of the process. So it is put off: the last searcher leaves its notes,
-//! looks, and dozes for a millisecond, in which it is woken as any sleeper; only if nobody did, it
-//! executes the fence, looks again, and sleeps. Where all the others sleep already, no fence is
-//! needed.
+//! looks, and parks for a millisecond, in which it is woken as any sleeper. If that timed park
+//! expires, it executes the fence, looks again, and sleeps. Where all the others sleep already, no
+//! fence is needed.
 //!
 //! # Tests
 //!
@@ -92,7 +93,7 @@ struct Lists {
     idle: Vec<usize>,
     waiting: Vec<usize>,
     /// How many of the idle ones sleep for a moment only, and look for themselves then.
-    dozing: usize,
+    in_timed_park: usize,
 }
 
 /// The pool's register of searching and sleeping workers.
@@ -161,14 +162,14 @@ impl Sleepers {
     }
 
     /// A worker that sleeps without work will get up by itself in a moment.
-    pub(crate) fn begin_doze(&self) {
-        self.lists.lock().dozing += 1;
+    pub(crate) fn begin_timed_park(&self) {
+        self.lists.lock().in_timed_park += 1;
     }
 
     /// The moment is over, or the worker was woken. In the first case it leaves its notes again
     /// before it looks for work (S4).
-    pub(crate) fn end_doze(&self) {
-        self.lists.lock().dozing -= 1;
+    pub(crate) fn end_timed_park(&self) {
+        self.lists.lock().in_timed_park -= 1;
     }
 
     /// Whether no worker sleeps; a hint.
@@ -212,9 +213,9 @@ impl Sleepers {
     }
 
     /// [`wake_one`](Self::wake_one) for an owner that found a note when it pushed. Nobody is woken
-    /// while somebody dozes, if the owner `may_put_off`.
+    /// during a timed park, if the owner `may_put_off`.
     pub(crate) fn wake_for_push(&self, may_put_off: bool) -> Option<usize> {
-        if may_put_off && self.lists.lock().dozing > 0 {
+        if may_put_off && self.lists.lock().in_timed_park > 0 {
             return None;
         }
         self.wake_one()
@@ -252,8 +253,8 @@ mod models {
 
     /// A pool of two searchers and an owner; work is a number, the note at the owner's seat a flag.
     struct World {
-        /// Whether sleepers doze first, and the owner puts off to wake them meanwhile.
-        dozes: bool,
+        /// Whether sleepers begin with a timed park, and the owner puts off to wake them meanwhile.
+        has_timed_parks: bool,
         sleepers: Sleepers,
         parkers: [Parker; 2],
         work: AtomicU32,
@@ -276,7 +277,7 @@ mod models {
         }
 
         fn wake(&self) {
-            if let Some(seat) = self.sleepers.wake_for_push(self.dozes) {
+            if let Some(seat) = self.sleepers.wake_for_push(self.has_timed_parks) {
                 self.parkers[seat].unpark();
             }
         }
@@ -305,7 +306,9 @@ mod models {
                         continue;
                     }
                     let last = self.sleepers.fall_asleep(seat);
-                    if !(last && (self.last_look(true) || self.dozes && self.doze(seat))) {
+                    if !(last
+                        && (self.last_look(true) || self.has_timed_parks && self.timed_park(seat)))
+                    {
                         self.parkers[seat].park();
                     }
                     self.sleepers.get_up(seat);
@@ -320,10 +323,10 @@ mod models {
         }
 
         /// Answers whether there is no need to sleep on.
-        fn doze(&self, seat: usize) -> bool {
-            self.sleepers.begin_doze();
+        fn timed_park(&self, seat: usize) -> bool {
+            self.sleepers.begin_timed_park();
             let woken = self.parkers[seat].park_for(1);
-            self.sleepers.end_doze();
+            self.sleepers.end_timed_park();
             woken || self.last_look(!planted(Bug::ForgottenNote))
         }
 
@@ -345,12 +348,12 @@ mod models {
         }
     }
 
-    fn check(workers: usize, preemptions: usize, dozes: bool) {
+    fn check(workers: usize, preemptions: usize, has_timed_parks: bool) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(preemptions);
         model.check(move || {
             let world = Arc::new(World {
-                dozes,
+                has_timed_parks,
                 sleepers: Sleepers::new(),
                 parkers: std::array::from_fn(|_| Parker::new()),
                 work: AtomicU32::new(0),
@@ -364,7 +367,7 @@ mod models {
                 })
                 .collect();
             world.activate();
-            if dozes {
+            if has_timed_parks {
                 // A note that was answered, and nothing left of it.
                 world.push();
                 world.take();
@@ -390,7 +393,7 @@ mod models {
         check(2, 2, false);
     }
 
-    /// Catches: a push that is left to one who dozes, and that nobody sees.
+    /// Catches: a push that is left to a timed park, and that no worker sees.
     #[test]
     fn loom_nobody_sleeps_on_beside_work_that_was_left_to_him() {
         check(1, 3, true);
@@ -399,7 +402,7 @@ mod models {
 
     #[test]
     #[should_panic(expected = "deadlock")]
-    fn loom_finds_one_who_has_dozed_and_leaves_no_note() {
+    fn loom_finds_a_timed_park_that_leaves_no_note() {
         plant(&[Bug::ForgottenNote]);
         check(1, 3, true);
     }

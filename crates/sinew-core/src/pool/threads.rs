@@ -96,7 +96,7 @@ impl SeatThread {
 
     fn work(&self) {
         let worker = &self.pool.seats[self.index];
-        worker.bed.move_in();
+        worker.placement.thread_begins();
         worker.tell(Event::Enter { calls: false });
         worker.activate();
         while let Some(job) = worker.next_job() {
@@ -105,7 +105,7 @@ impl SeatThread {
         }
         worker.deactivate();
         worker.tell(Event::Leave);
-        worker.bed.move_out();
+        worker.placement.thread_ends();
     }
 }
 

@@ -7,7 +7,7 @@ use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::{TICKS_A_US, ticks};
 use sinew_sync::plant::{Bug, planted};
 
-use crate::idle::payoff::ENOUGH;
+use crate::idle::wake_up_cost::ENOUGH;
 use crate::seams::observer::{Event, Source};
 use crate::state::worker::Worker;
 

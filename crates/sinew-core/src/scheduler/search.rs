@@ -21,9 +21,9 @@ use sinew_sync::plant::{Bug, planted};
 use sinew_sync::statics::AtomicU32;
 
 use crate::fork;
-use crate::idle::patience::{Patience, micros};
-use crate::scheduler::doze::Look;
+use crate::idle::backoff::{Backoff, micros};
 use crate::scheduler::job::{Allowed, Job, rest};
+use crate::scheduler::timed_park::Look;
 use crate::seams::observer::{Activity, Event};
 use crate::state::worker::{SILENCE_NS, Worker};
 
@@ -94,7 +94,7 @@ impl Worker {
             let resigns = self.pool().is_ending();
             if searching {
                 if self.is_surplus() {
-                    self.bed.put_back();
+                    self.placement.restore_mask();
                     self.resign_search();
                     return Search::Surplus;
                 }
@@ -135,7 +135,7 @@ impl Worker {
     }
 
     /// Parks; answers for how long, or `None` when the pool is over. A worker of a pool that ends
-    /// `resigns` for the time; one that is `unsure` dozes first, and looks once more.
+    /// `resigns` for the time; one that is `unsure` begins with a timed park, and looks once more.
     fn sleep(&self, unsure: bool, resigns: bool) -> Option<u64> {
         let _parked = self.begin(Activity::Park);
         let began = now_ns();
@@ -144,15 +144,15 @@ impl Worker {
             return None;
         }
         self.counters.parks.add(1);
-        self.bed.lie_down(&self.pool().steering);
-        self.pool().payoff.learn(self.own.gain.replace(0));
-        if !(unsure && self.doze()) {
-            self.bed.put_back();
+        self.placement.before_park(&self.pool().wake_placement);
+        self.pool().wake_up_cost.learn(self.own.gain.replace(0));
+        if !(unsure && self.timed_park()) {
+            self.placement.restore_mask();
             if !(unsure && self.last_look(Allowed::Any)) {
                 self.parker.park();
             }
         }
-        self.bed.get_up(&self.pool().steering);
+        self.placement.after_park(&self.pool().wake_placement);
         if resigns && !self.pool().serve() {
             return None;
         }
@@ -172,7 +172,7 @@ impl Worker {
         }
         self.pool().hand_on_calls();
         if parked_ns > 0 {
-            self.bed.put_back();
+            self.placement.restore_mask();
         }
         let searched_ns = now_ns().saturating_sub(began).saturating_sub(parked_ns);
         self.counters.searching_ns.add(searched_ns);
@@ -189,27 +189,27 @@ impl Worker {
     /// whether the core was lost meanwhile.
     fn search(&self) -> (Option<Job<'_>>, bool) {
         self.start_policy();
-        let mut patience = Patience::new(self.window_ns(), &self.own.shares_core);
+        let mut backoff = Backoff::new(self.window_ns(), &self.own.shares_core);
         loop {
-            if let Some(job) = self.look_around(Allowed::Any, patience.rounds > 0) {
-                return (Some(job), patience.lost_core);
+            if let Some(job) = self.look_around(Allowed::Any, backoff.rounds > 0) {
+                return (Some(job), backoff.lost_core);
             }
             // Who could leave does not offer its core before.
             let ends = self.pool().is_ending();
-            if !ends && patience.is_left(self.own.silence_ns.get()) {
+            if !ends && backoff.is_left(self.own.silence_ns.get()) {
                 continue;
             }
-            match self.break_silence(Allowed::Any, &patience) {
-                Silence::Broken(job) => return (Some(job), patience.lost_core),
-                Silence::Empty if ends || patience.is_over() || self.is_surplus() => {
-                    return (None, patience.lost_core);
+            match self.break_silence(Allowed::Any, &backoff) {
+                Silence::Broken(job) => return (Some(job), backoff.lost_core),
+                Silence::Empty if ends || backoff.is_over() || self.is_surplus() => {
+                    return (None, backoff.lost_core);
                 }
                 Silence::Empty => self.goes_on_searching(Allowed::Any),
                 Silence::Lasts => {}
             }
             if ends {
                 // It cannot: an owner has private tasks, and may want the core.
-                patience.is_left(self.own.silence_ns.get());
+                backoff.is_left(self.own.silence_ns.get());
             }
         }
     }
@@ -376,7 +376,7 @@ impl Worker {
     }
 
     /// Looks at the owners that have been silent for long enough, and exposes tasks of one.
-    pub(crate) fn break_silence(&self, allowed: Allowed, patience: &Patience<'_>) -> Silence<'_> {
+    pub(crate) fn break_silence(&self, allowed: Allowed, backoff: &Backoff<'_>) -> Silence<'_> {
         let victims = self.pool().seats.iter().filter(|seat| seat.index() != self.index());
         let mut victims = victims.filter(|seat| {
             seat.stack.has_private()
@@ -386,7 +386,7 @@ impl Worker {
         let Some(victim) = victims.next() else { return Silence::Empty };
         let this_process = fork::current() + 1;
         // Relaxed, here and below: the word limits a rate and protects nothing.
-        if patience.silence_ns() < self.own.silence_ns.get()
+        if backoff.silence_ns() < self.own.silence_ns.get()
             || EXPOSING.swap(this_process, Ordering::Relaxed) == this_process
         {
             spin_loop();

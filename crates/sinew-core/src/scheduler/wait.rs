@@ -20,11 +20,11 @@ use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 use sinew_sync::plant::{Bug, planted};
 
 use crate::fork;
-use crate::idle::patience::{Patience, micros};
-use crate::scheduler::doze::{DOZE_NS, Look};
+use crate::idle::backoff::{Backoff, micros};
 use crate::scheduler::job::{Allowed, Job};
 use crate::scheduler::latch::Latch;
 use crate::scheduler::search::Silence;
+use crate::scheduler::timed_park::{Look, TIMED_PARK_NS};
 use crate::seams::observer::Activity;
 use crate::state::scope_tasks::ScopeTasks;
 use crate::state::worker::Worker;
@@ -265,25 +265,25 @@ impl Worker {
         let _search = self.begin(Activity::Search);
         let Help::Tasks(allowed) = help else { return self.help_some_or_park(awaited, help) };
         self.start_policy();
-        let mut patience = Patience::new(self.waiting_ns(), &self.own.shares_core);
+        let mut backoff = Backoff::new(self.waiting_ns(), &self.own.shares_core);
         loop {
             if awaited.is_done() {
-                return Some(patience.lost_core);
+                return Some(backoff.lost_core);
             }
-            if self.help(awaited, allowed, patience.rounds > 0) {
+            if self.help(awaited, allowed, backoff.rounds > 0) {
                 return None;
             }
-            if patience.is_left(self.own.silence_ns.get()) {
+            if backoff.is_left(self.own.silence_ns.get()) {
                 continue;
             }
-            match self.break_silence(allowed, &patience) {
+            match self.break_silence(allowed, &backoff) {
                 Silence::Broken(job) => {
                     self.execute(job);
                     return None;
                 }
-                Silence::Empty if patience.is_over() => {
+                Silence::Empty if backoff.is_over() => {
                     self.lie_down_for(awaited, allowed);
-                    return Some(patience.lost_core);
+                    return Some(backoff.lost_core);
                 }
                 Silence::Empty => self.goes_on_searching(allowed),
                 Silence::Lasts => {}
@@ -295,18 +295,18 @@ impl Worker {
     /// list while it is parked.
     #[cold]
     fn help_some_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
-        let mut patience = Patience::new(self.waiting_ns(), &self.own.shares_core);
+        let mut backoff = Backoff::new(self.waiting_ns(), &self.own.shares_core);
         loop {
             if awaited.is_done() {
-                return Some(patience.lost_core);
+                return Some(backoff.lost_core);
             }
-            if let Some(job) = self.find_some(awaited, help, patience.rounds > 0) {
+            if let Some(job) = self.find_some(awaited, help, backoff.rounds > 0) {
                 self.execute(job);
                 return None;
             }
-            if !patience.is_left(u64::MAX) {
+            if !backoff.is_left(u64::MAX) {
                 self.park_for(awaited);
-                return Some(patience.lost_core);
+                return Some(backoff.lost_core);
             }
         }
     }
@@ -399,17 +399,17 @@ impl Worker {
         match self.first_look(allowed) {
             Look::Work => self.search_was_in_vain(),
             Look::Nothing => self.park_for(awaited),
-            Look::Unsure => self.doze_for(awaited, allowed),
+            Look::Unsure => self.timed_park_for(awaited, allowed),
         }
         self.pool().sleepers.get_up(self.index());
     }
 
     /// The same for a worker that is not sure that there is nothing to do.
-    fn doze_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
+    fn timed_park_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
         if awaited.will_park() {
             self.counters.parks.add(1);
             let _parked = self.begin(Activity::Park);
-            if !self.parker.park_for(DOZE_NS) && !self.last_look(allowed) {
+            if !self.parker.park_for(TIMED_PARK_NS) && !self.last_look(allowed) {
                 self.park_for(awaited);
             }
         }

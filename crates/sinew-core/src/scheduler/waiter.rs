@@ -23,7 +23,7 @@ use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 use sinew_sync::parker::Parker;
 use sinew_sync::thread::yield_now;
 
-use crate::idle::patience::{MOMENT_NS, TAKEN_NS};
+use crate::idle::backoff::{MOMENT_NS, TAKEN_NS};
 use crate::scheduler::wait::Awaited;
 use crate::state::pool_state::PoolState;
 use crate::state::tls;

@@ -139,8 +139,8 @@ fn shuttle_a_joined_task_is_taken_while_its_owner_is_blocked() {
     explore(blocked_owner);
 }
 
-/// The first push wakes somebody, who may doze when the second comes; both tasks are over before
-/// anybody could take them.
+/// The first push wakes a worker, which may be in a timed park when the second comes; both tasks
+/// are over before anybody could take them.
 fn blocked_owner_after_short_tasks() {
     let (pool, barrier) = (pool(2), Barrier::new(2));
     pool.run(|w| {
@@ -150,7 +150,7 @@ fn blocked_owner_after_short_tasks() {
     });
 }
 
-/// Catches: a push that was left to a worker which dozes, and that nobody sees.
+/// Catches: a push that was left to a timed park, and that no worker sees.
 #[test]
 fn shuttle_a_task_is_taken_after_others_that_nobody_was_woken_for() {
     explore(blocked_owner_after_short_tasks);
@@ -559,7 +559,7 @@ fn shuttle_finds_a_searcher_that_does_not_look_again() {
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn shuttle_finds_a_doze_after_which_nobody_is_told_to_wake() {
+fn shuttle_finds_a_timed_park_after_which_no_owner_is_told_to_wake() {
     hunt(Bug::ForgottenNote, blocked_owner_after_short_tasks);
 }
 

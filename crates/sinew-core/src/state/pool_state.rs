@@ -32,10 +32,10 @@ use sinew_sync::thread::yield_now;
 use sinew_topology::Seating;
 
 use crate::fork;
-use crate::idle::patience::ENDLESS;
-use crate::idle::payoff::Payoff;
+use crate::idle::backoff::ENDLESS;
 use crate::idle::sleep::Sleepers;
-use crate::idle::steer::Steering;
+use crate::idle::wake_placement::WakePlacement;
+use crate::idle::wake_up_cost::WakeUpCost;
 use crate::seams::cancel::CancelScope;
 use crate::seams::hook::PoolHook;
 use crate::seams::limit::Limit;
@@ -103,8 +103,8 @@ pub(crate) struct PoolState {
     /// Threads are pinned where the seating says.
     pub(crate) pins: bool,
     pub(crate) stealing: Stealing,
-    pub(crate) steering: Steering,
-    pub(crate) payoff: Payoff,
+    pub(crate) wake_placement: WakePlacement,
+    pub(crate) wake_up_cost: WakeUpCost,
     pub(crate) heavy_fences: bool,
     pub(crate) ending: AtomicBool,
     /// Threads that have come, or serve before that, and have not resigned; and delivered tasks
@@ -247,7 +247,7 @@ impl PoolState {
     /// look before long.
     pub(crate) fn wake_for_push(&self) -> bool {
         !self.is_of_another_process()
-            && self.unpark(self.sleepers.wake_for_push(!self.payoff.pays()))
+            && self.unpark(self.sleepers.wake_for_push(!self.wake_up_cost.pays()))
     }
 
     /// Wakes a sleeper in any case.
@@ -264,7 +264,7 @@ impl PoolState {
     /// Wakes the worker, on another core than the caller's where the caller keeps that.
     fn wake(&self, seat: &Worker, keeps_core: bool) {
         if keeps_core && seat.parker.is_parked() {
-            self.steering.before_wake(&seat.bed);
+            self.wake_placement.before_wake(&seat.placement);
         }
         seat.parker.unpark();
     }

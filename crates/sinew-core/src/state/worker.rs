@@ -23,7 +23,7 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use sinew_sync::parker::Parker;
 
-use crate::idle::steer::Bed;
+use crate::idle::wake_placement::WorkerPlacement;
 use crate::seams::observer::{Activity, WorkerObserver};
 use crate::seams::pins::Berth;
 use crate::seams::worker_local::{Locals, WorkerLocal};
@@ -60,7 +60,7 @@ pub struct Worker {
     /// Tasks for this worker alone: its parts of broadcasts.
     pub(crate) inbox: Injector,
     pub(crate) parker: Arc<Parker>,
-    pub(crate) bed: Bed,
+    pub(crate) placement: WorkerPlacement,
     /// Somebody owns the seat and is awake. Exact for sleepers (M9); for victim policies a hint.
     pub(crate) active: AtomicBool,
     /// Its owner is without work and looks for some; a hint.
@@ -119,7 +119,7 @@ pub(crate) struct Own {
     pub(crate) defers_since: Cell<u64>,
     /// How many of the next pushes are published unasked; see [`Worker::be_generous`].
     pub(crate) generous: Cell<u32>,
-    /// Whether this worker's core was taken for a moment when it was last offered; see `patience`.
+    /// Whether this worker's core was taken for a moment when it was last offered; see `backoff`.
     pub(crate) shares_core: Cell<bool>,
     /// Silence after which this worker exposes another's tasks; grows while exposures are
     /// cancelled.
@@ -153,7 +153,7 @@ impl Worker {
             fifo: Fifo::new(),
             inbox: Injector::new(),
             parker: Arc::new(Parker::new()),
-            bed: Bed::default(),
+            placement: WorkerPlacement::default(),
             active: AtomicBool::new(false),
             searching: AtomicBool::new(false),
             blocked_on: AtomicUsize::new(0),

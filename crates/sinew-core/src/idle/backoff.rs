@@ -1,4 +1,4 @@
-//! Patience: how long a worker without work goes on looking, and when it offers its core to others.
+//! Backoff: how long a worker without work goes on looking, and when it offers its core to others.
 //!
 //! A worker that spins may keep the very thread off its core that has work for it, or that it waits
 //! for: some kernels put both on one core though others are idle, and on a busy machine there may
@@ -38,7 +38,7 @@ pub(crate) const TAKEN_NS: u64 = 1_000_000;
 pub(crate) const ENDLESS: u64 = u64::MAX;
 
 /// One time of looking.
-pub(crate) struct Patience<'w> {
+pub(crate) struct Backoff<'w> {
     /// Whether the last offer was taken for a moment; remembered from one time of looking to the
     /// next.
     shared: &'w Cell<bool>,
@@ -51,7 +51,7 @@ pub(crate) struct Patience<'w> {
     pub(crate) lost_core: bool,
 }
 
-impl<'w> Patience<'w> {
+impl<'w> Backoff<'w> {
     pub(crate) fn new(window_ns: u64, shared: &'w Cell<bool>) -> Self {
         let now = now_ns();
         Self {

@@ -1,27 +1,27 @@
-//! Waking a worker on another core than its waker's.
+//! Wake placement: waking a worker on another core than its waker's.
 //!
 //! Some kernels wake a thread on the core of the thread that wakes it, though others are idle; seen
 //! on virtual machines. Then the woken worker takes turns with the one it was to help, for up to a
 //! scheduler's slice (4 ms), and a loop that follows a pause runs no faster than serial code. So a
 //! worker that finds itself on its waker's core says so, and from then on wakers in its pool take
 //! their own core out of a sleeper's affinity mask before they wake it. The sleeper puts the mask
-//! back before it runs a task: nothing that a task starts inherits it. One that finds nothing to do
-//! keeps it while it dozes, as it may well be woken from the same core again: where work comes in
-//! bursts that are over before anybody can help, that is every time.
+//! back before it runs a task: nothing that a task starts inherits it. A worker that finds nothing
+//! to do keeps the mask during its timed park, as the same core may well wake it again. Where work
+//! comes in bursts that are over before another worker can help, that is every time.
 //!
 //! That is no help where the other cores are busy with other programs: a sleeper that is kept off
 //! its waker's core then waits for a core that it does not get, or gets it, takes a part of the
 //! work, and has to give the core back in the middle of it, while its waker's falls idle. So a
 //! worker that gets up late, or finds when it sleeps again that it has lost its core meanwhile,
-//! says that the machine is *crowded*, and for a while, longer each time, nobody steers. That a
-//! worker comes late which was not kept off says nothing: on a crowded machine it shares its
-//! waker's core, as it should. Nor does a thread steer that parks directly after: its own core is
-//! the one that falls free.
+//! says that the machine is *crowded*, and for a while, longer each time, wakers change no mask.
+//! Nothing follows from a late worker that was not kept off: on a crowded machine it shares its
+//! waker's core, as it should. A waker that parks directly after changes no mask either: its own
+//! core is the one that falls free.
 //!
 //! # Invariants
 //!
-//! - K1: a worker that runs a task, sleeps for longer than a doze, or has left has the mask that it
-//!   had before.
+//! - K1: a worker that runs a task, sleeps for longer than a timed park, or has left has the mask
+//!   that it had before.
 //!
 //! # Cost
 //!
@@ -34,17 +34,17 @@
 //!
 //! Pools with mappings, which say themselves where workers run, and pools with more workers than
 //! cores: they are left alone. A mask that somebody else changes is respected, unless that happens
-//! between a wake-up's two looks at it, or gives a dozing worker the very mask that its waker has
-//! left it.
+//! between a wake-up's two looks at it, or gives a worker in a timed park the very mask
+//! that its waker has left it.
 
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
 use sinew_topology::{CpuSet, ThreadRef, ThreadUsage, current_cpu};
 
-/// Where one worker sleeps.
+/// What wakers know of one worker: its thread, and whether its mask is changed.
 #[derive(Debug, Default)]
-pub(crate) struct Bed(Mutex<Sleeper>);
+pub(crate) struct WorkerPlacement(Mutex<Sleeper>);
 
 #[derive(Debug, Default)]
 struct Sleeper {
@@ -124,50 +124,50 @@ impl Sleeper {
     }
 }
 
-impl Bed {
+impl WorkerPlacement {
     /// The worker's thread has begun.
-    pub(crate) fn move_in(&self) {
+    pub(crate) fn thread_begins(&self) {
         self.0.lock().thread = ThreadRef::current();
     }
 
     /// The worker's thread ends.
-    pub(crate) fn move_out(&self) {
+    pub(crate) fn thread_ends(&self) {
         let mut sleeper = self.0.lock();
         sleeper.let_back();
         *sleeper = Sleeper::default();
     }
 
     /// The worker is about to park.
-    pub(crate) fn lie_down(&self, steering: &Steering) {
+    pub(crate) fn before_park(&self, wake_placement: &WakePlacement) {
         let mut sleeper = self.0.lock();
         if sleeper.stay.take().is_some_and(Stay::was_shared) {
-            steering.set_crowded(now_ns());
+            wake_placement.set_crowded(now_ns());
         }
-        sleeper.asleep = steering.allowed;
+        sleeper.asleep = wake_placement.allowed;
     }
 
-    /// The worker has been woken. It calls [`put_back`](Self::put_back) before it does anything but
-    /// look for work and doze again (K1).
-    pub(crate) fn get_up(&self, steering: &Steering) {
+    /// The worker has been woken. It calls [`restore_mask`](Self::restore_mask) before it does
+    /// anything but look for work and enter a timed park again (K1).
+    pub(crate) fn after_park(&self, wake_placement: &WakePlacement) {
         let mut sleeper = self.0.lock();
         sleeper.asleep = false;
         let Some((woken_ns, from)) = sleeper.woken.take() else { return };
         if sleeper.kept_off.is_some() {
-            steering.learn(woken_ns, now_ns());
+            wake_placement.learn(woken_ns, now_ns());
             sleeper.stay = Stay::begin();
         }
         if sleeper.kept_off.is_none() && from.is_some() && from == current_cpu() {
-            steering.set_needed();
+            wake_placement.set_needed();
         }
     }
 
     /// The worker, asleep or not, may run where it could before it was kept off a core.
-    pub(crate) fn put_back(&self) {
+    pub(crate) fn restore_mask(&self) {
         self.0.lock().let_back();
     }
 
     /// The calling thread is about to wake the worker, if it sleeps.
-    fn before_wake(&self, steering: &Steering) {
+    fn before_wake(&self, wake_placement: &WakePlacement) {
         let mut sleeper = self.0.lock();
         if !sleeper.asleep || sleeper.woken.is_some() {
             return;
@@ -175,16 +175,16 @@ impl Bed {
         let (now, here) = (now_ns(), current_cpu());
         sleeper.woken = Some((now, here));
         match here {
-            _ if steering.is_crowded(now) => sleeper.let_back(),
-            Some(cpu) if steering.is_needed() => sleeper.keep_off(cpu),
+            _ if wake_placement.is_crowded(now) => sleeper.let_back(),
+            Some(cpu) if wake_placement.is_needed() => sleeper.keep_off(cpu),
             _ => {}
         }
     }
 }
 
-/// Whether a pool's wakers must steer.
+/// Whether a pool's wakers must change the masks of sleepers.
 #[derive(Debug)]
-pub(crate) struct Steering {
+pub(crate) struct WakePlacement {
     allowed: bool,
     needed: AtomicBool,
     crowded_until_ns: AtomicU64,
@@ -197,7 +197,7 @@ const LATE_NS: u64 = 1_000_000;
 const PENALTY_NS: u64 = 10_000_000;
 const PENALTY_MAX_NS: u64 = 1_000_000_000;
 
-impl Steering {
+impl WakePlacement {
     /// `allowed` if the pool's workers may run anywhere, and there is a core for each.
     pub(crate) fn new(allowed: bool) -> Self {
         Self {
@@ -237,10 +237,10 @@ impl Steering {
         }
     }
 
-    /// The calling thread is about to wake the worker in `bed`.
-    pub(crate) fn before_wake(&self, bed: &Bed) {
+    /// The calling thread is about to wake `worker`.
+    pub(crate) fn before_wake(&self, worker: &WorkerPlacement) {
         if self.allowed {
-            bed.before_wake(self);
+            worker.before_wake(self);
         }
     }
 
@@ -262,57 +262,57 @@ mod tests {
 
     use super::*;
 
-    /// A worker in bed on a thread of its own, which does as it is told and answers how many cores
+    /// A parked worker on a thread of its own, which does as it is told and answers how many cores
     /// it may use then.
     struct Worker<'b> {
-        bed: &'b Bed,
-        tell: mpsc::Sender<fn(&Bed, &Steering)>,
+        placement: &'b WorkerPlacement,
+        tell: mpsc::Sender<fn(&WorkerPlacement, &WakePlacement)>,
         told: mpsc::Receiver<usize>,
     }
 
     impl<'b> Worker<'b> {
         fn new<'s>(
             s: &'s std::thread::Scope<'s, 'b>,
-            bed: &'b Bed,
-            steering: &'b Steering,
+            placement: &'b WorkerPlacement,
+            wake_placement: &'b WakePlacement,
         ) -> Self {
             let ((tell, orders), (tells, told)) =
-                (mpsc::channel::<fn(&Bed, &Steering)>(), mpsc::channel());
+                (mpsc::channel::<fn(&WorkerPlacement, &WakePlacement)>(), mpsc::channel());
             s.spawn(move || {
-                bed.move_in();
+                placement.thread_begins();
                 for order in orders {
-                    order(bed, steering);
+                    order(placement, wake_placement);
                     tells.send(Limits::read().affinity().len()).unwrap();
                 }
             });
-            Self { bed, tell, told }
+            Self { placement, tell, told }
         }
 
-        fn does(&self, order: fn(&Bed, &Steering)) -> usize {
+        fn does(&self, order: fn(&WorkerPlacement, &WakePlacement)) -> usize {
             self.tell.send(order).unwrap();
             self.told.recv().unwrap()
         }
 
         /// The cores that it may use, seen from outside.
         fn cores(&self) -> usize {
-            self.bed.0.lock().thread.and_then(ThreadRef::affinity).unwrap().len()
+            self.placement.0.lock().thread.and_then(ThreadRef::affinity).unwrap().len()
         }
     }
 
-    /// Calls `test` with a worker that is asleep, its steering, and the number of cores, if there
-    /// are two.
-    fn with_sleeper(test: impl FnOnce(&Worker<'_>, &Steering, usize)) {
+    /// Calls `test` with a worker that is asleep, its pool's wake placement, and the number of
+    /// cores, if there are two.
+    fn with_sleeper(test: impl FnOnce(&Worker<'_>, &WakePlacement, usize)) {
         let all = Limits::read().affinity().len();
         if all < 2 {
             println!("skipped: one CPU");
             return;
         }
-        let (bed, steering) = (Bed::default(), Steering::new(true));
-        steering.set_needed();
+        let (placement, wake_placement) = (WorkerPlacement::default(), WakePlacement::new(true));
+        wake_placement.set_needed();
         std::thread::scope(|s| {
-            let worker = Worker::new(s, &bed, &steering);
-            assert_eq!(worker.does(Bed::lie_down), all);
-            test(&worker, &steering, all);
+            let worker = Worker::new(s, &placement, &wake_placement);
+            assert_eq!(worker.does(WorkerPlacement::before_park), all);
+            test(&worker, &wake_placement, all);
         });
     }
 
@@ -320,12 +320,12 @@ mod tests {
     /// does not sleep.
     #[test]
     fn a_sleeper_is_kept_off_its_wakers_core_until_it_has_work() {
-        with_sleeper(|worker, steering, all| {
-            steering.before_wake(worker.bed);
-            assert_eq!(worker.does(Bed::get_up), all - 1);
-            assert_eq!(worker.does(|bed, _| bed.put_back()), all);
-            steering.before_wake(worker.bed);
-            assert_eq!((worker.cores(), worker.bed.0.lock().woken), (all, None));
+        with_sleeper(|worker, wake_placement, all| {
+            wake_placement.before_wake(worker.placement);
+            assert_eq!(worker.does(WorkerPlacement::after_park), all - 1);
+            assert_eq!(worker.does(|placement, _| placement.restore_mask()), all);
+            wake_placement.before_wake(worker.placement);
+            assert_eq!((worker.cores(), worker.placement.0.lock().woken), (all, None));
         });
     }
 
@@ -334,27 +334,27 @@ mod tests {
     /// task, or a crowded machine.
     #[test]
     fn a_sleeper_that_was_woken_in_vain_stays_off_the_core_until_it_sleeps_for_long() {
-        with_sleeper(|worker, steering, all| {
+        with_sleeper(|worker, wake_placement, all| {
             let wake_in_vain = |cpu: usize| {
-                worker.does(|bed, steering| {
-                    bed.get_up(steering);
-                    bed.lie_down(steering);
+                worker.does(|placement, wake_placement| {
+                    placement.after_park(wake_placement);
+                    placement.before_park(wake_placement);
                 });
-                worker.bed.0.lock().keep_off(cpu);
-                let mask = worker.bed.0.lock().thread.and_then(ThreadRef::affinity).unwrap();
+                worker.placement.0.lock().keep_off(cpu);
+                let mask = worker.placement.0.lock().thread.and_then(ThreadRef::affinity).unwrap();
                 assert_eq!((mask.len(), mask.contains(cpu)), (all - 1, false));
             };
             let cpus: Vec<usize> = Limits::read().affinity().iter().collect();
             [0, 0, 1, 0].into_iter().for_each(|at| wake_in_vain(cpus[at]));
-            worker.bed.put_back();
+            worker.placement.restore_mask();
             assert_eq!(worker.cores(), all);
             wake_in_vain(cpus[1]);
-            assert_eq!(worker.does(Bed::lie_down), all - 1);
-            steering.crowded_until_ns.store(u64::MAX, Ordering::Relaxed);
-            steering.before_wake(worker.bed);
+            assert_eq!(worker.does(WorkerPlacement::before_park), all - 1);
+            wake_placement.crowded_until_ns.store(u64::MAX, Ordering::Relaxed);
+            wake_placement.before_wake(worker.placement);
             assert_eq!(worker.cores(), all);
             wake_in_vain(cpus[0]);
-            assert_eq!(worker.does(|bed, _| bed.move_out()), all);
+            assert_eq!(worker.does(|placement, _| placement.thread_ends()), all);
         });
     }
 
@@ -384,26 +384,26 @@ mod tests {
     /// in its hands, time and again.
     #[test]
     fn one_who_lost_its_core_says_that_the_machine_is_crowded() {
-        with_sleeper(|worker, steering, _| {
+        with_sleeper(|worker, wake_placement, _| {
             for loses in [false, true] {
-                steering.crowded_until_ns.store(0, Ordering::Relaxed);
-                steering.before_wake(worker.bed);
-                worker.does(Bed::get_up);
-                worker.does(|bed, _| bed.put_back());
-                let stay = worker.bed.0.lock().stay.unwrap();
+                wake_placement.crowded_until_ns.store(0, Ordering::Relaxed);
+                wake_placement.before_wake(worker.placement);
+                worker.does(WorkerPlacement::after_park);
+                worker.does(|placement, _| placement.restore_mask());
+                let stay = worker.placement.0.lock().stay.unwrap();
                 if loses {
                     worker.does(|_, _| lose_the_core());
                     // As if that had taken all the time since the beginning.
-                    worker.bed.0.lock().stay = Some(Stay { since_ns: 0, ..stay });
+                    worker.placement.0.lock().stay = Some(Stay { since_ns: 0, ..stay });
                 } else {
                     // As if nobody had come by, whatever goes on here.
                     let before = ThreadUsage { involuntary_switches: u64::MAX, ..stay.before };
-                    worker.bed.0.lock().stay = Some(Stay { since_ns: 0, before });
+                    worker.placement.0.lock().stay = Some(Stay { since_ns: 0, before });
                 }
                 // It may have been late.
-                steering.crowded_until_ns.store(0, Ordering::Relaxed);
-                worker.does(Bed::lie_down);
-                assert_eq!(steering.crowded_until_ns.load(Ordering::Relaxed) > 0, loses);
+                wake_placement.crowded_until_ns.store(0, Ordering::Relaxed);
+                worker.does(WorkerPlacement::before_park);
+                assert_eq!(wake_placement.crowded_until_ns.load(Ordering::Relaxed) > 0, loses);
             }
         });
     }
@@ -431,16 +431,16 @@ mod tests {
     /// Catches: a mask that somebody has changed meanwhile, and that is overwritten.
     #[test]
     fn a_mask_that_somebody_else_has_changed_is_left_alone() {
-        with_sleeper(|worker, steering, _| {
-            steering.before_wake(worker.bed);
+        with_sleeper(|worker, wake_placement, _| {
+            wake_placement.before_wake(worker.placement);
             let kept_off =
-                worker.bed.0.lock().kept_off.as_ref().map(|kept_off| kept_off.cpu).unwrap();
-            let thread = worker.bed.0.lock().thread.unwrap();
+                worker.placement.0.lock().kept_off.as_ref().map(|kept_off| kept_off.cpu).unwrap();
+            let thread = worker.placement.0.lock().thread.unwrap();
             // Everything but another core than the one it is kept off: that one, in any case.
             let all = Limits::read().affinity().clone();
             let other = all.iter().find(|&cpu| cpu != kept_off).unwrap();
             assert!(thread.keep_off(other, &all));
-            assert_eq!(worker.does(|bed, _| bed.put_back()), all.len() - 1);
+            assert_eq!(worker.does(|placement, _| placement.restore_mask()), all.len() - 1);
         });
     }
 }

@@ -1,5 +1,5 @@
-//! Before a sleep: the notes that a worker leaves, its last looks for work, and the moment in which
-//! it only dozes.
+//! Before a sleep: the notes that a worker leaves, its last looks for work, and the timed park
+//! between them.
 //!
 //! The order of all this is argued in `sleep`.
 
@@ -23,34 +23,34 @@ pub(crate) enum Look {
     Unsure,
 }
 
-/// How long a worker dozes that is not sure that there is nothing to do, before it makes sure at
+/// How long a worker parks that is not sure that there is nothing to do, before it makes sure at
 /// the price of a heavy fence. The doubt is about stores that are on their way for nanoseconds, so
 /// it hardly ever costs that time.
-pub(crate) const DOZE_NS: u64 = 1_000_000;
+pub(crate) const TIMED_PARK_NS: u64 = 1_000_000;
 
-/// The same where owners do not wake who dozes: so long does work lie, at worst, that has become
-/// worth a worker's while.
-const SHORT_DOZE_NS: u64 = 400_000;
+/// The same where owners do not wake workers in timed parks. At worst, work that has become worth a
+/// wake-up lies for so long.
+const SHORT_TIMED_PARK_NS: u64 = 400_000;
 
-/// So many short dozes follow one another while nothing is to be seen. A note costs its owner a
-/// wake-up, and the heavy fence interrupts it; a look costs the owner nothing.
-const SHORT_DOZES: u32 = if cfg!(shuttle) { 1 } else { 4 };
+/// So many short timed parks follow one another while nothing is to be seen. A note costs its owner
+/// a wake-up, and the heavy fence interrupts it; a look costs the owner nothing.
+const SHORT_TIMED_PARKS: u32 = if cfg!(shuttle) { 1 } else { 4 };
 
 impl Worker {
     /// Sleeps for a moment, in which owners need not wake it. Answers whether it was woken or has
     /// seen work; else it must look once more (S4).
-    pub(crate) fn doze(&self) -> bool {
-        let PoolState { sleepers, payoff, .. } = self.pool();
-        sleepers.begin_doze();
-        let woken = match payoff.pays() {
-            true => self.parker.park_for(DOZE_NS),
+    pub(crate) fn timed_park(&self) -> bool {
+        let PoolState { sleepers, wake_up_cost, .. } = self.pool();
+        sleepers.begin_timed_park();
+        let woken = match wake_up_cost.pays() {
+            true => self.parker.park_for(TIMED_PARK_NS),
             false => {
-                let short = || self.parker.park_for(SHORT_DOZE_NS);
+                let short = || self.parker.park_for(SHORT_TIMED_PARK_NS);
                 // No look after the last: whoever was not woken looks in any case.
-                short() || (1..SHORT_DOZES).any(|_| self.sees_work(Allowed::Any) || short())
+                short() || (1..SHORT_TIMED_PARKS).any(|_| self.sees_work(Allowed::Any) || short())
             }
         };
-        sleepers.end_doze();
+        sleepers.end_timed_park();
         if !woken && !planted(Bug::ForgottenNote) {
             self.leave_notes();
         }
@@ -74,7 +74,7 @@ impl Worker {
         }
         match self.sees_work(allowed) {
             true => Look::Work,
-            // Under shuttle every sleep begins with a doze.
+            // Under shuttle every sleep begins with a timed park.
             false if active && (self.pool().may_rely_on_heavy_fences() || cfg!(shuttle)) => {
                 Look::Unsure
             }

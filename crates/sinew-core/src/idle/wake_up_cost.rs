@@ -1,10 +1,10 @@
-//! Whether it pays to wake a worker for a push.
+//! The cost of wake-ups: whether it pays to wake a worker for a push.
 //!
 //! A wake-up costs the waker 5 to 10 µs, and the woken one needs as long until it looks for work. A
 //! burst of tasks that is over by then gains nothing, and its owner has paid. So a worker that
-//! sleeps again says for how long it has worked since it slept last, and after some in a row for
-//! whom it was not worth it, owners put off to wake those who will soon look for themselves
-//! (`sleep`, S4). The first one for whom it was ends that.
+//! sleeps again says for how long it has worked since it slept last. After some wake-ups in a row
+//! that did not pay, owners wake no worker during a timed park (`sleep`, S4). The first wake-up
+//! that pays ends that.
 //!
 //! # Cost
 //!
@@ -20,11 +20,11 @@ pub(crate) const ENOUGH: u64 = 5 * TICKS_A_US;
 /// After so many in a row that were not. Under shuttle every wake-up is put off that may be.
 const IN_A_ROW: u32 = if cfg!(shuttle) { 0 } else { 4 };
 
-/// How often in a row wake-ups in a pool have not paid.
+/// What a pool has learned of the cost of wake-ups: how many in a row have not paid.
 #[derive(Debug)]
-pub(crate) struct Payoff(CachePadded<AtomicU32>);
+pub(crate) struct WakeUpCost(CachePadded<AtomicU32>);
 
-impl Payoff {
+impl WakeUpCost {
     pub(crate) fn new() -> Self {
         Self(CachePadded::new(AtomicU32::new(0)))
     }
@@ -52,15 +52,15 @@ mod tests {
 
     #[test]
     fn some_in_a_row_must_have_come_in_vain_and_one_in_time_is_enough() {
-        let payoff = Payoff::new();
+        let wake_up_cost = WakeUpCost::new();
         for _ in 0..IN_A_ROW {
-            assert!(payoff.pays());
-            payoff.learn(ENOUGH - 1);
+            assert!(wake_up_cost.pays());
+            wake_up_cost.learn(ENOUGH - 1);
         }
-        assert!(!payoff.pays());
-        payoff.learn(0);
-        assert!(!payoff.pays());
-        payoff.learn(ENOUGH);
-        assert!(payoff.pays());
+        assert!(!wake_up_cost.pays());
+        wake_up_cost.learn(0);
+        assert!(!wake_up_cost.pays());
+        wake_up_cost.learn(ENOUGH);
+        assert!(wake_up_cost.pays());
     }
 }
