@@ -315,10 +315,10 @@ impl PoolState {
     /// alone says. Of a mapping that was given seat by seat those processors are left, in its
     /// order: the first seats are those that may work.
     fn keep_to(&self, cores: Option<&CpuSet>) {
-        if !self.pins {
+        if !self.can_pin {
             return;
         }
-        let mapping = self.berths.mapping();
+        let mapping = self.pins.mapping();
         let seats = self.seats.len();
         let (pins, room): (Pins, _) = match (&mapping, cores) {
             (Mapping::Explicit(cpus), cores) => {
@@ -339,14 +339,14 @@ impl PoolState {
                 ((0..seats).map(|seat| seating.pin_of(seat)).collect(), room(mapping, cores))
             }
         };
-        self.berths.set_pins(pins, room);
+        self.pins.set_pins(pins, room);
         self.call_to_move();
     }
 
     /// The processors that the program has pinned its threads to by their numbers; none if it has
     /// not.
     fn pinned_to(&self) -> Vec<usize> {
-        match self.berths.mapping() {
+        match self.pins.mapping() {
             Mapping::Explicit(cpus) => cpus.into_iter().take(self.seats.len()).collect(),
             _ => Vec::new(),
         }

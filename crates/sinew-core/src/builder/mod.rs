@@ -41,7 +41,7 @@ use crate::requested_share::RequestedShare;
 use crate::seams::hook::PoolHook;
 use crate::seams::limit::Limit;
 use crate::seams::observer::Observer;
-use crate::seams::pins::Berths;
+use crate::seams::pins::PoolPins;
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 use crate::sharing;
 use crate::state::guest::GuestSeat;
@@ -427,8 +427,8 @@ impl PoolBuilder {
                 machine,
                 &seating,
             ),
-            pins: is_real,
-            berths: Berths::new(self.mapping, &seating, limits.allowed(), is_real),
+            can_pin: is_real,
+            pins: PoolPins::new(self.mapping, &seating, limits.allowed(), is_real),
             seating,
             heavy_fences,
             threads: Living::default(),

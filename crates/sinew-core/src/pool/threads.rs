@@ -91,7 +91,7 @@ impl SeatThread {
             self.work();
         }
         pool.call_hook(self.settings.on_exit.as_ref(), index);
-        worker.leave_berth();
+        worker.unpin();
     }
 
     fn work(&self) {

@@ -1,6 +1,7 @@
 //! Between two pieces of its work, a worker checks the limits of the process and serves a call.
 //!
-//! [`Glances`](crate::state::glance) says when it is time for the limits; `service` has the calls.
+//! [`LimitChecks`](crate::state::limit_checks) says when it is time for the limits; `service` has
+//! the calls.
 
 use sinew_sync::clock::ticks;
 
@@ -15,7 +16,7 @@ impl Worker {
     /// A number that is counted down, mostly.
     #[inline]
     pub fn check_limits(&self) {
-        if self.own.glances.wants_time() {
+        if self.own.limit_checks.wants_time() {
             self.check_limits_cold();
         }
     }
@@ -24,7 +25,7 @@ impl Worker {
     /// caller.
     #[inline]
     pub fn check_limits_at(&self, now: u64) {
-        if self.pool().limit.follows() && self.own.glances.is_time(now) {
+        if self.pool().limit.follows() && self.own.limit_checks.is_time(now) {
             self.pool().follow_limits();
         }
     }
@@ -32,8 +33,8 @@ impl Worker {
     #[cold]
     fn check_limits_cold(&self) {
         if !self.pool().limit.follows() {
-            self.own.glances.never();
-        } else if self.own.glances.asked(ticks()) {
+            self.own.limit_checks.never();
+        } else if self.own.limit_checks.asked(ticks()) {
             self.pool().follow_limits();
         }
         self.serve_calls();

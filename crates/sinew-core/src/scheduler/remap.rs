@@ -37,8 +37,8 @@ impl Worker {
     /// Moves the calling thread, which is the seat's for good, to where it belongs now.
     #[inline]
     pub(crate) fn follow_mapping(&self) {
-        let version = self.pool().berths.version();
-        if self.own.berth.borrow().is_behind(version) {
+        let version = self.pool().pins.version();
+        if self.own.pin.borrow().is_behind(version) {
             self.move_cold(version);
         }
     }
@@ -57,48 +57,48 @@ impl Worker {
     /// A load of a line that nobody writes.
     #[inline]
     pub fn mapping_version(&self) -> usize {
-        self.pool().berths.version()
+        self.pool().pins.version()
     }
 
     /// The processors on which the pool's mapping has room for a thread that is to be near another.
     pub fn mapping_room(&self) -> CpuSet {
-        self.pool().berths.room()
+        self.pool().pins.room()
     }
 
     /// Whether the calling thread is the seat's for good, on a pool whose threads can be pinned at
     /// all.
     pub fn can_be_pinned(&self) -> bool {
-        self.pool().pins && self.pool().threaded_seats().contains(&self.index())
+        self.pool().can_pin && self.pool().threaded_seats().contains(&self.index())
     }
 
     /// The CPU that the calling thread, which is this worker's, is pinned to, by the pool's mapping
     /// or a control's; `None` if it may run on several. For whoever writes skeletons.
     pub fn pinned_cpu(&self) -> Option<usize> {
-        self.own.berth.borrow().cpu()
+        self.own.pin.borrow().cpu()
     }
 
     #[cold]
     fn move_cold(&self, version: usize) {
-        self.own.berth.borrow_mut().follows(version);
+        self.own.pin.borrow_mut().follows(version);
         self.settle();
     }
 
     /// Moves the calling thread, which is this worker's, until the next call. For skeletons that
     /// [can pin](Self::can_be_pinned) it; they put back what was there before.
     pub fn pin(&self, pin: Pin) {
-        self.own.berth.borrow_mut().set_pin(pin);
+        self.own.pin.borrow_mut().set_pin(pin);
         self.settle();
     }
 
     /// Moves the calling thread to where its work has it, or else the pool.
     fn settle(&self) {
-        let pools = self.pool().berths.pin_of(self.index());
-        self.own.berth.borrow_mut().settle(pools);
+        let pools = self.pool().pins.pin_of(self.index());
+        self.own.pin.borrow_mut().settle(pools);
     }
 
     /// The thread leaves the seat, and runs where it did before.
-    pub(crate) fn leave_berth(&self) {
-        self.own.berth.take();
+    pub(crate) fn unpin(&self) {
+        self.own.pin.take();
     }
 }
 
@@ -115,8 +115,8 @@ impl PoolState {
     pub(crate) fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
         let (machine, limits) = machine();
         let seating = Seating::new(machine, limits.allowed(), mapping, self.seats.len())?;
-        if self.pins {
-            self.berths.set(Posted::new(mapping.clone(), &seating, limits.allowed()));
+        if self.can_pin {
+            self.pins.set(Posted::new(mapping.clone(), &seating, limits.allowed()));
             self.call_to_move();
             self.tell_choice();
         }
@@ -125,6 +125,6 @@ impl PoolState {
 
     /// The mapping that the threads follow.
     pub(crate) fn mapping(&self) -> Mapping {
-        self.berths.mapping()
+        self.pins.mapping()
     }
 }

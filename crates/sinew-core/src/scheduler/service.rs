@@ -6,10 +6,10 @@
 //! control, leaves of sorts and of divide and conquer, items of streams, units of worklists, and
 //! joins of a skeleton under a control. There the frames of the work hold no lock of their own.
 //!
-//! A caller that finds nobody searching tells all workers through their poll words, which
-//! these look at anyway. A worker that looks up remembers it ([`Own::called`](crate::state::worker::Own)),
-//! because it may do so in the middle of a piece, and asks for a look at its next
-//! [glance](crate::state::glance).
+//! A caller that finds nobody searching tells all workers through their poll words, which these
+//! look at anyway. A worker that looks up remembers it
+//! ([`Own::called`](crate::state::worker::Own)), because it may do so in the middle of a piece, and
+//! asks for a look at its next [limit check](crate::state::limit_checks).
 //!
 //! Only calls are served so. A detached task may be as long as it likes, and nobody waits for it.
 //!
@@ -110,7 +110,7 @@ impl Worker {
     /// A caller has told this worker of its call.
     fn remember_calls(&self) {
         self.own.called.set(true);
-        self.own.glances.hurry();
+        self.own.limit_checks.hurry();
     }
 
     /// Between two pieces of work, and without a lock: serves a call from outside, if this worker
@@ -135,7 +135,7 @@ impl Worker {
             return false;
         }
         // There may be more, or this one may be served later.
-        self.own.glances.hurry();
+        self.own.limit_checks.hurry();
         call.map(|call| self.serve(call)).is_some()
     }
 

@@ -1,7 +1,7 @@
 //! Where the threads of a pool are to be pinned, and where each of them is.
 //!
-//! [`Berths`] is what the pool posts for all of them, [`Berth`] is what one worker knows of its own
-//! thread. `remap` says when a thread moves.
+//! [`PoolPins`] is what the pool posts for all of them, [`ThreadPin`] is what one worker knows of
+//! its own thread. `remap` says when a thread moves.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(crate) type Pins = Arc<[Option<CpuSet>]>;
 
 /// Where the workers of a pool belong.
 #[derive(Debug)]
-pub(crate) struct Berths {
+pub(crate) struct PoolPins {
     version: AtomicUsize,
     now: Mutex<Posted>,
 }
@@ -44,7 +44,7 @@ pub(crate) fn room(mapping: &Mapping, allowed: &CpuSet) -> CpuSet {
     }
 }
 
-impl Berths {
+impl PoolPins {
     /// The first mapping, of seats on the allowed CPUs; nobody is pinned unless `pins`, because the
     /// machine is a real one.
     pub(crate) fn new(mapping: Mapping, seating: &Seating, allowed: &CpuSet, pins: bool) -> Self {
@@ -93,7 +93,7 @@ impl Berths {
 
 /// The pin of a worker's thread, and the version of the mapping that it follows.
 #[derive(Debug, Default)]
-pub(crate) struct Berth {
+pub(crate) struct ThreadPin {
     followed: usize,
     pinned: Option<Pinned>,
     /// What it is pinned to, if it could be.
@@ -114,7 +114,7 @@ pub enum Pin {
     To(CpuSet),
 }
 
-impl Berth {
+impl ThreadPin {
     /// Whether the mapping of this version has not been followed yet.
     #[inline]
     pub(crate) fn is_behind(&self, version: usize) -> bool {

@@ -14,13 +14,13 @@
 //! | `queue`, `fifo`, `scope_tasks`, `heap_task` | queued tasks, their orders, and their memory |
 //! | `poll` | the poll word: what other threads ask a worker for |
 //! | `observed` | what a worker tells its observer |
-//! | `counters`, `glance`, `panics` | counters; when limits are read; panics that no caller waits for |
+//! | `counters`, `limit_checks`, `panics` | counters; when limits are read; panics that no caller waits for |
 
 pub(crate) mod counters;
 pub(crate) mod fifo;
-pub(crate) mod glance;
 pub(crate) mod guest;
 pub(crate) mod heap_task;
+pub(crate) mod limit_checks;
 pub(crate) mod observed;
 pub(crate) mod panics;
 pub(crate) mod poll;

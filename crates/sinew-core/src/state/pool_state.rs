@@ -40,7 +40,7 @@ use crate::seams::cancel::CancelScope;
 use crate::seams::hook::PoolHook;
 use crate::seams::limit::Limit;
 use crate::seams::observer::Observer;
-use crate::seams::pins::Berths;
+use crate::seams::pins::PoolPins;
 use crate::state::counters::Counters;
 use crate::state::guest::GuestSeat;
 use crate::state::seats::Seats;
@@ -99,9 +99,9 @@ pub(crate) struct PoolState {
     /// Wakes the standby thread of a pool of one.
     pub(crate) standby: Parker,
     pub(crate) seating: Seating,
-    pub(crate) berths: Berths,
+    pub(crate) pins: PoolPins,
     /// Threads are pinned where the seating says.
-    pub(crate) pins: bool,
+    pub(crate) can_pin: bool,
     pub(crate) stealing: Stealing,
     pub(crate) wake_placement: WakePlacement,
     pub(crate) wake_up_cost: WakeUpCost,

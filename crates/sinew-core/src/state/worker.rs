@@ -25,11 +25,11 @@ use sinew_sync::parker::Parker;
 
 use crate::idle::wake_placement::WorkerPlacement;
 use crate::seams::observer::{Activity, WorkerObserver};
-use crate::seams::pins::Berth;
+use crate::seams::pins::ThreadPin;
 use crate::seams::worker_local::{Locals, WorkerLocal};
 use crate::state::counters::{Counters, SeatCounters};
 use crate::state::fifo::Fifo;
-use crate::state::glance::Glances;
+use crate::state::limit_checks::LimitChecks;
 use crate::state::pool_state::PoolState;
 
 /// The handle through which a task uses the worker that runs it.
@@ -93,11 +93,11 @@ pub(crate) struct Own {
     /// not.
     pub(crate) in_vain_since: Cell<u64>,
     /// Where its thread is pinned.
-    pub(crate) berth: RefCell<Berth>,
+    pub(crate) pin: RefCell<ThreadPin>,
     /// Values of modules above.
     pub(crate) locals: Locals,
     /// When it looks at the limits of the process.
-    pub(crate) glances: Glances,
+    pub(crate) limit_checks: LimitChecks,
     /// Whether it was told that calls from outside wait; see `service`.
     pub(crate) called: Cell<bool>,
     /// Calls that it serves in the middle of its work, one inside the other.
@@ -166,9 +166,9 @@ impl Worker {
                 victims_version: Cell::new(0),
                 has_masters: Cell::new(victims.has_masters()),
                 in_vain_since: Cell::new(0),
-                berth: RefCell::default(),
+                pin: RefCell::default(),
                 locals: Locals::default(),
-                glances: Glances::default(),
+                limit_checks: LimitChecks::default(),
                 called: Cell::new(false),
                 serving: Cell::new(0),
                 served_ns: Cell::new(0),

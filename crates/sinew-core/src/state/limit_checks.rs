@@ -23,7 +23,7 @@ const MOST: u32 = 31;
 
 /// What one worker knows of its looks.
 #[derive(Debug, Default)]
-pub(crate) struct Glances {
+pub(crate) struct LimitChecks {
     /// Pieces that may pass before the time is asked for.
     left: Cell<u32>,
     /// How many those were at first.
@@ -34,7 +34,7 @@ pub(crate) struct Glances {
     last: Cell<u64>,
 }
 
-impl Glances {
+impl LimitChecks {
     /// The next piece is followed by a look.
     pub(crate) fn hurry(&self) {
         self.left.set(0);
@@ -83,8 +83,9 @@ mod tests {
     /// Catches: a look after every piece, or none where the time is not known.
     #[test]
     fn a_worker_looks_now_and_then() {
-        let glances = Glances::default();
-        let looked = [LOOK + 1, LOOK + 2, 2 * LOOK, 2 * LOOK + 2].map(|now| glances.is_time(now));
+        let limit_checks = LimitChecks::default();
+        let looked =
+            [LOOK + 1, LOOK + 2, 2 * LOOK, 2 * LOOK + 2].map(|now| limit_checks.is_time(now));
         assert_eq!(looked, [true, false, false, true]);
     }
 
@@ -92,22 +93,22 @@ mod tests {
     /// thirtieth is followed by one.
     #[test]
     fn the_time_is_asked_for_the_more_rarely_the_faster_pieces_come() {
-        let glances = Glances::default();
+        let limit_checks = LimitChecks::default();
         let mut now = 10 * LOOK;
-        let mut gaps = |glances: &Glances, length: u64| -> Vec<u32> {
+        let mut gaps = |limit_checks: &LimitChecks, length: u64| -> Vec<u32> {
             let gap = |_| {
                 let mut pieces = 1;
                 now += length;
-                while !glances.wants_time() {
+                while !limit_checks.wants_time() {
                     pieces += 1;
                     now += length;
                 }
-                glances.asked(now);
+                limit_checks.asked(now);
                 pieces
             };
             (0..8).map(gap).collect()
         };
-        assert_eq!(gaps(&glances, 1), [1, 1, 2, 4, 8, 16, 32, 32]);
-        assert_eq!(gaps(&glances, 2 * LOOK), [32, 1, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(gaps(&limit_checks, 1), [1, 1, 2, 4, 8, 16, 32, 32]);
+        assert_eq!(gaps(&limit_checks, 2 * LOOK), [32, 1, 1, 1, 1, 1, 1, 1]);
     }
 }
