@@ -153,7 +153,7 @@ impl Bench {
 /// All threads pinned, as the worklist's mapping has them.
 fn pool(threads: usize) -> Result<Pool, String> {
     let mapping = mapping_for(sinew_topology::Machine::host());
-    let builder = Pool::builder().threads(threads).mapping(mapping).guest_seat(false);
+    let builder = Pool::builder().threads(threads).mapping(mapping).external_slot(false);
     builder.build().map_err(|error| error.to_string())
 }
 

@@ -64,7 +64,7 @@ impl Recipe {
         // builder says otherwise.
         let mut builder = PoolBuilder::new()
             .wait(Wait::Any)
-            .guest_seat(false)
+            .external_slot(false)
             .oldest_first(self.breadth_first)
             .set_from_env();
         if self.use_current_thread {

@@ -85,7 +85,7 @@ pub(crate) struct Sharing {
     ending: AtomicBool,
     /// Whether the cores are fewer than the process may use.
     confined: AtomicBool,
-    /// The cores, a bit each, for guests to look at.
+    /// The cores, a bit each, for external threads to look at.
     granted_cores: [AtomicU64; 16],
     /// Items that the user says are done.
     reported: AtomicU64,
@@ -124,8 +124,8 @@ impl Sharing {
         }
     }
 
-    /// A guest, who is never pinned, is led to the pool's cores if it comes from elsewhere. There
-    /// the others leave it room, so it will mostly stay.
+    /// Moves an external thread, which is never pinned, to the pool's cores if it runs on another.
+    /// Other programs leave these cores free, so the thread mostly stays.
     fn move_to_granted_cores(&self) {
         // Relaxed: whoever sees an old core set moves at the next call.
         let words = || self.granted_cores.iter().map(|word| word.load(Ordering::Relaxed));
@@ -378,7 +378,7 @@ impl PoolState {
 
 impl PoolHook for Sharing {
     #[inline]
-    fn guest_came(&self) {
+    fn external_thread_came(&self) {
         // Relaxed: a hint, made exact below where it matters.
         if self.confined.load(Ordering::Relaxed) {
             self.move_to_granted_cores();

@@ -66,7 +66,8 @@ fn read(pool: &Pool) -> Profile {
 fn with_each_profiling_pool(test: impl Fn(&Pool)) {
     for (fences, guests) in [(Fences::Auto, true), (Fences::Auto, false), (Fences::Full, true)] {
         for wait in WAITS {
-            let builder = Pool::builder().threads(3).fences(fences).wait(wait).guest_seat(guests);
+            let builder =
+                Pool::builder().threads(3).fences(fences).wait(wait).external_slot(guests);
             test(&profiled(builder));
         }
     }
@@ -183,7 +184,7 @@ fn every_task_of_a_scope_is_counted_once_under_every_policy() {
 #[test]
 fn tasks_from_outside_and_parts_of_broadcasts_are_counted_apart() {
     ends(|| {
-        let pool = profiled(Pool::builder().threads(3).guest_seat(false));
+        let pool = profiled(Pool::builder().threads(3).external_slot(false));
         pool.install(|w| assert_eq!(fib(w, 5), 5));
         assert_eq!(pool.broadcast(|context| context.index()), [0, 1, 2]);
         let done = Barrier::new(2);
@@ -294,7 +295,7 @@ fn joins_beyond_the_stack_are_counted_as_well() {
     ends(|| {
         for wait in WAITS {
             let builder =
-                Pool::builder().threads(2).wait(wait).guest_seat(false).stack_size(64 << 20);
+                Pool::builder().threads(2).wait(wait).external_slot(false).stack_size(64 << 20);
             let pool = profiled(builder);
             take(&pool);
             assert_eq!(pool.install(|w| deep(w, 10_000)), 10_000);
@@ -402,7 +403,7 @@ fn ns(span: &TimelineSpan) -> u64 {
 #[test]
 fn what_a_caller_runs_alone_is_recorded_as_work() {
     let profiler = Profiler::new().record(true);
-    let builder = Pool::builder().threads(2).guest_seat(false).observer(profiler.clone());
+    let builder = Pool::builder().threads(2).external_slot(false).observer(profiler.clone());
     let pool = builder.build().unwrap();
     pool.set_workers(1);
     profiler.take_recording();

@@ -300,7 +300,7 @@ fn wait(until: impl Fn() -> bool) {
 #[test]
 fn a_loop_that_is_switched_to_shares_by_speed_begins_with_what_each_has_done() {
     let n = 10_000_000;
-    let pool = Pool::builder().threads(2).guest_seat(false).build().unwrap();
+    let pool = Pool::builder().threads(2).external_slot(false).build().unwrap();
     let (control, uneven) = (Control::new(), Uneven::new());
     let items = over(0..n).schedule(Schedule::Dynamic { chunk: 1 }).control(&control);
     assert_eq!(pool.run(|_| items.for_each(|item| uneven.run(item, &control))), Err(Cancelled));

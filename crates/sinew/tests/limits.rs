@@ -39,7 +39,7 @@ fn ends(test: impl FnOnce() + Send + 'static) {
 
 /// A pool with a thread at each seat.
 fn pool(threads: usize) -> Pool {
-    Pool::builder().threads(threads).guest_seat(false).build().unwrap()
+    Pool::builder().threads(threads).external_slot(false).build().unwrap()
 }
 
 /// Stages that a run goes through, each left by the first unit that finds it reached.
@@ -118,7 +118,7 @@ fn a_worklist_and_its_tuner_follow_the_quota_of_their_container() {
     }
     ends(|| {
         let (container, control) = (Container::feeding(2), Control::new());
-        let builder = Pool::builder().threads(2).guest_seat(false);
+        let builder = Pool::builder().threads(2).external_slot(false);
         let pool = builder.follow_limits_below(container.root()).build().unwrap();
         let (stages, wanted) = (Stages::new(5), |stage: usize| 2 - stage % 2);
         let sum = TVar::new(0_u64);

@@ -17,7 +17,7 @@ fn is_served_during(work: impl Fn() + Send + Sync + 'static) {
     let name = thread::current().name().unwrap_or("a test").to_owned();
     let (done, result) = mpsc::channel();
     thread::spawn(move || {
-        let pool = Pool::builder().threads(2).guest_seat(false).build().unwrap();
+        let pool = Pool::builder().threads(2).external_slot(false).build().unwrap();
         let (begun, hold, over) = (Barrier::new(3), Barrier::new(2), AtomicBool::new(false));
         thread::scope(|s| {
             s.spawn(|| {

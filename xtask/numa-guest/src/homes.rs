@@ -28,7 +28,7 @@ struct Found {
 /// Workers on these CPUs, seat by seat, each with a thread of its own.
 fn pool(cpus: &[usize], stack: StackKind) -> Result<Pool, String> {
     let builder = Pool::builder().threads(cpus.len()).mapping(Mapping::Explicit(cpus.to_vec()));
-    builder.stack(stack).guest_seat(false).build().map_err(|error| error.to_string())
+    builder.stack(stack).external_slot(false).build().map_err(|error| error.to_string())
 }
 
 fn nest(w: &Worker, joins: usize) -> usize {

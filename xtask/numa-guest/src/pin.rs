@@ -122,7 +122,7 @@ fn within_a_mask(shape: &Shape) -> Verdict {
     let odd = odd(shape);
     for mapping in [Mapping::None, Mapping::Compact, Mapping::Scatter] {
         let (seen, guest) = restricted(&odd, || {
-            let pool = Pool::builder().mapping(mapping.clone()).guest_seat(false).build();
+            let pool = Pool::builder().mapping(mapping.clone()).external_slot(false).build();
             Ok((survey(&pool.map_err(|error| error.to_string())?), watch()))
         })?;
         same("workers", &seen.len(), &odd.len())?;

@@ -59,7 +59,7 @@ pub(crate) fn restricted<R: Send>(
 
 /// A pool whose every seat has a thread of its own.
 pub(crate) fn pool(threads: usize, mapping: &Mapping) -> Result<Pool, String> {
-    let builder = Pool::builder().threads(threads).mapping(mapping.clone()).guest_seat(false);
+    let builder = Pool::builder().threads(threads).mapping(mapping.clone()).external_slot(false);
     builder.build().map_err(|error| format!("{mapping}: {error}"))
 }
 

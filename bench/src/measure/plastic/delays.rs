@@ -27,7 +27,7 @@ const SLICE_NS: u64 = 50_000;
 const BEYOND_NS: u64 = 50_000;
 
 pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
-    let pool = Pool::builder().guest_seat(false).build().map_err(|error| error.to_string())?;
+    let pool = Pool::builder().external_slot(false).build().map_err(|error| error.to_string())?;
     let mut lines = Vec::new();
     for (grain_ns, grain) in [(1_000, "1 µs"), (10_000, "10 µs"), (100_000, "100 µs")] {
         for (kind, what) in

@@ -230,7 +230,8 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn each_worker_of_a_pool_is_asked_once() {
-        let pool = sinew::PoolBuilder::new().threads(2).guest_seat(false).build().expect("a pool");
+        let pool =
+            sinew::PoolBuilder::new().threads(2).external_slot(false).build().expect("a pool");
         let crew = Crew::of(&[&pool, &pool]);
         let mut threads = crew.0.clone();
         threads.sort();

@@ -222,7 +222,7 @@ fn shares(report: &Report) -> [f64; 3] {
 /// A pool that keeps no seat for guests: its threads do all the work, and one of them can be the
 /// only one.
 fn pool(threads: usize, record: bool) -> Result<Pool, Failure> {
-    let mut builder = PoolBuilder::new().threads(threads).guest_seat(false);
+    let mut builder = PoolBuilder::new().threads(threads).external_slot(false);
     if record {
         builder = builder.observer(Profiler::new().record(true));
     }

@@ -44,7 +44,7 @@ use crate::seams::observer::Observer;
 use crate::seams::pins::PoolPins;
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 use crate::sharing;
-use crate::state::guest::GuestSeat;
+use crate::state::external_slot::ExternalSlot;
 use crate::state::pool_state::{FirstSeat, Living, PanicHandler, PoolState};
 use crate::state::seats::Seats;
 use crate::state::tls;
@@ -106,7 +106,7 @@ impl PoolBuilder {
         Self::default()
     }
 
-    /// The number of workers, the guest seat included. Default: the number of processors that
+    /// The number of workers, the external slot included. Default: the number of processors that
     /// affinity, cpuset and quota leave to this process.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
@@ -127,7 +127,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Where the workers' threads are pinned. Default: nowhere. Guests are never pinned.
+    /// Where the workers' threads are pinned. Default: nowhere. External threads are never pinned.
     pub fn mapping(mut self, mapping: Mapping) -> Self {
         self.mapping = mapping;
         self
@@ -220,13 +220,13 @@ impl PoolBuilder {
 
     /// Whether a seat is kept for callers from outside; default: yes. Without it every seat has a
     /// thread of the pool, and callers always hand their work over and wait.
-    pub fn guest_seat(mut self, kept: bool) -> Self {
-        self.first_seat = if kept { FirstSeat::Guests } else { FirstSeat::Thread };
+    pub fn external_slot(mut self, kept: bool) -> Self {
+        self.first_seat = if kept { FirstSeat::ExternalThreads } else { FirstSeat::Thread };
         self
     }
 
-    /// Makes the thread that builds the pool its worker 0, for good, instead of keeping a guest
-    /// seat. That thread works for the pool whenever it waits in it, and calls
+    /// Makes the thread that builds the pool its worker 0, for good, instead of keeping an external
+    /// slot. That thread works for the pool whenever it waits in it, and calls
     /// [`yield_now`](crate::Worker::yield_now) where it wants to. The pool's memory is never freed.
     pub fn use_current_thread(mut self) -> Self {
         self.first_seat = FirstSeat::Builder;
@@ -279,7 +279,7 @@ impl PoolBuilder {
     }
 
     /// Called on each thread before it works, with the number of its seat. A panic in it goes to
-    /// the panic handler. Not called for guests.
+    /// the panic handler. Not called for external threads.
     pub fn on_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.settings.on_start = Some(Arc::new(hook));
         self
@@ -400,7 +400,7 @@ impl PoolBuilder {
             sleepers: Sleepers::new(),
             injector: Injector::new(),
             last_taker: AtomicUsize::new(usize::MAX),
-            guest: GuestSeat::new(),
+            external_slot: ExternalSlot::new(),
             standby: Parker::new(),
             first_seat: self.first_seat,
             oldest_first: self.oldest_first,

@@ -8,8 +8,8 @@
 //!
 //! # Tests
 //!
-//! Below, for any number of seats and parts; `tests/pool/locality.rs` on real pools; the guest
-//! machine with four nodes.
+//! Below, for any number of seats and parts; `tests/pool/locality.rs` on real pools; the external
+//! thread machine with four nodes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -163,8 +163,8 @@ impl Domains {
     ///
     /// Domains are the objects of the kind in which at least one seat lies, in the order of the
     /// machine's tree. A machine that has no such objects, or one, makes one domain. Seats are
-    /// counted by the pool's mapping; guests, who are not pinned, as if they ran where their seat
-    /// lies.
+    /// counted by the pool's mapping; external threads, which are not pinned, as if they ran where
+    /// their seat lies.
     ///
     /// # Errors
     ///

@@ -78,7 +78,7 @@ pub struct PlacedOptions {
 /// use sinew_core::Pool;
 /// use sinew_core::locality::{Deal, DomainKind, Domains, Placed};
 ///
-/// let pool = Pool::builder().threads(2).guest_seat(false).build()?;
+/// let pool = Pool::builder().threads(2).external_slot(false).build()?;
 /// let domains = Domains::new(&pool, DomainKind::Parts(2))?;
 /// let squares = pool.run(|_| Placed::options(&domains).deal(Deal::Cyclic).fill(1000, 250, |i| i * i))?;
 /// assert_eq!((squares.len(), squares[30]), (1000, 900));
@@ -118,7 +118,8 @@ impl PlacedOptions {
     /// number `i` is `value(i)`.
     ///
     /// Workers of a domain fill its blocks, in the current pool. A domain without a thread of its
-    /// own, as that of a guest, has its blocks filled by others, and then they belong to those.
+    /// own, as that of an external thread, has its blocks filled by others, and then they belong to
+    /// those.
     ///
     /// # Errors
     ///
@@ -360,7 +361,7 @@ mod tests {
     /// node has no memory; a refusal that does not name the placement.
     #[test]
     fn a_worker_is_refused_before_any_value_is_computed() {
-        let pool = Pool::builder().threads(2).guest_seat(false).build().unwrap();
+        let pool = Pool::builder().threads(2).external_slot(false).build().unwrap();
         let domains = Domains::new(&pool, DomainKind::Parts(2)).unwrap();
         let options = Placed::options(&domains).placement(Placement::BindLocal);
         let refuse = |_: &Memory, bytes: Range<usize>, placement| match bytes.start {
@@ -382,7 +383,7 @@ mod tests {
     /// workers, such as the caller.
     #[test]
     fn blocks_are_bound_by_their_own_domains_workers() {
-        let pool = Pool::builder().threads(2).guest_seat(false).build().unwrap();
+        let pool = Pool::builder().threads(2).external_slot(false).build().unwrap();
         let domains = Domains::new(&pool, DomainKind::Parts(2)).unwrap();
         let options = Placed::options(&domains).deal(Deal::Cyclic).placement(Placement::BindLocal);
         let bound = Mutex::new(Vec::new());

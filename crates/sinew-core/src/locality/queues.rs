@@ -56,8 +56,9 @@ pub enum Order {
     /// Serves the others by distance, the nearest first.
     Nearest,
     /// Serves none: every task runs on a worker of its domain. Balance gives way to locality.
-    /// Domains without a thread, as those of guests only, are everybody's; so are all in pools with
-    /// [`Wait::Descendants`](crate::Wait::Descendants) or [`Wait::Block`](crate::Wait::Block).
+    /// Domains without a thread, as those of external threads only, are everybody's; so are all in
+    /// pools with [`Wait::Descendants`](crate::Wait::Descendants) or
+    /// [`Wait::Block`](crate::Wait::Block).
     Strict,
     /// There is one queue for all, and domains make no difference: for comparison.
     Together,
@@ -294,8 +295,8 @@ impl Queues {
         false
     }
 
-    /// The seats of `domain` that somebody serves for sure: guests come and go, and workers above
-    /// the limit stand down.
+    /// The seats of `domain` that somebody serves for sure: external threads come and go, and
+    /// workers above the limit stand down.
     fn served_seats<'a>(
         &'a self,
         domain: usize,

@@ -82,7 +82,7 @@ impl Pool {
 
     /// Moves the pool's threads: each is pinned by `mapping`, or let go by [`Mapping::None`],
     /// before its next task or at the next safe point of a loop. From any thread, at any time.
-    /// Guests, and pools on a described machine, are left where they are.
+    /// External threads, and pools on a described machine, are left where they are.
     ///
     /// # Errors
     ///

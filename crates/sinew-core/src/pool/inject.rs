@@ -5,7 +5,8 @@
 //! A call under a control that is cancelled, or that was queued before its pool cancelled what it
 //! runs, is *withdrawn* as long as no worker has taken it. The caller does that itself, under the
 //! lock under which workers take; so either a worker has the frame, and the caller waits for it, or
-//! the caller. A cancellation wakes the callers, which look again ([`callers`](crate::seams::callers)).
+//! the caller. A cancellation wakes the callers, which look again
+//! ([`callers`](crate::seams::callers)).
 
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
@@ -109,18 +110,19 @@ impl Call<'_> {
         waiter.wait(self.pool, self);
     }
 
-    /// The same in a pool of one whose guest seat is taken: its guest serves the call, or the
-    /// caller takes the seat when it is free. Returns whether the caller has it, and so the call.
+    /// The same in a pool of one whose external slot is taken: its external thread serves the call,
+    /// or the caller takes the seat when it is free. Returns whether the caller has it, and so the
+    /// call.
     fn wait_or_sit(&self, waiter: &Waiter<'_>) -> bool {
         let _listed = self.enter_lists(waiter);
-        if !self.pool.guest.enter_unless(waiter.parker(), || self.is_done()) {
+        if !self.pool.external_slot.enter_unless(waiter.parker(), || self.is_done()) {
             return false;
         }
         let sits = self.withdraw();
         if !sits {
             // Only the holder of the seat takes calls, and ends them before it leaves.
             debug_assert!(self.latch.is_set());
-            self.pool.guest.leave();
+            self.pool.external_slot.leave();
         }
         sits
     }
@@ -182,8 +184,8 @@ where
     offer(pool, f, control, |call, waiter| call.wait(waiter)).map_err(|_| Cancelled)
 }
 
-/// The same in a pool of one, whose guest seat another thread has, for a thread that may take the
-/// seat.
+/// The same in a pool of one, whose external slot another thread has, for a thread that may take
+/// the seat.
 pub(crate) fn run_or_sit<F, R>(
     pool: &PoolState,
     f: F,
@@ -196,7 +198,7 @@ where
     let mut sits = false;
     match offer(pool, f, control, |call, waiter| sits = call.wait_or_sit(waiter)) {
         Ok(result) => Ok(result),
-        Err(f) if sits => Ok(pool.as_guest(f)),
+        Err(f) if sits => Ok(pool.as_external_thread(f)),
         Err(_) => Err(Cancelled),
     }
 }

@@ -1,15 +1,15 @@
 //! Pools: the handle to a set of workers, and the ways in.
 //!
-//! A pool of `n` has `n` seats for good. Seat 0 is the guest's, the others have a thread each: a
-//! caller from outside takes the guest seat ([`Pool::run`]), or hands its work to the threads and
-//! waits ([`Pool::install`], and `run` when the seat is taken). Pools without a guest seat have a
-//! thread at every seat, or the thread that built them at seat 0.
+//! A pool of `n` has `n` seats for good. Seat 0 is the external thread's, the others have a thread
+//! each: a caller from outside takes the external slot ([`Pool::run`]), or hands its work to the
+//! threads and waits ([`Pool::install`], and `run` when the seat is taken). Pools without an
+//! external slot have a thread at every seat, or the thread that built them at seat 0.
 //!
 //! | file | what lives there |
 //! |---|---|
 //! | `control`, `enrolled` | the handle by which a pool is changed; what it can cancel |
 //! | `threads`, `standby` | the threads of a pool; the one of a pool of one |
-//! | `visit` | a call by a thread that uses the guest seat |
+//! | `visit` | a call by a thread that uses the external slot |
 //! | `inject` | a call that is handed to the pool's threads |
 
 pub(crate) mod control;
@@ -61,7 +61,7 @@ impl Pool {
     /// Calls `f` with a worker of this pool, which is the current pool for all that happens inside.
     ///
     /// The calling thread stays the same where it can: if it is a worker of this pool already, or
-    /// else if the guest seat is free. If another thread from outside holds that seat, `f` is
+    /// else if the external slot is free. If another thread from outside holds that seat, `f` is
     /// handed to the pool's threads as by [`install`](Self::install).
     ///
     /// A worker of another pool that stays on its thread serves only this pool while it waits in
@@ -82,8 +82,8 @@ impl Pool {
     {
         if let Some(worker) = tls::serving(&self.state) {
             tls::with_current(worker, f)
-        } else if self.state.takes_guests() && self.state.guest.try_enter() {
-            self.state.as_guest(f)
+        } else if self.state.takes_external_threads() && self.state.external_slot.try_enter() {
+            self.state.as_external_thread(f)
         } else {
             self.inject(f)
         }
@@ -96,11 +96,11 @@ impl Pool {
     /// under [`Wait::Descendants`](crate::Wait::Descendants): so pools may call each other in
     /// rings.
     ///
-    /// In a pool without threads (of one worker), a calling thread without a pool takes the guest
-    /// seat, as soon as that is free. Until then the guest may serve it: when it waits for another
-    /// pool, or between two pieces of its work, as below. A plain loop of a pool of one is a single
-    /// piece. A worker of another pool leaves the call to the guest, or to a thread that the pool
-    /// starts for such calls.
+    /// In a pool without threads (of one worker), a calling thread without a pool takes the
+    /// external slot, as soon as that is free. Until then the external thread may serve it: when it
+    /// waits for another pool, or between two pieces of its work, as below. A plain loop of a pool
+    /// of one is a single piece. A worker of another pool leaves the call to the external thread,
+    /// or to a thread that the pool starts for such calls.
     ///
     /// A call that comes while all workers have work is served between two pieces of it: chunks of
     /// loops, leaves of sorts and of divide and conquer, items of streams, units of worklists. On
@@ -166,8 +166,8 @@ impl Pool {
             Err(Cancelled)
         } else if let Some(worker) = tls::serving(&self.state) {
             Ok(tls::with_current(worker, f))
-        } else if self.state.takes_guests() && self.state.guest.try_enter() {
-            Ok(self.state.as_guest(f))
+        } else if self.state.takes_external_threads() && self.state.external_slot.try_enter() {
+            Ok(self.state.as_external_thread(f))
         } else {
             self.call(f, Some(control))
         }
@@ -192,24 +192,25 @@ impl Pool {
     {
         if self.state.is_of_another_process() {
             // Nobody else is here; whoever held the seat at the fork holds it for ever.
-            if !self.state.takes_guests() || !self.state.guest.try_enter() {
+            if !self.state.takes_external_threads() || !self.state.external_slot.try_enter() {
                 fork::die_of_lost_workers();
             }
-        } else if self.state.has_threads() || !self.state.takes_guests() {
+        } else if self.state.has_threads() || !self.state.takes_external_threads() {
             return inject::run(&self.state, f, control);
         } else if waiter::living_worker().is_some() && self.start_standby() {
             // A worker that sat down here would serve this pool only, while it waits in it, and no
             // longer its own. In a ring of pools that call each other, each thread could wait for a
-            // pool that another one no longer serves. So it stays in its own pool. The guest of
-            // this one serves the call if it waits for another pool; else the standby thread does.
+            // pool that another one no longer serves. So it stays in its own pool. The external
+            // thread of this one serves the call if it waits for another pool; else the standby
+            // thread does.
             return inject::run(&self.state, f, control);
-        } else if !self.state.guest.try_enter() {
+        } else if !self.state.external_slot.try_enter() {
             return inject::run_or_sit(&self.state, f, control);
         }
-        Ok(self.state.as_guest(f))
+        Ok(self.state.as_external_thread(f))
     }
 
-    /// The number of seats, including the guest's. Never changes.
+    /// The number of seats, including the external thread's. Never changes.
     pub fn max_workers(&self) -> usize {
         self.state.seats.len()
     }
@@ -339,7 +340,7 @@ impl Drop for Pool {
                 let _ = thread.join();
             }
         }
-        if self.state.takes_guests() && !self.state.has_threads() && !inside {
+        if self.state.takes_external_threads() && !self.state.has_threads() && !inside {
             self.run_what_is_left();
         }
     }

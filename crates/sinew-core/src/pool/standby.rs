@@ -13,7 +13,7 @@ impl PoolState {
                 self.standby.park();
                 continue;
             }
-            self.guest.enter();
+            self.external_slot.enter();
             self.run_what_waits();
         }
     }
@@ -24,7 +24,7 @@ impl Pool {
     /// unwinds gives them to one that does not.
     pub(crate) fn run_what_is_left(&self) {
         let run = |state: &PoolState| {
-            state.guest.enter();
+            state.external_slot.enter();
             state.run_what_waits();
         };
         if std::thread::panicking() {
@@ -38,8 +38,8 @@ impl Pool {
     }
 
     /// A pool of one has no threads; detached tasks, and calls by workers of other pools, get one
-    /// that sits down at the guest seat whenever there is work and nobody else does it. False if it
-    /// cannot be started.
+    /// that sits down at the external slot whenever there is work and nobody else does it. False if
+    /// it cannot be started.
     #[cold]
     pub(crate) fn start_standby(&self) -> bool {
         let mut started = self.standby.lock();
@@ -53,7 +53,7 @@ impl Pool {
                 self.threads.lock().push(handle);
                 *started = true;
             }
-            // The next guest runs the task, or the end of the pool does.
+            // The next external thread runs the task, or the end of the pool does.
             Err(error) => eprintln!(
                 "sinew: no thread for detached tasks: {error}; they run at the next call into the pool"
             ),

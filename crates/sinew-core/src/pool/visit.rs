@@ -1,7 +1,7 @@
-//! A guest's stay at seat 0, from taking the seat to leaving it, also after a panic.
+//! An external thread's stay at seat 0, from taking the seat to leaving it, also after a panic.
 //!
-//! A panic of the guest's closure is caught until the guest has left: tasks that the guest runs on
-//! its way out do not run in a destructor of an unwinding thread.
+//! A panic of the external thread's closure is caught until the external thread has left: tasks
+//! that the external thread runs on its way out do not run in a destructor of an unwinding thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -12,8 +12,8 @@ use crate::state::tls;
 use crate::state::worker::Worker;
 
 impl PoolState {
-    /// Runs `f` with the worker at the guest seat, which the caller has taken.
-    pub(crate) fn as_guest<R>(&self, f: impl for<'w> FnOnce(&'w Worker) -> R) -> R {
+    /// Runs `f` with the worker at the external slot, which the caller has taken.
+    pub(crate) fn as_external_thread<R>(&self, f: impl for<'w> FnOnce(&'w Worker) -> R) -> R {
         let worker = &self.seats[0];
         tls::within(worker, || {
             self.begin_visit(worker);
@@ -23,9 +23,9 @@ impl PoolState {
         })
     }
 
-    /// As a guest, runs everything that waits.
+    /// As an external thread, runs everything that waits.
     pub(crate) fn run_what_waits(&self) {
-        self.as_guest(|worker| {
+        self.as_external_thread(|worker| {
             let _search = worker.begin(Activity::Search);
             while let Some(job) = worker.look_around(Allowed::Any, false) {
                 worker.execute(job);
@@ -38,7 +38,7 @@ impl PoolState {
         worker.tell(Event::Enter { calls: true });
         worker.activate();
         worker.counters.visits.add(1);
-        self.hooks.iter().for_each(|hook| hook.guest_came());
+        self.hooks.iter().for_each(|hook| hook.external_thread_came());
         self.root_begins(0);
     }
 
@@ -51,12 +51,12 @@ impl PoolState {
         self.root_ends();
         worker.deactivate();
         worker.tell(Event::Leave);
-        self.guest.leave();
-        self.relieve_guest();
+        self.external_slot.leave();
+        self.relieve_external_thread();
     }
 
-    /// Detached tasks stay behind in the guest's queue: the pool's threads take them from there. A
-    /// pool without threads has only the guest to run them.
+    /// Detached tasks stay behind in the external thread's queue: the pool's threads take them from
+    /// there. A pool without threads has only the external thread to run them.
     #[cold]
     fn leave_tasks_cold(&self, worker: &Worker) {
         if self.is_of_another_process() {

@@ -2,7 +2,7 @@
 //!
 //! A thread pins itself, before its next task or at its next safe point: only the thread knows the
 //! mask that it had before, which it gets back when a mapping leaves the placing to the system
-//! again. Guests are never pinned.
+//! again. External threads are never pinned.
 //!
 //! # Orderings
 //!
@@ -43,7 +43,7 @@ impl Worker {
         }
     }
 
-    /// The same from within a task, where the seat may be a guest's.
+    /// The same from within a task, where the seat may be an external thread's.
     pub fn follow_mapping_inside(&self) {
         if self.pool().threaded_seats().contains(&self.index()) {
             self.follow_mapping();

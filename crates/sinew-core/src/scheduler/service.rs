@@ -99,10 +99,11 @@ impl PoolState {
         }
     }
 
-    /// The first seat that serves calls in the middle of its work. A guest does so only where there
-    /// is no thread: what it runs is its own affair, and it wants to have its answer and leave.
+    /// The first seat that serves calls in the middle of its work. An external thread does so only
+    /// where there is no thread: what it runs is its own affair, and it wants to have its answer
+    /// and leave.
     fn first_server(&self) -> usize {
-        usize::from(self.takes_guests() && self.has_threads())
+        usize::from(self.takes_external_threads() && self.has_threads())
     }
 }
 

@@ -10,10 +10,10 @@
 //! - L1: at least one thread of the pool is never surplus, so that callers from outside are served.
 //! - L2: a worker that stands down is in no list of sleepers and counts as no searcher; one that
 //!   was woken for new work passes the wake-up on first.
-//! - L3: where other programs leave one core to a pool with a guest seat, the guest works alone,
-//!   and the first thread is its *substitute*: it is not surplus while nobody sits at the seat, or
-//!   while a call from outside waits. Tasks of the second queues that nobody took for a while it
-//!   takes as well: somebody may wait for one in a way that nobody sees.
+//! - L3: where other programs leave one core to a pool with an external slot, the external thread
+//!   works alone, and the first thread is its *substitute*: it is not surplus while nobody sits at
+//!   the seat, or while a call from outside waits. Tasks of the second queues that nobody took for
+//!   a while it takes as well: somebody may wait for one in a way that nobody sees.
 //!
 //! # Orderings
 //!
@@ -43,12 +43,12 @@ const RELIEF_NS: u64 = 10_000_000;
 impl PoolState {
     /// From now on the source lets so many of the workers work, from their next task on. Returns
     /// how many may: no fewer than leave a thread (L1), no more than there are seats. Other
-    /// programs may leave the guest alone, if there is one: the first thread then stands in for
-    /// guests that are not there (L3).
+    /// programs may leave the external thread alone, if there is one: the first thread then stands
+    /// in for external threads that are not there (L3).
     pub(crate) fn set_limit(&self, source: Source, workers: usize) -> usize {
         let seats = self.seats.len();
         let fewest = (self.threaded_seats().start + 1).min(seats);
-        let fewest_by_others = if self.takes_guests() { 1 } else { fewest };
+        let fewest_by_others = if self.takes_external_threads() { 1 } else { fewest };
         let room = Room { fewest, fewest_by_others, most: seats };
         let limit = self.limit.set(source, workers, room);
         if !self.is_of_another_process() && !planted(Bug::SilentRaise) {
@@ -64,16 +64,17 @@ impl PoolState {
         self.limit.get().min(self.seats.len())
     }
 
-    /// A call from outside waits: wakes the guest's substitute, if that is who must take it (L3).
+    /// A call from outside waits: wakes the external thread's substitute, if that is who must take
+    /// it (L3).
     pub(crate) fn call_substitute(&self) {
         // The fence of M7 lies between the call and this look. Acquire: M8.
-        if self.limit.get() == 1 && self.takes_guests() && self.has_threads() {
+        if self.limit.get() == 1 && self.takes_external_threads() && self.has_threads() {
             self.seats[1].parker.unpark();
         }
     }
 
-    /// The guest has left: what lies in queues is the substitute's now.
-    pub(crate) fn relieve_guest(&self) {
+    /// The external thread has left: what lies in queues is the substitute's now.
+    pub(crate) fn relieve_external_thread(&self) {
         if self.limit.get() == 1 && self.has_queued() && !self.is_of_another_process() {
             self.call_substitute();
         }
@@ -125,14 +126,16 @@ impl Worker {
         self.index() >= self.pool().limit.get() && !self.pool().is_ending() && !self.stands_in()
     }
 
-    /// Whether this is the guest's substitute (L3): it can be surplus only where the limit is 1.
+    /// Whether this is the external thread's substitute (L3): it can be surplus only where the
+    /// limit is 1.
     fn is_substitute(&self) -> bool {
-        self.index() == 1 && self.pool().takes_guests()
+        self.index() == 1 && self.pool().takes_external_threads()
     }
 
     #[cold]
     fn stands_in(&self) -> bool {
-        self.is_substitute() && (self.pool().guest.is_free() || !self.pool().injector.is_empty())
+        self.is_substitute()
+            && (self.pool().external_slot.is_free() || !self.pool().injector.is_empty())
     }
 
     /// Parks while this worker is surplus and has no part in a broadcast.

@@ -7,8 +7,8 @@ use std::any::Any;
 ///
 /// Callers and workers of the pool call these functions, so they are short and wait for nothing.
 pub trait PoolHook: Any + Send + Sync {
-    /// A caller from outside has taken the guest seat, on its own thread.
-    fn guest_came(&self) {}
+    /// A caller from outside has taken the external slot, on its own thread.
+    fn external_thread_came(&self) {}
 
     /// Work was queued from outside. A sequentially consistent fence lies between both.
     fn work_arrived(&self) {}

@@ -9,7 +9,7 @@
 //! - L1: a slot belongs to one key for the life of the process, so each value in it has the type of
 //!   that key.
 //! - L2: only the owner of a worker looks at its values (W1). A pool may be freed by any of its
-//!   threads, and a guest seat has many owners, one after the other; so values are `Send`.
+//!   threads, and an external slot has many owners, one after the other; so values are `Send`.
 //!
 //! # Orderings
 //!

@@ -30,7 +30,7 @@ impl Cancellable for Flag {
 
 /// A pool with a thread at every seat.
 fn full(threads: usize) -> Pool {
-    Pool::builder().threads(threads).guest_seat(false).build().unwrap()
+    Pool::builder().threads(threads).external_slot(false).build().unwrap()
 }
 
 /// Works until `is_over`, with looks for calls in between. Fails if that takes long: nobody was
@@ -138,8 +138,9 @@ fn shuttle_calls_inside_calls_are_each_run_once() {
 
 /// The only worker is blocked until the cancelled call has returned.
 fn cancelled_call() {
-    for guests in [false, true] {
-        let pool = Arc::new(Pool::builder().threads(1).guest_seat(guests).build().unwrap());
+    for has_external_slot in [false, true] {
+        let pool =
+            Arc::new(Pool::builder().threads(1).external_slot(has_external_slot).build().unwrap());
         let [begun, hold] = [0; 2].map(|_| Arc::new(Barrier::new(2)));
         let (theirs, began, held) = (Arc::clone(&pool), Arc::clone(&begun), Arc::clone(&hold));
         let blocked = thread::spawn(move || {
@@ -176,8 +177,10 @@ fn shuttle_finds_a_cancellation_that_wakes_nobody() {
 #[test]
 fn shuttle_a_call_is_run_or_withdrawn() {
     explore(|| {
-        for guests in [false, true] {
-            let pool = Arc::new(Pool::builder().threads(1).guest_seat(guests).build().unwrap());
+        for has_external_slot in [false, true] {
+            let pool = Arc::new(
+                Pool::builder().threads(1).external_slot(has_external_slot).build().unwrap(),
+            );
             let ran = Arc::new(AtomicUsize::new(0));
             let callers: Vec<_> = (0..3)
                 .map(|caller| {
@@ -226,7 +229,7 @@ fn shuttle_finds_a_torn_withdrawal() {
     hunt(Bug::TornWithdrawal, withdrawal);
 }
 
-/// Catches: a pool of one whose guest, callers and standby thread wait for each other.
+/// Catches: a pool of one whose external thread, callers and standby thread wait for each other.
 #[test]
 fn shuttle_pools_of_one_call_each_other() {
     explore(|| {

@@ -1,5 +1,5 @@
-//! What a drop-in for rayon-core stands on: pools without guests, broadcasts, order, in-place
-//! scopes, and a number of workers that changes.
+//! What a drop-in for rayon-core stands on: pools without external threads, broadcasts, order,
+//! in-place scopes, and a number of workers that changes.
 
 use super::*;
 use crate::state::pool_state::PoolState;
@@ -7,7 +7,7 @@ use crate::tasks::open::Scope;
 
 /// A pool with a thread at every seat.
 fn full(threads: usize) -> Pool {
-    Pool::builder().threads(threads).guest_seat(false).wait(Wait::Any).build().unwrap()
+    Pool::builder().threads(threads).external_slot(false).wait(Wait::Any).build().unwrap()
 }
 
 fn state(pool: &Pool) -> &PoolState {
@@ -17,7 +17,7 @@ fn state(pool: &Pool) -> &PoolState {
 /// Catches: callers that nobody serves, a pool of one that waits for itself, threads that its
 /// end does not reach.
 #[test]
-fn shuttle_a_pool_without_guests_serves_its_callers() {
+fn shuttle_a_pool_without_an_external_slot_serves_its_callers() {
     explore(|| {
         for threads in [1, 2] {
             let pool = full(threads);
@@ -56,7 +56,7 @@ fn shuttle_a_shutdown_waits_for_every_thread() {
         let counted = Arc::clone(&left);
         let pool = Pool::builder()
             .threads(2)
-            .guest_seat(false)
+            .external_slot(false)
             .on_exit(move |_| add(&counted))
             .build()
             .unwrap();
@@ -89,7 +89,7 @@ fn shuttle_broadcasts_reach_every_worker_once() {
 fn shuttle_a_broadcast_reaches_workers_that_wait_for_its_caller() {
     explore(|| {
         for wait in [Wait::Leapfrog, Wait::Descendants, Wait::Block] {
-            let pool = Pool::builder().threads(2).guest_seat(false).wait(wait).build().unwrap();
+            let pool = Pool::builder().threads(2).external_slot(false).wait(wait).build().unwrap();
             let met = Barrier::new(2);
             let all = pool.install(|w| {
                 w.join(

@@ -5,7 +5,7 @@ use super::*;
 use crate::locality::{DomainKind, DomainScopeBuilder, Domains, Order};
 
 fn full(threads: usize) -> Pool {
-    Pool::builder().threads(threads).guest_seat(false).build().unwrap()
+    Pool::builder().threads(threads).external_slot(false).build().unwrap()
 }
 
 /// Two domains, tasks in both, the second half from tasks; by `order`.
@@ -128,7 +128,7 @@ fn shuttle_finds_a_token_that_is_kept_during_a_task() {
 fn shuttle_a_blocked_worker_runs_the_strict_tasks_that_it_waits_for() {
     explore(|| {
         for wait in [Wait::Leapfrog, Wait::Descendants, Wait::Block] {
-            let pool = Pool::builder().threads(2).guest_seat(false).wait(wait).build().unwrap();
+            let pool = Pool::builder().threads(2).external_slot(false).wait(wait).build().unwrap();
             let domains = Domains::new(&pool, DomainKind::Parts(2)).unwrap();
             let met = Barrier::new(2);
             pool.run(|w| {

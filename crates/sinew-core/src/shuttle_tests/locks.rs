@@ -7,7 +7,7 @@ use crate::tasks::open::Scope;
 use shuttle::sync::Mutex;
 
 fn pool(threads: usize, wait: Wait) -> Pool {
-    Pool::builder().threads(threads).guest_seat(false).wait(wait).build().unwrap()
+    Pool::builder().threads(threads).external_slot(false).wait(wait).build().unwrap()
 }
 
 /// Takes the lock, and joins something small while it holds it.

@@ -405,7 +405,7 @@ fn shuttle_a_pool_ends_after_its_detached_tasks() {
 fn tasks_of_hooks() {
     let ran = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&ran);
-    let builder = Pool::builder().threads(2).guest_seat(false).on_start(move |_| {
+    let builder = Pool::builder().threads(2).external_slot(false).on_start(move |_| {
         let counted = Arc::clone(&counted);
         crate::spawn(move |_| add(&counted));
     });
@@ -425,7 +425,7 @@ fn shuttle_finds_a_thread_with_a_hook_that_does_not_count() {
     hunt(Bug::UncountedHook, tasks_of_hooks);
 }
 
-/// Catches: a pool of one whose standby thread and guests get into each other's way.
+/// Catches: a pool of one whose standby thread and external threads get into each other's way.
 #[test]
 fn shuttle_a_pool_of_one_runs_detached_tasks() {
     explore(|| {

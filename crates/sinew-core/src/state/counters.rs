@@ -86,7 +86,7 @@ counters! {
     blocked_joins,
     /// Tasks run from a second queue: scope tasks and detached ones.
     queued_tasks,
-    /// Calls by threads from outside that took the guest seat.
+    /// Calls by threads from outside that took the external slot.
     visits,
     /// Tasks taken that came from outside the pool.
     injected,

@@ -9,7 +9,7 @@
 //! | `worker` | a worker: its stack, queues, parker, counters, and what only its owner touches |
 //! | `pool_state` | what the workers of a pool share, and the protocol of the pool's end |
 //! | `seats`, `worker_memory` | where the workers lie in memory |
-//! | `guest` | the lock of the seat that threads from outside use |
+//! | `external_slot` | the lock of the seat that threads from outside use |
 //! | `tls` | which worker the current thread is |
 //! | `queue`, `fifo`, `scope_tasks`, `heap_task` | queued tasks, their orders, and their memory |
 //! | `poll` | the poll word: what other threads ask a worker for |
@@ -17,8 +17,8 @@
 //! | `counters`, `limit_checks`, `panics` | counters; when limits are read; panics that no caller waits for |
 
 pub(crate) mod counters;
+pub(crate) mod external_slot;
 pub(crate) mod fifo;
-pub(crate) mod guest;
 pub(crate) mod heap_task;
 pub(crate) mod limit_checks;
 pub(crate) mod observed;

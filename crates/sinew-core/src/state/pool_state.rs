@@ -42,7 +42,7 @@ use crate::seams::limit::Limit;
 use crate::seams::observer::Observer;
 use crate::seams::pins::PoolPins;
 use crate::state::counters::Counters;
-use crate::state::guest::GuestSeat;
+use crate::state::external_slot::ExternalSlot;
 use crate::state::seats::Seats;
 use crate::state::tls;
 use crate::state::worker::Worker;
@@ -63,7 +63,7 @@ pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 pub(crate) enum FirstSeat {
     /// Callers from outside, one at a time.
     #[default]
-    Guests,
+    ExternalThreads,
     /// The thread that built the pool, for good.
     Builder,
     /// A thread of the pool.
@@ -82,7 +82,7 @@ pub(crate) struct PoolState {
     pub(crate) injector: Injector,
     /// The seat that took work from outside last; none at first.
     pub(crate) last_taker: AtomicUsize,
-    pub(crate) guest: GuestSeat,
+    pub(crate) external_slot: ExternalSlot,
     pub(crate) limit: Limit,
     /// What is under way and can be cancelled.
     pub(crate) cancel_scope: Arc<CancelScope>,
@@ -141,8 +141,8 @@ impl PoolState {
     }
 
     /// Whether callers from outside may sit down at seat 0.
-    pub(crate) fn takes_guests(&self) -> bool {
-        self.first_seat == FirstSeat::Guests
+    pub(crate) fn takes_external_threads(&self) -> bool {
+        self.first_seat == FirstSeat::ExternalThreads
     }
 
     /// Whether a worker is awake for every core of the process, those of threads that call from

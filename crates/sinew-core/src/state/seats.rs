@@ -34,7 +34,7 @@ pub(crate) struct Seats {
 // SAFETY: workers are shared inside the crate by invariant W2: other threads use only their
 // synchronised parts.
 unsafe impl Sync for Seats {}
-// SAFETY: a worker is bound to no thread; its owner changes with the guest seat.
+// SAFETY: a worker is bound to no thread; its owner changes with the external slot.
 unsafe impl Send for Seats {}
 
 impl Seats {

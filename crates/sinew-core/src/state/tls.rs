@@ -1,8 +1,8 @@
 //! Which worker the current thread is.
 //!
 //! A thread can be a worker of several pools at once, one inside the other: a worker of one pool
-//! may enter another as its guest, and then its own again. Each entry is a frame on the thread's
-//! stack that knows the one around it; the innermost is the current one.
+//! may enter another as its external thread, and then its own again. Each entry is a frame on the
+//! thread's stack that knows the one around it; the innermost is the current one.
 
 use std::cell::Cell;
 use std::ptr::null;

@@ -3,8 +3,9 @@
 //! # Invariants
 //!
 //! - W1: at any time at most one thread is the owner of a worker: the pool thread started for it,
-//!   or the guest that holds its seat. Only the owner has a `&Worker` handed out by this crate,
-//!   because a `Worker` is neither `Send` nor `Sync` and arms take it with a lifetime of their own.
+//!   or the external thread that holds its seat. Only the owner has a `&Worker` handed out by this
+//!   crate, because a `Worker` is neither `Send` nor `Sync` and arms take it with a lifetime of
+//!   their own.
 //! - W2: other threads reach a worker through its pool only, and use only what is made for them:
 //!   the thief's side of the stack and the deque, the parker, the flags and the counters.
 
@@ -110,8 +111,8 @@ pub(crate) struct Own {
     pub(crate) waiting_window: Cell<SpinWindow>,
     /// Stolen tasks in a row that were not worth it.
     pub(crate) scraps: Cell<u32>,
-    /// Whether it is to take tasks that have waited for long, as the guest's substitute; see
-    /// `limit`.
+    /// Whether it is to take tasks that have waited for long, as the external thread's substitute;
+    /// see `limit`.
     pub(crate) relieves: Cell<bool>,
     /// For how long it has worked for others since it slept, in ticks.
     pub(crate) gain: Cell<u64>,
@@ -215,7 +216,7 @@ impl Worker {
     }
 
     /// This worker's value of `key`, which is made when it is first asked for, and dropped with the
-    /// worker. The owners of a guest seat share a value, one after the other.
+    /// worker. The owners of an external slot share a value, one after the other.
     ///
     /// # Panics
     ///
@@ -251,7 +252,7 @@ impl Worker {
     #[inline]
     pub(crate) fn pool(&self) -> &PoolState {
         // SAFETY: the pool owns its workers, and whoever holds a `&Worker` keeps the pool alive
-        // (its thread or its guest does).
+        // (its thread or its external thread does).
         unsafe { &*self.pool }
     }
 

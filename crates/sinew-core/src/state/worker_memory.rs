@@ -10,10 +10,10 @@
 //! # Not handled
 //!
 //! Mappings that change: pages stay where the first one put them, since moving them makes the
-//! kernel interrupt every processor. Threads that are pinned nowhere, and guests, have their state
-//! where the builder wrote it, on pages which the kernel can move by itself, as nobody else's lie
-//! there, and their stack where they touch it first. What lies in the allocator's memory: parkers,
-//! buffers of deques, victim policies, and the two ends of a two-field stack.
+//! kernel interrupt every processor. Threads that are pinned nowhere, and external threads, have
+//! their state where the builder wrote it, on pages which the kernel can move by itself, as nobody
+//! else's lie there, and their stack where they touch it first. What lies in the allocator's
+//! memory: parkers, buffers of deques, victim policies, and the two ends of a two-field stack.
 //!
 //! # Tests
 //!

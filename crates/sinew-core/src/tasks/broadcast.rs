@@ -68,9 +68,9 @@ impl fmt::Debug for BroadcastContext<'_> {
 }
 
 impl PoolState {
-    /// The seats that take part in broadcasts: all but a guest's.
+    /// The seats that take part in broadcasts: all but an external thread's.
     pub(crate) fn broadcast_seats(&self) -> std::ops::Range<usize> {
-        usize::from(self.first_seat == FirstSeat::Guests)..self.seats.len()
+        usize::from(self.first_seat == FirstSeat::ExternalThreads)..self.seats.len()
     }
 }
 
@@ -113,7 +113,7 @@ where
 impl Pool {
     /// Calls `f` once on every thread of the pool, and answers the results in the order of the
     /// seats. A thread calls it as soon as it has nothing of its own to do; a waiting one at once,
-    /// where its [`Wait`](crate::Wait) policy lets it. The guest seat takes no part.
+    /// where its [`Wait`](crate::Wait) policy lets it. The external slot takes no part.
     ///
     /// # Panics
     ///
@@ -125,7 +125,7 @@ impl Pool {
     /// Until all have ended.
     ///
     /// ```
-    /// let pool = sinew_core::Pool::builder().threads(3).guest_seat(false).build()?;
+    /// let pool = sinew_core::Pool::builder().threads(3).external_slot(false).build()?;
     /// assert_eq!(pool.broadcast(|context| context.index()), [0, 1, 2]);
     /// # Ok::<(), sinew_core::BuildError>(())
     /// ```

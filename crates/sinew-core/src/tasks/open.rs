@@ -57,7 +57,7 @@ pub struct Scope<'scope> {
 /// A scope in which the tasks that one worker spawns are begun in order.
 ///
 /// ```
-/// let pool = sinew_core::Pool::builder().threads(1).guest_seat(false).build()?;
+/// let pool = sinew_core::Pool::builder().threads(1).external_slot(false).build()?;
 /// let order = std::sync::Mutex::new(Vec::new());
 /// pool.scope_fifo(|s| (0..3).for_each(|i| s.spawn_fifo({ let order = &order; move |_| order.lock().unwrap().push(i) })));
 /// assert_eq!(order.into_inner().unwrap(), [0, 1, 2]);
@@ -324,11 +324,11 @@ impl Pool {
 impl Pool {
     /// The pool that runs a scope's tasks: this one, or that of a thread that works serially.
     /// Before tasks are queued from outside: sees to it that somebody takes them, in a pool that
-    /// has only its guest seat.
+    /// has only its external slot.
     fn serving(&self) -> &PoolState {
         match tls::serving(&self.state) {
             Some(worker) => return worker.pool(),
-            None if self.state.takes_guests() && !self.state.has_threads() => {
+            None if self.state.takes_external_threads() && !self.state.has_threads() => {
                 self.start_standby();
             }
             None => {}

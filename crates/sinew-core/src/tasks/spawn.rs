@@ -68,7 +68,7 @@ impl Pool {
             fork::die_of_lost_workers();
         }
         spawn_in(&self.state, f);
-        if self.state.takes_guests() && !self.state.has_threads() {
+        if self.state.takes_external_threads() && !self.state.has_threads() {
             self.start_standby();
         }
     }

@@ -9,7 +9,8 @@ use sinew_loops::Control;
 
 use crate::support::{ends, pool};
 
-/// A pool of `threads` workers, all of which are blocked while `meanwhile` runs: the guest as well.
+/// A pool of `threads` workers, all of which are blocked while `meanwhile` runs: the external
+/// thread as well.
 fn while_blocked(threads: usize, meanwhile: impl FnOnce(&Pool) + Send) {
     let pool = &pool(threads, Wait::default());
     let (begun, hold) = (Barrier::new(threads + 1), Barrier::new(threads + 1));

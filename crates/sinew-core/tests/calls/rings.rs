@@ -41,7 +41,7 @@ fn call_around(ring: &[Pool]) {
     });
 }
 
-/// Catches: a thread that holds the guest seats of two pools and serves one of them.
+/// Catches: a thread that holds the external slots of two pools and serves one of them.
 #[test]
 fn pools_that_call_each_other_in_a_ring_do_not_deadlock() {
     ends(|| {

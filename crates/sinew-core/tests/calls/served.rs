@@ -17,7 +17,7 @@ use crate::support::{ends, pool};
 
 /// A pool with a thread at each of its `threads` seats.
 fn full_pool(threads: usize) -> Pool {
-    Pool::builder().threads(threads).guest_seat(false).build().unwrap()
+    Pool::builder().threads(threads).external_slot(false).build().unwrap()
 }
 
 /// Keeps one of two workers blocked and the other one at `work`, again and again, for as long as
@@ -148,9 +148,10 @@ fn calls_are_served_between_items_of_a_numbered_participant() {
     });
 }
 
-/// Catches: a guest of a pool of one whose loop keeps others waiting, though it is cut in slices.
+/// Catches: an external thread of a pool of one whose loop keeps others waiting, though it is cut
+/// in slices.
 #[test]
-fn the_guest_of_a_pool_of_one_serves_others() {
+fn the_external_thread_of_a_pool_of_one_serves_others() {
     ends(|| {
         let (one, two) = (pool(1, Wait::default()), full_pool(2));
         let (one, begun, control) = (&one, &Barrier::new(2), Control::new());
@@ -224,7 +225,7 @@ fn detached_tasks_are_not_served() {
 fn careful_policies_serve_nobody_in_the_middle() {
     ends(|| {
         for wait in [Wait::Descendants, Wait::Block] {
-            let pool = Pool::builder().threads(1).guest_seat(false).wait(wait).build().unwrap();
+            let pool = Pool::builder().threads(1).external_slot(false).wait(wait).build().unwrap();
             let (begun, ran) = (Barrier::new(2), AtomicBool::new(false));
             thread::scope(|s| {
                 s.spawn(|| {

@@ -9,7 +9,7 @@ use sinew_core::{Pool, Wait};
 /// How long anything may take before it counts as hanging. Generous: the machine may be busy.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A pool of `threads` workers, one of which is the guest.
+/// A pool of `threads` workers, one of which is the external thread.
 pub(crate) fn pool(threads: usize, wait: Wait) -> Pool {
     Pool::builder().threads(threads).wait(wait).build().unwrap()
 }

@@ -47,10 +47,10 @@ fn every_thread_calls_once_and_results_are_in_the_order_of_seats() {
     });
 }
 
-/// Catches: a guest that is counted among the threads, or a pool of guests only that waits for
-/// somebody.
+/// Catches: an external thread that is counted among the threads, or a pool of external threads
+/// only that waits for somebody.
 #[test]
-fn guests_take_no_part() {
+fn external_threads_take_no_part() {
     ends(|| {
         let here = thread::current().id();
         for threads in 1..=3 {
@@ -153,7 +153,8 @@ fn parts_may_wait_for_each_other() {
 fn pools_broadcast_into_each_other() {
     ends(|| {
         for wait in [Wait::Leapfrog, Wait::Any, Wait::Block] {
-            let two = || Pool::builder().threads(2).guest_seat(false).wait(wait).build().unwrap();
+            let two =
+                || Pool::builder().threads(2).external_slot(false).wait(wait).build().unwrap();
             let (a, b) = (two(), two());
             for _ in 0..20 {
                 thread::scope(|s| {
@@ -175,7 +176,8 @@ fn pools_broadcast_into_each_other() {
 #[test]
 fn a_broadcast_comes_back_through_another_pool() {
     ends(|| {
-        let two = || Pool::builder().threads(2).guest_seat(false).wait(Wait::Any).build().unwrap();
+        let two =
+            || Pool::builder().threads(2).external_slot(false).wait(Wait::Any).build().unwrap();
         let (a, b) = (two(), two());
         for _ in 0..20 {
             let begun = Barrier::new(2);
@@ -234,7 +236,7 @@ fn the_panic_handler_gets_the_payloads_of_detached_parts() {
         let handled = Arc::clone(&payloads);
         let pool = Pool::builder()
             .threads(3)
-            .guest_seat(false)
+            .external_slot(false)
             .panic_handler(move |payload| {
                 handled.lock().unwrap().push(*payload.downcast::<usize>().unwrap());
             })
@@ -354,7 +356,8 @@ fn a_part_can_be_printed() {
 fn a_broadcast_reaches_a_blocked_worker_by_way_of_another_pool() {
     ends(|| {
         for wait in [Wait::Leapfrog, Wait::Any] {
-            let two = || Pool::builder().threads(2).guest_seat(false).wait(wait).build().unwrap();
+            let two =
+                || Pool::builder().threads(2).external_slot(false).wait(wait).build().unwrap();
             let (a, b, begun) = (two(), two(), Barrier::new(2));
             let parts = a.install(|w| {
                 w.join(
@@ -375,7 +378,7 @@ fn a_broadcast_reaches_a_blocked_worker_by_way_of_another_pool() {
 #[test]
 fn a_broadcast_of_an_outer_task_reaches_who_waits_for_the_inner_one() {
     ends(|| {
-        let builder = Pool::builder().threads(2).guest_seat(false).wait(Wait::Descendants);
+        let builder = Pool::builder().threads(2).external_slot(false).wait(Wait::Descendants);
         let pool = builder.never_park(true).build().unwrap();
         let (stolen, spawned, taken) = (Barrier::new(2), Barrier::new(2), AtomicBool::new(false));
         let broadcasts = AtomicUsize::new(0);

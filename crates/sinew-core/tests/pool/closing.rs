@@ -60,10 +60,11 @@ fn a_shutdown_waits_for_tasks_threads_and_exit_hooks() {
         for threads in 1..=4 {
             let (ran, left) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
             let leaves = Arc::clone(&left);
-            let builder = Pool::builder().threads(threads).guest_seat(false).on_exit(move |_| {
-                linger(1);
-                leaves.fetch_add(1, Ordering::SeqCst);
-            });
+            let builder =
+                Pool::builder().threads(threads).external_slot(false).on_exit(move |_| {
+                    linger(1);
+                    leaves.fetch_add(1, Ordering::SeqCst);
+                });
             // Nobody has handles of these threads.
             let pool = builder
                 .build_with(|seat| {
@@ -132,7 +133,7 @@ fn the_panic_handler_gets_the_payloads_of_hooks() {
         let handled = Arc::clone(&payloads);
         let pool = Pool::builder()
             .threads(3)
-            .guest_seat(false)
+            .external_slot(false)
             .on_start(|seat| std::panic::panic_any(("start", seat)))
             .on_exit(|seat| std::panic::panic_any(("exit", seat)))
             .panic_handler(move |payload| {
@@ -164,7 +165,7 @@ fn hooks_run_as_workers_of_their_seats() {
         let (starts, exits) = (Arc::clone(&seen), Arc::clone(&seen));
         let pool = Pool::builder()
             .threads(3)
-            .guest_seat(false)
+            .external_slot(false)
             .on_start(move |seat| sees(&starts, "start", seat))
             .on_exit(move |seat| sees(&exits, "exit", seat))
             .build()
@@ -192,11 +193,12 @@ fn what_hooks_spawn_runs_in_pools_that_end_at_once() {
                 let [starts, ran, exits] = [0; 3].map(|_| Arc::new(AtomicUsize::new(0)));
                 let (started, runs, exited) =
                     (Arc::clone(&starts), Arc::clone(&ran), Arc::clone(&exits));
-                let pool = Pool::builder().threads(threads).guest_seat(false).on_start(move |_| {
-                    add(&started);
-                    let runs = Arc::clone(&runs);
-                    sinew_core::spawn(move |_| add(&runs));
-                });
+                let pool =
+                    Pool::builder().threads(threads).external_slot(false).on_start(move |_| {
+                        add(&started);
+                        let runs = Arc::clone(&runs);
+                        sinew_core::spawn(move |_| add(&runs));
+                    });
                 let pool = pool.on_exit(move |_| add(&exited));
                 pool.build().unwrap().shutdown();
                 let counts = [&starts, &ran, &exits].map(|count| count.load(Ordering::SeqCst));

@@ -278,7 +278,7 @@ impl<'p> Acts<'p> {
 }
 
 /// Catches: a helper that is never too many because its own seat is within the limit, while the
-/// caller's is not or there is a guest; and one that does not come back.
+/// caller's is not or there is an external thread; and one that does not come back.
 #[test]
 fn a_loop_without_a_control_follows_the_number_of_threads() {
     fn play(pool: &Pool, w: &Worker) {
@@ -294,8 +294,8 @@ fn a_loop_without_a_control_follows_the_number_of_threads() {
     }
     ends(|| {
         for _ in 0..10 {
-            let (guests, full) = (pool(2), full_pool(2));
-            guests.run(|w| play(&guests, w));
+            let (with_external_slot, full) = (pool(2), full_pool(2));
+            with_external_slot.run(|w| play(&with_external_slot, w));
             for caller in 0..2 {
                 full.broadcast(|part| {
                     if part.index() == caller {
@@ -307,8 +307,8 @@ fn a_loop_without_a_control_follows_the_number_of_threads() {
     });
 }
 
-/// Catches: a stream that goes by the workers which a pool with a guest needs, not by the number
-/// that was set.
+/// Catches: a stream that goes by the workers which a pool with an external thread needs, not by
+/// the number that was set.
 #[test]
 fn a_stream_follows_the_number_of_threads() {
     ends(|| {

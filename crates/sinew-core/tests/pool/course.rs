@@ -78,8 +78,8 @@ fn no_more_come_than_are_wished() {
     });
 }
 
-/// Catches: a skeleton of joins that goes by the workers which a pool with a guest needs, not by
-/// the number that was set.
+/// Catches: a skeleton of joins that goes by the workers which a pool with an external thread
+/// needs, not by the number that was set.
 #[test]
 fn a_skeleton_of_joins_follows_the_number_of_its_pool() {
     ends(|| {

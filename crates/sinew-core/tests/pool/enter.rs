@@ -79,7 +79,8 @@ fn several_callers_at_once_get_their_own_results() {
     });
 }
 
-/// Catches: a second caller that waits until the guest leaves, although the pool has threads.
+/// Catches: a second caller that waits until the external thread leaves, although the pool has
+/// threads.
 #[test]
 fn a_caller_that_finds_the_seat_taken_is_served_by_a_thread() {
     ends(|| {
@@ -124,7 +125,8 @@ fn callers_of_a_pool_of_one_take_turns() {
     });
 }
 
-/// Catches: a panic that stays in the pool, or a guest that keeps the seat when it unwinds.
+/// Catches: a panic that stays in the pool, or an external thread that keeps the seat when it
+/// unwinds.
 #[test]
 fn a_panic_comes_back_to_the_caller_and_frees_the_seat() {
     for threads in [1, 2] {
@@ -188,7 +190,7 @@ fn trees_may_change_between_pools_at_every_level() {
 #[test]
 fn pools_that_install_into_each_other_do_not_deadlock() {
     ends(|| {
-        // Each has one thread, and no guest.
+        // Each has one thread, and no external thread.
         let (a, b) = (pool(2), pool(2));
         assert_eq!(a.install(|_| b.install(|_| a.install(|_| b.install(|w| fib(w, 10))))), 55);
         thread::scope(|s| {
@@ -247,10 +249,10 @@ fn a_pool_of_one_that_waits_for_another_can_be_called_back() {
     });
 }
 
-/// Catches: a call from another pool that is forgotten when the guest leaves without a look at
-/// the queue.
+/// Catches: a call from another pool that is forgotten when the external thread leaves without a
+/// look at the queue.
 #[test]
-fn a_guest_that_only_computes_does_not_lose_the_calls_of_others() {
+fn an_external_thread_that_only_computes_does_not_lose_the_calls_of_others() {
     ends(|| {
         let (one, two) = (pool(1), pool(2));
         for _ in 0..50 {

@@ -105,7 +105,8 @@ fn stolen_tasks_begin_late_whichever_queue_they_are_from() {
     }
     ends(|| {
         let both = Barrier::new(2);
-        let pool = Pool::builder().threads(2).guest_seat(false).steal_delay(DELAY).build().unwrap();
+        let pool =
+            Pool::builder().threads(2).external_slot(false).steal_delay(DELAY).build().unwrap();
         for meet_stolen in [from_a_stack, from_a_queue] {
             // The other one must be a thief's.
             let took = pool.install(|w| {

@@ -7,7 +7,7 @@ use sinew_core::{Mapping, Pool, PoolHook};
 
 #[derive(Default)]
 struct Counts {
-    guests: AtomicU32,
+    external_threads: AtomicU32,
     work: AtomicU32,
     settings: AtomicU32,
     ends: AtomicU32,
@@ -15,14 +15,14 @@ struct Counts {
 
 impl Counts {
     fn read(&self) -> [u32; 4] {
-        [&self.guests, &self.work, &self.settings, &self.ends]
+        [&self.external_threads, &self.work, &self.settings, &self.ends]
             .map(|count| count.load(Ordering::Relaxed))
     }
 }
 
 impl PoolHook for Counts {
-    fn guest_came(&self) {
-        self.guests.fetch_add(1, Ordering::Relaxed);
+    fn external_thread_came(&self) {
+        self.external_threads.fetch_add(1, Ordering::Relaxed);
     }
 
     fn work_arrived(&self) {
@@ -41,7 +41,7 @@ impl PoolHook for Counts {
 
 /// Catches: a hook that is called too often or not at all, and a second one that is not called.
 #[test]
-fn every_hook_of_a_pool_is_told_of_guests_work_settings_and_the_end() {
+fn every_hook_of_a_pool_is_told_of_external_threads_work_settings_and_the_end() {
     let hooks = [Arc::<Counts>::default(), Arc::default()];
     let builder = Pool::builder().threads(2).hook(hooks[0].clone()).hook(hooks[1].clone());
     let pool = builder.build().unwrap();

@@ -20,7 +20,7 @@ use crate::support::ends;
 
 /// A pool in a container.
 fn pool_in(container: &Container, threads: usize) -> Pool {
-    let builder = Pool::builder().threads(threads).guest_seat(false);
+    let builder = Pool::builder().threads(threads).external_slot(false);
     builder.follow_limits_below(container.root()).build().unwrap()
 }
 

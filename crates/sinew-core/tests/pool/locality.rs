@@ -201,7 +201,7 @@ fn grow<'scope>(s: &'scope DomainScope<'scope, '_>, work: usize, leaves: &'scope
 fn tasks_may_spawn_into_domains_as_well() {
     ends(|| {
         for (wait, order) in WAITS.into_iter().flat_map(|wait| ORDERS.map(|order| (wait, order))) {
-            let pool = Pool::builder().threads(3).guest_seat(false).wait(wait).build().unwrap();
+            let pool = Pool::builder().threads(3).external_slot(false).wait(wait).build().unwrap();
             let (domains, leaves) = (parts(&pool, 3), AtomicUsize::new(0));
             pool.run(|_| {
                 let scope = DomainScopeBuilder::new(&domains).order(order).max_pending(4);
@@ -242,16 +242,17 @@ fn tasks_are_taken_while_the_submitter_computes() {
     });
 }
 
-/// Catches: strict tasks of a domain that only a guest serves, who may be elsewhere, or whose
-/// workers stand down.
+/// Catches: strict tasks of a domain that only an external thread serves, who may be elsewhere, or
+/// whose workers stand down.
 #[test]
 fn a_domain_without_threads_is_everybodys() {
     ends(|| {
-        let guests = pool(2);
-        let domains = parts(&guests, 2);
+        let with_external_slot = pool(2);
+        let domains = parts(&with_external_slot, 2);
         let ran = AtomicUsize::new(0);
         let strict = || DomainScopeBuilder::new(&domains).order(Order::Strict);
-        guests.install(|_| strict().run(|s| (0..8).for_each(|_| s.spawn_into(0, |_| add(&ran)))));
+        with_external_slot
+            .install(|_| strict().run(|s| (0..8).for_each(|_| s.spawn_into(0, |_| add(&ran)))));
         let full = full_pool(4);
         full.set_workers(1);
         let domains = parts(&full, 4);
@@ -391,7 +392,7 @@ fn placed_blocks_hold_their_values_and_know_who_touched_them() {
     });
 }
 
-/// Catches: blocks that are said to be a guest's, though a thread touched them.
+/// Catches: blocks that are said to be an external thread's, though a thread touched them.
 #[test]
 fn a_block_belongs_to_who_touched_it() {
     ends(|| {

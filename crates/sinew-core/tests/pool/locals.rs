@@ -35,7 +35,7 @@ fn each_worker_of_each_pool_has_a_value_until_its_pool_ends() {
             visits.get()
         })
     };
-    let build = |threads| Pool::builder().threads(threads).guest_seat(false).build().unwrap();
+    let build = |threads| Pool::builder().threads(threads).external_slot(false).build().unwrap();
     let pools = [1, 2, 3].map(build);
     for round in 1..=3 {
         for pool in &pools {
@@ -47,14 +47,16 @@ fn each_worker_of_each_pool_has_a_value_until_its_pool_ends() {
     assert_eq!(LIVING.load(Ordering::Relaxed), 0);
 }
 
-/// Catches: a guest that does not find what the guest before it has left.
+/// Catches: an external thread that does not find what the external thread before it has left.
 #[test]
-fn the_owners_of_a_guest_seat_share_its_value_one_after_the_other() {
-    static GUESTS: WorkerLocal<Cell<u32>> = WorkerLocal::new(Cell::default);
+fn the_owners_of_a_external_slot_share_its_value_one_after_the_other() {
+    static EXTERNAL_THREADS: WorkerLocal<Cell<u32>> = WorkerLocal::new(Cell::default);
     let pool = Pool::builder().threads(1).build().unwrap();
     for before in 0..3 {
         std::thread::scope(|s| {
-            s.spawn(|| pool.run(|w| assert_eq!(w.local(&GUESTS).replace(before + 1), before)));
+            s.spawn(|| {
+                pool.run(|w| assert_eq!(w.local(&EXTERNAL_THREADS).replace(before + 1), before))
+            });
         });
     }
 }

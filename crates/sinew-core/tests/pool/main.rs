@@ -14,7 +14,7 @@
 //! | `serially` | code that stays on one thread |
 //! | `broadcast` | one closure on every thread |
 //! | `enter` | the ways into a pool, and from one pool into another |
-//! | `seats` | pools without guests, of the building thread, of threads of the user's |
+//! | `seats` | pools without external threads, of the building thread, of threads of the user's |
 //! | `closing` | the ways to end a pool, and what its hooks may do |
 //! | `victims` | every victim policy, changed meanwhile, across packages |
 //! | `mapping` | threads that are pinned anew |

@@ -59,9 +59,9 @@ fn threads_go_where_the_mapping_says_and_come_back() {
     assert_eq!(masks(&pool).unwrap(), [free.clone(), free]);
 }
 
-/// Catches: a guest that is pinned, and keeps the pin when it leaves.
+/// Catches: an external thread that is pinned, and keeps the pin when it leaves.
 #[test]
-fn guests_stay_where_they_are() {
+fn external_threads_stay_where_they_are() {
     let Some([a, _]) = two_cpus() else { return };
     let (pool, before) = (Pool::builder().threads(2).build().unwrap(), mask());
     pool.set_mapping(&Mapping::Explicit(vec![a])).unwrap();
@@ -287,7 +287,7 @@ fn a_thread_keeps_its_place_in_a_loop_within_a_loop() {
 #[test]
 fn a_loop_under_a_control_follows_the_affinity_mask() {
     let Some([kept, _]) = two_cpus() else { return };
-    let builder = Pool::builder().threads(2).guest_seat(false).follow_limits(true);
+    let builder = Pool::builder().threads(2).external_slot(false).follow_limits(true);
     let (pool, control) = (builder.build().unwrap(), Control::new());
     let schedule = Schedule::Dynamic { chunk: 1 };
     let options = Options { schedule, control: Some(&control), ..Options::default() };

@@ -154,9 +154,9 @@ impl WorkerObserver for WorkerChecker {
 /// Builds pools with each wait policy, calls `test` with each, and checks what was seen when the
 /// pool has ended.
 fn with_each_watched_pool(test: impl Fn(&Pool)) -> Vec<Arc<Seen>> {
-    let watched = |(wait, guests)| {
+    let watched = |(wait, has_external_slot)| {
         let checker = Checker::default();
-        let builder = Pool::builder().threads(3).wait(wait).guest_seat(guests);
+        let builder = Pool::builder().threads(3).wait(wait).external_slot(has_external_slot);
         let pool = builder.observer(checker.clone()).build().unwrap();
         test(&pool);
         pool.shutdown();
@@ -198,7 +198,8 @@ fn events_nest_at_every_worker_and_notes_come_back() {
             });
             pool.in_place_scope(|s| s.spawn(|_| add(&ran)));
             pool.broadcast(|_| add(&ran));
-            // A pool with a guest's worker has a thread less, and so a part of the broadcast.
+            // A pool with an external thread's worker has a thread less, and so a part of the
+            // broadcast.
             assert!([213, 214].contains(&ran.into_inner()));
         });
         for seen in all {

@@ -146,7 +146,7 @@ fn workers_may_own_scopes_in_place() {
     ends(|| {
         for wait in WAITS {
             let of = |threads| {
-                let builder = Pool::builder().threads(threads).guest_seat(false).wait(wait);
+                let builder = Pool::builder().threads(threads).external_slot(false).wait(wait);
                 builder.build().unwrap()
             };
             let (one, two) = (of(1), of(2));
@@ -272,7 +272,7 @@ fn alone_a_worker_runs_detached_tasks_in_their_order() {
     }
     ends(|| {
         for wait in WAITS {
-            let build = || Pool::builder().threads(1).guest_seat(false).wait(wait);
+            let build = || Pool::builder().threads(1).external_slot(false).wait(wait);
             let (newest, oldest) =
                 (build().build().unwrap(), build().oldest_first(true).build().unwrap());
             let (up, down) = (Vec::from_iter(0..10), Vec::from_iter((0..10).rev()));
@@ -299,7 +299,7 @@ fn tasks_in_order_are_each_run_once_among_thieves() {
     ends(|| {
         for oldest_first in [false, true] {
             for wait in WAITS {
-                let builder = Pool::builder().threads(4).guest_seat(false).wait(wait);
+                let builder = Pool::builder().threads(4).external_slot(false).wait(wait);
                 let pool = builder.oldest_first(oldest_first).build().unwrap();
                 let ran = (0..1000).map(|_| AtomicUsize::new(0)).collect::<Vec<_>>();
                 let ran = &ran;
@@ -318,7 +318,7 @@ fn tasks_in_order_are_each_run_once_among_thieves() {
 
 /// Catches: tasks that nobody runs, as the pool has no thread and the caller is not at its seat.
 #[test]
-fn a_scope_in_place_is_served_in_a_pool_that_has_only_its_guest_seat() {
+fn a_scope_in_place_is_served_in_a_pool_that_has_only_its_external_slot() {
     ends(|| {
         let (one, two) = (pool(1), pool(2));
         let ran = AtomicUsize::new(0);

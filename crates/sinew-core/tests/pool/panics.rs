@@ -31,7 +31,7 @@ fn with_both_stacks(test: impl Fn(&Pool)) {
             test(
                 &Pool::builder()
                     .threads(2)
-                    .guest_seat(false)
+                    .external_slot(false)
                     .stack(stack)
                     .wait(wait)
                     .build()
@@ -215,9 +215,9 @@ fn tasks_of_a_scope_do_not_see_the_panic_of_its_body() {
     });
 }
 
-/// Catches: detached tasks that a guest runs in a destructor when it leaves.
+/// Catches: detached tasks that an external thread runs in a destructor when it leaves.
 #[test]
-fn detached_tasks_of_a_pool_of_one_do_not_see_the_panic_of_its_guest() {
+fn detached_tasks_of_a_pool_of_one_do_not_see_the_panic_of_its_external_thread() {
     ends(|| {
         static TASKS: Tasks = Tasks { all: AtomicUsize::new(0), unwinding: AtomicUsize::new(0) };
         let pool = pool(1);

@@ -8,8 +8,8 @@
 //! schedule of the last one. A watchdog turns disagreement that lasts into a failure with the last
 //! difference. `SINEW_SCRIPT_SEED` repeats one script; `SINEW_DEEP=1` runs many.
 //!
-//! Blind to: cores on machines with more than the host has, and on which of them a guest runs
-//! between two calls.
+//! Blind to: cores on machines with more than the host has, and on which of them an external thread
+//! runs between two calls.
 
 use std::collections::{BTreeSet, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -45,7 +45,7 @@ struct World {
     /// Cores of a described machine, or the host.
     cores: Option<usize>,
     threads: usize,
-    has_guest: bool,
+    has_external_thread: bool,
     steps: Vec<Step>,
 }
 
@@ -128,7 +128,7 @@ impl World {
         let most = cores.unwrap_or_else(|| Limits::read().allowed().len());
         let steps = (0..STEPS).map(|_| Step::random(rng, cores, most)).collect();
         let folder = tempfile::tempdir().unwrap();
-        Self { folder, cores, threads: rng.usize(1..=most), has_guest: rng.bool(), steps }
+        Self { folder, cores, threads: rng.usize(1..=most), has_external_thread: rng.bool(), steps }
     }
 
     fn pool(&self, table: &Table) -> Pool {
@@ -136,8 +136,10 @@ impl World {
             Some(cores) => Pool::builder().machine(format!("core:{cores}").parse().unwrap()),
             None => Pool::builder(),
         };
-        let builder =
-            builder.threads(self.threads).guest_seat(self.has_guest).coordinate_in(self.place());
+        let builder = builder
+            .threads(self.threads)
+            .external_slot(self.has_external_thread)
+            .coordinate_in(self.place());
         let pool = builder.build().unwrap();
         eventually(|| {
             pool.share().map(drop).ok_or_else(|| format!("no share in {:?}", table.read()))
@@ -203,19 +205,23 @@ struct Done {
     together: usize,
     /// Masks of the pool's own threads.
     masks: HashSet<CpuSet>,
-    /// Masks of guests.
-    guests: HashSet<CpuSet>,
+    /// Masks of external threads.
+    external_threads: HashSet<CpuSet>,
     chunks: u64,
 }
 
 /// Runs a tree of joins and a loop on `pool`, and has `threads` workers meet.
-fn measure(pool: &Pool, threads: usize, has_guest: bool, own: Own) -> Done {
+fn measure(pool: &Pool, threads: usize, has_external_thread: bool, own: Own) -> Done {
     let done = Mutex::new(Done::default());
     let note = |w: &Worker| {
         let mask = ThreadRef::current().and_then(|thread| thread.affinity());
         let mut done = done.lock().unwrap();
         done.workers.insert(w.index());
-        let masks = if has_guest && w.index() == 0 { &mut done.guests } else { &mut done.masks };
+        let masks = if has_external_thread && w.index() == 0 {
+            &mut done.external_threads
+        } else {
+            &mut done.masks
+        };
         masks.extend(mask);
     };
     let together = AtomicUsize::new(0);
@@ -287,7 +293,7 @@ impl Look {
             } else {
                 before.grant.threads as usize
             };
-        let did = measure(pool, threads, world.has_guest, own);
+        let did = measure(pool, threads, world.has_external_thread, own);
         let (row, limit) = (row()?, pool.workers());
         if (&row.grant, row.schedule) != (&before.grant, before.schedule)
             || pool.share().as_ref() != Some(&share)
@@ -324,8 +330,8 @@ impl Look {
         is((did.together, did.workers.len()) == (*threads, *threads), "other workers ran")?;
         is(self.cores_agree(), "other cores")?;
         is(
-            self.host.iter().all(|all| did.guests.iter().all(|mask| mask == all)),
-            "the mask of a guest",
+            self.host.iter().all(|all| did.external_threads.iter().all(|mask| mask == all)),
+            "the mask of an external thread",
         )?;
         is(row.last_loop == Some(self.own.last_loop(granted)), "another last loop")?;
         is(self.chunks_agree(), "other chunks")
@@ -436,7 +442,9 @@ fn faults() -> Vec<Fault> {
         ("other workers ran", |look| look.did.together = 1),
         ("other workers ran", |look| look.did.workers.retain(|&worker| worker > 0)),
         ("other cores", |look| look.did.masks.extend([CpuSet::from_iter([0])])),
-        ("the mask of a guest", |look| look.did.guests.extend([CpuSet::from_iter([0])])),
+        ("the mask of an external thread", |look| {
+            look.did.external_threads.extend([CpuSet::from_iter([0])])
+        }),
         ("another last loop", |look| look.row.last_loop = None),
         ("another last loop", |look| {
             look.row.last_loop.iter_mut().for_each(|last| last.named = true);
@@ -457,7 +465,7 @@ fn with_agreeing_pool(f: impl Fn(&World, &Pool, Look)) {
     let own = Own::Default(Schedule::Static);
     let steps = vec![Step { request: request.clone(), demand: 0, own, anew: false }];
     let folder = tempfile::tempdir().unwrap();
-    let world = World { folder, cores: None, threads: 2, has_guest: false, steps };
+    let world = World { folder, cores: None, threads: 2, has_external_thread: false, steps };
     let table = world.table();
     world.while_coordinated(&table, || {
         let pool = world.pool(&table);

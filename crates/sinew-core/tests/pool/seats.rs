@@ -1,5 +1,5 @@
-//! Who sits where: pools without a guest seat, pools of the thread that builds them, threads that
-//! the user provides.
+//! Who sits where: pools without an external slot, pools of the thread that builds them, threads
+//! that the user provides.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -23,7 +23,7 @@ fn fib(w: &Worker, n: u64) -> u64 {
 
 /// Catches: a caller that sits down where nobody may, or a seat without a thread.
 #[test]
-fn without_a_guest_seat_run_and_install_leave_the_thread_and_every_seat_works() {
+fn without_a_external_slot_run_and_install_leave_the_thread_and_every_seat_works() {
     ends(|| {
         let here = thread::current().id();
         for threads in 1..=4 {
@@ -50,7 +50,7 @@ fn without_a_guest_seat_run_and_install_leave_the_thread_and_every_seat_works() 
 /// Catches: callers that nobody serves, that get each other's results, or that wait for a thread
 /// which waits for them.
 #[test]
-fn without_a_guest_seat_several_callers_get_their_own_results() {
+fn without_a_external_slot_several_callers_get_their_own_results() {
     ends(|| {
         for threads in 1..=4 {
             with_each_full_pool(threads, |pool| {
@@ -77,7 +77,7 @@ fn without_a_guest_seat_several_callers_get_their_own_results() {
 
 /// Catches: a panic that stays in the pool, or takes one of its threads along.
 #[test]
-fn without_a_guest_seat_a_panic_comes_back_to_the_caller() {
+fn without_a_external_slot_a_panic_comes_back_to_the_caller() {
     ends(|| {
         for threads in [1, 2] {
             with_each_full_pool(threads, |pool| {
@@ -94,7 +94,8 @@ fn without_a_guest_seat_a_panic_comes_back_to_the_caller() {
 fn pools_of_one_thread_call_into_each_other_and_back() {
     ends(|| {
         for wait in [Wait::Leapfrog, Wait::Any, Wait::Block] {
-            let one = || Pool::builder().threads(1).guest_seat(false).wait(wait).build().unwrap();
+            let one =
+                || Pool::builder().threads(1).external_slot(false).wait(wait).build().unwrap();
             let (a, b) = (one(), one());
             for _ in 0..50 {
                 assert_eq!(a.run(|_| b.run(|_| a.run(|_| b.install(|w| fib(w, 8))))), 21);
@@ -252,7 +253,7 @@ fn threads_may_live_in_a_scope_of_the_standard_library() {
                 });
                 Ok(())
             };
-            let pool = Pool::builder().threads(3).guest_seat(false).build_with(start).unwrap();
+            let pool = Pool::builder().threads(3).external_slot(false).build_with(start).unwrap();
             pool.install(|w| fib(w, 12))
         });
         assert_eq!((sum, left.into_inner()), (144, 3));

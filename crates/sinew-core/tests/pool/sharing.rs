@@ -54,8 +54,8 @@ fn while_busy<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
     while_at_work(pool, pool.max_workers(), f)
 }
 
-/// Keeps the guest of `pool` at work on so many tasks, of which others may take some, while `f`
-/// runs.
+/// Keeps the external thread of `pool` at work on so many tasks, of which others may take some,
+/// while `f` runs.
 fn while_at_work<R>(pool: &Pool, tasks: usize, f: impl FnOnce() -> R) -> R {
     let over = AtomicBool::new(false);
     std::thread::scope(|s| {
@@ -113,7 +113,7 @@ fn a_pool_without_neighbours_keeps_to_what_a_script_asks_for() {
             return;
         };
         let folder = tempfile::tempdir().unwrap();
-        let builder = Pool::builder().threads(2).guest_seat(false);
+        let builder = Pool::builder().threads(2).external_slot(false);
         let pool = builder.coordinate_in(folder.path().join("shared")).build().unwrap();
         wait_until(|| pool.share().is_some());
         let table = Table::open(&folder.path().join("shared")).unwrap();
@@ -229,7 +229,7 @@ fn the_cores_of_an_idle_pool_go_to_the_others_until_it_is_called() {
 }
 
 /// Catches: work that waits for a worker that may not work: parts of joins, tasks of scopes,
-/// calls and detached tasks, with the guest there and without.
+/// calls and detached tasks, with the external thread there and without.
 #[test]
 fn everything_runs_on_a_single_core() {
     ends(|| {
@@ -240,8 +240,8 @@ fn everything_runs_on_a_single_core() {
         let (pool, other) = (machine.pool(3), machine.pool(3));
         while_busy(&other, || {
             wait_until(|| pool.workers() == 1);
-            // One task, the guest's own: who stands in for the guest would be busy for good with
-            // another.
+            // One task, the external thread's own: who stands in for the external thread would be
+            // busy for good with another.
             while_at_work(&pool, 1, || {
                 assert_eq!(pool.install(|w| w.join(|_| 1, |_| 2)), (1, 2));
                 let (sender, receiver) = mpsc::channel();
@@ -261,7 +261,7 @@ fn everything_runs_on_a_single_core() {
                 });
                 assert_eq!(done.into_inner(), 10);
             }
-            // The guest waits in a way that the pool does not see.
+            // The external thread waits in a way that the pool does not see.
             let (sender, receiver) = mpsc::channel();
             pool.run(move |w| {
                 w.spawn(move |_| sender.send(4).unwrap());
@@ -438,7 +438,7 @@ fn a_pinned_pool_runs_on_what_its_neighbours_leave_of_its_list() {
         }
         let folder = tempfile::tempdir().unwrap();
         let builder = || {
-            Pool::builder().threads(2).guest_seat(false).mapping(Mapping::Explicit(cpus.clone()))
+            Pool::builder().threads(2).external_slot(false).mapping(Mapping::Explicit(cpus.clone()))
         };
         let pool = || builder().coordinate_in(folder.path().join("shared")).build().unwrap();
         let (first, second, settled) = (pool(), pool(), AtomicUsize::new(0));

@@ -17,8 +17,8 @@ fn spawn_tree(depth: u32, ran: &Arc<AtomicUsize>) {
     }
 }
 
-/// Catches: tasks that are forgotten when the pool ends, in a thread's queue, a guest's or the
-/// pool's; and tasks of those tasks.
+/// Catches: tasks that are forgotten when the pool ends, in a thread's queue, an external thread's
+/// or the pool's; and tasks of those tasks.
 #[test]
 fn dropping_a_pool_runs_what_was_spawned() {
     ends(|| {
@@ -50,9 +50,9 @@ fn a_task_from_outside_runs_without_any_further_call() {
     });
 }
 
-/// Catches: a guest that takes its tasks along when it leaves.
+/// Catches: an external thread that takes its tasks along when it leaves.
 #[test]
-fn what_a_guest_spawned_runs_after_it_has_left() {
+fn what_an_external_thread_spawned_runs_after_it_has_left() {
     ends(|| {
         for threads in [1, 2, 3] {
             let pool = pool(threads);

@@ -1,6 +1,7 @@
 //! Random trees of joins, scopes, broadcasts, detached tasks, entries into pools, serial parts and
 //! panics that are caught. There are four times as many workers as cores, in pools with and without
-//! guests, with every way of waiting, and with a number of workers that changes all the time.
+//! external threads, with every way of waiting, and with a number of workers that changes all the
+//! time.
 //!
 //! The trees come from a seeded generator. Their sums are known without running them, since every
 //! arm and every task runs, whatever panics beside it; so is which calls panic. No call changes the
@@ -228,20 +229,20 @@ struct Plan {
     stack: StackKind,
     fences: Fences,
     wait: Wait,
-    guests: bool,
+    has_external_slot: bool,
     kinds: Kinds,
     /// A thread changes the number of workers of both all the time.
     changes: bool,
 }
 
 impl Plan {
-    fn new(fences: Fences, wait: Wait, guests: bool) -> Self {
+    fn new(fences: Fences, wait: Wait, has_external_slot: bool) -> Self {
         let enter = if wait == Wait::Descendants { Enter::Once } else { Enter::Always };
         Self {
             stack: StackKind::Split,
             fences,
             wait,
-            guests,
+            has_external_slot,
             kinds: Kinds { enter, broadcast: false },
             changes: false,
         }
@@ -249,10 +250,11 @@ impl Plan {
 
     /// Some nodes are broadcasts. A worker that waits runs its part where it lies deeper than what
     /// it waits for, which must be said of all that it may have begun meanwhile; or where it runs
-    /// anything. A thread that is a guest of another pool comes to its part when it is back.
+    /// anything. A thread that is an external thread of another pool comes to its part when it is
+    /// back.
     fn broadcasting(self) -> Self {
         let enter = match self.wait {
-            Wait::Any if !self.guests => Enter::Always,
+            Wait::Any if !self.has_external_slot => Enter::Always,
             Wait::Any | Wait::Descendants => Enter::Once,
             _ => Enter::Never,
         };
@@ -270,7 +272,7 @@ impl Plan {
     fn pool(&self, threads: usize) -> Pool {
         let builder =
             Pool::builder().threads(threads).stack(self.stack).fences(self.fences).wait(self.wait);
-        builder.guest_seat(self.guests).build().unwrap()
+        builder.external_slot(self.has_external_slot).build().unwrap()
     }
 }
 
@@ -348,15 +350,15 @@ fn random_trees_sum_up_with_four_workers_a_core() {
 /// Catches: the same in the pools that a drop-in for rayon-core is made of, and while workers come
 /// and go.
 #[test]
-fn random_trees_sum_up_without_guests_and_with_workers_that_come_and_go() {
+fn random_trees_sum_up_without_external_threads_and_with_workers_that_come_and_go() {
     let mut stolen = 0;
     for wait in WAITS {
         let plan = Plan::new(Fences::Auto, wait, false);
         for plan in [plan.changing(), plan.broadcasting(), plan.broadcasting().changing()] {
             stolen += stress(0.03, plan);
         }
-        let guests = Plan::new(Fences::Auto, wait, true).broadcasting().changing();
-        stolen += stress(0.03, guests);
+        let has_external_slot = Plan::new(Fences::Auto, wait, true).broadcasting().changing();
+        stolen += stress(0.03, has_external_slot);
     }
     assert!(stolen > 0);
 }

@@ -22,15 +22,15 @@ pub(crate) fn pool(threads: usize) -> Pool {
 
 /// A pool with a thread at each of its `threads` seats.
 pub(crate) fn full_pool(threads: usize) -> Pool {
-    Pool::builder().threads(threads).guest_seat(false).build().unwrap()
+    Pool::builder().threads(threads).external_slot(false).build().unwrap()
 }
 
-/// A builder of a pool without guests, whose threads say when they leave.
+/// A builder of a pool without external threads, whose threads say when they leave.
 pub(crate) fn telling(threads: usize) -> (PoolBuilder, mpsc::Receiver<usize>) {
     let (exit, exits) = mpsc::channel();
     let exit = Mutex::new(exit);
     let hook = move |seat| exit.lock().unwrap().send(seat).unwrap();
-    (Pool::builder().threads(threads).guest_seat(false).on_exit(hook), exits)
+    (Pool::builder().threads(threads).external_slot(false).on_exit(hook), exits)
 }
 
 /// The seats whose threads have left, once all have.
@@ -59,10 +59,10 @@ const STACKS: [(StackKind, Fences); 3] = [
     (StackKind::TwoField, Fences::Auto),
 ];
 
-/// Calls `test` with a pool of `threads` workers and no guests for each way of waiting.
+/// Calls `test` with a pool of `threads` workers and no external threads for each way of waiting.
 pub(crate) fn with_each_full_pool(threads: usize, test: impl Fn(&Pool)) {
     for wait in WAITS {
-        test(&Pool::builder().threads(threads).guest_seat(false).wait(wait).build().unwrap());
+        test(&Pool::builder().threads(threads).external_slot(false).wait(wait).build().unwrap());
     }
 }
 

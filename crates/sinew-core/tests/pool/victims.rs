@@ -26,7 +26,7 @@ fn all() -> Vec<Victims> {
 /// A pool with a thread at each PU of a machine.
 fn pool_on(machine: &str, victims: Victims) -> Pool {
     let builder = Pool::builder().machine(machine.parse().unwrap()).mapping(Mapping::Compact);
-    builder.guest_seat(false).victims(victims).build().unwrap()
+    builder.external_slot(false).victims(victims).build().unwrap()
 }
 
 /// Numbers that look random, one from the other.
@@ -155,7 +155,7 @@ fn tasks_of_workers_that_never_park_meet_across_packages_under_every_policy() {
                 let builder =
                     Pool::builder().machine(machine.parse().unwrap()).mapping(Mapping::Compact);
                 let pool =
-                    builder.guest_seat(false).victims(victims).never_park(true).build().unwrap();
+                    builder.external_slot(false).victims(victims).never_park(true).build().unwrap();
                 for _ in 0..3 {
                     let all = Barrier::new(4);
                     pool.install(|w| meet_in(w, 4, &all));
@@ -230,7 +230,7 @@ fn one_worker_a_package_may_leave_it() {
         let builder = Pool::builder()
             .machine("package:2 l3:1 core:2".parse().unwrap())
             .mapping(Mapping::Compact);
-        let builder = builder.guest_seat(false).victims(Victims::Nearest);
+        let builder = builder.external_slot(false).victims(Victims::Nearest);
         let pool = builder.never_park(true).withhold(Duration::MAX).build().unwrap();
         for (owner, thieves) in [(0, [2, 3]), (3, [0, 1]), (2, [1, 0]), (1, [3, 2])] {
             let mut taken = thieves.map(|thief| taken_by(&pool, thief, owner));

@@ -61,7 +61,7 @@ fn one_thread_goes_on_and_there_are_no_more_than_seats() {
     }
     for threads in 1..=4 {
         answers(&full_pool(threads), 1);
-        // The guest's seat and one more, where there is one.
+        // The external thread's seat and one more, where there is one.
         answers(&pool(threads), 2.min(threads));
         ends(move || {
             let pool = Pool::builder().threads(threads).use_current_thread().build().unwrap();
@@ -83,7 +83,7 @@ fn only_seats_below_the_number_work() {
                 }
             }
         });
-        // A guest sits at seat 0.
+        // An external thread sits at seat 0.
         let pool = pool(4);
         set_and_settle(&pool, 2);
         let seats = seats_at_work(&pool);

@@ -223,7 +223,8 @@ fn yielding_runs_parts_of_broadcasts() {
 #[test]
 fn only_workers_of_the_pool_have_something_to_give_way_to() {
     ends(|| {
-        let two = || Pool::builder().threads(2).guest_seat(false).wait(Wait::Any).build().unwrap();
+        let two =
+            || Pool::builder().threads(2).external_slot(false).wait(Wait::Any).build().unwrap();
         let (a, b) = (two(), two());
         let in_a = || a.with_current(|w| w.map(|w| w.yield_local()));
         assert_eq!(in_a(), None);

@@ -30,11 +30,11 @@ fn work(w: &Worker) {
 /// Catches: what a pool keeps when it ends, and what its threads keep.
 #[test]
 fn pools_leave_nothing_behind() {
-    holds_no_more("pools with a guest seat", times(600), || {
+    holds_no_more("pools with an external slot", times(600), || {
         Pool::builder().threads(2).build().unwrap().run(work);
     });
     holds_no_more("pools with a thread at each seat", times(600), || {
-        Pool::builder().threads(2).guest_seat(false).build().unwrap().install(work);
+        Pool::builder().threads(2).external_slot(false).build().unwrap().install(work);
     });
     holds_no_more("pools of two-field stacks", times(600), || {
         Pool::builder().threads(2).stack(StackKind::TwoField).build().unwrap().run(work);
@@ -80,7 +80,7 @@ fn threads_that_call_a_pool_leave_nothing_behind() {
 fn pools_whose_tasks_run_transactions_leave_nothing_behind() {
     let (count, text) = (TVar::new(0_u64), TBox::new(String::new()));
     holds_no_more("pools with transactions", times(600), || {
-        let pool = Pool::builder().threads(2).guest_seat(false).build().unwrap();
+        let pool = Pool::builder().threads(2).external_slot(false).build().unwrap();
         let turn = || {
             atomically(|tx| {
                 count.modify(tx, |n| n + 1)?;

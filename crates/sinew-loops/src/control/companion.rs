@@ -29,7 +29,7 @@ use sinew_core::Worker;
 /// use sinew_core::{Mapping, Pool};
 /// use sinew_loops::Companion;
 ///
-/// let pool = Pool::builder().threads(2).mapping(Mapping::Compact).guest_seat(false).build()?;
+/// let pool = Pool::builder().threads(2).mapping(Mapping::Compact).external_slot(false).build()?;
 /// let cpus = pool.broadcast(|_| sinew_core::run(|w| w.pinned_cpu()));
 /// pool.install(|w| {
 ///     let mut part = Companion::enter(w, None);

@@ -87,6 +87,10 @@ impl Conditions {
             .never_park(self.restless)
             .steal_delay(self.delay_cycles);
         // A guest is never pinned, so all seats have threads.
-        Ok(if self.pinned { builder.mapping(Mapping::Compact).guest_seat(false) } else { builder })
+        Ok(if self.pinned {
+            builder.mapping(Mapping::Compact).external_slot(false)
+        } else {
+            builder
+        })
     }
 }

@@ -61,7 +61,7 @@ impl Way {
     fn pool(&self) -> Result<Pool, Failure> {
         let (workers, mapping) = self.seats();
         // A guest is never pinned, so all seats have threads.
-        let builder = Pool::builder().threads(workers).mapping(mapping).guest_seat(false);
+        let builder = Pool::builder().threads(workers).mapping(mapping).external_slot(false);
         builder.build().map_err(Failure::impossible)
     }
 

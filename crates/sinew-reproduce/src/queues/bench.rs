@@ -102,7 +102,7 @@ impl Bench {
 
 /// A pool all of whose workers are pinned; a guest would not be.
 pub(crate) fn pinned_pool(workers: usize) -> Result<Pool, Failure> {
-    let builder = Pool::builder().threads(workers).guest_seat(false);
+    let builder = Pool::builder().threads(workers).external_slot(false);
     let fits = workers <= sinew_topology::Limits::read().allowed().len();
     let mapping = if fits { Mapping::Compact } else { Mapping::None };
     builder.mapping(mapping).build().map_err(Failure::impossible)

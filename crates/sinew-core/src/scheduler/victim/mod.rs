@@ -12,14 +12,14 @@
 //!
 //! - V1: a worker that has searched in vain for [`WITHHELD_NS`](crate::stealing::WITHHELD_NS), with
 //!   work in sight, takes any task, whether or not it ever parks. The time begins when the worker
-//!   has found nothing for a spin window, or for a silence, if that is shorter. So a rule that keeps
-//!   workers from tasks delays these, and never strands them, unless an experiment has [asked for
-//!   it](crate::PoolBuilder::withhold).
+//!   has found nothing for a spin window, or for a silence, if that is shorter. So a rule that
+//!   keeps workers from tasks delays these, and never strands them, unless an experiment has [asked
+//!   for it](crate::PoolBuilder::withhold).
 //!
 //! # Cost
 //!
 //! One load of a line that nobody writes, at each search, at each stolen task, and at the beginning
-//! and end of a guest's stay. Nothing at a join.
+//! and end of an external thread's stay. Nothing at a join.
 //!
 //! # Tests
 //!

@@ -77,7 +77,7 @@ impl<'j> Running<'j> {
     fn begin(job: &Job, workload: &'j Workload) -> Result<Self, Failure> {
         let began = Instant::now();
         // No guest: one from outside would not be moved.
-        let builder = Pool::builder().threads(job.threads).guest_seat(false);
+        let builder = Pool::builder().threads(job.threads).external_slot(false);
         let builder = match &job.way {
             Way::Shares(folder) => builder.coordinate_in(folder),
             Way::Anarchic | Way::Looks { .. } => builder,

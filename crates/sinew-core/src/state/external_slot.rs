@@ -1,8 +1,8 @@
-//! The guest seat: where a thread that calls in from outside sits down for the time of its call.
+//! The external slot: where a thread that calls in from outside sits down for the time of its call.
 //!
 //! Its holder owns the worker at seat 0, so joins and loops of `main` cost what they cost inside
 //! the pool. A second caller finds the seat taken and hands its work to the pool instead. In a pool
-//! without threads it queues its call and waits for either: the guest that serves it
+//! without threads it queues its call and waits for either: the external thread that serves it
 //! ([`service`](crate::scheduler::service)), or the seat.
 //!
 //! # States
@@ -22,7 +22,7 @@
 //! # Orderings
 //!
 //! G1: `leave`'s swap (Release) ↔ `try_enter` and `enter` (Acquire): the worker's state passes from
-//! guest to guest.
+//! external thread to external thread.
 
 use std::sync::Arc;
 
@@ -37,12 +37,12 @@ const TAKEN: u32 = 1;
 const AWAITED: u32 = 2;
 
 #[derive(Debug)]
-pub(crate) struct GuestSeat {
+pub(crate) struct ExternalSlot {
     state: AtomicU32,
     waiting: Callers,
 }
 
-impl GuestSeat {
+impl ExternalSlot {
     pub(crate) fn new() -> Self {
         Self { state: AtomicU32::new(FREE), waiting: Callers::default() }
     }
@@ -70,7 +70,8 @@ impl GuestSeat {
     /// seat.
     pub(crate) fn enter_unless(&self, parker: &Arc<Parker>, is_done: impl Fn() -> bool) -> bool {
         let listed = self.waiting.enter(parker);
-        // Acquire: G1. AWAITED may say too much, which costs the leaving guest a look at the list.
+        // Acquire: G1. AWAITED may say too much, which costs the leaving external thread a look at
+        // the list.
         while self.state.swap(AWAITED, Ordering::Acquire) != FREE {
             if is_done() {
                 drop(listed);
@@ -109,10 +110,10 @@ mod models {
     use sinew_sync::parker::Parker;
     use sinew_sync::plant::{Bug, plant};
 
-    use super::GuestSeat;
+    use super::ExternalSlot;
 
     struct World {
-        seat: GuestSeat,
+        seat: ExternalSlot,
         /// Stands for the state of the worker.
         visits: Cell<u32>,
     }
@@ -131,10 +132,10 @@ mod models {
         }
     }
 
-    fn check(guests: usize) {
+    fn check(external_threads: usize) {
         loom::model(move || {
-            let world = Arc::new(World { seat: GuestSeat::new(), visits: Cell::new(0) });
-            let threads: Vec<_> = (0..guests)
+            let world = Arc::new(World { seat: ExternalSlot::new(), visits: Cell::new(0) });
+            let threads: Vec<_> = (0..external_threads)
                 .map(|_| {
                     let world = Arc::clone(&world);
                     loom::thread::spawn(move || {
@@ -143,7 +144,7 @@ mod models {
                     })
                 })
                 .collect();
-            let mut expected = guests as u32;
+            let mut expected = external_threads as u32;
             if world.seat.try_enter() {
                 world.visit();
                 expected += 1;
@@ -158,10 +159,10 @@ mod models {
         });
     }
 
-    /// Catches: two guests at once, a lost notification (loom reports the deadlock), state that
-    /// does not pass on.
+    /// Catches: two external threads at once, a lost notification (loom reports the deadlock),
+    /// state that does not pass on.
     #[test]
-    fn loom_guests_take_turns() {
+    fn loom_external_threads_take_turns() {
         check(1);
         check(2);
     }
@@ -170,7 +171,7 @@ mod models {
     /// comes.
     fn check_answer() {
         loom::model(|| {
-            let world = Arc::new(World { seat: GuestSeat::new(), visits: Cell::new(0) });
+            let world = Arc::new(World { seat: ExternalSlot::new(), visits: Cell::new(0) });
             assert!(world.seat.try_enter());
             let (parker, answer) = (Arc::new(Parker::new()), Arc::new(AtomicU32::new(0)));
             let (theirs, mine) = (Arc::clone(&world), Arc::clone(&world));
@@ -180,7 +181,7 @@ mod models {
                     theirs.visit();
                 }
             });
-            let guest = loom::thread::spawn(move || {
+            let external = loom::thread::spawn(move || {
                 mine.seat.enter();
                 mine.visit();
             });
@@ -188,7 +189,7 @@ mod models {
             parker.unpark();
             world.visit();
             either.join().unwrap();
-            guest.join().unwrap();
+            external.join().unwrap();
         });
     }
 
@@ -208,7 +209,7 @@ mod models {
 
     #[test]
     #[should_panic]
-    fn loom_finds_a_guest_that_leaves_relaxed() {
+    fn loom_finds_an_external_thread_that_leaves_relaxed() {
         plant(&[Bug::RelaxedLeave]);
         check(1);
     }
