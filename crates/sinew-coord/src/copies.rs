@@ -5,9 +5,9 @@
 use sinew_sync::statics::{AtomicU64, Ordering, fence};
 
 use crate::fail_point::{FailPoint, reached};
-use crate::row::MAX_PROGRAMS;
 use crate::sys::{self, Mapping};
 use crate::table_state::{STATE_WORDS, TableState};
+use crate::words::MAX_PROGRAMS;
 
 pub(crate) const MAGIC_AT: usize = 0;
 pub(crate) const LAYOUT_AT: usize = 1;

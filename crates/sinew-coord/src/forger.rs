@@ -13,9 +13,10 @@ use crate::decision::Reason;
 use crate::oracle::{CPUS, row};
 use crate::process::ProcessId;
 use crate::row::OwnSettings;
-use crate::row::{MAX_PROGRAMS, Name, PEERS, Peer, Row, WEIGHTS};
+use crate::row::{Name, PEERS, Peer, Row, WEIGHTS};
 use crate::table::Table;
 use crate::table_state::{DECISIONS, REMEMBERED, TableState};
+use crate::words::MAX_PROGRAMS;
 
 /// Generates forged tables. The same seed generates the same tables.
 #[derive(Debug)]

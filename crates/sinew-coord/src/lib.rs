@@ -91,9 +91,10 @@ pub use offer::{Offer, Share};
 #[doc(hidden)]
 pub use oracle::check_image;
 pub use process::ProcessId;
-pub use row::{MAX_PROGRAMS, Name, OwnSettings, Row, WEIGHTS};
+pub use row::{Name, OwnSettings, Row, WEIGHTS};
 pub use sinew_cpus::CpuSet;
 pub use sinew_policy::share::{LastLoop, MAX_CORES, Policy, Request};
 pub use sinew_policy::share::{Script, ScriptError};
 pub use table::Table;
 pub use table_folder::{FOLDER_VARIABLE, default_folder};
+pub use words::MAX_PROGRAMS;

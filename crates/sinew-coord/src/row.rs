@@ -14,13 +14,10 @@ use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{Curve, Grant, LastLoop, MAX_CORES, POINTS, Request, Speed};
 
 use crate::process::ProcessId;
-use crate::words::{Reader, Writer};
+use crate::words::{MAX_PROGRAMS, Reader, Writer};
 
 /// Words of a row.
 pub(crate) const ROW_WORDS: usize = 112;
-
-/// The most programs that a table holds.
-pub const MAX_PROGRAMS: usize = 256;
 
 /// Neighbours whose effect a row remembers.
 pub(crate) const PEERS: usize = 8;

@@ -15,9 +15,8 @@ use sinew_policy::share::{Curve, Effects, Grant, Layout, Policy, Program, decide
 
 use crate::decision::{Decision, Reason};
 use crate::process::ProcessId;
-use crate::row::{
-    MAX_PROGRAMS, Name, ROW_WORDS, Row, read_curve, read_process, write_curve, write_process,
-};
+use crate::row::{Name, ROW_WORDS, Row, read_curve, read_process, write_curve, write_process};
+use crate::words::MAX_PROGRAMS;
 use crate::words::{Reader, Writer, checksum};
 
 /// Decisions that the table remembers.

@@ -1,5 +1,8 @@
 //! A sequence of words, and its checksum.
 
+/// The most programs that a table holds.
+pub const MAX_PROGRAMS: usize = 256;
+
 /// Appends words to a buffer.
 #[derive(Debug)]
 pub(crate) struct Writer<'a>(pub(crate) &'a mut Vec<u64>);

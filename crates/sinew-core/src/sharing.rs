@@ -205,7 +205,13 @@ impl Sharing {
     /// No other program wants cores: the pool demands all, and says what is done, so that a
     /// coordinator learns how fast it is on them. A smaller demand from when it had neighbours
     /// would leave its row with too few.
-    fn report_alone(&self, member: &Member, pool: &Weak<PoolState>, most: u32, state: &mut AgentState) {
+    fn report_alone(
+        &self,
+        member: &Member,
+        pool: &Weak<PoolState>,
+        most: u32,
+        state: &mut AgentState,
+    ) {
         member.set_demand(most);
         let is_active = pool.upgrade().is_some_and(|pool| pool.is_active());
         if self.report(member, pool, state) > 0 || is_active {
@@ -226,10 +232,16 @@ impl Sharing {
 
     /// Parks until somebody calls, or the program decides something, after `before`; not if that
     /// has happened.
-    fn sleep_unless_called(&self, pool: &Weak<PoolState>, state: &AgentState, before: impl FnOnce()) {
+    fn sleep_unless_called(
+        &self,
+        pool: &Weak<PoolState>,
+        state: &AgentState,
+        before: impl FnOnce(),
+    ) {
         self.dormant.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst); // N3
-        let is_idle = |pool: Arc<PoolState>| !pool.is_active() && pool.published() == state.published;
+        let is_idle =
+            |pool: Arc<PoolState>| !pool.is_active() && pool.published() == state.published;
         if pool.upgrade().is_some_and(is_idle) && !self.is_ending() {
             before();
             self.agent.park();

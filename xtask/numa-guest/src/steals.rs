@@ -30,7 +30,8 @@ pub(crate) const CHECKS: &[Check] = &[
 ];
 
 fn pool(shape: &Shape, victims: Victims) -> Result<Pool, String> {
-    let builder = Pool::builder().threads(shape.cpus()).mapping(Mapping::Compact).external_slot(false);
+    let builder =
+        Pool::builder().threads(shape.cpus()).mapping(Mapping::Compact).external_slot(false);
     builder.victims(victims).build().map_err(|error| error.to_string())
 }
 
@@ -148,7 +149,8 @@ fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
 /// Of two workers of a package, let go in turn while all others are held up, one is the master and
 /// may leave it, and the other is not.
 fn slaves_stay(shape: &Shape) -> Verdict {
-    let builder = Pool::builder().threads(shape.cpus()).mapping(Mapping::Compact).external_slot(false);
+    let builder =
+        Pool::builder().threads(shape.cpus()).mapping(Mapping::Compact).external_slot(false);
     let builder = builder.victims(Victims::Nearest).never_park(true).withhold(Duration::MAX);
     let pool = builder.build().map_err(|error| error.to_string())?;
     let package: Vec<usize> = cpus(&pool).iter().map(|&cpu| shape.package_of(cpu)).collect();

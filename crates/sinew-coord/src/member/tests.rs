@@ -6,9 +6,9 @@ use sinew_policy::share::Layout;
 use super::state::{MemberState, RowLocation};
 use super::*;
 use crate::decision::Reason;
-use crate::row::MAX_PROGRAMS;
 use crate::table::Change;
 use crate::table_state::TableState;
+use crate::words::MAX_PROGRAMS;
 
 /// Catches: a demand that changes between a neighbour's arrival and the listener's look, and is
 /// never published; and one that is published at every look.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use sinew_coord::{Coordinator, CpuSet, Policy, Script, Table};
-use sinew_core::{PoolBuilder, Mapping, Pool, Worker};
+use sinew_core::{Mapping, Pool, PoolBuilder, Worker};
 use sinew_loops::Control;
 use sinew_loops::loops::Options;
 use sinew_policy::chunk::Schedule;
