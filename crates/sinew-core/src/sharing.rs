@@ -442,8 +442,8 @@ impl Sharing {
         if !cfg!(target_os = "linux") {
             return;
         }
-        pool.inner.limit.schedule.observe(true);
-        let (sharing, inner) = (Arc::clone(&self), Arc::downgrade(&pool.inner));
+        pool.state.limit.schedule.observe(true);
+        let (sharing, inner) = (Arc::clone(&self), Arc::downgrade(&pool.state));
         let thread = std::thread::Builder::new().name("sinew-share".into()).stack_size(256 << 10);
         match has_room().and_then(|()| thread.spawn(move || sharing.run_agent(&inner))) {
             Ok(thread) => *self.thread.lock() = Some(thread),
