@@ -19,8 +19,8 @@
 
 mod companion;
 mod course;
-mod crew;
-mod occupant;
+mod joins;
+mod participant;
 #[cfg(all(test, shuttle))]
 mod schedules;
 mod watcher;
@@ -41,9 +41,8 @@ use sinew_core::Callers;
 use sinew_core::{Cancellable, Cancelled};
 
 pub use companion::Companion;
-pub use course::{Course, Working};
-pub use crew::Participant;
-pub use occupant::Occupant;
+pub use course::Course;
+pub use participant::Participant;
 use watcher::Watcher;
 
 /// Lines that workers count their iterations on, so that they do not write to each other's.
@@ -55,6 +54,8 @@ const CANCELLED: u64 = 1;
 const WATCHED: u64 = 2;
 /// In the version: one change.
 const CHANGE: u64 = 4;
+/// A bit that no version has. A version with it is not 0, which stands for none.
+const SOME: u64 = 1 << 63;
 
 /// A handle to change loops while they run: how many threads, on which processors, which schedule,
 /// whether to go on at all.

@@ -19,9 +19,11 @@ mod control;
 pub mod data;
 mod lodging;
 pub mod loops;
+mod participants;
 pub mod sort;
 pub mod source;
 pub mod stream;
 mod summons;
 
-pub use control::{Companion, Control, Course, Occupant, Participant, Snapshot, Stopped, Working};
+pub use control::{Companion, Control, Course, Participant, Snapshot, Stopped};
+pub use participants::{Participants, Registration};

@@ -2,7 +2,7 @@
 //!
 //! Each thread that works under a control has a *place* there: the number of its rank in the loop,
 //! or, if another loop's participant has that one, the lowest that is free. (Skeletons that are no
-//! loops have no ranks: their threads take the lowest, see `control::crew`.) The mapping of the
+//! loops have no ranks: their threads take the lowest, see `control::participant`.) The mapping of the
 //! control says which processor belongs to which place. In a loop within a loop of the same control
 //! a thread keeps its place. So the threads of one loop take the first processors of the mapping,
 //! and two threads never share a place, however loops are nested. When the participant leaves, its

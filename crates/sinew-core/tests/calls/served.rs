@@ -10,7 +10,7 @@ use sinew_core::{Pool, Wait, Worker};
 use sinew_loops::loops::{Options, for_each};
 use sinew_loops::sort::{sort_by, sort_by_under};
 use sinew_loops::stream::{self, Exit, Parallel, Stages, Through};
-use sinew_loops::{Control, Course, Occupant};
+use sinew_loops::{Control, Course, Participant};
 use sinew_policy::chunk::Schedule;
 
 use crate::support::{ends, pool};
@@ -140,10 +140,10 @@ fn calls_are_served_between_joins_of_a_course() {
 #[test]
 fn calls_are_served_between_items_of_a_numbered_participant() {
     is_served_during(|w| {
-        let mut part = Occupant::enter(w, None, 0);
+        let mut participant = Participant::enter(w, None, 0);
         for _ in 0..1_000 {
             thread::yield_now();
-            part.look_around();
+            participant.look_around();
         }
     });
 }

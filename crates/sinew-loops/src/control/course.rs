@@ -1,9 +1,10 @@
 //! Skeletons that are no loops, as their control sees them.
 
-use sinew_sync::atomic::Ordering;
+use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use sinew_sync::lock::Mutex;
 
-use super::Control;
-use super::crew::Crew;
+use super::{Control, SOME};
+use crate::participants::Participants;
 use sinew_core::{Cancelled, Enrolled, Worker};
 
 /// A skeleton under way that follows a [`Control`] and is no loop: what is to be done, what is
@@ -29,7 +30,31 @@ use sinew_core::{Cancelled, Enrolled, Worker};
 pub struct Course<'c> {
     pub(super) control: &'c Control,
     enrolled: Enrolled,
-    pub(super) crew: Crew,
+    /// Those that do not wait for others.
+    pub(super) participants: Participants,
+    requested: Requested,
+}
+
+/// The requested number of participants. Accesses are `Relaxed`: it only says whether to offer.
+#[derive(Debug)]
+struct Requested {
+    /// The number without a request.
+    own: usize,
+    threads: AtomicUsize,
+    /// The version of the requests by which `threads` was set. The lock keeps the two together.
+    version: AtomicU64,
+    setting: Mutex<()>,
+}
+
+impl Requested {
+    fn new(own: usize) -> Self {
+        Self {
+            own,
+            threads: AtomicUsize::new(own),
+            version: AtomicU64::new(0),
+            setting: Mutex::default(),
+        }
+    }
 }
 
 impl<'c> Course<'c> {
@@ -44,7 +69,12 @@ impl<'c> Course<'c> {
             return Err(Cancelled);
         }
         control.state.loops.fetch_add(1, Ordering::Relaxed);
-        let course = Self { control, enrolled: Enrolled::here(), crew: Crew::default() };
+        let course = Self {
+            control,
+            enrolled: Enrolled::here(),
+            participants: Participants::new(0),
+            requested: Requested::new(usize::MAX),
+        };
         course.expect(items);
         Ok(course)
     }
@@ -99,28 +129,56 @@ impl<'c> Course<'c> {
         self.control.is_cancelled() || self.enrolled.is_cancelled()
     }
 
-    /// A number that changes with every wish. Not 0.
+    /// A number that changes with every request. Not 0.
     #[inline]
     pub fn version(&self) -> u64 {
         // Two bits at the bottom say other things.
-        self.control.version() | 1 << 63
+        self.control.version() | SOME
     }
 
-    /// The number of threads wished, if any, for somebody who works under it from now on. A mapping
-    /// that is wished as well counts as followed only with [`follow`](Self::follow).
+    /// The number of participants where none is requested; all of the pool by default.
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.requested = Requested::new(threads.max(1));
+        self
+    }
+
+    /// How many workers may take part now, by the latest request that this operation
+    /// [follows](Self::follow_request) and by the limit of the pool of `w`. `None`: all of the
+    /// pool.
+    #[inline]
+    pub fn maximum(&self, w: &Worker) -> Option<usize> {
+        let requested = self.requested.threads.load(Ordering::Relaxed);
+        let maximum = requested.min(w.allowed_workers());
+        (maximum < w.max_workers()).then_some(maximum)
+    }
+
+    /// Takes up the latest request for a number of participants.
+    #[inline]
+    pub fn follow_request(&self) {
+        if self.requested.version.load(Ordering::Relaxed) != self.version() {
+            let (version, wishes) = self.control.wishes();
+            self.set_requested(version, wishes.threads);
+        }
+    }
+
+    /// The request of this version is for so many participants, or for none.
+    pub(super) fn set_requested(&self, version: u64, threads: Option<usize>) {
+        let requested = &self.requested;
+        let _setting = requested.setting.lock();
+        if requested.version.load(Ordering::Relaxed) < version | SOME {
+            requested.threads.store(threads.unwrap_or(requested.own), Ordering::Relaxed);
+            requested.version.store(version | SOME, Ordering::Relaxed);
+        }
+    }
+
+    /// The requested number of threads, if any, for a worker that takes part from now on. A
+    /// requested mapping as well counts as followed only with [`follow`](Self::follow).
     pub fn threads(&self) -> Option<usize> {
         let (version, wishes) = self.control.wishes();
         if wishes.pinning.is_none() {
             self.control.is_followed(version);
         }
         wishes.threads
-    }
-
-    /// Somebody works, until the answer is dropped, and is placed nowhere; see
-    /// [`take_part`](Self::take_part).
-    pub fn work(&self) -> Working<'c> {
-        self.control.begin_work();
-        Working { control: self.control }
     }
 
     /// The skeleton has ended, in whichever way but a panic.
@@ -138,17 +196,5 @@ impl<'c> Course<'c> {
 impl Drop for Course<'_> {
     fn drop(&mut self) {
         self.control.end_loop();
-    }
-}
-
-/// A participant of a skeleton, as its control counts it; see [`Course::work`].
-#[derive(Debug)]
-pub struct Working<'c> {
-    control: &'c Control,
-}
-
-impl Drop for Working<'_> {
-    fn drop(&mut self) {
-        self.control.end_work();
     }
 }

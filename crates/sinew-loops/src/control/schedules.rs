@@ -49,7 +49,7 @@ fn visit_each_leaf(w: &Worker) {
         }
         visits[leaf].fetch_add(1, Ordering::Relaxed);
     });
-    assert_eq!(course.crew.at_work.load(Ordering::Relaxed), 1, "all but the caller have gone");
+    assert_eq!(course.participants.count(), 1, "all but the caller have gone");
     drop(participant);
     changers.join();
     course.end();

@@ -22,7 +22,7 @@
 //! One join, and no allocation, for the loop; a claim, two loads and two counters a chunk.
 
 use sinew_policy::chunk::{Halving, Schedule};
-use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, spin_loop};
+use sinew_sync::atomic::{AtomicBool, Ordering, spin_loop};
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 
 use super::auto::{Trial, Watch};
@@ -30,6 +30,7 @@ use super::controlled::{self, Chunks};
 use super::ending::Ending;
 use super::options::Options;
 use super::split::split;
+use crate::participants::{Participants, Registration};
 use crate::source::{LoopMemory, Source};
 use sinew_core::{Cancelled, Worker};
 use std::ops::{ControlFlow, Range};
@@ -125,8 +126,8 @@ where
                 piece(local, range.start + done..range.end + done)
             };
             let (ending, trial) = (Ending::default(), trial.as_ref());
-            let crew = Crew::new(w.index());
-            ran = Loop { source, ending, crew, enter, piece, trial }.run(
+            let helpers = Helpers::new(w.index());
+            ran = Loop { source, ending, helpers, enter, piece, trial }.run(
                 w,
                 participants - 1,
                 options.memory,
@@ -207,7 +208,7 @@ where
 struct Loop<'t, E, P> {
     source: Source,
     ending: Ending,
-    crew: Crew,
+    helpers: Helpers,
     enter: E,
     piece: P,
     /// Who is to be told of the chunks.
@@ -225,7 +226,7 @@ where
         // Once is enough as long as nobody leaves early; what a leaving participant has left is
         // done here.
         while !self.is_over() {
-            self.crew.offered();
+            self.helpers.offered();
             let assist = |w: &Worker, is_helper| {
                 // The caller has left its part to offer again, or all is done.
                 if is_helper {
@@ -245,7 +246,7 @@ where
     /// The first of `helpers`: offers the tasks for the others and works.
     fn assist(&self, w: &Worker, helpers: usize) {
         let others = helpers - 1;
-        if self.is_over() || self.crew.does_without(w) {
+        if self.is_over() || self.helpers.does_without(w) {
         } else if others == 0 {
             self.work(w, Part::Helper);
         } else if others == 1 {
@@ -275,7 +276,7 @@ where
         let Some(mut range) = self.source.claim(seat).or_else(|| self.source.steal(seat)) else {
             return;
         };
-        self.crew.comes(part);
+        let _registration = self.helpers.register(part);
         let mut local = (self.enter)();
         let mut effort = Effort::new(w, self.source.is_timed());
         let pieces = w.pieces(true);
@@ -293,7 +294,7 @@ where
             }
             w.safe_point();
             w.check_limits();
-            if self.ending.is_near() || self.crew.lets_go(w, part) {
+            if self.ending.is_near() || self.helpers.lets_go(w, part) {
                 break;
             }
             match self.source.claim(seat).or_else(|| self.steal_cold(w, &effort)) {
@@ -305,7 +306,6 @@ where
             self.source.measured(seat, effort.items, effort.elapsed_ns(w));
         }
         self.source.leave(seat);
-        self.crew.goes(part);
     }
 
     /// A range of another participant's, unless its owner is as good as done with it.
@@ -332,43 +332,34 @@ enum Part {
     Helper,
 }
 
-/// Who is there, and whether that is too many (D4).
+/// The participants, and whether a helper is one too many (D4).
 ///
-/// All accesses are `Relaxed`: they say when to look again, and nothing is published by them.
+/// All accesses are `Relaxed`: they say when to check again, and publish nothing.
 #[derive(Debug)]
-struct Crew {
-    /// The seat of the loop's caller.
+struct Helpers {
+    /// The worker index of the loop's caller.
     caller: usize,
-    /// Participants, the caller included.
-    there: AtomicUsize,
+    /// The caller is registered from the beginning.
+    participants: Participants,
     /// Whether a helper has left, or not come, because there were too many.
     is_short: AtomicBool,
 }
 
-impl Crew {
+impl Helpers {
     #[inline]
     fn new(caller: usize) -> Self {
-        Self { caller, there: AtomicUsize::new(1), is_short: AtomicBool::new(false) }
+        Self { caller, participants: Participants::new(1), is_short: AtomicBool::new(false) }
     }
 
-    /// Parts are offered to all who may come.
+    /// The loop is offered to all helpers that may come.
     #[inline]
     fn offered(&self) {
         self.is_short.store(false, Ordering::Relaxed);
     }
 
     #[inline]
-    fn comes(&self, part: Part) {
-        if part == Part::Helper {
-            self.there.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    #[inline]
-    fn goes(&self, part: Part) {
-        if part == Part::Helper {
-            self.there.fetch_sub(1, Ordering::Relaxed);
-        }
+    fn register(&self, part: Part) -> Option<Registration<'_>> {
+        (part == Part::Helper).then(|| self.participants.register())
     }
 
     /// Whether the participant should leave between two chunks. What it has not begun others take.
@@ -397,7 +388,7 @@ impl Crew {
     #[inline(never)]
     fn is_too_many_cold(&self, w: &Worker, coming: usize) -> bool {
         let is_too_many =
-            w.is_surplus() || self.there.load(Ordering::Relaxed) + coming > w.allowed_workers();
+            w.is_surplus() || self.participants.count() + coming > w.allowed_workers();
         if is_too_many {
             self.is_short.store(true, Ordering::Relaxed);
         }
@@ -408,7 +399,7 @@ impl Crew {
     /// them before it offers.
     #[cold]
     fn may_offer_cold(&self, w: &Worker) -> bool {
-        w.allowed_workers() > 1 && self.there.load(Ordering::Relaxed) == 1
+        w.allowed_workers() > 1 && self.participants.count() == 1
     }
 }
 

@@ -6,8 +6,9 @@ use sinew_sync::lock::{Mutex, MutexGuard};
 
 use super::stages::{Belt, End, Turn};
 use super::{BOUND, Options};
-use crate::Course;
 use crate::loops::ending::Ending;
+use crate::participants::{Participants, Registration};
+use crate::{Course, Participant};
 use sinew_core::{Cancelled, Scope, Worker};
 
 /// What the carriers of a stream share.
@@ -15,9 +16,10 @@ pub(super) struct Line<'e, I, E> {
     state: Mutex<State<'e, I>>,
     end: &'e E,
     bound: usize,
-    /// The number of carriers where nothing is wished.
+    /// Carriers that run or are spawned. Changed under the lock of the state (L4).
+    carriers: Participants,
+    /// The maximum number of carriers without a control.
     threads: usize,
-    workers: usize,
     course: Option<Course<'e>>,
     ending: Ending,
 }
@@ -32,12 +34,6 @@ struct State<'e, I> {
     ended: bool,
     /// Stages that somebody is to go on at (L3).
     posted: VecDeque<&'e dyn Turn>,
-    /// Carriers that run or are spawned.
-    carriers: usize,
-    /// How many there may be.
-    wished: usize,
-    /// The version of the wishes that are followed.
-    seen: u64,
 }
 
 impl<I> State<'_, I> {
@@ -76,27 +72,25 @@ where
             through: 0,
             ended: false,
             posted: VecDeque::new(),
-            carriers: 1,
-            wished: threads,
-            seen: 0,
         };
         let bound = options.bound.unwrap_or(BOUND * workers).max(1);
         let announced = state.announced as u64;
-        let course =
-            options.control.map(|control| Course::begin(control, announced)).transpose()?;
+        let begin = |control| Ok(Course::begin(control, announced)?.with_threads(threads));
+        let course = options.control.map(begin).transpose()?;
         Ok(Self {
             state: Mutex::new(state),
             end,
             bound,
+            carriers: Participants::new(0),
             threads,
-            workers,
             course,
             ending: Ending::default(),
         })
     }
 
     pub(super) fn run(self, w: &Worker) -> Result<(), Cancelled> {
-        w.scope(|s| Carrier { line: &self, s, w }.carry());
+        let first = self.carriers.register();
+        w.scope(|s| Carrier { line: &self, s, w, registration: Some(first) }.carry());
         self.ending.rethrow();
         if let Some(course) = self.course {
             course.end();
@@ -113,15 +107,15 @@ where
         self.ending.is_near() || self.is_cancelled()
     }
 
-    /// Takes up wishes that have changed.
-    fn follow(&self, state: &mut State<'_, I>) {
-        let Some(course) = self.course.as_ref().filter(|course| course.version() != state.seen)
-        else {
-            return;
-        };
-        // Read before the wishes: they are those of this version or later ones.
-        state.seen = course.version();
-        state.wished = course.threads().map_or(self.threads, |threads| threads.min(self.workers));
+    /// How many carriers there may be now: as many as requested, and as the pool's limit allows.
+    fn maximum(&self, w: &Worker) -> usize {
+        match &self.course {
+            Some(course) => {
+                course.follow_request();
+                course.maximum(w).unwrap_or(w.max_workers())
+            }
+            None => self.threads.min(w.allowed_workers()),
+        }
     }
 }
 
@@ -136,6 +130,8 @@ struct Carrier<'s, 'env, 'e, 'w, I, E> {
     line: &'s Line<'e, I, E>,
     s: &'s Scope<'s, 'env>,
     w: &'w Worker,
+    /// Gone once the carrier has decided to leave.
+    registration: Option<Registration<'s>>,
 }
 
 /// What a carrier does next.
@@ -144,20 +140,21 @@ enum Step<'e, T> {
     Turn(&'e dyn Turn),
 }
 
-impl<'e, I, E> Carrier<'_, '_, 'e, '_, I, E>
+impl<'s, 'e, I, E> Carrier<'s, '_, 'e, '_, I, E>
 where
     I: Iterator<Item: Send> + Send,
     E: End<I::Item>,
 {
     /// Carries items as long as there are some. A panic ends the stream.
-    fn carry(&self) {
-        self.line.ending.guard(|| {
-            let course = self.line.course.as_ref();
-            let _participant = course.map(|course| course.take_part(self.w));
+    fn carry(mut self) {
+        let line = self.line;
+        line.ending.guard(|| {
+            let course = line.course.as_ref();
+            let _participant = Participant::enter(self.w, course, 0);
             while let Some(step) = self.next() {
                 match step {
-                    Step::Item(number, item) => self.line.end.push(self, number, item),
-                    Step::Turn(stage) => stage.run(self),
+                    Step::Item(number, item) => line.end.push(&self, number, item),
+                    Step::Turn(stage) => stage.run(&self),
                 }
                 self.w.safe_point();
                 self.w.check_limits();
@@ -169,16 +166,15 @@ where
     }
 
     /// Something to do; `None`: leave (L4).
-    fn next(&self) -> Option<Step<'e, I::Item>> {
+    fn next(&mut self) -> Option<Step<'e, I::Item>> {
         let line = self.line;
         let mut state = line.state.lock();
         loop {
-            line.follow(&mut state);
-            if line.is_over() || state.carriers > self.most(&state) {
+            if line.is_over() || line.carriers.count() > line.maximum(self.w) {
                 break;
             }
             if let Some(stage) = state.posted.pop_front() {
-                self.hire(state);
+                self.recruit(state);
                 return Some(Step::Turn(stage));
             }
             if !state.can_take(line.bound) {
@@ -189,22 +185,19 @@ where
             let (number, item);
             (state, number, item) = self.take(items);
             if let Some(item) = item {
-                self.hire(state);
+                self.recruit(state);
                 return Some(Step::Item(number, item));
             }
         }
-        state.carriers -= 1;
+        // Under the lock (L4).
+        self.registration = None;
+        drop(state);
         None
-    }
-
-    /// How many carriers there may be now: as many as are wished, and as the pool's limit allows.
-    fn most(&self, state: &State<'_, I>) -> usize {
-        state.wished.min(self.w.allowed_workers())
     }
 
     /// Asks the iterator. That is the user's code: not under the lock. If it panics, it is gone,
     /// and nobody asks it any more.
-    fn take(&self, mut items: I) -> (MutexGuard<'_, State<'e, I>>, usize, Option<I::Item>) {
+    fn take(&self, mut items: I) -> (MutexGuard<'s, State<'e, I>>, usize, Option<I::Item>) {
         let item = items.next();
         let mut state = self.line.state.lock();
         state.items = Some(items);
@@ -227,13 +220,13 @@ where
     }
 
     /// Calls another carrier if there may be one, and something for it.
-    fn hire(&self, mut state: MutexGuard<'_, State<'e, I>>) {
+    fn recruit(&self, state: MutexGuard<'_, State<'e, I>>) {
         let useful = !state.posted.is_empty() || state.can_take(self.line.bound);
-        if useful && state.carriers < self.most(&state) {
-            state.carriers += 1;
+        let (line, s) = (self.line, self.s);
+        if useful && line.carriers.count() < line.maximum(self.w) {
+            let registration = Some(line.carriers.register());
             drop(state);
-            let (line, s) = (self.line, self.s);
-            s.spawn(move |w| Carrier { line, s, w }.carry());
+            s.spawn(move |w| Carrier { line, s, w, registration }.carry());
         }
     }
 }
@@ -250,7 +243,7 @@ where
     fn post(&self, stage: &'e dyn Turn) {
         let mut state = self.line.state.lock();
         state.posted.push_back(stage);
-        self.hire(state);
+        self.recruit(state);
     }
 
     fn stop(&self) {

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use sinew_core::{Enrolled, Scope, Worker as Hand};
-use sinew_loops::Course;
+use sinew_loops::{Course, Registration};
 use sinew_policy::tune::Counts;
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
@@ -172,7 +172,7 @@ impl<'r, R: Run> Arena<'r, R> {
             w.scope(|s| {
                 let terms = self.terms(w);
                 if let Some(seat) = self.team.take_seat(&terms, 0) {
-                    self.spawn_missing(s, &terms, seat + 1);
+                    self.spawn_missing(s, &terms, seat.rank() + 1);
                     self.sit(w, s, seat);
                 }
             });
@@ -309,10 +309,15 @@ impl<'r, R: Run> Arena<'r, R> {
     }
 
     /// The task of a seat.
-    fn sit<'scope>(&'scope self, w: &Hand, s: &'scope Scope<'scope, '_>, seat: usize) {
-        let left = Left { team: &self.team, seat };
-        let end = self.serve(w, s, seat);
-        drop(left);
+    fn sit<'scope>(
+        &'scope self,
+        w: &Hand,
+        s: &'scope Scope<'scope, '_>,
+        seat: Registration<'scope>,
+    ) {
+        let taken = Taken { team: &self.team, seat };
+        let end = self.serve(w, s, taken.seat.rank());
+        drop(taken);
         if end == End::Relieved {
             self.spawn_missing(s, &self.terms(w), 0);
         }
@@ -364,18 +369,17 @@ fn cores(w: &Hand, course: Option<&Course<'_>>) -> usize {
     allowed(w).min(wished)
 }
 
-/// Gives a seat back.
-struct Left<'r> {
+/// A seat that is taken. A panic of its task ends the run before the seat is free again.
+struct Taken<'r> {
     team: &'r Team,
-    seat: usize,
+    seat: Registration<'r>,
 }
 
-impl Drop for Left<'_> {
+impl Drop for Taken<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.team.stop();
         }
-        self.team.leave_seat(self.seat);
     }
 }
 

@@ -1,12 +1,12 @@
-//! Who works: seats that are taken and left while the list runs.
+//! The workers and helpers of a run: seats that are taken and left while the list runs.
 //!
-//! Each worker of the pool has a seat in the run. A seat's task works on units, helps a worker, or
-//! leaves: because the settings have no use for it, or because it has found nothing to do for a
-//! while. Whoever sees that a seat is missing spawns a task for it again. So the number of workers
-//! follows the settings, and what the pool's limit leaves of them, while the list runs; idle
-//! workers are the pool's to put to sleep, or to use for something else. When the limit falls, a
-//! worker of the pool that is to stand down leaves its seat to another; the first seat is always
-//! somebody's to take.
+//! Each worker of the pool has a seat in the run, which is its rank among the
+//! [participants](sinew_loops::Participants). A seat's task works on units, or helps a worker. It
+//! leaves when the settings have no use for it, or when it has found nothing to do for a while. A
+//! worker that sees that a seat is missing spawns a task for it again. So the number of workers
+//! follows the settings and the pool's limit while the list runs; the pool puts idle workers to
+//! sleep, or uses them for other work. When the limit falls, a worker of the pool that is to stand
+//! down leaves its seat to another one; the first seat can always be taken.
 //!
 //! # The end
 //!
@@ -23,16 +23,17 @@
 //! A worker that leaves may leave units in its list, and a thread outside may wake some, and then
 //! nobody may be left to see them. So the run looks once more after all have gone.
 
+use sinew_loops::{Participants, Registration};
 use sinew_policy::worklist::{Settings, helpers};
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Who is here, and who of them searches.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Team {
     /// Workers here in the upper half, those that search in the lower.
     present: AtomicU64,
-    /// Which seats have a task.
-    seats: Box<[AtomicBool]>,
+    /// The seats that have a task.
+    seats: Participants,
     /// The run is to end: a unit panicked.
     stopped: AtomicBool,
 }
@@ -72,6 +73,11 @@ impl Terms {
         }
     }
 
+    /// Seats below this one should have a task.
+    fn wanted(&self) -> usize {
+        self.settings.threads + self.helpers()
+    }
+
     /// Whether `worker` has a helper.
     pub(super) fn helps(&self, worker: usize) -> bool {
         worker < self.helpers()
@@ -86,40 +92,30 @@ impl Terms {
 
 impl Team {
     pub(super) fn new(seats: usize) -> Self {
-        Self { seats: (0..seats).map(|_| AtomicBool::new(false)).collect(), ..Self::default() }
+        Self {
+            present: AtomicU64::new(0),
+            seats: Participants::with_ranks(seats),
+            stopped: AtomicBool::new(false),
+        }
     }
 
     pub(super) fn seats(&self) -> usize {
-        self.seats.len()
+        self.seats.ranks()
     }
 
-    /// The next seat from `first` on that should have a task and has none; it counts as taken from
-    /// here on.
-    pub(super) fn take_seat(&self, terms: &Terms, first: usize) -> Option<usize> {
-        let wanted = |seat: &usize| terms.role(*seat) != Role::Leave;
-        (first..self.seats()).filter(wanted).find(|&seat| {
-            let taken = &self.seats[seat];
-            // Relaxed: the swap decides, and the spawn publishes.
-            !taken.load(Ordering::Relaxed) && !taken.swap(true, Ordering::Relaxed)
-        })
+    /// Takes the next seat from `first` on that should have a task and has none.
+    pub(super) fn take_seat(&self, terms: &Terms, first: usize) -> Option<Registration<'_>> {
+        self.seats.register_rank(first..terms.wanted())
     }
 
-    /// Whether `seat` has a task.
+    /// Whether `seat` has a task: a hint for helpers, which check again.
     pub(super) fn is_taken(&self, seat: usize) -> bool {
-        // Relaxed: a hint for helpers, which look again.
-        self.seats[seat].load(Ordering::Relaxed)
+        self.seats.is_taken(seat)
     }
 
-    /// The task of `seat` has ended.
-    pub(super) fn leave_seat(&self, seat: usize) {
-        // Release: whoever takes the seat finds what was left there, whose lock orders it as well.
-        self.seats[seat].store(false, Ordering::Release);
-    }
-
-    /// Whether a worker is missing.
+    /// Whether a seat is missing: a hint, `take_seat` decides.
     pub(super) fn is_short(&self, terms: &Terms) -> bool {
-        // Relaxed: a hint; `take_seat` decides.
-        (self.present.load(Ordering::Relaxed) / HERE) < terms.settings.threads as u64
+        self.seats.count() < terms.wanted()
     }
 
     /// A worker begins, not searching.
@@ -186,23 +182,25 @@ mod tests {
     fn a_seat_has_one_task_at_a_time() {
         let team = Team::new(3);
         let terms = Terms { settings: Settings::baseline(1).lifespan(1), seats: 3 };
-        assert_eq!([0; 3].map(|_| team.take_seat(&terms, 0)), [Some(0), Some(1), None]);
-        team.leave_seat(0);
-        assert!(!team.is_taken(0) && team.is_taken(1));
-        assert_eq!([1, 0].map(|first| team.take_seat(&terms, first)), [None, Some(0)]);
+        let [first, second, third] = [0; 3].map(|from| team.take_seat(&terms, from));
+        assert_eq!([&first, &second].map(|seat| seat.as_ref().unwrap().rank()), [0, 1]);
+        assert!(third.is_none() && !team.is_short(&terms));
+        drop(first);
+        assert!(!team.is_taken(0) && team.is_taken(1) && team.is_short(&terms));
+        assert!(team.take_seat(&terms, 1).is_none());
+        assert_eq!(team.take_seat(&terms, 0).unwrap().rank(), 0);
     }
 
     /// Catches: an end while somebody has a unit, and none once nobody has.
     #[test]
     fn the_run_is_over_when_all_that_are_here_search() {
         let team = Team::new(2);
-        let terms = Terms { settings: Settings::baseline(2), seats: 2 };
         team.enter();
-        assert!(!team.all_search() && team.is_short(&terms));
+        assert!(!team.all_search());
         team.begin_search();
         assert!(team.all_search());
         team.enter();
-        assert!(!team.all_search() && !team.is_short(&terms));
+        assert!(!team.all_search());
         team.leave();
         assert!(team.all_search());
         team.end_search();

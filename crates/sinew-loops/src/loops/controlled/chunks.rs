@@ -8,6 +8,7 @@ use super::super::meter::Sheet;
 use super::Controlled;
 use super::claims::Claims;
 use crate::lodging::Guided;
+use crate::participants::Registration;
 use sinew_core::Worker;
 use sinew_core::observer::Pieces;
 use std::ops::Range;
@@ -36,15 +37,16 @@ pub(crate) struct Chunks<'c> {
 }
 
 impl<'c> Chunks<'c> {
-    /// A participant of this rank, if it is still wanted.
+    /// A participant, if it is still wanted.
     pub(super) fn enter(
         run: &'c Controlled<'c>,
         w: &'c Worker,
-        hire: &'c dyn Fn(),
-        rank: usize,
+        recruit: &'c dyn Fn(),
+        registration: Registration<'c>,
     ) -> Option<Self> {
         let sheet = run.meter.map(|meter| meter.sheet(w.index()));
-        let claims = Claims::enter(&run.shared, hire, w.index(), rank)?;
+        let rank = registration.rank();
+        let claims = Claims::enter(&run.shared, recruit, w.index(), registration)?;
         run.shared.control.begin_work();
         let guided = Guided::new(w, run.shared.control.places(), rank);
         let watch = run.trial.as_ref().and_then(|trial| trial.watch(w.served_ns()));

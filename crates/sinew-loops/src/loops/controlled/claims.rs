@@ -6,10 +6,11 @@ use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
 
 use super::super::ending::Ending;
-use super::plan::{Epoch, Plan, Stay, Terms};
+use super::plan::{Epoch, Plan, Progress, Terms};
 use crate::Control;
 use crate::control::{Wishes, is_cancelled};
 use crate::lodging::Pinning;
+use crate::participants::{Participants, Registration};
 use sinew_core::Enrolled;
 use sinew_core::Limit;
 use std::ops::Range;
@@ -29,6 +30,8 @@ pub(super) struct Shared<'c> {
     /// The schedule of those who leave the choice.
     pub(super) auto: Schedule,
     pub(super) workers: usize,
+    /// Ranks are taken and left under the lock of the plan (P4).
+    pub(super) participants: Participants,
     pub(super) plan: Mutex<Plan>,
     pub(super) ending: Ending,
 }
@@ -41,6 +44,12 @@ impl Shared<'_> {
 
     pub(super) fn is_over(&self) -> bool {
         self.ending.is_near() || self.plan.lock().is_over()
+    }
+
+    /// The lowest rank that should be taken and is free.
+    pub(super) fn register(&self) -> Option<Registration<'_>> {
+        let plan = self.plan.lock();
+        self.participants.register_rank(0..plan.wanted())
     }
 
     /// Brings the plan to what is wished now, if that is more threads; for the participant of this
@@ -66,12 +75,12 @@ impl Shared<'_> {
 /// The claims of one participant.
 pub(super) struct Claims<'c> {
     shared: &'c Shared<'c>,
-    /// Calls others for the ranks that nobody has.
-    hire: &'c dyn Fn(),
+    /// Recruits others for the free ranks.
+    recruit: &'c dyn Fn(),
     worker: usize,
     rank: usize,
-    /// Whether the rank is still this participant's.
-    is_seated: bool,
+    /// Gone once this participant has decided to leave.
+    registration: Option<Registration<'c>>,
     seat: usize,
     /// The version of the wishes that are followed.
     seen: u64,
@@ -87,21 +96,22 @@ pub(super) struct Claims<'c> {
     /// Claims so far.
     chunks: u64,
     done: usize,
-    /// Where that is told.
-    stay: Arc<Stay>,
+    /// The plan's copy of that.
+    progress: Arc<Progress>,
     since_ns: u64,
     /// Time spent waiting for others: for the plan, and for an owner that is as good as done.
     blocked_ns: u64,
 }
 
 impl<'c> Claims<'c> {
-    /// A participant of this rank on this worker, if it is still wanted.
+    /// A participant on this worker, if it is still wanted.
     pub(super) fn enter(
         shared: &'c Shared<'c>,
-        hire: &'c dyn Fn(),
+        recruit: &'c dyn Fn(),
         worker: usize,
-        rank: usize,
+        registration: Registration<'c>,
     ) -> Option<Self> {
+        let rank = registration.rank();
         let came_ns = now_ns();
         let mut plan = shared.plan.lock();
         let (limit, preset) = (shared.limit.asked(), shared.limit.schedule().word());
@@ -113,18 +123,18 @@ impl<'c> Claims<'c> {
         let seat = terms.seat(shared.workers, worker, rank);
         plan.follow(terms, seat);
         if rank >= terms.threads || shared.ending.is_near() {
-            plan.leave_rank(rank);
+            plan.leave(registration);
             return None;
         }
         let (epoch, since_ns) = (plan.epoch(), now_ns());
-        let stay = plan.begin_stay(rank, worker, since_ns);
+        let progress = plan.begin(rank, worker, since_ns);
         drop(plan);
         Some(Self {
             shared,
-            hire,
+            recruit,
             worker,
             rank,
-            is_seated: true,
+            registration: Some(registration),
             seat,
             seen: version,
             limit,
@@ -134,7 +144,7 @@ impl<'c> Claims<'c> {
             claimed: 0..0,
             chunks: 0,
             done: 0,
-            stay,
+            progress,
             since_ns,
             blocked_ns: since_ns - came_ns,
         })
@@ -184,7 +194,7 @@ impl<'c> Claims<'c> {
     #[inline]
     pub(super) fn ran(&mut self, items: usize) {
         self.done += items;
-        self.stay.did(self.done);
+        self.progress.did(self.done);
         self.shared.control.count(self.worker, items);
         self.shared.control.tell(self.seen);
     }
@@ -266,7 +276,7 @@ impl<'c> Claims<'c> {
             }
         }
         drop(plan);
-        (self.hire)();
+        (self.recruit)();
         true
     }
 
@@ -278,7 +288,7 @@ impl<'c> Claims<'c> {
         let stays = self.agree(&mut plan);
         drop(plan);
         // Also for the rank that a surplus worker has left.
-        (self.hire)();
+        (self.recruit)();
         stays
     }
 
@@ -330,17 +340,17 @@ impl<'c> Claims<'c> {
     }
 
     fn leave(&mut self, plan: &mut Plan) {
-        self.is_seated = false;
-        self.end_claims();
-        plan.leave_rank(self.rank);
+        if let Some(registration) = self.registration.take() {
+            self.end_claims();
+            plan.leave(registration);
+        }
     }
 }
 
 impl Drop for Claims<'_> {
     fn drop(&mut self) {
-        if self.is_seated {
-            self.end_claims();
-            self.shared.plan.lock().leave_rank(self.rank);
+        if self.registration.is_some() {
+            self.leave(&mut self.shared.plan.lock());
         }
     }
 }

@@ -50,6 +50,7 @@ use super::ending::Ending;
 use super::meter::Meter;
 use super::options::Options;
 use crate::Control;
+use crate::participants::{Participants, Registration};
 use crate::source::LoopMemory;
 use crate::summons;
 use claims::Shared;
@@ -134,34 +135,49 @@ impl<'r> Controlled<'r> {
         let first = terms.seat(workers, w.index(), 0);
         let plan = Mutex::new(Plan::new(n, workers, terms, first, options.memory));
         let ending = Ending::default();
-        let shared = Shared { control, limit, own, enrolled, open, auto, workers, plan, ending };
+        let participants = Participants::with_ranks(workers);
+        let shared = Shared {
+            control,
+            limit,
+            own,
+            enrolled,
+            open,
+            auto,
+            workers,
+            participants,
+            plan,
+            ending,
+        };
         Self { shared, session, done: AtomicUsize::new(0), trial, meter: options.meter }
     }
 
     /// The caller's part, as the first to come.
     fn take_part<'scope>(&'scope self, w: &Worker, s: &'scope Scope<'scope, '_>) {
-        let first = self.shared.plan.lock().take_rank();
-        if let Some(rank) = first {
-            self.hire(s);
-            self.sit(w, s, rank);
+        if let Some(registration) = self.shared.register() {
+            self.recruit(s);
+            self.participate(w, s, registration);
         }
     }
 
-    /// Calls others for all ranks that should be taken and are not.
-    fn hire<'scope>(&'scope self, s: &'scope Scope<'scope, '_>) {
-        let vacant = || self.shared.plan.lock().take_rank();
+    /// Spawns a participant for each rank that should be taken and is free.
+    fn recruit<'scope>(&'scope self, s: &'scope Scope<'scope, '_>) {
         while !self.shared.ending.is_near()
-            && let Some(rank) = vacant()
+            && let Some(registration) = self.shared.register()
         {
-            s.spawn(move |w| self.sit(w, s, rank));
+            s.spawn(move |w| self.participate(w, s, registration));
         }
     }
 
     /// One participant.
-    fn sit<'scope>(&'scope self, w: &Worker, s: &'scope Scope<'scope, '_>, rank: usize) {
-        let hire = || self.hire(s);
+    fn participate<'scope>(
+        &'scope self,
+        w: &Worker,
+        s: &'scope Scope<'scope, '_>,
+        registration: Registration<'scope>,
+    ) {
+        let (rank, recruit) = (registration.rank(), || self.recruit(s));
         self.shared.ending.guard(|| {
-            if let Some(mut chunks) = Chunks::enter(self, w, &hire, rank) {
+            if let Some(mut chunks) = Chunks::enter(self, w, &recruit, registration) {
                 let grow = || self.grow(w, s, rank);
                 summons::with(w, self.shared.control.identity(), &grow, || {
                     (self.session)(&mut chunks);
@@ -170,12 +186,12 @@ impl<'r> Controlled<'r> {
         });
     }
 
-    /// This participant's body has wished for something: if that is more threads, they are called
-    /// without waiting for the end of its slice.
+    /// The body of this participant has made a request. If it asks for more threads, they are
+    /// recruited at once and not after the slice.
     #[cold]
     fn grow<'scope>(&'scope self, w: &Worker, s: &'scope Scope<'scope, '_>, rank: usize) {
         if self.shared.grow(w.index(), rank) {
-            self.hire(s);
+            self.recruit(s);
         }
     }
 

@@ -11,6 +11,7 @@ use super::super::ending::Ending;
 use super::claims::{Claims, Shared};
 use super::plan::{Plan, Terms};
 use crate::Control;
+use crate::participants::Participants;
 use sinew_core::Enrolled;
 use sinew_core::Limit;
 use std::ops::Range;
@@ -34,6 +35,7 @@ fn shared(n: usize, schedule: Schedule) -> (Arc<Shared<'static>>, Control) {
             open: false,
             auto: schedule,
             workers: WORKERS,
+            participants: Participants::with_ranks(WORKERS),
             plan,
             ending: Ending::default(),
             enrolled: Enrolled::default(),
@@ -45,9 +47,8 @@ fn shared(n: usize, schedule: Schedule) -> (Arc<Shared<'static>>, Control) {
 /// One participant, as long as it is wanted and finds something.
 fn take_part(shared: &Shared<'_>, worker: usize) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
-    let rank = shared.plan.lock().take_rank();
-    if let Some(rank) = rank
-        && let Some(mut claims) = Claims::enter(shared, &|| (), worker, rank)
+    if let Some(registration) = shared.register()
+        && let Some(mut claims) = Claims::enter(shared, &|| (), worker, registration)
     {
         while let Some((range, _)) = claims.next(1) {
             ranges.push(range);

@@ -20,9 +20,9 @@
 //! - P2: a source is closed before the next is published. It lives until the last participant has
 //!   moved on.
 //! - P3: nobody leaves for want of work while something is given back.
-//! - P4: a rank is taken by one participant at a time. Who leaves decides so under the lock under
-//!   which others look for ranks that nobody has, by the wishes of that moment; so a rank that is
-//!   wanted again is seen by the one or by the others.
+//! - P4: ranks are taken and left under the plan's lock. A participant that leaves decides so by
+//!   the requests of that moment, under the same lock; so either it or the next participant that
+//!   looks for free ranks sees that a rank is wanted again.
 //!
 //! # Tests
 //!
@@ -38,6 +38,7 @@ use sinew_sync::plant::{Bug, planted};
 
 use super::rest::Rest;
 use crate::control::Wishes;
+use crate::participants::Registration;
 use crate::source::{LoopMemory, Source};
 use sinew_core::Limit;
 use std::ops::Range;
@@ -101,7 +102,7 @@ impl Epoch {
     }
 
     /// What comes after another: shares by speed are as long as `ranks` have been fast so far.
-    fn next(rest: Rest, terms: Terms, first: usize, ranks: &[Rank]) -> Self {
+    fn next(rest: Rest, terms: Terms, first: usize, ranks: &[Option<Arc<Progress>>]) -> Self {
         if terms.schedule != Schedule::Weighted {
             return Self::new(rest, terms, first, None);
         }
@@ -124,26 +125,19 @@ pub(super) struct Plan {
     first: Arc<Epoch>,
     epoch: Arc<Epoch>,
     given_back: Rest,
-    ranks: Box<[Rank]>,
-}
-
-/// Whether somebody has a rank, and what that participant has done.
-#[derive(Debug, Default)]
-struct Rank {
-    is_taken: bool,
-    /// From when it works until it leaves.
-    stay: Option<Arc<Stay>>,
+    /// What the participant of each rank has done, while it works.
+    progress: Box<[Option<Arc<Progress>>]>,
 }
 
 /// What one participant has done so far.
 #[derive(Debug)]
-pub(super) struct Stay {
+pub(super) struct Progress {
     worker: usize,
     since_ns: u64,
     items: CachePadded<AtomicUsize>,
 }
 
-impl Stay {
+impl Progress {
     /// It has run so many iterations in all.
     #[inline]
     pub(super) fn did(&self, items: usize) {
@@ -153,15 +147,15 @@ impl Stay {
 }
 
 /// How fast the participants of each seat have been.
-fn speeds(ranks: &[Rank], terms: Terms, participants: usize) -> Speeds {
-    let (mut stays, now) = (vec![(0, 0); participants], now_ns());
-    for (number, rank) in ranks.iter().enumerate() {
-        if let Some(Stay { worker, since_ns, items }) = rank.stay.as_deref() {
-            let seat = terms.seat(ranks.len(), *worker, number) % participants;
-            stays[seat] = (items.load(Ordering::Relaxed), now.saturating_sub(*since_ns));
+fn speeds(ranks: &[Option<Arc<Progress>>], terms: Terms, participants: usize) -> Speeds {
+    let (mut measured, now) = (vec![(0, 0); participants], now_ns());
+    for (rank, progress) in ranks.iter().enumerate() {
+        if let Some(Progress { worker, since_ns, items }) = progress.as_deref() {
+            let seat = terms.seat(ranks.len(), *worker, rank) % participants;
+            measured[seat] = (items.load(Ordering::Relaxed), now.saturating_sub(*since_ns));
         }
     }
-    Speeds::measured(&stays)
+    Speeds::measured(&measured)
 }
 
 impl Plan {
@@ -175,8 +169,8 @@ impl Plan {
         memory: Option<&LoopMemory>,
     ) -> Self {
         let epoch = Arc::new(Epoch::new(Rest::of(0..n), terms, first, memory));
-        let ranks = (0..workers).map(|_| Rank::default()).collect();
-        Self { first: Arc::clone(&epoch), epoch, given_back: Rest::default(), ranks }
+        let progress = (0..workers).map(|_| None).collect();
+        Self { first: Arc::clone(&epoch), epoch, given_back: Rest::default(), progress }
     }
 
     /// Makes `terms` the ones in force.
@@ -190,7 +184,7 @@ impl Plan {
     /// where it begins at one.
     fn replace(&mut self, terms: Terms, seat: usize) {
         let left = self.epoch.close().with(std::mem::take(&mut self.given_back));
-        self.epoch = Arc::new(Epoch::next(left, terms, seat, &self.ranks));
+        self.epoch = Arc::new(Epoch::next(left, terms, seat, &self.progress));
     }
 
     /// Where a participant that has found nothing more in `old` can go on.
@@ -232,23 +226,21 @@ impl Plan {
         }
     }
 
-    /// The lowest rank that should be taken and is not; it counts as taken from here on.
-    pub(super) fn take_rank(&mut self) -> Option<usize> {
-        let wanted = if self.is_over() { 0 } else { self.epoch.participants };
-        let rank = self.ranks.iter().take(wanted).position(|rank| !rank.is_taken)?;
-        self.ranks[rank].is_taken = true;
-        Some(rank)
+    /// Participants with lower ranks than this find something to do.
+    pub(super) fn wanted(&self) -> usize {
+        if self.is_over() { 0 } else { self.epoch.participants }
     }
 
-    /// The worker that has taken this rank begins to work.
-    pub(super) fn begin_stay(&mut self, rank: usize, worker: usize, since_ns: u64) -> Arc<Stay> {
-        let stay = Arc::new(Stay { worker, since_ns, items: CachePadded::default() });
-        self.ranks[rank].stay = Some(Arc::clone(&stay));
-        stay
+    /// The participant of this rank begins to work.
+    pub(super) fn begin(&mut self, rank: usize, worker: usize, since_ns: u64) -> Arc<Progress> {
+        let progress = Arc::new(Progress { worker, since_ns, items: CachePadded::default() });
+        self.progress[rank] = Some(Arc::clone(&progress));
+        progress
     }
 
-    pub(super) fn leave_rank(&mut self, rank: usize) {
-        self.ranks[rank] = Rank::default();
+    /// A participant leaves; its rank is free as soon as the plan is unlocked (P4).
+    pub(super) fn leave(&mut self, registration: Registration<'_>) {
+        self.progress[registration.rank()] = None;
     }
 
     /// Whether nothing is left to be claimed. Exact when nobody takes part.

@@ -5,7 +5,7 @@
 //! Units that are short are run in *stretches*: some of them, one after the other, and after the
 //! last all that is to be looked at between units: settings, wishes, limits, cancellation, the
 //! tuner, who is missing. How many follows from how long the last ones took
-//! ([`Occupant::items_until_look`]): one, if they are long, up to 64. What is left for each is an
+//! ([`Participant::items_until_look`]): one, if they are long, up to 64. What is left for each is an
 //! attempt, a fold, and a look at whether it has added units. A stretch ends early with a unit that
 //! adds others, so that thieves find these, or is given up.
 //!
@@ -16,7 +16,7 @@
 
 use fastrand::Rng;
 use sinew_core::Scope;
-use sinew_loops::Occupant;
+use sinew_loops::Participant;
 use sinew_policy::worklist::{Settings, swap, units};
 use sinew_stm::Change;
 use sinew_sync::atomic::spin_loop;
@@ -55,7 +55,7 @@ pub(super) enum End {
 pub(super) struct Worker<'w, 'scope, 'env, 'r, R: Run> {
     arena: &'scope Arena<'r, R>,
     w: &'w Hand,
-    part: Occupant<'w>,
+    participant: Participant<'w>,
     s: &'scope Scope<'scope, 'env>,
     seat: usize,
     terms: Terms,
@@ -93,12 +93,12 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         let version = arena.version(w);
         arena.tell_cores(w);
         let terms = arena.terms(w);
-        let part = Occupant::enter(w, arena.course.as_ref(), seat);
+        let participant = Participant::enter(w, arena.course.as_ref(), seat);
         arena.sites.note(seat, w.pinned_cpu());
         Self {
             arena,
             w,
-            part,
+            participant,
             s,
             seat,
             version,
@@ -132,7 +132,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             if self.role != Role::Work {
                 return End::Moved;
             }
-            if self.part.look_around_after(std::mem::take(&mut self.ran)) {
+            if self.participant.look_around_after(std::mem::take(&mut self.ran)) {
                 self.note_site();
             }
             self.steer();
@@ -163,7 +163,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             worker: self.seat,
             stealing,
             alone: threads == 1,
-            brief: self.part.items_until_look() as usize,
+            brief: self.participant.items_until_look() as usize,
             tally: self.tally(),
         }
     }
@@ -173,7 +173,9 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     fn follow(&mut self, now: Version) -> bool {
         let before = std::mem::replace(&mut self.version, now);
         self.arena.tell_cores(self.w);
-        self.part.follow();
+        if let Some(course) = &self.arena.course {
+            course.follow(self.w);
+        }
         self.note_site();
         self.place.choose(self.arena.settings.pages());
         let Settings { stealing: stole, .. } = self.terms.settings;
@@ -278,7 +280,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     fn process_plain(&mut self) {
         let Some(local) = &mut self.local else { return };
         let (arena, w, tally) = (self.arena, self.w, &self.arena.seats[self.seat].tally);
-        let most = self.held.len().min(self.part.items_until_look() as usize);
+        let most = self.held.len().min(self.participant.items_until_look() as usize);
         let mut stretch = Stretch { arena, w, tally, held: &mut self.held, ran: 0 };
         let attempt = arena.run.one_by_one();
         let mut last = None;
