@@ -1,28 +1,28 @@
 //! The handle by which loops are changed while they run.
 //!
-//! A [`Control`] holds wishes: a number of threads, a mapping, a schedule, an early end. Whoever
+//! A [`Control`] holds requests: a number of threads, a mapping, a schedule, an early end. Whoever
 //! works on a loop that follows it looks at one word between two slices of work, and reads the
-//! wishes only when that word has changed. So nobody is stopped for a change, and a loop pays a
-//! load of a line that nobody writes. How the wishes are followed is told in `loops::controlled`.
+//! requests only when that word has changed. So nobody is stopped for a change, and a loop pays a
+//! load of a line that nobody writes. How the requests are followed is told in `loops::controlled`.
 //!
 //! # Invariants
 //!
-//! - C1: the version changes with every wish that changes, under the lock of the wishes; its lowest
+//! - C1: the version changes with every wish that changes, under the lock of the requests; its lowest
 //!   bit says that the end is wished, for good, the next one that somebody wants to be told of the
 //!   progress.
 //!
 //! # Orderings
 //!
-//! All accesses are `Relaxed`: who has read a version and then takes the lock finds the wishes of
+//! All accesses are `Relaxed`: who has read a version and then takes the lock finds the requests of
 //! that version or later ones, because the lock orders the store of the version before its own
 //! release. The counts are statistics.
 
-mod companion;
-mod course;
+mod helper_pin;
 mod joins;
+mod operation;
 mod participant;
 #[cfg(all(test, shuttle))]
-mod schedules;
+mod shuttle;
 mod watcher;
 
 use std::fmt;
@@ -35,13 +35,13 @@ use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 use sinew_topology::{Mapping, MappingError};
 
-use crate::lodging::{Pinning, Places};
-use crate::summons::call_others;
+use crate::affinity::{Pinning, Places};
+use crate::recruit::recruit_others;
 use sinew_core::Callers;
 use sinew_core::{Cancellable, Cancelled};
 
-pub use companion::Companion;
-pub use course::Course;
+pub use helper_pin::HelperPin;
+pub use operation::Operation;
 pub use participant::Participant;
 use watcher::Watcher;
 
@@ -84,7 +84,7 @@ pub struct Control {
 #[derive(Default)]
 struct State {
     version: CachePadded<AtomicU64>,
-    wishes: Mutex<Wishes>,
+    requests: Mutex<Requests>,
     places: Places,
     /// The latest version that somebody works under.
     followed: AtomicU64,
@@ -99,7 +99,7 @@ struct State {
 
 /// What is wished. `None`: as the loop itself has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Wishes {
+pub(crate) struct Requests {
     pub(crate) threads: Option<usize>,
     pub(crate) schedule: Option<Schedule>,
     pub(crate) pinning: Option<Arc<Pinning>>,
@@ -140,7 +140,7 @@ impl Snapshot {
 }
 
 impl Control {
-    /// A control without wishes: loops run as they would by themselves.
+    /// A control without requests: loops run as they would by themselves.
     pub fn new() -> Self {
         Self::default()
     }
@@ -159,8 +159,8 @@ impl Control {
     #[track_caller]
     pub fn set_threads(&self, threads: usize) {
         assert!(threads > 0, "a loop with 0 threads never ends: use at least 1, or `cancel`");
-        self.wish(|wishes| wishes.threads = Some(threads));
-        call_others(self.identity());
+        self.request(|requests| requests.threads = Some(threads));
+        recruit_others(self.identity());
     }
 
     /// How the items that nobody has taken yet are handed out, in place of the loop's own schedule,
@@ -174,7 +174,7 @@ impl Control {
     #[track_caller]
     pub fn set_schedule(&self, schedule: Schedule) {
         match schedule.check() {
-            Ok(schedule) => self.wish(|wishes| wishes.schedule = Some(schedule)),
+            Ok(schedule) => self.request(|requests| requests.schedule = Some(schedule)),
             Err(error) => panic!("{error}"),
         }
     }
@@ -217,7 +217,7 @@ impl Control {
 
     /// [`set_mapping`](Self::set_mapping) to one that is known to be possible.
     pub(crate) fn set_pinning(&self, pinning: Arc<Pinning>) {
-        self.wish(|wishes| wishes.pinning = Some(pinning));
+        self.request(|requests| requests.pinning = Some(pinning));
     }
 
     /// Ends the loops that run, and those that begin later: they answer [`Cancelled`] unless they
@@ -225,10 +225,10 @@ impl Control {
     /// once. There is no way back; to end what runs and nothing else, a pool has
     /// [`PoolControl::cancel`](sinew_core::PoolControl::cancel).
     pub fn cancel(&self) {
-        let wishes = self.state.wishes.lock();
+        let requests = self.state.requests.lock();
         // Relaxed: C1, and the module's orderings.
         self.state.version.fetch_or(CANCELLED, Ordering::Relaxed);
-        drop(wishes);
+        drop(requests);
         self.state.callers.wake_all();
     }
 
@@ -244,7 +244,7 @@ impl Control {
     /// A lock and some twenty loads, in lines that workers write.
     pub fn snapshot(&self) -> Snapshot {
         let State { followed, total, loops, working, done, .. } = &*self.state;
-        let (version, Wishes { threads, schedule, pinning }) = self.wishes();
+        let (version, Requests { threads, schedule, pinning }) = self.requests();
         let lines = done.iter().map(|line| line.load(Ordering::Relaxed));
         let done = lines.fold(0, u64::saturating_add);
         let total = total.load(Ordering::Relaxed);
@@ -286,7 +286,7 @@ impl Control {
     /// ```
     pub fn on_progress(&self, every: Duration, callback: impl FnMut(&Snapshot) + Send + 'static) {
         self.state.watcher.set(every, callback);
-        let _wishes = self.state.wishes.lock();
+        let _wishes = self.state.requests.lock();
         // Relaxed: C1, and the module's orderings.
         self.state.version.fetch_or(WATCHED, Ordering::Relaxed);
     }
@@ -308,11 +308,11 @@ impl Control {
         }
     }
 
-    fn wish(&self, change: impl FnOnce(&mut Wishes)) {
-        let mut wishes = self.state.wishes.lock();
-        let before = wishes.clone();
-        change(&mut wishes);
-        if *wishes != before {
+    fn request(&self, change: impl FnOnce(&mut Requests)) {
+        let mut requests = self.state.requests.lock();
+        let before = requests.clone();
+        change(&mut requests);
+        if *requests != before {
             self.state.version.fetch_add(CHANGE, Ordering::Relaxed);
         }
     }
@@ -324,13 +324,13 @@ impl Control {
     }
 
     /// What is wished, and the version of it.
-    pub(crate) fn wishes(&self) -> (u64, Wishes) {
-        let wishes = self.state.wishes.lock();
-        (self.version(), wishes.clone())
+    pub(crate) fn requests(&self) -> (u64, Requests) {
+        let requests = self.state.requests.lock();
+        (self.version(), requests.clone())
     }
 
     /// Somebody is about to work under this version.
-    pub(crate) fn is_followed(&self, version: u64) {
+    pub(crate) fn mark_followed(&self, version: u64) {
         self.state.followed.fetch_max(version, Ordering::Relaxed);
     }
 

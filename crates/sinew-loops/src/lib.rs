@@ -12,18 +12,18 @@
 //! | [`sort`] | the stable parallel merge sort |
 //! | [`stream`] | items that go through stages, several at a time |
 //! | `control` | the handle by which loops and other skeletons are changed while they run |
-//! | `lodging` | where a thread is pinned while it works under a control |
-//! | `summons` | a body that calls more threads to its own loop |
+//! | `affinity` | where a thread is pinned while it works under a control |
+//! | `recruit` | a body that calls more threads to its own loop |
 
+mod affinity;
 mod control;
 pub mod data;
-mod lodging;
 pub mod loops;
 mod participants;
+mod recruit;
 pub mod sort;
 pub mod source;
 pub mod stream;
-mod summons;
 
-pub use control::{Companion, Control, Course, Participant, Snapshot, Stopped};
+pub use control::{Control, HelperPin, Operation, Participant, Snapshot, Stopped};
 pub use participants::{Participants, Registration};

@@ -24,7 +24,7 @@
 //! # Tests
 //!
 //! Against the standard sort, with values that show stability; and with comparators that panic at
-//! any call, on values that count their drops. `control::schedules`: under random schedules, with a
+//! any call, on values that count their drops. `control::shuttle`: under random schedules, with a
 //! planted bug.
 
 use sinew_sync::plant::{Bug, planted};
@@ -32,7 +32,7 @@ use sinew_sync::plant::{Bug, planted};
 mod merge;
 
 use self::merge::{Room, Run, merge};
-use crate::{Control, Course};
+use crate::{Control, Operation};
 use sinew_core::{Cancelled, Worker};
 use std::cmp::Ordering;
 use std::mem::forget;
@@ -81,7 +81,7 @@ where
 /// # Cost
 ///
 /// As [`sort_by`], and some merges more, because parts are shorter. The control's number of threads
-/// and mapping are followed between two parts ([`Course::join`]).
+/// and mapping are followed between two parts ([`Operation::join`]).
 pub fn sort_by_under<T: Send, C>(
     w: &Worker,
     slice: &mut [T],
@@ -92,18 +92,18 @@ pub fn sort_by_under<T: Send, C>(
 where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
-    let course = Course::begin(control, steps(slice.len(), PROMPT))?.with_threads(threads);
-    let participant = course.take_part(w);
+    let operation = Operation::begin(control, steps(slice.len(), PROMPT))?.with_threads(threads);
+    let participant = operation.take_part(w);
     if size_of::<T>() == 0 {
         slice.sort_by(&compare);
-        course.done(w, slice.len());
+        operation.done(w, slice.len());
     } else {
-        sort_in_parts(w, slice, PROMPT, &compare, &course);
+        sort_in_parts(w, slice, PROMPT, &compare, &operation);
     }
     drop(participant);
     // What is over may have been sorted just so, but nobody can tell.
-    let cancelled = course.is_cancelled();
-    course.end();
+    let cancelled = operation.is_cancelled();
+    operation.end();
     if cancelled { Err(Cancelled) } else { Ok(()) }
 }
 
@@ -140,13 +140,13 @@ impl Guide for Unguided {
     }
 }
 
-impl Guide for Course<'_> {
+impl Guide for Operation<'_> {
     fn is_over(&self) -> bool {
         self.is_cancelled()
     }
 
     fn done(&self, w: &Worker, elements: usize) {
-        Course::done(self, w, elements);
+        Operation::done(self, w, elements);
     }
 
     fn join<A, B>(&self, w: &Worker, a: A, b: B)
@@ -154,7 +154,7 @@ impl Guide for Course<'_> {
         A: for<'w> FnOnce(&'w Worker),
         B: for<'w> FnOnce(&'w Worker) + Send,
     {
-        Course::join(self, w, a, b);
+        Operation::join(self, w, a, b);
     }
 }
 

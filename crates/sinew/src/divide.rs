@@ -2,7 +2,7 @@
 
 use crate::mode::{Controlled, Mode, Uncontrolled};
 use sinew_core::{Cancelled, Worker};
-use sinew_loops::{Control, Course};
+use sinew_loops::{Control, Operation};
 use std::marker::PhantomData;
 
 /// What becomes of a problem.
@@ -144,18 +144,18 @@ where
     S: Fn(P) -> Step<P, R> + Sync,
     C: Fn(R, R) -> R + Sync,
 {
-    let course = Course::begin(control, u64::from(WHOLE))?;
-    let under = Under { course, step, combine };
-    let participant = under.course.take_part(w);
+    let operation = Operation::begin(control, u64::from(WHOLE))?;
+    let under = Under { operation, step, combine };
+    let participant = under.operation.take_part(w);
     let solution = under.solve(w, problem, WHOLE);
     drop(participant);
-    under.course.end();
+    under.operation.end();
     solution
 }
 
 /// How to solve problems, and until when.
 struct Under<'c, S, C> {
-    course: Course<'c>,
+    operation: Operation<'c>,
     step: &'c S,
     combine: &'c C,
 }
@@ -169,13 +169,13 @@ impl<S, C> Under<'_, S, C> {
         S: Fn(P) -> Step<P, R> + Sync,
         C: Fn(R, R) -> R + Sync,
     {
-        if self.course.is_cancelled() {
+        if self.operation.is_cancelled() {
             return Err(Cancelled);
         }
         match (self.step)(problem) {
             Step::Solved(solution) => {
                 if items > 0 {
-                    self.course.done(w, items as usize);
+                    self.operation.done(w, items as usize);
                 }
                 Ok(solution)
             }
@@ -183,7 +183,7 @@ impl<S, C> Under<'_, S, C> {
                 let half = items / 2;
                 let solve_left = |w: &Worker| self.solve(w, left, half);
                 let (left, right) =
-                    self.course.join(w, solve_left, |w| self.solve(w, right, items - half));
+                    self.operation.join(w, solve_left, |w| self.solve(w, right, items - half));
                 Ok((self.combine)(left?, right?))
             }
         }

@@ -121,7 +121,7 @@ pub use sinew_loops::data::{
 };
 pub use sinew_loops::loops::{Edge, LoopMetrics, ThreadMetrics};
 pub use sinew_loops::source::LoopMemory;
-pub use sinew_loops::{Control, Course, Participant, Snapshot, Stopped};
+pub use sinew_loops::{Control, Operation, Participant, Snapshot, Stopped};
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;
 pub use sinew_topology::{Mapping, MappingError, Placement};

@@ -4,7 +4,7 @@ use crate::mode::{Controlled, Mode, Uncontrolled};
 use crate::over::at_least_one;
 use sinew_core::Cancelled;
 use sinew_loops::Control;
-use sinew_loops::stream::{self, Exit, Options, Parallel, Serial, Stages, Through, TryExit};
+use sinew_loops::stream::{self, Exit, Identity, Options, Parallel, Serial, Stages, TryExit};
 use std::marker::PhantomData;
 
 /// Begins a pipeline of the items of an iterator, which may have no end. Nothing runs until the
@@ -19,14 +19,14 @@ use std::marker::PhantomData;
 /// let lines = ["1 2", "3", "4 5 6"];
 /// let mut longest = 0;
 /// let sums = sinew::pipeline(lines)
-///     .parallel(|line| line.split(' ').map(|word| word.parse::<u32>().unwrap()).sum::<u32>())
+///     .parallel(|pipeline| pipeline.split(' ').map(|word| word.parse::<u32>().unwrap()).sum::<u32>())
 ///     .serial(|sum| { longest = longest.max(sum); sum }) // in order, one at a time
 ///     .collect();
 /// assert_eq!((sums, longest), (vec![3, 3, 15], 15));
 /// ```
-pub fn pipeline<I: IntoIterator>(items: I) -> Pipeline<'static, I::IntoIter, Through> {
+pub fn pipeline<I: IntoIterator>(items: I) -> Pipeline<'static, I::IntoIter, Identity> {
     let options = Options::default();
-    Pipeline { items: items.into_iter(), stages: Through, options, mode: PhantomData }
+    Pipeline { items: items.into_iter(), stages: Identity, options, mode: PhantomData }
 }
 
 /// Begins a farm: a pipeline of one parallel stage, which calls `f` for each item, on as many
@@ -43,7 +43,7 @@ pub fn pipeline<I: IntoIterator>(items: I) -> Pipeline<'static, I::IntoIter, Thr
 /// ```
 /// assert_eq!(sinew::farm(1..=4, |x| x * x).collect(), [1, 4, 9, 16]);
 /// ```
-pub fn farm<I, R, F>(items: I, f: F) -> Pipeline<'static, I::IntoIter, Parallel<Through, F>>
+pub fn farm<I, R, F>(items: I, f: F) -> Pipeline<'static, I::IntoIter, Parallel<Identity, F>>
 where
     I: IntoIterator,
     F: Fn(I::Item) -> R + Sync,

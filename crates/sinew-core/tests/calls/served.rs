@@ -9,8 +9,8 @@ use std::thread;
 use sinew_core::{Pool, Wait, Worker};
 use sinew_loops::loops::{Options, for_each};
 use sinew_loops::sort::{sort_by, sort_by_under};
-use sinew_loops::stream::{self, Exit, Parallel, Stages, Through};
-use sinew_loops::{Control, Course, Participant};
+use sinew_loops::stream::{self, Exit, Parallel, Stages, Identity};
+use sinew_loops::{Control, Operation, Participant};
 use sinew_policy::chunk::Schedule;
 
 use crate::support::{ends, pool};
@@ -95,7 +95,7 @@ fn calls_are_served_between_slices() {
 #[test]
 fn calls_are_served_between_items_of_a_stream() {
     is_served_during(|w| {
-        let end = Parallel::new(Through, |_: usize| thread::yield_now()).connect(Exit);
+        let end = Parallel::new(Identity, |_: usize| thread::yield_now()).connect(Exit);
         stream::run(w, 0..100_usize, &end, &stream::Options::default()).unwrap();
     });
 }
@@ -116,7 +116,7 @@ fn calls_are_served_between_leaves_of_a_sort_under_a_control() {
     is_served_during(move |w| sort_by_under(w, &mut mixed(50_000), 2, &control, u64::cmp).unwrap());
 }
 
-fn tree(w: &Worker, course: &Course<'_>, depth: u32) {
+fn tree(w: &Worker, course: &Operation<'_>, depth: u32) {
     if depth > 0 {
         course.join(w, |w| tree(w, course, depth - 1), |w| tree(w, course, depth - 1));
     }
@@ -128,7 +128,7 @@ fn calls_are_served_between_joins_of_a_course() {
     for threads in [1, 2] {
         let control = Control::new();
         is_served_during(move |w| {
-            let course = Course::begin(&control, 0).unwrap().with_threads(threads);
+            let course = Operation::begin(&control, 0).unwrap().with_threads(threads);
             let participant = course.take_part(w);
             tree(w, &course, 8);
             drop(participant);

@@ -10,7 +10,7 @@ use std::thread::{self, ThreadId};
 use sinew_core::{Cancelled, Enrolled, Mapping, Pool, PoolControl, Victims, Worker, serially};
 use sinew_loops::Control;
 use sinew_loops::loops::{Options, for_each, try_for_each};
-use sinew_loops::stream::{self, Exit, Parallel, Stages, Through};
+use sinew_loops::stream::{self, Exit, Parallel, Stages, Identity};
 use sinew_policy::chunk::Schedule;
 
 use crate::support::{chunks, ends, full_pool, payload_of, pool};
@@ -325,7 +325,7 @@ fn a_stream_follows_the_number_of_threads() {
                         goes_on.store(false, Ordering::SeqCst);
                     }
                 };
-                let end = Parallel::new(Through, stage).connect(Exit);
+                let end = Parallel::new(Identity, stage).connect(Exit);
                 let items = (0..).take_while(|_| goes_on.load(Ordering::SeqCst));
                 assert_eq!(stream::run(w, items, &end, &stream::Options::default()), Ok(()));
             });

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use sinew_core::{Pool, Worker};
-use sinew_loops::{Control, Course};
+use sinew_loops::{Control, Operation};
 
 use crate::support::{ends, full_pool, payload_of, pool};
 
 /// A tree of joins with `leaf` at each of its 2^`depth` leaves.
-fn tree(w: &Worker, course: &Course<'_>, depth: u32, leaf: &(dyn Fn(&Worker) + Sync)) {
+fn tree(w: &Worker, course: &Operation<'_>, depth: u32, leaf: &(dyn Fn(&Worker) + Sync)) {
     if depth == 0 {
         return leaf(w);
     }
@@ -24,7 +24,7 @@ fn tree(w: &Worker, course: &Course<'_>, depth: u32, leaf: &(dyn Fn(&Worker) + S
 
 /// A tree whose first leaf calls `first`, and whose second half is not over before another thread
 /// was at a leaf.
-fn with_another(w: &Worker, course: &Course<'_>, first: impl Fn() + Sync) {
+fn with_another(w: &Worker, course: &Operation<'_>, first: impl Fn() + Sync) {
     let (here, begun, helped) = (w.index(), AtomicUsize::new(0), AtomicBool::new(false));
     tree(w, course, 10, &|w| {
         if w.index() != here {
@@ -45,7 +45,7 @@ fn with_another(w: &Worker, course: &Course<'_>, first: impl Fn() + Sync) {
 }
 
 /// The same tree by the caller alone.
-fn alone(w: &Worker, course: &Course<'_>) {
+fn alone(w: &Worker, course: &Operation<'_>) {
     let (here, leaves) = (w.index(), AtomicUsize::new(0));
     tree(w, course, 10, &|w| {
         assert_eq!(w.index(), here, "somebody came uncalled");
@@ -61,7 +61,7 @@ fn no_more_come_than_are_wished() {
         for pool in [pool(4), full_pool(4)] {
             let (control, free) = (Control::new(), Control::new());
             pool.install(|w| {
-                let course = Course::begin(&control, 0).unwrap().with_threads(1);
+                let course = Operation::begin(&control, 0).unwrap().with_threads(1);
                 let participant = course.take_part(w);
                 for _ in 0..20 {
                     alone(w, &course);
@@ -69,7 +69,7 @@ fn no_more_come_than_are_wished() {
                     control.set_threads(1);
                 }
                 drop(participant);
-                let course = Course::begin(&free, 0).unwrap();
+                let course = Operation::begin(&free, 0).unwrap();
                 let _participant = course.take_part(w);
                 with_another(w, &course, || ());
             });
@@ -86,7 +86,7 @@ fn a_skeleton_of_joins_follows_the_number_of_its_pool() {
         for pool in [pool(3), full_pool(3)] {
             let (control, handle) = (Control::new(), pool.control());
             pool.run(|w| {
-                let course = Course::begin(&control, 0).unwrap();
+                let course = Operation::begin(&control, 0).unwrap();
                 let _participant = course.take_part(w);
                 for _ in 0..20 {
                     handle.set_threads(1);
@@ -107,7 +107,7 @@ fn each_arm_runs_once_whatever_is_wished() {
     fn visit(pool: &Pool) {
         let control = Control::new();
         pool.install(|w| {
-            let course = Course::begin(&control, 0).unwrap();
+            let course = Operation::begin(&control, 0).unwrap();
             let _participant = course.take_part(w);
             for round in 0..50 {
                 let seats = Mutex::new(Vec::new());
@@ -138,7 +138,7 @@ fn a_panic_comes_out_and_leaves_nobody_behind() {
             let leaves = AtomicUsize::new(0);
             let payload = payload_of(|| {
                 pool.install(|w| {
-                    let course = Course::begin(&control, 0).unwrap();
+                    let course = Operation::begin(&control, 0).unwrap();
                     let _participant = course.take_part(w);
                     tree(w, &course, 6, &|_| {
                         if leaves.fetch_add(1, Ordering::SeqCst) == bad {
@@ -163,7 +163,7 @@ fn a_stolen_arm_that_panics_leaves_the_count_as_it_was() {
             let control = Control::new();
             control.set_threads(2);
             pool.install(|w| {
-                let course = Course::begin(&control, 0).unwrap();
+                let course = Operation::begin(&control, 0).unwrap();
                 let participant = course.take_part(w);
                 for round in 0..6 {
                     let panics = round % 3 < 2;
@@ -181,7 +181,7 @@ fn a_stolen_arm_that_panics_leaves_the_count_as_it_was() {
 }
 
 /// A join whose first arm returns when another worker is at the second one, which then may panic.
-fn meet_in_join(w: &Worker, course: &Course<'_>, panics: bool) {
+fn meet_in_join(w: &Worker, course: &Operation<'_>, panics: bool) {
     let is_stolen = AtomicBool::new(false);
     let first = |_: &Worker| {
         while !is_stolen.load(Ordering::SeqCst) {

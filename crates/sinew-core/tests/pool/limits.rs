@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sinew_core::{Cancelled, Pool, Worker};
 use sinew_loops::loops::{Options, for_each, try_for_each};
-use sinew_loops::stream::{self, Exit, Parallel, Stages, Through};
-use sinew_loops::{Control, Course};
+use sinew_loops::stream::{self, Exit, Parallel, Stages, Identity};
+use sinew_loops::{Control, Operation};
 use sinew_policy::chunk::Schedule;
 use sinew_topology::ThreadRef;
 
@@ -144,7 +144,7 @@ fn a_stream_follows_the_quota_of_its_container() {
     }
     ends(|| {
         let turns = Turns::new();
-        let end = Parallel::new(Through, |()| ()).connect(Exit);
+        let end = Parallel::new(Identity, |()| ()).connect(Exit);
         let items = std::iter::repeat(()).take_while(|()| turns.go_on());
         let ended =
             turns.pool.install(|w| stream::run(w, items, &end, &stream::Options::default()));
@@ -155,7 +155,7 @@ fn a_stream_follows_the_quota_of_its_container() {
 /// Catches: the same in a skeleton that is made of joins.
 #[test]
 fn a_skeleton_of_joins_follows_the_quota_of_its_container() {
-    fn tree(w: &Worker, course: &Course<'_>, turns: &Turns, depth: u32) {
+    fn tree(w: &Worker, course: &Operation<'_>, turns: &Turns, depth: u32) {
         if depth > 0 && turns.go_on() {
             let half = |w: &Worker| tree(w, course, turns, depth - 1);
             course.join(w, half, half);
@@ -167,7 +167,7 @@ fn a_skeleton_of_joins_follows_the_quota_of_its_container() {
     ends(|| {
         let (turns, control) = (Turns::new(), Control::new());
         turns.pool.install(|w| {
-            let course = Course::begin(&control, 0).unwrap();
+            let course = Operation::begin(&control, 0).unwrap();
             let _participant = course.take_part(w);
             tree(w, &course, &turns, 60);
         });

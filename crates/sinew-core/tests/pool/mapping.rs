@@ -6,8 +6,8 @@ use std::sync::{Barrier, Mutex};
 
 use sinew_core::{Cancelled, Mapping, Pool, Worker};
 use sinew_loops::loops::{Options, for_each};
-use sinew_loops::stream::{self, Exit, Parallel, Stages, Through};
-use sinew_loops::{Control, Course};
+use sinew_loops::stream::{self, Exit, Parallel, Stages, Identity};
+use sinew_loops::{Control, Operation};
 use sinew_policy::chunk::Schedule;
 use sinew_topology::ThreadRef;
 
@@ -216,7 +216,7 @@ fn follows_the_mapping(skeleton: impl Fn(&Worker, &Control, &(dyn Fn() + Sync)) 
 #[test]
 fn a_control_places_the_carriers_of_a_stream() {
     follows_the_mapping(|w, control, item| {
-        let end = Parallel::new(Through, |_| item()).connect(Exit);
+        let end = Parallel::new(Identity, |_| item()).connect(Exit);
         let options = stream::Options { control: Some(control), ..stream::Options::default() };
         stream::run(w, 0..2_000, &end, &options).unwrap();
     });
@@ -225,7 +225,7 @@ fn a_control_places_the_carriers_of_a_stream() {
 /// Catches: the same for the caller and the thieves of a skeleton that is made of joins.
 #[test]
 fn a_control_places_those_who_take_part_in_a_skeleton_of_joins() {
-    fn tree(w: &Worker, course: &Course<'_>, item: &(dyn Fn() + Sync), depth: u32) {
+    fn tree(w: &Worker, course: &Operation<'_>, item: &(dyn Fn() + Sync), depth: u32) {
         if depth == 0 {
             course.follow(w);
             return item();
@@ -234,7 +234,7 @@ fn a_control_places_those_who_take_part_in_a_skeleton_of_joins() {
         course.join(w, half, half);
     }
     follows_the_mapping(|w, control, item| {
-        let course = Course::begin(control, 0).unwrap();
+        let course = Operation::begin(control, 0).unwrap();
         let _participant = course.take_part(w);
         tree(w, &course, item, 11);
     });
@@ -247,7 +247,7 @@ fn a_mapping_counts_as_followed_when_a_thread_has_moved() {
     let control = Control::new();
     control.set_threads(2);
     full_pool(2).install(|w| {
-        let course = Course::begin(&control, 0).unwrap();
+        let course = Operation::begin(&control, 0).unwrap();
         assert_eq!((course.threads(), control.snapshot().followed), (Some(2), 1));
         control.set_mapping(&Mapping::Compact).unwrap();
         assert_eq!((course.threads(), control.snapshot().followed), (Some(2), 1));

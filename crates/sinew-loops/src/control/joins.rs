@@ -1,7 +1,7 @@
 //! Operations that are made of joins: how many workers take part.
 //!
 //! A worker *takes part* from the moment when it takes up something of the operation until it is
-//! done with that: a stolen arm and all that the arm spawns. [`Course::join`] checks the requested
+//! done with that: a stolen arm and all that the arm spawns. [`Operation::join`] checks the requested
 //! number before it offers an arm. Where the maximum is reached, the worker runs both arms. A thief
 //! beyond the maximum *hands back* an arm that was offered before, and the arm's owner runs it. So
 //! a lower number takes effect as stolen arms end, a higher one at the next join.
@@ -22,16 +22,16 @@
 //!
 //! # Tests
 //!
-//! `control::shuttle`, with a planted bug; `sinew-core`'s `tests/pool/course.rs`; the crate
+//! `control::shuttle`, with a planted bug; `sinew-core`'s `tests/pool/operation.rs`; the crate
 //! `sinew`'s `tests/changes.rs`.
 
 use sinew_sync::atomic::{AtomicBool, Ordering};
 
-use super::Course;
+use super::Operation;
 use crate::participants::Suspended;
 use sinew_core::Worker;
 
-impl Course<'_> {
+impl Operation<'_> {
     /// [`Worker::join`] of a worker that takes part. No more workers than requested, and no more
     /// than the pool allows, work at once, apart from those at arms that were stolen before. The
     /// thief of the second arm takes part. Before the arms, the worker serves a

@@ -6,15 +6,15 @@
 //! # Invariants
 //!
 //! - E2: the operations that a worker takes part in nest as its calls do. The pin of the innermost
-//!   is the worker's innermost pin (B1 of `lodging`).
+//!   is the worker's innermost pin (B1 of `affinity`).
 
 use std::cell::Cell;
 
 use sinew_policy::pace::Pace;
 use sinew_sync::clock::{TICKS_A_US, ticks};
 
-use super::{Control, Course, SOME};
-use crate::lodging;
+use super::{Control, Operation, SOME};
+use crate::affinity;
 use crate::participants::Registration;
 use sinew_core::{Worker, WorkerLocal};
 
@@ -42,19 +42,19 @@ struct Innermost {
 /// of skeletons.
 ///
 /// ```
-/// use sinew_loops::{Control, Course, Participant};
+/// use sinew_loops::{Control, Operation, Participant};
 ///
 /// let control = Control::new();
-/// let course = Course::begin(&control, 1_000)?;
+/// let operation = Operation::begin(&control, 1_000)?;
 /// sinew_core::run(|w| {
-///     let mut participant = Participant::enter(w, Some(&course), 0);
+///     let mut participant = Participant::enter(w, Some(&operation), 0);
 ///     assert_eq!(control.snapshot().working, 1);
 ///     for _ in 0..1_000 {
-///         course.done(w, 1);
+///         operation.done(w, 1);
 ///         participant.look_around();
 ///     }
 /// });
-/// course.end();
+/// operation.end();
 /// # Ok::<(), sinew_core::Cancelled>(())
 /// ```
 #[derive(Debug)]
@@ -72,9 +72,9 @@ impl<'c> Participant<'c> {
     /// The worker takes part from now on with a rank that no other participant of the operation
     /// has meanwhile. Under a control its thread is pinned to the place of that rank, if the
     /// control has a mapping.
-    pub fn enter(w: &'c Worker, course: Option<&Course<'c>>, rank: usize) -> Self {
-        match course {
-            Some(course) => course.enter(w, rank, None),
+    pub fn enter(w: &'c Worker, operation: Option<&Operation<'c>>, rank: usize) -> Self {
+        match operation {
+            Some(operation) => operation.enter(w, rank, None),
             None => Self {
                 w,
                 control: None,
@@ -131,13 +131,13 @@ impl Drop for Participant<'_> {
     fn drop(&mut self) {
         let Some(control) = self.control else { return };
         if self.w.local(&INNERMOST).replace(self.around).is_pinned {
-            lodging::leave(self.w, control.places());
+            affinity::unpin(self.w, control.places());
         }
         control.end_work();
     }
 }
 
-impl<'c> Course<'c> {
+impl<'c> Operation<'c> {
     /// The worker takes part from here on, until the result is dropped. Its thread is pinned by the
     /// control's mapping, if that has one, and unpinned in the end. A worker may take part several
     /// times, one after the other or nested; a worker that takes part already need not call this.
@@ -185,18 +185,18 @@ impl<'c> Course<'c> {
     #[cold]
     fn follow_cold(&self, w: &Worker) {
         let control = self.control;
-        let (version, wishes) = control.wishes();
-        self.set_requested(version, wishes.threads);
+        let (version, requests) = control.requests();
+        self.set_requested(version, requests.threads);
         let mut innermost = w.local(&INNERMOST).get();
         if innermost.control != control.identity() {
             return;
         }
         let Innermost { rank, is_pinned, .. } = innermost;
         innermost.is_pinned =
-            lodging::follow(w, control.places(), rank, is_pinned, wishes.pinning.as_ref());
+            affinity::follow(w, control.places(), rank, is_pinned, requests.pinning.as_ref());
         innermost.settled = version | SOME;
         w.local(&INNERMOST).set(innermost);
-        control.is_followed(version);
+        control.mark_followed(version);
     }
 }
 

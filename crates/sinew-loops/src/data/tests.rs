@@ -100,9 +100,9 @@ proptest! {
         };
         let stopped = catch_unwind(AssertUnwindSafe(|| {
             let mut writers: Vec<_> = (0..4).map(|_| output.writer()).collect();
-            claims.iter().any(|&seat| source.claim(seat).is_some_and(|range| {
+            claims.iter().any(|&slot| source.claim(slot).is_some_and(|range| {
                 // SAFETY: the source hands out disjoint ranges below `n`.
-                unsafe { writers[seat].try_fill(range.clone(), range.map(&mut make)) }.is_break()
+                unsafe { writers[slot].try_fill(range.clone(), range.map(&mut make)) }.is_break()
             }))
         })).unwrap_or(true);
         let whole = source.is_exhausted() && !stopped;

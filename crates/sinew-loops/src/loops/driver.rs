@@ -13,7 +13,7 @@
 //!   an arm of a join.
 //! - D3: after a body has panicked or asked to stop, each participant ends with the chunk it is at.
 //! - D4: where the pool's limit falls, helpers leave at their next chunk until no more are there
-//!   than may be: those on surplus workers, and where the caller is on one, or has the guest's seat
+//!   than may be: those on surplus workers, and where the caller is on one, or has the guest's slot
 //!   of a pool that is to have one thread, as many more. The caller stays, and offers again when it
 //!   is left alone and others may come.
 //!
@@ -272,8 +272,8 @@ where
 
     #[inline]
     fn claim_all(&self, w: &Worker, part: Part) {
-        let seat = w.index();
-        let Some(mut range) = self.source.claim(seat).or_else(|| self.source.steal(seat)) else {
+        let slot = w.index();
+        let Some(mut range) = self.source.claim(slot).or_else(|| self.source.steal(slot)) else {
             return;
         };
         let _registration = self.helpers.register(part);
@@ -297,29 +297,29 @@ where
             if self.ending.is_near() || self.helpers.lets_go(w, part) {
                 break;
             }
-            match self.source.claim(seat).or_else(|| self.steal_cold(w, &effort)) {
+            match self.source.claim(slot).or_else(|| self.steal_cold(w, &effort)) {
                 Some(next) => range = next,
                 None => break,
             }
         }
         if self.source.is_timed() {
-            self.source.measured(seat, effort.items, effort.elapsed_ns(w));
+            self.source.measured(slot, effort.items, effort.elapsed_ns(w));
         }
-        self.source.leave(seat);
+        self.source.leave(slot);
     }
 
     /// A range of another participant's, unless its owner is as good as done with it.
     #[cold]
     fn steal_cold(&self, w: &Worker, effort: &Effort) -> Option<Range<usize>> {
-        let seat = w.index();
-        let left = self.source.prospect(seat)?;
+        let slot = w.index();
+        let left = self.source.prospect(slot)?;
         let now = now_ns();
         let patience_ns = Halving::patience_ns(left, effort.items, effort.elapsed_ns(w));
         // Nobody's line is touched meanwhile: looking on would slow the owner down.
         while now_ns() - now < patience_ns {
             spin_loop();
         }
-        self.source.steal(seat)
+        self.source.steal(slot)
     }
 }
 
@@ -376,7 +376,7 @@ impl Helpers {
         !self.is_entitled(w) && self.is_too_many_cold(w, 1)
     }
 
-    /// Whether a helper is within the limit by its seat, whoever else is there. If the caller is
+    /// Whether a helper is within the limit by its slot, whoever else is there. If the caller is
     /// not, it takes the place of one who would be.
     #[inline]
     fn is_entitled(&self, w: &Worker) -> bool {

@@ -70,9 +70,9 @@ impl Meter {
     }
 
     /// A participant's own notes, from now on.
-    pub(super) fn sheet(&self, worker: usize) -> Sheet<'_> {
+    pub(super) fn stopwatch(&self, worker: usize) -> Stopwatch<'_> {
         let began = ticks();
-        Sheet { line: &self.lines[worker], began, working_since: began, work: 0, tasks: 0 }
+        Stopwatch { line: &self.lines[worker], began, working_since: began, work: 0, tasks: 0 }
     }
 }
 
@@ -90,7 +90,7 @@ impl Line {
 }
 
 /// One stay of a worker in a loop.
-pub(super) struct Sheet<'m> {
+pub(super) struct Stopwatch<'m> {
     line: &'m Line,
     began: u64,
     working_since: u64,
@@ -98,7 +98,7 @@ pub(super) struct Sheet<'m> {
     tasks: u64,
 }
 
-impl Sheet<'_> {
+impl Stopwatch<'_> {
     /// The loop's function is called from here on.
     #[inline]
     pub(super) fn work(&mut self) {
@@ -114,7 +114,7 @@ impl Sheet<'_> {
         }
     }
 
-    pub(super) fn hand_in(self, blocked_ns: u64) {
+    pub(super) fn record(self, blocked_ns: u64) {
         let run = ticks().saturating_sub(self.began);
         let Line { run: all_run, work, blocked_ns: all_blocked, tasks } = self.line;
         for (all, mine) in
@@ -220,12 +220,12 @@ mod tests {
     #[test]
     fn times_add_up_and_strangers_are_left_out() {
         let meter = Meter::new(3);
-        let mut sheet = meter.sheet(1);
-        sheet.work();
+        let mut stopwatch = meter.stopwatch(1);
+        stopwatch.work();
         std::hint::black_box((0..1_000).sum::<u64>());
-        sheet.rest(5);
-        sheet.rest(0);
-        sheet.hand_in(u64::MAX / 2);
+        stopwatch.rest(5);
+        stopwatch.rest(0);
+        stopwatch.record(u64::MAX / 2);
         let metrics = meter.read();
         let [thread] = metrics.threads[..] else { panic!("{metrics:?}") };
         assert_eq!((thread.worker, thread.tasks, metrics.tasks()), (1, 5, 5));

@@ -23,7 +23,7 @@ mod options;
 mod phases;
 mod scan;
 #[cfg(all(test, shuttle))]
-pub(crate) mod schedules;
+pub(crate) mod shuttle;
 mod split;
 mod sweep;
 mod visit;

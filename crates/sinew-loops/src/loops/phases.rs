@@ -2,12 +2,12 @@
 //! is known from the beginning.
 
 use super::options::Options;
-use crate::Course;
+use crate::Operation;
 use sinew_core::Cancelled;
 
 /// The loops of one skeleton.
 pub(super) struct Phases<'c> {
-    course: Option<Course<'c>>,
+    operation: Option<Operation<'c>>,
     /// Iterations of the loops that have not begun.
     left: u64,
 }
@@ -19,9 +19,9 @@ impl<'c> Phases<'c> {
         iterations: u64,
         loops: impl FnOnce(&mut Self) -> Result<R, Cancelled>,
     ) -> Result<R, Cancelled> {
-        let course =
-            options.control.map(|control| Course::begin(control, iterations)).transpose()?;
-        let mut phases = Self { course, left: iterations };
+        let operation =
+            options.control.map(|control| Operation::begin(control, iterations)).transpose()?;
+        let mut phases = Self { operation, left: iterations };
         let ended = loops(&mut phases);
         phases.end(ended.is_ok());
         ended
@@ -34,23 +34,23 @@ impl<'c> Phases<'c> {
     /// If the skeleton was cancelled: a loop that begins after its pool has cancelled knows nothing
     /// of that.
     pub(super) fn next(&mut self, iterations: u64) -> Result<(), Cancelled> {
-        if self.course.as_ref().is_some_and(Course::is_cancelled) {
+        if self.operation.as_ref().is_some_and(Operation::is_cancelled) {
             return Err(Cancelled);
         }
         let iterations = iterations.min(self.left);
         self.left -= iterations;
-        if let Some(course) = &self.course {
-            course.expect_less(iterations);
+        if let Some(operation) = &self.operation {
+            operation.expect_less(iterations);
         }
         Ok(())
     }
 
     /// No other loop begins; if that is because all is `done`, none is expected any more.
     fn end(self, done: bool) {
-        let Some(course) = self.course else { return };
+        let Some(operation) = self.operation else { return };
         if done {
-            course.expect_less(self.left);
+            operation.expect_less(self.left);
         }
-        course.end();
+        operation.end();
     }
 }

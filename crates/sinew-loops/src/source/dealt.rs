@@ -1,7 +1,7 @@
 //! A share for each participant, dealt by what earlier runs have taught; who runs dry steals.
 //!
 //! The words and the protocol are those of [`Stealing`], but everybody begins with a range of its
-//! own, and ranges are of *positions*: the iterations in an order in which each seat's parts lie
+//! own, and ranges are of *positions*: the iterations in an order in which each slot's parts lie
 //! one behind the other. A claim and a theft stop at the end of a segment, so what they give is
 //! always one range of iterations.
 //!
@@ -54,9 +54,9 @@ impl Dealt {
         };
         let parts = memory.take_parts(n, source.ranges.participants());
         source.in_order = parts.deal.is_in_order();
-        for seat in 0..source.ranges.participants() {
-            let Range { start, end } = parts.deal.share(seat);
-            source.ranges.fill(seat, start, end);
+        for slot in 0..source.ranges.participants() {
+            let Range { start, end } = parts.deal.share(slot);
+            source.ranges.fill(slot, start, end);
         }
         source.lesson = Lesson::Parts(parts);
         source
@@ -74,7 +74,7 @@ impl Dealt {
         source
     }
 
-    /// `n` iterations in shares by these speeds, one a seat.
+    /// `n` iterations in shares by these speeds, one a slot.
     pub fn by_speed(n: usize, mut speeds: Speeds) -> Self {
         let source = Self::empty(n, speeds.seats());
         source.fill_by(&mut speeds);
@@ -82,8 +82,8 @@ impl Dealt {
     }
 
     fn fill_by(&self, speeds: &mut Speeds) {
-        for (seat, share) in speeds.begins(self.ranges.units()).windows(2).enumerate() {
-            self.ranges.fill(seat, share[0], share[1]);
+        for (slot, share) in speeds.begins(self.ranges.units()).windows(2).enumerate() {
+            self.ranges.fill(slot, share[0], share[1]);
         }
     }
 
@@ -99,9 +99,9 @@ impl Dealt {
 
     fn filled_equally(self) -> Self {
         let shares = Shares::new(self.ranges.units(), self.ranges.participants());
-        for seat in 0..self.ranges.participants() {
-            let Range { start, end } = shares.get(seat);
-            self.ranges.fill(seat, start, end);
+        for slot in 0..self.ranges.participants() {
+            let Range { start, end } = shares.get(slot);
+            self.ranges.fill(slot, start, end);
         }
         self
     }
@@ -115,37 +115,37 @@ impl Dealt {
         }
     }
 
-    /// The next piece of the seat's own range.
+    /// The next piece of the slot's own range.
     #[inline]
-    pub fn claim(&self, seat: usize) -> Option<Range<usize>> {
-        let Some(deal) = self.deal() else { return self.ranges.claim(seat) };
+    pub fn claim(&self, slot: usize) -> Option<Range<usize>> {
+        let Some(deal) = self.deal() else { return self.ranges.claim(slot) };
         let end_of_segment = |start| deal.segment(start as usize).positions.end as u32;
-        let (start, end) = self.ranges.claim_units(seat, end_of_segment)?;
+        let (start, end) = self.ranges.claim_units(slot, end_of_segment)?;
         Some(self.indices(start, end))
     }
 
     /// How many iterations [`steal`](Self::steal) would find at its first victim.
-    pub fn prospect(&self, seat: usize) -> Option<usize> {
-        self.ranges.prospect(seat)
+    pub fn prospect(&self, slot: usize) -> Option<usize> {
+        self.ranges.prospect(slot)
     }
 
-    /// The first piece of a range stolen from another seat.
-    pub fn steal(&self, seat: usize) -> Option<Range<usize>> {
+    /// The first piece of a range stolen from another slot.
+    pub fn steal(&self, slot: usize) -> Option<Range<usize>> {
         let start_of_segment = |end: u32| {
             self.deal().map_or(0, |deal| deal.segment(end as usize - 1).positions.start as u32)
         };
         let (start, end) = self
             .ranges
-            .steal_units(seat, start_of_segment, |start, end| self.note(seat, start, end))?;
+            .steal_units(slot, start_of_segment, |start, end| self.note(slot, start, end))?;
         Some(self.indices(start, end))
     }
 
     /// T2: notes a theft, unless it is so small that it teaches nothing.
-    fn note(&self, seat: usize, start: u32, end: u32) {
+    fn note(&self, slot: usize, start: u32, end: u32) {
         let Lesson::Parts(parts) = &self.lesson else { return };
         let participants = self.ranges.participants();
         if (end - start) as usize >= worth_keeping(self.n, participants) {
-            let stolen = Stolen { range: self.indices(start, end), by: seat % participants };
+            let stolen = Stolen { range: self.indices(start, end), by: slot % participants };
             parts.stolen.lock().push(stolen);
         }
     }
@@ -163,9 +163,9 @@ impl Dealt {
         self.ranges.is_exhausted()
     }
 
-    /// Whether the seat's word was closed.
-    pub fn is_closed(&self, seat: usize) -> bool {
-        self.ranges.is_closed(seat)
+    /// Whether the slot's word was closed.
+    pub fn is_closed(&self, slot: usize) -> bool {
+        self.ranges.is_closed(slot)
     }
 
     /// Takes every range.
@@ -195,9 +195,9 @@ impl Dealt {
     }
 
     /// A participant took `elapsed_ns` for `items` iterations.
-    pub fn measured(&self, seat: usize, items: usize, elapsed_ns: u64) {
+    pub fn measured(&self, slot: usize, items: usize, elapsed_ns: u64) {
         if let Lesson::Speeds(speeds) = &self.lesson {
-            speeds.lock().learn(seat % self.ranges.participants(), items, elapsed_ns, self.n);
+            speeds.lock().learn(slot % self.ranges.participants(), items, elapsed_ns, self.n);
         }
     }
 

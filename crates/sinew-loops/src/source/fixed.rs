@@ -1,6 +1,6 @@
 //! One share a participant, taken in slices.
 //!
-//! Share `i` is meant for seat number `i`, run after run, so that a loop finds its data where the
+//! Share `i` is meant for slot number `i`, run after run, so that a loop finds its data where the
 //! loop before left them. But a share nobody comes for must not keep the loop waiting, and one
 //! whose owner leaves must go to somebody else. So a share is taken in slices, and a bit says
 //! whether its owner is there: if so, only the owner takes slices of it, if not, everybody may.
@@ -11,14 +11,14 @@
 //!
 //! | state | entered by | left by |
 //! |---|---|---|
-//! | free | `new`; `leave` of its owner | `claim` of its own seat → owned; of another → free, one slice fewer |
-//! | owned | `claim` of its own seat | `leave` → free |
+//! | free | `new`; `leave` of its owner | `claim` of its own slot → owned; of another → free, one slice fewer |
+//! | owned | `claim` of its own slot | `leave` → free |
 //! | done | the claim of its last slice; `close` | never |
 //!
 //! # Invariants
 //!
 //! - F1: the number of slices taken never falls, so no slice is claimed twice.
-//! - F2: a claim of another seat's slice succeeds only on a word whose `OWNED` bit is clear.
+//! - F2: a claim of another slot's slice succeeds only on a word whose `OWNED` bit is clear.
 
 use super::words::Words;
 use sinew_policy::chunk::{self, Shares};
@@ -47,16 +47,16 @@ impl Fixed {
         Self { words: Words::new(participants), shares: Shares::new(n, participants) }
     }
 
-    /// The next slice of the seat's own share, or of one without an owner.
+    /// The next slice of the slot's own share, or of one without an owner.
     #[inline]
-    pub fn claim(&self, seat: usize) -> Option<Range<usize>> {
-        let seat = if seat < self.words.len() { seat } else { seat % self.words.len() };
-        self.claim_own(seat).or_else(|| self.claim_other_cold(seat))
+    pub fn claim(&self, slot: usize) -> Option<Range<usize>> {
+        let slot = if slot < self.words.len() { slot } else { slot % self.words.len() };
+        self.claim_own(slot).or_else(|| self.claim_other_cold(slot))
     }
 
     #[inline]
-    fn claim_own(&self, seat: usize) -> Option<Range<usize>> {
-        let (share, word) = (self.shares.get(seat), self.words.get(seat));
+    fn claim_own(&self, slot: usize) -> Option<Range<usize>> {
+        let (share, word) = (self.shares.get(slot), self.words.get(slot));
         let mut seen = word.load(Ordering::Relaxed);
         while (seen / SLICE) < chunk::slices(share.len()) as u64 {
             match advance(word, seen, (seen | OWNED) + SLICE) {
@@ -68,8 +68,8 @@ impl Fixed {
     }
 
     #[cold]
-    fn claim_other_cold(&self, seat: usize) -> Option<Range<usize>> {
-        self.words.numbers_after(seat).find_map(|number| {
+    fn claim_other_cold(&self, slot: usize) -> Option<Range<usize>> {
+        self.words.numbers_after(slot).find_map(|number| {
             let (share, word) = (self.shares.get(number), self.words.get(number));
             let mut seen = word.load(Ordering::Relaxed);
             // F2.
@@ -83,11 +83,11 @@ impl Fixed {
         })
     }
 
-    /// The owner of share `seat` goes; the rest of its share is free.
+    /// The owner of share `slot` goes; the rest of its share is free.
     #[inline]
-    pub fn leave(&self, seat: usize) {
+    pub fn leave(&self, slot: usize) {
         // Relaxed: see the module's orderings.
-        self.words.get(seat).fetch_and(!OWNED, Ordering::Relaxed);
+        self.words.get(slot).fetch_and(!OWNED, Ordering::Relaxed);
     }
 
     /// Whether every slice of every share has been claimed.

@@ -43,8 +43,8 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) fn equal(n: usize, seats: usize) -> Self {
-        let owners = Owners::equal(n, seats);
+    pub(super) fn equal(n: usize, slots: usize) -> Self {
+        let owners = Owners::equal(n, slots);
         Self { deal: owners.deal(), owners, stolen: Mutex::new(Vec::new()) }
     }
 
@@ -69,20 +69,20 @@ impl LoopMemory {
         *self.speeds.lock() = None;
     }
 
-    /// What is known about loops of `n` iterations for `seats`.
-    pub(super) fn take_parts(&self, n: usize, seats: usize) -> Box<Parts> {
-        let known = self.parts.lock().take().filter(|parts| parts.owners.fits(n, seats));
-        known.unwrap_or_else(|| Box::new(Parts::equal(n, seats)))
+    /// What is known about loops of `n` iterations for `slots`.
+    pub(super) fn take_parts(&self, n: usize, slots: usize) -> Box<Parts> {
+        let known = self.parts.lock().take().filter(|parts| parts.owners.fits(n, slots));
+        known.unwrap_or_else(|| Box::new(Parts::equal(n, slots)))
     }
 
     pub(super) fn keep_parts(&self, parts: Box<Parts>) {
         *self.parts.lock() = Some(parts);
     }
 
-    /// What is known about the speeds of `seats` workers.
-    pub(super) fn take_speeds(&self, seats: usize) -> Box<SharedSpeeds> {
-        let known = self.speeds.lock().take().filter(|speeds| speeds.lock().seats() == seats);
-        known.unwrap_or_else(|| Box::new(Mutex::new(Speeds::new(seats))))
+    /// What is known about the speeds of `slots` workers.
+    pub(super) fn take_speeds(&self, slots: usize) -> Box<SharedSpeeds> {
+        let known = self.speeds.lock().take().filter(|speeds| speeds.lock().seats() == slots);
+        known.unwrap_or_else(|| Box::new(Mutex::new(Speeds::new(slots))))
     }
 
     pub(super) fn keep_speeds(&self, speeds: Box<SharedSpeeds>) {

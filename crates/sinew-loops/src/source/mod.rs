@@ -4,7 +4,7 @@
 //! nothing is left. There is one kind of source a schedule, and one small enum in front of them: a
 //! claim is a branch that predicts well and one atomic operation, never a call through a table.
 //!
-//! A participant has a *seat number* below the number of participants. Numbers say which part of
+//! A participant has a *slot number* below the number of participants. Numbers say which part of
 //! the loop a participant should prefer. They need not be unique: two participants that share a
 //! number only lose some locality, because every claim is a read-modify-write of the word it
 //! changes.
@@ -45,9 +45,9 @@
 mod dealt;
 mod dynamic;
 mod fixed;
-mod memory;
 #[cfg(all(test, loom))]
-mod models;
+mod loom;
+mod memory;
 mod stealing;
 mod tapered;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -83,7 +83,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// A source of `n` iterations for `participants`, the first of which has seat number `first`.
+    /// A source of `n` iterations for `participants`, the first of which has slot number `first`.
     #[inline]
     pub fn new(schedule: Schedule, n: usize, participants: usize, first: usize) -> Self {
         Self::with_memory(schedule, n, participants, first, None)
@@ -135,19 +135,19 @@ impl Source {
         }
     }
 
-    /// The next range for the participant with number `seat`; `None` when there is nothing for it
+    /// The next range for the participant with number `slot`; `None` when there is nothing for it
     /// but, perhaps, what it can [`steal`](Self::steal).
     ///
     /// With [`Schedule::Static`] there may be something again after another participant has called
     /// [`leave`](Self::leave).
     #[inline]
-    pub fn claim(&self, seat: usize) -> Option<Range<usize>> {
+    pub fn claim(&self, slot: usize) -> Option<Range<usize>> {
         match self {
-            Self::Fixed(source) => source.claim(seat),
+            Self::Fixed(source) => source.claim(slot),
             Self::Dynamic(source) => source.claim(),
             Self::Tapered(source) => source.claim(),
-            Self::Stealing(source) => source.claim(seat),
-            Self::Dealt(source) => source.claim(seat),
+            Self::Stealing(source) => source.claim(slot),
+            Self::Dealt(source) => source.claim(slot),
         }
     }
 
@@ -156,30 +156,30 @@ impl Source {
     ///
     /// What a thief leaves alone, its owner will claim.
     #[inline]
-    pub fn prospect(&self, seat: usize) -> Option<usize> {
+    pub fn prospect(&self, slot: usize) -> Option<usize> {
         match self {
-            Self::Stealing(source) => source.prospect(seat),
-            Self::Dealt(source) => source.prospect(seat),
+            Self::Stealing(source) => source.prospect(slot),
+            Self::Dealt(source) => source.prospect(slot),
             _ => None,
         }
     }
 
     /// A range out of another participant's, for one whose claims have come to an end.
     #[inline]
-    pub fn steal(&self, seat: usize) -> Option<Range<usize>> {
+    pub fn steal(&self, slot: usize) -> Option<Range<usize>> {
         match self {
-            Self::Stealing(source) => source.steal(seat),
-            Self::Dealt(source) => source.steal(seat),
+            Self::Stealing(source) => source.steal(slot),
+            Self::Dealt(source) => source.steal(slot),
             _ => None,
         }
     }
 
-    /// The participant with number `seat` claims no more; what it has not claimed is for the
+    /// The participant with number `slot` claims no more; what it has not claimed is for the
     /// others.
     #[inline]
-    pub fn leave(&self, seat: usize) {
+    pub fn leave(&self, slot: usize) {
         if let Self::Fixed(source) = self {
-            source.leave(seat);
+            source.leave(slot);
         }
     }
 
@@ -209,13 +209,13 @@ impl Source {
         }
     }
 
-    /// Whether a range that the participant with number `seat` has just [stolen](Self::steal) may
+    /// Whether a range that the participant with number `slot` has just [stolen](Self::steal) may
     /// be a whole one, which nobody else can steal from, because the source was closed before the
     /// rest of it could be shared.
-    pub fn is_closed(&self, seat: usize) -> bool {
+    pub fn is_closed(&self, slot: usize) -> bool {
         match self {
-            Self::Stealing(source) => source.is_closed(seat),
-            Self::Dealt(source) => source.is_closed(seat),
+            Self::Stealing(source) => source.is_closed(slot),
+            Self::Dealt(source) => source.is_closed(slot),
             _ => false,
         }
     }
@@ -226,10 +226,10 @@ impl Source {
         matches!(self, Self::Dealt(source) if source.is_timed())
     }
 
-    /// The participant with number `seat` took `elapsed_ns` for `items` iterations.
-    pub fn measured(&self, seat: usize, items: usize, elapsed_ns: u64) {
+    /// The participant with number `slot` took `elapsed_ns` for `items` iterations.
+    pub fn measured(&self, slot: usize, items: usize, elapsed_ns: u64) {
         if let Self::Dealt(source) = self {
-            source.measured(seat, items, elapsed_ns);
+            source.measured(slot, items, elapsed_ns);
         }
     }
 

@@ -46,7 +46,7 @@ pub struct Stealing {
 }
 
 impl Stealing {
-    /// `n` iterations for `participants`, all of them with seat number `first` to begin with.
+    /// `n` iterations for `participants`, all of them with slot number `first` to begin with.
     #[inline]
     pub fn new(n: usize, participants: usize, first: usize) -> Self {
         let source = Self::empty(n, participants);
@@ -70,10 +70,10 @@ impl Stealing {
         Self { words: Words::new(participants), sizes: Halving::new(units, participants), unit, n }
     }
 
-    /// Gives units to a seat, before anybody claims.
+    /// Gives units to a slot, before anybody claims.
     #[inline]
-    pub(super) fn fill(&self, seat: usize, start: usize, end: usize) {
-        self.words.get(seat).store(pack(start as u32, end as u32), Ordering::Relaxed);
+    pub(super) fn fill(&self, slot: usize, start: usize, end: usize) {
+        self.words.get(slot).store(pack(start as u32, end as u32), Ordering::Relaxed);
     }
 
     /// How many units there are; as many as iterations unless the loop is longer than a word can
@@ -88,21 +88,21 @@ impl Stealing {
         self.words.len()
     }
 
-    /// The next piece of the seat's own range.
+    /// The next piece of the slot's own range.
     #[inline]
-    pub fn claim(&self, seat: usize) -> Option<Range<usize>> {
-        let (start, end) = self.claim_units(seat, |_| u32::MAX)?;
+    pub fn claim(&self, slot: usize) -> Option<Range<usize>> {
+        let (start, end) = self.claim_units(slot, |_| u32::MAX)?;
         Some(self.indices(start, end))
     }
 
-    /// The next units of the seat's own range, none of them at or beyond `limit` of the first.
+    /// The next units of the slot's own range, none of them at or beyond `limit` of the first.
     #[inline]
     pub(super) fn claim_units(
         &self,
-        seat: usize,
+        slot: usize,
         limit: impl Fn(u32) -> u32,
     ) -> Option<(u32, u32)> {
-        let word = self.words.get(seat);
+        let word = self.words.get(slot);
         let mut seen = word.load(Ordering::Relaxed);
         loop {
             let (start, end) = unpack(seen);
@@ -119,29 +119,29 @@ impl Stealing {
 
     /// How many iterations are left where [`steal`](Self::steal) would look; `None` if there are
     /// none.
-    pub fn prospect(&self, seat: usize) -> Option<usize> {
-        let (_, seen) = self.victim(seat)?;
+    pub fn prospect(&self, slot: usize) -> Option<usize> {
+        let (_, seen) = self.victim(slot)?;
         Some((length(seen) as usize).saturating_mul(self.unit))
     }
 
-    /// The first piece of a range stolen from another seat.
-    pub fn steal(&self, seat: usize) -> Option<Range<usize>> {
-        let (start, end) = self.steal_units(seat, |_| 0, |_, _| ())?;
+    /// The first piece of a range stolen from another slot.
+    pub fn steal(&self, slot: usize) -> Option<Range<usize>> {
+        let (start, end) = self.steal_units(slot, |_| 0, |_, _| ())?;
         Some(self.indices(start, end))
     }
 
-    /// The first units of a range stolen from another seat, none of them below `limit` of the
+    /// The first units of a range stolen from another slot, none of them below `limit` of the
     /// range's end.
     ///
     /// `taken` is told the whole range, before anybody can steal a part of it again.
     pub(super) fn steal_units(
         &self,
-        seat: usize,
+        slot: usize,
         limit: impl Fn(u32) -> u32,
         taken: impl Fn(u32, u32),
     ) -> Option<(u32, u32)> {
         loop {
-            let (victim, seen) = self.victim(seat)?;
+            let (victim, seen) = self.victim(slot)?;
             let (start, end) = unpack(seen);
             let middle = (end - self.sizes.stolen((end - start) as usize) as u32).max(limit(end));
             if exchange(victim, seen, pack(start, middle)).is_ok() {
@@ -149,7 +149,7 @@ impl Stealing {
                 if !late {
                     taken(middle, end);
                 }
-                let kept = self.keep(seat, middle, end);
+                let kept = self.keep(slot, middle, end);
                 if late {
                     taken(middle, end);
                 }
@@ -158,10 +158,10 @@ impl Stealing {
         }
     }
 
-    /// The longest of the first few ranges after the seat's own, and what was seen there.
-    fn victim(&self, seat: usize) -> Option<(&AtomicU64, u64)> {
+    /// The longest of the first few ranges after the slot's own, and what was seen there.
+    fn victim(&self, slot: usize) -> Option<(&AtomicU64, u64)> {
         self.words
-            .after(seat)
+            .after(slot)
             .map(|word| (word, word.load(Ordering::Relaxed)))
             .filter(|&(_, seen)| length(seen) > 0)
             .take(LOOK)
@@ -169,8 +169,8 @@ impl Stealing {
     }
 
     /// Claims the first piece of a stolen range and deposits the rest for everybody to find.
-    fn keep(&self, seat: usize, start: u32, end: u32) -> (u32, u32) {
-        let word = self.words.get(seat);
+    fn keep(&self, slot: usize, start: u32, end: u32) -> (u32, u32) {
+        let word = self.words.get(slot);
         let middle = start + self.piece(end - start);
         let seen = word.load(Ordering::Relaxed);
         // A word that is not empty, or not any more, belongs to a participant with the same number,
@@ -201,9 +201,9 @@ impl Stealing {
             .all(|number| length(self.words.get(number).load(Ordering::Relaxed)) == 0)
     }
 
-    /// Whether the seat's word was closed.
-    pub fn is_closed(&self, seat: usize) -> bool {
-        is_closed(self.words.get(seat).load(Ordering::Relaxed))
+    /// Whether the slot's word was closed.
+    pub fn is_closed(&self, slot: usize) -> bool {
+        is_closed(self.words.get(slot).load(Ordering::Relaxed))
     }
 
     /// Takes every range.

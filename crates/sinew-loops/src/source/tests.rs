@@ -7,7 +7,7 @@ use sinew_policy::chunk::Schedule;
 use sinew_policy::weighted::Speeds;
 use std::ops::Range;
 
-/// One step of a script, by a seat number.
+/// One step of a script, by a slot number.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Claim(usize),
@@ -34,22 +34,22 @@ fn any_script() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 0..300)
 }
 
-fn next(source: &Source, seat: usize) -> Option<Range<usize>> {
-    source.claim(seat).or_else(|| source.steal(seat))
+fn next(source: &Source, slot: usize) -> Option<Range<usize>> {
+    source.claim(slot).or_else(|| source.steal(slot))
 }
 
 fn run(source: &Source, script: &[Step], claimed: &mut Vec<Range<usize>>) {
     for step in script {
         match *step {
-            Step::Claim(seat) => claimed.extend(next(source, seat)),
-            Step::Leave(seat) => source.leave(seat),
+            Step::Claim(slot) => claimed.extend(next(source, slot)),
+            Step::Leave(slot) => source.leave(slot),
         }
     }
 }
 
 /// Everybody leaves but `last`, which claims until nothing is left.
 fn finish(source: &Source, participants: usize, last: usize, claimed: &mut Vec<Range<usize>>) {
-    (0..participants).for_each(|seat| source.leave(seat));
+    (0..participants).for_each(|slot| source.leave(slot));
     claimed.extend(std::iter::from_fn(|| next(source, last)));
 }
 
@@ -103,7 +103,7 @@ proptest! {
         schedule in any_schedule(), cut in 0..3_usize, participants in 1..20_usize, script in any_script(),
     ) {
         let n = usize::MAX - cut;
-        let stays: Vec<_> = (0..participants).map(|seat| (seat * seat, 1_000)).collect();
+        let stays: Vec<_> = (0..participants).map(|slot| (slot * slot, 1_000)).collect();
         for source in [Source::new(schedule, n, participants, 0), Source::by_speed(n, Speeds::measured(&stays))] {
             let mut ranges = Vec::new();
             run(&source, &script, &mut ranges);
@@ -135,26 +135,26 @@ proptest! {
         }
     }
 
-    /// Catches: a seat that does not begin with what it ran before, in one piece or several.
+    /// Catches: a slot that does not begin with what it ran before, in one piece or several.
     #[test]
     fn the_next_run_deals_everybody_what_it_ran(n in 0..3_000_usize, participants in 1..9_usize, script in any_script()) {
         let memory = LoopMemory::new();
         let source = Source::with_memory(Schedule::Affinity, n, participants, 0, Some(&memory));
         let mut ran = vec![usize::MAX; n];
-        let mut note = |seat: usize| next(&source, seat).map(|range| ran[range].fill(seat % participants));
+        let mut note = |slot: usize| next(&source, slot).map(|range| ran[range].fill(slot % participants));
         for step in script {
-            if let Step::Claim(seat) = step {
-                note(seat);
+            if let Step::Claim(slot) = step {
+                note(slot);
             }
         }
         while note(0).is_some() {}
         source.teach(&memory, true);
         let source = Source::with_memory(Schedule::Affinity, n, participants, 0, Some(&memory));
-        let dealt = |seat| std::iter::from_fn(move || Some(seat)).map_while(|seat| source.claim(seat));
+        let dealt = |slot| std::iter::from_fn(move || Some(slot)).map_while(|slot| source.claim(slot));
         // Scraps stay with whom they were dealt to, and small parts are merged with their
         // neighbours'.
         let misplaced: usize = (0..participants)
-            .flat_map(|seat| dealt(seat).flatten().filter(|&index| ran[index] != seat).collect::<Vec<_>>())
+            .flat_map(|slot| dealt(slot).flatten().filter(|&index| ran[index] != slot).collect::<Vec<_>>())
             .count();
         prop_assert!(misplaced <= n / 4 + participants, "{} of {}", misplaced, n);
     }
@@ -164,7 +164,7 @@ proptest! {
     #[test]
     fn a_static_share_is_its_owners_until_the_owner_leaves(n in 64..5_000_usize, participants in 2..20_usize) {
         let source = Source::new(Schedule::Static, n, participants, 0);
-        let mut claimed: Vec<_> = (0..participants).filter_map(|seat| source.claim(seat)).collect();
+        let mut claimed: Vec<_> = (0..participants).filter_map(|slot| source.claim(slot)).collect();
         prop_assert_eq!(claimed.len(), participants);
         claimed.extend(std::iter::from_fn(|| source.claim(0)));
         prop_assert_eq!(claimed[participants..].iter().map(|range| range.end).max(), Some(n.div_ceil(participants)));
@@ -257,7 +257,7 @@ fn threads_that_claim_at_once_share_everything_out() {
             let source = &source;
             let ranges = std::thread::scope(|s| {
                 let threads: Vec<_> =
-                    (0..4).map(|seat| s.spawn(move || claim_all(source, seat))).collect();
+                    (0..4).map(|slot| s.spawn(move || claim_all(source, slot))).collect();
                 threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
             });
             assert_exactly_once(N, ranges);
@@ -265,8 +265,8 @@ fn threads_that_claim_at_once_share_everything_out() {
     }
 }
 
-fn claim_all(source: &Source, seat: usize) -> Vec<Range<usize>> {
-    let claimed = std::iter::from_fn(|| next(source, seat)).collect();
-    source.leave(seat);
+fn claim_all(source: &Source, slot: usize) -> Vec<Range<usize>> {
+    let claimed = std::iter::from_fn(|| next(source, slot)).collect();
+    source.leave(slot);
     claimed
 }

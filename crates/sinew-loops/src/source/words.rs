@@ -28,22 +28,22 @@ impl Words {
         self.len
     }
 
-    /// Word `seat`; larger numbers wrap around.
+    /// Word `slot`; larger numbers wrap around.
     #[inline]
-    pub(super) fn get(&self, seat: usize) -> &AtomicU64 {
-        let seat = if seat < self.len { seat } else { seat % self.len };
-        if seat < INLINE { &self.few[seat] } else { &self.more[seat - INLINE] }
+    pub(super) fn get(&self, slot: usize) -> &AtomicU64 {
+        let slot = if slot < self.len { slot } else { slot % self.len };
+        if slot < INLINE { &self.few[slot] } else { &self.more[slot - INLINE] }
     }
 
-    /// All words, beginning after `seat` and ending with it.
-    pub(super) fn after(&self, seat: usize) -> impl Iterator<Item = &AtomicU64> {
-        self.numbers_after(seat).map(|number| self.get(number))
+    /// All words, beginning after `slot` and ending with it.
+    pub(super) fn after(&self, slot: usize) -> impl Iterator<Item = &AtomicU64> {
+        self.numbers_after(slot).map(|number| self.get(number))
     }
 
     /// Their numbers in that order.
-    pub(super) fn numbers_after(&self, seat: usize) -> impl Iterator<Item = usize> + use<> {
-        let seat = if seat < self.len { seat } else { seat % self.len };
-        (seat + 1..self.len).chain(0..=seat)
+    pub(super) fn numbers_after(&self, slot: usize) -> impl Iterator<Item = usize> + use<> {
+        let slot = if slot < self.len { slot } else { slot % self.len };
+        (slot + 1..self.len).chain(0..=slot)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where items leave a stream.
 
-use super::stages::{Belt, End};
+use super::stages::{End, StageContext};
 use crate::Stopped;
 use crate::loops::FirstError;
 use sinew_core::Cancelled;
@@ -10,8 +10,8 @@ use sinew_core::Cancelled;
 pub struct Exit;
 
 impl End<()> for Exit {
-    fn push<'e>(&'e self, belt: &dyn Belt<'e>, _number: usize, (): ()) {
-        belt.is_through();
+    fn push<'e>(&'e self, context: &dyn StageContext<'e>, _number: usize, (): ()) {
+        context.item_finished();
     }
 }
 
@@ -37,12 +37,12 @@ impl<E> TryExit<E> {
 }
 
 impl<E: Send> End<Result<(), E>> for &TryExit<E> {
-    fn push<'e>(&'e self, belt: &dyn Belt<'e>, _number: usize, result: Result<(), E>) {
+    fn push<'e>(&'e self, context: &dyn StageContext<'e>, _number: usize, result: Result<(), E>) {
         match result {
-            Ok(()) => belt.is_through(),
+            Ok(()) => context.item_finished(),
             Err(error) => {
                 let _break = self.0.keep(error);
-                belt.stop();
+                context.stop();
             }
         }
     }

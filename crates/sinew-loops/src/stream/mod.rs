@@ -31,20 +31,22 @@
 //!
 //! # Tests
 //!
-//! `schedules`: L1 to L4 on a whole pool under random schedules. The crate `sinew` has property
+//! `shuttle`: L1 to L4 on a whole pool under random schedules. The crate `sinew` has property
 //! tests and stress.
 
 mod exit;
-mod line;
+mod pipeline;
 #[cfg(all(test, shuttle))]
-mod schedules;
+mod shuttle;
 mod stages;
 
 pub use exit::{Exit, TryExit};
-pub use stages::{Belt, End, Parallel, ParallelEnd, Serial, SerialEnd, Stages, Through, Turn};
+pub use stages::{
+    End, Identity, Parallel, ParallelEnd, Serial, SerialEnd, SerialStage, StageContext, Stages,
+};
 
 use crate::Control;
-use line::Line;
+use pipeline::Pipeline;
 use sinew_core::{Cancelled, Worker};
 
 /// Items under way for each worker, unless something else is said: enough that the unequal ones
@@ -83,5 +85,5 @@ where
     I: Iterator<Item: Send> + Send,
     E: End<I::Item>,
 {
-    Line::new(w, items, end, options)?.run(w)
+    Pipeline::new(w, items, end, options)?.run(w)
 }

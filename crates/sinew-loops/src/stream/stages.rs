@@ -9,21 +9,21 @@ use std::collections::VecDeque;
 use sinew_sync::lock::Mutex;
 
 /// What stages know of the carrier that is at them. Of no use outside of a stream.
-pub trait Belt<'e> {
+pub trait StageContext<'e> {
     /// Whether the stream is to end: what is carried is dropped.
     fn is_over(&self) -> bool;
     /// Has somebody go on at a stage where an item waits whose turn it is.
-    fn post(&self, stage: &'e dyn Turn);
+    fn post(&self, stage: &'e dyn SerialStage);
     /// A stage has failed: the stream is to end.
     fn stop(&self);
     /// The item that is carried has left the last stage.
-    fn is_through(&self);
+    fn item_finished(&self);
 }
 
 /// A stage where parked items wait. Of no use outside of a stream.
-pub trait Turn: Sync {
+pub trait SerialStage: Sync {
     /// Carries on the item whose turn it is, if there is one.
-    fn run<'e>(&'e self, belt: &dyn Belt<'e>);
+    fn run<'e>(&'e self, context: &dyn StageContext<'e>);
 }
 
 /// The stages of a stream, for items `T` of its iterator.
@@ -39,14 +39,14 @@ pub trait Stages<T> {
 /// Some stages and the exit, for items `T`.
 pub trait End<T>: Sync {
     /// Carries an item on, as far as it may go.
-    fn push<'e>(&'e self, belt: &dyn Belt<'e>, number: usize, item: T);
+    fn push<'e>(&'e self, context: &dyn StageContext<'e>, number: usize, item: T);
 }
 
 /// No stage.
 #[derive(Debug, Clone, Copy)]
-pub struct Through;
+pub struct Identity;
 
-impl<T: Send> Stages<T> for Through {
+impl<T: Send> Stages<T> for Identity {
     type Out = T;
     type Connected<E: End<T>> = E;
 
@@ -91,9 +91,9 @@ pub struct ParallelEnd<F, E> {
 }
 
 impl<T, R, F: Fn(T) -> R + Sync, E: End<R>> End<T> for ParallelEnd<F, E> {
-    fn push<'e>(&'e self, belt: &dyn Belt<'e>, number: usize, item: T) {
-        if !belt.is_over() {
-            self.end.push(belt, number, (self.f)(item));
+    fn push<'e>(&'e self, context: &dyn StageContext<'e>, number: usize, item: T) {
+        if !context.is_over() {
+            self.end.push(context, number, (self.f)(item));
         }
     }
 }
@@ -155,9 +155,9 @@ impl<T, F> SerialState<T, F> {
     }
 }
 
-impl<T: Send, R, F: FnMut(T) -> R + Send, E: End<R>> Turn for SerialEnd<T, F, E> {
-    fn run<'e>(&'e self, belt: &dyn Belt<'e>) {
-        if belt.is_over() {
+impl<T: Send, R, F: FnMut(T) -> R + Send, E: End<R>> SerialStage for SerialEnd<T, F, E> {
+    fn run<'e>(&'e self, context: &dyn StageContext<'e>) {
+        if context.is_over() {
             return;
         }
         let turn = self.state.lock().turn();
@@ -168,16 +168,16 @@ impl<T: Send, R, F: FnMut(T) -> R + Send, E: End<R>> Turn for SerialEnd<T, F, E>
         let another_waits = state.parked.has_next();
         drop(state);
         if another_waits {
-            belt.post(self);
+            context.post(self);
         }
-        self.end.push(belt, number, out);
+        self.end.push(context, number, out);
     }
 }
 
 impl<T: Send, R, F: FnMut(T) -> R + Send, E: End<R>> End<T> for SerialEnd<T, F, E> {
-    fn push<'e>(&'e self, belt: &dyn Belt<'e>, number: usize, item: T) {
+    fn push<'e>(&'e self, context: &dyn StageContext<'e>, number: usize, item: T) {
         self.state.lock().parked.put(number, item);
-        self.run(belt);
+        self.run(context);
     }
 }
 

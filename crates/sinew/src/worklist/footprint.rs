@@ -46,7 +46,7 @@ impl Touch {
 }
 
 #[derive(Debug, Default)]
-struct Seat {
+struct Slot {
     attempts: Counter,
     touches: Mutex<Vec<Touch>>,
 }
@@ -56,21 +56,21 @@ struct Seat {
 pub(super) struct Footprint {
     every: u64,
     began_ns: u64,
-    seats: Box<[CachePadded<Seat>]>,
+    slots: Box<[CachePadded<Slot>]>,
 }
 
 impl Footprint {
     /// A sample for every so many attempts of each of so many workers.
-    pub(super) fn new(every: u64, seats: usize) -> Self {
-        let seats = (0..seats).map(|_| CachePadded::new(Seat::default())).collect();
-        Self { every: every.max(1), began_ns: now_ns(), seats }
+    pub(super) fn new(every: u64, slots: usize) -> Self {
+        let slots = (0..slots).map(|_| CachePadded::new(Slot::default())).collect();
+        Self { every: every.max(1), began_ns: now_ns(), slots }
     }
 
     /// An attempt of `worker` has run its units.
     pub(super) fn look(&self, worker: usize, tx: &Tx<'_, '_>) {
-        let seat = &self.seats[worker];
-        seat.attempts.add(1);
-        let attempt = seat.attempts.get();
+        let slot = &self.slots[worker];
+        slot.attempts.add(1);
+        let attempt = slot.attempts.get();
         if attempt.is_multiple_of(self.every) {
             self.note(worker, tx, attempt);
         }
@@ -83,7 +83,7 @@ impl Footprint {
             return;
         };
         let at = Duration::from_nanos(now_ns().saturating_sub(self.began_ns));
-        let mut touches = self.seats[worker].touches.lock();
+        let mut touches = self.slots[worker].touches.lock();
         if touches.len() < MOST {
             touches.push(Touch::new(worker, at, address / PAGE));
         }
@@ -91,8 +91,8 @@ impl Footprint {
 
     /// All samples, in the order of their times.
     pub(super) fn into_touches(self) -> Vec<Touch> {
-        let seats = self.seats.into_vec().into_iter();
-        let mut all: Vec<Touch> = seats.flat_map(|seat| seat.0.touches.into_inner()).collect();
+        let slots = self.slots.into_vec().into_iter();
+        let mut all: Vec<Touch> = slots.flat_map(|slot| slot.0.touches.into_inner()).collect();
         all.sort_by_key(|touch| touch.at);
         all
     }

@@ -127,9 +127,9 @@ pub(super) struct Lists<U> {
 }
 
 impl<U> Lists<U> {
-    /// Lists for `seats` workers. If `stealing`, the units are dealt to the first `threads` of
+    /// Lists for `slots` workers. If `stealing`, the units are dealt to the first `threads` of
     /// them, if they are few; else they are in the list for all.
-    pub(super) fn new(units: Vec<Entry<U>>, seats: usize, threads: usize, stealing: bool) -> Self {
+    pub(super) fn new(units: Vec<Entry<U>>, slots: usize, threads: usize, stealing: bool) -> Self {
         let at_once = stealing && (threads == 1 || units.len() <= units::AT_ONCE);
         let (shared, own) =
             if at_once { (Vec::new(), deal(units, threads)) } else { (units, Vec::new()) };
@@ -137,7 +137,7 @@ impl<U> Lists<U> {
         let own = own
             .into_iter()
             .chain(std::iter::repeat_with(Units::new))
-            .take(seats)
+            .take(slots)
             .map(list)
             .collect();
         Self { shared: list(shared), own }
@@ -207,9 +207,9 @@ impl<U> Lists<U> {
     /// into this worker's own list.
     pub(super) fn steal(&self, by: Access<'_>, random: usize) -> bool {
         let Access { worker, tally, .. } = by;
-        let seats = self.own.len();
+        let slots = self.own.len();
         let victims =
-            (0..seats).map(|i| (random % seats + i) % seats).filter(|&victim| victim != worker);
+            (0..slots).map(|i| (random % slots + i) % slots).filter(|&victim| victim != worker);
         for victim in victims.filter(|&victim| self.own[victim].len() > 0) {
             let stolen = self.own[victim].with(tally, steal_half);
             if !stolen.is_empty() {

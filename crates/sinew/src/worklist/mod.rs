@@ -57,7 +57,7 @@
 //! | `work` | what is done with each unit, by transactions or without |
 //! | `lists`, `hands`, `parked` | units that can be run, that a worker has taken, and that wait for a change |
 //! | `team` | who works, and when the run is over |
-//! | `run`, `run/worker`, `run/helper` | a run, and its seats |
+//! | `run`, `run/worker`, `run/helper` | a run, and its slots |
 //! | `ahead` | what helpers do, and how they get their units |
 //! | `places` | where threads sit and pages lie |
 //! | `steering` | the settings, and the tuner |
@@ -489,8 +489,8 @@ impl<U: Send + Sync> Worklist<U> {
             None => Transaction::new(),
         };
         let footprint = self.sampled.map(|every| {
-            let seats = sinew_core::run(|worker| worker.max_workers());
-            Footprint::new(every, seats)
+            let slots = sinew_core::run(|worker| worker.max_workers());
+            Footprint::new(every, slots)
         });
         let run =
             Transactional { work, how, footprint: footprint.as_ref(), environment: PhantomData };
@@ -541,7 +541,7 @@ impl<U: Send + Sync> Worklist<U> {
         let workers = worker.max_workers();
         self.begin(workers, self.cores(worker))?;
         let plan = Plan {
-            seats: workers,
+            slots: workers,
             settings: &self.settings,
             woken: &self.woken,
             control: self.control.as_ref(),
@@ -559,7 +559,7 @@ impl<U: Send + Sync> Worklist<U> {
     }
 
     /// How many cores there are for units, when the list is about to be run: as many as its pool's
-    /// limit leaves, and its control wishes.
+    /// limit leaves, and its control requests.
     fn cores(&self, worker: &sinew_core::Worker) -> usize {
         let wished = self.control.as_ref().and_then(|control| control.snapshot().threads);
         worker.allowed_workers().min(worker.max_workers()).min(wished.unwrap_or(usize::MAX))

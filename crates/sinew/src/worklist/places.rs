@@ -3,7 +3,7 @@
 //! The rules are [`sinew_policy::worklist::places`]'; here they meet the machine. Threads are
 //! placed by their pool, so the mapping is chosen when that is built. Pages follow a policy of the
 //! worker's thread for the time of the run; on a machine of one node nothing is done. Helpers sit
-//! beside the worker that they help ([`Companion`](sinew_loops::Companion)), so workers say where
+//! beside the worker that they help ([`HelperPin`](sinew_loops::HelperPin)), so workers say where
 //! they are ([`Sites`]), and again when they have been moved.
 
 use sinew_policy::worklist::Pages;
@@ -96,22 +96,22 @@ impl Place {
 /// Where a worker has left, its successor will say something new, or sit there as well.
 #[derive(Debug)]
 pub(super) struct Sites {
-    /// For each seat the number of its CPU and one, or 0 for none. Only whoever sits there writes.
+    /// For each slot the number of its CPU and one, or 0 for none. Only whoever sits there writes.
     cpus: Box<[AtomicUsize]>,
     moves: AtomicU64,
 }
 
 impl Sites {
-    pub(super) fn new(seats: usize) -> Self {
-        Self { cpus: (0..seats).map(|_| AtomicUsize::new(0)).collect(), moves: AtomicU64::new(0) }
+    pub(super) fn new(slots: usize) -> Self {
+        Self { cpus: (0..slots).map(|_| AtomicUsize::new(0)).collect(), moves: AtomicU64::new(0) }
     }
 
-    /// The thread at `seat` is pinned to this CPU from now on.
-    pub(super) fn note(&self, seat: usize, cpu: Option<usize>) {
+    /// The thread at `slot` is pinned to this CPU from now on.
+    pub(super) fn note(&self, slot: usize, cpu: Option<usize>) {
         let cpu = cpu.map_or(0, |cpu| cpu + 1);
         // Relaxed: one writer.
-        if self.cpus[seat].load(Ordering::Relaxed) != cpu {
-            self.cpus[seat].store(cpu, Ordering::Relaxed);
+        if self.cpus[slot].load(Ordering::Relaxed) != cpu {
+            self.cpus[slot].store(cpu, Ordering::Relaxed);
             // Release: pairs with `moves`, so that who sees the number finds the place.
             self.moves.fetch_add(1, Ordering::Release);
         }

@@ -1,4 +1,4 @@
-//! One run of a list: what its seats share, and what each of them does.
+//! One run of a list: what its slots share, and what each of them does.
 
 mod helper;
 mod worker;
@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use sinew_core::{Enrolled, Scope, Worker as Hand};
-use sinew_loops::{Course, Registration};
+use sinew_loops::{Operation, Registration};
 use sinew_policy::tune::Counts;
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
@@ -22,22 +22,22 @@ use super::parked::{Outlook, Parked, Woken};
 use super::places::Sites;
 use super::steering::{SettingsHandle, Steering};
 use super::tally::{Report, Tally};
-use super::team::{Role, Team, Terms};
+use super::team::{InForce, Role, Team};
 use super::work::Run;
 use helper::Helper;
 use worker::{End, Worker};
 
-/// What all seats of a run share.
+/// What all slots of a run share.
 pub(super) struct Arena<'r, R: Run> {
     run: &'r R,
     lists: Lists<R::Unit>,
     parked: Parked<R::Unit>,
     team: Team,
-    seats: Box<[CachePadded<Seat<R>>]>,
+    slots: Box<[CachePadded<Slot<R>>]>,
     sites: Sites,
     settings: &'r SettingsHandle,
     /// The run as a control sees it that may cancel it and limit its workers.
-    course: Option<Course<'r>>,
+    operation: Option<Operation<'r>>,
     /// What ends it together with all that the pool runs, where there is no such control.
     enrolled: Option<Enrolled>,
     steering: Option<&'r Mutex<Steering>>,
@@ -53,17 +53,17 @@ pub(super) struct Arena<'r, R: Run> {
 const SHORTEST_SLEEP_NS: u64 = 50_000;
 const LONGEST_SLEEP_NS: u64 = 10_000_000;
 
-/// The versions of the settings and the wishes, and the pool's limit: what the terms follow from.
+/// The versions of the settings and the requests, and the pool's limit: what the in_force follow from.
 type Version = (u64, u64, usize);
 
-/// What belongs to one seat, whichever thread sits there.
-struct Seat<R: Run> {
+/// What belongs to one slot, whichever thread sits there.
+struct Slot<R: Run> {
     tally: Tally,
     local: Mutex<Option<R::Local>>,
     ahead: Ahead<R::Unit>,
 }
 
-impl<R: Run> Seat<R> {
+impl<R: Run> Slot<R> {
     fn new() -> Self {
         Self { tally: Tally::default(), local: Mutex::new(None), ahead: Ahead::new() }
     }
@@ -71,7 +71,7 @@ impl<R: Run> Seat<R> {
 
 /// How a list is to be run.
 pub(super) struct Plan<'r> {
-    pub(super) seats: usize,
+    pub(super) slots: usize,
     pub(super) settings: &'r SettingsHandle,
     pub(super) woken: &'r Arc<Woken>,
     pub(super) control: Option<&'r sinew_loops::Control>,
@@ -81,29 +81,30 @@ pub(super) struct Plan<'r> {
 
 impl<'r, R: Run> Arena<'r, R> {
     pub(super) fn new(w: &Hand, run: &'r R, units: Vec<Entry<R::Unit>>, plan: &Plan<'r>) -> Self {
-        let &Plan { seats, settings, woken, control, steering, speculative } = plan;
+        let &Plan { slots, settings, woken, control, steering, speculative } = plan;
         let now = settings.settings();
-        let team = Team::new(seats);
-        let course = control.and_then(|control| Course::begin(control, units.len() as u64).ok());
-        let threads = now.threads.clamp(1, cores(w, course.as_ref()));
-        if control.is_some() && course.is_none() {
+        let team = Team::new(slots);
+        let operation =
+            control.and_then(|control| Operation::begin(control, units.len() as u64).ok());
+        let threads = now.threads.clamp(1, cores(w, operation.as_ref()));
+        if control.is_some() && operation.is_none() {
             // Cancelled before it has begun.
             team.stop();
         }
-        let enrolled = course.is_none().then(Enrolled::here);
-        let lists = Lists::new(units, seats, threads, now.stealing);
+        let enrolled = operation.is_none().then(Enrolled::here);
+        let lists = Lists::new(units, slots, threads, now.stealing);
         if let Some(steering) = steering {
             steering.lock().set_off(now_ns());
         }
         Self {
-            course,
+            operation,
             enrolled,
             run,
             lists,
             parked: Parked::new(Arc::clone(woken)),
             team,
-            seats: (0..seats).map(|_| CachePadded::new(Seat::new())).collect(),
-            sites: Sites::new(seats),
+            slots: (0..slots).map(|_| CachePadded::new(Slot::new())).collect(),
+            sites: Sites::new(slots),
             settings,
             steering,
             cores: AtomicUsize::new(0),
@@ -170,10 +171,10 @@ impl<'r, R: Run> Arena<'r, R> {
     fn run_ready(&self, w: &Hand) {
         while self.has_ready() && !self.team.is_stopped() {
             w.scope(|s| {
-                let terms = self.terms(w);
-                if let Some(seat) = self.team.take_seat(&terms, 0) {
-                    self.spawn_missing(s, &terms, seat.rank() + 1);
-                    self.sit(w, s, seat);
+                let in_force = self.in_force(w);
+                if let Some(slot) = self.team.take_slot(&in_force, 0) {
+                    self.spawn_missing(s, &in_force, slot.rank() + 1);
+                    self.sit(w, s, slot);
                 }
             });
             if planted(Bug::NoSecondRound) {
@@ -185,19 +186,22 @@ impl<'r, R: Run> Arena<'r, R> {
     /// Ends a run: the last calls of the work, and the report.
     pub(super) fn finish(&self, w: &Hand) -> Report<R::Local> {
         let mut locals: Vec<_> =
-            self.seats.iter().filter_map(|seat| seat.local.lock().take()).collect();
+            self.slots.iter().filter_map(|slot| slot.local.lock().take()).collect();
         locals.iter_mut().for_each(|local| self.run.finish(local));
-        let mut report =
-            Report::of(&self.seats.iter().map(|seat| &seat.tally), locals, self.terms(w).settings);
+        let mut report = Report::of(
+            &self.slots.iter().map(|slot| &slot.tally),
+            locals,
+            self.in_force(w).settings,
+        );
         report.cancelled = self.is_cancelled();
         report
     }
 
     /// Tells who follows that it is over. Units that wait count again when the list is run again.
     fn end(&mut self) {
-        if let Some(course) = self.course.take() {
-            course.expect_less(self.waiting() as u64);
-            course.end();
+        if let Some(operation) = self.operation.take() {
+            operation.expect_less(self.waiting() as u64);
+            operation.end();
         }
     }
 
@@ -212,33 +216,33 @@ impl<'r, R: Run> Arena<'r, R> {
     }
 
     /// What is in force.
-    fn terms(&self, w: &Hand) -> Terms {
+    fn in_force(&self, w: &Hand) -> InForce {
         let mut settings = self.settings.settings();
-        settings.threads = settings.threads.clamp(1, cores(w, self.course.as_ref()));
+        settings.threads = settings.threads.clamp(1, cores(w, self.operation.as_ref()));
         if !self.speculative {
             settings.lifespan = 0;
         }
-        Terms { settings, seats: allowed(w) }
+        InForce { settings, slots: allowed(w) }
     }
 
-    /// Something else whenever the terms may have changed.
+    /// Something else whenever the in_force may have changed.
     #[inline]
     fn version(&self, w: &Hand) -> Version {
-        let wishes = self.course.as_ref().map_or(0, Course::version);
-        (self.settings.version(), wishes, w.allowed_workers())
+        let requests = self.operation.as_ref().map_or(0, Operation::version);
+        (self.settings.version(), requests, w.allowed_workers())
     }
 
     /// Tells the tuner, if there is one, how many cores there are now.
     fn tell_cores(&self, w: &Hand) {
         let Some(steering) = self.steering else { return };
         // Relaxed: written under the lock of the steering only.
-        if self.cores.load(Ordering::Relaxed) == cores(w, self.course.as_ref()) {
+        if self.cores.load(Ordering::Relaxed) == cores(w, self.operation.as_ref()) {
             return;
         }
         let mut steering = steering.lock();
         // Asked for under the lock: who tells it last knows best, and who sees another version
         // later tells it again.
-        let cores = cores(w, self.course.as_ref());
+        let cores = cores(w, self.operation.as_ref());
         self.cores.store(cores, Ordering::Relaxed);
         if steering.set_cores(cores, self.counts(), now_ns()) {
             self.settings.set(steering.settings());
@@ -248,7 +252,7 @@ impl<'r, R: Run> Arena<'r, R> {
     /// Whether workers are to leave: somebody has panicked, or the run is cancelled.
     #[inline]
     fn is_over(&self) -> bool {
-        if self.course.as_ref().is_some_and(Course::is_cancelled)
+        if self.operation.as_ref().is_some_and(Operation::is_cancelled)
             || self.enrolled.as_ref().is_some_and(Enrolled::is_cancelled)
         {
             self.team.stop();
@@ -259,24 +263,24 @@ impl<'r, R: Run> Arena<'r, R> {
     /// A worker has committed so many units.
     #[inline]
     fn count(&self, w: &Hand, units: usize) {
-        if let Some(course) = &self.course {
-            course.count(w, units);
+        if let Some(operation) = &self.operation {
+            operation.count(w, units);
         }
     }
 
     /// Tells who follows the run how far it is, if that is due.
     #[inline]
     fn tell(&self) {
-        if let Some(course) = &self.course {
-            course.tell();
+        if let Some(operation) = &self.operation {
+            operation.tell();
         }
     }
 
     /// A worker has added so many units.
     #[inline]
     fn expect(&self, units: usize) {
-        if let Some(course) = &self.course {
-            course.expect(units as u64);
+        if let Some(operation) = &self.operation {
+            operation.expect(units as u64);
         }
     }
 
@@ -289,46 +293,46 @@ impl<'r, R: Run> Arena<'r, R> {
     /// times in each.
     fn look_every(&self, steering: &Mutex<Steering>) -> u64 {
         let length = steering.try_lock().map_or(1, |steering| steering.epoch_length());
-        (length / (4 * self.team.seats() as u64)).max(1)
+        (length / (4 * self.team.slots() as u64)).max(1)
     }
 
     pub(super) fn counts(&self) -> Counts {
-        self.seats.iter().fold(Counts::default(), |sum, seat| sum.plus(&seat.tally.counts()))
+        self.slots.iter().fold(Counts::default(), |sum, slot| sum.plus(&slot.tally.counts()))
     }
 
-    /// Spawns tasks for the seats from `first` on that should have one and do not.
+    /// Spawns tasks for the slots from `first` on that should have one and do not.
     fn spawn_missing<'scope>(
         &'scope self,
         s: &'scope Scope<'scope, '_>,
-        terms: &Terms,
+        in_force: &InForce,
         first: usize,
     ) {
-        while let Some(seat) = self.team.take_seat(terms, first) {
-            s.spawn(move |w| self.sit(w, s, seat));
+        while let Some(slot) = self.team.take_slot(in_force, first) {
+            s.spawn(move |w| self.sit(w, s, slot));
         }
     }
 
-    /// The task of a seat.
+    /// The task of a slot.
     fn sit<'scope>(
         &'scope self,
         w: &Hand,
         s: &'scope Scope<'scope, '_>,
-        seat: Registration<'scope>,
+        slot: Registration<'scope>,
     ) {
-        let taken = Taken { team: &self.team, seat };
-        let end = self.serve(w, s, taken.seat.rank());
+        let taken = Taken { team: &self.team, slot };
+        let end = self.serve(w, s, taken.slot.rank());
         drop(taken);
         if end == End::Relieved {
-            self.spawn_missing(s, &self.terms(w), 0);
+            self.spawn_missing(s, &self.in_force(w), 0);
         }
     }
 
-    /// Does at a seat what the terms want there, until they want nothing.
-    fn serve<'scope>(&'scope self, w: &Hand, s: &'scope Scope<'scope, '_>, seat: usize) -> End {
+    /// Does at a slot what the in_force want there, until they want nothing.
+    fn serve<'scope>(&'scope self, w: &Hand, s: &'scope Scope<'scope, '_>, slot: usize) -> End {
         loop {
-            let end = match self.terms(w).role(seat) {
-                Role::Work => Worker::new(self, w, s, seat).run(),
-                Role::Help(worker) => Helper::new(self, w, seat, worker).run(),
+            let end = match self.in_force(w).role(slot) {
+                Role::Work => Worker::new(self, w, s, slot).run(),
+                Role::Help(worker) => Helper::new(self, w, slot, worker).run(),
                 Role::Leave => End::Over,
             };
             if end != End::Moved {
@@ -337,10 +341,10 @@ impl<'r, R: Run> Arena<'r, R> {
         }
     }
 
-    /// Whether another worker of the pool is to have a seat, since this one is to stand down: the
-    /// limit was lowered between these versions. The first seat stays somebody's.
-    fn is_relieved(seat: usize, w: &Hand, before: Version, now: Version) -> bool {
-        now.2 < before.2 && seat > 0 && w.is_to_stand_down()
+    /// Whether another worker of the pool is to have a slot, since this one is to stand down: the
+    /// limit was lowered between these versions. The first slot stays somebody's.
+    fn is_relieved(slot: usize, w: &Hand, before: Version, now: Version) -> bool {
+        now.2 < before.2 && slot > 0 && w.is_to_stand_down()
     }
 
     /// Lets the tuner see what has been counted, unless somebody else is at it.
@@ -364,15 +368,15 @@ fn allowed(w: &Hand) -> usize {
 }
 
 /// On how many of them units run at most.
-fn cores(w: &Hand, course: Option<&Course<'_>>) -> usize {
-    let wished = course.and_then(Course::threads).unwrap_or(usize::MAX);
+fn cores(w: &Hand, operation: Option<&Operation<'_>>) -> usize {
+    let wished = operation.and_then(Operation::threads).unwrap_or(usize::MAX);
     allowed(w).min(wished)
 }
 
-/// A seat that is taken. A panic of its task ends the run before the seat is free again.
+/// A slot that is taken. A panic of its task ends the run before the slot is free again.
 struct Taken<'r> {
     team: &'r Team,
-    seat: Registration<'r>,
+    slot: Registration<'r>,
 }
 
 impl Drop for Taken<'_> {

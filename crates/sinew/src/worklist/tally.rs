@@ -6,7 +6,7 @@ use sinew_policy::worklist::Settings;
 use sinew_sync::counter::Counter;
 use std::time::Duration;
 
-/// The counters of one seat; only whoever sits there adds.
+/// The counters of one slot; only whoever sits there adds.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) commits: Counter,
@@ -85,14 +85,14 @@ pub struct Report<L = ()> {
 }
 
 impl<L> Report<L> {
-    /// A report of what all seats have counted.
+    /// A report of what all slots have counted.
     pub(super) fn of<'a>(
-        seats: &(impl Iterator<Item = &'a Tally> + Clone),
+        slots: &(impl Iterator<Item = &'a Tally> + Clone),
         locals: Vec<L>,
         settings: Settings,
     ) -> Self {
         let sum =
-            |count: fn(&Tally) -> &Counter| seats.clone().map(|tally| count(tally).get()).sum();
+            |count: fn(&Tally) -> &Counter| slots.clone().map(|tally| count(tally).get()).sum();
         Self {
             locals,
             commits: sum(|t| &t.commits),

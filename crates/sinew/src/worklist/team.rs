@@ -1,12 +1,12 @@
-//! The workers and helpers of a run: seats that are taken and left while the list runs.
+//! The workers and helpers of a run: slots that are taken and left while the list runs.
 //!
-//! Each worker of the pool has a seat in the run, which is its rank among the
-//! [participants](sinew_loops::Participants). A seat's task works on units, or helps a worker. It
+//! Each worker of the pool has a slot in the run, which is its rank among the
+//! [participants](sinew_loops::Participants). A slot's task works on units, or helps a worker. It
 //! leaves when the settings have no use for it, or when it has found nothing to do for a while. A
-//! worker that sees that a seat is missing spawns a task for it again. So the number of workers
+//! worker that sees that a slot is missing spawns a task for it again. So the number of workers
 //! follows the settings and the pool's limit while the list runs; the pool puts idle workers to
 //! sleep, or uses them for other work. When the limit falls, a worker of the pool that is to stand
-//! down leaves its seat to another one; the first seat can always be taken.
+//! down leaves its slot to another one; the first slot can always be taken.
 //!
 //! # The end
 //!
@@ -32,23 +32,23 @@ use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(super) struct Team {
     /// Workers here in the upper half, those that search in the lower.
     present: AtomicU64,
-    /// The seats that have a task.
-    seats: Participants,
+    /// The slots that have a task.
+    slots: Participants,
     /// The run is to end: a unit panicked.
     stopped: AtomicBool,
 }
 
 const HERE: u64 = 1 << 32;
 
-/// What is in force: the settings as far as they can be followed, and how many seats may have a
+/// What is in force: the settings as far as they can be followed, and how many slots may have a
 /// task, those of helpers included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Terms {
+pub(super) struct InForce {
     pub(super) settings: Settings,
-    pub(super) seats: usize,
+    pub(super) slots: usize,
 }
 
-/// What a seat does.
+/// What a slot does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// Runs units.
@@ -59,12 +59,12 @@ pub(super) enum Role {
     Leave,
 }
 
-impl Terms {
-    /// What `seat` does.
-    pub(super) fn role(&self, seat: usize) -> Role {
+impl InForce {
+    /// What `slot` does.
+    pub(super) fn role(&self, slot: usize) -> Role {
         let threads = self.settings.threads;
-        let helping = seat.wrapping_sub(threads);
-        if seat < threads {
+        let helping = slot.wrapping_sub(threads);
+        if slot < threads {
             Role::Work
         } else if self.helps(helping) {
             Role::Help(helping)
@@ -73,7 +73,7 @@ impl Terms {
         }
     }
 
-    /// Seats below this one should have a task.
+    /// Slots below this one should have a task.
     fn wanted(&self) -> usize {
         self.settings.threads + self.helpers()
     }
@@ -86,36 +86,36 @@ impl Terms {
     /// How many workers have a helper: the first ones.
     pub(super) fn helpers(&self) -> usize {
         let Settings { threads, lifespan, .. } = self.settings;
-        if lifespan > 0 { helpers::helpers(threads, self.seats) } else { 0 }
+        if lifespan > 0 { helpers::helpers(threads, self.slots) } else { 0 }
     }
 }
 
 impl Team {
-    pub(super) fn new(seats: usize) -> Self {
+    pub(super) fn new(slots: usize) -> Self {
         Self {
             present: AtomicU64::new(0),
-            seats: Participants::with_ranks(seats),
+            slots: Participants::with_ranks(slots),
             stopped: AtomicBool::new(false),
         }
     }
 
-    pub(super) fn seats(&self) -> usize {
-        self.seats.ranks()
+    pub(super) fn slots(&self) -> usize {
+        self.slots.ranks()
     }
 
-    /// Takes the next seat from `first` on that should have a task and has none.
-    pub(super) fn take_seat(&self, terms: &Terms, first: usize) -> Option<Registration<'_>> {
-        self.seats.register_rank(first..terms.wanted())
+    /// Takes the next slot from `first` on that should have a task and has none.
+    pub(super) fn take_slot(&self, in_force: &InForce, first: usize) -> Option<Registration<'_>> {
+        self.slots.register_rank(first..in_force.wanted())
     }
 
-    /// Whether `seat` has a task: a hint for helpers, which check again.
-    pub(super) fn is_taken(&self, seat: usize) -> bool {
-        self.seats.is_taken(seat)
+    /// Whether `slot` has a task: a hint for helpers, which check again.
+    pub(super) fn is_taken(&self, slot: usize) -> bool {
+        self.slots.is_taken(slot)
     }
 
-    /// Whether a seat is missing: a hint, `take_seat` decides.
-    pub(super) fn is_short(&self, terms: &Terms) -> bool {
-        self.seats.count() < terms.wanted()
+    /// Whether a slot is missing: a hint, `take_slot` decides.
+    pub(super) fn is_short(&self, in_force: &InForce) -> bool {
+        self.slots.count() < in_force.wanted()
     }
 
     /// A worker begins, not searching.
@@ -161,34 +161,34 @@ impl Team {
 mod tests {
     use super::*;
 
-    /// Catches: a helper for a worker that there is not, two roles of one seat, a helper on the
-    /// core of a worker, and one at a seat that is not the list's to take.
+    /// Catches: a helper for a worker that there is not, two roles of one slot, a helper on the
+    /// core of a worker, and one at a slot that is not the list's to take.
     #[test]
     fn seats_beyond_the_workers_help_the_first_of_them() {
-        let terms = |settings: Settings| Terms { settings, seats: 5 };
-        let roles = |settings| (0..5).map(|seat| terms(settings).role(seat)).collect::<Vec<_>>();
+        let in_force = |settings: Settings| InForce { settings, slots: 5 };
+        let roles = |settings| (0..5).map(|slot| in_force(settings).role(slot)).collect::<Vec<_>>();
         let settings = Settings::baseline(3);
         assert_eq!(roles(settings), [Role::Work, Role::Work, Role::Work, Role::Leave, Role::Leave]);
         let helped = settings.lifespan(10);
         assert_eq!(roles(helped)[2..], [Role::Work, Role::Help(0), Role::Help(1)]);
-        assert_eq!((0..5).filter(|&worker| terms(helped).helps(worker)).count(), 2);
+        assert_eq!((0..5).filter(|&worker| in_force(helped).helps(worker)).count(), 2);
         assert_eq!(roles(Settings::baseline(1).lifespan(10))[2], Role::Leave);
-        assert!(!terms(Settings::baseline(5).lifespan(10)).helps(0));
-        assert_eq!(Terms { settings: helped, seats: 4 }.role(4), Role::Leave);
+        assert!(!in_force(Settings::baseline(5).lifespan(10)).helps(0));
+        assert_eq!(InForce { settings: helped, slots: 4 }.role(4), Role::Leave);
     }
 
-    /// Catches: a seat with two tasks, and one that is never taken again.
+    /// Catches: a slot with two tasks, and one that is never taken again.
     #[test]
     fn a_seat_has_one_task_at_a_time() {
         let team = Team::new(3);
-        let terms = Terms { settings: Settings::baseline(1).lifespan(1), seats: 3 };
-        let [first, second, third] = [0; 3].map(|from| team.take_seat(&terms, from));
-        assert_eq!([&first, &second].map(|seat| seat.as_ref().unwrap().rank()), [0, 1]);
-        assert!(third.is_none() && !team.is_short(&terms));
+        let in_force = InForce { settings: Settings::baseline(1).lifespan(1), slots: 3 };
+        let [first, second, third] = [0; 3].map(|from| team.take_slot(&in_force, from));
+        assert_eq!([&first, &second].map(|slot| slot.as_ref().unwrap().rank()), [0, 1]);
+        assert!(third.is_none() && !team.is_short(&in_force));
         drop(first);
-        assert!(!team.is_taken(0) && team.is_taken(1) && team.is_short(&terms));
-        assert!(team.take_seat(&terms, 1).is_none());
-        assert_eq!(team.take_seat(&terms, 0).unwrap().rank(), 0);
+        assert!(!team.is_taken(0) && team.is_taken(1) && team.is_short(&in_force));
+        assert!(team.take_slot(&in_force, 1).is_none());
+        assert_eq!(team.take_slot(&in_force, 0).unwrap().rank(), 0);
     }
 
     /// Catches: an end while somebody has a unit, and none once nobody has.

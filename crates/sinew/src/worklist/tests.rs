@@ -477,7 +477,7 @@ fn what_goes_wrong_in_a_helper_changes_nothing() {
             *sum += made.len() as u64;
         }
     }
-    // Seats keep their role, and each pool thread its seat's, only in a run of its own: threads of
+    // Slots keep their role, and each pool thread its slot's, only in a run of its own: threads of
     // their own know what they are.
     let cells = TArray::new(64, 0_u64);
     let settings = Settings::baseline(1).stealing(true).lifespan(1_000);

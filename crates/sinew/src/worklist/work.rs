@@ -136,7 +136,7 @@ impl From<Unfinished> for Failure {
 /// Whose attempt it is, and how it is made.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
-    pub(super) seat: usize,
+    pub(super) slot: usize,
     /// So that it cannot be given up.
     pub(super) favoured: bool,
 }
@@ -229,7 +229,7 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
                 next = after.take().filter(|_| !tx.is_irrevocable());
             }
             if let Some(footprint) = self.footprint {
-                footprint.look(turn.seat, tx);
+                footprint.look(turn.slot, tx);
             }
             Ok(())
         });

@@ -4,10 +4,10 @@ use sinew_policy::pace::Pace;
 use sinew_sync::clock::{TICKS_A_US, ticks};
 
 use super::super::auto::Watch;
-use super::super::meter::Sheet;
+use super::super::meter::Stopwatch;
 use super::Controlled;
 use super::claims::Claims;
-use crate::lodging::Guided;
+use crate::affinity::PinGuard;
 use crate::participants::Registration;
 use sinew_core::Worker;
 use sinew_core::observer::Pieces;
@@ -20,11 +20,11 @@ const SLICE: u64 = 50 * TICKS_A_US;
 pub(crate) struct Chunks<'c> {
     run: &'c Controlled<'c>,
     w: &'c Worker,
-    guided: Guided<'c>,
+    pin: PinGuard<'c>,
     claims: Claims<'c>,
-    /// The version of the wishes that the thread's place is of.
+    /// The version of the requests that the thread's place is of.
     settled: Option<u64>,
-    sheet: Option<Sheet<'c>>,
+    stopwatch: Option<Stopwatch<'c>>,
     /// Where the times of slices are noted, in a run that is looked at.
     watch: Option<Watch<'c>>,
     pace: Pace,
@@ -44,20 +44,20 @@ impl<'c> Chunks<'c> {
         recruit: &'c dyn Fn(),
         registration: Registration<'c>,
     ) -> Option<Self> {
-        let sheet = run.meter.map(|meter| meter.sheet(w.index()));
+        let stopwatch = run.meter.map(|meter| meter.stopwatch(w.index()));
         let rank = registration.rank();
         let claims = Claims::enter(&run.shared, recruit, w.index(), registration)?;
         run.shared.control.begin_work();
-        let guided = Guided::new(w, run.shared.control.places(), rank);
+        let pin = PinGuard::new(w, run.shared.control.places(), rank);
         let watch = run.trial.as_ref().and_then(|trial| trial.watch(w.served_ns()));
         let (pace, pieces) = (Pace::default(), w.pieces(true));
         Some(Self {
             run,
             w,
             claims,
-            guided,
+            pin,
             settled: None,
-            sheet,
+            stopwatch,
             watch,
             pace,
             pieces,
@@ -70,12 +70,12 @@ impl<'c> Chunks<'c> {
     /// Iterations to run now. What was answered before is done with. `None`: leave.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Range<usize>> {
-        if let Some(sheet) = &mut self.sheet {
-            sheet.rest(self.running);
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.rest(self.running);
         }
         let range = self.find();
-        if let Some(sheet) = self.sheet.as_mut().filter(|_| range.is_some()) {
-            sheet.work();
+        if let Some(stopwatch) = self.stopwatch.as_mut().filter(|_| range.is_some()) {
+            stopwatch.work();
         }
         range
     }
@@ -96,13 +96,13 @@ impl<'c> Chunks<'c> {
         Some(range)
     }
 
-    /// There is work under wishes that this participant has not worked under yet.
+    /// There is work under requests that this participant has not worked under yet.
     #[cold]
     fn settle_cold(&mut self) {
         let seen = self.claims.seen();
-        self.guided.follow(self.claims.pinning());
+        self.pin.follow(self.claims.pinning());
         self.settled = Some(seen);
-        self.run.shared.control.is_followed(seen);
+        self.run.shared.control.mark_followed(seen);
     }
 
     /// The body wants the loop to stop.
@@ -138,8 +138,8 @@ impl<'c> Chunks<'c> {
 impl Drop for Chunks<'_> {
     fn drop(&mut self) {
         self.run.finished(self.claims.done());
-        if let Some(sheet) = self.sheet.take() {
-            sheet.hand_in(self.claims.blocked_ns());
+        if let Some(stopwatch) = self.stopwatch.take() {
+            stopwatch.record(self.claims.blocked_ns());
         }
     }
 }

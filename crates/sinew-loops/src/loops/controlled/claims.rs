@@ -6,10 +6,10 @@ use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
 
 use super::super::ending::Ending;
-use super::plan::{Epoch, Plan, Progress, Terms};
+use super::plan::{Epoch, LoopSettings, Plan, Progress};
 use crate::Control;
-use crate::control::{Wishes, is_cancelled};
-use crate::lodging::Pinning;
+use crate::affinity::Pinning;
+use crate::control::{Requests, is_cancelled};
 use crate::participants::{Participants, Registration};
 use sinew_core::Enrolled;
 use sinew_core::Limit;
@@ -21,8 +21,8 @@ pub(super) struct Shared<'c> {
     pub(super) control: &'c Control,
     /// The pool's own limit on its workers, which may change as well.
     pub(super) limit: &'c Limit,
-    /// What the loop itself has for wishes that there are not.
-    pub(super) own: Terms,
+    /// What the loop itself has for requests that there are not.
+    pub(super) own: LoopSettings,
     /// What ends it together with all that the pool runs.
     pub(super) enrolled: Enrolled,
     /// Whether a schedule that the pool has for such loops takes the place of the loop's own.
@@ -56,19 +56,19 @@ impl Shared<'_> {
     /// rank on this worker. Answers whether it was.
     pub(super) fn grow(&self, worker: usize, rank: usize) -> bool {
         let mut plan = self.plan.lock();
-        let (limit, (version, wishes)) = (self.limit.asked(), self.control.wishes());
-        let terms = self.terms(&wishes, limit);
-        let grows = plan.has_fewer_than(terms.threads) && !self.is_cancelled(version);
+        let (limit, (version, requests)) = (self.limit.asked(), self.control.requests());
+        let settings = self.settings(&requests, limit);
+        let grows = plan.has_fewer_than(settings.threads) && !self.is_cancelled(version);
         if grows {
-            plan.follow(terms, terms.seat(self.workers, worker, rank));
+            plan.follow(settings, settings.slot(self.workers, worker, rank));
         }
         grows
     }
 
-    /// What is in force by these wishes when the pool leaves so many workers to loops.
-    fn terms(&self, wishes: &Wishes, limit: usize) -> Terms {
+    /// What is in force by these requests when the pool leaves so many workers to loops.
+    fn settings(&self, requests: &Requests, limit: usize) -> LoopSettings {
         let most = self.workers.min(limit);
-        self.own.wished(self.open, self.limit, most, wishes).resolved(self.auto)
+        self.own.wished(self.open, self.limit, most, requests).resolved(self.auto)
     }
 }
 
@@ -81,8 +81,8 @@ pub(super) struct Claims<'c> {
     rank: usize,
     /// Gone once this participant has decided to leave.
     registration: Option<Registration<'c>>,
-    seat: usize,
-    /// The version of the wishes that are followed.
+    slot: usize,
+    /// The version of the requests that are followed.
     seen: u64,
     /// The pool's limit that is followed.
     limit: usize,
@@ -115,14 +115,14 @@ impl<'c> Claims<'c> {
         let came_ns = now_ns();
         let mut plan = shared.plan.lock();
         let (limit, preset) = (shared.limit.asked(), shared.limit.schedule().word());
-        let (version, wishes) = shared.control.wishes();
+        let (version, requests) = shared.control.requests();
         if shared.is_cancelled(version) {
             shared.ending.stop();
         }
-        let terms = shared.terms(&wishes, limit);
-        let seat = terms.seat(shared.workers, worker, rank);
-        plan.follow(terms, seat);
-        if rank >= terms.threads || shared.ending.is_near() {
+        let settings = shared.settings(&requests, limit);
+        let slot = settings.slot(shared.workers, worker, rank);
+        plan.follow(settings, slot);
+        if rank >= settings.threads || shared.ending.is_near() {
             plan.leave(registration);
             return None;
         }
@@ -135,11 +135,11 @@ impl<'c> Claims<'c> {
             worker,
             rank,
             registration: Some(registration),
-            seat,
+            slot,
             seen: version,
             limit,
             preset,
-            pinning: wishes.pinning,
+            pinning: requests.pinning,
             epoch,
             claimed: 0..0,
             chunks: 0,
@@ -179,7 +179,7 @@ impl<'c> Claims<'c> {
             || enrolled.is_cancelled()
     }
 
-    /// The version of the wishes that are followed.
+    /// The version of the requests that are followed.
     #[inline]
     pub(super) fn seen(&self) -> u64 {
         self.seen
@@ -221,7 +221,7 @@ impl<'c> Claims<'c> {
     #[inline]
     fn claim(&mut self) -> bool {
         loop {
-            if let Some(places) = self.epoch.source.claim(self.seat) {
+            if let Some(places) = self.epoch.source.claim(self.slot) {
                 self.chunks += 1;
                 self.claimed = places;
                 return true;
@@ -239,17 +239,17 @@ impl<'c> Claims<'c> {
     #[cold]
     fn steal_cold(&mut self) -> bool {
         let source = &self.epoch.source;
-        let Some(left) = source.prospect(self.seat) else { return false };
+        let Some(left) = source.prospect(self.slot) else { return false };
         let now = now_ns();
         let patience_ns = Halving::patience_ns(left, self.done, now - self.since_ns);
         while now_ns() - now < patience_ns {
             spin_loop();
         }
         self.blocked_ns += now_ns() - now;
-        let Some(places) = source.steal(self.seat) else { return false };
+        let Some(places) = source.steal(self.slot) else { return false };
         self.chunks += 1;
         self.claimed = places;
-        if source.is_closed(self.seat) {
+        if source.is_closed(self.slot) {
             self.shared.plan.lock().give_back(&self.epoch, &mut self.claimed);
         }
         !self.claimed.is_empty()
@@ -267,7 +267,7 @@ impl<'c> Claims<'c> {
         }
         // A wish may have brought it to another source, which it has not asked yet.
         if Arc::ptr_eq(&exhausted, &self.epoch) {
-            match plan.after(&exhausted, self.seat) {
+            match plan.after(&exhausted, self.slot) {
                 Some(next) => self.move_to(next),
                 None => {
                     self.leave(&mut plan);
@@ -280,7 +280,7 @@ impl<'c> Claims<'c> {
         true
     }
 
-    /// Follows wishes that have changed. False if there is nothing more to do here.
+    /// Follows requests that have changed. False if there is nothing more to do here.
     #[cold]
     fn follow_cold(&mut self) -> bool {
         // Whoever holds the lock is about to close the source; meanwhile it can be claimed from.
@@ -296,20 +296,20 @@ impl<'c> Claims<'c> {
     fn agree(&mut self, plan: &mut Plan) -> bool {
         let limit = self.shared.limit.asked();
         self.preset = self.shared.limit.schedule().word();
-        let (version, wishes) = self.shared.control.wishes();
+        let (version, requests) = self.shared.control.requests();
         let was_lowered = limit < std::mem::replace(&mut self.limit, limit);
         self.seen = version;
         if self.shared.is_cancelled(version) {
             self.stop();
             return false;
         }
-        let terms = self.shared.terms(&wishes, limit);
-        self.pinning = wishes.pinning;
-        let stays = self.rank < terms.threads && !(was_lowered && self.is_surplus());
-        if !stays || !plan.is_in_force(terms) || !plan.is_current(&self.epoch) {
+        let settings = self.shared.settings(&requests, limit);
+        self.pinning = requests.pinning;
+        let stays = self.rank < settings.threads && !(was_lowered && self.is_surplus());
+        if !stays || !plan.is_in_force(settings) || !plan.is_current(&self.epoch) {
             plan.give_back(&self.epoch, &mut self.claimed);
         }
-        plan.follow(terms, terms.seat(self.shared.workers, self.worker, self.rank));
+        plan.follow(settings, settings.slot(self.shared.workers, self.worker, self.rank));
         if !stays {
             self.leave(plan);
         } else if !plan.is_current(&self.epoch) {
@@ -327,16 +327,16 @@ impl<'c> Claims<'c> {
     fn move_to(&mut self, epoch: Arc<Epoch>) {
         self.end_claims();
         self.epoch = epoch;
-        self.seat = self.epoch.terms.seat(self.shared.workers, self.worker, self.rank);
+        self.slot = self.epoch.settings.slot(self.shared.workers, self.worker, self.rank);
     }
 
     /// This participant claims no more from its epoch.
     fn end_claims(&self) {
         let source = &self.epoch.source;
         if source.is_timed() {
-            source.measured(self.seat, self.done, now_ns() - self.since_ns);
+            source.measured(self.slot, self.done, now_ns() - self.since_ns);
         }
-        source.leave(self.seat);
+        source.leave(self.slot);
     }
 
     fn leave(&mut self, plan: &mut Plan) {

@@ -2,11 +2,11 @@
 //!
 //! A loop with a [`Control`] is driven in another way than the others, which so pay nothing for it.
 //! Its participants have *ranks*: the caller is 0. Each asks for one slice of work after the other
-//! and looks at the version of the control's wishes in between; who finds it changed brings the
+//! and looks at the version of the control's requests in between; who finds it changed brings the
 //! loop's [plan](plan::Plan) up to date. A new schedule or number of threads closes the source and
 //! puts another in its place. When the number of threads falls, those with the highest ranks leave;
 //! when it rises, whoever notices first calls others for the ranks that nobody has. A new mapping
-//! moves each participant's thread before its next slice (`lodging`). A schedule that the pool was
+//! moves each participant's thread before its next slice (`affinity`). A schedule that the pool was
 //! given or granted counts where none is wished and the loop is open to it. When the pool cancels
 //! what it runs, the loop ends as if its control had. The pool's own limit is followed like a wish,
 //! and read anew meanwhile where it follows quota and affinity (`glance`).
@@ -31,11 +31,11 @@
 mod chunks;
 mod claims;
 #[cfg(all(test, loom))]
-mod models;
+mod loom;
 mod plan;
 mod rest;
 #[cfg(all(test, shuttle))]
-mod schedules;
+mod shuttle;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
@@ -51,10 +51,10 @@ use super::meter::Meter;
 use super::options::Options;
 use crate::Control;
 use crate::participants::{Participants, Registration};
+use crate::recruit;
 use crate::source::LoopMemory;
-use crate::summons;
 use claims::Shared;
-use plan::{Plan, Terms};
+use plan::{LoopSettings, Plan};
 use sinew_core::{Cancelled, Enrolled, Scope, Worker};
 
 /// What a participant does: it asks for slices and runs them until there are no more.
@@ -121,19 +121,20 @@ impl<'r> Controlled<'r> {
         session: Session<'r>,
     ) -> Self {
         let workers = w.max_workers();
-        let own = Terms { threads: options.threads.clamp(1, workers), schedule: options.schedule };
+        let own =
+            LoopSettings { threads: options.threads.clamp(1, workers), schedule: options.schedule };
         let limit = w.limit();
         let open = options.open;
-        let terms = own.wished(open, limit, workers.min(limit.asked()), &control.wishes().1);
-        let leaves_the_choice = terms.schedule == Schedule::Auto;
-        let mut trial = leaves_the_choice.then(|| Trial::begin(options, n, terms.threads));
+        let settings = own.wished(open, limit, workers.min(limit.asked()), &control.requests().1);
+        let leaves_the_choice = settings.schedule == Schedule::Auto;
+        let mut trial = leaves_the_choice.then(|| Trial::begin(options, n, settings.threads));
         // Nobody begins alone here.
         let auto = trial
             .as_mut()
-            .map_or_else(|| auto::best(options, n, terms.threads), |trial| trial.after(0));
-        let terms = terms.resolved(auto);
-        let first = terms.seat(workers, w.index(), 0);
-        let plan = Mutex::new(Plan::new(n, workers, terms, first, options.memory));
+            .map_or_else(|| auto::best(options, n, settings.threads), |trial| trial.after(0));
+        let settings = settings.resolved(auto);
+        let first = settings.slot(workers, w.index(), 0);
+        let plan = Mutex::new(Plan::new(n, workers, settings, first, options.memory));
         let ending = Ending::default();
         let participants = Participants::with_ranks(workers);
         let shared = Shared {
@@ -179,7 +180,7 @@ impl<'r> Controlled<'r> {
         self.shared.ending.guard(|| {
             if let Some(mut chunks) = Chunks::enter(self, w, &recruit, registration) {
                 let grow = || self.grow(w, s, rank);
-                summons::with(w, self.shared.control.identity(), &grow, || {
+                recruit::with(w, self.shared.control.identity(), &grow, || {
                     (self.session)(&mut chunks);
                 });
             }

@@ -26,7 +26,7 @@
 //!
 //! # Tests
 //!
-//! `models`: P1 for two participants and somebody who changes the schedule, every interleaving;
+//! `loom`: P1 for two participants and somebody who changes the schedule, every interleaving;
 //! planted bugs. `tests` of the room: P1 to P4 for whole loops.
 
 use sinew_policy::chunk::Schedule;
@@ -37,7 +37,7 @@ use sinew_sync::clock::now_ns;
 use sinew_sync::plant::{Bug, planted};
 
 use super::rest::Rest;
-use crate::control::Wishes;
+use crate::control::Requests;
 use crate::participants::Registration;
 use crate::source::{LoopMemory, Source};
 use sinew_core::Limit;
@@ -46,19 +46,25 @@ use std::sync::Arc;
 
 /// How a loop is run at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Terms {
+pub(super) struct LoopSettings {
     /// Participants with this rank or a higher one leave. At least 1.
     pub(super) threads: usize,
     pub(super) schedule: Schedule,
 }
 
-impl Terms {
+impl LoopSettings {
     /// What is wished, and these where nothing is; never more threads than `most`. A
     /// loop that is `open` to the pool's schedule is so while none is wished.
-    pub(super) fn wished(self, open: bool, limit: &Limit, most: usize, wishes: &Wishes) -> Self {
-        let threads = wishes.threads.unwrap_or(self.threads).min(most);
-        let schedule = wishes.schedule.unwrap_or(self.schedule);
-        let open = open && wishes.schedule.is_none();
+    pub(super) fn wished(
+        self,
+        open: bool,
+        limit: &Limit,
+        most: usize,
+        requests: &Requests,
+    ) -> Self {
+        let threads = requests.threads.unwrap_or(self.threads).min(most);
+        let schedule = requests.schedule.unwrap_or(self.schedule);
+        let open = open && requests.schedule.is_none();
         Self { threads, schedule: limit.schedule().of_loop(schedule, open) }
     }
 
@@ -73,7 +79,7 @@ impl Terms {
     /// The number by which a participant claims: its worker's where all may take part, so that it
     /// finds the data of its last loop; otherwise its rank, because numbers beyond the participants
     /// would be shared.
-    pub(super) fn seat(self, workers: usize, worker: usize, rank: usize) -> usize {
+    pub(super) fn slot(self, workers: usize, worker: usize, rank: usize) -> usize {
         if self.threads == workers { worker } else { rank }
     }
 
@@ -89,26 +95,32 @@ pub(super) struct Epoch {
     pub(super) source: Source,
     pub(super) rest: Rest,
     /// What it was made for.
-    pub(super) terms: Terms,
+    pub(super) settings: LoopSettings,
     /// How many can get something.
     participants: usize,
 }
 
 impl Epoch {
-    fn new(rest: Rest, terms: Terms, first: usize, memory: Option<&LoopMemory>) -> Self {
-        let participants = terms.participants(rest.len());
-        let source = Source::with_memory(terms.schedule, rest.len(), participants, first, memory);
-        Self { source, rest, terms, participants }
+    fn new(rest: Rest, settings: LoopSettings, first: usize, memory: Option<&LoopMemory>) -> Self {
+        let participants = settings.participants(rest.len());
+        let source =
+            Source::with_memory(settings.schedule, rest.len(), participants, first, memory);
+        Self { source, rest, settings, participants }
     }
 
     /// What comes after another: shares by speed are as long as `ranks` have been fast so far.
-    fn next(rest: Rest, terms: Terms, first: usize, ranks: &[Option<Arc<Progress>>]) -> Self {
-        if terms.schedule != Schedule::Weighted {
-            return Self::new(rest, terms, first, None);
+    fn next(
+        rest: Rest,
+        settings: LoopSettings,
+        first: usize,
+        ranks: &[Option<Arc<Progress>>],
+    ) -> Self {
+        if settings.schedule != Schedule::Weighted {
+            return Self::new(rest, settings, first, None);
         }
-        let participants = terms.participants(rest.len());
-        let source = Source::by_speed(rest.len(), speeds(ranks, terms, participants));
-        Self { source, rest, terms, participants }
+        let participants = settings.participants(rest.len());
+        let source = Source::by_speed(rest.len(), speeds(ranks, settings, participants));
+        Self { source, rest, settings, participants }
     }
 
     /// Takes what has not been claimed.
@@ -146,54 +158,54 @@ impl Progress {
     }
 }
 
-/// How fast the participants of each seat have been.
-fn speeds(ranks: &[Option<Arc<Progress>>], terms: Terms, participants: usize) -> Speeds {
+/// How fast the participants of each slot have been.
+fn speeds(ranks: &[Option<Arc<Progress>>], settings: LoopSettings, participants: usize) -> Speeds {
     let (mut measured, now) = (vec![(0, 0); participants], now_ns());
     for (rank, progress) in ranks.iter().enumerate() {
         if let Some(Progress { worker, since_ns, items }) = progress.as_deref() {
-            let seat = terms.seat(ranks.len(), *worker, rank) % participants;
-            measured[seat] = (items.load(Ordering::Relaxed), now.saturating_sub(*since_ns));
+            let slot = settings.slot(ranks.len(), *worker, rank) % participants;
+            measured[slot] = (items.load(Ordering::Relaxed), now.saturating_sub(*since_ns));
         }
     }
     Speeds::measured(&measured)
 }
 
 impl Plan {
-    /// A loop over `n` iterations on a pool of `workers`. The caller, whose seat number is `first`,
+    /// A loop over `n` iterations on a pool of `workers`. The caller, whose slot number is `first`,
     /// has rank 0.
     pub(super) fn new(
         n: usize,
         workers: usize,
-        terms: Terms,
+        settings: LoopSettings,
         first: usize,
         memory: Option<&LoopMemory>,
     ) -> Self {
-        let epoch = Arc::new(Epoch::new(Rest::of(0..n), terms, first, memory));
+        let epoch = Arc::new(Epoch::new(Rest::of(0..n), settings, first, memory));
         let progress = (0..workers).map(|_| None).collect();
         Self { first: Arc::clone(&epoch), epoch, given_back: Rest::default(), progress }
     }
 
-    /// Makes `terms` the ones in force.
-    pub(super) fn follow(&mut self, terms: Terms, seat: usize) {
-        if !self.is_in_force(terms) {
-            self.replace(terms, seat);
+    /// Makes `settings` the ones in force.
+    pub(super) fn follow(&mut self, settings: LoopSettings, slot: usize) {
+        if !self.is_in_force(settings) {
+            self.replace(settings, slot);
         }
     }
 
-    /// P2: closes the source and goes on with one over all that is left, which begins at `seat`
+    /// P2: closes the source and goes on with one over all that is left, which begins at `slot`
     /// where it begins at one.
-    fn replace(&mut self, terms: Terms, seat: usize) {
+    fn replace(&mut self, settings: LoopSettings, slot: usize) {
         let left = self.epoch.close().with(std::mem::take(&mut self.given_back));
-        self.epoch = Arc::new(Epoch::next(left, terms, seat, &self.progress));
+        self.epoch = Arc::new(Epoch::next(left, settings, slot, &self.progress));
     }
 
     /// Where a participant that has found nothing more in `old` can go on.
-    pub(super) fn after(&mut self, old: &Arc<Epoch>, seat: usize) -> Option<Arc<Epoch>> {
+    pub(super) fn after(&mut self, old: &Arc<Epoch>, slot: usize) -> Option<Arc<Epoch>> {
         if self.is_current(old) {
             if self.given_back.is_empty() {
                 return None;
             }
-            self.replace(self.epoch.terms, seat);
+            self.replace(self.epoch.settings, slot);
         }
         Some(self.epoch())
     }
@@ -202,13 +214,13 @@ impl Plan {
         Arc::clone(&self.epoch)
     }
 
-    pub(super) fn is_in_force(&self, terms: Terms) -> bool {
-        terms == self.epoch.terms
+    pub(super) fn is_in_force(&self, settings: LoopSettings) -> bool {
+        settings == self.epoch.settings
     }
 
-    /// Whether the terms in force are for fewer threads.
+    /// Whether the settings in force are for fewer threads.
     pub(super) fn has_fewer_than(&self, threads: usize) -> bool {
-        self.epoch.terms.threads < threads
+        self.epoch.settings.threads < threads
     }
 
     pub(super) fn is_current(&self, epoch: &Arc<Epoch>) -> bool {

@@ -1,11 +1,11 @@
-//! A seat that helps a worker; see [`ahead`](crate::worklist::ahead).
+//! A slot that helps a worker; see [`ahead`](crate::worklist::ahead).
 
-use sinew_loops::Companion;
+use sinew_loops::HelperPin;
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::thread::yield_now;
 
 use super::{Arena, End, Hand};
-use crate::worklist::team::{Role, Terms};
+use crate::worklist::team::{InForce, Role};
 use crate::worklist::work::Run;
 
 /// Looks for a unit before the processor is offered to others: a worker takes longer for one than a
@@ -15,41 +15,41 @@ const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 1_000 };
 pub(super) struct Helper<'a, 'r, R: Run> {
     arena: &'a Arena<'r, R>,
     w: &'a Hand,
-    part: Companion<'a>,
-    seat: usize,
+    part: HelperPin<'a>,
+    slot: usize,
     worker: usize,
     /// The moves of workers that its place is of.
     moves: Option<u64>,
 }
 
 impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
-    pub(super) fn new(arena: &'a Arena<'r, R>, w: &'a Hand, seat: usize, worker: usize) -> Self {
-        let part = Companion::enter(w, arena.course.as_ref());
-        Self { arena, w, part, seat, worker, moves: None }
+    pub(super) fn new(arena: &'a Arena<'r, R>, w: &'a Hand, slot: usize, worker: usize) -> Self {
+        let part = HelperPin::enter(w, arena.operation.as_ref());
+        Self { arena, w, part, slot, worker, moves: None }
     }
 
     /// Helps until the settings want something else, or the worker is gone.
     pub(super) fn run(mut self) -> End {
         let (mut version, mut seen, mut looks) = (self.arena.version(self.w), 0, 0_u32);
-        let mut terms = self.arena.terms(self.w);
-        let ahead = &self.arena.seats[self.worker].ahead;
+        let mut in_force = self.arena.in_force(self.w);
+        let ahead = &self.arena.slots[self.worker].ahead;
         loop {
             let now = self.arena.version(self.w);
             if now != version {
-                if Arena::<R>::is_relieved(self.seat, self.w, version, now) {
+                if Arena::<R>::is_relieved(self.slot, self.w, version, now) {
                     return End::Relieved;
                 }
                 version = now;
-                terms = self.arena.terms(self.w);
+                in_force = self.arena.in_force(self.w);
                 self.moves = None;
             }
-            if terms.role(self.seat) != Role::Help(self.worker) {
+            if in_force.role(self.slot) != Role::Help(self.worker) {
                 return End::Moved;
             }
             if self.arena.team.is_stopped() || !self.arena.team.is_taken(self.worker) {
                 return End::Over;
             }
-            self.sit(&terms);
+            self.sit(&in_force);
             let ticket = ahead.ticket();
             if ticket == seen {
                 looks = looks.wrapping_add(1);
@@ -57,26 +57,26 @@ impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
                 continue;
             }
             seen = ticket;
-            self.run_ahead(ticket, terms.settings.lifespan);
+            self.run_ahead(ticket, in_force.settings.lifespan);
         }
     }
 
     /// Has the thread sit beside its worker, wherever that is now.
     #[inline]
-    fn sit(&mut self, terms: &Terms) {
+    fn sit(&mut self, in_force: &InForce) {
         let moves = self.arena.sites.moves();
         if self.moves != Some(moves) || self.part.is_behind() {
             self.moves = Some(moves);
-            let workers = self.arena.sites.of(terms.settings.threads);
-            self.part.sit_beside(self.worker, &workers, terms.helpers());
+            let workers = self.arena.sites.of(in_force.settings.threads);
+            self.part.pin_beside(self.worker, &workers, in_force.helpers());
         }
     }
 
     fn run_ahead(&self, ticket: u64, lifespan: u32) {
-        let ahead = &self.arena.seats[self.worker].ahead;
+        let ahead = &self.arena.slots[self.worker].ahead;
         if let Some(unit) = ahead.unit() {
             let words = self.arena.run.run_ahead(&unit, lifespan, &|| ahead.ticket() != ticket);
-            let tally = &self.arena.seats[self.seat].tally;
+            let tally = &self.arena.slots[self.slot].tally;
             tally.ahead.add(1);
             tally.words_ahead.add(words);
         }

@@ -1,9 +1,9 @@
-//! A seat that runs units.
+//! A slot that runs units.
 //!
 //! # Cost
 //!
 //! Units that are short are run in *stretches*: some of them, one after the other, and after the
-//! last all that is to be looked at between units: settings, wishes, limits, cancellation, the
+//! last all that is to be looked at between units: settings, requests, limits, cancellation, the
 //! tuner, who is missing. How many follows from how long the last ones took
 //! ([`Participant::items_until_look`]): one, if they are long, up to 64. What is left for each is an
 //! attempt, a fold, and a look at whether it has added units. A stretch ends early with a unit that
@@ -28,7 +28,7 @@ use crate::worklist::hands::Hands;
 use crate::worklist::lists::{Access, Entry};
 use crate::worklist::places::Place;
 use crate::worklist::tally::Tally;
-use crate::worklist::team::{Role, Terms};
+use crate::worklist::team::{InForce, Role};
 use crate::worklist::work::{Failure, More, Run, Turn};
 
 /// Attempts given up in a row, of whichever units, before the next one is made irrevocable: so that
@@ -41,14 +41,14 @@ const SEARCH: u64 = 20 * TICKS_A_US;
 /// The longest pause after an attempt that was given up is two to this power looks.
 const LONGEST_PAUSE: u32 = if cfg!(shuttle) { 1 } else { 10 };
 
-/// Why a seat's task is done with what it did.
+/// Why a slot's task is done with what it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// There is nothing left to do here.
     Over,
-    /// The terms want something else of this seat.
+    /// The in_force want something else of this slot.
     Moved,
-    /// Another worker of the pool is to have this seat.
+    /// Another worker of the pool is to have this slot.
     Relieved,
 }
 
@@ -57,10 +57,10 @@ pub(super) struct Worker<'w, 'scope, 'env, 'r, R: Run> {
     w: &'w Hand,
     participant: Participant<'w>,
     s: &'scope Scope<'scope, 'env>,
-    seat: usize,
-    terms: Terms,
+    slot: usize,
+    in_force: InForce,
     version: Version,
-    /// What the terms want of this seat.
+    /// What the in_force want of this slot.
     role: Role,
     /// Whether a helper may run the next unit ahead.
     helped: bool,
@@ -85,33 +85,33 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         arena: &'scope Arena<'r, R>,
         w: &'w Hand,
         s: &'scope Scope<'scope, 'env>,
-        seat: usize,
+        slot: usize,
     ) -> Self {
-        let kept = arena.seats[seat].local.lock().take();
-        let local = kept.unwrap_or_else(|| arena.run.init(seat));
+        let kept = arena.slots[slot].local.lock().take();
+        let local = kept.unwrap_or_else(|| arena.run.init(slot));
         arena.team.enter();
         let version = arena.version(w);
         arena.tell_cores(w);
-        let terms = arena.terms(w);
-        let participant = Participant::enter(w, arena.course.as_ref(), seat);
-        arena.sites.note(seat, w.pinned_cpu());
+        let in_force = arena.in_force(w);
+        let participant = Participant::enter(w, arena.operation.as_ref(), slot);
+        arena.sites.note(slot, w.pinned_cpu());
         Self {
             arena,
             w,
             participant,
             s,
-            seat,
+            slot,
             version,
-            role: terms.role(seat),
-            helped: terms.helps(seat),
-            terms,
+            role: in_force.role(slot),
+            helped: in_force.helps(slot),
+            in_force,
             held: Hands::new(),
             values: Vec::with_capacity(2),
             more: More(Vec::new()),
             local: Some(local),
             place: Place::new(arena.settings.pages(), arena.several_nodes),
             // To the model checker a schedule has to be the same again.
-            rng: if cfg!(shuttle) { Rng::with_seed(seat as u64) } else { Rng::new() },
+            rng: if cfg!(shuttle) { Rng::with_seed(slot as u64) } else { Rng::new() },
             failures: 0,
             retries: 0,
             next_look: 0,
@@ -150,17 +150,17 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
 
     /// Says where its thread is now, for the helpers.
     fn note_site(&self) {
-        self.arena.sites.note(self.seat, self.w.pinned_cpu());
+        self.arena.sites.note(self.slot, self.w.pinned_cpu());
     }
 
     fn tally(&self) -> &'scope Tally {
-        &self.arena.seats[self.seat].tally
+        &self.arena.slots[self.slot].tally
     }
 
     fn access(&self) -> Access<'scope> {
-        let Settings { stealing, threads, .. } = self.terms.settings;
+        let Settings { stealing, threads, .. } = self.in_force.settings;
         Access {
-            worker: self.seat,
+            worker: self.slot,
             stealing,
             alone: threads == 1,
             brief: self.participant.items_until_look() as usize,
@@ -173,21 +173,21 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     fn follow(&mut self, now: Version) -> bool {
         let before = std::mem::replace(&mut self.version, now);
         self.arena.tell_cores(self.w);
-        if let Some(course) = &self.arena.course {
-            course.follow(self.w);
+        if let Some(operation) = &self.arena.operation {
+            operation.follow(self.w);
         }
         self.note_site();
         self.place.choose(self.arena.settings.pages());
-        let Settings { stealing: stole, .. } = self.terms.settings;
-        self.terms = self.arena.terms(self.w);
-        self.role = self.terms.role(self.seat);
-        self.helped = self.terms.helps(self.seat);
-        let Settings { stealing, threads, .. } = self.terms.settings;
+        let Settings { stealing: stole, .. } = self.in_force.settings;
+        self.in_force = self.arena.in_force(self.w);
+        self.role = self.in_force.role(self.slot);
+        self.helped = self.in_force.helps(self.slot);
+        let Settings { stealing, threads, .. } = self.in_force.settings;
         if stealing && !stole {
             self.arena.lists.deal(threads, self.tally());
         }
-        self.arena.spawn_missing(self.s, &self.terms, 0);
-        Arena::<R>::is_relieved(self.seat, self.w, before, now)
+        self.arena.spawn_missing(self.s, &self.in_force, 0);
+        Arena::<R>::is_relieved(self.slot, self.w, before, now)
     }
 
     #[inline]
@@ -207,7 +207,8 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     }
 
     fn take(&mut self) -> bool {
-        let wanted = units::to_take(self.terms.settings.coalescing, self.helped, self.held.len());
+        let wanted =
+            units::to_take(self.in_force.settings.coalescing, self.helped, self.held.len());
         wanted == 0
             || self.arena.lists.take(self.access(), wanted, &mut self.held)
             || !self.held.is_empty()
@@ -257,10 +258,10 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     #[inline]
     fn call_others(&self) {
         let arena = self.arena;
-        if arena.team.is_short(&self.terms)
+        if arena.team.is_short(&self.in_force)
             && (arena.lists.has_spare(self.access()) || arena.parked.any_woken())
         {
-            self.arena.spawn_missing(self.s, &self.terms, 0);
+            self.arena.spawn_missing(self.s, &self.in_force, 0);
         }
     }
 
@@ -269,7 +270,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     #[inline]
     fn is_plain(&self) -> bool {
         !self.helped
-            && !self.terms.settings.coalescing
+            && !self.in_force.settings.coalescing
             && self.failures == 0
             && !self.arena.run.is_watched()
     }
@@ -279,7 +280,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     #[inline]
     fn process_plain(&mut self) {
         let Some(local) = &mut self.local else { return };
-        let (arena, w, tally) = (self.arena, self.w, &self.arena.seats[self.seat].tally);
+        let (arena, w, tally) = (self.arena, self.w, &self.arena.slots[self.slot].tally);
         let most = self.held.len().min(self.participant.items_until_look() as usize);
         let mut stretch = Stretch { arena, w, tally, held: &mut self.held, ran: 0 };
         let attempt = arena.run.one_by_one();
@@ -320,7 +321,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     /// Runs the next transaction until it commits, or another unit is to be tried first.
     #[inline(never)]
     fn process(&mut self) {
-        let mut count = self.held.len().min(1 + usize::from(self.terms.settings.coalescing));
+        let mut count = self.held.len().min(1 + usize::from(self.in_force.settings.coalescing));
         self.hand_over(count);
         loop {
             let favoured = self.failures >= PATIENCE;
@@ -328,7 +329,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
                 return;
             }
             let units = [self.held.first(), self.held.second().filter(|_| count > 1)];
-            let turn = Turn { seat: self.seat, favoured };
+            let turn = Turn { slot: self.slot, favoured };
             match self.arena.run.attempt(units, &mut self.values, &mut self.more, turn) {
                 Ok(()) => return self.commit(favoured),
                 Err(Failure::Waits(change)) => return self.park(change),
@@ -348,7 +349,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     #[inline]
     fn hand_over(&mut self, count: usize) {
         if self.helped {
-            let ahead = &self.arena.seats[self.seat].ahead;
+            let ahead = &self.arena.slots[self.slot].ahead;
             ahead.hand(self.held.share(count));
         }
     }
@@ -387,7 +388,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     #[cold]
     fn give_up(&mut self) {
         self.count_failure();
-        if !(swap::is_due(self.retries, self.terms.settings.swap_after) && self.swap()) {
+        if !(swap::is_due(self.retries, self.in_force.settings.swap_after) && self.swap()) {
             self.pause();
         }
     }
@@ -417,7 +418,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         self.failures += 1;
         self.retries += 1;
         if self.helped {
-            self.arena.seats[self.seat].ahead.again();
+            self.arena.slots[self.slot].ahead.again();
         }
     }
 
@@ -461,10 +462,10 @@ impl<R: Run> Drop for Stretch<'_, '_, R> {
 
 impl<R: Run> Drop for Worker<'_, '_, '_, '_, R> {
     /// Leaves everything as it was found: units go back to the lists, what is kept goes back to the
-    /// seat.
+    /// slot.
     fn drop(&mut self) {
         if self.helped {
-            self.arena.seats[self.seat].ahead.hand(None);
+            self.arena.slots[self.slot].ahead.hand(None);
         }
         if std::thread::panicking() {
             self.arena.team.stop();
@@ -473,7 +474,7 @@ impl<R: Run> Drop for Worker<'_, '_, '_, '_, R> {
             let access = self.access();
             self.arena.lists.add(access, self.held.drain());
         }
-        *self.arena.seats[self.seat].local.lock() = self.local.take();
+        *self.arena.slots[self.slot].local.lock() = self.local.take();
         self.arena.team.leave();
     }
 }

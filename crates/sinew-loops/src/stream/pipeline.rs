@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 
 use sinew_sync::lock::{Mutex, MutexGuard};
 
-use super::stages::{Belt, End, Turn};
+use super::stages::{End, SerialStage, StageContext};
 use super::{BOUND, Options};
 use crate::loops::ending::Ending;
 use crate::participants::{Participants, Registration};
-use crate::{Course, Participant};
+use crate::{Operation, Participant};
 use sinew_core::{Cancelled, Scope, Worker};
 
 /// What the carriers of a stream share.
-pub(super) struct Line<'e, I, E> {
+pub(super) struct Pipeline<'e, I, E> {
     state: Mutex<State<'e, I>>,
     end: &'e E,
     bound: usize,
@@ -20,7 +20,7 @@ pub(super) struct Line<'e, I, E> {
     carriers: Participants,
     /// The maximum number of carriers without a control.
     threads: usize,
-    course: Option<Course<'e>>,
+    operation: Option<Operation<'e>>,
     ending: Ending,
 }
 
@@ -28,17 +28,17 @@ struct State<'e, I> {
     /// Away while somebody asks it.
     items: Option<I>,
     taken: usize,
-    through: usize,
+    finished: usize,
     /// Items that the control has been told of.
     announced: usize,
     ended: bool,
     /// Stages that somebody is to go on at (L3).
-    posted: VecDeque<&'e dyn Turn>,
+    posted: VecDeque<&'e dyn SerialStage>,
 }
 
 impl<I> State<'_, I> {
     fn under_way(&self) -> usize {
-        self.taken - self.through
+        self.taken - self.finished
     }
 
     /// Whether an item can be taken.
@@ -51,7 +51,7 @@ impl<I> State<'_, I> {
     }
 }
 
-impl<'e, I, E> Line<'e, I, E>
+impl<'e, I, E> Pipeline<'e, I, E>
 where
     I: Iterator<Item: Send> + Send,
     E: End<I::Item>,
@@ -69,37 +69,37 @@ where
             announced: exact_length(&items),
             items: Some(items),
             taken: 0,
-            through: 0,
+            finished: 0,
             ended: false,
             posted: VecDeque::new(),
         };
         let bound = options.bound.unwrap_or(BOUND * workers).max(1);
         let announced = state.announced as u64;
-        let begin = |control| Ok(Course::begin(control, announced)?.with_threads(threads));
-        let course = options.control.map(begin).transpose()?;
+        let begin = |control| Ok(Operation::begin(control, announced)?.with_threads(threads));
+        let operation = options.control.map(begin).transpose()?;
         Ok(Self {
             state: Mutex::new(state),
             end,
             bound,
             carriers: Participants::new(0),
             threads,
-            course,
+            operation,
             ending: Ending::default(),
         })
     }
 
     pub(super) fn run(self, w: &Worker) -> Result<(), Cancelled> {
         let first = self.carriers.register();
-        w.scope(|s| Carrier { line: &self, s, w, registration: Some(first) }.carry());
+        w.scope(|s| Carrier { pipeline: &self, s, w, registration: Some(first) }.carry());
         self.ending.rethrow();
-        if let Some(course) = self.course {
-            course.end();
+        if let Some(operation) = self.operation {
+            operation.end();
         }
         if self.state.into_inner().is_done() { Ok(()) } else { Err(Cancelled) }
     }
 
     fn is_cancelled(&self) -> bool {
-        self.course.as_ref().is_some_and(Course::is_cancelled)
+        self.operation.as_ref().is_some_and(Operation::is_cancelled)
     }
 
     /// Whether carriers are to drop what they have.
@@ -109,10 +109,10 @@ where
 
     /// How many carriers there may be now: as many as requested, and as the pool's limit allows.
     fn maximum(&self, w: &Worker) -> usize {
-        match &self.course {
-            Some(course) => {
-                course.follow_request();
-                course.maximum(w).unwrap_or(w.max_workers())
+        match &self.operation {
+            Some(operation) => {
+                operation.follow_request();
+                operation.maximum(w).unwrap_or(w.max_workers())
             }
             None => self.threads.min(w.allowed_workers()),
         }
@@ -127,7 +127,7 @@ fn exact_length(items: &impl Iterator) -> usize {
 
 /// A task that carries items.
 struct Carrier<'s, 'env, 'e, 'w, I, E> {
-    line: &'s Line<'e, I, E>,
+    pipeline: &'s Pipeline<'e, I, E>,
     s: &'s Scope<'s, 'env>,
     w: &'w Worker,
     /// Gone once the carrier has decided to leave.
@@ -137,7 +137,7 @@ struct Carrier<'s, 'env, 'e, 'w, I, E> {
 /// What a carrier does next.
 enum Step<'e, T> {
     Item(usize, T),
-    Turn(&'e dyn Turn),
+    SerialStage(&'e dyn SerialStage),
 }
 
 impl<'s, 'e, I, E> Carrier<'s, '_, 'e, '_, I, E>
@@ -147,19 +147,19 @@ where
 {
     /// Carries items as long as there are some. A panic ends the stream.
     fn carry(mut self) {
-        let line = self.line;
-        line.ending.guard(|| {
-            let course = line.course.as_ref();
-            let _participant = Participant::enter(self.w, course, 0);
+        let pipeline = self.pipeline;
+        pipeline.ending.guard(|| {
+            let operation = pipeline.operation.as_ref();
+            let _participant = Participant::enter(self.w, operation, 0);
             while let Some(step) = self.next() {
                 match step {
-                    Step::Item(number, item) => line.end.push(&self, number, item),
-                    Step::Turn(stage) => stage.run(&self),
+                    Step::Item(number, item) => pipeline.end.push(&self, number, item),
+                    Step::SerialStage(stage) => stage.run(&self),
                 }
                 self.w.safe_point();
                 self.w.check_limits();
-                if let Some(course) = course {
-                    course.follow(self.w);
+                if let Some(operation) = operation {
+                    operation.follow(self.w);
                 }
             }
         });
@@ -167,17 +167,17 @@ where
 
     /// Something to do; `None`: leave (L4).
     fn next(&mut self) -> Option<Step<'e, I::Item>> {
-        let line = self.line;
-        let mut state = line.state.lock();
+        let pipeline = self.pipeline;
+        let mut state = pipeline.state.lock();
         loop {
-            if line.is_over() || line.carriers.count() > line.maximum(self.w) {
+            if pipeline.is_over() || pipeline.carriers.count() > pipeline.maximum(self.w) {
                 break;
             }
             if let Some(stage) = state.posted.pop_front() {
                 self.recruit(state);
-                return Some(Step::Turn(stage));
+                return Some(Step::SerialStage(stage));
             }
-            if !state.can_take(line.bound) {
+            if !state.can_take(pipeline.bound) {
                 break;
             }
             let items = state.items.take()?;
@@ -199,7 +199,7 @@ where
     /// and nobody asks it any more.
     fn take(&self, mut items: I) -> (MutexGuard<'s, State<'e, I>>, usize, Option<I::Item>) {
         let item = items.next();
-        let mut state = self.line.state.lock();
+        let mut state = self.pipeline.state.lock();
         state.items = Some(items);
         let number = state.taken;
         if item.is_none() {
@@ -213,47 +213,49 @@ where
 
     /// Tells the control of an item that it does not know of yet.
     fn announce(&self, state: &mut State<'_, I>) {
-        if let Some(course) = self.line.course.as_ref().filter(|_| state.taken > state.announced) {
+        if let Some(operation) =
+            self.pipeline.operation.as_ref().filter(|_| state.taken > state.announced)
+        {
             state.announced = state.taken;
-            course.expect(1);
+            operation.expect(1);
         }
     }
 
     /// Calls another carrier if there may be one, and something for it.
     fn recruit(&self, state: MutexGuard<'_, State<'e, I>>) {
-        let useful = !state.posted.is_empty() || state.can_take(self.line.bound);
-        let (line, s) = (self.line, self.s);
-        if useful && line.carriers.count() < line.maximum(self.w) {
-            let registration = Some(line.carriers.register());
+        let useful = !state.posted.is_empty() || state.can_take(self.pipeline.bound);
+        let (pipeline, s) = (self.pipeline, self.s);
+        if useful && pipeline.carriers.count() < pipeline.maximum(self.w) {
+            let registration = Some(pipeline.carriers.register());
             drop(state);
-            s.spawn(move |w| Carrier { line, s, w, registration }.carry());
+            s.spawn(move |w| Carrier { pipeline, s, w, registration }.carry());
         }
     }
 }
 
-impl<'e, I, E> Belt<'e> for Carrier<'_, '_, 'e, '_, I, E>
+impl<'e, I, E> StageContext<'e> for Carrier<'_, '_, 'e, '_, I, E>
 where
     I: Iterator<Item: Send> + Send,
     E: End<I::Item>,
 {
     fn is_over(&self) -> bool {
-        self.line.is_over()
+        self.pipeline.is_over()
     }
 
-    fn post(&self, stage: &'e dyn Turn) {
-        let mut state = self.line.state.lock();
+    fn post(&self, stage: &'e dyn SerialStage) {
+        let mut state = self.pipeline.state.lock();
         state.posted.push_back(stage);
         self.recruit(state);
     }
 
     fn stop(&self) {
-        self.line.ending.stop();
+        self.pipeline.ending.stop();
     }
 
-    fn is_through(&self) {
-        self.line.state.lock().through += 1;
-        if let Some(course) = &self.line.course {
-            course.done(self.w, 1);
+    fn item_finished(&self) {
+        self.pipeline.state.lock().finished += 1;
+        if let Some(operation) = &self.pipeline.operation {
+            operation.done(self.w, 1);
         }
     }
 }

@@ -10,7 +10,7 @@ use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::plant::{Bug, plant};
 use sinew_topology::Mapping;
 
-use super::{Guided, Lodger, Lodging, Pinning};
+use super::{LoopPin, PinGuard, Pinned, Pinning};
 use crate::control::Control;
 
 const PLACES: usize = 2;
@@ -24,48 +24,48 @@ fn pinning(mapping: Mapping) -> Arc<Pinning> {
 struct Houses([AtomicBool; PLACES]);
 
 /// A thread of a model, which moves from place to place.
-struct Lodged {
+struct ModelThread {
     houses: Arc<Houses>,
-    lodgings: RefCell<Vec<Lodging>>,
+    pins: RefCell<Vec<LoopPin>>,
     at: Cell<Option<usize>>,
 }
 
-impl Lodged {
+impl ModelThread {
     fn new(houses: &Arc<Houses>) -> Self {
-        Self { houses: Arc::clone(houses), lodgings: RefCell::default(), at: Cell::new(None) }
+        Self { houses: Arc::clone(houses), pins: RefCell::default(), at: Cell::new(None) }
     }
 
     /// A participant that is in a loop within the loop for a while, and may change the mapping.
     fn take_part(&self, control: &Control, change: Option<Mapping>) {
-        let mut guided = Guided::new(self, control.places(), 1);
-        self.look(control, &mut guided);
+        let mut pin = PinGuard::new(self, control.places(), 1);
+        self.look(control, &mut pin);
         let before = self.at.get();
-        self.look(control, &mut Guided::new(self, control.places(), 0));
+        self.look(control, &mut PinGuard::new(self, control.places(), 0));
         assert_eq!(self.at.get(), before, "a thread that does not come back to its place");
         if let Some(mapping) = change {
             control.set_pinning(pinning(mapping));
         }
-        self.look(control, &mut guided);
+        self.look(control, &mut pin);
     }
 
-    /// A look at the wishes, between two slices of work.
-    fn look(&self, control: &Control, guided: &mut Guided<'_, Self>) {
-        let Some(pinning) = control.wishes().1.pinning else { return };
-        guided.follow(Some(&pinning));
-        let lodgings = self.lodgings.borrow();
-        let innermost = lodgings.last().expect("a thread that lodges somewhere");
+    /// A look at the requests, between two slices of work.
+    fn look(&self, control: &Control, pin: &mut PinGuard<'_, Self>) {
+        let Some(pinning) = control.requests().1.pinning else { return };
+        pin.follow(Some(&pinning));
+        let pins = self.pins.borrow();
+        let innermost = pins.last().expect("a thread that lodges somewhere");
         assert!(Arc::ptr_eq(&innermost.pinning, &pinning), "a mapping that is not followed");
         assert_eq!(self.at.get(), Some(innermost.place));
     }
 }
 
-impl Lodger for Lodged {
-    fn lodgings(&self) -> RefMut<'_, Vec<Lodging>> {
-        self.lodgings.borrow_mut()
+impl Pinned for ModelThread {
+    fn pins(&self) -> RefMut<'_, Vec<LoopPin>> {
+        self.pins.borrow_mut()
     }
 
     fn settle(&self) {
-        let place = self.lodgings.borrow().last().map(|lodging| lodging.place);
+        let place = self.pins.borrow().last().map(|pin| pin.place);
         if place == self.at.get() {
             return;
         }
@@ -93,10 +93,10 @@ fn two_of_one_rank(first: Option<Mapping>) {
             control.set_pinning(pinning(mapping.clone()));
         }
         let other = {
-            let (control, thread) = (control.clone(), Lodged::new(&houses));
+            let (control, thread) = (control.clone(), ModelThread::new(&houses));
             loom::thread::spawn(move || thread.take_part(&control, None))
         };
-        Lodged::new(&houses).take_part(&control, Some(Mapping::Scatter));
+        ModelThread::new(&houses).take_part(&control, Some(Mapping::Scatter));
         other.join().unwrap();
         assert!(control.places().all_free(), "a place that nobody gave back");
     });

@@ -18,8 +18,8 @@
 
 use sinew_topology::{CpuSet, Machine, place_beside};
 
-use super::{Control, Course};
-use crate::lodging::{Pinning, lodge_beside};
+use super::{Control, Operation};
+use crate::affinity::{Pinning, pin_beside};
 use sinew_core::Worker;
 
 /// A worker that helps others of a skeleton, until this is dropped: no participant of it, so nobody
@@ -27,33 +27,38 @@ use sinew_core::Worker;
 ///
 /// ```
 /// use sinew_core::{Mapping, Pool};
-/// use sinew_loops::Companion;
+/// use sinew_loops::HelperPin;
 ///
 /// let pool = Pool::builder().threads(2).mapping(Mapping::Compact).external_slot(false).build()?;
 /// let cpus = pool.broadcast(|_| sinew_core::run(|w| w.pinned_cpu()));
 /// pool.install(|w| {
-///     let mut part = Companion::enter(w, None);
-///     // Beside the worker of seat 1, in a skeleton of that one alone.
-///     part.sit_beside(0, &cpus[1..], 1);
+///     let mut part = HelperPin::enter(w, None);
+///     // Beside the worker of slot 1, in a skeleton of that one alone.
+///     part.pin_beside(0, &cpus[1..], 1);
 ///     assert!(cpus[0] == cpus[1] || w.pinned_cpu() != cpus[1]);
 /// });
 /// # Ok::<(), sinew_core::BuildError>(())
 /// ```
 #[derive(Debug)]
-pub struct Companion<'c> {
+pub struct HelperPin<'c> {
     w: &'c Worker,
     control: Option<&'c Control>,
     /// The pool's mapping that is followed.
     version: usize,
-    /// Whether the innermost lodging of the worker is this one's.
-    is_lodged: bool,
+    /// Whether the innermost pin of the worker is this one's.
+    is_pinned: bool,
 }
 
-impl<'c> Companion<'c> {
+impl<'c> HelperPin<'c> {
     /// The worker helps from now on, in a skeleton that follows this control or none. Where its
-    /// thread runs is for [`sit_beside`](Self::sit_beside).
-    pub fn enter(w: &'c Worker, course: Option<&Course<'c>>) -> Self {
-        Self { w, control: course.map(|course| course.control), version: 0, is_lodged: false }
+    /// thread runs is for [`pin_beside`](Self::pin_beside).
+    pub fn enter(w: &'c Worker, operation: Option<&Operation<'c>>) -> Self {
+        Self {
+            w,
+            control: operation.map(|operation| operation.control),
+            version: 0,
+            is_pinned: false,
+        }
     }
 
     /// Whether the pool's mapping is another one than it was when the thread was seated last.
@@ -68,13 +73,13 @@ impl<'c> Companion<'c> {
 
     /// Moves the thread to where it helps the worker of this number best. `workers`: the
     /// [CPUs](Worker::pinned_cpu) of all workers of the skeleton, of whom the first `helpers` have
-    /// somebody who helps. To be called again whenever one of these has changed, or the [course's
-    /// version](Course::version) has, or it [is behind](Self::is_behind).
-    pub fn sit_beside(&mut self, number: usize, workers: &[Option<usize>], helpers: usize) {
+    /// somebody who helps. To be called again whenever one of these has changed, or the [operation's
+    /// version](Operation::version) has, or it [is behind](Self::is_behind).
+    pub fn pin_beside(&mut self, number: usize, workers: &[Option<usize>], helpers: usize) {
         // Before the look at the mapping: one that changes meanwhile is followed the next time.
         self.version = self.w.mapping_version();
         self.w.follow_mapping_inside();
-        let wished = self.control.and_then(|control| control.wishes().1.pinning);
+        let wished = self.control.and_then(|control| control.requests().1.pinning);
         let pinning = match wished {
             Some(pinning) if pinning.cpus().is_empty() => Some(Pinning::nowhere()),
             Some(pinning) => {
@@ -83,13 +88,13 @@ impl<'c> Companion<'c> {
             }
             None => nearest(&self.w.mapping_room(), number, workers, helpers),
         };
-        self.is_lodged = lodge_beside(self.w, self.is_lodged, pinning);
+        self.is_pinned = pin_beside(self.w, self.is_pinned, pinning);
     }
 }
 
-impl Drop for Companion<'_> {
+impl Drop for HelperPin<'_> {
     fn drop(&mut self) {
-        lodge_beside(self.w, self.is_lodged, None);
+        pin_beside(self.w, self.is_pinned, None);
     }
 }
 

@@ -7,8 +7,8 @@ use sinew_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use sinew_sync::plant::{Bug, plant};
 use sinew_sync::statics::AtomicU64;
 
-use super::{Control, Course};
-use crate::loops::schedules::{Changers, assert_at_rest, explore_with};
+use super::{Control, Operation};
+use crate::loops::shuttle::{Changers, assert_at_rest, explore_with};
 use crate::sort::sort_by_under;
 use sinew_core::{Cancelled, Worker};
 use std::ops::Range;
@@ -26,14 +26,19 @@ fn hunt(bug: Bug, test: fn(&Worker)) {
 }
 
 /// A tree of joins with a leaf for each number.
-fn tree(w: &Worker, course: &Course<'_>, numbers: Range<usize>, leaf: &(dyn Fn(usize) + Sync)) {
+fn tree(
+    w: &Worker,
+    operation: &Operation<'_>,
+    numbers: Range<usize>,
+    leaf: &(dyn Fn(usize) + Sync),
+) {
     if numbers.len() == 1 {
         leaf(numbers.start);
-        return course.done(w, 1);
+        return operation.done(w, 1);
     }
     let middle = numbers.start + numbers.len() / 2;
-    let half = |numbers: Range<usize>| move |w: &Worker| tree(w, course, numbers, leaf);
-    course.join(w, half(numbers.start..middle), half(middle..numbers.end));
+    let half = |numbers: Range<usize>| move |w: &Worker| tree(w, operation, numbers, leaf);
+    operation.join(w, half(numbers.start..middle), half(middle..numbers.end));
 }
 
 const LEAVES: usize = 8;
@@ -41,18 +46,18 @@ const LEAVES: usize = 8;
 fn visit_each_leaf(w: &Worker) {
     let (control, changers) = (Control::new(), Changers::default());
     let visits: [AtomicU32; LEAVES] = std::array::from_fn(|_| AtomicU32::new(0));
-    let course = Course::begin(&control, LEAVES as u64).unwrap();
-    let participant = course.take_part(w);
-    tree(w, &course, 0..LEAVES, &|leaf| {
+    let operation = Operation::begin(&control, LEAVES as u64).unwrap();
+    let participant = operation.take_part(w);
+    tree(w, &operation, 0..LEAVES, &|leaf| {
         if leaf % 2 == 0 {
             changers.start(&control, [1, 3, 4, 1][leaf / 2]);
         }
         visits[leaf].fetch_add(1, Ordering::Relaxed);
     });
-    assert_eq!(course.participants.count(), 1, "all but the caller have gone");
+    assert_eq!(operation.participants.count(), 1, "all but the caller have gone");
     drop(participant);
     changers.join();
-    course.end();
+    operation.end();
     assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1), "not each leaf once");
     assert_eq!(control.snapshot().done, LEAVES as u64);
     assert_at_rest(&control);

@@ -4,9 +4,9 @@
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Exit, Options, Parallel, Serial, Stages, Through, run};
+use super::{Exit, Identity, Options, Parallel, Serial, Stages, run};
 use crate::Control;
-use crate::loops::schedules::explore_with;
+use crate::loops::shuttle::explore_with;
 use shuttle::thread;
 use sinew_core::{Cancelled, Mapping, Worker};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -48,7 +48,7 @@ fn carry(
             most.fetch_max(alive.load(Ordering::Relaxed), Ordering::Relaxed);
             counted
         };
-        let stages = Parallel::new(Serial::new(Through, early, true), |counted| {
+        let stages = Parallel::new(Serial::new(Identity, early, true), |counted| {
             let Counted(_, number) = &counted;
             at(*number);
             counted

@@ -12,22 +12,22 @@ use sinew_core::{Cancelled, Enrolled, Worker};
 ///
 /// ```
 /// use sinew_core::Cancelled;
-/// use sinew_loops::{Control, Course};
+/// use sinew_loops::{Control, Operation};
 ///
 /// let control = Control::new();
-/// let course = Course::begin(&control, 10)?;
+/// let operation = Operation::begin(&control, 10)?;
 /// for item in 0..10 {
-///     if course.is_cancelled() {
+///     if operation.is_cancelled() {
 ///         return Err(Cancelled);
 ///     }
-///     sinew_core::run(|w| course.done(w, 1));
+///     sinew_core::run(|w| operation.done(w, 1));
 /// }
-/// course.end();
+/// operation.end();
 /// assert_eq!(control.snapshot().fraction(), 1.0);
 /// # Ok::<(), Cancelled>(())
 /// ```
 #[derive(Debug)]
-pub struct Course<'c> {
+pub struct Operation<'c> {
     pub(super) control: &'c Control,
     enrolled: Enrolled,
     /// Those that do not wait for others.
@@ -57,7 +57,7 @@ impl Requested {
     }
 }
 
-impl<'c> Course<'c> {
+impl<'c> Operation<'c> {
     /// A skeleton with so many items begins, in the pool whose worker the calling thread is; there
     /// may be more later.
     ///
@@ -69,14 +69,14 @@ impl<'c> Course<'c> {
             return Err(Cancelled);
         }
         control.state.loops.fetch_add(1, Ordering::Relaxed);
-        let course = Self {
+        let operation = Self {
             control,
             enrolled: Enrolled::here(),
             participants: Participants::new(0),
             requested: Requested::new(usize::MAX),
         };
-        course.expect(items);
-        Ok(course)
+        operation.expect(items);
+        Ok(operation)
     }
 
     /// So many more items are to be done.
@@ -156,8 +156,8 @@ impl<'c> Course<'c> {
     #[inline]
     pub fn follow_request(&self) {
         if self.requested.version.load(Ordering::Relaxed) != self.version() {
-            let (version, wishes) = self.control.wishes();
-            self.set_requested(version, wishes.threads);
+            let (version, requests) = self.control.requests();
+            self.set_requested(version, requests.threads);
         }
     }
 
@@ -174,11 +174,11 @@ impl<'c> Course<'c> {
     /// The requested number of threads, if any, for a worker that takes part from now on. A
     /// requested mapping as well counts as followed only with [`follow`](Self::follow).
     pub fn threads(&self) -> Option<usize> {
-        let (version, wishes) = self.control.wishes();
-        if wishes.pinning.is_none() {
-            self.control.is_followed(version);
+        let (version, requests) = self.control.requests();
+        if requests.pinning.is_none() {
+            self.control.mark_followed(version);
         }
-        wishes.threads
+        requests.threads
     }
 
     /// The skeleton has ended, in whichever way but a panic.
@@ -193,7 +193,7 @@ impl<'c> Course<'c> {
     }
 }
 
-impl Drop for Course<'_> {
+impl Drop for Operation<'_> {
     fn drop(&mut self) {
         self.control.end_loop();
     }

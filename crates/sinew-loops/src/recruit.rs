@@ -23,7 +23,7 @@ use sinew_core::{Worker, WorkerLocal, with_current};
 
 /// How the innermost controlled loop that a worker is in calls others, and whose loop it is.
 #[derive(Debug, Clone, Copy)]
-struct Summons {
+struct Recruiter {
     control: usize,
     call: *const (dyn Fn() + 'static),
     /// Calls that the worker served when the loop began. A call that it serves inside of the loop
@@ -33,13 +33,13 @@ struct Summons {
 
 // SAFETY: only the thread that has stored it calls it, below its own frame (U1). Another thread
 // finds it on no worker, because it is taken back before the worker changes its owner.
-unsafe impl Send for Summons {}
+unsafe impl Send for Recruiter {}
 
 /// The summons of the innermost controlled loop that a worker is in.
-static SUMMONS: WorkerLocal<Cell<Option<Summons>>> = WorkerLocal::new(Cell::default);
+static RECRUITER: WorkerLocal<Cell<Option<Recruiter>>> = WorkerLocal::new(Cell::default);
 
 /// Takes the summons back.
-struct Left<'w>(&'w Cell<Option<Summons>>, Option<Summons>);
+struct Left<'w>(&'w Cell<Option<Recruiter>>, Option<Recruiter>);
 
 impl Drop for Left<'_> {
     fn drop(&mut self) {
@@ -59,22 +59,22 @@ pub(crate) fn with<R>(
     // SAFETY: it differs in its lifetime alone, and is used only while this call lasts (U1).
     let call =
         unsafe { std::mem::transmute::<*const (dyn Fn() + '_), *const (dyn Fn() + 'static)>(call) };
-    let (summons, served) = (w.local(&SUMMONS), w.calls_served_now());
-    let before = summons.replace(Some(Summons { control, call, served }));
+    let (summons, served) = (w.local(&RECRUITER), w.calls_served_now());
+    let before = summons.replace(Some(Recruiter { control, call, served }));
     let _left = Left(summons, before);
     session()
 }
 
 /// Calls others to the loop that this thread is in, if the control of this identity is its
 /// innermost one's.
-pub(crate) fn call_others(control: usize) {
+pub(crate) fn recruit_others(control: usize) {
     let of_this = |w: &Worker| {
         let served = w.calls_served_now();
-        w.local(&SUMMONS)
+        w.local(&RECRUITER)
             .get()
             .filter(|summons| summons.control == control && summons.served == served)
     };
-    if let Some(Summons { call, .. }) = with_current(|w| w.and_then(of_this)) {
+    if let Some(Recruiter { call, .. }) = with_current(|w| w.and_then(of_this)) {
         // SAFETY: U1.
         let call = unsafe { &*call };
         call();

@@ -9,11 +9,11 @@
 //! thread goes back to where the loop around, or the pool, has it.
 //!
 //! Who helps another one of a skeleton lodges beside it, at no place of a control
-//! (`control::companion`).
+//! (`control::helper_pin`).
 //!
 //! # Invariants
 //!
-//! - B1: a worker's lodgings stand in the order of the loops it is in. The innermost decides where
+//! - B1: a worker's pins stand in the order of the loops it is in. The innermost decides where
 //!   its thread runs; without any, the pool's mapping does.
 //! - B2: a place is one thread's at a time; the thread that has taken it gives it back.
 //!
@@ -30,10 +30,10 @@
 //! # Tests
 //!
 //! `tests/pool/mapping.rs`, as the kernel sees it; `loops/controlled`: B1 and B2 under random
-//! changes; `models`: B2 for every interleaving of two threads.
+//! changes; `loom`: B2 for every interleaving of two threads.
 
 #[cfg(all(test, loom))]
-mod models;
+mod loom;
 
 use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ use sinew_topology::{CpuSet, Mapping, MappingError, place};
 
 use sinew_core::{Pin, Worker, WorkerLocal, machine_lately};
 
-/// A mapping that a control wishes, and the processors of its places.
+/// A mapping that a control requests, and the processors of its places.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Pinning {
     mapping: Mapping,
@@ -126,7 +126,7 @@ impl Places {
 
 /// Where a worker's thread belongs by one of the loops it works on.
 #[derive(Debug)]
-pub(crate) struct Lodging {
+pub(crate) struct LoopPin {
     /// Which control's loop it is, by the address of its places.
     control: usize,
     place: usize,
@@ -135,7 +135,7 @@ pub(crate) struct Lodging {
     pinning: Arc<Pinning>,
 }
 
-impl Lodging {
+impl LoopPin {
     /// What to pin the thread to, if anything.
     pub(crate) fn pin(&self) -> Option<CpuSet> {
         self.pinning.of_place(self.place)
@@ -143,25 +143,25 @@ impl Lodging {
 }
 
 /// Whose thread lodges somewhere: a worker, or what stands for one in a model.
-pub(crate) trait Lodger {
+pub(crate) trait Pinned {
     /// Of the loops that it is in.
-    fn lodgings(&self) -> RefMut<'_, Vec<Lodging>>;
+    fn pins(&self) -> RefMut<'_, Vec<LoopPin>>;
     /// Moves the calling thread, which is this one's, to where the last of them has it.
     fn settle(&self);
     fn can_be_pinned(&self) -> bool;
 }
 
-/// The lodgings of a worker; the last one decides (B1).
-static LODGINGS: WorkerLocal<RefCell<Vec<Lodging>>> = WorkerLocal::new(RefCell::default);
+/// The pins of a worker; the last one decides (B1).
+static PINS: WorkerLocal<RefCell<Vec<LoopPin>>> = WorkerLocal::new(RefCell::default);
 
-impl Lodger for Worker {
-    fn lodgings(&self) -> RefMut<'_, Vec<Lodging>> {
-        self.local(&LODGINGS).borrow_mut()
+impl Pinned for Worker {
+    fn pins(&self) -> RefMut<'_, Vec<LoopPin>> {
+        self.local(&PINS).borrow_mut()
     }
 
     fn settle(&self) {
-        let innermost = |lodging: &Lodging| lodging.pin().map_or(Pin::Nowhere, Pin::To);
-        let pin = self.lodgings().last().map_or(Pin::ByPool, innermost);
+        let innermost = |pin: &LoopPin| pin.pin().map_or(Pin::Nowhere, Pin::To);
+        let pin = self.pins().last().map_or(Pin::ByPool, innermost);
         self.pin(pin);
     }
 
@@ -172,67 +172,67 @@ impl Lodger for Worker {
 
 /// A participant's stay in a loop, which its control may place.
 #[derive(Debug)]
-pub(crate) struct Guided<'c, L: Lodger = Worker> {
+pub(crate) struct PinGuard<'c, L: Pinned = Worker> {
     w: &'c L,
     places: &'c Places,
     rank: usize,
-    /// Whether the innermost lodging of the worker is this one's.
-    is_lodged: bool,
+    /// Whether the innermost pin of the worker is this one's.
+    is_pinned: bool,
 }
 
-impl<'c, L: Lodger> Guided<'c, L> {
+impl<'c, L: Pinned> PinGuard<'c, L> {
     pub(crate) fn new(w: &'c L, places: &'c Places, rank: usize) -> Self {
-        Self { w, places, rank, is_lodged: false }
+        Self { w, places, rank, is_pinned: false }
     }
 
     /// Moves the thread to where `pinning` has it, if it says anything new.
     pub(crate) fn follow(&mut self, pinning: Option<&Arc<Pinning>>) {
-        self.is_lodged = follow(self.w, self.places, self.rank, self.is_lodged, pinning);
+        self.is_pinned = follow(self.w, self.places, self.rank, self.is_pinned, pinning);
     }
 }
 
-impl<L: Lodger> Drop for Guided<'_, L> {
+impl<L: Pinned> Drop for PinGuard<'_, L> {
     fn drop(&mut self) {
-        if self.is_lodged {
-            leave(self.w, self.places);
+        if self.is_pinned {
+            unpin(self.w, self.places);
         }
     }
 }
 
 /// Moves the thread to where `pinning` has it, if it says anything. Answers whether the innermost
-/// lodging of the worker is then the participant's, as it was before if `is_lodged`.
-pub(crate) fn follow<L: Lodger>(
+/// pin of the worker is then the participant's, as it was before if `is_pinned`.
+pub(crate) fn follow<L: Pinned>(
     w: &L,
     places: &Places,
     rank: usize,
-    is_lodged: bool,
+    is_pinned: bool,
     pinning: Option<&Arc<Pinning>>,
 ) -> bool {
-    let Some(pinning) = pinning.filter(|_| w.can_be_pinned()) else { return is_lodged };
-    lodge(w, places, rank, is_lodged, pinning);
+    let Some(pinning) = pinning.filter(|_| w.can_be_pinned()) else { return is_pinned };
+    push(w, places, rank, is_pinned, pinning);
     w.settle();
     true
 }
 
-fn lodge<L: Lodger>(w: &L, places: &Places, rank: usize, is_lodged: bool, pinning: &Arc<Pinning>) {
-    let mut lodgings = w.lodgings();
-    if is_lodged {
+fn push<L: Pinned>(w: &L, places: &Places, rank: usize, is_pinned: bool, pinning: &Arc<Pinning>) {
+    let mut pins = w.pins();
+    if is_pinned {
         // B1: the loops inside are over.
-        lodgings.last_mut().expect("a lodging of its own").pinning = Arc::clone(pinning);
+        pins.last_mut().expect("a pin of its own").pinning = Arc::clone(pinning);
         return;
     }
     let identity = std::ptr::from_ref(places).addr();
-    let around = lodgings.iter().find(|lodging| lodging.control == identity);
+    let around = pins.iter().find(|pin| pin.control == identity);
     let (place, owns_place) = match around {
-        Some(lodging) => (lodging.place, planted(Bug::InnerPlace)),
+        Some(pin) => (pin.place, planted(Bug::InnerPlace)),
         None => (places.take(rank), true),
     };
-    lodgings.push(Lodging { control: identity, place, owns_place, pinning: Arc::clone(pinning) });
+    pins.push(LoopPin { control: identity, place, owns_place, pinning: Arc::clone(pinning) });
 }
 
-/// Gives up the innermost lodging of the worker, which is the participant's.
-pub(crate) fn leave<L: Lodger>(w: &L, places: &Places) {
-    let Some(left) = w.lodgings().pop() else { return };
+/// Gives up the innermost pin of the worker, which is the participant's.
+pub(crate) fn unpin<L: Pinned>(w: &L, places: &Places) {
+    let Some(left) = w.pins().pop() else { return };
     let give_back = || {
         if left.owns_place {
             places.give_back(left.place);
@@ -248,28 +248,28 @@ pub(crate) fn leave<L: Lodger>(w: &L, places: &Places) {
 }
 
 /// No control's identity, as that is an address.
-const NOBODYS: usize = 0;
+const NO_CONTROL: usize = 0;
 
 /// Moves the thread to where `pinning` has it, at no place of a control, or, without one, back to
-/// where it was. Answers whether the innermost lodging of the worker is then the caller's, as it
-/// was before if `is_lodged`.
-pub(crate) fn lodge_beside<L: Lodger>(w: &L, is_lodged: bool, pinning: Option<Pinning>) -> bool {
+/// where it was. Answers whether the innermost pin of the worker is then the caller's, as it
+/// was before if `is_pinned`.
+pub(crate) fn pin_beside<L: Pinned>(w: &L, is_pinned: bool, pinning: Option<Pinning>) -> bool {
     let pinning = pinning.filter(|_| w.can_be_pinned());
     let lodges = pinning.is_some();
-    let mut lodgings = w.lodgings();
-    if is_lodged {
+    let mut pins = w.pins();
+    if is_pinned {
         // B1: the loops inside are over.
-        lodgings.pop();
+        pins.pop();
     }
-    let lodging = |pinning| Lodging {
-        control: NOBODYS,
+    let pin = |pinning| LoopPin {
+        control: NO_CONTROL,
         place: 0,
         owns_place: false,
         pinning: Arc::new(pinning),
     };
-    lodgings.extend(pinning.map(lodging));
-    drop(lodgings);
-    if is_lodged || lodges {
+    pins.extend(pinning.map(pin));
+    drop(pins);
+    if is_pinned || lodges {
         w.settle();
     }
     lodges

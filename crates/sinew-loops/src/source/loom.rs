@@ -8,13 +8,13 @@ use sinew_sync::plant::{Bug, plant};
 use std::ops::Range;
 use std::sync::Arc;
 
-fn next(source: &Source, seat: usize) -> Option<Range<usize>> {
-    source.claim(seat).or_else(|| source.steal(seat))
+fn next(source: &Source, slot: usize) -> Option<Range<usize>> {
+    source.claim(slot).or_else(|| source.steal(slot))
 }
 
-fn claim_all(source: &Source, seat: usize) -> Vec<Range<usize>> {
-    let claimed = std::iter::from_fn(|| next(source, seat)).collect();
-    source.leave(seat);
+fn claim_all(source: &Source, slot: usize) -> Vec<Range<usize>> {
+    let claimed = std::iter::from_fn(|| next(source, slot)).collect();
+    source.leave(slot);
     claimed
 }
 
@@ -49,7 +49,7 @@ fn loom_stealing_hands_out_each_index_once() {
     two_participants(|| Source::Stealing(Stealing::new(4, 2, 0)), 4);
 }
 
-/// Catches: a slice that the owner and another seat both get when the owner arrives late or
+/// Catches: a slice that the owner and another slot both get when the owner arrives late or
 /// leaves early.
 #[test]
 fn loom_static_hands_out_each_index_once() {
@@ -63,10 +63,10 @@ fn loom_affinity_hands_out_each_index_once() {
     two_participants(|| learned(&LoopMemory::new()), 4);
 }
 
-/// A source of 4 in which the share of seat 0 is 0, 1 and 3.
+/// A source of 4 in which the share of slot 0 is 0, 1 and 3.
 fn learned(memory: &LoopMemory) -> Source {
     let source = Source::with_memory(Schedule::Affinity, 4, 2, 0, Some(memory));
-    // Seat 0 begins with 0 and 1, seat 1 with 2 and 3, of which it loses the second.
+    // Slot 0 begins with 0 and 1, slot 1 with 2 and 3, of which it loses the second.
     let taken =
         [source.claim(0), source.claim(0), source.claim(1), source.steal(0), source.claim(1)];
     assert_eq!(taken, [Some(0..1), Some(1..2), Some(2..3), Some(3..4), None]);
@@ -76,7 +76,7 @@ fn learned(memory: &LoopMemory) -> Source {
     source
 }
 
-/// What the next run deals to each seat is what it ran in this one, although both stole from each
+/// What the next run deals to each slot is what it ran in this one, although both stole from each
 /// other.
 fn owners_are_who_ran() {
     loom::model(|| {

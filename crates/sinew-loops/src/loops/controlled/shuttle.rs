@@ -6,7 +6,7 @@ use sinew_sync::atomic::{AtomicU32, Ordering};
 use sinew_sync::plant::{Bug, plant};
 
 use crate::data::{Around, IntoItems};
-use crate::loops::schedules::{Changers, SCHEDULES, assert_at_rest, explore_pools, explore_with};
+use crate::loops::shuttle::{Changers, SCHEDULES, assert_at_rest, explore_pools, explore_with};
 use crate::loops::{
     Edge, Kind, Options, Sweeps, fold, fold_blocks, for_each, map, scan, sweeps, try_map,
 };

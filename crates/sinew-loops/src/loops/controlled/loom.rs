@@ -9,7 +9,7 @@ use sinew_sync::plant::{Bug, plant};
 
 use super::super::ending::Ending;
 use super::claims::{Claims, Shared};
-use super::plan::{Plan, Terms};
+use super::plan::{LoopSettings, Plan};
 use crate::Control;
 use crate::participants::Participants;
 use sinew_core::Enrolled;
@@ -23,7 +23,7 @@ const WORKERS: usize = 2;
 /// pool's in the runtime, and leaked here.
 fn shared(n: usize, schedule: Schedule) -> (Arc<Shared<'static>>, Control) {
     let control = Control::new();
-    let own = Terms { threads: WORKERS, schedule };
+    let own = LoopSettings { threads: WORKERS, schedule };
     let plan = Mutex::new(Plan::new(n, WORKERS, own, 0, None));
     let held: &'static Control = Box::leak(Box::new(control.clone()));
     let limit = Box::leak(Box::new(Limit::unlimited()));
