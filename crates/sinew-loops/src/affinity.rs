@@ -1,19 +1,18 @@
-//! Where a thread is pinned while it works on a loop whose control says so.
+//! Pins the threads that work on a loop by the mapping of its control.
 //!
-//! Each thread that works under a control has a *place* there: the number of its rank in the loop,
-//! or, if another loop's participant has that one, the lowest that is free. (Skeletons that are no
-//! loops have no ranks: their threads take the lowest, see `control::participant`.) The mapping of the
-//! control says which processor belongs to which place. In a loop within a loop of the same control
-//! a thread keeps its place. So the threads of one loop take the first processors of the mapping,
-//! and two threads never share a place, however loops are nested. When the participant leaves, its
-//! thread goes back to where the loop around, or the pool, has it.
+//! Each thread that works under a control has a *place* there. In a loop it is the number of its
+//! rank, or the lowest free place if a participant of another loop has that one. The mapping of the
+//! control assigns a processor to each place. In a loop nested in a loop of the same control a
+//! thread keeps its place. So the threads of one loop take the first processors of the mapping, and
+//! two threads never share a place, however loops are nested. When a participant leaves, its thread
+//! is pinned again as the enclosing loop, or the pool, says.
 //!
-//! Who helps another one of a skeleton lodges beside it, at no place of a control
+//! A helper of another worker is pinned beside it, at no place of a control
 //! (`control::helper_pin`).
 //!
 //! # Invariants
 //!
-//! - B1: a worker's pins stand in the order of the loops it is in. The innermost decides where
+//! - B1: a worker's pins are in the order of the loops that it is in. The last one decides where
 //!   its thread runs; without any, the pool's mapping does.
 //! - B2: a place is one thread's at a time; the thread that has taken it gives it back.
 //!
@@ -24,8 +23,8 @@
 //!
 //! # Not handled
 //!
-//! Guests, who are never pinned, and pools on described machines. What a worker steals while it
-//! waits inside such a loop runs where the loop has it.
+//! External threads, which are never pinned, and pools on described machines. A task that a worker
+//! steals while it waits inside such a loop runs where the loop has pinned the worker.
 //!
 //! # Tests
 //!
@@ -72,12 +71,12 @@ impl Pinning {
         &self.mapping
     }
 
-    /// One processor, whichever mapping has led there.
+    /// One processor.
     pub(crate) fn at(cpu: usize) -> Self {
         Self { mapping: Mapping::Explicit(vec![cpu]), cpus: vec![CpuSet::from_iter([cpu])] }
     }
 
-    /// Wherever the system decides.
+    /// No pin: the system decides.
     pub(crate) fn nowhere() -> Self {
         Self { mapping: Mapping::None, cpus: Vec::new() }
     }
@@ -93,7 +92,7 @@ impl Pinning {
     }
 }
 
-/// Which places of a control are taken (B2).
+/// The places of a control, each with whether it is taken (B2).
 #[derive(Debug, Default)]
 pub(crate) struct Places(Mutex<Vec<bool>>);
 
@@ -124,10 +123,10 @@ impl Places {
     }
 }
 
-/// Where a worker's thread belongs by one of the loops it works on.
+/// The pin of a worker's thread by one of the loops that it works on.
 #[derive(Debug)]
 pub(crate) struct LoopPin {
-    /// Which control's loop it is, by the address of its places.
+    /// The control of the loop, by the address of its places.
     control: usize,
     place: usize,
     /// Whether the place is given back with this entry.
@@ -136,17 +135,17 @@ pub(crate) struct LoopPin {
 }
 
 impl LoopPin {
-    /// What to pin the thread to, if anything.
+    /// The processors to pin the thread to, if any.
     pub(crate) fn pin(&self) -> Option<CpuSet> {
         self.pinning.of_place(self.place)
     }
 }
 
-/// Whose thread lodges somewhere: a worker, or what stands for one in a model.
+/// A thread that can be pinned: a worker, or a stand-in for one in a model.
 pub(crate) trait Pinned {
-    /// Of the loops that it is in.
+    /// The pins of the loops that it is in.
     fn pins(&self) -> RefMut<'_, Vec<LoopPin>>;
-    /// Moves the calling thread, which is this one's, to where the last of them has it.
+    /// Moves the calling thread, which must be this one's, to the last of its pins.
     fn settle(&self);
     fn can_be_pinned(&self) -> bool;
 }
@@ -170,7 +169,7 @@ impl Pinned for Worker {
     }
 }
 
-/// A participant's stay in a loop, which its control may place.
+/// The pin of a participant, removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct PinGuard<'c, L: Pinned = Worker> {
     w: &'c L,
@@ -185,7 +184,7 @@ impl<'c, L: Pinned> PinGuard<'c, L> {
         Self { w, places, rank, is_pinned: false }
     }
 
-    /// Moves the thread to where `pinning` has it, if it says anything new.
+    /// Moves the thread as `pinning` says, if there is one.
     pub(crate) fn follow(&mut self, pinning: Option<&Arc<Pinning>>) {
         self.is_pinned = follow(self.w, self.places, self.rank, self.is_pinned, pinning);
     }
@@ -199,8 +198,8 @@ impl<L: Pinned> Drop for PinGuard<'_, L> {
     }
 }
 
-/// Moves the thread to where `pinning` has it, if it says anything. Answers whether the innermost
-/// pin of the worker is then the participant's, as it was before if `is_pinned`.
+/// Moves the thread as `pinning` says, if there is one. `is_pinned`: whether the innermost pin of
+/// the worker is the participant's. Returns whether it is now.
 pub(crate) fn follow<L: Pinned>(
     w: &L,
     places: &Places,
@@ -230,7 +229,7 @@ fn push<L: Pinned>(w: &L, places: &Places, rank: usize, is_pinned: bool, pinning
     pins.push(LoopPin { control: identity, place, owns_place, pinning: Arc::clone(pinning) });
 }
 
-/// Gives up the innermost pin of the worker, which is the participant's.
+/// Removes the innermost pin of the worker, which is the participant's.
 pub(crate) fn unpin<L: Pinned>(w: &L, places: &Places) {
     let Some(left) = w.pins().pop() else { return };
     let give_back = || {
@@ -243,16 +242,16 @@ pub(crate) fn unpin<L: Pinned>(w: &L, places: &Places) {
         return w.settle();
     }
     w.settle();
-    // The thread is gone from there: the place may be another's (B2).
+    // The thread has left the place, which another may take now (B2).
     give_back();
 }
 
-/// No control's identity, as that is an address.
+/// The identity of no control: identities are addresses.
 const NO_CONTROL: usize = 0;
 
-/// Moves the thread to where `pinning` has it, at no place of a control, or, without one, back to
-/// where it was. Answers whether the innermost pin of the worker is then the caller's, as it
-/// was before if `is_pinned`.
+/// Moves the thread as `pinning` says, at no place of a control, or back to where it was without
+/// one. `is_pinned`: whether the innermost pin of the worker is the caller's. Returns whether it is
+/// now.
 pub(crate) fn pin_beside<L: Pinned>(w: &L, is_pinned: bool, pinning: Option<Pinning>) -> bool {
     let pinning = pinning.filter(|_| w.can_be_pinned());
     let lodges = pinning.is_some();
@@ -279,7 +278,7 @@ pub(crate) fn pin_beside<L: Pinned>(w: &L, is_pinned: bool, pinning: Option<Pinn
 mod tests {
     use super::*;
 
-    /// Catches: a place that two have, or that nobody gets again.
+    /// Catches: a place that two threads have, or that no thread gets again.
     #[test]
     fn the_place_of_ones_rank_comes_first_and_then_the_lowest() {
         let places = Places::default();

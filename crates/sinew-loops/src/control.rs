@@ -1,20 +1,21 @@
 //! The handle by which loops are changed while they run.
 //!
-//! A [`Control`] holds requests: a number of threads, a mapping, a schedule, an early end. Whoever
-//! works on a loop that follows it looks at one word between two slices of work, and reads the
-//! requests only when that word has changed. So nobody is stopped for a change, and a loop pays a
-//! load of a line that nobody writes. How the requests are followed is told in `loops::controlled`.
+//! A [`Control`] holds requests: a number of threads, a mapping, a schedule, an early end. A
+//! participant of a loop that follows it compares one word between two slices of work, and reads
+//! the requests only when that word has changed. So no thread is stopped for a change, and a loop
+//! pays a load of a line that is hardly ever written. `loops::controlled` describes how loops
+//! follow requests.
 //!
 //! # Invariants
 //!
-//! - C1: the version changes with every wish that changes, under the lock of the requests; its lowest
-//!   bit says that the end is wished, for good, the next one that somebody wants to be told of the
-//!   progress.
+//! - C1: the version changes with every request that changes something, under the lock of the
+//!   requests. Its lowest bit says that the control is cancelled, for good; the next one, that
+//!   there is a progress callback.
 //!
 //! # Orderings
 //!
-//! All accesses are `Relaxed`: who has read a version and then takes the lock finds the requests of
-//! that version or later ones, because the lock orders the store of the version before its own
+//! All accesses are `Relaxed`. A thread that has read a version and then takes the lock finds the
+//! requests of that version or later ones: the lock orders the store of the version before its own
 //! release. The counts are statistics.
 
 mod helper_pin;
@@ -48,21 +49,21 @@ use watcher::Watcher;
 /// Lines that workers count their iterations on, so that they do not write to each other's.
 const LINES: usize = if cfg!(loom) { 1 } else { 16 };
 
-/// In the version: the end is wished.
+/// In the version: the control is cancelled.
 const CANCELLED: u64 = 1;
-/// In the version: somebody wants to be told of the progress.
+/// In the version: there is a progress callback.
 const WATCHED: u64 = 2;
 /// In the version: one change.
 const CHANGE: u64 = 4;
 /// A bit that no version has. A version with it is not 0, which stands for none.
 const SOME: u64 = 1 << 63;
 
-/// A handle to change loops while they run: how many threads, on which processors, which schedule,
-/// whether to go on at all.
+/// A handle to change loops while they run: the number of threads, their processors, the schedule,
+/// and an early end.
 ///
 /// Any thread may use it at any time, also one that works on the loop. A change takes effect at the
-/// next safe point of each participant: between two slices of work, which are cut to about 50 µs
-/// (or one item, if that takes longer). Nobody is stopped, and no item is visited twice.
+/// next safe point of each participant, between two slices of work. Slices are cut to about 50 µs,
+/// or one item if that takes longer. No thread is stopped, and no item is visited twice.
 ///
 /// Clones are the same handle. Several loops may follow one, nested or one after the other; each of
 /// them gets the number of threads.
@@ -86,18 +87,18 @@ struct State {
     version: CachePadded<AtomicU64>,
     requests: Mutex<Requests>,
     places: Places,
-    /// The latest version that somebody works under.
+    /// The latest version that a participant works under.
     followed: AtomicU64,
     total: AtomicU64,
     loops: AtomicUsize,
     working: AtomicUsize,
     watcher: Watcher,
-    /// Whose calls wait for a worker and are withdrawn when the end is wished.
+    /// Callers that wait for a worker; their calls are withdrawn when the control is cancelled.
     callers: Callers,
     done: [CachePadded<AtomicU64>; LINES],
 }
 
-/// What is wished. `None`: as the loop itself has it.
+/// The requests. `None`: as the loop itself has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Requests {
     pub(crate) threads: Option<usize>,
@@ -105,7 +106,7 @@ pub(crate) struct Requests {
     pub(crate) pinning: Option<Arc<Pinning>>,
 }
 
-/// What [`Control::snapshot`] answers.
+/// The progress and the requests of a control; see [`Control::snapshot`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Snapshot {
@@ -118,15 +119,15 @@ pub struct Snapshot {
     pub loops: usize,
     /// Participants at work in them.
     pub working: usize,
-    /// The number of threads wished, if any.
+    /// The requested number of threads, if any.
     pub threads: Option<usize>,
-    /// The schedule wished, if any.
+    /// The requested schedule, if any.
     pub schedule: Option<Schedule>,
-    /// The mapping wished, if any.
+    /// The requested mapping, if any.
     pub mapping: Option<Mapping>,
     /// How many changes there have been.
     pub changes: u64,
-    /// How many of them participants work under already.
+    /// The number of changes that participants work under already.
     pub followed: u64,
     /// Whether the loops are to end.
     pub cancelled: bool,
@@ -140,7 +141,7 @@ impl Snapshot {
 }
 
 impl Control {
-    /// A control without requests: loops run as they would by themselves.
+    /// A control without requests: loops run as they would without it.
     pub fn new() -> Self {
         Self::default()
     }
@@ -148,10 +149,10 @@ impl Control {
     /// At most `threads` workers take part in each loop, in place of the loop's own number. More
     /// than the pool has are as many as it has.
     ///
-    /// When the number falls, those that came last leave first. When it rises, others are called:
-    /// by the first participant that is done with its slice, or at once where a body of the loop
+    /// When the number falls, those that came last leave first. When it rises, others are
+    /// recruited: by the first participant that ends its slice, or at once where a body of the loop
     /// raises it. Skeletons that are made of joins (sorting, divide and conquer) go down to the
-    /// number as the parts end that somebody has taken.
+    /// number as their stolen parts end.
     ///
     /// # Panics
     ///
@@ -163,10 +164,10 @@ impl Control {
         recruit_others(self.identity());
     }
 
-    /// How the items that nobody has taken yet are handed out, in place of the loop's own schedule,
-    /// and of one that its pool [was given](sinew_core::PoolControl::set_schedule), or is granted
-    /// by agreement with other programs: loops under a control that name none follow that until this
-    /// is called.
+    /// How the items that no participant has claimed yet are handed out, in place of the loop's own
+    /// schedule. Until this is called, loops under a control that name no schedule follow the one
+    /// that their pool [was given](sinew_core::PoolControl::set_schedule), or is granted by
+    /// agreement with other programs.
     ///
     /// # Panics
     ///
@@ -179,25 +180,25 @@ impl Control {
         }
     }
 
-    /// Where the threads run while they work on the loops, in place of the pool's mapping; see
+    /// Pins the threads while they work on the loops, in place of the pool's mapping; see
     /// [`Pool::set_mapping`](sinew_core::Pool::set_mapping).
     ///
-    /// The participant of rank *i* goes to the *i*-th processor of the mapping; where several loops
-    /// run at once, to the first that no other thread of them has. A thread that is done with the
-    /// loop goes back to where the pool has it, or the loop around. Guests, such as a caller from
-    /// outside, stay where they are. In skeletons that are no loops each thread that comes goes to
-    /// the first processor that no other has.
+    /// The participant of rank *i* is pinned to the *i*-th processor of the mapping; where several
+    /// loops run at once, to the first that no other thread of them has. A thread that leaves the
+    /// loop is pinned again as the enclosing loop, or the pool, says. External threads, such as a
+    /// caller from outside the pool, are not pinned. In skeletons other than loops each thread that
+    /// comes is pinned to the first processor that no other has.
     ///
     /// # Errors
     ///
-    /// [`MappingError`] if the mapping names a processor that this process may not use; everything
-    /// stays as it was.
+    /// [`MappingError`] if the mapping names a processor that this process may not use; nothing
+    /// changes then.
     ///
     /// # Cost
     ///
-    /// A system call, and some 100 µs more ten times a second at most, to read the limits of the
-    /// process's control groups: a CPU that was taken away since then is not noticed, and its
-    /// threads run elsewhere. A thread moves within one or two system calls.
+    /// A system call; and, ten times a second at most, some 100 µs to read the limits of the
+    /// process's control groups. A CPU that was taken away since then is not noticed, and its
+    /// threads run on others. A thread moves within one or two system calls.
     ///
     /// ```
     /// use sinew_core::Mapping;
@@ -220,7 +221,7 @@ impl Control {
         self.request(|requests| requests.pinning = Some(pinning));
     }
 
-    /// Ends the loops that run, and those that begin later: they answer [`Cancelled`] unless they
+    /// Ends the loops that run, and those that begin later: they return [`Cancelled`] unless they
     /// were done. Calls [under it](sinew_core::Pool::run_under) that wait for a worker return at
     /// once. There is no way back; to end what runs and nothing else, a pool has
     /// [`PoolControl::cancel`](sinew_core::PoolControl::cancel).
@@ -237,7 +238,7 @@ impl Control {
         is_cancelled(self.version())
     }
 
-    /// How far the loops are, and what is wished. The counts are a little stale while loops run.
+    /// The progress of the loops, and the requests. The counts are a little stale while loops run.
     ///
     /// # Cost
     ///
@@ -265,8 +266,9 @@ impl Control {
     /// Has `callback` told of the progress: at most once in `every` while something runs under this
     /// control, and when nothing runs any more. So a progress bar can be drawn from it.
     ///
-    /// It is called by whoever works, between two slices of work, and never by two at once; while
-    /// an item takes long, it may come late. A later callback takes the place of an earlier one.
+    /// A participant calls it between two slices of work, and never two participants at once. While
+    /// an item takes long, the call may come late. A later callback takes the place of an earlier
+    /// one.
     ///
     /// # Panics
     ///
@@ -291,8 +293,8 @@ impl Control {
         self.state.version.fetch_or(WATCHED, Ordering::Relaxed);
     }
 
-    /// Tells of the progress if that is wished and due. Called where no lock is held, and a panic
-    /// is let through.
+    /// Calls the progress callback if there is one and it is due. Called where no lock is held; a
+    /// panic is passed on.
     #[inline]
     pub(crate) fn tell(&self, version: u64) {
         if version & WATCHED != 0 {
@@ -300,9 +302,10 @@ impl Control {
         }
     }
 
-    /// Tells of the end of a skeleton if that is wished and nothing else runs.
+    /// Calls the progress callback, if there is one, at the end of a skeleton if no other runs.
     pub(crate) fn tell_end(&self) {
-        // Relaxed: whoever ends last sees that it does, by the order of this word's changes.
+        // Relaxed: the last one to end sees that it is the last, by the order of this word's
+        // changes.
         if self.version() & WATCHED != 0 && self.state.loops.load(Ordering::Relaxed) == 0 {
             self.state.watcher.tell_cold(|| self.snapshot(), true);
         }
@@ -323,18 +326,18 @@ impl Control {
         self.state.version.load(Ordering::Relaxed)
     }
 
-    /// What is wished, and the version of it.
+    /// The requests and their version.
     pub(crate) fn requests(&self) -> (u64, Requests) {
         let requests = self.state.requests.lock();
         (self.version(), requests.clone())
     }
 
-    /// Somebody is about to work under this version.
+    /// A participant is about to work under this version.
     pub(crate) fn mark_followed(&self, version: u64) {
         self.state.followed.fetch_max(version, Ordering::Relaxed);
     }
 
-    /// What tells this control from others.
+    /// A number that no other control has.
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.state).addr()
     }
@@ -394,7 +397,7 @@ impl Cancellable for Control {
     }
 }
 
-/// Whether a version says that the end is wished.
+/// Whether a version says that the control is cancelled.
 #[inline]
 pub(crate) fn is_cancelled(version: u64) -> bool {
     version & CANCELLED != 0
@@ -444,8 +447,8 @@ impl<E: std::error::Error + 'static> std::error::Error for Stopped<E> {
 mod tests {
     use super::*;
 
-    /// Catches: a wish that is lost or forgotten by the next one, a change that is not counted,
-    /// and a wish repeated that is.
+    /// Catches: a request that is lost or forgotten by the next one, a change that is not counted,
+    /// and a repeated request that is.
     #[test]
     fn wishes_are_kept_and_changes_counted() {
         let control = Control::new();

@@ -1,17 +1,17 @@
-//! A body that raises the number of threads of its own loop calls the others at once.
+//! A body that raises the number of threads of its own loop recruits the others at once.
 //!
-//! Everybody else would see the wish after the slice under way, and then one more has to be woken,
-//! which takes as long as a slice. So who works on a controlled loop leaves with its worker how
-//! others are called, and the wish, made on that worker, calls them.
+//! Other participants see the request after their slice, and then wake one more worker, which takes
+//! as long as a slice. So a participant of a controlled loop stores with its worker how others are
+//! recruited, and a request made on that worker recruits them.
 //!
 //! # Invariants
 //!
-//! - U1: what a worker has here is on its stack, below whatever looks at it: who leaves it takes it
-//!   back before it returns, and then has what was there before.
+//! - U1: the recruiter of a worker lies on the worker's stack, below all code that uses it. The
+//!   loop restores the one before when it returns.
 //!
 //! # Cost
 //!
-//! Two stores for a participant; a look at the worker for a change of the number.
+//! Two stores for a participant; a lookup of the worker for a change of the number.
 //!
 //! # Tests
 //!
@@ -21,13 +21,13 @@ use std::cell::Cell;
 
 use sinew_core::{Worker, WorkerLocal, with_current};
 
-/// How the innermost controlled loop that a worker is in calls others, and whose loop it is.
+/// The innermost controlled loop that a worker is in: its control, and how it recruits others.
 #[derive(Debug, Clone, Copy)]
 struct Recruiter {
     control: usize,
     call: *const (dyn Fn() + 'static),
-    /// Calls that the worker served when the loop began. A call that it serves inside of the loop
-    /// is none of the loop's bodies, and calls nobody.
+    /// Calls that the worker was serving when the loop began. A call that it serves inside of the
+    /// loop is none of the loop's bodies, and recruits no one.
     served: u32,
 }
 
@@ -35,10 +35,10 @@ struct Recruiter {
 // finds it on no worker, because it is taken back before the worker changes its owner.
 unsafe impl Send for Recruiter {}
 
-/// The summons of the innermost controlled loop that a worker is in.
+/// The recruiter of the innermost controlled loop that a worker is in.
 static RECRUITER: WorkerLocal<Cell<Option<Recruiter>>> = WorkerLocal::new(Cell::default);
 
-/// Takes the summons back.
+/// Restores the recruiter of the enclosing loop.
 struct Left<'w>(&'w Cell<Option<Recruiter>>, Option<Recruiter>);
 
 impl Drop for Left<'_> {
@@ -47,7 +47,7 @@ impl Drop for Left<'_> {
     }
 }
 
-/// Runs `session` on a worker whose changes of `control`, named by its identity, may `call`
+/// Runs `session` on a worker whose requests to `control`, named by its identity, may `call`
 /// others.
 pub(crate) fn with<R>(
     w: &Worker,
@@ -65,8 +65,8 @@ pub(crate) fn with<R>(
     session()
 }
 
-/// Calls others to the loop that this thread is in, if the control of this identity is its
-/// innermost one's.
+/// Recruits others for the innermost loop that this thread is in, if it follows the control of this
+/// identity.
 pub(crate) fn recruit_others(control: usize) {
     let of_this = |w: &Worker| {
         let served = w.calls_served_now();

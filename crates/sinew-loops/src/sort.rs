@@ -8,12 +8,12 @@
 //!
 //! A *part* is a range of the slice together with the same range of the scratch buffer.
 //!
-//! - S1: when the sort of a part returns, every element of the part is once in the place asked for,
-//!   slice or buffer; what lies in the other place are stale copies, which nobody drops or reads.
+//! - S1: when the sort of a part returns, every element of the part is once in the requested place,
+//!   slice or buffer. The other place holds stale copies, which are neither dropped nor read.
 //! - S2: when it unwinds, every element of the part is once in the slice.
 //!
-//! S2 is why a panic of the comparator leaves a permutation: a merge never changes its source, so
-//! unwinding only has to copy back what was in the buffer, and only for halves that were finished
+//! By S2 a panic of the comparator leaves a permutation. A merge never changes its source, so
+//! unwinding only copies elements back from the buffer, and only for halves that were finished
 //! (S1); an unfinished half has done so itself.
 //!
 //! # Cost
@@ -39,7 +39,7 @@ use std::mem::forget;
 
 /// Parts of fewer elements are sorted by one task.
 const ALONE: usize = 4 * 1024;
-/// The same where nobody is to wait long for the end: some 100 µs to a millisecond.
+/// The same where a cancelled sort is to end soon: within some 100 µs to a millisecond.
 const PROMPT: usize = if cfg!(shuttle) { 2 } else { 16 * 1024 };
 /// Parts a worker, so that unequal speeds even out.
 const PARTS: usize = 8;
@@ -101,13 +101,13 @@ where
         sort_in_parts(w, slice, PROMPT, &compare, &operation);
     }
     drop(participant);
-    // What is over may have been sorted just so, but nobody can tell.
+    // The rest may be sorted, but that is not known.
     let cancelled = operation.is_cancelled();
     operation.end();
     if cancelled { Err(Cancelled) } else { Ok(()) }
 }
 
-/// Who says when all is over and who takes part, and is told what is done.
+/// Decides when the sort is over and which workers take part, and counts what is done.
 pub(super) trait Guide: Sync {
     fn is_over(&self) -> bool;
     fn done(&self, w: &Worker, elements: usize);
@@ -193,7 +193,7 @@ fn sort_in_parts<T: Send, C, G: Guide>(
     unsafe { sort_part(w, part, Place::Slice, alone, compare, guide) };
 }
 
-/// Where sorted elements go.
+/// The destination of sorted elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Slice,
@@ -250,7 +250,7 @@ impl<T> Part<T> {
 ///
 /// # Safety
 ///
-/// The part's elements are in the slice, and nobody else touches the part.
+/// The part's elements are in the slice, and no other thread touches the part.
 unsafe fn sort_part<T: Send, C, G: Guide>(
     w: &Worker,
     part: Part<T>,
@@ -263,8 +263,8 @@ unsafe fn sort_part<T: Send, C, G: Guide>(
 {
     if part.len <= alone || guide.is_over() {
         if !guide.is_over() {
-            // SAFETY: the elements are in the slice, and nobody else touches it. The standard sort
-            // keeps S2.
+            // SAFETY: the elements are in the slice, and no other thread touches it. The standard
+            // sort keeps S2.
             unsafe { std::slice::from_raw_parts_mut(part.slice, part.len) }.sort_by(compare);
             guide.done(w, part.len);
         }
@@ -272,7 +272,7 @@ unsafe fn sort_part<T: Send, C, G: Guide>(
             // SAFETY: the elements are in the slice.
             unsafe { part.copy_to_other(Place::Slice) };
         }
-        // The part is as S1 has it, and nobody waits for more of it than that.
+        // The part is as S1 has it, and no caller needs more than that.
         w.serve_calls();
         return;
     }

@@ -12,7 +12,7 @@
 //! # Not handled
 //!
 //! Loops that are called at one place and have nothing in common, such as those of a function that
-//! everybody passes closures to: they drift, and are settled on what is best for most.
+//! takes closures: the schedule drifts to the best one for most of them.
 
 use super::options::Options;
 use sinew_policy::auto::{Choice, Profile, Tuner, prior};
@@ -23,10 +23,10 @@ use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::LazyLock;
 
-/// Where a loop is called.
+/// The place in the source where a loop is called.
 pub type Site = &'static Location<'static>;
 
-/// What tells loops apart.
+/// The key of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     site: Site,
@@ -37,13 +37,13 @@ struct Key {
 
 struct Known {
     tuner: Tuner,
-    /// Whether somebody is running it who will tell.
+    /// Whether a run under way will report its times.
     taught: bool,
 }
 
 static KNOWN: LazyLock<Mutex<HashMap<Key, Known>>> = LazyLock::new(Mutex::default);
 
-/// What is known beforehand about models, whose locks do not outlive an execution: nothing.
+/// Models know nothing beforehand: their locks do not outlive an execution.
 const NOTHING_IS_KNOWN: bool = cfg!(any(loom, shuttle));
 
 impl Key {
@@ -53,7 +53,7 @@ impl Key {
     }
 }
 
-/// What is best, as far as is known, for a loop of `n` iterations.
+/// The best known schedule for a loop of `n` iterations.
 pub(super) fn best(options: &Options<'_>, n: usize, workers: usize) -> Schedule {
     let Some(key) = Key::new(options, n, workers) else { return Schedule::Stealing };
     KNOWN.lock().get(&key).map_or(Schedule::Stealing, |known| known.tuner.best())
@@ -83,8 +83,8 @@ impl Trial {
         Self { key, n, workers, choice, began_ns: now_ns(), alone: 0, profile: Mutex::default() }
     }
 
-    /// What to begin with. A loop of which nothing is known, and a short one, are begun as if they
-    /// were stealing: by the caller alone.
+    /// The schedule to begin with. A loop of which nothing is known, and a short one, are begun as
+    /// if they were stealing: by the caller alone.
     pub(super) fn schedule(&self) -> Schedule {
         match self.choice {
             Choice::Run(schedule) => schedule,
@@ -92,8 +92,8 @@ impl Trial {
         }
     }
 
-    /// What to go on with when the caller has done so many iterations alone; where nobody begins
-    /// alone, what to begin with, for 0.
+    /// The schedule to go on with when the caller has done so many iterations alone, which may be
+    /// 0.
     pub(super) fn after(&mut self, alone: usize) -> Schedule {
         self.alone = alone;
         match self.choice {
@@ -255,8 +255,8 @@ mod tests {
         );
     }
 
-    /// Catches: a loop that ended early and is taken for a fast one, and a panic after which
-    /// nobody may teach any more.
+    /// Catches: a loop that ended early and is taken for a fast one, and a panic after which no run
+    /// can report any more.
     #[test]
     fn loops_that_did_not_run_to_their_end_teach_nothing() {
         let pool = Pool::builder().threads(2).build().unwrap();
@@ -303,8 +303,8 @@ mod tests {
         }
     }
 
-    /// Catches: slices under a control that nobody times, so that equal shares are tried
-    /// although the items of the first half take all the time.
+    /// Catches: slices under a control that are not timed, so that equal shares are tried although
+    /// the items of the first half take all the time.
     #[test]
     fn controlled_loops_are_looked_at() {
         let pool = Pool::builder().threads(2).build().unwrap();
@@ -317,8 +317,8 @@ mod tests {
         assert_eq!(tuner(&options, 2).0.choice(), Choice::Run(Schedule::Stealing));
     }
 
-    /// Catches: short loops under a control that are handed out in another way than in equal
-    /// shares, which are claimed in as many slices whoever comes.
+    /// Catches: short loops under a control that are not handed out in equal shares, which take the
+    /// same number of slices whatever their participants are.
     #[test]
     fn short_controlled_loops_get_equal_shares() {
         let pool = Pool::builder().threads(2).build().unwrap();

@@ -125,7 +125,7 @@ where
         return Ok(());
     }
     if let Schedule::Adaptive { .. } = options.schedule {
-        // Joins would let everybody in: the same pieces, cut beforehand.
+        // Joins would let any worker in: the same pieces, cut beforehand.
         let blocks = cut(space, &grain, Splitter::adaptive(options.threads.min(w.max_workers())));
         let options = Options { schedule: Schedule::Dynamic { chunk: 1 }, ..*options };
         return numbered(w, blocks.len(), &options, enter, piece, |number| blocks[number].clone());
@@ -159,7 +159,7 @@ where
     drive(w, blocks, &Options { schedule, ..*options }, enter, piece)
 }
 
-/// The pieces that `splitter` makes of `space` when nobody steals.
+/// The pieces that `splitter` makes of `space` without steals.
 fn cut<const N: usize>(space: Block<N>, grain: &[usize; N], splitter: Splitter) -> Vec<Block<N>> {
     let mut pieces = Vec::new();
     let mut rest: Vec<_> =

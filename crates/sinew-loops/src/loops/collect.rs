@@ -32,7 +32,7 @@ pub fn map<I: Items, R: Send>(
     let output = Output::new(items.length());
     let piece = |writer: &mut crate::data::Writer<'_, R>, range: Range<usize>| {
         // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so
-        // nobody else asks.
+        // there are no other requests.
         unsafe { writer.fill(range.clone(), items.piece(range).map(&f)) };
         ControlFlow::Continue(())
     };

@@ -1,9 +1,9 @@
-//! How workers come to a loop, and how it ends.
+//! How workers join a loop, and how it ends.
 //!
-//! The caller starts to work at once. Its help is *one* task on its own stack, offered by a join: a
-//! loop that nobody helps costs one push and one pop, and a short one not even that: see [`alone`].
-//! Whoever steals that task offers two more, each for half of the helpers still wanted, and starts
-//! to work itself; so many helpers arrive in logarithmic time, and nobody has to wake them all.
+//! The caller starts to work at once, and offers *one* task on its own stack by a join. A loop
+//! without helpers costs one push and one pop, and a short one not even that: see [`alone`]. The
+//! thief of that task offers two more, each for half of the helpers still wanted, and starts to
+//! work itself. So many helpers arrive in logarithmic time, and no thread has to wake them all.
 //!
 //! # Invariants
 //!
@@ -12,10 +12,10 @@
 //! - D2: when [`drive`] returns or unwinds, no body of the loop runs any more: every participant is
 //!   an arm of a join.
 //! - D3: after a body has panicked or asked to stop, each participant ends with the chunk it is at.
-//! - D4: where the pool's limit falls, helpers leave at their next chunk until no more are there
-//!   than may be: those on surplus workers, and where the caller is on one, or has the guest's slot
-//!   of a pool that is to have one thread, as many more. The caller stays, and offers again when it
-//!   is left alone and others may come.
+//! - D4: where the pool's limit falls, helpers leave at their next chunk until no more participants
+//!   than allowed are left. Those on surplus workers leave first. If the caller is on a surplus
+//!   worker, or is the external thread of a pool that is to have one thread, one more helper
+//!   leaves. The caller stays, and offers again when it is alone and others may come.
 //!
 //! # Cost
 //!
@@ -38,7 +38,7 @@ use std::ops::{ControlFlow, Range};
 /// Calls `piece` with disjoint ranges that cover `0..n`, on several workers at once.
 ///
 /// Each participant makes a state of its own with `enter`, and drops it when it leaves. A body that
-/// answers `Break` stops the loop.
+/// returns `Break` stops the loop.
 ///
 /// # Errors
 ///
@@ -76,7 +76,7 @@ where
     Ok(())
 }
 
-/// What one participant does in a loop that may be changed or is measured.
+/// One participant of a loop that may be changed or is measured.
 fn take_part<L, E, P>(chunks: &mut Chunks<'_>, enter: &E, piece: &P)
 where
     E: Fn() -> L,
@@ -139,13 +139,13 @@ where
     }
 }
 
-/// Whether the schedule is to be found out.
+/// Whether the loop is to find out the best schedule.
 #[inline]
 fn leaves_the_choice(options: &Options<'_>) -> bool {
     options.schedule == Schedule::Auto
 }
 
-/// A loop that nobody else may or can take part in.
+/// A loop that no other worker may or can take part in.
 #[inline]
 fn alone_to_the_end<L, E, P>(w: &Worker, n: usize, enter: &E, piece: &P)
 where
@@ -154,21 +154,21 @@ where
 {
     if n > 0 {
         w.count_chunk();
-        // Nobody is there to be told to stop.
+        // There is no other participant to stop.
         let _ = piece(&mut enter(), 0..n);
     }
 }
 
-/// A loop that takes no longer than this is over before help would have been worth its price.
+/// A loop that takes no longer than this ends before a helper would have paid off.
 const ALONE: u64 = 7 * TICKS_A_US / 10;
 
-/// The caller begins alone, and stays alone while the loop promises to be over soon. Answers how
+/// The caller begins alone, and stays alone while the loop is predicted to end soon. Returns how
 /// many iterations are done with, and whether they all ran: if the body asked to stop, none is
 /// left.
 ///
-/// The promise rests on the first iteration, then on the time so far, and the caller takes no more
-/// at once than its first claim would be: a loop whose cost jumps keeps others waiting for an
-/// eighth of a share at most. Loops of few iterations are offered at once.
+/// The prediction uses the time so far. The caller takes no more at once than its first claim would
+/// be, so a loop whose cost jumps keeps others waiting for an eighth of a share at most. Loops of
+/// few iterations are offered at once.
 #[inline]
 fn alone<L, E, P>(w: &Worker, n: usize, participants: usize, enter: &E, piece: &P) -> (usize, bool)
 where
@@ -194,7 +194,7 @@ where
         pieces.ended();
         let elapsed = ticks().saturating_sub(began);
         let promised = elapsed.saturating_mul(n as u64) / done as u64;
-        // One iteration is too short to be timed: what it promises counts only if it is itself
+        // One iteration is too short to be timed: a prediction from it counts only if it is itself
         // long.
         if elapsed > ALONE || (done > 1 && promised > 2 * ALONE) {
             break;
@@ -211,7 +211,7 @@ struct Loop<'t, E, P> {
     helpers: Helpers,
     enter: E,
     piece: P,
-    /// Who is to be told of the chunks.
+    /// Records the chunks, in a run that is timed.
     trial: Option<&'t Trial>,
 }
 
@@ -220,11 +220,10 @@ where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
 {
-    /// Answers whether all iterations ran.
+    /// Returns whether all iterations ran.
     #[inline]
     fn run(self, w: &Worker, helpers: usize, memory: Option<&LoopMemory>) -> bool {
-        // Once is enough as long as nobody leaves early; what a leaving participant has left is
-        // done here.
+        // Once is enough unless a participant leaves early; its remaining iterations run here.
         while !self.is_over() {
             self.helpers.offered();
             let assist = |w: &Worker, is_helper| {
@@ -315,7 +314,7 @@ where
         let left = self.source.prospect(slot)?;
         let now = now_ns();
         let patience_ns = Halving::patience_ns(left, effort.items, effort.elapsed_ns(w));
-        // Nobody's line is touched meanwhile: looking on would slow the owner down.
+        // No shared line is touched meanwhile, because that would slow the owner down.
         while now_ns() - now < patience_ns {
             spin_loop();
         }
@@ -323,12 +322,13 @@ where
     }
 }
 
-/// Who takes part in a loop, and so for how long.
+/// The part of a participant, which decides how long it stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// The loop's caller, who stays to the end; but alone, it offers again if others may work.
+    /// The loop's caller, which stays to the end. When it is alone, it offers again if others may
+    /// work.
     Caller,
-    /// Somebody who came to help, and goes when there are more than may work.
+    /// A helper, which leaves when there are more participants than may work.
     Helper,
 }
 
@@ -362,7 +362,8 @@ impl Helpers {
         (part == Part::Helper).then(|| self.participants.register())
     }
 
-    /// Whether the participant should leave between two chunks. What it has not begun others take.
+    /// Whether the participant should leave between two chunks. Others take the iterations that it
+    /// has not begun.
     #[inline]
     fn lets_go(&self, w: &Worker, part: Part) -> bool {
         match part {
@@ -371,20 +372,20 @@ impl Helpers {
         }
     }
 
-    /// Whether somebody who is about to help should not.
+    /// Whether a worker that is about to help should not.
     fn does_without(&self, w: &Worker) -> bool {
         !self.is_entitled(w) && self.is_too_many_cold(w, 1)
     }
 
-    /// Whether a helper is within the limit by its slot, whoever else is there. If the caller is
-    /// not, it takes the place of one who would be.
+    /// Whether a helper is within the limit by its worker's index, whatever the number of
+    /// participants is. A caller that is not takes the place of one that would be.
     #[inline]
     fn is_entitled(&self, w: &Worker) -> bool {
         let asked = w.allowed_workers();
         w.index() < asked - usize::from(self.caller >= asked)
     }
 
-    /// Whether there are too many, with so many who are not counted yet.
+    /// Whether there are too many, with so many that are not counted yet.
     #[inline(never)]
     fn is_too_many_cold(&self, w: &Worker, coming: usize) -> bool {
         let is_too_many =
@@ -395,16 +396,16 @@ impl Helpers {
         is_too_many
     }
 
-    /// Whether the caller is alone and others may come. While somebody is there it would wait for
-    /// them before it offers.
+    /// Whether the caller is alone and others may come. With helpers, it would wait for them before
+    /// it offers.
     #[cold]
     fn may_offer_cold(&self, w: &Worker) -> bool {
         w.allowed_workers() > 1 && self.participants.count() == 1
     }
 }
 
-/// What a participant has done, and how long it took: whether another's range is worth stealing
-/// follows from it.
+/// The iterations of a participant and their time, which tell whether another's range is worth
+/// stealing.
 #[derive(Default)]
 struct Effort {
     chunks: u32,

@@ -46,7 +46,7 @@ pub fn fold<I: Items, A: Send>(
             .unwrap_or_else(|| Run { start: range.start, value: identity() });
         partial.end = range.end;
         // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so
-        // nobody else asks.
+        // there are no other requests.
         let value = unsafe { items.piece(range) }.fold(value, &fold);
         partial.current = Some(Run { start, value });
         ControlFlow::Continue(())

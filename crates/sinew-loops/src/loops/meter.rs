@@ -1,13 +1,13 @@
-//! What each thread of a loop does with its time: measured on request.
+//! Measures what each thread of a loop does with its time.
 //!
-//! For each thread: how long it took part, how much of that it spent in the loop's function,
-//! waiting for others, and on the loop itself, and how many tasks it did. A task is one application
+//! For each thread: how long it took part; how much of that it spent in the loop's function,
+//! waiting for others, and on the loop itself; and how many tasks it did. A task is one application
 //! of the function to one item.
 //!
 //! Source: the statistics of Jenkins, "Design and Analysis of a Plastic Parallel Programming
-//! System", section 5.1. Differences: time is taken around slices of tasks instead of single ones,
-//! which is what made it cost 3.5 % there; threads are blocked by whoever changes the loop rather
-//! than by a main thread.
+//! System", section 5.1. Differences: slices of tasks are timed instead of single ones, which cost
+//! 3.5 % there; threads are blocked by the participant that changes the loop rather than by a main
+//! thread.
 //!
 //! # Invariants
 //!
@@ -33,14 +33,14 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::clock::{now_ns, start_measuring, ticks, ticks_a_ns};
 
-/// Where the threads of one loop note what they do: see [`Options::meter`](super::Options::meter).
+/// The measured times of the threads of one loop: see [`Options::meter`](super::Options::meter).
 #[derive(Debug)]
 pub struct Meter {
     began_ns: u64,
     lines: Box<[CachePadded<Line>]>,
 }
 
-/// What one worker has noted. In ticks, except where the name says otherwise.
+/// The times of one worker, in ticks, except where the name says otherwise.
 #[derive(Debug, Default)]
 struct Line {
     run: AtomicU64,
@@ -56,7 +56,7 @@ impl Meter {
         Self { began_ns: now_ns(), lines: (0..workers).map(|_| CachePadded::default()).collect() }
     }
 
-    /// What has been noted, once the loop has ended.
+    /// The measurements, once the loop has ended.
     ///
     /// # Cost
     ///
@@ -69,7 +69,7 @@ impl Meter {
         LoopMetrics { wall, threads }
     }
 
-    /// A participant's own notes, from now on.
+    /// Measures a participant from now on.
     pub(super) fn stopwatch(&self, worker: usize) -> Stopwatch<'_> {
         let began = ticks();
         Stopwatch { line: &self.lines[worker], began, working_since: began, work: 0, tasks: 0 }
@@ -89,7 +89,7 @@ impl Line {
     }
 }
 
-/// One stay of a worker in a loop.
+/// Measures one participant.
 pub(super) struct Stopwatch<'m> {
     line: &'m Line,
     began: u64,
@@ -126,7 +126,7 @@ impl Stopwatch<'_> {
     }
 }
 
-/// What the threads of a loop did with their time.
+/// The measured times of the threads of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoopMetrics {
@@ -136,7 +136,7 @@ pub struct LoopMetrics {
     pub threads: Vec<ThreadMetrics>,
 }
 
-/// What one thread did.
+/// The measured times of one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadMetrics {

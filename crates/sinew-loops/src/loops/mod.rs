@@ -6,8 +6,8 @@
 //! arms of joins, and panics and early ends to `ending`. `meter` measures what each thread does.
 //! `blocks` are loops over two or more dimensions, `sweep` are stencils.
 //!
-//! Functions take the worker they run on, and their [`Items`](crate::data::Items) by value: a loop
-//! asks for each index once, and nobody can ask again.
+//! Functions take the worker that they run on, and their [`Items`](crate::data::Items) by value: a
+//! loop asks for each index once, and no other code can ask again.
 
 #![expect(clippy::needless_pass_by_value, reason = "a loop uses its items up")]
 

@@ -20,14 +20,14 @@ pub struct Options<'m> {
     pub open: bool,
     /// At most so many workers take part (0 counts as 1).
     pub threads: usize,
-    /// What its runs remember, for the schedules that make use of it.
+    /// Memory of its runs, for the schedules that use it.
     pub memory: Option<&'m LoopMemory>,
-    /// What may change all this while it runs.
+    /// A handle that may change all this while the loop runs.
     pub control: Option<&'m Control>,
-    /// Where the loop is called, for the schedule that makes use of it.
+    /// The place where the loop is called, for the schedule that uses it.
     pub site: Option<Site>,
-    /// Where to note what each thread does. A loop that is measured runs as those with a control
-    /// do; without one, nobody changes or cancels it.
+    /// Measures each thread. A measured loop runs as those with a control do; without a control it
+    /// cannot be changed or cancelled.
     pub meter: Option<&'m Meter>,
 }
 
@@ -56,8 +56,8 @@ impl Options<'_> {
 
     /// The rule and the grain of a loop that is cut in halves which are offered as arms of joins.
     ///
-    /// `None` for other schedules, and if not all workers may take part or their number may change,
-    /// for a join keeps nobody away.
+    /// `None` for other schedules, and if not all workers may take part or their number may change:
+    /// a join lets any worker in.
     #[inline]
     pub(super) fn splitter(&self, w: &Worker) -> Option<(Splitter, usize)> {
         match self.schedule {

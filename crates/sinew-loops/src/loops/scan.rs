@@ -1,8 +1,8 @@
 //! Prefixes: for every item the fold of all items up to it.
 //!
-//! Blocks of items are folded in parallel, their results are added up one after the other, and in a
-//! second parallel pass every block is folded again from the right beginning, now writing each
-//! step. So every item is folded twice unless one worker does it all, which one pass suffices for.
+//! Blocks of items are folded in parallel, and their results are added up one after the other. A
+//! second parallel pass folds every block again from its right beginning, and writes each step. So
+//! every item is folded twice unless one worker does it all, which one pass suffices for.
 //!
 //! Source: the usual two-pass scan (Blelloch's reduce-then-scan).
 
@@ -14,7 +14,7 @@ use crate::data::{Output, ReadItems, Writer};
 use sinew_core::{Cancelled, Worker};
 use std::ops::{ControlFlow, Range};
 
-/// What a prefix includes.
+/// The items that a prefix includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The items up to and including its own.
@@ -87,7 +87,7 @@ pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
     })
 }
 
-/// What each block begins with: `init` and all blocks before it.
+/// The value that each block begins with: `init` and all blocks before it.
 #[expect(
     clippy::too_many_arguments,
     reason = "the other half of `scan`, which it only makes readable"

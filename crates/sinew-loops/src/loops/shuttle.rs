@@ -1,6 +1,6 @@
-//! Loops on a whole pool under random schedules (shuttle), which finds what real threads hardly
-//! ever do: helpers that come while the caller leaves, steals of the last piece, panics in the
-//! middle of a fan-out.
+//! Loops on a whole pool under random schedules (shuttle). Real threads hardly ever reach these:
+//! helpers that come while the caller leaves, steals of the last piece, panics in the middle of a
+//! fan-out.
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p sinew-loops --release shuttle_`; a schedule that fails
 //! is printed with its seed.
@@ -88,8 +88,8 @@ impl Changers {
     }
 }
 
-/// Catches, at every end: a worker that is still in the loop or skeleton, and a place that
-/// nobody gave back.
+/// Catches, at every end: a worker that is still in the loop or skeleton, and a place that was not
+/// given back.
 pub(crate) fn assert_at_rest(control: &Control) {
     assert_eq!(control.snapshot().working, 0);
     assert!(control.places().all_free());
@@ -183,8 +183,8 @@ fn shuttle_runs_with_a_memory_visit_each_index_once() {
     });
 }
 
-/// Catches: a block that is lost between an arm and its thief, and a partial result that nobody
-/// collects.
+/// Catches: a block that is lost between an arm and its thief, and a partial result that is not
+/// collected.
 #[test]
 fn shuttle_blocks_are_folded_once() {
     let schedules =

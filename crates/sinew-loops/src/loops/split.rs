@@ -1,9 +1,9 @@
 //! Loops whose range is cut in halves that are offered as the arms of joins.
 //!
-//! Where a chunk source has one word a participant, here the task stack holds the halves that
-//! nobody has come to yet: a thief finds the largest first, the pool's victim policy says where it
-//! looks, and whoever waits for a stolen half helps its thief. How deep to cut is the
-//! [`Splitter`]'s business.
+//! A chunk source has one word a participant. Here the task stack holds the halves that no worker
+//! has begun: a thief finds the largest first, the pool's victim policy says where it looks, and a
+//! worker that waits for a stolen half helps its thief. How deep to cut is the [`Splitter`]'s
+//! business.
 //!
 //! Invariants: D1 to D3 of the [`driver`](super::driver) hold; the blocks that bodies get are those
 //! of B1 in [`sinew_policy::split`].
@@ -20,7 +20,7 @@ use sinew_core::Worker;
 use std::ops::ControlFlow;
 
 /// Calls `body` with disjoint blocks that cover `space`, on several workers at once, until a call
-/// answers `Break`.
+/// returns `Break`.
 ///
 /// The body is called through a pointer, so that this is compiled once and not for each loop.
 ///

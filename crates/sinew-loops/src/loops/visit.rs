@@ -31,14 +31,14 @@ pub fn for_each<I: Items>(
 ) -> Result<(), Cancelled> {
     let piece = |(): &mut (), range| {
         // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so
-        // nobody else asks.
+        // there are no other requests.
         unsafe { items.piece(range) }.for_each(&f);
         ControlFlow::Continue(())
     };
     drive(w, items.length(), options, || (), piece)
 }
 
-/// Calls `f` with items until one call fails, and answers the first error that was met.
+/// Calls `f` with items until one call fails, and returns the first error that was met.
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ impl<E> FirstError<E> {
         ControlFlow::Break(())
     }
 
-    /// What came of a loop that has ended as `driven` says. An error beats the cancellation, which
+    /// The result of a loop that has ended as `driven` says. An error beats the cancellation, which
     /// it may have caused.
     pub(crate) fn into_result(self, driven: Result<(), Cancelled>) -> Result<(), Stopped<E>> {
         match self.0.into_inner() {

@@ -1,4 +1,4 @@
-//! What a participant of a controlled loop asks for its work: the next slice, until it is to leave.
+//! The slices of a controlled loop, which each participant asks for until it is to leave.
 
 use sinew_policy::pace::Pace;
 use sinew_sync::clock::{TICKS_A_US, ticks};
@@ -25,7 +25,7 @@ pub(crate) struct Chunks<'c> {
     /// The version of the requests that the thread's place is of.
     settled: Option<u64>,
     stopwatch: Option<Stopwatch<'c>>,
-    /// Where the times of slices are noted, in a run that is looked at.
+    /// Records the times of slices, in a run that is timed.
     watch: Option<Watch<'c>>,
     pace: Pace,
     pieces: Pieces<'c>,
@@ -67,7 +67,7 @@ impl<'c> Chunks<'c> {
         })
     }
 
-    /// Iterations to run now. What was answered before is done with. `None`: leave.
+    /// Iterations to run now. The range returned before is done with. `None`: leave.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Range<usize>> {
         if let Some(stopwatch) = &mut self.stopwatch {
@@ -111,7 +111,7 @@ impl<'c> Chunks<'c> {
         self.claims.stop();
     }
 
-    /// The slice under way is done with. Answers the time if it was looked at.
+    /// The slice under way is done with. Returns the time if the clock was read.
     #[inline]
     fn account(&mut self) -> Option<u64> {
         let items = std::mem::take(&mut self.running);

@@ -1,4 +1,4 @@
-//! What one participant has claimed of a controlled loop, and how it keeps to the plan.
+//! The claims of one participant of a controlled loop, and how it follows the plan.
 
 use sinew_policy::chunk::{Halving, Schedule};
 use sinew_sync::atomic::spin_loop;
@@ -16,14 +16,14 @@ use sinew_core::Limit;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What the participants of a loop share.
+/// The state that the participants of a loop share.
 pub(super) struct Shared<'c> {
     pub(super) control: &'c Control,
     /// The pool's own limit on its workers, which may change as well.
     pub(super) limit: &'c Limit,
-    /// What the loop itself has for requests that there are not.
+    /// The loop's own settings, in force without requests.
     pub(super) own: LoopSettings,
-    /// What ends it together with all that the pool runs.
+    /// Registers the loop with its pool, which may cancel all that it runs.
     pub(super) enrolled: Enrolled,
     /// Whether a schedule that the pool has for such loops takes the place of the loop's own.
     pub(super) open: bool,
@@ -52,8 +52,8 @@ impl Shared<'_> {
         self.participants.register_rank(0..plan.wanted())
     }
 
-    /// Brings the plan to what is wished now, if that is more threads; for the participant of this
-    /// rank on this worker. Answers whether it was.
+    /// Updates the plan for the participant of this rank on this worker, if more threads are
+    /// requested. Returns whether they are.
     pub(super) fn grow(&self, worker: usize, rank: usize) -> bool {
         let mut plan = self.plan.lock();
         let (limit, (version, requests)) = (self.limit.asked(), self.control.requests());
@@ -65,7 +65,7 @@ impl Shared<'_> {
         grows
     }
 
-    /// What is in force by these requests when the pool leaves so many workers to loops.
+    /// The settings in force by these requests when the pool leaves so many workers to loops.
     fn settings(&self, requests: &Requests, limit: usize) -> LoopSettings {
         let most = self.workers.min(limit);
         self.own.wished(self.open, self.limit, most, requests).resolved(self.auto)
@@ -82,13 +82,13 @@ pub(super) struct Claims<'c> {
     /// Gone once this participant has decided to leave.
     registration: Option<Registration<'c>>,
     slot: usize,
-    /// The version of the requests that are followed.
+    /// The version of the requests that this participant follows.
     seen: u64,
     /// The pool's limit that is followed.
     limit: usize,
     /// The schedule of the pool that is followed, as a word.
     preset: u64,
-    /// Where the control has its threads, if it says so.
+    /// The control's mapping, if it has one.
     pinning: Option<Arc<Pinning>>,
     epoch: Arc<Epoch>,
     /// Places that are claimed and not run.
@@ -168,8 +168,8 @@ impl<'c> Claims<'c> {
         Some((range, !self.claimed.is_empty()))
     }
 
-    /// Whether something is wished, or the pool's limit or schedule is, that is not followed yet;
-    /// or the pool has cancelled.
+    /// Whether a request, or the pool's limit or schedule, is not followed yet, or the pool has
+    /// cancelled.
     #[inline]
     fn is_behind(&self) -> bool {
         let Shared { control, limit, enrolled, .. } = self.shared;
@@ -179,13 +179,13 @@ impl<'c> Claims<'c> {
             || enrolled.is_cancelled()
     }
 
-    /// The version of the requests that are followed.
+    /// The version of the requests that this participant follows.
     #[inline]
     pub(super) fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// Where the threads are to be by that version, if it says so.
+    /// The mapping of that version, if it has one.
     pub(super) fn pinning(&self) -> Option<&Arc<Pinning>> {
         self.pinning.as_ref()
     }
@@ -265,7 +265,7 @@ impl<'c> Claims<'c> {
         if !self.agree(&mut plan) {
             return false;
         }
-        // A wish may have brought it to another source, which it has not asked yet.
+        // A request may have brought it to another source, which it has not asked yet.
         if Arc::ptr_eq(&exhausted, &self.epoch) {
             match plan.after(&exhausted, self.slot) {
                 Some(next) => self.move_to(next),
@@ -283,7 +283,7 @@ impl<'c> Claims<'c> {
     /// Follows requests that have changed. False if there is nothing more to do here.
     #[cold]
     fn follow_cold(&mut self) -> bool {
-        // Whoever holds the lock is about to close the source; meanwhile it can be claimed from.
+        // The holder of the lock is about to close the source; meanwhile it can be claimed from.
         let Some(mut plan) = self.shared.plan.try_lock() else { return true };
         let stays = self.agree(&mut plan);
         drop(plan);
@@ -292,7 +292,7 @@ impl<'c> Claims<'c> {
         stays
     }
 
-    /// Brings the plan and this participant to what is wished now. False if it has to leave.
+    /// Updates the plan and this participant by the latest requests. False if it has to leave.
     fn agree(&mut self, plan: &mut Plan) -> bool {
         let limit = self.shared.limit.asked();
         self.preset = self.shared.limit.schedule().word();

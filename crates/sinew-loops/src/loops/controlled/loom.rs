@@ -1,4 +1,4 @@
-//! Every interleaving of two participants and somebody who changes the loop under them (loom), and
+//! Every interleaving of two participants and a thread that changes the loop under them (loom), and
 //! planted bugs that the models catch.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p sinew-loops --release loom_`
@@ -76,7 +76,7 @@ fn changed_meanwhile(n: usize, schedule: Schedule, change: fn(&Control)) {
         let mut ranges = take_part(&shared, 0);
         ranges.extend(other.join().unwrap());
         changer.join().unwrap();
-        // What somebody has left after the others had looked is the caller's (K1).
+        // The caller runs iterations that a participant left after the others had looked (K1).
         while !shared.is_over() {
             ranges.extend(take_part(&shared, 0));
         }
@@ -107,7 +107,7 @@ fn loom_a_participant_that_is_too_many_leaves_its_share_to_the_other() {
     changed_meanwhile(3, Schedule::Static, |control| control.set_threads(1));
 }
 
-/// Catches: a model under which nobody claims while the source is closed.
+/// Catches: a model in which no thread claims while the source is closed.
 #[test]
 #[should_panic(expected = "once")]
 fn loom_a_source_that_stays_open_is_caught() {
@@ -118,8 +118,8 @@ fn loom_a_source_that_stays_open_is_caught() {
     });
 }
 
-/// Catches: a model under which nobody gives anything back. Who goes on with it asks the next
-/// source for places that are none of its.
+/// Catches: a model in which no participant gives anything back. One that keeps its claim asks the
+/// next source for places that it does not have.
 #[test]
 #[should_panic(expected = "a place that there is")]
 fn loom_a_chunk_given_back_and_kept_is_caught() {

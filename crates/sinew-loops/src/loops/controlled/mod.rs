@@ -2,22 +2,22 @@
 //!
 //! A loop with a [`Control`] is driven in another way than the others, which so pay nothing for it.
 //! Its participants have *ranks*: the caller is 0. Each asks for one slice of work after the other
-//! and looks at the version of the control's requests in between; who finds it changed brings the
-//! loop's [plan](plan::Plan) up to date. A new schedule or number of threads closes the source and
-//! puts another in its place. When the number of threads falls, those with the highest ranks leave;
-//! when it rises, whoever notices first calls others for the ranks that nobody has. A new mapping
-//! moves each participant's thread before its next slice (`affinity`). A schedule that the pool was
-//! given or granted counts where none is wished and the loop is open to it. When the pool cancels
-//! what it runs, the loop ends as if its control had. The pool's own limit is followed like a wish,
-//! and read anew meanwhile where it follows quota and affinity (`glance`).
+//! and compares the version of the control's requests in between. A participant that finds it
+//! changed updates the loop's [plan](plan::Plan). A new schedule or number of threads closes the
+//! source and puts another in its place. When the number of threads falls, those with the highest
+//! ranks leave; when it rises, the first participant that notices recruits others for the free
+//! ranks. A new mapping moves each participant's thread before its next slice (`affinity`). Without
+//! a requested schedule, an open loop follows the one that the pool was given or granted. When the
+//! pool cancels what it runs, the loop ends as if its control had. The pool's own limit is followed
+//! like a request, and read anew meanwhile where it follows quota and affinity.
 //!
 //! # Invariants
 //!
 //! - D1 to D3 of the [`driver`](super::driver), by P1 of the [`plan`] and because every participant
 //!   is a task of one scope.
-//! - K1: whatever is wished, somebody goes on while something is left: rank 0 is always wanted, and
-//!   the caller, whose rank that is, returns to the loop as long as something is left after all
-//!   have gone.
+//! - K1: whatever is requested, a participant goes on while something is left. Rank 0, the
+//!   caller's, is always wanted, and the caller returns to the loop as long as something is left
+//!   after all have gone.
 //!
 //! # Cost
 //!
@@ -57,7 +57,7 @@ use claims::Shared;
 use plan::{LoopSettings, Plan};
 use sinew_core::{Cancelled, Enrolled, Scope, Worker};
 
-/// What a participant does: it asks for slices and runs them until there are no more.
+/// The work of a participant: it asks for slices and runs them until there are no more.
 type Session<'r> = &'r (dyn Fn(&mut Chunks<'_>) + Sync);
 
 /// A loop that follows a control.
@@ -65,7 +65,7 @@ pub(super) struct Controlled<'r> {
     shared: Shared<'r>,
     session: Session<'r>,
     done: AtomicUsize,
-    /// What the run adds to what is known, if the loop leaves the choice.
+    /// The times of this run, if the loop leaves the choice of the schedule.
     trial: Option<Trial>,
     meter: Option<&'r Meter>,
 }
@@ -128,7 +128,7 @@ impl<'r> Controlled<'r> {
         let settings = own.wished(open, limit, workers.min(limit.asked()), &control.requests().1);
         let leaves_the_choice = settings.schedule == Schedule::Auto;
         let mut trial = leaves_the_choice.then(|| Trial::begin(options, n, settings.threads));
-        // Nobody begins alone here.
+        // No caller begins alone here.
         let auto = trial
             .as_mut()
             .map_or_else(|| auto::best(options, n, settings.threads), |trial| trial.after(0));
@@ -203,7 +203,7 @@ impl<'r> Controlled<'r> {
         self.done.fetch_add(done, Ordering::Relaxed);
     }
 
-    /// Nobody takes part any more.
+    /// No participant is left.
     fn end(self, n: usize, memory: Option<&LoopMemory>) -> Result<(), Cancelled> {
         let done = self.done.load(Ordering::Relaxed);
         let cancelled = done < n && self.shared.is_cancelled(self.shared.control.version());

@@ -1,17 +1,17 @@
-//! What is in force in a controlled loop, and the replacing of its source.
+//! The settings in force in a controlled loop, and the replacement of its source.
 //!
-//! A source is made for a schedule and a number of threads. When either changes, the source is
-//! *closed*: what it still had is nobody's but the closer's, who builds a new one over it, and the
-//! others find the old one empty and move on to the new. Each source and what it hands out is an
+//! A source is made for a schedule and a number of threads. When either changes, a participant
+//! *closes* the source, takes the iterations that it still had, and builds a new one over them. The
+//! others find the old source empty and move on to the new one. A source and its iterations are an
 //! *epoch*.
 //!
-//! Shares by speed are cut by what the participants have done in the loop so far: each leaves that
-//! where the plan finds it.
+//! Shares by speed follow from the iterations that participants have done in the loop so far, which
+//! each of them reports to the plan.
 //!
 //! A participant that moves on while it has claimed more than it has run *gives it back*. So does a
-//! thief who stole a range from a source that was closed before the range could be shared: nobody
-//! could steal from it any more. What is given back is the next source's, or, when the present one
-//! has nothing more, what a new one is made of.
+//! thief that stole a range from a source that was closed before the range could be shared: no
+//! other participant could steal from it any more. The next source gets the ranges that were given
+//! back. When the present one has nothing more, a new one is made of them.
 //!
 //! # Invariants
 //!
@@ -19,14 +19,14 @@
 //!   participant, or done with (I1 of the [sources](crate::source)).
 //! - P2: a source is closed before the next is published. It lives until the last participant has
 //!   moved on.
-//! - P3: nobody leaves for want of work while something is given back.
-//! - P4: ranks are taken and left under the plan's lock. A participant that leaves decides so by
-//!   the requests of that moment, under the same lock; so either it or the next participant that
-//!   looks for free ranks sees that a rank is wanted again.
+//! - P3: no participant leaves for want of work while something is given back.
+//! - P4: ranks are taken and left under the plan's lock. A participant that leaves decides so under
+//!   the same lock, by the latest requests. So either it or the next participant that looks for
+//!   free ranks sees that a rank is wanted again.
 //!
 //! # Tests
 //!
-//! `loom`: P1 for two participants and somebody who changes the schedule, every interleaving;
+//! `loom`: P1 for two participants and a thread that changes the schedule, every interleaving;
 //! planted bugs. `tests` of the room: P1 to P4 for whole loops.
 
 use sinew_policy::chunk::Schedule;
@@ -53,8 +53,8 @@ pub(super) struct LoopSettings {
 }
 
 impl LoopSettings {
-    /// What is wished, and these where nothing is; never more threads than `most`. A
-    /// loop that is `open` to the pool's schedule is so while none is wished.
+    /// The requested settings, and these where none are requested; never more threads than `most`.
+    /// A loop that is `open` to the pool's schedule is so while none is requested.
     pub(super) fn wished(
         self,
         open: bool,
@@ -76,9 +76,9 @@ impl LoopSettings {
         }
     }
 
-    /// The number by which a participant claims: its worker's where all may take part, so that it
-    /// finds the data of its last loop; otherwise its rank, because numbers beyond the participants
-    /// would be shared.
+    /// The slot by which a participant claims. Where all workers may take part it is the worker's
+    /// number, so that it finds the data of its last loop. Otherwise it is the rank, because slots
+    /// beyond the participants would be shared.
     pub(super) fn slot(self, workers: usize, worker: usize, rank: usize) -> usize {
         if self.threads == workers { worker } else { rank }
     }
@@ -94,7 +94,7 @@ impl LoopSettings {
 pub(super) struct Epoch {
     pub(super) source: Source,
     pub(super) rest: Rest,
-    /// What it was made for.
+    /// The settings that it was made for.
     pub(super) settings: LoopSettings,
     /// How many can get something.
     participants: usize,
@@ -108,7 +108,8 @@ impl Epoch {
         Self { source, rest, settings, participants }
     }
 
-    /// What comes after another: shares by speed are as long as `ranks` have been fast so far.
+    /// The epoch after another one. Shares by speed are in proportion to the speeds of `ranks` so
+    /// far.
     fn next(
         rest: Rest,
         settings: LoopSettings,
@@ -130,18 +131,18 @@ impl Epoch {
     }
 }
 
-/// What participants agree on, under a lock.
+/// The state that participants agree on, under a lock.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// Kept for what it is to teach.
     first: Arc<Epoch>,
     epoch: Arc<Epoch>,
     given_back: Rest,
-    /// What the participant of each rank has done, while it works.
+    /// The progress of the participant of each rank, while it works.
     progress: Box<[Option<Arc<Progress>>]>,
 }
 
-/// What one participant has done so far.
+/// The iterations of one participant so far.
 #[derive(Debug)]
 pub(super) struct Progress {
     worker: usize,
@@ -199,7 +200,7 @@ impl Plan {
         self.epoch = Arc::new(Epoch::next(left, settings, slot, &self.progress));
     }
 
-    /// Where a participant that has found nothing more in `old` can go on.
+    /// The epoch for a participant that has found nothing more in `old`, if there is one.
     pub(super) fn after(&mut self, old: &Arc<Epoch>, slot: usize) -> Option<Arc<Epoch>> {
         if self.is_current(old) {
             if self.given_back.is_empty() {
@@ -255,7 +256,7 @@ impl Plan {
         self.progress[registration.rank()] = None;
     }
 
-    /// Whether nothing is left to be claimed. Exact when nobody takes part.
+    /// Whether nothing is left to be claimed. Exact when there are no participants.
     pub(super) fn is_over(&self) -> bool {
         self.given_back.is_empty() && self.epoch.source.is_exhausted()
     }

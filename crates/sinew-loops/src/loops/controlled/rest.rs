@@ -1,9 +1,9 @@
-//! What is left of a loop when its source is closed: some of its iterations, numbered anew from 0.
+//! The rest of a loop when its source is closed: some of its iterations, numbered anew from 0.
 //!
 //! A change cuts a few holes into what is left, and a long loop that is changed ten thousand times
-//! has as many. So that the last change costs no more than the first, the ranges between the holes
-//! are the nodes of a balanced tree that is never written to: what is left after a change shares
-//! with what was left before all that is in both.
+//! has as many. The last change must cost no more than the first. So the ranges between the holes
+//! are the nodes of a balanced tree that is never written to. The tree after a change shares all
+//! nodes with the one before that are in both.
 //!
 //! Source: Adams, "Efficient Sets: A Balancing Act", for the balance; Blelloch, Ferizovic and Sun,
 //! "Just Join for Parallel Ordered Sets", for everything by way of `join`. Differences: a node is a
@@ -47,7 +47,7 @@ struct Node {
     height: u32,
 }
 
-/// One of the sides of a node. What is said of one holds for the other in the mirror.
+/// One of the sides of a node. Statements about one hold for the other in the mirror.
 #[derive(Debug, Clone, Copy)]
 enum Side {
     Before,
@@ -149,7 +149,7 @@ impl Rest {
         }
     }
 
-    /// These and then `next`, which are all behind them. Where they touch they become one (R1).
+    /// These and then `next`, which are all behind them. Ranges that touch become one (R1).
     fn then(self, next: Self) -> Self {
         if self.is_empty() || next.is_empty() {
             return if self.is_empty() { next } else { self };
@@ -210,7 +210,7 @@ impl Rest {
 }
 
 impl Node {
-    /// What lies on this side, the range, and what lies on the other.
+    /// The ranges on this side, the node's own, and those on the other.
     fn seen_from(&self, side: Side) -> (Rest, Range<usize>, Rest) {
         let (before, range, after) = (self.before.clone(), self.range.clone(), self.after.clone());
         match side {
@@ -240,7 +240,7 @@ mod tests {
         ranges(rest).into_iter().flatten().collect()
     }
 
-    /// R1 and R2; answers the height.
+    /// Checks R1 and R2; returns the height.
     fn check(rest: &Rest) -> u32 {
         assert!(ranges(rest).is_sorted_by(|one, next| one.end < next.start), "{:?}", ranges(rest));
         fn height(rest: &Rest) -> u32 {
@@ -254,7 +254,7 @@ mod tests {
         height(rest)
     }
 
-    /// What is left of `0..kept.len()` by these marks, put together in this order.
+    /// The rest of `0..kept.len()` by these marks, put together in this order.
     fn rest_of(kept: &[bool], order: impl Iterator<Item = usize>) -> Rest {
         let kept = order.filter(|&index| kept[index]);
         kept.fold(Rest::default(), |rest, index| rest.with(Rest::of(index..index + 1)))

@@ -36,15 +36,15 @@ fn visit_once(w: &Worker, options: &Options) {
     assert_at_rest(&control);
 }
 
-/// Catches: an index lost or repeated, a rank that nobody takes again, and a caller that returns
-/// while a participant is still at it.
+/// Catches: an index lost or repeated, a rank that is not taken again, and a caller that returns
+/// while a participant still works.
 #[test]
 fn shuttle_each_index_is_visited_once_while_the_loop_is_changed() {
     explore_with(&SCHEDULES, visit_once);
 }
 
 /// Catches: a loop that says it was done although it was cancelled, results that are lost on the
-/// way, a panic that leaves somebody behind.
+/// way, a panic that leaves a participant behind.
 #[test]
 fn shuttle_cancelled_loops_and_panics_end() {
     explore_with(&SCHEDULES, |w, options| {

@@ -205,7 +205,7 @@ fn nested_loops_follow_one_control() {
     assert_at_rest(&control);
 }
 
-/// Catches: participants that stay although they are too many.
+/// Catches: participants that do not leave although they are too many.
 #[test]
 fn those_who_are_too_many_leave_at_their_next_slice() {
     let (control, inside, late) = (Control::new(), AtomicUsize::new(0), AtomicUsize::new(0));
@@ -225,12 +225,12 @@ fn those_who_are_too_many_leave_at_their_next_slice() {
         })
     });
     assert_eq!(ended, Ok(()));
-    // Each may be at a slice, and at another where somebody holds the lock just then.
+    // Each may be in a slice, and in another if the lock is held just then.
     assert!(late.load(Ordering::Relaxed) <= 4 * WORKERS, "{late:?} slices beside another's");
 }
 
-/// Catches: nobody who calls others when the number rises, and others that are called but find
-/// nothing.
+/// Catches: no participant that recruits others when the number rises, and others that are
+/// recruited but find nothing.
 #[test]
 fn others_are_called_when_the_number_rises() {
     let control = Control::new();
@@ -253,8 +253,8 @@ fn others_are_called_when_the_number_rises() {
     assert_eq!(ended, Ok(()));
 }
 
-/// Catches: a schedule that is set and not followed. Under the static one nobody takes from a
-/// share whose owner is there, and here each owner waits for the others.
+/// Catches: a schedule that is set and not followed. Under the static one no participant takes from
+/// a share with an active owner, and here each owner waits for the others.
 #[test]
 fn a_new_schedule_hands_out_what_an_owner_holds() {
     let control = Control::new();
@@ -326,8 +326,8 @@ fn a_loop_that_nobody_changes_teaches_its_memory() {
     assert!(format!("{memory:?}").contains("Some"), "{memory:?}");
 }
 
-/// Catches: a thread whose times do not add up, a task that nobody or two count, and time from
-/// before the loop.
+/// Catches: a thread whose times do not add up, a task that is counted twice or not at all, and
+/// time from before the loop.
 #[test]
 fn the_times_and_tasks_of_all_threads_add_up_whatever_is_changed() {
     for seed in 0..20 {

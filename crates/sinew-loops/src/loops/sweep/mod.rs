@@ -1,12 +1,12 @@
 //! Stencils: each element of a grid becomes a function of what lies around it, again and again.
 //!
 //! Two grids take turns: a sweep reads one and writes the other, tile by tile. Tiles are cut into
-//! bands of rows that are alike, and for each band there is a table of the rows around: some may
-//! lie at the opposite side of the grid, or be the nearest again, and rows of a constant stand for
-//! what is beyond an [edge](Edge) that has one. So rows are never copied, and most elements are
+//! bands of rows that are alike. Each band has a table of the rows around it. Some of these lie at
+//! the opposite side of the grid, or are the nearest rows again. Rows of a constant stand for
+//! elements beyond an [edge](Edge) that has one. So rows are never copied, and most elements are
 //! visited by the loop that one would write by hand. Near the ends of a row, steps along it go by
-//! another stride, or find a constant; a function that reaches farther than a step finds a copy of
-//! what is near that end.
+//! another stride, or find a constant. A function that reaches farther than a step finds a copy of
+//! the elements near that end.
 //!
 //! # Invariants
 //!
@@ -45,15 +45,15 @@ const NARROWEST: usize = 64;
 pub struct Sweeps<'e, T, const N: usize> {
     /// The sides of the grid, the slowest dimension first. Their product is its length.
     pub shape: [usize; N],
-    /// What lies beyond the edges, for each dimension.
+    /// The rules for elements beyond the edges, for each dimension.
     pub edges: &'e [Edge<T>; N],
     /// How many sweeps there are at most.
     pub sweeps: usize,
 }
 
-/// Makes each element of `grid` `f` of what lies around it, in as many sweeps as `plan` says, or
-/// until `until` answers true, which is called after each with the number of sweeps and the grid of
-/// that moment. Answers how many sweeps there have been.
+/// Makes each element of `grid` `f` of the elements around it, in as many sweeps as `plan` says, or
+/// until `until` returns true. That is called after each sweep with the number of sweeps and the
+/// grid. Returns how many sweeps there were.
 ///
 /// # Errors
 ///
@@ -65,8 +65,8 @@ pub struct Sweeps<'e, T, const N: usize> {
 /// If `f` or `until` does; the grid then holds the state after the sweeps that were finished. Or if
 /// the grid has not the shape that it should have, or a side of 0 or of more than `isize::MAX`.
 ///
-/// That a stencil reaches too far is an error when the program is compiled: `R` is at most 65,536,
-/// and `(2R + 1)^(N - 1)` at most 1,048,576.
+/// A stencil that reaches too far does not compile: `R` is at most 65,536, and `(2R + 1)^(N - 1)`
+/// at most 1,048,576.
 #[track_caller]
 pub fn sweeps<T, const N: usize, const R: usize>(
     w: &Worker,
@@ -96,8 +96,8 @@ where
             let field = Field { cells: now, shape, edges, constants };
             let tiles = TilesMut::new(next, columns(shape), tile);
             let piece = |scratch: &mut Scratch<T>, range| {
-                // SAFETY: ranges lie below the length and are disjoint (D1 of the driver); nobody
-                // else asks for tiles.
+                // SAFETY: ranges lie below the length and are disjoint (D1 of the driver); no other
+                // code asks for tiles.
                 let tiles = unsafe { tiles.piece(range) };
                 tiles.for_each(|mut tile| tile::sweep(&field, &mut tile, scratch, &f));
                 ControlFlow::Continue(())
@@ -160,7 +160,7 @@ fn tiles<const N: usize>(shape: [usize; N], tile: [usize; 2]) -> usize {
 struct Pair<'g, T: Copy> {
     ours: Vec<T>,
     theirs: &'g mut [T],
-    /// Which of them holds the present state.
+    /// The index of the grid with the present state.
     in_ours: bool,
 }
 

@@ -17,8 +17,8 @@ fn edge() -> impl Strategy<Value = Edge<i64>> {
     ]
 }
 
-/// What is at `point` of the grid or beyond it, by the rules; the slowest dimension decides first
-/// which constant it is.
+/// The element at `point` of the grid or beyond it, by the rules; the slowest dimension decides
+/// first which constant it is.
 fn at<const N: usize>(grid: &[i64], shape: [usize; N], edges: &Edges<N>, point: [isize; N]) -> i64 {
     let mut index = 0;
     // The rules are applied from the fastest of the slow dimensions on, then to the fastest.
@@ -104,9 +104,9 @@ fn check<const N: usize, const R: usize>(shape: [usize; N], edges: &Edges<N>, ti
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Catches: an element near an edge that finds something else than the rules say, in any
-    /// dimension, with grids smaller than the stencil's reach; a sweep that reads what it has
-    /// written; an odd number of sweeps that ends in the wrong grid.
+    /// Catches: an element near an edge that finds another value than the rules say, in any
+    /// dimension, with grids smaller than the stencil's reach. A sweep that reads its own output.
+    /// An odd number of sweeps that ends in the wrong grid.
     #[test]
     fn every_element_finds_what_the_rules_say(
         sides in [1..9_usize, 1..12, 1..9], edges in [edge(), edge(), edge()], long in 1..900_usize, times in 0..4_usize,

@@ -21,7 +21,7 @@ pub(super) fn sweep<T: Copy, const N: usize, const R: usize>(
     }
 }
 
-/// Where `row` begins.
+/// The beginning of `row`.
 fn row_at<T, const N: usize>(field: &Field<'_, T, N>, row: usize) -> [usize; N] {
     let (mut point, mut rest) = ([0; N], row);
     for side in (0..N - 1).rev() {

@@ -46,7 +46,7 @@ fn any_huge_options() -> impl Strategy<Value = Options<'static>> {
     })
 }
 
-/// What one participant has been given.
+/// The iterations that one participant was given.
 struct Given<'a> {
     ranges: Vec<Range<usize>>,
     all: &'a Mutex<Vec<Range<usize>>>,
@@ -173,7 +173,7 @@ proptest! {
         let first = from % length.max(1);
         let last = length.min(first.saturating_add(5));
         let mut next = first.saturating_mul(size);
-        // SAFETY: below the length, and nobody else asks.
+        // SAFETY: below the length, and no other code asks.
         for chunk in unsafe { chunks.piece(first..last) } {
             prop_assert_eq!(chunk.start, next);
             prop_assert!(chunk.len() == size || chunk.end == n);
