@@ -1,4 +1,4 @@
-//! Where the time went, in the two breakdowns of the papers.
+//! The times of a pool, in the two breakdowns of the papers.
 
 use crate::activity::{Activity, KINDS, Kind};
 use crate::counts::{Count, Counts};

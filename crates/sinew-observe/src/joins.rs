@@ -3,7 +3,7 @@
 //!
 //! # Cost
 //!
-//! Five looks at the clock for a join that nobody steals, one for a piece of a loop.
+//! Five readings of the clock for a join that is not stolen, one for a piece of a loop.
 
 use crate::activity::Activity;
 use crate::counts::Count;
@@ -71,8 +71,8 @@ impl<C: Clock> WorkerState<C> {
         self.set_path(running.piece_ended(end));
     }
 
-    /// The worker has no part in the loop any more. The work of a piece that panicked stays on the
-    /// path.
+    /// The worker has no part in the loop any more. The work of a piece that panicked remains on
+    /// the path.
     pub(crate) fn loop_ended(&self) {
         let end = self.path_now();
         let Some(ended) = self.loops.borrow_mut().pop() else { return };

@@ -53,7 +53,7 @@ impl Paths {
 #[derive(Debug, Default)]
 pub(crate) struct Strand {
     ahead: Cell<[u64; BURDENS]>,
-    /// Where the running task began, on the path of its scope.
+    /// The beginning of the running task, on the path of its scope.
     start: Cell<Paths>,
 }
 
@@ -78,7 +78,7 @@ impl Strand {
         self.ahead.set(path.0.map(|path| path.wrapping_sub(work)));
     }
 
-    /// Where the running task began.
+    /// The beginning of the running task.
     pub(crate) fn start(&self) -> Paths {
         self.start.get()
     }
@@ -96,7 +96,7 @@ impl Strand {
         interrupted
     }
 
-    /// That task is over.
+    /// The running task is over.
     pub(crate) fn resume(&self, work: u64, interrupted: &Interrupted) {
         self.start.set(interrupted.start);
         self.set_path(work, interrupted.path);

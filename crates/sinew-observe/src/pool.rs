@@ -42,7 +42,7 @@ pub(crate) struct PoolState {
     strays: Mutex<Strays>,
     /// The readings when the last profile was taken, or when the pool was built.
     before: Mutex<Vec<Reading>>,
-    /// Where the profiler records.
+    /// The recorder, if the profiler records.
     recording: Option<Recording>,
 }
 

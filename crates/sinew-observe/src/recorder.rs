@@ -1,9 +1,9 @@
 //! Records what a program spawns, and how much it works between.
 //!
-//! Where a profiler records, each strand (a call, a stolen arm, a task of a scope) writes marks as
-//! it goes: work, and where tasks begin and end. An arm that nobody steals is a part of its strand,
-//! so nothing is copied. A stolen arm is a strand of its own, which the joiner's strand names by
-//! its number. When the recording is taken, the strands are put together.
+//! In a profiler that records, each strand (a call, a stolen arm, a task of a scope) writes marks
+//! as it goes: work, and the begin and end of tasks. An arm that is not stolen is a part of its
+//! strand, so nothing is copied. A stolen arm is a strand of its own, which the joiner's strand
+//! names by its number. When the recording is taken, the strands are put together.
 //!
 //! # Invariants
 //!
@@ -277,8 +277,8 @@ fn expanded(marks: &[Mark], strands: &[Vec<Mark>], ps: f64) -> Vec<Token> {
 mod tests {
     use super::*;
 
-    /// Catches: a stolen arm that is lost or put elsewhere, work that is counted twice or not at
-    /// all.
+    /// Catches: a stolen arm that is lost or put in another place, work that is counted twice or
+    /// not at all.
     #[test]
     fn strands_are_put_together_where_their_joins_are() {
         let (recorder, recording) = (Recorder::default(), Recording::new());

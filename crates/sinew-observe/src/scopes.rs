@@ -5,9 +5,9 @@
 //!
 //! # Not handled
 //!
-//! A task that a stolen arm spawns into a scope begins, for the profile, where that arm began at
-//! the earliest, as if the scope had begun there: the span is too short by the path before. Parts
-//! of broadcasts are work, but on no path.
+//! A task that a stolen arm spawns into a scope begins, for the profile, at the earliest where that
+//! arm began, as if the scope had begun there. The span is too short by the path before. Parts of
+//! broadcasts are work, but on no path.
 //!
 //! # Cost
 //!

@@ -31,7 +31,7 @@ pub(crate) struct Shared<C = Ticks> {
     /// The spans of ended calls from outside, summed.
     spans: [Counter; BURDENS],
     mail: Mutex<Vec<Report>>,
-    /// Where the profiler keeps a timeline.
+    /// The timeline, if the profiler keeps one.
     pub(crate) trace: Option<TraceBuffer>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct WorkerState<C = Ticks> {
     tasks: RefCell<Vec<(Interrupted, Activity)>>,
     pub(crate) joins: RefCell<Vec<OpenJoin>>,
     pub(crate) loops: RefCell<Vec<OpenLoop>>,
-    /// Where the profiler records.
+    /// The recorder, if the profiler records.
     pub(crate) recorder: Option<Recorder>,
 }
 
@@ -225,7 +225,7 @@ impl<C: Clock> WorkerState<C> {
         self.strand.begin_at(self.work(), start);
     }
 
-    /// Where the running task began.
+    /// The beginning of the running task.
     pub(crate) fn start(&self) -> Paths {
         self.strand.start()
     }

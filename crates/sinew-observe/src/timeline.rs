@@ -43,7 +43,7 @@ impl Shared {
 }
 
 impl Timeline {
-    /// That of a pool that `began` at so many ticks.
+    /// The timeline of a pool that `began` at so many ticks.
     pub(crate) fn read(workers: &[Arc<Shared>], began: u64) -> Option<Self> {
         let rate = ticks_a_ns();
         let ns = |at: u64| (at.saturating_sub(began) as f64 / rate) as u64;

@@ -1,7 +1,7 @@
 //! A worker's time counters: how long it has been doing what.
 //!
-//! A small state machine: one present activity, and since when. Every turn to another ends the
-//! present interval where the next begins, so that the times of all activities sum up to the time
+//! A small state machine: one present activity, and since when. A change of the activity ends the
+//! present interval where the next one begins. So the times of all activities sum up to the time
 //! since the counters were made, to the tick, whenever they are read.
 //!
 //! # Invariants
@@ -21,7 +21,7 @@ use sinew_sync::ledger::Ledger;
 
 use crate::activity::{Activity, KINDS, Kind};
 
-/// Where times are read.
+/// The source of the times.
 pub(crate) trait Clock {
     fn now(&self) -> u64;
 }

@@ -62,7 +62,7 @@ fn read(pool: &Pool) -> Profile {
 }
 
 /// Calls `test` with a profiling pool of three workers for each combination of fences and waiting,
-/// with and without a guest seat.
+/// with and without a slot for an external thread.
 fn with_each_profiling_pool(test: impl Fn(&Pool)) {
     for (fences, guests) in [(Fences::Auto, true), (Fences::Auto, false), (Fences::Full, true)] {
         for wait in WAITS {
@@ -201,7 +201,7 @@ fn tasks_from_outside_and_parts_of_broadcasts_are_counted_apart() {
     });
 }
 
-/// Catches: a loop that is counted as one long path, and pieces that nobody times.
+/// Catches: a loop that is counted as one long path, and pieces that are not timed.
 #[test]
 fn a_loop_of_many_pieces_has_a_span_of_its_longest() {
     let pool = profiling(1);
@@ -366,7 +366,7 @@ fn the_span_is_measured_at_the_burdens_that_were_asked_for() {
     assert!(none < serial && serial == same && same <= work, "{none} {serial} {same} {work}");
 }
 
-/// Catches: a profiler that nobody asked for.
+/// Catches: a profiler that was not requested.
 #[test]
 fn a_pool_that_does_not_profile_has_no_profile() {
     let pool = Pool::builder().threads(2).build().unwrap();

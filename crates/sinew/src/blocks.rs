@@ -121,7 +121,7 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
 
 impl<'m, const N: usize, C: Mode> OverBlocks<'m, N, C> {
     /// The sides of a block. With [`Schedule::Simple`] no side is longer and most are longer than
-    /// half of it, with [`Schedule::Adaptive`] no shorter side is cut; other schedules hand out
+    /// half of it. With [`Schedule::Adaptive`] no shorter side is cut. Other schedules hand out
     /// blocks of this size as they hand out iterations, row by row. By default all sides are the
     /// grain of the schedule, or 1 if it has none.
     ///
@@ -167,7 +167,7 @@ impl<'m, const N: usize, C: Mode> OverBlocks<'m, N, C> {
         self
     }
 
-    /// What the runs of this loop remember; see [`Over::memory`].
+    /// Memory of the runs of this loop; see [`Over::memory`].
     pub fn memory<'n>(self, memory: &'n LoopMemory) -> OverBlocks<'n, N, C>
     where
         'm: 'n,

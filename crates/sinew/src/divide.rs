@@ -5,7 +5,7 @@ use sinew_core::{Cancelled, Worker};
 use sinew_loops::{Control, Operation};
 use std::marker::PhantomData;
 
-/// What becomes of a problem.
+/// The next step of a problem: its solution, or two parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<P, R> {
     /// It was small enough to be solved at once.

@@ -23,9 +23,9 @@
 //! assert_eq!((squares, total, prefix), (vec![1.0, 4.0, 9.0], 14.0, vec![1.0, 3.0, 6.0]));
 //! ```
 //!
-//! Where memory is nearer to some cores than to others, data has a *locality domain*, and tasks are
-//! spawned into it. Jacobi's method on a field of layers, each of which stays with the workers that
-//! first touched it:
+//! On machines with memory that is nearer to some cores than to others, data has a *locality
+//! domain*, and tasks are spawned into it. Jacobi's method on a field of layers, each of which
+//! remains with the workers that first touched it:
 //!
 //! ```
 //! use sinew::prelude::*;
@@ -127,8 +127,8 @@ pub use sinew_stm as stm;
 pub use sinew_topology::{Mapping, MappingError, Placement};
 pub use stencil::{Stencil, stencil};
 
-/// Where the time of a pool's workers goes, and how parallel its programs are; with the feature
-/// `profile`.
+/// Profiles of a pool: how its workers spend their time, and how parallel its programs are; with
+/// the feature `profile`.
 ///
 /// ```
 /// use sinew::Pool;
@@ -150,7 +150,7 @@ pub mod profile {
     };
 }
 
-/// What most programs need: `use sinew::prelude::*;`.
+/// The names that most programs need: `use sinew::prelude::*;`.
 ///
 /// ```
 /// use sinew::prelude::*;

@@ -12,7 +12,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     ///
     /// # Cost
     ///
-    /// That of a [control](Over::control), and two looks at the time for each slice of work.
+    /// As for a [control](Over::control), and two readings of the clock for each slice of work.
     ///
     /// ```
     /// use sinew::prelude::*;

@@ -41,7 +41,7 @@ pub fn over<D: IntoItems>(data: D) -> Over<'static, D::Items> {
 ///
 /// # Cost
 ///
-/// A skeleton that nobody helps costs one [`join`](crate::join) and a few atomic operations.
+/// A skeleton without helpers costs one [`join`](crate::join) and a few atomic operations.
 /// [`for_each`](Self::for_each) allocates nothing.
 #[derive(Debug, Clone, Copy)]
 #[must_use = "nothing runs until a skeleton is named, for example `for_each`"]
@@ -98,9 +98,9 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     ///
     /// It holds, whatever the pool was given for its loops
     /// ([`PoolControl::set_schedule`](crate::PoolControl::set_schedule)) or is granted by other
-    /// programs (`PoolBuilder::coordinate`). Where none is named, as with [`Schedule::Auto`] and
-    /// [`default_schedule`](Self::default_schedule), that is followed from the next loop on, and
-    /// with a [`control`](Over::control) at once.
+    /// programs (`PoolBuilder::coordinate`). Without a named schedule, as with [`Schedule::Auto`] and
+    /// [`default_schedule`](Self::default_schedule), a loop follows the pool's: from the next loop
+    /// on, and with a [`control`](Over::control) at once.
     ///
     /// # Panics
     ///
@@ -124,9 +124,9 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
         self
     }
 
-    /// How the items are handed out as long as nobody says otherwise: a schedule that the pool was
-    /// given ([`PoolControl::set_schedule`](crate::PoolControl::set_schedule)), or is granted by
-    /// other programs (`PoolBuilder::coordinate`), takes the place of this one.
+    /// How the items are handed out by default. A schedule that the pool was given
+    /// ([`PoolControl::set_schedule`](crate::PoolControl::set_schedule)), or is granted by other
+    /// programs (`PoolBuilder::coordinate`), takes the place of this one.
     ///
     /// # Panics
     ///
@@ -153,9 +153,8 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
         self
     }
 
-    /// What the runs of this loop remember, for the schedules that make use of it:
-    /// [`Schedule::Affinity`] and [`Schedule::Weighted`]. Hold one for each loop that runs again
-    /// and again.
+    /// Memory of the runs of this loop, for the schedules that use it: [`Schedule::Affinity`] and
+    /// [`Schedule::Weighted`]. Hold one for each loop that runs again and again.
     ///
     /// ```
     /// use sinew::prelude::*;
@@ -245,7 +244,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     ///
     /// Allocates nothing. The inner loop is one over a slice or range and is optimised like it.
     ///
-    /// What `f` borrows is shared by several threads, so it must allow that:
+    /// Several threads share the values that `f` borrows, so these must allow that:
     ///
     /// ```compile_fail
     /// let count = std::cell::Cell::new(0);
@@ -264,7 +263,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     ///
     /// # Errors
     ///
-    /// The first error that any worker met; items that nobody had come to are left out.
+    /// The first error that any worker met; items that had not begun are left out.
     ///
     /// ```
     /// let texts = ["1", "x", "3"];

@@ -10,10 +10,10 @@ use std::marker::PhantomData;
 /// Begins a pipeline of the items of an iterator, which may have no end. Nothing runs until the
 /// last call, which says what becomes of the items.
 ///
-/// Stages are added in the order in which an item goes through them: parallel ones, which any
-/// number of workers run at once, and serial ones, which take one item at a time. No stage has a
-/// thread of its own: a worker takes an item and carries it on as far as it may go, so that fewer
-/// workers than stages are enough, one included.
+/// Stages are added in the order in which an item goes through them. Any number of workers run a
+/// parallel stage at once; a serial stage takes one item at a time. No stage has a thread of its
+/// own. A worker takes an item and carries it on as far as it may go, so one worker is enough for
+/// any number of stages.
 ///
 /// ```
 /// let lines = ["1 2", "3", "4 5 6"];
@@ -86,8 +86,8 @@ where
     /// A [`Snapshot`](crate::Snapshot) counts the items that are through. All of them are known
     /// from the beginning if the iterator knows its length; otherwise those that were taken.
     ///
-    /// Where it is cancelled, each worker ends with the stage that it is at, and items under way
-    /// are dropped: an ordered stage has had the first items, without a gap.
+    /// When it is cancelled, each worker ends with the stage that it is at, and items under way are
+    /// dropped. An ordered stage has had the first items, without a gap.
     ///
     /// ```
     /// use sinew::prelude::*;
@@ -127,7 +127,7 @@ where
     S: Stages<I::Item>,
 {
     /// At most so many items are under way: taken from the iterator and not through the last stage.
-    /// What waits for an earlier item counts. By default four for each worker.
+    /// Items that wait for an earlier item count. By default four for each worker.
     ///
     /// # Panics
     ///
@@ -207,7 +207,7 @@ where
     ///
     /// # Errors
     ///
-    /// That of `f`. Items under way are dropped.
+    /// As `f` costs. Items under way are dropped.
     ///
     /// ```
     /// let mut sum = 0_u8;
@@ -237,12 +237,12 @@ where
         C::try_output(exit.into_result(ended))
     }
 
-    /// What comes out, in the order of the items.
+    /// Returns the results, in the order of the items.
     pub fn collect(self) -> C::Output<Vec<S::Out>> {
         C::output(self.run_collect(true))
     }
 
-    /// What comes out, in the order in which it came.
+    /// Returns the results, in the order in which they came.
     ///
     /// ```
     /// let mut squares = sinew::farm(1..=4, |x| x * x).collect_unordered();

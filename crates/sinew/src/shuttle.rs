@@ -20,8 +20,8 @@ pub(crate) fn explore(program: fn()) {
     explore_under(RandomScheduler::new_from_seed, program);
 }
 
-/// The same where a thread may be held up for as long as any other can run: for mistakes that take
-/// a long pause at one place (PCT: see the tests of `sinew-stm`).
+/// The same where a thread may pause for as long as any other can run: for mistakes that need a
+/// long pause at one place (PCT: see the tests of `sinew-stm`).
 pub(crate) fn explore_pauses(program: fn()) {
     explore_under(|seed, schedules| PctScheduler::new_from_seed(seed, 3, schedules), program);
 }
@@ -144,7 +144,7 @@ fn shuttle_each_part_is_solved_once_whatever_is_wished() {
     });
 }
 
-/// Catches: a solution that is lost, leaked or made up when a part panics, or when somebody
+/// Catches: a solution that is lost, leaked or made up when a part panics, or when a thread
 /// cancels; and a participant that is left behind.
 #[test]
 fn shuttle_problems_that_are_given_up_leave_nothing_behind() {

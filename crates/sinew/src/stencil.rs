@@ -14,8 +14,8 @@ use std::panic::Location;
 /// slowest dimension first: one to three of them, or more.
 ///
 /// A sweep makes each element a function of what was around it before the sweep, at most a step
-/// away along each dimension, or farther where a [`radius`](Stencil::radius) is given. What lies
-/// beyond the edges is up to an [`Edge`] rule.
+/// away along each dimension, or farther where a [`radius`](Stencil::radius) is given. An [`Edge`]
+/// rule gives the elements beyond the edges.
 ///
 /// # Panics
 ///
@@ -61,8 +61,8 @@ where
 /// # Cost
 ///
 /// A second grid, and one loop a sweep. Except near both ends of a row the function's loads are
-/// those of a loop written by hand; there it goes by other strides, or, if it reaches farther than
-/// a step, finds a copy of some elements. For each dimension but the last that has a
+/// those of a loop written by hand. Near the ends it goes by other strides or, if it reaches
+/// farther than a step, finds a copy of some elements. For each dimension but the last that has a
 /// [constant](Edge::Constant) beyond its edges there are some rows of it.
 #[derive(Debug)]
 #[must_use = "nothing runs until `run`"]
@@ -136,14 +136,14 @@ where
         Stencil { grid, shape, edges, sweeps, options, mode }
     }
 
-    /// What lies beyond all edges; [`Edge::Nearest`] by default.
+    /// The rule for elements beyond all edges; [`Edge::Nearest`] by default.
     pub fn edge(self, edge: Edge<T>) -> Self {
         self.edges([edge; N])
     }
 
-    /// What lies beyond the edges of each dimension. Where two meet, an element beyond both is a
-    /// constant if either is one (the first from the back, the fastest dimension last), and is kept
-    /// if either keeps.
+    /// The rule for elements beyond the edges of each dimension. An element beyond two edges is a
+    /// constant if either rule is one (the first from the back, the fastest dimension last), and is
+    /// kept if either keeps.
     ///
     /// ```
     /// use sinew::Edge;

@@ -15,7 +15,7 @@ use crate::control::Control;
 
 const PLACES: usize = 2;
 
-/// A mapping that nobody asks the system about.
+/// A mapping that is not checked with the system.
 fn pinning(mapping: Mapping) -> Arc<Pinning> {
     Arc::new(Pinning { mapping, cpus: Vec::new() })
 }
@@ -83,7 +83,7 @@ impl Pinned for ModelThread {
     }
 }
 
-/// Two participants of one rank, as when somebody leaves and another is called at once; one of them
+/// Two participants of one rank, as when one leaves and another is recruited at once; one of them
 /// changes the mapping.
 fn two_of_one_rank(first: Option<Mapping>) {
     loom::model(move || {
@@ -122,14 +122,14 @@ fn caught(bug: Bug) {
     two_of_one_rank(Some(Mapping::Compact));
 }
 
-/// Catches: a model in which nobody else looks for a place at the same time.
+/// Catches: a model in which no other thread looks for a place at the same time.
 #[test]
 #[should_panic(expected = "two threads at place")]
 fn loom_a_place_looked_for_and_taken_apart_is_caught() {
     caught(Bug::TornPlace);
 }
 
-/// Catches: a model in which nobody comes while another leaves.
+/// Catches: a model in which no thread comes while another leaves.
 #[test]
 #[should_panic(expected = "two threads at place")]
 fn loom_a_place_given_back_early_is_caught() {

@@ -1,15 +1,15 @@
-//! A worker that helps another one of a skeleton: its thread is kept near that one's.
+//! A worker that helps another one of a skeleton: its thread is pinned near that one's.
 //!
-//! Its place is the processor nearest to the other's that nobody of the skeleton has
-//! ([`place_beside`]), among those of the mapping in force: the control's, if that has one, else
-//! the pool's; with a rule, such as scatter, all that the process may use. Where the control leaves
-//! the placing to the system, it leaves it for helpers as well.
+//! Its processor is the one nearest to the other worker's that no worker of the skeleton has
+//! ([`place_beside`]), among those of the mapping in force. The control's mapping is in force, if
+//! there is one, or the pool's. A rule, such as scatter, allows all processors that the process may
+//! use. If the control's mapping leaves the threads to the system, helpers are not pinned either.
 //!
 //! # Not handled
 //!
-//! Who helps somebody that is pinned nowhere, such as a guest, stays where the pool has it; guests
-//! are never moved. Idle threads of the pool are not made way for. Several skeletons at once may
-//! have their helpers on one processor.
+//! A helper of a worker that is pinned nowhere, such as an external thread, is pinned by the pool;
+//! external threads are never moved. Helpers may share a processor with idle threads of the pool,
+//! and with the helpers of another skeleton.
 //!
 //! # Tests
 //!
@@ -22,8 +22,8 @@ use super::{Control, Operation};
 use crate::affinity::{Pinning, pin_beside};
 use sinew_core::Worker;
 
-/// A worker that helps others of a skeleton, until this is dropped: no participant of it, so nobody
-/// counts it. For whoever writes skeletons.
+/// The pin of a worker that helps others of a skeleton, until this is dropped. It is no
+/// participant, so it is not counted. For authors of skeletons.
 ///
 /// ```
 /// use sinew_core::{Mapping, Pool};
@@ -50,8 +50,8 @@ pub struct HelperPin<'c> {
 }
 
 impl<'c> HelperPin<'c> {
-    /// The worker helps from now on, in a skeleton that follows this control or none. Where its
-    /// thread runs is for [`pin_beside`](Self::pin_beside).
+    /// The worker helps from now on, in a skeleton that follows this control or none.
+    /// [`pin_beside`](Self::pin_beside) decides where its thread runs.
     pub fn enter(w: &'c Worker, operation: Option<&Operation<'c>>) -> Self {
         Self {
             w,
@@ -61,19 +61,19 @@ impl<'c> HelperPin<'c> {
         }
     }
 
-    /// Whether the pool's mapping is another one than it was when the thread was seated last.
+    /// Whether the pool's mapping has changed since the thread was pinned last.
     ///
     /// # Cost
     ///
-    /// A load of a line that nobody writes, and a comparison.
+    /// A load of a line that is hardly ever written, and a comparison.
     #[inline]
     pub fn is_behind(&self) -> bool {
         self.version != self.w.mapping_version()
     }
 
     /// Moves the thread to where it helps the worker of this number best. `workers`: the
-    /// [CPUs](Worker::pinned_cpu) of all workers of the skeleton, of whom the first `helpers` have
-    /// somebody who helps. To be called again whenever one of these has changed, or the [operation's
+    /// [CPUs](Worker::pinned_cpu) of all workers of the skeleton, of which the first `helpers` have
+    /// a helper. To be called again whenever one of these has changed, or the [operation's
     /// version](Operation::version) has, or it [is behind](Self::is_behind).
     pub fn pin_beside(&mut self, number: usize, workers: &[Option<usize>], helpers: usize) {
         // Before the look at the mapping: one that changes meanwhile is followed the next time.
@@ -98,14 +98,14 @@ impl Drop for HelperPin<'_> {
     }
 }
 
-/// Where among these CPUs the helper of a worker belongs.
+/// The pin of a worker's helper, among these CPUs.
 fn nearest(
     room: &CpuSet,
     number: usize,
     workers: &[Option<usize>],
     helpers: usize,
 ) -> Option<Pinning> {
-    // Where nobody knows, the machine need not be asked.
+    // Without a known CPU, the machine need not be asked.
     workers.get(number).copied().flatten()?;
     let machine = Machine::host();
     let choice: Vec<_> = room.iter().filter_map(|cpu| machine.find_cpu(cpu)).collect();

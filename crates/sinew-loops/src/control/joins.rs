@@ -1,10 +1,10 @@
 //! Operations that are made of joins: how many workers take part.
 //!
 //! A worker *takes part* from the moment when it takes up something of the operation until it is
-//! done with that: a stolen arm and all that the arm spawns. [`Operation::join`] checks the requested
-//! number before it offers an arm. Where the maximum is reached, the worker runs both arms. A thief
-//! beyond the maximum *hands back* an arm that was offered before, and the arm's owner runs it. So
-//! a lower number takes effect as stolen arms end, a higher one at the next join.
+//! done with that: a stolen arm and all that the arm spawns. [`Operation::join`] checks the
+//! requested number before it offers an arm. If the maximum is reached, the worker runs both arms.
+//! A thief beyond the maximum *hands back* an arm that was offered before, and the arm's owner runs
+//! it. So a lower number takes effect as stolen arms end, a higher one at the next join.
 //!
 //! # Invariants
 //!

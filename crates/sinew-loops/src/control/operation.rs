@@ -1,4 +1,4 @@
-//! Skeletons that are no loops, as their control sees them.
+//! Operations other than loops, as their control sees them.
 
 use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
@@ -7,8 +7,8 @@ use super::{Control, SOME};
 use crate::participants::Participants;
 use sinew_core::{Cancelled, Enrolled, Worker};
 
-/// A skeleton under way that follows a [`Control`] and is no loop: what is to be done, what is
-/// done, and what is wished. For whoever writes skeletons.
+/// An operation under way, other than a loop, that follows a [`Control`]: its items, its progress,
+/// and its requested settings. For authors of skeletons.
 ///
 /// ```
 /// use sinew_core::Cancelled;
@@ -58,8 +58,8 @@ impl Requested {
 }
 
 impl<'c> Operation<'c> {
-    /// A skeleton with so many items begins, in the pool whose worker the calling thread is; there
-    /// may be more later.
+    /// An operation with so many items begins, in the pool whose worker the calling thread is.
+    /// Items may be added later.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl<'c> Operation<'c> {
         self.tell();
     }
 
-    /// The first half of [`done`](Self::done): the items are counted, and nobody is called.
+    /// The first half of [`done`](Self::done): counts the items, without the callback.
     #[inline]
     pub fn count(&self, w: &Worker, items: usize) {
         self.control.count(w.index(), items);
@@ -122,7 +122,7 @@ impl<'c> Operation<'c> {
         self.control.tell(self.control.version());
     }
 
-    /// Whether the skeleton is to end: its control was cancelled, or its pool has
+    /// Whether the operation is to end: its control was cancelled, or its pool has
     /// [cancelled](sinew_core::PoolControl::cancel) what it runs.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
@@ -181,7 +181,7 @@ impl<'c> Operation<'c> {
         requests.threads
     }
 
-    /// The skeleton has ended, in whichever way but a panic.
+    /// The operation has ended, in whichever way but a panic.
     ///
     /// # Panics
     ///

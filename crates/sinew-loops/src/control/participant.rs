@@ -85,11 +85,11 @@ impl<'c> Participant<'c> {
         }
     }
 
-    /// Between two items, without a lock: answers requests for tasks, follows the pool's mapping,
-    /// has the pool read quota and affinity if it follows them, and serves a
-    /// [call](Worker::serve_calls) from outside that waits. Does so as often as loops do between
-    /// two slices, or after each item that took longer. Returns whether it did; the thread may then
-    /// run on another processor.
+    /// Looks up between two items, without a lock. Publishes tasks for thieves that have asked,
+    /// follows the pool's mapping, and serves a [call](Worker::serve_calls) from outside that
+    /// waits. Has the pool read quota and affinity if it follows them. Does so as often as loops do
+    /// between two slices, or after each item that took longer. Returns whether it did; the thread
+    /// may then run on another processor.
     ///
     /// # Cost
     ///

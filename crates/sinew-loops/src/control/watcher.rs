@@ -1,8 +1,8 @@
-//! Who is told of the progress, and when.
+//! The progress callback, and when it is due.
 //!
-//! Whoever works looks at the time between two slices of work, and calls the callback when it is
-//! due. The callback is the user's code: it is taken out of its place while it runs, so that no
-//! lock is held, nobody calls it a second time meanwhile, and one that panics is gone.
+//! A participant compares the time between two slices of work, and calls the callback when it is
+//! due. The callback is the user's code. It is taken out of its place while it runs: so no lock is
+//! held, no other participant calls it meanwhile, and one that panics is gone.
 //!
 //! # Orderings
 //!

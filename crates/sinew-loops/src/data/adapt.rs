@@ -45,7 +45,7 @@ impl<'a, T: Sync> Chunk for &'a [T] {
     }
 }
 
-// SAFETY: chunks of a shared slice may be read by anybody.
+// SAFETY: chunks of a shared slice may be read by any thread.
 unsafe impl<'a, T: Sync> Items for Chunks<'a, T> {
     type Item = &'a [T];
     type Piece = std::slice::Chunks<'a, T>;

@@ -1,10 +1,10 @@
 //! Elements of a grid together with what lies around them, without a check of bounds for each.
 //!
-//! The rows around a row are noted in a table, in the order of the steps that lead to them; so it
-//! does not matter where they lie: in the middle of the grid, at the other side of it, or in no
-//! grid at all where they stand for a constant. An [`Around`] is the table, a place in its rows,
-//! and how far a step along the row leads. Its loads are those that one would write by hand. The
-//! bands of the sibling file make them.
+//! A table holds the rows around a row, in the order of the steps that lead to them. So they may
+//! lie anywhere: in the middle of the grid, at the other side of it, or in no grid at all if they
+//! stand for a constant. An [`Around`] is the table, a place in its rows, and how far a step along
+//! the row leads. Its loads are those that one would write by hand. The bands of the sibling file
+//! make them.
 //!
 //! # Invariants
 //!
@@ -39,7 +39,7 @@ pub struct Around<'a, T, const N: usize, const R: usize> {
     /// How far the element is from where its line begins.
     pub(super) place: usize,
     pub(super) stride: Stride,
-    /// What a stride that is [`BEYOND`] leads to.
+    /// The element for a stride that is [`BEYOND`].
     pub(super) beyond: *const T,
     pub(super) point: [usize; N],
     pub(super) grid: PhantomData<&'a [T]>,
@@ -104,7 +104,7 @@ impl Stride {
 }
 
 impl<T, const N: usize, const R: usize> Around<'_, T, N, R> {
-    /// Where the element is in the grid.
+    /// The position of the element in the grid.
     #[inline(always)]
     pub fn point(&self) -> [usize; N] {
         self.point
@@ -138,11 +138,11 @@ impl<T, const N: usize, const R: usize> Index<[isize; N]> for Around<'_, T, N, R
         let stride = match stride {
             // A row of a constant is the same wherever one looks.
             BEYOND if line.is_constant => 0,
-            // SAFETY: A2; it is borrowed for as long as the answer.
+            // SAFETY: A2; it is borrowed for as long as the result.
             BEYOND => return unsafe { &*self.beyond },
             stride => stride,
         };
-        // SAFETY: A1, and the line's elements are borrowed for as long as the answer.
+        // SAFETY: A1, and the line's elements are borrowed for as long as the result.
         unsafe { &*line.first.add(self.place).offset(along.abs() * stride) }
     }
 }

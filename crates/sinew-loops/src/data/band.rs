@@ -8,13 +8,13 @@
 //!
 //! # Invariants
 //!
-//! - B1: each line of the table begins where the band's first column is, of a row that is in the
-//!   grid together with as many rows after it as the band has; or of rows of a constant, as many
-//!   and as long, and `R` elements more at both ends.
+//! - B1: each line of the table begins at the band's first column, in a row that is in the grid
+//!   together with as many rows after it as the band has. Or it begins in rows of a constant, as
+//!   many and as long, with `R` elements more at both ends.
 //! - B2: an element that is visited as one far from the ends has `R` others at both sides of it in
 //!   its row.
 //! - B3: a strip has the band's rows and `R` before and after them, for each combination of steps
-//!   along the slower dimensions, and all columns that are in reach of its part.
+//!   along the slower dimensions. It has all columns that are in reach of its part.
 //!
 //! # Cost
 //!
@@ -40,7 +40,7 @@ pub(crate) struct Field<'a, T, const N: usize> {
     pub(crate) constants: &'a [Vec<T>; N],
 }
 
-/// What a participant notes from one band to the next.
+/// The buffers of a participant, kept from one band to the next.
 #[derive(Debug)]
 pub(crate) struct Scratch<T> {
     /// The rows around those of the band, and around those of a strip.
@@ -60,7 +60,7 @@ impl<T> Default for Scratch<T> {
 /// Some rows of a field that are alike, of each the columns of a tile.
 pub(crate) struct Band<'a, 't, T, const N: usize, const R: usize> {
     pub(crate) field: &'a Field<'a, T, N>,
-    /// Where the first row is.
+    /// The position of the first row.
     pub(crate) at: [usize; N],
     pub(crate) rows: Range<usize>,
     pub(crate) tile: &'a mut TileMut<'t, T>,
@@ -106,7 +106,7 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
         self.field.shape[N - 1]
     }
 
-    /// Where an element of the band's first row is.
+    /// The position of an element of the band's first row.
     fn point(&self, place: usize) -> [usize; N] {
         let mut point = self.at;
         point[N - 1] += place;
@@ -286,8 +286,8 @@ fn around<T, const N: usize, const R: usize>(
     Around { lines: lines.as_ptr(), place, stride, beyond, point, grid: PhantomData }
 }
 
-/// `f` of an element and those after it in its row. Not inlined: see the module's cost. That steps
-/// along the row are straight is known here.
+/// `f` of an element and those after it in its row. Not inlined: see the module's cost. Steps along
+/// the row are known to be straight here.
 ///
 /// # Safety
 ///

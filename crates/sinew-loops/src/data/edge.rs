@@ -1,6 +1,6 @@
-//! What lies beyond the edges of a grid.
+//! Elements beyond the edges of a grid.
 
-/// What a stencil finds beyond an edge of its grid.
+/// The rule for elements beyond an edge of a stencil's grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Edge<T> {
@@ -15,7 +15,7 @@ pub enum Edge<T> {
     Keep,
 }
 
-/// Where something along a dimension comes from.
+/// The source of an element along a dimension.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum At<'e, T> {
     Index(usize),
@@ -23,7 +23,7 @@ pub(crate) enum At<'e, T> {
 }
 
 impl<T> Edge<T> {
-    /// What is at `index` along a dimension of `length` elements, of which there is one at least.
+    /// The source of `index` along a dimension of `length` elements, at least one.
     #[inline]
     pub(crate) fn at(&self, index: isize, length: usize) -> At<'_, T> {
         // A negative one is larger than all lengths.
@@ -33,7 +33,7 @@ impl<T> Edge<T> {
         match self {
             Self::Periodic => At::Index(wrap(index, length)),
             Self::Constant(value) => At::Value(value),
-            // Nobody looks beyond an edge that is kept.
+            // No function reads beyond an edge that is kept.
             Self::Nearest | Self::Keep => At::Index(if index < 0 { 0 } else { length - 1 }),
         }
     }

@@ -1,12 +1,11 @@
 //! Indexed items that several workers visit at once, each index one worker.
 //!
-//! Access is by range, not by index: a worker that claimed a range gets an ordinary iterator over
-//! it (of a slice, say), so that inner loops are as good as serial ones and are vectorised like
-//! them.
+//! Access is by range, not by index. A worker that claimed a range gets an ordinary iterator over
+//! it (of a slice, say), so inner loops are vectorised as serial ones are.
 //!
 //! # Invariants
 //!
-//! - I1: whoever holds an `Items` value asks for each index at most once, unless the type is also
+//! - I1: the holder of an `Items` value asks for each index at most once, unless the type is also
 //!   [`ReadItems`].
 //! - I2: pieces of disjoint ranges share nothing that is written.
 
@@ -18,11 +17,11 @@ use std::ops::Range;
 ///
 /// # Safety
 ///
-/// Pieces of disjoint ranges may be used at the same time on different threads, and `piece` must be
-/// sound for every range below the length that it has not been asked for before, whatever order the
-/// ranges come in. `length` is constant.
+/// Pieces of disjoint ranges may be used at the same time on different threads. `piece` must be
+/// sound for every range below the length that it has not been asked for before, in any order of
+/// the ranges. `length` is constant.
 pub unsafe trait Items: Send + Sync {
-    /// What one index holds.
+    /// The item of one index.
     type Item;
     /// The items of a range, in order.
     type Piece: Iterator<Item = Self::Item>;
@@ -46,7 +45,8 @@ pub unsafe trait Items: Send + Sync {
 /// `piece` is sound for overlapping ranges.
 pub unsafe trait ReadItems: Items {}
 
-/// What [`Items`] can be made of: references to slices, vectors and arrays, and ranges of integers.
+/// Types that [`Items`] can be made of: references to slices, vectors and arrays, and ranges of
+/// integers.
 pub trait IntoItems {
     /// The items.
     type Items: Items;
@@ -55,8 +55,8 @@ pub trait IntoItems {
     fn into_items(self) -> Self::Items;
 }
 
-// SAFETY: shared slices may be read by anybody at any time (`T: Sync`); `get_unchecked` stays below
-// the length by the caller's promise.
+// SAFETY: shared slices may be read by any thread at any time (`T: Sync`); The index of
+// `get_unchecked` is below the length by the caller's promise.
 unsafe impl<'a, T: Sync> Items for &'a [T] {
     type Item = &'a T;
     type Piece = std::slice::Iter<'a, T>;
@@ -102,7 +102,7 @@ impl<'a, T> SliceMut<'a, T> {
         Self { start: slice.as_mut_ptr(), len: slice.len(), borrow: PhantomData }
     }
 
-    /// The whole slice again, before any piece of it was taken: nobody else can have asked, since
+    /// The whole slice again, before any piece of it was taken: no other code can have asked, since
     /// `self` is consumed.
     #[inline]
     pub fn into_slice(self) -> &'a mut [T] {
@@ -111,7 +111,7 @@ impl<'a, T> SliceMut<'a, T> {
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
     }
 
-    /// Where the slice begins.
+    /// The start of the slice.
     #[inline]
     pub(super) fn start(&self) -> *mut T {
         self.start

@@ -1,7 +1,7 @@
 //! The data of loops: disjoint items, and outputs that are not yet there.
 //!
-//! The crates above forbid unsafe code. What they need of it is here, as primitives that cannot be
-//! misused from safe code: a loop takes its [`Items`] by value and asks for each index once,
+//! The crates above forbid unsafe code. The primitives that they need for it are here, and cannot
+//! be misused from safe code. A loop takes its [`Items`] by value and asks for each index once,
 //! because a chunk source hands each out once.
 //!
 //! | file | what lives there |

@@ -26,7 +26,7 @@ use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
 use std::ops::{ControlFlow, Range};
 
-/// What has been written.
+/// The runs that have been written.
 #[derive(Debug, Default)]
 struct Record {
     count: usize,
@@ -45,8 +45,8 @@ pub(crate) struct Output<T> {
     owns: PhantomData<T>,
 }
 
-// SAFETY: writers on other threads move values of `T` in, each into places of its own (O2); nobody
-// reads them there.
+// SAFETY: writers on other threads move values of `T` in, each into places of its own (O2); no
+// thread reads them there.
 unsafe impl<T: Send> Sync for Output<T> {}
 // SAFETY: it owns its elements as a vector does.
 unsafe impl<T: Send> Send for Output<T> {}
@@ -91,7 +91,7 @@ impl<T> Drop for Output<T> {
         // vector's to drop.
         let _buffer = unsafe { Vec::from_raw_parts(self.start, 0, self.capacity) };
         for run in std::mem::take(&mut self.record.lock().runs) {
-            // SAFETY: the run is initialised (O1), and its record is gone, so nobody drops it
+            // SAFETY: the run is initialised (O1), and its record is gone, so it is not dropped
             // again.
             unsafe {
                 std::ptr::slice_from_raw_parts_mut(self.start.add(run.start), run.len())
@@ -160,8 +160,8 @@ impl<'o, T> Writer<'o, T> {
         range: Range<usize>,
     ) -> (&'w mut [MaybeUninit<T>], Filling<'w, 'o, T>) {
         debug_assert!(range.start <= range.end && range.end <= self.output.len);
-        // SAFETY: the places lie within the buffer, may be uninitialised, and are nobody else's
-        // (O2).
+        // SAFETY: the places lie within the buffer, may be uninitialised, and belong to no other
+        // writer (O2).
         let slots = unsafe {
             let first = self.output.start.add(range.start).cast::<MaybeUninit<T>>();
             std::slice::from_raw_parts_mut(first, range.len())

@@ -3,7 +3,7 @@
 //! Processors guess what is read next from what was read before; where several rows are read side
 //! by side, and each is short, they guess late.
 
-/// What will be done with a line.
+/// The use for which a line is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
     /// It is read.
@@ -21,7 +21,7 @@ const LINE: usize = 64;
 ///
 /// # Cost
 ///
-/// An instruction a line of 64 bytes. Elsewhere than on x86-64, nothing happens.
+/// An instruction a line of 64 bytes. On processors other than x86-64 it does nothing.
 #[inline(always)]
 pub fn prefetch<T>(values: &[T], at: usize, count: usize, intent: Intent) {
     let first = values.as_ptr().wrapping_add(at).cast::<u8>();

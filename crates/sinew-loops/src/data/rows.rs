@@ -35,7 +35,7 @@ impl Shape {
     }
 }
 
-/// Which tiles follow each other.
+/// The order of the tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TileOrder {
     /// All tiles of the first layers, then those of the next: the loop over layers is outside.
@@ -56,7 +56,7 @@ pub struct Tile<'a, T> {
     values: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: a tile stands for mutable references to its rows, which nobody else has (T1).
+// SAFETY: a tile stands for mutable references to its rows, which no other tile has (T1).
 unsafe impl<T: Send> Send for Tile<'_, T> {}
 // SAFETY: a shared tile tells its extents only.
 unsafe impl<T: Sync> Sync for Tile<'_, T> {}
@@ -122,12 +122,12 @@ pub fn tiles<T>(
 }
 
 impl<'a, T> Tile<'a, T> {
-    /// Which rows of each of its layers it has.
+    /// The rows of each of its layers that it has.
     pub fn rows(&self) -> Range<usize> {
         self.rows.clone()
     }
 
-    /// In which layers.
+    /// Its layers.
     pub fn layers(&self) -> Range<usize> {
         self.layers.clone()
     }

@@ -14,7 +14,7 @@
 //! # Cost
 //!
 //! A fence a call, which waits until what was collected has been written: use one call for many
-//! lines. Elsewhere than on x86-64 stores are ordinary.
+//! lines. On processors other than x86-64 stores are ordinary.
 
 use std::marker::PhantomData;
 
@@ -45,7 +45,7 @@ pub struct Streams<'a> {
 /// assert_eq!(squares[30], 900.0);
 /// ```
 ///
-/// What was written is borrowed until the end:
+/// The written values are borrowed until the end:
 ///
 /// ```compile_fail
 /// let mut line = vec![0.0; 8];
@@ -62,8 +62,8 @@ pub fn streaming<'a, R>(f: impl FnOnce(&mut Streams<'a>) -> R) -> R {
 
 impl<'a> Streams<'a> {
     /// Overwrites `line`: `fill` is called with pieces, and the place in `line` at which each
-    /// begins, and has to set every value of them. Where lines of the cache are written in part, at
-    /// the ends, stores are ordinary.
+    /// begins, and has to set every value of them. Stores to cache lines that are written in part,
+    /// at the ends, are ordinary.
     ///
     /// `fill` gets pieces with arbitrary values.
     #[inline(always)]
@@ -132,7 +132,7 @@ const LINE: usize = 8;
 unsafe fn stream_lines(to: &mut [f64], values: &[f64]) {
     use std::arch::x86_64::{_mm512_loadu_pd, _mm512_stream_pd};
     for (to, values) in to.chunks_exact_mut(LINE).zip(values.chunks_exact(LINE)) {
-        // SAFETY: eight values each; the caller answers for where `to` begins, and for the fence.
+        // SAFETY: eight values each; the caller promises the alignment of `to`, and the fence.
         unsafe { _mm512_stream_pd(to.as_mut_ptr(), _mm512_loadu_pd(values.as_ptr())) };
     }
 }
@@ -147,8 +147,8 @@ unsafe fn stream_lines(to: &mut [f64], values: &[f64]) {
 unsafe fn stream_pairs(to: &mut [f64], values: &[f64]) {
     use std::arch::x86_64::{_mm_loadu_pd, _mm_stream_pd};
     for (to, values) in to.chunks_exact_mut(2).zip(values.chunks_exact(2)) {
-        // SAFETY: two values each; the caller answers for where `to` begins, and for the fence.
-        // SSE2 is part of x86-64.
+        // SAFETY: two values each; the caller promises the alignment of `to`, and the fence. SSE2
+        // is part of x86-64.
         unsafe { _mm_stream_pd(to.as_mut_ptr(), _mm_loadu_pd(values.as_ptr())) };
     }
 }

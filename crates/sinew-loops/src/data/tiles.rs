@@ -140,13 +140,13 @@ impl<T> fmt::Debug for TileMut<'_, T> {
 }
 
 impl<T> TileMut<'_, T> {
-    /// Which rows of the grid it covers.
+    /// The rows of the grid that it covers.
     #[inline]
     pub fn rows(&self) -> Range<usize> {
         self.rows.clone()
     }
 
-    /// Which columns of the grid it covers.
+    /// The columns of the grid that it covers.
     #[inline]
     pub fn columns(&self) -> Range<usize> {
         self.columns.clone()
@@ -175,8 +175,8 @@ impl<T> TileMut<'_, T> {
     #[track_caller]
     pub fn row_mut(&mut self, row: usize) -> &mut [T] {
         let start = self.checked(row);
-        // SAFETY: as in `row`; the tile is borrowed mutably for as long as the slice, and nobody
-        // else has these elements (I1).
+        // SAFETY: as in `row`; the tile is borrowed mutably for as long as the slice, and no other
+        // tile has these elements (I1).
         unsafe { std::slice::from_raw_parts_mut(start, self.columns.len()) }
     }
 

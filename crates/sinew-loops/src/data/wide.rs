@@ -1,14 +1,14 @@
 //! Code compiled for the vector units of the machine at hand.
 //!
-//! A program for any x86-64 uses vectors of two doubles. Loops over data that is in the caches, or
-//! comes from memory as fast as that of one core, are quicker with the vectors that the processor
-//! has; whether it has them is known when the program runs.
+//! A program for any x86-64 uses vectors of two doubles. Loops over data in the caches, or in
+//! memory as fast as that of one core, are quicker with the widest vectors of the processor. Only
+//! the running program knows which those are.
 
 /// Calls `f`, compiled for the widest vectors that this processor has and the compiler knows of
-/// here: AVX-512, AVX2, or what every processor of the kind has. What it computes is the same, bit
-/// for bit: wider vectors do more of the same operations at once.
+/// here: AVX-512, AVX2, or what every processor of the kind has. The results are the same, bit for
+/// bit: wider vectors do more of the same operations at once.
 ///
-/// What `f` calls must be inlined into it to be part of that.
+/// Functions that `f` calls must be inlined into it to be part of that.
 ///
 /// ```
 /// let mut sums = vec![1.0; 1000];

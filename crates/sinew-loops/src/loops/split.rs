@@ -1,7 +1,7 @@
 //! Loops whose range is cut in halves that are offered as the arms of joins.
 //!
 //! A chunk source has one word a participant. Here the task stack holds the halves that no worker
-//! has begun: a thief finds the largest first, the pool's victim policy says where it looks, and a
+//! has begun. A thief finds the largest first; the pool's victim policy says where it looks. A
 //! worker that waits for a stolen half helps its thief. How deep to cut is the [`Splitter`]'s
 //! business.
 //!

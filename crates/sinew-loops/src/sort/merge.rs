@@ -4,9 +4,8 @@
 //! keep theirs. It never changes its source, so whatever happens on the way (the comparator is the
 //! user's and may panic), the source still holds every element once.
 //!
-//! Large merges are split: the middle element of the longer run goes to a place that a binary
-//! search in the other run tells, and what comes before it and after it are two merges of their
-//! own.
+//! Large merges are split: a binary search in the shorter run gives the place of the middle element
+//! of the longer one. The elements before it and after it are two merges of their own.
 
 use super::Guide;
 use sinew_core::Worker;
@@ -16,14 +15,14 @@ use std::marker::PhantomData;
 /// Merges of fewer elements are not worth a task.
 const ALONE: usize = if cfg!(shuttle) { 3 } else { 8 * 1024 };
 
-/// A sorted run of elements that nobody changes for `'r`.
+/// A sorted run of elements that do not change for `'r`.
 pub(super) struct Run<'r, T> {
     start: *const T,
     len: usize,
     borrow: PhantomData<&'r [T]>,
 }
 
-/// Where a merge writes.
+/// The destination of a merge.
 pub(super) struct Room<'r, T> {
     start: *mut T,
     borrow: PhantomData<&'r mut [T]>,
@@ -45,8 +44,8 @@ unsafe impl<T: Send> Send for Room<'_, T> {}
 impl<'r, T> Run<'r, T> {
     /// # Safety
     ///
-    /// `len` initialised elements lie at `start`; for `'r` nobody changes them, and only this run
-    /// or parts of it are used to look at them.
+    /// `len` initialised elements lie at `start`; for `'r` they do not change, and are read through
+    /// this run or parts of it only.
     pub(super) unsafe fn new(start: *const T, len: usize) -> Self {
         Self { start, len, borrow: PhantomData }
     }
@@ -66,7 +65,7 @@ impl<'r, T> Run<'r, T> {
 impl<T> Room<'_, T> {
     /// # Safety
     ///
-    /// At `start` there is room for as many elements as will be merged; for `'r` nobody else
+    /// At `start` there is room for as many elements as will be merged; for `'r` no other code
     /// touches it, and it does not overlap with the runs.
     pub(super) unsafe fn new(start: *mut T) -> Self {
         Self { start, borrow: PhantomData }
@@ -145,8 +144,8 @@ fn are_in_order<T>(
     }
 }
 
-/// Where to cut both runs so that everything below the cuts belongs before everything above, near
-/// the middle.
+/// Cuts for both runs, near the middle, such that everything below the cuts belongs before
+/// everything above.
 fn split_points<T>(
     left: &[T],
     right: &[T],

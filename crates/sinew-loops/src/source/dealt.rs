@@ -1,21 +1,21 @@
 //! A share for each participant, dealt by what earlier runs have taught; who runs dry steals.
 //!
-//! The words and the protocol are those of [`Stealing`], but everybody begins with a range of its
-//! own, and ranges are of *positions*: the iterations in an order in which each slot's parts lie
-//! one behind the other. A claim and a theft stop at the end of a segment, so what they give is
-//! always one range of iterations.
+//! The words and the protocol are those of [`Stealing`], but each slot begins with a range of its
+//! own. Ranges are of *positions*: the iterations in an order in which the parts of a slot are
+//! adjacent. A claim and a theft stop at the end of a segment, so what they give is always one
+//! range of iterations.
 //!
 //! # Invariants
 //!
 //! - T1: what a thief deposits lies in one segment; only shares as they were dealt span several.
 //! - T2: thefts are noted in an order in which no theft comes before the one that brought its
-//!   victim the range: a thief notes it before it deposits the rest, and the part it keeps cannot
-//!   be stolen.
+//!   victim the range. A thief notes it before it deposits the rest, and the part that it keeps
+//!   cannot be stolen.
 //!
 //! # Orderings
 //!
-//! `Relaxed`, as in all sources. T2 needs no more: whoever steals from a deposit has read it, so
-//! its note cannot have been written under the lock before the depositor's, or the depositor's
+//! `Relaxed`, as in all sources. T2 needs no more. A thief that steals from a deposit has read it.
+//! So its note cannot have been written under the lock before the depositor's: else the depositor's
 //! write would have happened after the read that saw it.
 
 use super::memory::{LoopMemory, Parts, SharedSpeeds};
@@ -36,7 +36,7 @@ pub struct Dealt {
     lesson: Lesson,
 }
 
-/// What this run teaches the next.
+/// The parts of this run, for the next.
 #[derive(Debug)]
 enum Lesson {
     None,
@@ -91,8 +91,7 @@ impl Dealt {
         Self { ranges: Stealing::empty(n, participants), n, in_order: true, lesson: Lesson::None }
     }
 
-    /// A loop so long that a word cannot tell its iterations apart keeps its data in nobody's
-    /// cache.
+    /// A loop so long that a word cannot tell its iterations apart keeps its data in no cache.
     fn can_learn(&self) -> bool {
         self.ranges.units() == self.n
     }

@@ -1,4 +1,4 @@
-//! Chunks of one size, whoever asks first.
+//! Chunks of one size, in the order of the claims.
 //!
 //! One word counts the chunks handed out. It counts chunks rather than iterations so that it cannot
 //! overflow: a participant adds 1, and only after it has seen that there was a chunk left.

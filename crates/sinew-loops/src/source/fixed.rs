@@ -1,9 +1,10 @@
 //! One share a participant, taken in slices.
 //!
 //! Share `i` is meant for slot number `i`, run after run, so that a loop finds its data where the
-//! loop before left them. But a share nobody comes for must not keep the loop waiting, and one
-//! whose owner leaves must go to somebody else. So a share is taken in slices, and a bit says
-//! whether its owner is there: if so, only the owner takes slices of it, if not, everybody may.
+//! loop before left them. But a share without an owner must not keep the loop waiting, and one
+//! whose owner leaves must go to another participant. So a share is taken in slices, and a bit says
+//! whether it has an active owner. Only that one takes slices of it; without one, any participant
+//! may.
 //!
 //! # States
 //!

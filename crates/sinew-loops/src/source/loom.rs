@@ -35,8 +35,8 @@ fn two_participants(source: impl Fn() -> Source + Sync + Send + 'static, n: usiz
         let other = loom::thread::spawn(move || claim_all(&shared, 1));
         let mut ranges = claim_all(&source, 0);
         ranges.extend(other.join().unwrap());
-        // What a participant left after the other had looked: the loop's caller looks once more for
-        // that reason.
+        // The rest that a participant left after the other had looked, for which the loop's caller
+        // looks once more.
         ranges.extend(claim_all(&source, 0));
         assert_exactly_once(n, ranges);
     });
@@ -76,8 +76,8 @@ fn learned(memory: &LoopMemory) -> Source {
     source
 }
 
-/// What the next run deals to each slot is what it ran in this one, although both stole from each
-/// other.
+/// The next run deals to each slot the iterations that it ran in this one, although both stole from
+/// each other.
 fn owners_are_who_ran() {
     loom::model(|| {
         let memory = LoopMemory::new();
@@ -108,7 +108,7 @@ fn loom_affinity_remembers_who_ran_what() {
     owners_are_who_ran();
 }
 
-/// Catches: a model in which nobody steals from a thief.
+/// Catches: a model in which no participant steals from a thief.
 #[test]
 #[should_panic(expected = "an owner who did not run its part")]
 fn loom_a_theft_noted_late_is_caught() {

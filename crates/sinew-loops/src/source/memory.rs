@@ -1,13 +1,13 @@
-//! What a loop leaves behind for its next run.
+//! The memory of a loop, for its next run.
 //!
-//! A loop takes what it knows out of the memory when it begins and puts it back when it has ended,
-//! so nothing is locked while it runs; a second loop that begins meanwhile finds an empty memory.
+//! A loop takes its knowledge out of the memory when it begins and puts it back when it has ended,
+//! so nothing is locked while it runs. A second loop that begins meanwhile finds an empty memory.
 
 use sinew_policy::affinity::{Deal, Owners, Stolen};
 use sinew_policy::weighted::Speeds;
 use sinew_sync::lock::Mutex;
 
-/// What a loop remembers from run to run: which worker ran which part, and how fast each worker
+/// The memory of a loop from run to run: the parts that each worker ran, and how fast each worker
 /// was.
 ///
 /// For loops that run again and again over the same data: hold one memory for each such loop and
@@ -20,8 +20,7 @@ use sinew_sync::lock::Mutex;
 /// # Cost
 ///
 /// Two uncontended locks a run. It allocates when it is first used and when something has changed:
-/// some words for each part that a worker keeps apart from its others, of which there are at most
-/// eight a worker.
+/// some words for each separate part of a worker, of which there are at most eight.
 #[derive(Debug, Default)]
 pub struct LoopMemory {
     parts: Mutex<Option<Box<Parts>>>,
@@ -31,14 +30,14 @@ pub struct LoopMemory {
 /// Speeds that participants add to.
 pub(super) type SharedSpeeds = Mutex<Speeds>;
 
-/// Who owns which iterations of a loop.
+/// The owners of the iterations of a loop.
 #[derive(Debug)]
 pub(super) struct Parts {
     /// As it was when the present run began.
     pub(super) owners: Owners,
     /// The order of iterations that follows.
     pub(super) deal: Deal,
-    /// What has been stolen in the present run, in that order.
+    /// The thefts of the present run, in their order.
     pub(super) stolen: Mutex<Vec<Stolen>>,
 }
 
@@ -69,7 +68,7 @@ impl LoopMemory {
         *self.speeds.lock() = None;
     }
 
-    /// What is known about loops of `n` iterations for `slots`.
+    /// The parts of loops of `n` iterations for `slots`, if they are known.
     pub(super) fn take_parts(&self, n: usize, slots: usize) -> Box<Parts> {
         let known = self.parts.lock().take().filter(|parts| parts.owners.fits(n, slots));
         known.unwrap_or_else(|| Box::new(Parts::equal(n, slots)))
@@ -79,7 +78,7 @@ impl LoopMemory {
         *self.parts.lock() = Some(parts);
     }
 
-    /// What is known about the speeds of `slots` workers.
+    /// The speeds of `slots` workers, if they are known.
     pub(super) fn take_speeds(&self, slots: usize) -> Box<SharedSpeeds> {
         let known = self.speeds.lock().take().filter(|speeds| speeds.lock().seats() == slots);
         known.unwrap_or_else(|| Box::new(Mutex::new(Speeds::new(slots))))

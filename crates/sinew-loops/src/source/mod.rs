@@ -1,7 +1,7 @@
 //! Chunk sources: who takes which iterations of a loop next.
 //!
 //! A loop over `n` iterations has one source, and its participants claim ranges from it until
-//! nothing is left. There is one kind of source a schedule, and one small enum in front of them: a
+//! nothing is left. There is one kind of source a schedule, and one small enum in front of them. A
 //! claim is a branch that predicts well and one atomic operation, never a call through a table.
 //!
 //! A participant has a *slot number* below the number of participants. Numbers say which part of
@@ -21,8 +21,8 @@
 //! # Orderings
 //!
 //! All accesses are `Relaxed`. I1 to I4 are statements about single words, which read-modify-writes
-//! order by themselves; what the bodies write is handed to the caller by the join that ends the
-//! loop, not by the source.
+//! order by themselves. The join that ends the loop, not the source, makes the writes of the bodies
+//! visible to the caller.
 //!
 //! # Cost
 //!
@@ -39,8 +39,8 @@
 //! # Tests
 //!
 //! Property tests run scripts of claims and leaves over every schedule (I1 to I3) and close it at
-//! any point (I4); loom runs the protocols of [`Fixed`], [`Stealing`] and [`Dealt`] with two
-//! participants; threads run them for real.
+//! any point (I4). Loom runs the protocols of [`Fixed`], [`Stealing`] and [`Dealt`] with two
+//! participants; other tests run them on threads.
 
 mod dealt;
 mod dynamic;
@@ -154,7 +154,7 @@ impl Source {
     /// How many iterations [`steal`](Self::steal) would find at its first victim; `None` if there
     /// is nothing to steal.
     ///
-    /// What a thief leaves alone, its owner will claim.
+    /// The owner claims a range that a thief leaves alone.
     #[inline]
     pub fn prospect(&self, slot: usize) -> Option<usize> {
         match self {
@@ -198,7 +198,7 @@ impl Source {
         }
     }
 
-    /// Takes away what is left: the returned ranges are nobody else's, and later claims fail.
+    /// Takes away the rest: the returned ranges belong to the caller alone, and later claims fail.
     pub fn close(&self) -> Vec<Range<usize>> {
         match self {
             Self::Fixed(source) => source.close(),
@@ -209,9 +209,8 @@ impl Source {
         }
     }
 
-    /// Whether a range that the participant with number `slot` has just [stolen](Self::steal) may
-    /// be a whole one, which nobody else can steal from, because the source was closed before the
-    /// rest of it could be shared.
+    /// Whether the source was closed before the participant with number `slot` could share a range
+    /// that it has just [stolen](Self::steal). No other participant can then steal from that range.
     pub fn is_closed(&self, slot: usize) -> bool {
         match self {
             Self::Stealing(source) => source.is_closed(slot),

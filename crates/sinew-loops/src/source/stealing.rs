@@ -1,7 +1,7 @@
 //! A range a participant; who runs dry takes the back half of another's.
 //!
-//! The caller begins with the whole loop, so a loop that nobody helps touches one word. An owner
-//! takes small pieces from the front of its range; a thief takes the back half, keeps the first
+//! The caller begins with the whole loop, so a loop without helpers touches one word. An owner
+//! takes small pieces from the front of its range. A thief takes the back half, keeps the first
 //! piece of it and deposits the rest in its own word, where others find it.
 //!
 //! Source: lazy binary splitting; the packed range is common practice among work-stealing loops.
@@ -21,9 +21,9 @@
 //!
 //! # Invariants
 //!
-//! - S1: a unit is in one word, or in the hands of the participant that took it out by
-//!   compare-and-swap; a word's value says all there is to know about its range, so a value that
-//!   comes back does no harm (no ABA).
+//! - S1: a unit is in one word, or held by the participant that took it out by compare-and-swap.
+//!   The value of a word describes its range completely, so a value that comes back does no harm
+//!   (no ABA).
 //! - S2: a deposit succeeds only into an empty word, so it overwrites nothing.
 
 use super::words::Words;
@@ -70,7 +70,7 @@ impl Stealing {
         Self { words: Words::new(participants), sizes: Halving::new(units, participants), unit, n }
     }
 
-    /// Gives units to a slot, before anybody claims.
+    /// Gives units to a slot, before the first claim.
     #[inline]
     pub(super) fn fill(&self, slot: usize, start: usize, end: usize) {
         self.words.get(slot).store(pack(start as u32, end as u32), Ordering::Relaxed);
@@ -133,7 +133,7 @@ impl Stealing {
     /// The first units of a range stolen from another slot, none of them below `limit` of the
     /// range's end.
     ///
-    /// `taken` is told the whole range, before anybody can steal a part of it again.
+    /// `taken` gets the whole range, before another thief can steal a part of it.
     pub(super) fn steal_units(
         &self,
         slot: usize,
@@ -168,7 +168,7 @@ impl Stealing {
             .max_by_key(|&(_, seen)| length(seen))
     }
 
-    /// Claims the first piece of a stolen range and deposits the rest for everybody to find.
+    /// Claims the first piece of a stolen range and deposits the rest, where others find it.
     fn keep(&self, slot: usize, start: u32, end: u32) -> (u32, u32) {
         let word = self.words.get(slot);
         let middle = start + self.piece(end - start);
@@ -235,7 +235,7 @@ fn deposit(word: &AtomicU64, seen: u64, range: u64) -> bool {
     exchange(word, seen, range).is_ok()
 }
 
-/// What was in the word.
+/// The range in the word.
 fn close(word: &AtomicU64) -> u64 {
     if planted(Bug::OpenSource) {
         return word.load(Ordering::Relaxed);

@@ -47,7 +47,7 @@ fn run(source: &Source, script: &[Step], claimed: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Everybody leaves but `last`, which claims until nothing is left.
+/// All leave but `last`, which claims until nothing is left.
 fn finish(source: &Source, participants: usize, last: usize, claimed: &mut Vec<Range<usize>>) {
     (0..participants).for_each(|slot| source.leave(slot));
     claimed.extend(std::iter::from_fn(|| next(source, last)));
@@ -151,16 +151,15 @@ proptest! {
         source.teach(&memory, true);
         let source = Source::with_memory(Schedule::Affinity, n, participants, 0, Some(&memory));
         let dealt = |slot| std::iter::from_fn(move || Some(slot)).map_while(|slot| source.claim(slot));
-        // Scraps stay with whom they were dealt to, and small parts are merged with their
-        // neighbours'.
+        // Scraps keep their owner, and small parts are merged with their neighbours'.
         let misplaced: usize = (0..participants)
             .flat_map(|slot| dealt(slot).flatten().filter(|&index| ran[index] != slot).collect::<Vec<_>>())
             .count();
         prop_assert!(misplaced <= n / 4 + participants, "{} of {}", misplaced, n);
     }
 
-    /// Catches: an active owner's share that others take from, and a left one that stays
-    /// untouched.
+    /// Catches: an active owner's share that others take from, and a share without an owner that is
+    /// left untouched.
     #[test]
     fn a_static_share_is_its_owners_until_the_owner_leaves(n in 64..5_000_usize, participants in 2..20_usize) {
         let source = Source::new(Schedule::Static, n, participants, 0);
@@ -187,8 +186,8 @@ fn the_first_thief_gets_half_of_what_is_left() {
     assert_eq!(source.steal(1).unwrap().start, 850);
 }
 
-/// Catches: a share that does not follow the speeds, and one that nobody else can have while its
-/// owner is away.
+/// Catches: a share that does not follow the speeds, and one that no other participant can have
+/// while its owner is away.
 #[test]
 fn a_fast_worker_is_dealt_more_and_a_missing_one_is_stolen_from() {
     let memory = LoopMemory::new();

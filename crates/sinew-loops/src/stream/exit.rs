@@ -1,4 +1,4 @@
-//! Where items leave a stream.
+//! The exits, by which items leave a stream.
 
 use super::stages::{End, StageContext};
 use crate::Stopped;
@@ -26,7 +26,7 @@ impl<E> Default for TryExit<E> {
 }
 
 impl<E> TryExit<E> {
-    /// What came of a stream that has `ended` so.
+    /// The result of a stream that has `ended` so.
     ///
     /// # Errors
     ///

@@ -1,28 +1,29 @@
 //! Streams: items of an iterator that go through stages, several at a time.
 //!
 //! Stages are no threads. A *carrier* is a task that takes an item and carries it through all
-//! stages, so a stream runs with any number of workers, and an item stays in the caches of one as
-//! long as nothing holds it up. A *serial* stage takes one item at a time: one that comes too early
-//! is *parked* there, and when its turn has come, whichever carrier is free next carries it on.
-//! Nobody ever waits for an item.
+//! stages. So a stream runs with any number of workers, and an item remains in the caches of one
+//! worker unless it has to wait. A *serial* stage takes one item at a time. An item that comes too
+//! early is *parked* there. When its turn has come, the next free carrier carries it on. No worker
+//! ever waits for an item.
 //!
 //! Source: MacDonald, Szafron and Schaeffer, "Rethinking the Pipeline as Object-Oriented States
 //! with Transformations", and Reed, Chen and Johnson, "Expressing Pipeline Parallelism using TBB
 //! Constructs", for workers that go along with items and for the bound on items under way.
-//! Differences: whoever ends a serial stage goes on with its own item and leaves the parked one to
-//! others; the number of carriers may change while they run.
+//! Differences: a carrier that ends a serial stage goes on with its own item and leaves the parked
+//! one to others; the number of carriers may change while they run.
 //!
 //! # Invariants
 //!
 //! - L1: at most `bound` items are under way: taken from the iterator and not through the last
 //!   stage.
-//! - L2: a serial stage calls its function for one item at a time, and if it is an ordered one, for
-//!   items 0, 1, 2 … in that order: the function is in its place, or with the one who runs it.
+//! - L2: a serial stage calls its function for one item at a time, and if it is ordered, for items
+//!   0, 1, 2 and so on, in that order. The function is in its place, or with the carrier that calls
+//!   it.
 //! - L3: an item that is parked at a stage whose function is in its place is the next carrier's to
-//!   take: whoever parks an item or brings the function back looks, under the stage's lock, and
-//!   takes the item or posts the stage.
-//! - L4: there is a carrier as long as there is something to do: one leaves, under the lock, when
-//!   there is nothing for it, or when there are more than wished, which is at least one.
+//!   take. A carrier that parks an item or brings the function back checks for one, under the
+//!   stage's lock, and takes the item or posts the stage.
+//! - L4: there is a carrier as long as there is something to do. One leaves, under the lock, when
+//!   there is nothing for it, or when there are more than requested, which is at least one.
 //!
 //! # Cost
 //!
@@ -49,8 +50,7 @@ use crate::Control;
 use pipeline::Pipeline;
 use sinew_core::{Cancelled, Worker};
 
-/// Items under way for each worker, unless something else is said: enough that the unequal ones
-/// even out.
+/// The default number of items under way for each worker: enough that unequal ones even out.
 const BOUND: usize = 4;
 
 /// How a stream is to be run.
@@ -60,7 +60,7 @@ pub struct Options<'c> {
     pub bound: Option<usize>,
     /// At most so many workers take part (0 counts as 1).
     pub threads: usize,
-    /// What may change this while it runs.
+    /// A handle that may change this while the stream runs.
     pub control: Option<&'c Control>,
 }
 

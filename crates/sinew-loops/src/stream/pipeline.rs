@@ -11,7 +11,7 @@ use crate::participants::{Participants, Registration};
 use crate::{Operation, Participant};
 use sinew_core::{Cancelled, Scope, Worker};
 
-/// What the carriers of a stream share.
+/// The state that the carriers of a stream share.
 pub(super) struct Pipeline<'e, I, E> {
     state: Mutex<State<'e, I>>,
     end: &'e E,
@@ -25,14 +25,14 @@ pub(super) struct Pipeline<'e, I, E> {
 }
 
 struct State<'e, I> {
-    /// Away while somebody asks it.
+    /// Away while a carrier asks it.
     items: Option<I>,
     taken: usize,
     finished: usize,
     /// Items that the control has been told of.
     announced: usize,
     ended: bool,
-    /// Stages that somebody is to go on at (L3).
+    /// Stages at which a carrier is to go on (L3).
     posted: VecDeque<&'e dyn SerialStage>,
 }
 
@@ -134,7 +134,7 @@ struct Carrier<'s, 'env, 'e, 'w, I, E> {
     registration: Option<Registration<'s>>,
 }
 
-/// What a carrier does next.
+/// The next step of a carrier.
 enum Step<'e, T> {
     Item(usize, T),
     SerialStage(&'e dyn SerialStage),
@@ -195,8 +195,8 @@ where
         None
     }
 
-    /// Asks the iterator. That is the user's code: not under the lock. If it panics, it is gone,
-    /// and nobody asks it any more.
+    /// Asks the iterator, without the lock, because that is the user's code. If it panics, it is
+    /// gone, and is not asked again.
     fn take(&self, mut items: I) -> (MutexGuard<'s, State<'e, I>>, usize, Option<I::Item>) {
         let item = items.next();
         let mut state = self.pipeline.state.lock();
@@ -221,7 +221,7 @@ where
         }
     }
 
-    /// Calls another carrier if there may be one, and something for it.
+    /// Spawns another carrier if there may be one, and there is something for it.
     fn recruit(&self, state: MutexGuard<'_, State<'e, I>>) {
         let useful = !state.posted.is_empty() || state.can_take(self.pipeline.bound);
         let (pipeline, s) = (self.pipeline, self.s);

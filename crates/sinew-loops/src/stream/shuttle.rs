@@ -32,7 +32,7 @@ fn explore(test: impl Fn(&Worker) + Send + Sync + Copy + 'static) {
 }
 
 /// Carries `n` items through a parallel stage that calls `at` for each, between two serial ones,
-/// and answers what the first and the last have seen.
+/// and returns the items that the first and the last have seen.
 fn carry(
     w: &Worker,
     n: usize,
@@ -69,8 +69,8 @@ fn carry(
     (ended, first, last)
 }
 
-/// Catches: an item that waits at a serial stage and that nobody carries on (L3), a carrier that
-/// leaves although there is something to do (L4), more items under way than allowed.
+/// Catches: an item that waits at a serial stage and is not carried on (L3), a carrier that leaves
+/// although there is something to do (L4), more items under way than allowed.
 #[test]
 fn shuttle_items_come_in_their_order_while_carriers_come_and_go() {
     explore(|w| {

@@ -1,18 +1,18 @@
 //! The stages of a stream, and how an item goes through them.
 //!
 //! Stages are put together front to back, as [`Stages`], and *connected* back to front, as
-//! [`End`]s: each then holds what comes after it, so an item is pushed through all of them by plain
+//! [`End`]s. Each then holds the ones after it, so an item is pushed through all of them by plain
 //! calls that are inlined.
 
 use std::collections::VecDeque;
 
 use sinew_sync::lock::Mutex;
 
-/// What stages know of the carrier that is at them. Of no use outside of a stream.
+/// The carrier, as stages see it. Of no use outside of a stream.
 pub trait StageContext<'e> {
     /// Whether the stream is to end: what is carried is dropped.
     fn is_over(&self) -> bool;
-    /// Has somebody go on at a stage where an item waits whose turn it is.
+    /// Has a carrier go on at a stage where the next item waits.
     fn post(&self, stage: &'e dyn SerialStage);
     /// A stage has failed: the stream is to end.
     fn stop(&self);
@@ -28,7 +28,7 @@ pub trait SerialStage: Sync {
 
 /// The stages of a stream, for items `T` of its iterator.
 pub trait Stages<T> {
-    /// What comes out of the last stage.
+    /// The items that leave the last stage.
     type Out: Send;
     /// The stages with what comes after them.
     type Connected<E: End<Self::Out>>: End<T>;

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::lock::Mutex;
 
-/// Where a worker leaves its next unit for its helper.
+/// The place in which a worker leaves its next unit for its helper.
 #[derive(Debug)]
 pub(super) struct Ahead<U> {
     /// Counts what has been left here.
@@ -38,7 +38,7 @@ impl<U> Ahead<U> {
         Self { ticket: AtomicU64::new(0), unit: Mutex::new(None) }
     }
 
-    /// Hands `unit` over. What was handed over before is the worker's own from here on.
+    /// Hands `unit` over. The unit handed over before belongs to the worker alone from here on.
     pub(super) fn hand(&self, unit: Option<Arc<U>>) {
         *self.unit.lock() = unit;
         self.again();

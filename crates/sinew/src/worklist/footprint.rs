@@ -1,4 +1,4 @@
-//! Where in memory transactions work: samples of the pages that units touch.
+//! Samples of the pages that units touch.
 //!
 //! Every so many attempts a worker asks its transaction for one of the places that it has accessed,
 //! chosen at random. So a sample costs as much for a long transaction as for a short one, and a
@@ -28,12 +28,12 @@ pub struct Touch {
     pub worker: usize,
     /// When, counted from the beginning of the run.
     pub at: Duration,
-    /// Which page: its address divided by its size.
+    /// The number of the page: its address divided by its size.
     pub page: usize,
 }
 
 impl Touch {
-    /// That `worker` has touched `page` then.
+    /// Records that `worker` has touched `page` then.
     pub fn new(worker: usize, at: Duration, page: usize) -> Self {
         Self { worker, at, page }
     }

@@ -80,7 +80,7 @@ impl<U> Hands<U> {
         } else {
             let at = list.len().saturating_sub(count);
             let mut taken = list.split_off(at);
-            // What will be taken next: processors foresee few steps of a way backwards through
+            // The units that will be taken next: processors prefetch few steps backwards through
             // memory.
             let next = count.min(at);
             prefetch(list, at - next, next, Intent::Read);

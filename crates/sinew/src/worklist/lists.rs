@@ -1,13 +1,12 @@
 //! The lists of units: one for all, and one for each worker.
 //!
-//! Whichever the settings prefer, a worker finds the units of all of them, so settings may change
-//! at any time: what is left in a list that is no longer preferred is taken when the preferred ones
-//! are empty. A list is a stack to whoever works on it; a thief takes from the other end.
+//! A worker finds the units of all lists, whichever the settings prefer, so settings may change at
+//! any time. Units in a list that is no longer preferred are taken when the preferred ones are
+//! empty. A list is a stack for its workers; a thief takes from the other end.
 //!
-//! Where each worker has its own list, a short list is dealt to them when the run begins. Of a long
-//! one they are dealt a portion whenever they run dry: what has not been dealt lies in the list for
-//! all, where it was, so that a run of millions begins at once, and a change of the number of
-//! workers moves none of them.
+//! If each worker has its own list, a short list is dealt to them when the run begins. Of a long
+//! one they get a portion whenever they run dry. The rest lies in the common list, where it was. So
+//! a run of millions begins at once, and a change of the number of workers moves no units.
 //!
 //! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory"
 //! (2012), sections 3.2.2 and 5.1.1.
@@ -15,13 +14,13 @@
 //! # Invariants
 //!
 //! - L1: a unit is in one list or in one worker's hands.
-//! - L2: a list's length, which is read without its lock, is right whenever nobody has the lock.
+//! - L2: a list's length, which is read without its lock, is right whenever the lock is free.
 //!
 //! # Cost
 //!
-//! A lock that nobody else wants for each access; a look at a length for each list that is passed
-//! by. Units are moved to a worker's hands and to a thief's list as a block: of short units up to
-//! 64 at once, but no more than an eighth of the list, as nobody can steal them from there.
+//! An uncontended lock for each access; a load of a length for each list that is passed by. Units
+//! are moved to a worker's hands and to a thief's list as a block. Of short units up to 64 move at
+//! once, but no more than an eighth of the list, because held units cannot be stolen.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -40,7 +39,7 @@ const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 128 };
 /// A unit in a list or in a worker's hands.
 #[derive(Debug)]
 pub(super) enum Entry<U> {
-    /// Nobody else knows it.
+    /// No other thread knows it.
     Own(U),
     /// A helper runs it ahead, or did.
     Shared(Arc<U>),
@@ -64,7 +63,7 @@ impl<U> Entry<U> {
     }
 }
 
-/// Units, the oldest first: whoever works on them takes the last.
+/// Units, the oldest first: workers take the last.
 pub(super) type Units<U> = Vec<Entry<U>>;
 
 #[derive(Debug)]
@@ -85,7 +84,7 @@ impl<U> List<U> {
         self.length.load(Ordering::Relaxed)
     }
 
-    /// Does something with the units, once nobody else does.
+    /// Does something with the units, under the lock.
     fn with<R>(&self, tally: &Tally, change: impl FnOnce(&mut Units<U>) -> R) -> R {
         let mut units = self.units.try_lock().unwrap_or_else(|| self.lock_after_stall(tally));
         let result = change(&mut units);
@@ -107,14 +106,14 @@ impl<U> List<U> {
     }
 }
 
-/// Who accesses the lists, and which of them it prefers.
+/// A worker that accesses the lists, and the lists that it prefers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Access<'a> {
     pub(super) worker: usize,
     pub(super) stealing: bool,
     /// Whether there is no other worker, so that nothing has to be dealt.
     pub(super) alone: bool,
-    /// How many units in a row nobody would miss if they are taken together.
+    /// How many units may be taken together without keeping thieves waiting.
     pub(super) brief: usize,
     pub(super) tally: &'a Tally,
 }
@@ -175,7 +174,7 @@ impl<U> Lists<U> {
                 self.take_portion(by, missing, hands);
             } else {
                 list.with(by.tally, |units| {
-                    // The list for all is for all, unless nobody else is there.
+                    // The common list is for all workers, unless there is only one.
                     let several = by.stealing || from.stealing;
                     let count = if several {
                         units::batch(missing, units.len(), by.brief)
@@ -248,7 +247,7 @@ impl<U> Lists<U> {
         self.preferred(by).len() > usize::from(by.stealing) || self.shared.len() > 0
     }
 
-    /// What was left.
+    /// The units that were left.
     pub(super) fn into_units(self) -> impl Iterator<Item = Entry<U>> {
         let lists = std::iter::once(self.shared).chain(self.own);
         lists.flat_map(|list| list.0.units.into_inner())
@@ -275,8 +274,8 @@ fn append<U>(list: &mut Units<U>, units: Units<U>) {
     }
 }
 
-/// The units of each of `threads` workers. Those of the first stay where they are: for lists of
-/// millions, most of the time is that of new pages.
+/// The units of each of `threads` workers. Those of the first do not move: for lists of millions,
+/// most of the time is that of new pages.
 fn deal<U>(mut units: Vec<Entry<U>>, threads: usize) -> Vec<Units<U>> {
     let block = units::block(units.len(), threads);
     let share = units.len() / threads + block;
@@ -335,7 +334,7 @@ mod tests {
         numbers
     }
 
-    /// Catches: units that nobody takes any more because the settings changed.
+    /// Catches: units that are not taken any more because the settings changed.
     #[test]
     fn what_is_left_in_the_other_list_is_taken_as_well() {
         let tally = Tally::default();
@@ -351,8 +350,8 @@ mod tests {
         assert!(!Lists::<u32>::new(Vec::new(), 1, 1, true).any());
     }
 
-    /// Catches: millions that are moved before the first is run, a portion that is not the end
-    /// of the list, and one that nobody can steal from.
+    /// Catches: millions that are moved before the first is run, a portion that is not the end of
+    /// the list, and one that cannot be stolen from.
     #[test]
     fn a_long_list_is_dealt_in_portions() {
         let (tally, many) = (Tally::default(), 3 * units::AT_ONCE as u32);
@@ -398,7 +397,7 @@ mod tests {
         assert_eq!((lists.own[0].len(), lists.shared.len()), (2 * units::AT_ONCE, 0));
     }
 
-    /// Catches: a stall that nobody counts, or one counted where nobody was in the way.
+    /// Catches: a stall that is not counted, or one that is counted without contention.
     #[test]
     fn an_access_that_had_to_wait_is_a_stall() {
         let tally = Tally::default();

@@ -1,9 +1,9 @@
 //! The transactional worklist: units of work in any order, conflicts handled, tuned while it runs.
 //!
 //! The user gives units and a function; each unit runs as one transaction of its own, on whichever
-//! worker, in whichever order. What two units do to the same variables is the transactions'
-//! business, which unit runs where the list's. That freedom is what its optimisations live on: each
-//! can be set by hand, combined with the others, changed while the list runs, or left to a tuner.
+//! worker, in whichever order. Transactions handle conflicts between two units; the list decides
+//! which unit runs on which worker. Its optimisations use that freedom. Each can be set by hand,
+//! combined with the others, changed while the list runs, or left to a tuner.
 //!
 //! ```
 //! use sinew::stm::TVar;
@@ -68,10 +68,10 @@
 //! has no threads.
 //!
 //! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for
-//! Transactional Memory" (PhD thesis, University of Edinburgh, 2012). Differences: what a unit does
-//! to its worker's own state is folded in after its commit, so there is nothing to undo there; a
-//! worker that keeps failing becomes irrevocable after a bounded number of attempts; workers leave
-//! while there is nothing to do; long lists are dealt in portions.
+//! Transactional Memory" (PhD thesis, University of Edinburgh, 2012). Differences: a unit's result
+//! is folded into its worker's own state after its commit, so there is nothing to undo there. A
+//! worker that keeps failing becomes irrevocable after a bounded number of attempts. Workers leave
+//! while there is nothing to do. Long lists are dealt in portions.
 
 mod ahead;
 mod footprint;
@@ -145,7 +145,7 @@ pub enum WorklistError {
         /// Workers there are.
         workers: usize,
     },
-    /// The settings have helpers, and nobody has said that units may be run ahead.
+    /// The settings have helpers, but the list does not allow units to be run ahead.
     NotSpeculative,
     /// The tuner cannot work with its thresholds.
     Knobs(KnobError),
@@ -222,10 +222,10 @@ impl<U> Extend<U> for Worklist<U> {
 }
 
 impl<U> Worklist<U> {
-    /// An empty list. It will be run by all workers of the pool, each of which has a list and
-    /// steals, unless something else is said; helpers included, by no more than the pool's limit
-    /// leaves ([`PoolControl::set_threads`](sinew_core::PoolControl::set_threads), quota, affinity,
-    /// other programs), which workers look at between units.
+    /// An empty list. By default all workers of the pool run it, each with a list of its own, and
+    /// steal. No more workers run, helpers included, than the pool's limit allows
+    /// ([`PoolControl::set_threads`](sinew_core::PoolControl::set_threads), quota, affinity, other
+    /// programs), which workers check between units.
     pub fn new() -> Self {
         Self {
             units: Vec::new(),
@@ -251,24 +251,24 @@ impl<U> Worklist<U> {
         self
     }
 
-    /// Allows helper threads: the function is then called for units that run later, or in another
-    /// state of the variables than it finds in the end, and what it does outside of variables it
-    /// must be able to bear. Its results there are dropped.
+    /// Allows helper threads. They call the function for units that run later, maybe with another
+    /// state of the variables than the units find then. Its results are dropped; its effects
+    /// outside of variables must be harmless.
     ///
-    /// Where threads are pinned, a helper's is on the processor nearest to its worker's that no
-    /// other of the list has, among those of the mapping in force, and is moved when its worker is.
+    /// If threads are pinned, a helper's is on the processor nearest to its worker's that no other
+    /// thread of the list has, among those of the mapping in force. It is moved when its worker is.
     #[must_use]
     pub fn speculative(mut self) -> Self {
         self.speculative = true;
         self
     }
 
-    /// On which nodes the pages lie that workers are the first to touch while they run this list,
-    /// on a machine that has several. Without a choice, on all of them in turn; and, as soon as a
-    /// worker's units add others, on its own. Pages that were touched before stay where they are.
+    /// The nodes for pages that workers are the first to touch while they run this list, on a
+    /// machine that has several. By default all of them in turn; and, as soon as a worker's units
+    /// add others, its own. Pages that were touched before are not moved.
     ///
-    /// Where the system refuses, it is as with [`Pages::FirstTouch`]. [`SettingsHandle::set_pages`]
-    /// changes it, also while the list runs.
+    /// If the system refuses, pages are placed as with [`Pages::FirstTouch`].
+    /// [`SettingsHandle::set_pages`] changes it, also while the list runs.
     #[must_use]
     pub fn pages(self, pages: Pages) -> Self {
         self.settings.set_pages(pages);
@@ -280,11 +280,11 @@ impl<U> Worklist<U> {
     ///
     /// At most so many workers run units as it says, whatever the settings and the tuner want;
     /// helpers come on top. Each sits where its mapping has the worker of that number. A change
-    /// takes effect when a worker is done with its unit; where units are short, with some tens of
-    /// them, which take it some 50 µs at most if they are as short as those before. A cancelled run
-    /// ends in the same way: [`Report::cancelled`] says so, and the units that have not run are in
-    /// the list. A [`Snapshot`](sinew_loops::Snapshot) counts the units, those that were added
-    /// included. Its schedule plays no part.
+    /// takes effect when a worker is done with its unit. Short units are run some tens at a time; a
+    /// change then takes effect after some 50 µs at most, if they are as short as those before. A
+    /// cancelled run ends in the same way: [`Report::cancelled`] says so, and the units that have
+    /// not run are in the list. A [`Snapshot`](sinew_loops::Snapshot) counts the units, those that
+    /// were added included. Its schedule plays no part.
     ///
     /// Runs of any list are cancelled in the same way by
     /// [`PoolControl::cancel`](sinew_core::PoolControl::cancel).
@@ -308,7 +308,7 @@ impl<U> Worklist<U> {
 
     /// How its transactions are run: under which contention manager, and when they lock. They count
     /// for that one's site. Without it they are those of [`Transaction::new`] where the list is
-    /// run. What happens after a conflict is the list's affair, so the patience plays no part.
+    /// run. The list decides what happens after a conflict, so the patience plays no part.
     ///
     /// ```
     /// use sinew::stm::{Locking, TVar, Transaction};
@@ -335,8 +335,8 @@ impl<U> Worklist<U> {
     }
 
     /// Has runs of this list sleep when all units wait, instead of returning
-    /// [`WorklistError::Waiting`], as long as what this returns exists: for a thread that will
-    /// change something which units wait for. A run that has no units left ends all the same.
+    /// [`WorklistError::Waiting`], until the result is dropped. For a thread that will change
+    /// something which units wait for. A run that has no units left ends all the same.
     ///
     /// ```
     /// use sinew::stm::TVar;
@@ -399,8 +399,8 @@ impl<U: Send + Sync> Worklist<U> {
     /// # Blocking
     ///
     /// Until every unit has run, or waits. While a [`KeepAlive`] exists the calling worker sleeps
-    /// with the units that wait, and runs nothing but its own tasks: what wakes them must not be a
-    /// call into the same pool that only this worker could serve.
+    /// with the units that wait, and runs nothing but its own tasks. So a call into the same pool
+    /// that only this worker could serve must not be needed to wake them.
     ///
     /// # Cost
     ///
@@ -430,8 +430,8 @@ impl<U: Send + Sync> Worklist<U> {
         self.run_fold(process, |(): &mut (), ()| ())
     }
 
-    /// As [`run_adding`](Self::run_adding), with what each unit answers folded into something of
-    /// its worker's, after its commit: [`Report::locals`] has these.
+    /// As [`run_adding`](Self::run_adding), with the result of each unit folded into a value of its
+    /// worker's, after its commit: [`Report::locals`] has these.
     ///
     /// # Errors
     ///
@@ -483,7 +483,7 @@ impl<U: Send + Sync> Worklist<U> {
     where
         W: Work<'env, Unit = U>,
     {
-        // Not `unwrap_or_else`: the site is whoever runs the list.
+        // Not `unwrap_or_else`: the site is the caller that runs the list.
         let how = match self.how {
             Some(how) => how,
             None => Transaction::new(),

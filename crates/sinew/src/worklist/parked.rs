@@ -23,15 +23,15 @@
 //!   also where it has come before (W2 of `waiting` in `sinew-stm`). So no commit between the
 //!   attempt and the parking is lost.
 //! - P4: a run ends with parked units only after each of them was tried, and had to wait, later
-//!   than the last commit of the run and the last of those who held a [`KeepAlive`]. The wake-ups
+//!   than the last commit of the run and after the last [`KeepAlive`] was dropped. The wake-ups
 //!   alone do not say so: a thread outside that has changed the same record takes the mark with it,
-//!   and may be interrupted before it wakes anybody. A unit of the run that changes this record
-//!   next finds no mark.
+//!   and may be interrupted before it wakes a unit. A unit of the run that changes this record next
+//!   finds no mark.
 //!
 //! # Not handled
 //!
-//! Units that a thread outside has woken, while all workers of the run but some have left and these
-//! are in the middle of long units: they wait for the end of one of these.
+//! Units that a thread outside has woken while the last workers of the run are in the middle of
+//! long units: they wait for the end of one of these.
 //!
 //! # Tests
 //!
@@ -80,8 +80,8 @@ impl<U> Parked<U> {
         }
         let mut slots = self.slots.lock();
         let slot = slots.entry(number).or_insert(Slot { unit, change });
-        // Under the lock, so that nobody takes the slot meanwhile. Wakers take the lock of the
-        // woken units only.
+        // Under the lock, so that no other unit takes the slot meanwhile. Wakers take the lock of
+        // the woken units only.
         slot.change.tell(waker);
     }
 
@@ -95,7 +95,7 @@ impl<U> Parked<U> {
         taken.into_iter().map(|slot| slot.unit)
     }
 
-    /// Whether units were woken that nobody has taken.
+    /// Whether units were woken that no worker has taken.
     pub(super) fn any_woken(&self) -> bool {
         self.woken.any()
     }
@@ -224,8 +224,8 @@ fn outlook(state: &State) -> Outlook {
     }
 }
 
-/// Says that a thread will change what units of a [`Worklist`](super::Worklist) wait for: as long
-/// as one of these exists, a run in which every unit waits sleeps instead of ending with
+/// A promise that a thread will change something that units of a [`Worklist`](super::Worklist) wait
+/// for. As long as one exists, a run in which every unit waits sleeps instead of ending with
 /// [`WorklistError::Waiting`](super::WorklistError::Waiting). Made by
 /// [`Worklist::keep_alive`](super::Worklist::keep_alive).
 ///

@@ -1,4 +1,5 @@
-//! Where a worklist's threads sit, and where the pages lie that its workers are the first to touch.
+//! The CPUs of a worklist's threads, and the nodes of the pages that its workers are the first to
+//! touch.
 //!
 //! The rules are [`sinew_policy::worklist::places`]'; here they meet the machine. Threads are
 //! placed by their pool, so the mapping is chosen when that is built. Pages follow a policy of the
@@ -47,7 +48,7 @@ pub(super) struct Place {
     /// The list's choice; `None` for the rule's.
     chosen: Option<Pages>,
     adds_units: bool,
-    /// What the system was asked for last.
+    /// The last request to the system.
     asked: Option<Pages>,
     thread: Option<PlacedThread>,
 }
@@ -61,13 +62,13 @@ impl Place {
         place
     }
 
-    /// The list's choice is this one now: later pages go elsewhere, if it is another.
+    /// The list's choice is this one now. If it is another one, later pages follow it.
     pub(super) fn choose(&mut self, chosen: Option<Pages>) {
         self.chosen = chosen;
         self.apply();
     }
 
-    /// Its units add others: later pages go elsewhere, if nothing else was chosen.
+    /// Its units add others: later pages go to its own node, unless something else was chosen.
     #[inline]
     pub(super) fn adds_units(&mut self) {
         if !self.adds_units {
@@ -91,12 +92,13 @@ impl Place {
     }
 }
 
-/// Where the threads of a run's workers are pinned, for those who help them.
+/// The CPUs to which the threads of a run's workers are pinned, for their helpers.
 ///
-/// Where a worker has left, its successor will say something new, or sit there as well.
+/// The successor of a worker that has left reports its own CPU, or runs on the same one.
 #[derive(Debug)]
 pub(super) struct Sites {
-    /// For each slot the number of its CPU and one, or 0 for none. Only whoever sits there writes.
+    /// For each slot the number of its CPU and one, or 0 for none. Only the worker of that slot
+    /// writes.
     cpus: Box<[AtomicUsize]>,
     moves: AtomicU64,
 }
@@ -117,13 +119,13 @@ impl Sites {
         }
     }
 
-    /// A number that is another one whenever somebody has moved.
+    /// A number that changes whenever a worker has moved.
     #[inline]
     pub(super) fn moves(&self) -> u64 {
         self.moves.load(Ordering::Acquire)
     }
 
-    /// Where the first `workers` are.
+    /// The CPUs of the first `workers`.
     pub(super) fn of(&self, workers: usize) -> Vec<Option<usize>> {
         // Relaxed: ordered by `moves`.
         self.cpus

@@ -27,7 +27,7 @@ use super::work::Run;
 use helper::Helper;
 use worker::{End, Worker};
 
-/// What all slots of a run share.
+/// The state that all slots of a run share.
 pub(super) struct Arena<'r, R: Run> {
     run: &'r R,
     lists: Lists<R::Unit>,
@@ -38,7 +38,8 @@ pub(super) struct Arena<'r, R: Run> {
     settings: &'r SettingsHandle,
     /// The run as a control sees it that may cancel it and limit its workers.
     operation: Option<Operation<'r>>,
-    /// What ends it together with all that the pool runs, where there is no such control.
+    /// Registers the run with the pool, which may cancel all that it runs, if there is no such
+    /// control.
     enrolled: Option<Enrolled>,
     steering: Option<&'r Mutex<Steering>>,
     /// The cores that the tuner has been told of.
@@ -53,10 +54,11 @@ pub(super) struct Arena<'r, R: Run> {
 const SHORTEST_SLEEP_NS: u64 = 50_000;
 const LONGEST_SLEEP_NS: u64 = 10_000_000;
 
-/// The versions of the settings and the requests, and the pool's limit: what the in_force follow from.
+/// The versions of the settings and the requests, and the pool's limit, from which the settings in
+/// force follow.
 type Version = (u64, u64, usize);
 
-/// What belongs to one slot, whichever thread sits there.
+/// The state of one slot, whichever thread works there.
 struct Slot<R: Run> {
     tally: Tally,
     local: Mutex<Option<R::Local>>,
@@ -114,9 +116,8 @@ impl<'r, R: Run> Arena<'r, R> {
         }
     }
 
-    /// Runs all units, until none is left or all that are left wait for a change that nobody will
-    /// make (P4 of `parked`). After a panic the units that were not committed are left in the
-    /// lists.
+    /// Runs all units, until none is left or the rest waits for a change that no thread will make
+    /// (P4 of `parked`). After a panic the units that were not committed are left in the lists.
     pub(super) fn run_all(&self, w: &Hand) {
         loop {
             self.run_ready(w);
@@ -144,8 +145,8 @@ impl<'r, R: Run> Arena<'r, R> {
     /// Sleeps while all units wait, a thread outside keeps the run alive, and it is not to end.
     /// Returns whether units may have been woken.
     ///
-    /// This worker runs nothing meanwhile but its own tasks, which nobody else might run: another
-    /// run of a list, say, would keep this one from going on.
+    /// This worker runs nothing meanwhile but its own tasks, which no other worker might run.
+    /// Another run of a list, say, would keep this one from going on.
     fn sleep_until_woken(&self, w: &Hand) -> bool {
         let mut pause = SHORTEST_SLEEP_NS;
         while !self.is_over() {
@@ -197,7 +198,8 @@ impl<'r, R: Run> Arena<'r, R> {
         report
     }
 
-    /// Tells who follows that it is over. Units that wait count again when the list is run again.
+    /// Tells the control that the run is over. Units that wait count again when the list is run
+    /// again.
     fn end(&mut self) {
         if let Some(operation) = self.operation.take() {
             operation.expect_less(self.waiting() as u64);
@@ -205,7 +207,7 @@ impl<'r, R: Run> Arena<'r, R> {
         }
     }
 
-    /// How many units wait for a change that nobody will make; none of a run that was to end
+    /// How many units wait for a change that no thread will make; none of a run that was to end
     /// before.
     fn waiting(&self) -> usize {
         if self.team.is_stopped() { 0 } else { self.parked.len() }
@@ -215,7 +217,7 @@ impl<'r, R: Run> Arena<'r, R> {
         self.lists.into_units().chain(self.parked.into_units()).collect()
     }
 
-    /// What is in force.
+    /// The settings in force.
     fn in_force(&self, w: &Hand) -> InForce {
         let mut settings = self.settings.settings();
         settings.threads = settings.threads.clamp(1, cores(w, self.operation.as_ref()));
@@ -225,7 +227,7 @@ impl<'r, R: Run> Arena<'r, R> {
         InForce { settings, slots: allowed(w) }
     }
 
-    /// Something else whenever the in_force may have changed.
+    /// The present version, which changes whenever the settings in force may have changed.
     #[inline]
     fn version(&self, w: &Hand) -> Version {
         let requests = self.operation.as_ref().map_or(0, Operation::version);
@@ -249,7 +251,7 @@ impl<'r, R: Run> Arena<'r, R> {
         }
     }
 
-    /// Whether workers are to leave: somebody has panicked, or the run is cancelled.
+    /// Whether workers are to leave: one has panicked, or the run is cancelled.
     #[inline]
     fn is_over(&self) -> bool {
         if self.operation.as_ref().is_some_and(Operation::is_cancelled)
@@ -327,7 +329,7 @@ impl<'r, R: Run> Arena<'r, R> {
         }
     }
 
-    /// Does at a slot what the in_force want there, until they want nothing.
+    /// Works at a slot as its role says, until it has none.
     fn serve<'scope>(&'scope self, w: &Hand, s: &'scope Scope<'scope, '_>, slot: usize) -> End {
         loop {
             let end = match self.in_force(w).role(slot) {
@@ -342,12 +344,12 @@ impl<'r, R: Run> Arena<'r, R> {
     }
 
     /// Whether another worker of the pool is to have a slot, since this one is to stand down: the
-    /// limit was lowered between these versions. The first slot stays somebody's.
+    /// limit was lowered between these versions. The first slot is never given up.
     fn is_relieved(slot: usize, w: &Hand, before: Version, now: Version) -> bool {
         now.2 < before.2 && slot > 0 && w.is_to_stand_down()
     }
 
-    /// Lets the tuner see what has been counted, unless somebody else is at it.
+    /// Gives the counters to the tuner, unless another worker does so now.
     #[cold]
     fn steer(&self, steering: &Mutex<Steering>) {
         let Some(mut steering) = steering.try_lock() else { return };
@@ -387,8 +389,8 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// The end of a run that did not panic: a report, and how many units wait for a change that nobody
-/// will make.
+/// The end of a run that did not panic: a report, and how many units wait for a change that no
+/// thread will make.
 type Ended<R> = (Report<<R as Run>::Local>, usize);
 
 /// The end of a run, or the payload of a panic, and the units that are left.

@@ -50,8 +50,8 @@ impl Trial {
         list.tune(Tuning::Fixed(settings(first)))
     }
 
-    /// Runs the list; `at` is called for each unit after its commit. One panics, if that is wished,
-    /// in the middle of its transaction.
+    /// Runs the list; `at` is called for each unit after its commit. One panics, if `panics` says
+    /// so, in the middle of its transaction.
     fn run(&self, list: &mut Worklist<usize>, at: impl Fn(usize) + Sync) -> Report {
         let report = list.run_fold(
             |tx, &unit, more| {
@@ -80,7 +80,7 @@ impl Trial {
         for entry in &left.units {
             runs[*entry.unit()] += 1;
         }
-        // What a unit adds is there as soon as that one has run.
+        // A unit's additions are in the list as soon as the unit has run.
         let (first, added) = runs.split_at(UNITS);
         assert!(first.iter().all(|&runs| runs == 1), "{runs:?}");
         let ran = |unit: usize| self.runs[unit].load(Ordering::Relaxed);

@@ -24,7 +24,7 @@ const ROWS: usize = 10_000;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Tuning {
-    /// These, until somebody changes them.
+    /// These, until they are changed.
     Fixed(Settings),
     /// By the autotuner that does best on the worklists we know: it goes by what is committed in a
     /// second.
@@ -53,7 +53,7 @@ impl FromStr for Tuning {
     type Err = TuningError;
 
     /// Reads `auto`, `published` for the published autotuner, or [`Settings`] as they are printed,
-    /// which stay as they are.
+    /// which are then fixed.
     ///
     /// ```
     /// use sinew::worklist::{Knobs, Settings, Tuning};
@@ -114,7 +114,7 @@ impl SettingsHandle {
     ///
     /// # Panics
     ///
-    /// If the settings have 0 threads; those in force stay.
+    /// If the settings have 0 threads; those in force do not change.
     #[track_caller]
     pub fn set(&self, settings: Settings) {
         assert!(settings.threads > 0, "a worklist with 0 threads never ends: use at least 1");
@@ -127,15 +127,15 @@ impl SettingsHandle {
         self.has_changed();
     }
 
-    /// Where pages are placed, if that was chosen.
+    /// The placement of pages, if one was chosen.
     pub fn pages(&self) -> Option<Pages> {
         *self.0.pages.lock()
     }
 
     /// On which nodes the pages lie that workers are the first to touch from now on, as with
     /// [`Worklist::pages`](super::Worklist::pages); each follows as with [`set`](Self::set). `None`
-    /// leaves it to the rule. Pages that were touched before stay where they are: a list does not
-    /// know which memory its units use.
+    /// leaves it to the rule. Pages that were touched before are not moved: a list does not know
+    /// which memory its units use.
     ///
     /// ```
     /// use sinew::worklist::{Pages, Worklist};
@@ -220,8 +220,8 @@ impl Steering {
         self.spent_ns = 0;
     }
 
-    /// There are `cores` cores now. Returns whether that changes the settings. What was counted
-    /// since the last epoch is of both numbers, and dropped.
+    /// There are `cores` cores now. Returns whether that changes the settings. The counts since the
+    /// last epoch belong to both numbers, and are dropped.
     pub(super) fn set_cores(&mut self, cores: usize, counts: Counts, now_ns: u64) -> bool {
         if cores == self.cores {
             return false;
@@ -286,8 +286,8 @@ mod tests {
         assert_eq!(control.pages(), None);
     }
 
-    /// Catches: a list that never ends, or runs on one thread though somebody has asked for
-    /// none; and settings that are lost with the refusal.
+    /// Catches: a list that never ends, or runs on one thread though none was requested; and
+    /// settings that are lost with the refusal.
     #[test]
     fn zero_threads_are_refused() {
         let control = SettingsHandle::new(Settings::baseline(2));

@@ -1,4 +1,4 @@
-//! What each worker counts, and what a run reports.
+//! The counters of each worker, and the report of a run.
 
 use super::footprint::Touch;
 use sinew_policy::tune::{Counts, Path};
@@ -6,7 +6,7 @@ use sinew_policy::worklist::Settings;
 use sinew_sync::counter::Counter;
 use std::time::Duration;
 
-/// The counters of one slot; only whoever sits there adds.
+/// The counters of one slot; only its worker adds.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) commits: Counter,
@@ -24,7 +24,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// What a tuner is told.
+    /// The counts for a tuner.
     pub(super) fn counts(&self) -> Counts {
         Counts {
             commits: self.commits.get(),
@@ -35,14 +35,14 @@ impl Tally {
     }
 }
 
-/// What a run of a worklist did.
+/// The report of a run of a worklist.
 ///
 /// The counters are of this run alone, all workers together; the path is of all runs of the list.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Report<L = ()> {
-    /// What each worker that took part has kept: see [`Work::Local`](super::Work::Local). In the
-    /// order of their numbers.
+    /// The local values of the workers that took part: see [`Work::Local`](super::Work::Local). In
+    /// the order of their numbers.
     pub locals: Vec<L>,
     /// Units whose transaction was committed: each that was in the list or was added.
     pub commits: u64,
@@ -80,7 +80,7 @@ pub struct Report<L = ()> {
     pub touches: Vec<Touch>,
     /// The settings at the end.
     pub settings: Settings,
-    /// What the tuner did since the list was made, if it is tuned.
+    /// The steps of the tuner since the list was made, if it is tuned.
     pub path: Option<Path>,
 }
 

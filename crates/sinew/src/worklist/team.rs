@@ -11,23 +11,23 @@
 //! # The end
 //!
 //! Source: Góes (see the [room](super)), section 5.1.1: a count of searching workers. Differences:
-//! it is held against the number of workers that are here, and a worker counts as searching only
-//! while it has no unit in its hands and none in its own list.
+//! it is compared with the number of workers that are present. A worker counts as searching only
+//! while it holds no unit and has none in its own list.
 //!
-//! - E1: only a worker that is here and does not search adds units. Units that a thread outside
+//! - E1: only a worker that is present and does not search adds units. Units that a thread outside
 //!   wakes (`parked`) are the exception.
-//! - E2: when all workers that are here search, and every list was seen empty between two such
-//!   looks, no unit is left that could run. By E1 no worker could add one in between, and a thief
+//! - E2: when all workers that are present search, and every list was seen empty between two such
+//!   checks, no unit is left that could run. By E1 no worker could add one in between, and a thief
 //!   stops searching before it takes.
 //!
-//! A worker that leaves may leave units in its list, and a thread outside may wake some, and then
-//! nobody may be left to see them. So the run looks once more after all have gone.
+//! A worker that leaves may leave units in its list, and a thread outside may wake some, when no
+//! worker is left to see them. So the run looks once more after all have gone.
 
 use sinew_loops::{Participants, Registration};
 use sinew_policy::worklist::{Settings, helpers};
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Who is here, and who of them searches.
+/// The slots of a run, and how many of its workers search.
 #[derive(Debug)]
 pub(super) struct Team {
     /// Workers here in the upper half, those that search in the lower.
@@ -40,15 +40,15 @@ pub(super) struct Team {
 
 const HERE: u64 = 1 << 32;
 
-/// What is in force: the settings as far as they can be followed, and how many slots may have a
-/// task, those of helpers included.
+/// The settings in force, as far as the pool can follow them, and how many slots may have a task,
+/// those of helpers included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct InForce {
     pub(super) settings: Settings,
     pub(super) slots: usize,
 }
 
-/// What a slot does.
+/// The role of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// Runs units.
@@ -60,7 +60,7 @@ pub(super) enum Role {
 }
 
 impl InForce {
-    /// What `slot` does.
+    /// The role of `slot`.
     pub(super) fn role(&self, slot: usize) -> Role {
         let threads = self.settings.threads;
         let helping = slot.wrapping_sub(threads);
@@ -138,7 +138,7 @@ impl Team {
         self.present.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Whether nobody here has a unit.
+    /// Whether no worker that is present has a unit.
     pub(super) fn all_search(&self) -> bool {
         let present = self.present.load(Ordering::Acquire);
         present / HERE == present % HERE
@@ -161,8 +161,8 @@ impl Team {
 mod tests {
     use super::*;
 
-    /// Catches: a helper for a worker that there is not, two roles of one slot, a helper on the
-    /// core of a worker, and one at a slot that is not the list's to take.
+    /// Catches: a helper for a worker that does not exist, two roles of one slot, a helper on the
+    /// core of a worker, and one at a slot beyond the limit.
     #[test]
     fn seats_beyond_the_workers_help_the_first_of_them() {
         let in_force = |settings: Settings| InForce { settings, slots: 5 };
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(team.take_slot(&in_force, 0).unwrap().rank(), 0);
     }
 
-    /// Catches: an end while somebody has a unit, and none once nobody has.
+    /// Catches: an end while a worker has a unit, and none once no worker has.
     #[test]
     fn the_run_is_over_when_all_that_are_here_search() {
         let team = Team::new(2);

@@ -11,7 +11,7 @@ use sinew_sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-/// More workers than cores, so that somebody is always interrupted in the middle.
+/// More workers than cores, so that one is always interrupted in the middle.
 const WORKERS: usize = 4;
 
 fn pool() -> Pool {
@@ -60,9 +60,9 @@ fn expected(units: &[usize]) -> Vec<u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Catches: a unit that is lost or run twice, one that an aborted attempt added, and an
-    /// answer that is folded for an aborted attempt or twice: under any settings, changed
-    /// meanwhile, in a list that is filled again.
+    /// Catches: a unit that is lost or run twice, one that an aborted attempt added, and a result
+    /// that is folded for an aborted attempt or twice. Under any settings, changed meanwhile, in a
+    /// list that is filled again.
     #[test]
     fn every_unit_commits_once_under_any_settings(
         units in proptest::collection::vec(1..64_usize, 1..40), choices in proptest::collection::vec(settings(), 1..4),
@@ -298,7 +298,8 @@ fn a_panic_in_the_middle_of_many_short_units_leaves_those_that_have_not_run() {
     let (pool, counts) = (pool(), TArray::new(2 * UNITS, 0_u64));
     let list = (0..UNITS).collect::<Worklist<usize>>();
     let mut list = list.tune(Tuning::Fixed(Settings::baseline(1).stealing(true)));
-    // In the order in which they are run. What the last of them has added is still to be run.
+    // In the order in which they are run. The units that the last of them has added are still to be
+    // run.
     for (sick, in_fold, left) in
         [(3_001, false, 3_002), (2_002, true, 2_003), (1_001, false, 1_002)]
     {
@@ -426,8 +427,8 @@ fn helpers_read_ahead() {
     assert_eq!(cells.load_all().iter().sum::<u64>(), 8 * units);
 }
 
-/// Catches: a helper's panic that reaches the run, an allocation of its that stays, and a unit
-/// of its that counts.
+/// Catches: a helper's panic that reaches the run, an allocation of a helper that leaks, and a unit
+/// of a helper that counts.
 #[test]
 fn what_goes_wrong_in_a_helper_changes_nothing() {
     static ALIVE: AtomicUsize = AtomicUsize::new(0);

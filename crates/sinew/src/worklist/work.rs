@@ -1,4 +1,4 @@
-//! What is done with each unit, and around it.
+//! The work on each unit, and around it.
 
 use std::marker::PhantomData;
 
@@ -7,8 +7,8 @@ use sinew_stm::{Change, Prefetch, Transaction, Tx, TxResult, Unfinished};
 
 use super::footprint::Footprint;
 
-/// What a transactional worklist runs: for each unit [`process`](Self::process), and around that
-/// what each worker keeps.
+/// The work of a transactional worklist: [`process`](Self::process) for each unit, and a local
+/// value of each worker.
 ///
 /// For a function alone there is [`Worklist::run`](super::Worklist::run). `'env` is what surrounds
 /// the run: variables are borrowed from there.
@@ -52,9 +52,9 @@ use super::footprint::Footprint;
 pub trait Work<'env>: Sync {
     /// A unit. Workers hand it to each other and to helpers.
     type Unit: Send + Sync;
-    /// What a unit answers, for [`fold`](Self::fold).
+    /// The result of a unit, for [`fold`](Self::fold).
     type Value;
-    /// What a worker keeps.
+    /// The local value of a worker.
     type Local: Send;
 
     /// Before a worker's first unit of a run; `worker` is its number, below the number of workers
@@ -133,7 +133,7 @@ impl From<Unfinished> for Failure {
     }
 }
 
-/// Whose attempt it is, and how it is made.
+/// The worker of an attempt, and how the attempt is made.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     pub(super) slot: usize,
@@ -141,18 +141,18 @@ pub(super) struct Turn {
     pub(super) favoured: bool,
 }
 
-/// What the workers run: transactions, or plain functions.
+/// The work of a run: transactions, or plain functions.
 pub(super) trait Run: Sync {
     type Unit: Send + Sync;
     type Value;
     type Local: Send;
 
     fn init(&self, worker: usize) -> Self::Local;
-    /// Whether somebody is to be told of each attempt.
+    /// Whether each attempt is to be reported.
     fn is_watched(&self) -> bool {
         false
     }
-    /// What runs units one by one, each as one attempt of which nobody is to be told. After a
+    /// A function that runs units one by one, each as one attempt that is not reported. After a
     /// failure nothing has happened, and what is in `more` is dropped.
     fn one_by_one(
         &self,
@@ -177,7 +177,7 @@ pub(super) trait Run: Sync {
 pub(super) struct Transactional<'w, 'env, W> {
     pub(super) work: &'w W,
     pub(super) how: Transaction,
-    /// Where samples of the pages go, if anywhere.
+    /// The samples of the pages, if they are taken.
     pub(super) footprint: Option<&'w Footprint>,
     pub(super) environment: PhantomData<fn(&'env ()) -> &'env ()>,
 }
@@ -254,7 +254,7 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
     }
 }
 
-/// A function as work, with a fold of what it answers.
+/// A function as work, with a fold of its results.
 pub(super) struct Functions<U, V, L, F, G> {
     process: F,
     fold: G,

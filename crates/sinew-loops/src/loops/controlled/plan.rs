@@ -76,7 +76,7 @@ impl LoopSettings {
         }
     }
 
-    /// The slot by which a participant claims. Where all workers may take part it is the worker's
+    /// The slot by which a participant claims. If all workers may take part it is the worker's
     /// number, so that it finds the data of its last loop. Otherwise it is the rank, because slots
     /// beyond the participants would be shared.
     pub(super) fn slot(self, workers: usize, worker: usize, rank: usize) -> usize {

@@ -52,7 +52,7 @@ pub struct Sweeps<'e, T, const N: usize> {
 }
 
 /// Makes each element of `grid` `f` of the elements around it, in as many sweeps as `plan` says, or
-/// until `until` returns true. That is called after each sweep with the number of sweeps and the
+/// until `until` returns true. `until` is called after each sweep with the number of sweeps and the
 /// grid. Returns how many sweeps there were.
 ///
 /// # Errors

@@ -2,17 +2,17 @@
 //!
 //! # Cost
 //!
-//! Units that are short are run in *stretches*: some of them, one after the other, and after the
-//! last all that is to be looked at between units: settings, requests, limits, cancellation, the
-//! tuner, who is missing. How many follows from how long the last ones took
-//! ([`Participant::items_until_look`]): one, if they are long, up to 64. What is left for each is an
-//! attempt, a fold, and a look at whether it has added units. A stretch ends early with a unit that
+//! Short units are run in *stretches*, one after the other. After the last one the worker checks
+//! all that is to be checked between units: settings, requests, limits, cancellation, the tuner,
+//! missing workers. How many follows from how long the last ones took
+//! ([`Participant::items_until_look`]): one, if they are long, up to 64. Each unit costs an
+//! attempt, a fold, and a check whether it has added units. A stretch ends early with a unit that
 //! adds others, so that thieves find these, or is given up.
 //!
 //! # Invariants
 //!
-//! - W1: however a stretch ends, by a panic of a unit or of a fold as well, the units that have
-//!   committed are counted and no longer in hand, and all others go back to the lists.
+//! - W1: however a stretch ends, also by a panic of a unit or of a fold, the units that have
+//!   committed are counted and no longer held, and all others go back to the lists.
 
 use fastrand::Rng;
 use sinew_core::Scope;
@@ -46,7 +46,7 @@ const LONGEST_PAUSE: u32 = if cfg!(shuttle) { 1 } else { 10 };
 pub(super) enum End {
     /// There is nothing left to do here.
     Over,
-    /// The in_force want something else of this slot.
+    /// The slot has another role now.
     Moved,
     /// Another worker of the pool is to have this slot.
     Relieved,
@@ -60,7 +60,7 @@ pub(super) struct Worker<'w, 'scope, 'env, 'r, R: Run> {
     slot: usize,
     in_force: InForce,
     version: Version,
-    /// What the in_force want of this slot.
+    /// The role of this slot.
     role: Role,
     /// Whether a helper may run the next unit ahead.
     helped: bool,
@@ -215,7 +215,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     }
 
     /// Looks everywhere, until there are units, all workers search, or it has taken too long. Woken
-    /// units come before a steal, since nobody is disturbed for them.
+    /// units come before a steal, since they disturb no other worker.
     #[cold]
     fn search(&mut self) -> bool {
         let (team, began) = (&self.arena.team, ticks());
@@ -265,8 +265,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         }
     }
 
-    /// Whether units are run one by one, with nobody to be told of each, and the last one was not
-    /// given up.
+    /// Whether units are run one by one and not reported, and the last one was not given up.
     #[inline]
     fn is_plain(&self) -> bool {
         !self.helped
