@@ -6,20 +6,23 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`source`] | chunk sources: which participant runs which part of a loop |
+//! | [`source`] | chunk sources: the parts of a loop for its participants |
 //! | [`data`] | items, outputs, rows and tiles |
 //! | [`loops`] | the loop driver, and every skeleton that is a loop |
 //! | [`sort`] | the stable parallel merge sort |
 //! | [`stream`] | items that go through stages, several at a time |
 //! | `control` | the handle by which loops and other skeletons are changed while they run |
-//! | `affinity` | where a thread is pinned while it works under a control |
-//! | `recruit` | a body that calls more threads to its own loop |
+//! | `participants` | the workers that take part in an operation, and how many may |
+//! | `affinity` | the pins of threads that work under a control |
+//! | `recruit` | a body that recruits more threads for its own loop |
 
 mod affinity;
 mod control;
 pub mod data;
 pub mod loops;
 mod participants;
+#[cfg(all(test, loom))]
+mod planted;
 mod recruit;
 pub mod sort;
 pub mod source;

@@ -5,31 +5,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::Barrier;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
-use shuttle::{Config, MaxSteps, Runner};
 use sinew_core::{Pool, PoolBuilder, Wait, Worker};
 use sinew_sync::plant::{Bug, plant};
 
 use crate::Profiler;
 
-fn config() -> Config {
-    let mut config = Config::new();
-    config.stack_size = 1 << 19;
-    // Thousands are usual. A program that reaches this spins.
-    config.max_steps = MaxSteps::FailAfter(300_000);
-    config
-}
-
-/// Runs `program` under as many schedules as `SINEW_SHUTTLE_ITERATIONS` says: half of them at
-/// random, half with long pauses.
 fn explore(program: fn()) {
-    let schedules =
-        std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok());
-    let half = schedules.unwrap_or(500_usize).div_ceil(2);
-    Runner::new(RandomScheduler::new(half), config()).run(program);
-    Runner::new(PctScheduler::new(4, half), config()).run(program);
+    sinew_sync::explore::explore(program, 4);
 }
 
 /// Plants `bug` and explores: the test that calls it expects the checker to fail.

@@ -17,11 +17,14 @@
 //! | [`clock`] | monotonic time |
 //! | [`statics`] | atomics outside of the facade, for statics |
 //! | [`plant`] | planted bugs, which check the checkers |
+//! | `explore` | how shuttle tests explore schedules (`--cfg shuttle`) |
 
 pub mod atomic;
 pub mod cell;
 pub mod clock;
 pub mod counter;
+#[cfg(shuttle)]
+pub mod explore;
 pub mod fence;
 pub mod fork;
 pub mod ledger;

@@ -10,6 +10,7 @@ use ::shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use ::shuttle::thread::{self, JoinHandle};
 use ::shuttle::{Config, Runner};
 use sinew_sync::atomic::{AtomicUsize, Ordering};
+use sinew_sync::explore::schedules;
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, plant};
 
@@ -27,13 +28,11 @@ pub(crate) fn explore_pauses(program: fn()) {
 }
 
 fn explore_under<S: Scheduler + 'static>(scheduler: impl FnOnce(u64, usize) -> S, program: fn()) {
-    let schedules =
-        std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok());
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut config = Config::new();
     config.stack_size = 1 << 19;
-    Runner::new(scheduler(seed, schedules.unwrap_or(500)), config).run(move || {
+    Runner::new(scheduler(seed, schedules()), config).run(move || {
         let pool = Pool::builder().threads(3).build().unwrap();
         let ended = pool.run(|_| catch_unwind(program));
         // A panic that goes through the checker leaves threads in the middle of transactions, which

@@ -7,11 +7,12 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::sync::Arc;
 
 use sinew_sync::atomic::{AtomicBool, Ordering};
-use sinew_sync::plant::{Bug, plant};
+use sinew_sync::plant::Bug;
 use sinew_topology::Mapping;
 
 use super::{LoopPin, PinGuard, Pinned, Pinning};
 use crate::control::Control;
+use crate::planted::Planted;
 
 const PLACES: usize = 2;
 
@@ -117,8 +118,7 @@ fn loom_a_first_mapping_places_threads_in_mid_run() {
 }
 
 fn caught(bug: Bug) {
-    let _removed = Removed;
-    plant(&[bug]);
+    let _planted = Planted::new(bug);
     two_of_one_rank(Some(Mapping::Compact));
 }
 
@@ -141,13 +141,4 @@ fn loom_a_place_given_back_early_is_caught() {
 #[should_panic(expected = "two threads at place")]
 fn loom_a_place_given_back_by_the_inner_loop_is_caught() {
     caught(Bug::InnerPlace);
-}
-
-/// Removes what was planted, also when the model fails.
-struct Removed;
-
-impl Drop for Removed {
-    fn drop(&mut self) {
-        plant(&[]);
-    }
 }

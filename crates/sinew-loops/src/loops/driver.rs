@@ -21,8 +21,8 @@
 //!
 //! One join, and no allocation, for the loop; a claim, two loads and two counters a chunk.
 
-use sinew_policy::chunk::{Halving, Schedule};
-use sinew_sync::atomic::{AtomicBool, Ordering, spin_loop};
+use sinew_policy::chunk::Schedule;
+use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 
 use super::auto::{Trial, Watch};
@@ -311,13 +311,7 @@ where
     #[cold]
     fn steal_cold(&self, w: &Worker, effort: &Effort) -> Option<Range<usize>> {
         let slot = w.index();
-        let left = self.source.prospect(slot)?;
-        let now = now_ns();
-        let patience_ns = Halving::patience_ns(left, effort.items, effort.elapsed_ns(w));
-        // No shared line is touched meanwhile, because that would slow the owner down.
-        while now_ns() - now < patience_ns {
-            spin_loop();
-        }
+        self.source.wait_before_steal(slot, effort.items, || effort.elapsed_ns(w))?;
         self.source.steal(slot)
     }
 }

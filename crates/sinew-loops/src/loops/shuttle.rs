@@ -44,10 +44,7 @@ pub(crate) fn explore_pools(
     schedules: &[Schedule],
     test: impl Fn(&PoolControl, &Worker, &Options) + Send + Sync + Copy + 'static,
 ) {
-    let iterations = std::env::var("SINEW_SHUTTLE_ITERATIONS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(500);
+    let iterations = sinew_sync::explore::schedules();
     for &schedule in schedules {
         let seed = fastrand::u64(..);
         println!("{schedule}: seed {seed}");

@@ -12,23 +12,16 @@ use sinew_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::Stopped;
 use crate::data::{Enumerate, IntoItems};
-use crate::source::LoopMemory;
+use crate::source::{LoopMemory, any_schedule};
 use proptest::prelude::*;
 use sinew_core::{Pool, Worker, run};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 fn any_options() -> impl Strategy<Value = Options<'static>> {
     let schedule = prop_oneof![
-        Just(Schedule::Static),
-        (1..70_usize).prop_map(|chunk| Schedule::Dynamic { chunk }),
-        (1..70_usize).prop_map(|min| Schedule::Tapered { min }),
-        (1..70_usize).prop_map(|min| Schedule::Factoring { min }),
-        Just(Schedule::Stealing),
-        Just(Schedule::Affinity),
-        Just(Schedule::Weighted),
-        Just(Schedule::Auto),
-        (1..70_usize).prop_map(|grain| Schedule::Simple { grain }),
-        (1..70_usize).prop_map(|grain| Schedule::Adaptive { grain }),
+        9 => any_schedule(),
+        1 => Just(Schedule::Auto),
+        1 => (2..70_usize).prop_map(|grain| Schedule::Adaptive { grain }),
     ];
     // The whole pool may take part as often as not: schedules that cut in halves go another way
     // then.

@@ -3,8 +3,9 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p sinew-loops --release loom_`
 
 use super::{Fixed, LoopMemory, Source, Stealing};
+use crate::planted::Planted;
 use sinew_policy::chunk::Schedule;
-use sinew_sync::plant::{Bug, plant};
+use sinew_sync::plant::Bug;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -112,8 +113,7 @@ fn loom_affinity_remembers_who_ran_what() {
 #[test]
 #[should_panic(expected = "an owner who did not run its part")]
 fn loom_a_theft_noted_late_is_caught() {
-    let _removed = Removed;
-    plant(&[Bug::LateNote]);
+    let _planted = Planted::new(Bug::LateNote);
     owners_are_who_ran();
 }
 
@@ -190,16 +190,6 @@ fn loom_thieves_that_share_a_number_lose_nothing() {
 #[test]
 #[should_panic(expected = "where")]
 fn loom_a_stored_deposit_is_caught() {
-    let _removed = Removed;
-    plant(&[Bug::StoredDeposit]);
+    let _planted = Planted::new(Bug::StoredDeposit);
     two_thieves_with_one_number();
-}
-
-/// Removes what was planted, also when the model fails.
-struct Removed;
-
-impl Drop for Removed {
-    fn drop(&mut self) {
-        plant(&[]);
-    }
 }

@@ -52,6 +52,8 @@ mod stealing;
 mod tapered;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use tests::any_schedule;
 mod words;
 
 pub use dealt::Dealt;
@@ -62,8 +64,10 @@ pub use stealing::Stealing;
 pub use tapered::{Tapered, Tapering};
 pub use words::INLINE;
 
-use sinew_policy::chunk::Schedule;
+use sinew_policy::chunk::{Halving, Schedule};
 use sinew_policy::weighted::Speeds;
+use sinew_sync::atomic::spin_loop;
+use sinew_sync::clock::now_ns;
 use std::ops::Range;
 
 /// The source of one loop.
@@ -162,6 +166,26 @@ impl Source {
             Self::Dealt(source) => source.prospect(slot),
             _ => None,
         }
+    }
+
+    /// Waits before a [`steal`](Self::steal) while the owner of the range is as good as done with
+    /// it, for a participant that has run `items` in `elapsed_ns`. Returns how long it waited, in
+    /// nanoseconds; `None` if there is nothing to steal.
+    #[cold]
+    pub(crate) fn wait_before_steal(
+        &self,
+        slot: usize,
+        items: usize,
+        elapsed_ns: impl FnOnce() -> u64,
+    ) -> Option<u64> {
+        let left = self.prospect(slot)?;
+        let began = now_ns();
+        let patience_ns = Halving::patience_ns(left, items, elapsed_ns());
+        // No shared line is touched meanwhile, because that would slow the owner down.
+        while now_ns() - began < patience_ns {
+            spin_loop();
+        }
+        Some(now_ns() - began)
     }
 
     /// A range out of another participant's, for one whose claims have come to an end.

@@ -14,7 +14,7 @@ enum Step {
     Leave(usize),
 }
 
-fn any_schedule() -> impl Strategy<Value = Schedule> {
+pub(crate) fn any_schedule() -> impl Strategy<Value = Schedule> {
     prop_oneof![
         Just(Schedule::Static),
         (1..70_usize).prop_map(|chunk| Schedule::Dynamic { chunk }),

@@ -1,7 +1,6 @@
 //! The claims of one participant of a controlled loop, and how it follows the plan.
 
-use sinew_policy::chunk::{Halving, Schedule};
-use sinew_sync::atomic::spin_loop;
+use sinew_policy::chunk::Schedule;
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
 
@@ -239,13 +238,10 @@ impl<'c> Claims<'c> {
     #[cold]
     fn steal_cold(&mut self) -> bool {
         let source = &self.epoch.source;
-        let Some(left) = source.prospect(self.slot) else { return false };
-        let now = now_ns();
-        let patience_ns = Halving::patience_ns(left, self.done, now - self.since_ns);
-        while now_ns() - now < patience_ns {
-            spin_loop();
-        }
-        self.blocked_ns += now_ns() - now;
+        let elapsed_ns = || now_ns() - self.since_ns;
+        let waited_ns = source.wait_before_steal(self.slot, self.done, elapsed_ns);
+        let Some(waited_ns) = waited_ns else { return false };
+        self.blocked_ns += waited_ns;
         let Some(places) = source.steal(self.slot) else { return false };
         self.chunks += 1;
         self.claimed = places;

@@ -5,13 +5,14 @@
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::lock::Mutex;
-use sinew_sync::plant::{Bug, plant};
+use sinew_sync::plant::Bug;
 
 use super::super::ending::Ending;
 use super::claims::{Claims, Shared};
 use super::plan::{LoopSettings, Plan};
 use crate::Control;
 use crate::participants::Participants;
+use crate::planted::Planted;
 use sinew_core::Enrolled;
 use sinew_core::Limit;
 use std::ops::Range;
@@ -111,8 +112,7 @@ fn loom_a_participant_that_is_too_many_leaves_its_share_to_the_other() {
 #[test]
 #[should_panic(expected = "once")]
 fn loom_a_source_that_stays_open_is_caught() {
-    let _removed = Removed;
-    plant(&[Bug::OpenSource]);
+    let _planted = Planted::new(Bug::OpenSource);
     changed_meanwhile(3, Schedule::Stealing, |control| {
         control.set_schedule(Schedule::Dynamic { chunk: 1 })
     });
@@ -123,18 +123,8 @@ fn loom_a_source_that_stays_open_is_caught() {
 #[test]
 #[should_panic(expected = "a place that there is")]
 fn loom_a_chunk_given_back_and_kept_is_caught() {
-    let _removed = Removed;
-    plant(&[Bug::KeptChunk]);
+    let _planted = Planted::new(Bug::KeptChunk);
     changed_meanwhile(4, Schedule::Dynamic { chunk: 2 }, |control| {
         control.set_schedule(Schedule::Dynamic { chunk: 1 });
     });
-}
-
-/// Removes what was planted, also when the model fails.
-struct Removed;
-
-impl Drop for Removed {
-    fn drop(&mut self) {
-        plant(&[]);
-    }
 }
