@@ -43,7 +43,7 @@ impl Recipe {
         name: &mut dyn FnMut(usize) -> Option<String>,
         spawn: &mut dyn ThreadSpawn,
     ) -> Result<Pool, ThreadPoolBuildError> {
-        let start = |seat: sinew_core::SeatThread| {
+        let start = |seat: sinew_core::WorkerThread| {
             let name = name(seat.index());
             spawn.spawn(ThreadBuilder::new(seat, name, self.stack_size))
         };

@@ -6,11 +6,11 @@ use std::io;
 use std::marker::PhantomData;
 use std::thread;
 
-use sinew_core::SeatThread;
+use sinew_core::WorkerThread;
 
 /// What a new thread of a pool has to do: call [`run`](Self::run).
 pub struct ThreadBuilder {
-    seat: SeatThread,
+    seat: WorkerThread,
     name: Option<String>,
     stack_size: Option<usize>,
     /// As upstream's, it goes to its thread and is not shared.
@@ -18,7 +18,7 @@ pub struct ThreadBuilder {
 }
 
 impl ThreadBuilder {
-    pub(crate) fn new(seat: SeatThread, name: Option<String>, stack_size: Option<usize>) -> Self {
+    pub(crate) fn new(seat: WorkerThread, name: Option<String>, stack_size: Option<usize>) -> Self {
         Self { seat, name, stack_size, not_shared: PhantomData }
     }
 

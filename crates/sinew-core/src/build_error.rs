@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use sinew_topology::MappingError;
 
-/// The most seats a pool can have.
+/// The most slots a pool can have.
 pub const MAX_WORKERS: usize = 1 << 16;
 
 /// A pool that cannot be built.

@@ -1,4 +1,4 @@
-//! The scheduler under Sinew: pools, workers at their seats, join, scope, and what they need.
+//! The scheduler under Sinew: pools, workers at their slots, join, scope, and what they need.
 //!
 //! Most programs use the crate `sinew`, which adds skeletons over data and re-exports what is here;
 //! loops, sorts and streams are the crate `sinew-loops`.
@@ -54,7 +54,7 @@ pub use host::machine_lately;
 pub use pool::Pool;
 pub use pool::control::{PoolControl, PoolSnapshot};
 pub use pool::enrolled::Enrolled;
-pub use pool::threads::SeatThread;
+pub use pool::threads::WorkerThread;
 pub use scope::{Scope, ScopeBuilder, scope};
 pub use seams::callers::Callers;
 pub use seams::cancel::{Cancellable, Cancelled};

@@ -149,7 +149,7 @@ impl Sharing {
     /// The share agent's life.
     fn run_agent(self: &Arc<Self>, pool: &Weak<PoolState>) {
         let Some((most, published)) =
-            pool.upgrade().map(|pool| (pool.seats.len() as u32, pool.published()))
+            pool.upgrade().map(|pool| (pool.slots.len() as u32, pool.published()))
         else {
             return;
         };
@@ -331,7 +331,7 @@ impl PoolState {
             return;
         }
         let mapping = self.pins.mapping();
-        let seats = self.seats.len();
+        let seats = self.slots.len();
         let (pins, room): (Pins, _) = match (&mapping, cores) {
             (Mapping::Explicit(cpus), cores) => {
                 let left = |cpu: &&usize| cores.is_none_or(|cores| cores.contains(**cpu));
@@ -359,14 +359,14 @@ impl PoolState {
     /// not.
     fn pinned_to(&self) -> Vec<usize> {
         match self.pins.mapping() {
-            Mapping::Explicit(cpus) => cpus.into_iter().take(self.seats.len()).collect(),
+            Mapping::Explicit(cpus) => cpus.into_iter().take(self.slots.len()).collect(),
             _ => Vec::new(),
         }
     }
 
     /// How many workers have something to do; a hint.
     fn busy(&self) -> u32 {
-        let busy = self.seats.iter().filter(|seat| {
+        let busy = self.slots.iter().filter(|seat| {
             // Relaxed: hints.
             seat.active.load(Ordering::Relaxed) && !seat.searching.load(Ordering::Relaxed)
         });
@@ -374,7 +374,7 @@ impl PoolState {
     }
 
     fn is_active(&self) -> bool {
-        self.seats.iter().any(|seat| seat.active.load(Ordering::Relaxed))
+        self.slots.iter().any(|seat| seat.active.load(Ordering::Relaxed))
             || !self.injector.is_empty()
     }
 
@@ -384,7 +384,7 @@ impl PoolState {
             let counted = seat.counters.read();
             counted.visits + counted.injected + counted.queued_tasks + counted.chunks
         };
-        self.seats.iter().map(items).sum()
+        self.slots.iter().map(items).sum()
     }
 }
 

@@ -293,7 +293,7 @@ mod tests {
         }
     }
     /// Catches: a count by `sinew exec` that is taken for the user's, so that the pool neither
-    /// has the machine's seats nor follows its mask, and one that goes before the program's.
+    /// has the machine's slots nor follows its mask, and one that goes before the program's.
     #[test]
     fn a_count_that_sinew_exec_lists_is_what_the_machine_has() {
         let with = |listed: &'static str| {

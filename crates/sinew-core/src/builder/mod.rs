@@ -35,7 +35,7 @@ use crate::idle::sleep::Sleepers;
 use crate::idle::wake_placement::WakePlacement;
 use crate::idle::wake_up_cost::WakeUpCost;
 use crate::pool::Pool;
-use crate::pool::threads::{SeatThread, ThreadSettings};
+use crate::pool::threads::{ThreadSettings, WorkerThread};
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 use crate::requested_share::RequestedShare;
 use crate::seams::hook::PoolHook;
@@ -45,11 +45,11 @@ use crate::seams::pins::PoolPins;
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 use crate::sharing;
 use crate::state::external_slot::ExternalSlot;
-use crate::state::pool_state::{FirstSeat, Living, PanicHandler, PoolState};
-use crate::state::seats::Seats;
+use crate::state::pool_state::{FirstSlot, Living, PanicHandler, PoolState};
 use crate::state::tls;
 use crate::state::worker::Worker;
 use crate::state::worker_memory::preferred_nodes;
+use crate::state::worker_slots::WorkerSlots;
 use crate::stealing::{Stealing, WITHHELD_NS};
 
 /// Which fences the owners of task stacks execute.
@@ -88,7 +88,7 @@ pub struct PoolBuilder {
     machine: Option<Machine>,
     fences: Fences,
     spin: Option<Duration>,
-    first_seat: FirstSeat,
+    first_slot: FirstSlot,
     oldest_first: bool,
     follow_limits: Option<bool>,
     limits_below: Option<PathBuf>,
@@ -176,10 +176,10 @@ impl PoolBuilder {
         self
     }
 
-    /// Seats the workers on `machine` instead of the machine at hand, for experiments and tests:
-    /// distances and packages are that machine's, and no thread is pinned, as its processors need
-    /// not exist. Without a [`mapping`](Self::mapping) nobody has a place on it. Default for the
-    /// number of workers: its processors.
+    /// Places the workers on `machine` instead of the machine at hand, for experiments and
+    /// tests: distances and packages are that machine's, and no thread is pinned, as its processors
+    /// need not exist. Without a [`mapping`](Self::mapping) nobody has a place on it. Default for
+    /// the number of workers: its processors.
     ///
     /// ```
     /// use sinew_core::{Mapping, Pool, Victims};
@@ -218,10 +218,10 @@ impl PoolBuilder {
         self
     }
 
-    /// Whether a seat is kept for callers from outside; default: yes. Without it every seat has a
+    /// Whether a slot is kept for callers from outside; default: yes. Without it every slot has a
     /// thread of the pool, and callers always hand their work over and wait.
     pub fn external_slot(mut self, kept: bool) -> Self {
-        self.first_seat = if kept { FirstSeat::ExternalThreads } else { FirstSeat::Thread };
+        self.first_slot = if kept { FirstSlot::ExternalThreads } else { FirstSlot::Thread };
         self
     }
 
@@ -229,13 +229,13 @@ impl PoolBuilder {
     /// slot. That thread works for the pool whenever it waits in it, and calls
     /// [`yield_now`](crate::Worker::yield_now) where it wants to. The pool's memory is never freed.
     pub fn use_current_thread(mut self) -> Self {
-        self.first_seat = FirstSeat::Builder;
+        self.first_slot = FirstSlot::Builder;
         self
     }
 
     /// The pool of a thread that works [`serially`](crate::serially).
     pub(crate) fn serial() -> Self {
-        Self { first_seat: FirstSeat::Serial, ..Self::new().threads(1) }
+        Self { first_slot: FirstSlot::Serial, ..Self::new().threads(1) }
     }
 
     /// Whether workers run the oldest of their own queued tasks first instead of the newest.
@@ -246,7 +246,7 @@ impl PoolBuilder {
     }
 
     /// Whether the number of working threads follows affinity, cpuset and quota of the process
-    /// while it runs, up to the number of seats. Default: where the number of threads was not set.
+    /// while it runs, up to the number of slots. Default: where the number of threads was not set.
     pub fn follow_limits(mut self, follow: bool) -> Self {
         self.follow_limits = Some(follow);
         self
@@ -266,7 +266,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Names the threads, by seat. Default: `sinew-1`, `sinew-2`, …
+    /// Names the threads, by slot. Default: `sinew-1`, `sinew-2`, …
     pub fn thread_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Self {
         self.settings.name = Some(Arc::new(name));
         self
@@ -278,7 +278,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Called on each thread before it works, with the number of its seat. A panic in it goes to
+    /// Called on each thread before it works, with the number of its slot. A panic in it goes to
     /// the panic handler. Not called for external threads.
     pub fn on_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.settings.on_start = Some(Arc::new(hook));
@@ -317,8 +317,8 @@ impl PoolBuilder {
         let handles = Arc::new(Mutex::new(Vec::new()));
         let started = Arc::clone(&handles);
         let settings = self.settings.clone();
-        let pool = self.build_with(move |seat| {
-            let thread = settings.start(seat.index(), move || seat.run())?;
+        let pool = self.build_with(move |slot| {
+            let thread = settings.start(slot.index(), move || slot.run())?;
             started.lock().push(thread);
             Ok(())
         })?;
@@ -327,9 +327,9 @@ impl PoolBuilder {
     }
 
     /// Builds the pool with threads that `start` provides: it gets what a thread must
-    /// [`run`](SeatThread::run), once for each seat in order.
+    /// [`run`](WorkerThread::run), once for each slot in order.
     ///
-    /// Nothing waits for such threads but [`Pool::shutdown`]. A seat whose [`SeatThread`] is
+    /// Nothing waits for such threads but [`Pool::shutdown`]. A slot whose [`WorkerThread`] is
     /// dropped stays empty.
     ///
     /// # Errors
@@ -337,7 +337,7 @@ impl PoolBuilder {
     /// As [`build`](Self::build), with what `start` answered as the cause of [`BuildError::Spawn`].
     pub fn build_with(
         mut self,
-        mut start: impl FnMut(SeatThread) -> io::Result<()>,
+        mut start: impl FnMut(WorkerThread) -> io::Result<()>,
     ) -> Result<Pool, BuildError> {
         let described = self.machine.take();
         let (machine, limits) = match &described {
@@ -356,32 +356,32 @@ impl PoolBuilder {
         let sharing = sharing::requested(&self.share, described.as_ref())?;
         #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
         self.hooks.extend(sharing.clone().map(|sharing| sharing as Arc<dyn PoolHook>));
-        if self.first_seat == FirstSeat::Builder && tls::current().is_some() {
+        if self.first_slot == FirstSlot::Builder && tls::current().is_some() {
             return Err(BuildError::AlreadyWorker);
         }
         let seating = Seating::new(machine, limits.allowed(), &self.mapping, threads)
             .map_err(BuildError::Mapping)?;
         let settings = Arc::new(self.settings.clone());
         let place = Place { seating, machine, limits: &limits, is_real: described.is_none() };
-        let state = self.seats(threads, place);
+        let state = self.state(threads, place);
         let pool = Pool {
             state,
             threads: Mutex::new(Vec::new()),
             standby: Mutex::new(false),
             settings: Arc::clone(&settings),
         };
-        for index in pool.state.threaded_seats() {
-            start(SeatThread::new(&pool.state, index, &settings)).map_err(BuildError::Spawn)?;
+        for index in pool.state.threaded_slots() {
+            start(WorkerThread::new(&pool.state, index, &settings)).map_err(BuildError::Spawn)?;
         }
         #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
         sharing.into_iter().for_each(|sharing| sharing.begin(&pool));
-        if pool.state.first_seat == FirstSeat::Builder {
+        if pool.state.first_slot == FirstSlot::Builder {
             tls::settle(&pool.state);
         }
         Ok(pool)
     }
 
-    fn seats(self, threads: usize, place: Place<'_>) -> Arc<PoolState> {
+    fn state(self, threads: usize, place: Place<'_>) -> Arc<PoolState> {
         let Place { seating, machine, limits, is_real } = place;
         let cores = limits.allowed().len();
         let heavy_fences = self.fences == Fences::Auto;
@@ -389,11 +389,11 @@ impl PoolBuilder {
         let observer = self.observer;
         let mut observers = observer.as_ref().map(|observer| observer.watch(threads).into_iter());
         let homes = match is_real {
-            true => preferred_nodes(machine, &seating, self.first_seat),
+            true => preferred_nodes(machine, &seating, self.first_slot),
             false => vec![PreferredNode::OnlyNode; threads],
         };
         Arc::new_cyclic(|pool| PoolState {
-            seats: Seats::new(&homes, |index, home| {
+            slots: WorkerSlots::new(&homes, |index, home| {
                 let observer = observers.as_mut().and_then(Iterator::next);
                 Worker::new(pool.as_ptr(), index, fenced, self.stack, home, observer, self.victims)
             }),
@@ -402,7 +402,7 @@ impl PoolBuilder {
             last_taker: AtomicUsize::new(usize::MAX),
             external_slot: ExternalSlot::new(),
             standby: Parker::new(),
-            first_seat: self.first_seat,
+            first_slot: self.first_slot,
             oldest_first: self.oldest_first,
             hooks: self.hooks.into(),
             limit: Limit::new(
@@ -457,7 +457,7 @@ impl Pool {
     }
 }
 
-/// Where the seats of a pool are.
+/// Where the slots of a pool are.
 struct Place<'m> {
     seating: Seating,
     machine: &'m Machine,
@@ -490,7 +490,7 @@ impl fmt::Debug for PoolBuilder {
             .field("stack", &self.stack)
             .field("fences", &self.fences)
             .field("spin", &self.spin)
-            .field("first_seat", &self.first_seat)
+            .field("first_slot", &self.first_slot)
             .field("is_observed", &self.observer.is_some());
         #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
         text.field("share", &self.share);

@@ -5,7 +5,7 @@
 //! idle. Neither will do in the middle of something that belongs to one thread: in a transaction,
 //! say, in which an unrelated task would start another.
 //!
-//! So [`serially`] makes the thread a worker of a pool of its own, with one seat and no other
+//! So [`serially`] makes the thread a worker of a pool of its own, with one slot and no other
 //! thread. There nobody steals, every wait is over when it begins, and a join costs what it always
 //! costs: its fast path knows nothing of this. Who calls into another pool stays in this one.
 //!
@@ -104,7 +104,7 @@ pub fn serially<R>(f: impl FnOnce() -> R) -> R {
 }
 
 fn enter<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
-    let worker = &pool.state.seats[0];
+    let worker = &pool.state.slots[0];
     worker.stack.set_depth(0);
     tls::within(worker, f)
 }
@@ -113,7 +113,7 @@ fn enter<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
 /// past its destructors.
 #[cold]
 pub(crate) fn alone() -> seat::Pointer {
-    let worker = OWN.try_with(|own| std::ptr::from_ref(&own.pool().state.seats[0]).cast());
+    let worker = OWN.try_with(|own| std::ptr::from_ref(&own.pool().state.slots[0]).cast());
     let worker = worker.unwrap_or(null());
     seat::set_alone(worker);
     worker

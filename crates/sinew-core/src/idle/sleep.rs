@@ -3,7 +3,7 @@
 //! A worker that runs out of work searches for a while and then falls asleep. Nobody may fall
 //! asleep for good while there is work that it could do, and nobody who has work should pay for
 //! that: owners push tasks without a fence and without a look at this page. The last searcher does
-//! the paying. Before it sleeps it leaves a note at every seat (the STEAL_REQUEST reason of its
+//! the paying. Before it sleeps it leaves a note at every slot (the STEAL_REQUEST reason of its
 //! poll word), lets a heavy fence pass, and looks once more. An owner that pushes later finds the
 //! note, publishes tasks and wakes somebody.
 //!
@@ -125,38 +125,38 @@ impl Sleepers {
     }
 
     /// A searcher goes to sleep. Answers whether it was the last one and must look once more (S3).
-    pub(crate) fn fall_asleep(&self, seat: usize) -> bool {
+    pub(crate) fn fall_asleep(&self, slot: usize) -> bool {
         let mut lists = self.lists.lock();
-        lists.idle.extend([seat]);
+        lists.idle.extend([slot]);
         Counts(self.counts.fetch_add(SLEEPER - SEARCHER, Ordering::AcqRel)).searching() == 1
     }
 
     /// A worker that was not let in as a searcher goes to sleep. Answers false if nobody searches
     /// any more: then it must itself.
-    pub(crate) fn fall_asleep_unless_needed(&self, seat: usize) -> bool {
+    pub(crate) fn fall_asleep_unless_needed(&self, slot: usize) -> bool {
         let mut lists = self.lists.lock();
         let sleep = |counts| (Counts(counts).searching() > 0).then_some(counts + SLEEPER);
         let asleep = self.counts.fetch_update(Ordering::AcqRel, Ordering::Acquire, sleep).is_ok();
         if asleep {
-            lists.idle.extend([seat]);
+            lists.idle.extend([slot]);
         }
         asleep
     }
 
     /// A worker in a blocked join goes to sleep; it must look once more.
-    pub(crate) fn lie_down(&self, seat: usize) {
+    pub(crate) fn lie_down(&self, slot: usize) {
         let mut lists = self.lists.lock();
-        lists.waiting.extend([seat]);
+        lists.waiting.extend([slot]);
         self.counts.fetch_add(SLEEPER, Ordering::AcqRel);
     }
 
     /// A sleeper gets up, after `park` returned or because it found something in its last look. An
     /// idle one counts as searching afterwards, whether its waker counted it so or this call does.
-    pub(crate) fn get_up(&self, seat: usize) {
+    pub(crate) fn get_up(&self, slot: usize) {
         let mut lists = self.lists.lock();
-        if remove(&mut lists.idle, seat) {
+        if remove(&mut lists.idle, slot) {
             self.counts.fetch_add(SEARCHER.wrapping_sub(SLEEPER), Ordering::AcqRel);
-        } else if remove(&mut lists.waiting, seat) {
+        } else if remove(&mut lists.waiting, slot) {
             self.counts.fetch_sub(SLEEPER, Ordering::AcqRel);
         }
     }
@@ -184,8 +184,8 @@ impl Sleepers {
         Counts(self.counts.load(Ordering::Acquire)).searching() > 0
     }
 
-    /// [`wake_one`](Self::wake_one), which takes `seat` if that one sleeps without work.
-    pub(crate) fn wake_rather(&self, seat: usize) -> Option<usize> {
+    /// [`wake_one`](Self::wake_one), which takes `slot` if that one sleeps without work.
+    pub(crate) fn wake_rather(&self, slot: usize) -> Option<usize> {
         fence(Ordering::SeqCst); // M7
         let counts = Counts(self.counts.load(Ordering::Acquire));
         if counts.asleep() == 0 || counts.searching() > 0 {
@@ -193,7 +193,7 @@ impl Sleepers {
         }
         {
             let mut lists = self.lists.lock();
-            if let Some(at) = lists.idle.iter().position(|&idle| idle == seat) {
+            if let Some(at) = lists.idle.iter().position(|&idle| idle == slot) {
                 let last = lists.idle.len() - 1;
                 lists.idle.swap(at, last);
             }
@@ -202,7 +202,7 @@ impl Sleepers {
     }
 
     /// There is new work. Picks a sleeper for it, unless somebody searches already and will find
-    /// it; the caller must unpark the seat that is answered.
+    /// it; the caller must unpark the slot that is answered.
     pub(crate) fn wake_one(&self) -> Option<usize> {
         fence(Ordering::SeqCst); // M7
         let counts = Counts(self.counts.load(Ordering::Acquire));
@@ -225,18 +225,18 @@ impl Sleepers {
     /// from now on. The caller must unpark it.
     pub(crate) fn rouse(&self) -> Option<usize> {
         let mut lists = self.lists.lock();
-        if let Some(seat) = lists.idle.pop() {
+        if let Some(slot) = lists.idle.pop() {
             self.counts.fetch_add(SEARCHER.wrapping_sub(SLEEPER), Ordering::AcqRel);
-            return Some(seat);
+            return Some(slot);
         }
-        let seat = lists.waiting.pop()?;
+        let slot = lists.waiting.pop()?;
         self.counts.fetch_sub(SLEEPER, Ordering::AcqRel);
-        Some(seat)
+        Some(slot)
     }
 }
 
-fn remove(list: &mut Vec<usize>, seat: usize) -> bool {
-    let at = list.iter().position(|&other| other == seat);
+fn remove(list: &mut Vec<usize>, slot: usize) -> bool {
+    let at = list.iter().position(|&other| other == slot);
     at.map(|at| list.swap_remove(at)).is_some()
 }
 
@@ -251,7 +251,7 @@ mod models {
 
     use super::Sleepers;
 
-    /// A pool of two searchers and an owner; work is a number, the note at the owner's seat a flag.
+    /// A pool of two searchers and an owner; work is a number, the note at the owner's slot a flag.
     struct World {
         /// Whether sleepers begin with a timed park, and the owner puts off to wake them meanwhile.
         has_timed_parks: bool,
@@ -263,7 +263,7 @@ mod models {
     }
 
     impl World {
-        /// The owner comes to its seat: its first push will wake.
+        /// The owner comes to its slot: its first push will wake.
         fn activate(&self) {
             self.active.store(1, Ordering::Relaxed);
             if !planted(Bug::QuietStart) {
@@ -277,8 +277,8 @@ mod models {
         }
 
         fn wake(&self) {
-            if let Some(seat) = self.sleepers.wake_for_push(self.has_timed_parks) {
-                self.parkers[seat].unpark();
+            if let Some(slot) = self.sleepers.wake_for_push(self.has_timed_parks) {
+                self.parkers[slot].unpark();
             }
         }
 
@@ -297,7 +297,7 @@ mod models {
 
         /// A worker searches until it has found `tasks`, sleeping when it must. Parking for ever is
         /// a deadlock, which loom reports.
-        fn work(&self, seat: usize, tasks: u32) {
+        fn work(&self, slot: usize, tasks: u32) {
             let mut searching = self.sleepers.try_search(2);
             for _ in 0..tasks {
                 while !self.take() {
@@ -305,17 +305,17 @@ mod models {
                         searching = self.sleepers.try_search(2);
                         continue;
                     }
-                    let last = self.sleepers.fall_asleep(seat);
+                    let last = self.sleepers.fall_asleep(slot);
                     if !(last
-                        && (self.last_look(true) || self.has_timed_parks && self.timed_park(seat)))
+                        && (self.last_look(true) || self.has_timed_parks && self.timed_park(slot)))
                     {
-                        self.parkers[seat].park();
+                        self.parkers[slot].park();
                     }
-                    self.sleepers.get_up(seat);
+                    self.sleepers.get_up(slot);
                 }
                 if searching && self.sleepers.found_work() {
-                    if let Some(seat) = self.sleepers.rouse() {
-                        self.parkers[seat].unpark();
+                    if let Some(slot) = self.sleepers.rouse() {
+                        self.parkers[slot].unpark();
                     }
                 }
                 searching = false;
@@ -323,9 +323,9 @@ mod models {
         }
 
         /// Answers whether there is no need to sleep on.
-        fn timed_park(&self, seat: usize) -> bool {
+        fn timed_park(&self, slot: usize) -> bool {
             self.sleepers.begin_timed_park();
-            let woken = self.parkers[seat].park_for(1);
+            let woken = self.parkers[slot].park_for(1);
             self.sleepers.end_timed_park();
             woken || self.last_look(!planted(Bug::ForgottenNote))
         }
@@ -361,9 +361,9 @@ mod models {
                 active: AtomicU32::new(0),
             });
             let threads: Vec<_> = (0..workers)
-                .map(|seat| {
+                .map(|slot| {
                     let world = Arc::clone(&world);
-                    loom::thread::spawn(move || world.work(seat, 1))
+                    loom::thread::spawn(move || world.work(slot, 1))
                 })
                 .collect();
             world.activate();

@@ -185,7 +185,7 @@ impl Domains {
 
     fn in_pool(pool: &PoolState, kind: DomainKind) -> Result<Self, DomainsError> {
         let machine = machine().0;
-        let seats = pool.seats.len();
+        let seats = pool.slots.len();
         let Some(level) = kind.level(machine) else {
             let DomainKind::Parts(parts) = kind else { unreachable!("only parts have no level") };
             if parts == 0 || parts > MOST_PARTS {
@@ -344,7 +344,7 @@ fn in_parts(seats: usize, parts: usize) -> Vec<Vec<usize>> {
 
 /// The object in which each seat lies; `None` if that is not known.
 fn objects_of_seats(pool: &PoolState, machine: &Machine, level: Level) -> Option<Vec<usize>> {
-    let seats = pool.seats.len();
+    let seats = pool.slots.len();
     if machine.count(level) <= 1 {
         return Some(vec![0; seats]);
     }

@@ -302,7 +302,7 @@ impl Queues {
         domain: usize,
         pool: &'a PoolState,
     ) -> impl Iterator<Item = usize> + 'a {
-        let threads = pool.broadcast_seats().start..pool.active_limit();
+        let threads = pool.broadcast_slots().start..pool.active_limit();
         let seats = self.domains.seats_of(domain).iter().copied();
         seats.filter(move |seat| threads.contains(seat) && !pool.is_of_another_process())
     }

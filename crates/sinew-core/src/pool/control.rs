@@ -210,7 +210,7 @@ impl PoolControl {
         let state = &*self.state;
         PoolSnapshot {
             threads: state.active_limit(),
-            max_threads: state.seats.len(),
+            max_threads: state.slots.len(),
             awake: state.awake(),
             mapping: state.mapping(),
             victims: state.stealing.choice(),

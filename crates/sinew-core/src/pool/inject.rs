@@ -111,7 +111,7 @@ impl Call<'_> {
     }
 
     /// The same in a pool of one whose external slot is taken: its external thread serves the call,
-    /// or the caller takes the seat when it is free. Returns whether the caller has it, and so the
+    /// or the caller takes the slot when it is free. Returns whether the caller has it, and so the
     /// call.
     fn wait_or_sit(&self, waiter: &Waiter<'_>) -> bool {
         let _listed = self.enter_lists(waiter);
@@ -120,7 +120,7 @@ impl Call<'_> {
         }
         let sits = self.withdraw();
         if !sits {
-            // Only the holder of the seat takes calls, and ends them before it leaves.
+            // Only the holder of the slot takes calls, and ends them before it leaves.
             debug_assert!(self.latch.is_set());
             self.pool.external_slot.leave();
         }
@@ -185,7 +185,7 @@ where
 }
 
 /// The same in a pool of one, whose external slot another thread has, for a thread that may take
-/// the seat.
+/// the slot.
 pub(crate) fn run_or_sit<F, R>(
     pool: &PoolState,
     f: F,

@@ -1,9 +1,9 @@
 //! Pools: the handle to a set of workers, and the ways in.
 //!
-//! A pool of `n` has `n` seats for good. Seat 0 is the external thread's, the others have a thread
-//! each: a caller from outside takes the external slot ([`Pool::run`]), or hands its work to the
-//! threads and waits ([`Pool::install`], and `run` when the seat is taken). Pools without an
-//! external slot have a thread at every seat, or the thread that built them at seat 0.
+//! A pool of `n` has `n` worker slots for good. Slot 0 is the external thread's, the others have a
+//! thread each: a caller from outside takes the external slot ([`Pool::run`]), or hands its work to
+//! the threads and waits ([`Pool::install`], and `run` when the slot is taken). Pools without an
+//! external slot have a thread at every slot, or the thread that built them at slot 0.
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -61,7 +61,7 @@ impl Pool {
     /// Calls `f` with a worker of this pool, which is the current pool for all that happens inside.
     ///
     /// The calling thread stays the same where it can: if it is a worker of this pool already, or
-    /// else if the external slot is free. If another thread from outside holds that seat, `f` is
+    /// else if the external slot is free. If another thread from outside holds that slot, `f` is
     /// handed to the pool's threads as by [`install`](Self::install).
     ///
     /// A worker of another pool that stays on its thread serves only this pool while it waits in
@@ -191,7 +191,7 @@ impl Pool {
         R: Send,
     {
         if self.state.is_of_another_process() {
-            // Nobody else is here; whoever held the seat at the fork holds it for ever.
+            // Nobody else is here; whoever held the slot at the fork holds it for ever.
             if !self.state.takes_external_threads() || !self.state.external_slot.try_enter() {
                 fork::die_of_lost_workers();
             }
@@ -210,14 +210,14 @@ impl Pool {
         Ok(self.state.as_external_thread(f))
     }
 
-    /// The number of seats, including the external thread's. Never changes.
+    /// The number of slots, including the external thread's. Never changes.
     pub fn max_workers(&self) -> usize {
-        self.state.seats.len()
+        self.state.slots.len()
     }
 
     /// Lets at most `workers` of the workers work; the others stand down when they are done with
     /// their task, and come back when the number rises. From any thread, at any time. Answers the
-    /// number that is in force: one thread at least goes on, and there are no more than seats.
+    /// number that is in force: one thread at least goes on, and there are no more than slots.
     ///
     /// # Panics
     ///
@@ -246,7 +246,7 @@ impl Pool {
     ///
     /// If the process has more reasons than a poll word has room for.
     pub fn ask_to_look_up(&self, reason: &PollReason) {
-        self.state.seats.iter().for_each(|seat| seat.ask(reason));
+        self.state.slots.iter().for_each(|slot| slot.ask(reason));
     }
 
     /// The worker of this pool that the calling thread is, if it is one.
@@ -310,12 +310,12 @@ impl Pool {
         self.state.observer.as_deref()
     }
 
-    /// How many seats have somebody awake at them now; a hint.
+    /// How many slots have somebody awake at them now; a hint.
     pub fn active_workers(&self) -> usize {
         self.state.awake()
     }
 
-    /// The counters of all seats, summed. While tasks run, the sum is of slightly different
+    /// The counters of all slots, summed. While tasks run, the sum is of slightly different
     /// moments.
     pub fn counters(&self) -> Counters {
         self.state.counters()
@@ -323,7 +323,7 @@ impl Pool {
 
     /// Bytes a worker takes beside its thread's stack.
     pub fn bytes_per_worker(&self) -> usize {
-        size_of::<Worker>() + self.state.seats[0].stack.bytes()
+        size_of::<Worker>() + self.state.slots[0].stack.bytes()
     }
 }
 

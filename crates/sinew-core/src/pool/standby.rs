@@ -6,7 +6,7 @@ use crate::pool::Pool;
 use crate::state::pool_state::PoolState;
 
 impl PoolState {
-    /// The life of the thread that serves a pool of one while nobody is at its seat.
+    /// The life of the thread that serves a pool of one while nobody is at its slot.
     fn stand_by(&self) {
         while !self.is_ending() {
             if self.injector.is_empty() {

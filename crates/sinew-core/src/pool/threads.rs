@@ -12,10 +12,10 @@ use crate::seams::observer::Event;
 use crate::state::pool_state::PoolState;
 use crate::state::tls;
 
-/// A hook that gets the number of the worker's seat.
+/// A hook that gets the number of the worker's slot.
 type Hook = Arc<dyn Fn(usize) + Send + Sync>;
 
-/// What concerns the threads rather than the seats.
+/// What concerns the threads rather than the slots.
 #[derive(Clone, Default)]
 pub(crate) struct ThreadSettings {
     pub(crate) name: Option<Arc<dyn Fn(usize) -> String + Send + Sync>>,
@@ -25,7 +25,7 @@ pub(crate) struct ThreadSettings {
 }
 
 impl ThreadSettings {
-    /// Starts a thread for the seat `index`.
+    /// Starts a thread for the slot `index`.
     pub(crate) fn start(
         &self,
         index: usize,
@@ -40,19 +40,19 @@ impl ThreadSettings {
     }
 }
 
-/// What the thread of one seat has to do: [`run`](Self::run), on a thread that
+/// What the thread of one slot has to do: [`run`](Self::run), on a thread that
 /// [`PoolBuilder::build_with`](crate::PoolBuilder::build_with) was given the means to start.
 ///
-/// Dropping it leaves the seat empty for good. Calls and the end of the pool go on without it; a
-/// broadcast, which needs every seat, waits for ever.
-pub struct SeatThread {
+/// Dropping it leaves the slot empty for good. Calls and the end of the pool go on without it; a
+/// broadcast, which needs every slot, waits for ever.
+pub struct WorkerThread {
     pool: Arc<PoolState>,
     settings: Arc<ThreadSettings>,
     index: usize,
     has_run: bool,
 }
 
-impl SeatThread {
+impl WorkerThread {
     pub(crate) fn new(pool: &Arc<PoolState>, index: usize, settings: &Arc<ThreadSettings>) -> Self {
         let thread =
             Self { pool: Arc::clone(pool), settings: Arc::clone(settings), index, has_run: false };
@@ -66,25 +66,25 @@ impl SeatThread {
         self.settings.on_start.is_some() && !planted(Bug::UncountedHook)
     }
 
-    /// The number of the seat.
+    /// The number of the slot.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// Works at the seat until the pool ends.
+    /// Works at the slot until the pool ends.
     ///
     /// # Blocking
     ///
     /// For the life of the pool.
     pub fn run(mut self) {
         self.has_run = true;
-        let worker = &self.pool.seats[self.index];
+        let worker = &self.pool.slots[self.index];
         tls::within(worker, || self.serve());
     }
 
     fn serve(&self) {
         let (pool, index) = (&*self.pool, self.index);
-        let worker = &pool.seats[index];
+        let worker = &pool.slots[index];
         if self.serves_at_once() || pool.serve() {
             worker.follow_mapping();
             pool.call_hook(self.settings.on_start.as_ref(), index);
@@ -95,7 +95,7 @@ impl SeatThread {
     }
 
     fn work(&self) {
-        let worker = &self.pool.seats[self.index];
+        let worker = &self.pool.slots[self.index];
         worker.placement.thread_begins();
         worker.tell(Event::Enter { calls: false });
         worker.activate();
@@ -109,7 +109,7 @@ impl SeatThread {
     }
 }
 
-impl Drop for SeatThread {
+impl Drop for WorkerThread {
     fn drop(&mut self) {
         if !self.has_run && self.serves_at_once() {
             self.pool.retire();
@@ -118,9 +118,9 @@ impl Drop for SeatThread {
     }
 }
 
-impl fmt::Debug for SeatThread {
+impl fmt::Debug for WorkerThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SeatThread").field("index", &self.index).finish_non_exhaustive()
+        f.debug_struct("WorkerThread").field("index", &self.index).finish_non_exhaustive()
     }
 }
 

@@ -1,4 +1,4 @@
-//! An external thread's stay at seat 0, from taking the seat to leaving it, also after a panic.
+//! An external thread's stay at slot 0, from taking the slot to leaving it, also after a panic.
 //!
 //! A panic of the external thread's closure is caught until the external thread has left: tasks
 //! that the external thread runs on its way out do not run in a destructor of an unwinding thread.
@@ -14,7 +14,7 @@ use crate::state::worker::Worker;
 impl PoolState {
     /// Runs `f` with the worker at the external slot, which the caller has taken.
     pub(crate) fn as_external_thread<R>(&self, f: impl for<'w> FnOnce(&'w Worker) -> R) -> R {
-        let worker = &self.seats[0];
+        let worker = &self.slots[0];
         tls::within(worker, || {
             self.begin_visit(worker);
             let result = catch_unwind(AssertUnwindSafe(|| f(worker)));

@@ -36,8 +36,8 @@ impl Worker {
         let pool = self.pool();
         // Relaxed, here and below: hints.
         let last = pool.last_taker.load(Ordering::Relaxed);
-        let searches = |seat: &Self| seat.searching.load(Ordering::Relaxed);
-        if last == self.index() || !pool.seats.get(last).is_some_and(searches) {
+        let searches = |worker: &Self| worker.searching.load(Ordering::Relaxed);
+        if last == self.index() || !pool.slots.get(last).is_some_and(searches) {
             return false;
         }
         let (now, since) = (ticks().max(1), self.own.defers_since.get());

@@ -64,7 +64,7 @@ impl Worker {
                 self.stack.set_depth(depth.max(task_depth));
                 let began = ticks();
                 if self.own.tasks_are_long.get() {
-                    self.pool().seats[victim].stack.ask();
+                    self.pool().slots[victim].stack.ask();
                     self.be_generous();
                 }
                 let source = Source::Join { owner: victim, frame: claim.task.data.addr() };
@@ -79,7 +79,7 @@ impl Worker {
                     unsafe { self.stack.end_epoch() };
                 }
                 if claim.finish() && !planted(Bug::ForgottenJoiner) {
-                    self.pool().seats[victim].parker.unpark();
+                    self.pool().slots[victim].parker.unpark();
                 }
                 if planted(Bug::LateEvent) {
                     self.tell(Event::TaskEnd(source));

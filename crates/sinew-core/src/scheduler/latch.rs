@@ -21,8 +21,8 @@ use crate::state::worker::Worker;
 /// Who waits for something that the workers of a pool bring about.
 #[derive(Debug)]
 pub(crate) enum Owner {
-    /// The worker of that pool at this seat.
-    Seat(usize),
+    /// The worker of that pool at this slot.
+    Slot(usize),
     /// Another thread, which parks here.
     Elsewhere(Arc<Parker>),
 }
@@ -40,8 +40,8 @@ impl Owner {
         worker: &Worker,
         last: impl FnOnce() -> bool,
     ) {
-        // SAFETY: as the caller says. The seats of the worker's pool are there as long as it works.
-        unsafe { Self::wake_among(owner, |seat| &worker.pool().seats[seat].parker, last) };
+        // SAFETY: as the caller says. The slots of the worker's pool are there as long as it works.
+        unsafe { Self::wake_among(owner, |slot| &worker.pool().slots[slot].parker, last) };
     }
 
     /// The same for a pool whose workers park where `parker_at` says.
@@ -57,10 +57,10 @@ impl Owner {
     ) {
         // SAFETY: as the caller says; what is needed later is copied.
         match unsafe { &*owner } {
-            Self::Seat(seat) => {
-                let seat = *seat;
+            Self::Slot(slot) => {
+                let slot = *slot;
                 if last() {
-                    parker_at(seat).unpark();
+                    parker_at(slot).unpark();
                 }
             }
             Self::Elsewhere(parker) => {
@@ -95,8 +95,8 @@ impl Latch {
     ///
     /// `latch` is valid until it is set; it may be gone directly after.
     pub(crate) unsafe fn set(latch: *const Self, worker: &Worker) {
-        // SAFETY: as the caller says. The seats of the worker's pool are there as long as it works.
-        unsafe { Self::set_among(latch, |seat| &worker.pool().seats[seat].parker) };
+        // SAFETY: as the caller says. The slots of the worker's pool are there as long as it works.
+        unsafe { Self::set_among(latch, |slot| &worker.pool().slots[slot].parker) };
     }
 
     /// # Safety
@@ -156,8 +156,8 @@ impl Countdown {
     /// Called once for each part. `countdown` is valid until the last one; it may be gone directly
     /// after.
     pub(crate) unsafe fn count(countdown: *const Self, worker: &Worker) {
-        // SAFETY: as the caller says. The seats of the worker's pool are there as long as it works.
-        unsafe { Self::count_among(countdown, |seat| &worker.pool().seats[seat].parker) };
+        // SAFETY: as the caller says. The slots of the worker's pool are there as long as it works.
+        unsafe { Self::count_among(countdown, |slot| &worker.pool().slots[slot].parker) };
     }
 
     /// # Safety
@@ -208,7 +208,7 @@ mod models {
             // SAFETY: the part's own result.
             self.results[part].with_mut(|result| unsafe { *result = 1 });
             // SAFETY: once for each part, and the frame outlives the model's threads.
-            unsafe { Countdown::count_among(&raw const self.countdown, |seat| &parkers[seat]) };
+            unsafe { Countdown::count_among(&raw const self.countdown, |slot| &parkers[slot]) };
         }
     }
 
@@ -219,14 +219,14 @@ mod models {
         }
     }
 
-    /// The owner waits at a seat of the parts' pool or elsewhere; one more thread wakes it for
+    /// The owner waits at a slot of the parts' pool or elsewhere; one more thread wakes it for
     /// something else.
-    fn check_broadcast(seat: bool) {
+    fn check_broadcast(slot: bool) {
         loom::model(move || {
             let parkers: Arc<[Parker; 2]> = Arc::new([Parker::new(), Parker::new()]);
             let elsewhere = Arc::new(Parker::new());
             let owner =
-                if seat { Owner::Seat(1) } else { Owner::Elsewhere(Arc::clone(&elsewhere)) };
+                if slot { Owner::Slot(1) } else { Owner::Elsewhere(Arc::clone(&elsewhere)) };
             let results = [Cell::new(0), Cell::new(0)];
             let frame = Arc::new(Frame { countdown: Countdown::new(2, owner), results });
             let threads = [0, 1].map(|part| {
@@ -238,7 +238,7 @@ mod models {
                     frame.run(part, &*parkers);
                 })
             });
-            wait_for(frame.countdown.latch(), if seat { &parkers[1] } else { &elsewhere });
+            wait_for(frame.countdown.latch(), if slot { &parkers[1] } else { &elsewhere });
             // SAFETY: all parts are over.
             let sum: u32 =
                 frame.results.iter().map(|result| result.with(|result| unsafe { *result })).sum();
@@ -302,11 +302,12 @@ mod models {
             unsafe { Latch::set_among(latch, |_| unreachable!("the owners are elsewhere")) };
         }
 
-        /// The second pool's task: as `PoolState::inject`, and a worker that has nothing else to do.
+        /// The second pool's task: as `PoolState::inject`, and a worker that has nothing else to
+        /// do.
         fn call_back(&self) {
             self.injector.push(Queued { task: TaskRef::new(NonNull::from(&HEADER)), depth: 0 });
-            if let Some(seat) = self.sleepers.wake_one() {
-                self.parkers[seat].unpark();
+            if let Some(slot) = self.sleepers.wake_one() {
+                self.parkers[slot].unpark();
             }
             wait_for(&self.back, &self.parkers[1]);
             // SAFETY: the first worker is done with it.

@@ -6,7 +6,7 @@
 //!
 //! # Orderings
 //!
-//! M10: the pins are stored under their lock, the version is raised, MOVE is set at every seat
+//! M10: the pins are stored under their lock, the version is raised, MOVE is set at every slot
 //! (Release) ↔ the owner takes its reasons (Acquire), or finds a task that was queued later, and
 //! reads the version. Otherwise `Relaxed`: who sees an old version moves a little later.
 //!
@@ -17,7 +17,7 @@
 //!
 //! # Not handled
 //!
-//! Distances between seats, packages and locality domains stay those of the mapping that the pool
+//! Distances between slots, packages and locality domains stay those of the mapping that the pool
 //! was built with: victims are chosen by them. A worker that computes without a safe point moves
 //! when it is done. A worker's own memory stays where the first mapping has put it
 //! (`worker_memory`).
@@ -34,7 +34,7 @@ use crate::state::worker::Worker;
 static MOVE: PollReason = PollReason::new(Worker::follow_mapping_inside);
 
 impl Worker {
-    /// Moves the calling thread, which is the seat's for good, to where it belongs now.
+    /// Moves the calling thread, which is the slot's for good, to where it belongs now.
     #[inline]
     pub(crate) fn follow_mapping(&self) {
         let version = self.pool().pins.version();
@@ -43,9 +43,9 @@ impl Worker {
         }
     }
 
-    /// The same from within a task, where the seat may be an external thread's.
+    /// The same from within a task, where the slot may be an external thread's.
     pub fn follow_mapping_inside(&self) {
-        if self.pool().threaded_seats().contains(&self.index()) {
+        if self.pool().threaded_slots().contains(&self.index()) {
             self.follow_mapping();
         }
     }
@@ -65,10 +65,10 @@ impl Worker {
         self.pool().pins.room()
     }
 
-    /// Whether the calling thread is the seat's for good, on a pool whose threads can be pinned at
+    /// Whether the calling thread is the slot's for good, on a pool whose threads can be pinned at
     /// all.
     pub fn can_be_pinned(&self) -> bool {
-        self.pool().can_pin && self.pool().threaded_seats().contains(&self.index())
+        self.pool().can_pin && self.pool().threaded_slots().contains(&self.index())
     }
 
     /// The CPU that the calling thread, which is this worker's, is pinned to, by the pool's mapping
@@ -96,7 +96,7 @@ impl Worker {
         self.own.pin.borrow_mut().settle(pools);
     }
 
-    /// The thread leaves the seat, and runs where it did before.
+    /// The thread leaves the slot, and runs where it did before.
     pub(crate) fn unpin(&self) {
         self.own.pin.take();
     }
@@ -104,8 +104,8 @@ impl Worker {
 
 impl PoolState {
     pub(crate) fn call_to_move(&self) {
-        for seat in self.threaded_seats() {
-            self.seats[seat].ask(&MOVE);
+        for slot in self.threaded_slots() {
+            self.slots[slot].ask(&MOVE);
         }
     }
 }
@@ -114,7 +114,7 @@ impl PoolState {
     /// As [`Pool::set_mapping`](crate::Pool::set_mapping).
     pub(crate) fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
         let (machine, limits) = machine();
-        let seating = Seating::new(machine, limits.allowed(), mapping, self.seats.len())?;
+        let seating = Seating::new(machine, limits.allowed(), mapping, self.slots.len())?;
         if self.can_pin {
             self.pins.set(Posted::new(mapping.clone(), &seating, limits.allowed()));
             self.call_to_move();

@@ -357,31 +357,31 @@ impl Worker {
     }
 
     fn claim(&self, victim: usize, allowed: Allowed, ask: bool) -> Result<Job<'_>, Outcome> {
-        let seat = &self.pool().seats[victim];
-        let outcome = match self.claimed(seat.stack.steal(self.index(), allowed.above())) {
+        let worker = &self.pool().slots[victim];
+        let outcome = match self.claimed(worker.stack.steal(self.index(), allowed.above())) {
             Ok(claim) => return Ok(Job::Stolen { claim, victim }),
             Err(outcome) => outcome,
         };
-        if !seat.deque.is_empty()
-            && let Taken::Task(queued) = seat.deque.steal(allowed.above())
+        if !worker.deque.is_empty()
+            && let Taken::Task(queued) = worker.deque.steal(allowed.above())
         {
             return Ok(Job::Queued(queued));
         }
         if ask {
-            seat.stack.ask();
+            worker.stack.ask();
         }
         // Relaxed: a hint.
-        let is_thief = outcome == Outcome::Empty && seat.searching.load(Ordering::Relaxed);
+        let is_thief = outcome == Outcome::Empty && worker.searching.load(Ordering::Relaxed);
         Err(if is_thief { Outcome::Thief } else { outcome })
     }
 
     /// Looks at the owners that have been silent for long enough, and exposes tasks of one.
     pub(crate) fn break_silence(&self, allowed: Allowed, backoff: &Backoff<'_>) -> Silence<'_> {
-        let victims = self.pool().seats.iter().filter(|seat| seat.index() != self.index());
-        let mut victims = victims.filter(|seat| {
-            seat.stack.has_private()
-                && self.may_take_from(seat, allowed)
-                && self.policy_allows(seat.index(), allowed)
+        let victims = self.pool().slots.iter().filter(|worker| worker.index() != self.index());
+        let mut victims = victims.filter(|worker| {
+            worker.stack.has_private()
+                && self.may_take_from(worker, allowed)
+                && self.policy_allows(worker.index(), allowed)
         });
         let Some(victim) = victims.next() else { return Silence::Empty };
         let this_process = fork::current() + 1;
@@ -415,9 +415,9 @@ impl Worker {
         }
     }
 
-    pub(crate) fn may_take_from(&self, seat: &Self, allowed: Allowed) -> bool {
+    pub(crate) fn may_take_from(&self, worker: &Self, allowed: Allowed) -> bool {
         allowed.above().is_none_or(|above| {
-            seat.stack.oldest_waiting_depth().is_some_and(|depth| depth > above)
+            worker.stack.oldest_waiting_depth().is_some_and(|depth| depth > above)
         })
     }
 }

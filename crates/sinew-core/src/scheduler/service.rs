@@ -85,8 +85,8 @@ impl PoolState {
         let is_seen =
             self.is_of_another_process() || self.wait.is_careful() || self.sleepers.are_searching();
         if !is_seen && self.injector.announces() && !planted(Bug::SilentCall) {
-            for seat in self.seats.iter().skip(self.first_server()) {
-                seat.ask(&CALLED);
+            for slot in self.slots.iter().skip(self.first_server()) {
+                slot.ask(&CALLED);
             }
         }
     }
@@ -99,7 +99,7 @@ impl PoolState {
         }
     }
 
-    /// The first seat that serves calls in the middle of its work. An external thread does so only
+    /// The first slot that serves calls in the middle of its work. An external thread does so only
     /// where there is no thread: what it runs is its own affair, and it wants to have its answer
     /// and leave.
     fn first_server(&self) -> usize {

@@ -1,9 +1,9 @@
 //! Workers that stand down because fewer may work than there are.
 //!
-//! Seats with a number at or above the limit are *surplus*. Their threads stand down between two
-//! tasks: they leave what they have in their queues to the others, park, and come back when the
+//! Worker slots with a number at or above the limit are *surplus*. Their threads stand down between
+//! two tasks: they leave what they have in their queues to the others, park, and come back when the
 //! limit rises, when the pool ends, or for their part of a broadcast. A worker inside a join keeps
-//! its seat and goes on helping there; nobody is stopped, and no thread ends.
+//! its slot and goes on helping there; nobody is stopped, and no thread ends.
 //!
 //! # Invariants
 //!
@@ -12,7 +12,7 @@
 //!   was woken for new work passes the wake-up on first.
 //! - L3: where other programs leave one core to a pool with an external slot, the external thread
 //!   works alone, and the first thread is its *substitute*: it is not surplus while nobody sits at
-//!   the seat, or while a call from outside waits. Tasks of the second queues that nobody took for
+//!   the slot, or while a call from outside waits. Tasks of the second queues that nobody took for
 //!   a while it takes as well: somebody may wait for one in a way that nobody sees.
 //!
 //! # Orderings
@@ -42,18 +42,18 @@ const RELIEF_NS: u64 = 10_000_000;
 
 impl PoolState {
     /// From now on the source lets so many of the workers work, from their next task on. Returns
-    /// how many may: no fewer than leave a thread (L1), no more than there are seats. Other
+    /// how many may: no fewer than leave a thread (L1), no more than there are slots. Other
     /// programs may leave the external thread alone, if there is one: the first thread then stands
     /// in for external threads that are not there (L3).
     pub(crate) fn set_limit(&self, source: Source, workers: usize) -> usize {
-        let seats = self.seats.len();
-        let fewest = (self.threaded_seats().start + 1).min(seats);
+        let slots = self.slots.len();
+        let fewest = (self.threaded_slots().start + 1).min(slots);
         let fewest_by_others = if self.takes_external_threads() { 1 } else { fewest };
-        let room = Room { fewest, fewest_by_others, most: seats };
+        let room = Room { fewest, fewest_by_others, most: slots };
         let limit = self.limit.set(source, workers, room);
         if !self.is_of_another_process() && !planted(Bug::SilentRaise) {
-            for seat in self.seats.iter().take(limit.end).skip(limit.start) {
-                seat.parker.unpark();
+            for worker in self.slots.iter().take(limit.end).skip(limit.start) {
+                worker.parker.unpark();
             }
         }
         limit.end
@@ -61,7 +61,7 @@ impl PoolState {
 
     /// How many workers may work.
     pub(crate) fn active_limit(&self) -> usize {
-        self.limit.get().min(self.seats.len())
+        self.limit.get().min(self.slots.len())
     }
 
     /// A call from outside waits: wakes the external thread's substitute, if that is who must take
@@ -69,7 +69,7 @@ impl PoolState {
     pub(crate) fn call_substitute(&self) {
         // The fence of M7 lies between the call and this look. Acquire: M8.
         if self.limit.get() == 1 && self.takes_external_threads() && self.has_threads() {
-            self.seats[1].parker.unpark();
+            self.slots[1].parker.unpark();
         }
     }
 
@@ -82,7 +82,7 @@ impl PoolState {
 
     /// Whether somebody's second queue has tasks; a hint.
     fn has_queued(&self) -> bool {
-        self.seats.iter().any(|seat| !seat.deque.is_empty())
+        self.slots.iter().any(|worker| !worker.deque.is_empty())
     }
 
     /// Reads what the process may use, now and then, and lets no more workers work than that feeds.
@@ -171,7 +171,7 @@ impl Worker {
         if !self.own.relieves.take() {
             return None;
         }
-        self.pool().seats.iter().find_map(|seat| match seat.deque.steal(None) {
+        self.pool().slots.iter().find_map(|worker| match worker.deque.steal(None) {
             Taken::Task(queued) => Some(queued),
             Taken::Empty | Taken::Lost => None,
         })
@@ -205,7 +205,7 @@ mod models {
     unsafe fn never(_: NonNull<Header>, _: &Worker) {}
     static HEADER: Header = Header { run: never };
 
-    /// The worker at seat 1 while the limit is 1.
+    /// The worker at slot 1 while the limit is 1.
     struct World {
         limit: Limit,
         inbox: Injector,

@@ -57,7 +57,7 @@ impl Worker {
         woken
     }
 
-    /// Before a sleep: leaves a note at every seat, and looks whether there is work after all.
+    /// Before a sleep: leaves a note at every slot, and looks whether there is work after all.
     /// Exact for work whose owner wakes for it (M7), and where nobody is active who could push
     /// without a fence (M9).
     pub(crate) fn first_look(&self, allowed: Allowed) -> Look {
@@ -67,7 +67,7 @@ impl Worker {
         fence(Ordering::SeqCst); // M7, M9
         // Relaxed: made exact by the fence. Whoever becomes active later publishes and wakes at its
         // first push.
-        let active = self.others().any(|seat| seat.active.load(Ordering::Relaxed));
+        let active = self.others().any(|worker| worker.active.load(Ordering::Relaxed));
         if active {
             self.leave_notes();
             fence(Ordering::SeqCst); // M5, where owners execute full fences
@@ -84,8 +84,8 @@ impl Worker {
 
     /// Whoever pushes next is to publish tasks, and to wake somebody.
     fn leave_notes(&self) {
-        for seat in self.others() {
-            seat.stack.set_poll_reason(reason::STEAL_REQUEST);
+        for worker in self.others() {
+            worker.stack.set_poll_reason(reason::STEAL_REQUEST);
         }
     }
 
@@ -97,13 +97,14 @@ impl Worker {
     }
 
     fn others(&self) -> impl Iterator<Item = &Self> {
-        self.pool().seats.iter().filter(|seat| seat.index() != self.index())
+        self.pool().slots.iter().filter(|worker| worker.index() != self.index())
     }
 
     pub(crate) fn sees_work(&self, allowed: Allowed) -> bool {
         let above = allowed.above();
-        let has_work = |seat: &Self| {
-            (seat.stack.has_tasks() && self.may_take_from(seat, allowed)) || seat.deque.has(above)
+        let has_work = |worker: &Self| {
+            (worker.stack.has_tasks() && self.may_take_from(worker, allowed))
+                || worker.deque.has(above)
         };
         self.pool().injector.has(above) || self.others().any(has_work)
     }

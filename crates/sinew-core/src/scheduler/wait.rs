@@ -328,15 +328,15 @@ impl Worker {
     /// thief is at it (I6 of `stack`).
     fn take_part(&self, awaited: &dyn Awaited, ask: bool) -> Option<Job<'_>> {
         let thief = awaited.thief().filter(|&thief| thief != self.index())?;
-        let seat = &self.pool().seats[thief];
+        let worker = &self.pool().slots[thief];
         let unfinished = || planted(Bug::LateLook) || !awaited.is_done();
-        let claim = || self.claimed(seat.stack.steal_while(self.index(), None, unfinished));
+        let claim = || self.claimed(worker.stack.steal_while(self.index(), None, unfinished));
         if let Ok(claim) = self.steal_from(thief, claim) {
             self.counters.leapfrogged.add(1);
             return Some(Job::Stolen { claim, victim: thief });
         }
         if ask {
-            seat.stack.ask();
+            worker.stack.ask();
         }
         None
     }
@@ -348,7 +348,7 @@ impl Worker {
         let mut thief = awaited.thief()?;
         // Relaxed: a hint for the others in here.
         self.blocked_on.store(thief + 1, Ordering::Relaxed);
-        for _ in 0..self.pool().seats.len() {
+        for _ in 0..self.pool().slots.len() {
             if thief == self.index() {
                 return None;
             }
@@ -356,7 +356,7 @@ impl Worker {
                 self.counters.leapfrogged.add(1);
                 return Some(job);
             }
-            thief = self.pool().seats[thief].waits_for()?;
+            thief = self.pool().slots[thief].waits_for()?;
         }
         None
     }
@@ -448,9 +448,9 @@ mod tests {
     #[test]
     fn a_worker_that_finds_its_task_done_backs_out_and_counts_it() {
         let builder = Pool::builder().threads(2).stack(StackKind::TwoField).wait(Wait::Descendants);
-        // Nobody comes to the second seat, so it is this thread's to push there.
+        // Nobody comes to the second slot, so it is this thread's to push there.
         let pool = builder.build_with(|_| Ok(())).unwrap();
-        let stack = pool.state.seats[1].stack.two_field().unwrap();
+        let stack = pool.state.slots[1].stack.two_field().unwrap();
         // SAFETY: this thread is the only owner, and the stack is empty.
         let at = unsafe { stack.push(Task { run: never, data: std::ptr::null() }, 1) };
         pool.run(|w| assert!(w.take_part(&Over { thief: 1 }, false).is_none()));

@@ -56,7 +56,7 @@ impl ScopeState {
         let inside = tls::current_in(pool);
         let owner = inside.map_or_else(
             || Owner::Elsewhere(Arc::clone(Waiter::here().parker())),
-            |worker| Owner::Seat(worker.index()),
+            |worker| Owner::Slot(worker.index()),
         );
         Self {
             pool: NonNull::from(pool),
@@ -163,7 +163,7 @@ impl ScopeState {
     #[cold]
     fn wake_owner(&self) {
         match &self.owner {
-            Owner::Seat(seat) => self.pool().seats[*seat].parker.unpark(),
+            Owner::Slot(slot) => self.pool().slots[*slot].parker.unpark(),
             Owner::Elsewhere(parker) => parker.unpark(),
         };
     }
@@ -244,7 +244,7 @@ impl ScopeState {
     fn wait(&self) {
         match &self.owner {
             Owner::Elsewhere(parker) => wait_elsewhere(parker, self.pool(), self),
-            Owner::Seat(_) => {
+            Owner::Slot(_) => {
                 let worker =
                     tls::current_in(self.pool()).expect("a scope ends on the thread it began on");
                 tls::with_current(worker, |worker| self.wait_inside(worker));

@@ -9,7 +9,7 @@ use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 use sinew_topology::{CpuSet, Mapping, Pinned, Seating, pin_current_thread};
 
-/// For each seat what its thread is pinned to, if anything.
+/// For each slot what its thread is pinned to, if anything.
 pub(crate) type Pins = Arc<[Option<CpuSet>]>;
 
 /// Where the workers of a pool belong.
@@ -30,7 +30,7 @@ pub(crate) struct Posted {
 
 impl Posted {
     pub(crate) fn new(mapping: Mapping, seating: &Seating, allowed: &CpuSet) -> Self {
-        let pins = (0..seating.seats()).map(|seat| seating.pin_of(seat)).collect();
+        let pins = (0..seating.seats()).map(|slot| seating.pin_of(slot)).collect();
         Self { room: room(&mapping, allowed), mapping, pins }
     }
 }
@@ -45,7 +45,7 @@ pub(crate) fn room(mapping: &Mapping, allowed: &CpuSet) -> CpuSet {
 }
 
 impl PoolPins {
-    /// The first mapping, of seats on the allowed CPUs; nobody is pinned unless `pins`, because the
+    /// The first mapping, of slots on the allowed CPUs; nobody is pinned unless `pins`, because the
     /// machine is a real one.
     pub(crate) fn new(mapping: Mapping, seating: &Seating, allowed: &CpuSet, pins: bool) -> Self {
         let mut now = Posted::new(mapping, seating, allowed);
@@ -65,16 +65,16 @@ impl PoolPins {
         self.now.lock().room.clone()
     }
 
-    /// Where the mapping has the thread of a seat, if it says so.
-    pub(crate) fn pin_of(&self, seat: usize) -> Option<CpuSet> {
-        self.now.lock().pins[seat].clone()
+    /// Where the mapping has the thread of a slot, if it says so.
+    pub(crate) fn pin_of(&self, slot: usize) -> Option<CpuSet> {
+        self.now.lock().pins[slot].clone()
     }
 
     pub(crate) fn mapping(&self) -> Mapping {
         self.now.lock().mapping.clone()
     }
 
-    /// The pins of all seats and the room, and the mapping as it was.
+    /// The pins of all slots and the room, and the mapping as it was.
     #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
     pub(crate) fn set_pins(&self, pins: Pins, room: CpuSet) {
         let mut now = self.now.lock();

@@ -28,7 +28,7 @@ impl Cancellable for Flag {
     }
 }
 
-/// A pool with a thread at every seat.
+/// A pool with a thread at every slot.
 fn full(threads: usize) -> Pool {
     Pool::builder().threads(threads).external_slot(false).build().unwrap()
 }
@@ -173,7 +173,7 @@ fn shuttle_finds_a_cancellation_that_wakes_nobody() {
 }
 
 /// Catches: a call that is run and withdrawn, or neither, and a caller of a pool of one that sleeps
-/// beside a free seat.
+/// beside a free slot.
 #[test]
 fn shuttle_a_call_is_run_or_withdrawn() {
     explore(|| {

@@ -5,7 +5,7 @@ use super::*;
 use crate::state::pool_state::PoolState;
 use crate::tasks::open::Scope;
 
-/// A pool with a thread at every seat.
+/// A pool with a thread at every slot.
 fn full(threads: usize) -> Pool {
     Pool::builder().threads(threads).external_slot(false).wait(Wait::Any).build().unwrap()
 }

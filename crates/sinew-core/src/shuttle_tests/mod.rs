@@ -471,7 +471,7 @@ fn two_callers(threads: usize) {
     assert_eq!(other.join().unwrap(), 5);
 }
 
-/// Catches: two callers that wait for each other, share a seat, or are forgotten in the pool's
+/// Catches: two callers that wait for each other, share a slot, or are forgotten in the pool's
 /// queue.
 #[test]
 fn shuttle_two_callers_from_outside_are_both_served() {

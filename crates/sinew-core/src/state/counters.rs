@@ -1,6 +1,6 @@
-//! What workers count: statistics of steals, waits and loops, one set a seat, summed when read.
+//! What workers count: statistics of steals, waits and loops, one set a slot, summed when read.
 //!
-//! Only cold paths count: a join that nobody steals leaves no trace. Each seat's counters lie on
+//! Only cold paths count: a join that nobody steals leaves no trace. Each slot's counters lie on
 //! lines of their own and have one writer, so counting costs an addition in the owner's cache.
 
 use std::array;
@@ -10,9 +10,9 @@ use sinew_sync::counter::Counter;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// One seat's counters.
+        /// One slot's counters.
         #[derive(Debug, Default)]
-        pub(crate) struct SeatCounters {
+        pub(crate) struct WorkerCounters {
             $(pub(crate) $name: Counter,)*
             pub(crate) by_distance: ByDistance,
         }
@@ -29,7 +29,7 @@ macro_rules! counters {
             pub steals_at: [u64; Counters::DISTANCES],
         }
 
-        impl SeatCounters {
+        impl WorkerCounters {
             pub(crate) fn read(&self) -> Counters {
                 let ByDistance { attempts, steals } = &self.by_distance;
                 Counters {

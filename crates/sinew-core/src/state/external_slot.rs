@@ -1,9 +1,9 @@
 //! The external slot: where a thread that calls in from outside sits down for the time of its call.
 //!
-//! Its holder owns the worker at seat 0, so joins and loops of `main` cost what they cost inside
-//! the pool. A second caller finds the seat taken and hands its work to the pool instead. In a pool
+//! Its holder owns the worker at slot 0, so joins and loops of `main` cost what they cost inside
+//! the pool. A second caller finds the slot taken and hands its work to the pool instead. In a pool
 //! without threads it queues its call and waits for either: the external thread that serves it
-//! ([`service`](crate::scheduler::service)), or the seat.
+//! ([`service`](crate::scheduler::service)), or the slot.
 //!
 //! # States
 //!
@@ -17,7 +17,7 @@
 //!
 //! - G2: where a thread waits, the state is `AWAITED`, or the first that waits has been woken and
 //!   will try. Each tries after it has entered the list and before it parks. One that goes without
-//!   the seat wakes the next.
+//!   the slot wakes the next.
 //!
 //! # Orderings
 //!
@@ -47,27 +47,27 @@ impl ExternalSlot {
         Self { state: AtomicU32::new(FREE), waiting: Callers::default() }
     }
 
-    /// Takes the seat if it is free.
+    /// Takes the slot if it is free.
     #[inline]
     pub(crate) fn try_enter(&self) -> bool {
         // Acquire: G1.
         self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Whether nobody has the seat; a hint.
+    /// Whether nobody has the slot; a hint.
     pub(crate) fn is_free(&self) -> bool {
         // Relaxed: whoever relies on it is called again.
         self.state.load(Ordering::Relaxed) == FREE
     }
 
-    /// Takes the seat, waiting for it if need be.
+    /// Takes the slot, waiting for it if need be.
     pub(crate) fn enter(&self) {
         self.enter_unless(&Arc::new(Parker::new()), || false);
     }
 
-    /// Takes the seat, waiting for it at `parker` if need be, unless `is_done` says before that
+    /// Takes the slot, waiting for it at `parker` if need be, unless `is_done` says before that
     /// there is no need any more; whoever changes that unparks. Returns whether the caller has the
-    /// seat.
+    /// slot.
     pub(crate) fn enter_unless(&self, parker: &Arc<Parker>, is_done: impl Fn() -> bool) -> bool {
         let listed = self.waiting.enter(parker);
         // Acquire: G1. AWAITED may say too much, which costs the leaving external thread a look at
@@ -76,7 +76,7 @@ impl ExternalSlot {
             if is_done() {
                 drop(listed);
                 if !plant::planted(Bug::KeptSeat) {
-                    // It may have been woken for the seat (G2).
+                    // It may have been woken for the slot (G2).
                     self.waiting.wake_first();
                 }
                 return false;
@@ -86,7 +86,7 @@ impl ExternalSlot {
         true
     }
 
-    /// Gives the seat up. Its holder only.
+    /// Gives the slot up. Its holder only.
     #[inline]
     pub(crate) fn leave(&self) {
         // Release: G1.
@@ -113,12 +113,12 @@ mod models {
     use super::ExternalSlot;
 
     struct World {
-        seat: ExternalSlot,
+        slot: ExternalSlot,
         /// Stands for the state of the worker.
         visits: Cell<u32>,
     }
 
-    // SAFETY: `visits` is accessed by the holder of the seat only; that this is no race is what
+    // SAFETY: `visits` is accessed by the holder of the slot only; that this is no race is what
     // loom checks.
     unsafe impl Sync for World {}
     // SAFETY: as above.
@@ -126,34 +126,34 @@ mod models {
 
     impl World {
         fn visit(&self) {
-            // SAFETY: the caller holds the seat.
+            // SAFETY: the caller holds the slot.
             self.visits.with_mut(|visits| unsafe { *visits += 1 });
-            self.seat.leave();
+            self.slot.leave();
         }
     }
 
     fn check(external_threads: usize) {
         loom::model(move || {
-            let world = Arc::new(World { seat: ExternalSlot::new(), visits: Cell::new(0) });
+            let world = Arc::new(World { slot: ExternalSlot::new(), visits: Cell::new(0) });
             let threads: Vec<_> = (0..external_threads)
                 .map(|_| {
                     let world = Arc::clone(&world);
                     loom::thread::spawn(move || {
-                        world.seat.enter();
+                        world.slot.enter();
                         world.visit();
                     })
                 })
                 .collect();
             let mut expected = external_threads as u32;
-            if world.seat.try_enter() {
+            if world.slot.try_enter() {
                 world.visit();
                 expected += 1;
             }
             for thread in threads {
                 thread.join().unwrap();
             }
-            world.seat.enter();
-            // SAFETY: this thread holds the seat.
+            world.slot.enter();
+            // SAFETY: this thread holds the slot.
             let visits = world.visits.with(|visits| unsafe { *visits });
             assert_eq!(visits, expected);
         });
@@ -167,22 +167,22 @@ mod models {
         check(2);
     }
 
-    /// The seat is taken. One thread waits for it, another one for it or for an answer, which
+    /// The slot is taken. One thread waits for it, another one for it or for an answer, which
     /// comes.
     fn check_answer() {
         loom::model(|| {
-            let world = Arc::new(World { seat: ExternalSlot::new(), visits: Cell::new(0) });
-            assert!(world.seat.try_enter());
+            let world = Arc::new(World { slot: ExternalSlot::new(), visits: Cell::new(0) });
+            assert!(world.slot.try_enter());
             let (parker, answer) = (Arc::new(Parker::new()), Arc::new(AtomicU32::new(0)));
             let (theirs, mine) = (Arc::clone(&world), Arc::clone(&world));
             let (woken, there) = (Arc::clone(&parker), Arc::clone(&answer));
             let either = loom::thread::spawn(move || {
-                if theirs.seat.enter_unless(&woken, || there.load(Ordering::Acquire) == 1) {
+                if theirs.slot.enter_unless(&woken, || there.load(Ordering::Acquire) == 1) {
                     theirs.visit();
                 }
             });
             let external = loom::thread::spawn(move || {
-                mine.seat.enter();
+                mine.slot.enter();
                 mine.visit();
             });
             answer.store(1, Ordering::Release);
@@ -193,10 +193,10 @@ mod models {
         });
     }
 
-    /// Catches: a thread that sleeps beside a free seat, because another one was woken for it and
+    /// Catches: a thread that sleeps beside a free slot, because another one was woken for it and
     /// had no need of it any more.
     #[test]
-    fn loom_a_caller_that_has_its_answer_leaves_the_seat_to_the_next() {
+    fn loom_a_caller_that_has_its_answer_leaves_the_slot_to_the_next() {
         check_answer();
     }
 

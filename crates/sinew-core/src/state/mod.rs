@@ -8,8 +8,8 @@
 //! |---|---|
 //! | `worker` | a worker: its stack, queues, parker, counters, and what only its owner touches |
 //! | `pool_state` | what the workers of a pool share, and the protocol of the pool's end |
-//! | `seats`, `worker_memory` | where the workers lie in memory |
-//! | `external_slot` | the lock of the seat that threads from outside use |
+//! | `worker_slots`, `worker_memory` | where the workers lie in memory |
+//! | `external_slot` | the lock of the slot that threads from outside use |
 //! | `tls` | which worker the current thread is |
 //! | `queue`, `fifo`, `scope_tasks`, `heap_task` | queued tasks, their orders, and their memory |
 //! | `poll` | the poll word: what other threads ask a worker for |
@@ -27,7 +27,7 @@ pub(crate) mod poll;
 pub(crate) mod pool_state;
 pub(crate) mod queue;
 pub(crate) mod scope_tasks;
-pub(crate) mod seats;
 pub(crate) mod tls;
 pub(crate) mod worker;
 pub(crate) mod worker_memory;
+pub(crate) mod worker_slots;

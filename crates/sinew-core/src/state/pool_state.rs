@@ -1,4 +1,4 @@
-//! What a pool's threads share: the seats, the queues, the sleepers, and the protocol of the pool's
+//! What a pool's threads share: the slots, the queues, the sleepers, and the protocol of the pool's
 //! end.
 //!
 //! # Shutdown
@@ -11,7 +11,7 @@
 //!    look sees all that was queued from outside before the pool was told to end, so not all resign
 //!    while that lies there.
 //! 3. The last one to resign wakes the others, and all end.
-//! 4. The seats are freed by the last of the pool's handle and its threads.
+//! 4. The slots are freed by the last of the pool's handle and its threads.
 //!
 //! The building thread of a pool that it is a worker of never resigns, and is not counted: its pool
 //! ends without it.
@@ -43,9 +43,9 @@ use crate::seams::observer::Observer;
 use crate::seams::pins::PoolPins;
 use crate::state::counters::Counters;
 use crate::state::external_slot::ExternalSlot;
-use crate::state::seats::Seats;
 use crate::state::tls;
 use crate::state::worker::Worker;
+use crate::state::worker_slots::WorkerSlots;
 use crate::stealing::Stealing;
 
 /// How often a worker that has resigned offers its core to the others, who are about to resign
@@ -58,9 +58,9 @@ const OVER: usize = 1 << (usize::BITS - 1);
 /// What to do with the payload of a detached task that panicked.
 pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 
-/// Who sits at seat 0. The others have a thread of the pool each.
+/// Who sits at slot 0. The others have a thread of the pool each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum FirstSeat {
+pub(crate) enum FirstSlot {
     /// Callers from outside, one at a time.
     #[default]
     ExternalThreads,
@@ -76,11 +76,11 @@ pub(crate) enum FirstSeat {
 pub(crate) struct PoolState {
     /// Cores that the process could use when the pool was built.
     pub(crate) cores: usize,
-    pub(crate) seats: Seats,
-    pub(crate) first_seat: FirstSeat,
+    pub(crate) slots: WorkerSlots,
+    pub(crate) first_slot: FirstSlot,
     pub(crate) sleepers: Sleepers,
     pub(crate) injector: Injector,
-    /// The seat that took work from outside last; none at first.
+    /// The slot that took work from outside last; none at first.
     pub(crate) last_taker: AtomicUsize,
     pub(crate) external_slot: ExternalSlot,
     pub(crate) limit: Limit,
@@ -119,45 +119,45 @@ pub(crate) struct PoolState {
 }
 
 impl PoolState {
-    /// Distance level between two seats: 0 is the closest.
+    /// Distance level between two slots: 0 is the closest.
     pub(crate) fn distance(&self, a: usize, b: usize) -> u8 {
         self.seating.distance(a, b)
     }
 
-    /// The seats that have a thread of the pool.
-    pub(crate) fn threaded_seats(&self) -> Range<usize> {
-        usize::from(self.first_seat != FirstSeat::Thread)..self.seats.len()
+    /// The slots that have a thread of the pool.
+    pub(crate) fn threaded_slots(&self) -> Range<usize> {
+        usize::from(self.first_slot != FirstSlot::Thread)..self.slots.len()
     }
 
     /// Whether there is a thread that serves whoever calls from outside.
     pub(crate) fn has_threads(&self) -> bool {
-        !self.threaded_seats().is_empty()
+        !self.threaded_slots().is_empty()
     }
 
     /// Whether this is what a thread does [`serially`](crate::serially).
     #[inline]
     pub(crate) fn is_serial(&self) -> bool {
-        self.first_seat == FirstSeat::Serial
+        self.first_slot == FirstSlot::Serial
     }
 
-    /// Whether callers from outside may sit down at seat 0.
+    /// Whether callers from outside may sit down at slot 0.
     pub(crate) fn takes_external_threads(&self) -> bool {
-        self.first_seat == FirstSeat::ExternalThreads
+        self.first_slot == FirstSlot::ExternalThreads
     }
 
     /// Whether a worker is awake for every core of the process, those of threads that call from
     /// outside included. A hint.
     pub(crate) fn wants_every_core(&self) -> bool {
-        self.limit.get().min(self.seats.len()) >= self.cores && self.sleepers.all_are_up()
+        self.limit.get().min(self.slots.len()) >= self.cores && self.sleepers.all_are_up()
     }
 
     /// How many may search at once: half of those who may work, and two in any case, since a loop
     /// that follows another soon would have to wake the second worker each time.
     pub(crate) fn most_searchers(&self) -> usize {
         if self.spin_ns == Some(ENDLESS) {
-            return self.seats.len();
+            return self.slots.len();
         }
-        self.limit.get().min(self.seats.len()).div_ceil(2).max(2)
+        self.limit.get().min(self.slots.len()).div_ceil(2).max(2)
     }
 
     /// Whether the pool lets its owners do without full fences once the heavy one works.
@@ -168,7 +168,7 @@ impl PoolState {
     /// Whether owners can do without full fences now. A pool of one has no thieves, and needs none
     /// in any case.
     pub(crate) fn relies_on_heavy_fences(&self) -> bool {
-        self.heavy_fences && (asymmetric::asymmetric() || self.seats.len() == 1)
+        self.heavy_fences && (asymmetric::asymmetric() || self.slots.len() == 1)
     }
 
     /// Whether this process is a child that came by the pool through a fork.
@@ -176,16 +176,16 @@ impl PoolState {
         self.generation != fork::current()
     }
 
-    /// How many seats have somebody awake at them; a hint.
+    /// How many slots have somebody awake at them; a hint.
     pub(crate) fn awake(&self) -> usize {
         // Relaxed: a hint.
-        self.seats.iter().filter(|seat| seat.active.load(Ordering::Relaxed)).count()
+        self.slots.iter().filter(|slot| slot.active.load(Ordering::Relaxed)).count()
     }
 
-    /// The counters of all seats, summed.
+    /// The counters of all slots, summed.
     pub(crate) fn counters(&self) -> Counters {
         let mut sum = Counters::default();
-        self.seats.iter().for_each(|seat| sum += seat.counters.read());
+        self.slots.iter().for_each(|slot| sum += slot.counters.read());
         sum
     }
 
@@ -213,8 +213,8 @@ impl PoolState {
             return;
         }
         let last = self.last_taker.load(Ordering::Relaxed);
-        if let Some(seat) = self.sleepers.wake_rather(last) {
-            self.wake(&self.seats[seat], keeps_core);
+        if let Some(slot) = self.sleepers.wake_rather(last) {
+            self.wake(&self.slots[slot], keeps_core);
         }
         if !self.has_threads() {
             self.standby.unpark();
@@ -223,18 +223,18 @@ impl PoolState {
         self.hooks.iter().for_each(|hook| hook.work_arrived());
     }
 
-    /// Hands a task to the worker at `seat` and to no other. While it is under way it counts as a
+    /// Hands a task to the worker at `slot` and to no other. While it is under way it counts as a
     /// thread that has not resigned: nobody else could run it, so its worker must not leave. The
     /// caller is a task of this pool, or knows that it does not end.
-    pub(crate) fn deliver(&self, seat: usize, queued: Queued) {
+    pub(crate) fn deliver(&self, slot: usize, queued: Queued) {
         // Relaxed: published with the task.
         self.serving.fetch_add(1, Ordering::Relaxed);
-        let seat = &self.seats[seat];
-        seat.inbox.push(queued);
-        let inside = tls::current_in(self).is_some_and(|worker| std::ptr::eq(worker, seat));
+        let slot = &self.slots[slot];
+        slot.inbox.push(queued);
+        let inside = tls::current_in(self).is_some_and(|worker| std::ptr::eq(worker, slot));
         if !inside && !self.is_of_another_process() && !planted(Bug::SilentDelivery) {
             // The token stays where the worker is awake: it looks again before it sleeps.
-            self.wake(seat, true);
+            self.wake(slot, true);
         }
     }
 
@@ -255,18 +255,18 @@ impl PoolState {
         !self.is_of_another_process() && self.unpark(self.sleepers.rouse())
     }
 
-    fn unpark(&self, seat: Option<usize>) -> bool {
-        let Some(seat) = seat.map(|seat| &self.seats[seat]) else { return false };
-        self.wake(seat, true);
+    fn unpark(&self, slot: Option<usize>) -> bool {
+        let Some(slot) = slot.map(|slot| &self.slots[slot]) else { return false };
+        self.wake(slot, true);
         true
     }
 
     /// Wakes the worker, on another core than the caller's where the caller keeps that.
-    fn wake(&self, seat: &Worker, keeps_core: bool) {
-        if keeps_core && seat.parker.is_parked() {
-            self.wake_placement.before_wake(&seat.placement);
+    fn wake(&self, slot: &Worker, keeps_core: bool) {
+        if keeps_core && slot.parker.is_parked() {
+            self.wake_placement.before_wake(&slot.placement);
         }
-        seat.parker.unpark();
+        slot.parker.unpark();
     }
 
     /// Tells the threads of the pool to end. A worker that did not see `ending` before it parked
@@ -279,8 +279,8 @@ impl PoolState {
     }
 
     pub(crate) fn unpark_all(&self) {
-        for seat in self.seats.iter() {
-            seat.parker.unpark();
+        for slot in self.slots.iter() {
+            slot.parker.unpark();
         }
     }
 

@@ -140,11 +140,11 @@ pub(crate) fn within<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Makes the calling thread, which is no worker yet, the worker at seat 0 of `pool` for good. The
+/// Makes the calling thread, which is no worker yet, the worker at slot 0 of `pool` for good. The
 /// pool is never freed.
 pub(crate) fn settle(pool: &Arc<PoolState>) {
     let pool: &'static PoolState = Box::leak(Box::new(Arc::clone(pool)));
-    let worker = &pool.seats[0];
+    let worker = &pool.slots[0];
     let frame: &'static Frame = Box::leak(Box::new(Frame { worker, around: null() }));
     seat::replace(std::ptr::from_ref(worker).cast(), pool.serial_worker);
     HERE.with(|here| here.frame.set(frame));

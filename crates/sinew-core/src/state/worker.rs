@@ -1,9 +1,9 @@
-//! A worker: a seat of a pool and all the state that belongs to it.
+//! A worker: a worker slot of a pool and all the state that belongs to it.
 //!
 //! # Invariants
 //!
 //! - W1: at any time at most one thread is the owner of a worker: the pool thread started for it,
-//!   or the external thread that holds its seat. Only the owner has a `&Worker` handed out by this
+//!   or the external thread that holds its slot. Only the owner has a `&Worker` handed out by this
 //!   crate, because a `Worker` is neither `Send` nor `Sync` and arms take it with a lifetime of
 //!   their own.
 //! - W2: other threads reach a worker through its pool only, and use only what is made for them:
@@ -28,7 +28,7 @@ use crate::idle::wake_placement::WorkerPlacement;
 use crate::seams::observer::{Activity, WorkerObserver};
 use crate::seams::pins::ThreadPin;
 use crate::seams::worker_local::{Locals, WorkerLocal};
-use crate::state::counters::{Counters, SeatCounters};
+use crate::state::counters::{Counters, WorkerCounters};
 use crate::state::fifo::Fifo;
 use crate::state::limit_checks::LimitChecks;
 use crate::state::pool_state::PoolState;
@@ -62,7 +62,7 @@ pub struct Worker {
     pub(crate) inbox: Injector,
     pub(crate) parker: Arc<Parker>,
     pub(crate) placement: WorkerPlacement,
-    /// Somebody owns the seat and is awake. Exact for sleepers (M9); for victim policies a hint.
+    /// Somebody owns the slot and is awake. Exact for sleepers (M9); for victim policies a hint.
     pub(crate) active: AtomicBool,
     /// Its owner is without work and looks for some; a hint.
     pub(crate) searching: AtomicBool,
@@ -71,7 +71,7 @@ pub struct Worker {
     pub(crate) blocked_on: AtomicUsize,
     /// Its owner is blocked in a join or a scope, though it may run something meanwhile; a hint.
     pub(crate) waits: AtomicBool,
-    pub(crate) counters: CachePadded<SeatCounters>,
+    pub(crate) counters: CachePadded<WorkerCounters>,
     pub(crate) own: Own,
     index: usize,
     pool: *const PoolState,
@@ -159,7 +159,7 @@ impl Worker {
             searching: AtomicBool::new(false),
             blocked_on: AtomicUsize::new(0),
             waits: AtomicBool::new(false),
-            counters: CachePadded::new(SeatCounters::default()),
+            counters: CachePadded::new(WorkerCounters::default()),
             own: Own {
                 blocks: Blocks::default(),
                 nested_spawns: Cell::new(0),
@@ -192,16 +192,16 @@ impl Worker {
         }
     }
 
-    /// The number of this worker's seat, below [`max_workers`](Self::max_workers).
+    /// The number of this worker's slot, below [`max_workers`](Self::max_workers).
     #[inline]
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// The number of seats of the pool; never changes.
+    /// The number of slots of the pool; never changes.
     #[inline]
     pub fn max_workers(&self) -> usize {
-        self.pool().seats.len()
+        self.pool().slots.len()
     }
 
     /// Distance of the running task from the root of its task tree, in joins and spawns.
@@ -256,7 +256,7 @@ impl Worker {
         unsafe { &*self.pool }
     }
 
-    /// Owner: from now on the seat is somebody's. The first push will publish, as others may be
+    /// Owner: from now on the slot is somebody's. The first push will publish, as others may be
     /// waiting.
     pub(crate) fn activate(&self) {
         // Relaxed: ordered by the fence of the first push, which wakes (M9); for policies a hint.
@@ -265,12 +265,12 @@ impl Worker {
             // SAFETY: the caller is the owner, and the heavy fence has been found to work.
             unsafe { self.stack.rely_on_heavy_fences() };
         }
-        if self.pool().seats.len() > 1 {
+        if self.pool().slots.len() > 1 {
             self.stack.set_poll_reason(reason::STEAL_REQUEST);
         }
     }
 
-    /// Owner: the seat is nobody's, or its owner sleeps.
+    /// Owner: the slot is nobody's, or its owner sleeps.
     pub(crate) fn deactivate(&self) {
         self.resign_mastership();
         self.own.in_vain_since.set(0);
@@ -315,7 +315,7 @@ impl Worker {
     /// are its biggest parts, and a worker that comes to need them later may find this one deep in
     /// a leaf, where it does not look up.
     pub(crate) fn be_generous(&self) {
-        if self.pool().seats.len() > 1 {
+        if self.pool().slots.len() > 1 {
             self.own.generous.set(GENEROUS);
             self.stack.set_poll_reason(reason::STEAL_REQUEST);
         }

@@ -3,9 +3,9 @@
 //! Owners and thieves touch a worker's state at every task, and its owner the task stack at every
 //! join. A page lies where it is touched first, and a pool's workers are written by whoever builds
 //! it. So on a machine of several nodes each worker has pages of its own, which are placed before
-//! they are written (`seats`), and a task stack that was used before keeps its pages only if they
-//! lie on the node of its next owner (`stack/slots`). Where there is one node nothing of this is
-//! done.
+//! they are written (`worker_slots`), and a task stack that was used before keeps its pages only if
+//! they lie on the node of its next owner (`stack/slots`). Where there is one node nothing of this
+//! is done.
 //!
 //! # Not handled
 //!
@@ -17,20 +17,20 @@
 //!
 //! # Tests
 //!
-//! `seats` and `stack/slots` test the means; `cargo xtask numa-guest` asks a kernel with several
-//! nodes.
+//! `worker_slots` and `stack/slots` test the means; `cargo xtask numa-guest` asks a kernel with
+//! several nodes.
 
 use sinew_deque::PreferredNode;
 use sinew_topology::{Machine, PlacementError, Seating, memory_nodes, where_is};
 
-use crate::state::pool_state::FirstSeat;
+use crate::state::pool_state::FirstSlot;
 use crate::state::worker::Worker;
 
 /// Where the memory of each worker should lie, for workers that are pinned as `seating` says.
 pub(crate) fn preferred_nodes(
     machine: &Machine,
     seating: &Seating,
-    first_seat: FirstSeat,
+    first_slot: FirstSlot,
 ) -> Vec<PreferredNode> {
     let one_node = || vec![PreferredNode::OnlyNode; seating.seats()];
     if machine.nodes().len() < 2 {
@@ -40,8 +40,8 @@ pub(crate) fn preferred_nodes(
     if nodes.len() < 2 {
         return one_node();
     }
-    let home = |(seat, pu)| {
-        let pinned = Option::filter(pu, |_| seat > 0 || first_seat == FirstSeat::Thread);
+    let home = |(slot, pu)| {
+        let pinned = Option::filter(pu, |_| slot > 0 || first_slot == FirstSlot::Thread);
         pinned
             .and_then(|pu| machine.nearest_node(pu, &nodes))
             .map_or(PreferredNode::Any, PreferredNode::Node)

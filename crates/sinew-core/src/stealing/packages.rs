@@ -12,10 +12,10 @@ use sinew_topology::{Machine, Seating};
 
 pub(crate) const NOBODY: usize = usize::MAX;
 
-/// The packages of a pool's seats.
+/// The packages of a pool's slots.
 #[derive(Debug)]
 pub(crate) struct Packages {
-    /// For each seat, numbered without gaps.
+    /// For each slot, numbered without gaps.
     of: Box<[usize]>,
     masters: Box<[CachePadded<AtomicUsize>]>,
     pub(crate) last_level: u8,
@@ -33,13 +33,13 @@ impl Packages {
         self.masters.len()
     }
 
-    /// The package of a seat.
+    /// The package of a slot.
     #[inline]
-    pub(crate) fn of(&self, seat: usize) -> usize {
-        self.of[seat]
+    pub(crate) fn of(&self, slot: usize) -> usize {
+        self.of[slot]
     }
 
-    pub(crate) fn master(&self, seat: usize) -> &AtomicUsize {
-        &self.masters[self.of(seat)]
+    pub(crate) fn master(&self, slot: usize) -> &AtomicUsize {
+        &self.masters[self.of(slot)]
     }
 }

@@ -24,7 +24,7 @@ use crate::pool::Pool;
 use crate::scheduler::latch::{Countdown, Owner};
 use crate::scheduler::waiter::Waiter;
 use crate::state::heap_task::HeapTask;
-use crate::state::pool_state::{FirstSeat, PoolState};
+use crate::state::pool_state::{FirstSlot, PoolState};
 use crate::state::queue::Header;
 use crate::state::tls;
 use crate::state::worker::Worker;
@@ -48,13 +48,13 @@ impl<'a> BroadcastContext<'a> {
     /// The number of this part, below [`num_threads`](Self::num_threads).
     #[inline]
     pub fn index(&self) -> usize {
-        self.worker.index() - self.worker.pool().broadcast_seats().start
+        self.worker.index() - self.worker.pool().broadcast_slots().start
     }
 
     /// The number of parts.
     #[inline]
     pub fn num_threads(&self) -> usize {
-        self.worker.pool().broadcast_seats().len()
+        self.worker.pool().broadcast_slots().len()
     }
 }
 
@@ -68,9 +68,9 @@ impl fmt::Debug for BroadcastContext<'_> {
 }
 
 impl PoolState {
-    /// The seats that take part in broadcasts: all but an external thread's.
-    pub(crate) fn broadcast_seats(&self) -> std::ops::Range<usize> {
-        usize::from(self.first_seat == FirstSeat::ExternalThreads)..self.seats.len()
+    /// The slots that take part in broadcasts: all but an external thread's.
+    pub(crate) fn broadcast_slots(&self) -> std::ops::Range<usize> {
+        usize::from(self.first_slot == FirstSlot::ExternalThreads)..self.slots.len()
     }
 }
 
@@ -82,7 +82,7 @@ type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 struct Shared<'f, F, R> {
     header: Header,
     f: &'f F,
-    /// By part; each is written by the worker at its seat.
+    /// By part; each is written by the worker at its slot.
     results: Box<[UnsafeCell<Option<Outcome<R>>>]>,
     left: Countdown,
 }
@@ -112,13 +112,13 @@ where
 
 impl Pool {
     /// Calls `f` once on every thread of the pool, and answers the results in the order of the
-    /// seats. A thread calls it as soon as it has nothing of its own to do; a waiting one at once,
+    /// slots. A thread calls it as soon as it has nothing of its own to do; a waiting one at once,
     /// where its [`Wait`](crate::Wait) policy lets it. The external slot takes no part.
     ///
     /// # Panics
     ///
     /// If a call panics, after all have ended, with the payload of the first one in the order of
-    /// the seats.
+    /// the slots.
     ///
     /// # Blocking
     ///
@@ -180,8 +180,8 @@ where
     F: Fn(BroadcastContext<'_>) -> R + Sync,
     R: Send,
 {
-    let seats = pool.broadcast_seats();
-    if seats.is_empty() {
+    let slots = pool.broadcast_slots();
+    if slots.is_empty() {
         return Vec::new();
     }
     if pool.is_of_another_process() {
@@ -197,16 +197,16 @@ where
     let shared = Shared {
         header: Header { run: Shared::<F, R>::run },
         f,
-        results: seats.clone().map(|_| UnsafeCell::new(None)).collect(),
+        results: slots.clone().map(|_| UnsafeCell::new(None)).collect(),
         left: Countdown::new(
-            seats.len(),
-            inside.map_or_else(elsewhere, |worker| Owner::Seat(worker.index())),
+            slots.len(),
+            inside.map_or_else(elsewhere, |worker| Owner::Slot(worker.index())),
         ),
     };
     let task = TaskRef::new(NonNull::from(&shared));
     let depth = inside.map_or(0, |worker| worker.depth() + 1);
-    for seat in seats {
-        pool.deliver(seat, Queued { task, depth });
+    for slot in slots {
+        pool.deliver(slot, Queued { task, depth });
     }
     match inside {
         Some(worker) => {
@@ -233,7 +233,7 @@ where
     }
     let f = Arc::new(f);
     let depth = tls::current_in(pool).map_or(0, |worker| worker.depth() + 1);
-    for seat in pool.broadcast_seats() {
+    for slot in pool.broadcast_slots() {
         let f = Arc::clone(&f);
         let part = move |worker: &Worker| {
             let call = AssertUnwindSafe(|| f(BroadcastContext::new(worker)));
@@ -242,6 +242,6 @@ where
             }
         };
         // SAFETY: delivered and run once; it borrows nothing and does not unwind.
-        pool.deliver(seat, Queued { task: unsafe { HeapTask::on_heap(part, None) }, depth });
+        pool.deliver(slot, Queued { task: unsafe { HeapTask::on_heap(part, None) }, depth });
     }
 }

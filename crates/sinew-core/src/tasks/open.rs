@@ -71,7 +71,7 @@ pub struct ScopeFifo<'scope> {
 /// An open scope, in the frame of the thread that waits for it.
 struct Frame {
     state: ScopeState,
-    /// For tasks in order, one a seat.
+    /// For tasks in order, one a slot.
     fifos: Box<[Fifo]>,
 }
 
@@ -140,7 +140,7 @@ fn run<S: Open, R>(pool: &PoolState, fifos: Box<[Fifo]>, body: impl FnOnce(&S) -
 }
 
 fn fifos(pool: &PoolState) -> Box<[Fifo]> {
-    pool.seats.iter().map(|_| Fifo::new()).collect()
+    pool.slots.iter().map(|_| Fifo::new()).collect()
 }
 
 /// A task that runs `body` with the scope, and counts itself out.
@@ -183,13 +183,13 @@ unsafe fn broadcast<S: Open>(scope: &S, body: impl Fn(&S, BroadcastContext<'_>) 
     let state = scope.view().state();
     let spawner = state.inside();
     let depth = spawner.map_or(state.depth(), Worker::depth) + 1;
-    for seat in state.pool().broadcast_seats() {
+    for slot in state.pool().broadcast_slots() {
         let body = Arc::clone(&body);
         // SAFETY: as the caller says; delivered and run once.
         let part = unsafe {
             task(scope, spawner, move |scope, worker| body(scope, BroadcastContext::new(worker)))
         };
-        state.pool().deliver(seat, Queued { task: part, depth });
+        state.pool().deliver(slot, Queued { task: part, depth });
     }
 }
 

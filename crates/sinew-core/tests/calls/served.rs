@@ -15,7 +15,7 @@ use sinew_policy::chunk::Schedule;
 
 use crate::support::{ends, pool};
 
-/// A pool with a thread at each of its `threads` seats.
+/// A pool with a thread at each of its `threads` slots.
 fn full_pool(threads: usize) -> Pool {
     Pool::builder().threads(threads).external_slot(false).build().unwrap()
 }
@@ -176,10 +176,10 @@ fn the_external_thread_of_a_pool_of_one_serves_others() {
     });
 }
 
-/// Catches: callers of a pool of one of which one sleeps on when the seat is free, or has been
+/// Catches: callers of a pool of one of which one sleeps on when the slot is free, or has been
 /// served.
 #[test]
-fn callers_of_a_pool_of_one_are_served_or_take_the_seat() {
+fn callers_of_a_pool_of_one_are_served_or_take_the_slot() {
     ends(|| {
         let (one, ran) = (pool(1, Wait::default()), AtomicUsize::new(0));
         thread::scope(|callers| {

@@ -24,7 +24,7 @@ fn fib(w: &Worker, n: u64) -> u64 {
 /// Catches: a thread that is left out or called twice, results in another order, a part that
 /// thinks it is another.
 #[test]
-fn every_thread_calls_once_and_results_are_in_the_order_of_seats() {
+fn every_thread_calls_once_and_results_are_in_the_order_of_slots() {
     ends(|| {
         for threads in 1..=4 {
             with_each_full_pool(threads, |pool| {
@@ -195,10 +195,10 @@ fn a_broadcast_comes_back_through_another_pool() {
     });
 }
 
-/// Catches: parts that are skipped after a panic, the payload of a later seat, results that are
+/// Catches: parts that are skipped after a panic, the payload of a later slot, results that are
 /// leaked or dropped twice.
 #[test]
-fn the_panic_of_the_first_seat_wins_after_all_have_run() {
+fn the_panic_of_the_first_slot_wins_after_all_have_run() {
     ends(|| {
         with_each_full_pool(4, |pool| {
             let (ran, drops) = (AtomicUsize::new(0), Drops::new());
@@ -206,14 +206,14 @@ fn the_panic_of_the_first_seat_wins_after_all_have_run() {
                 pool.broadcast(|part| {
                     ran.fetch_add(1, Ordering::SeqCst);
                     let result = drops.child();
-                    // The last seat is through before the first one panics.
+                    // The last slot is through before the first one panics.
                     let last = part.index() + 1 == part.num_threads();
                     while !last && drops.count() == 0 {
                         thread::yield_now();
                     }
                     match part.index() {
                         0 => result,
-                        seat => panic_any(seat),
+                        slot => panic_any(slot),
                     }
                 })
             });

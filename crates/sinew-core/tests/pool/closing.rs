@@ -67,8 +67,8 @@ fn a_shutdown_waits_for_tasks_threads_and_exit_hooks() {
                 });
             // Nobody has handles of these threads.
             let pool = builder
-                .build_with(|seat| {
-                    thread::spawn(|| seat.run());
+                .build_with(|slot| {
+                    thread::spawn(|| slot.run());
                     Ok(())
                 })
                 .unwrap();
@@ -134,8 +134,8 @@ fn the_panic_handler_gets_the_payloads_of_hooks() {
         let pool = Pool::builder()
             .threads(3)
             .external_slot(false)
-            .on_start(|seat| std::panic::panic_any(("start", seat)))
-            .on_exit(|seat| std::panic::panic_any(("exit", seat)))
+            .on_start(|slot| std::panic::panic_any(("start", slot)))
+            .on_exit(|slot| std::panic::panic_any(("exit", slot)))
             .panic_handler(move |payload| {
                 handled.lock().unwrap().push(*payload.downcast::<(&str, usize)>().unwrap());
             })
@@ -148,26 +148,26 @@ fn the_panic_handler_gets_the_payloads_of_hooks() {
         pool.shutdown();
         let mut payloads = payloads.lock().unwrap();
         payloads.sort_unstable();
-        let of = |name| (0..3).map(move |seat| (name, seat));
+        let of = |name| (0..3).map(move |slot| (name, slot));
         assert_eq!(*payloads, Vec::from_iter(of("exit").chain(of("start"))));
     });
 }
 
 /// Catches: hooks outside of their pool, or a worker that cannot join yet or any more.
 #[test]
-fn hooks_run_as_workers_of_their_seats() {
+fn hooks_run_as_workers_of_their_slots() {
     ends(|| {
         let (seen, sees) =
-            (Arc::new(Mutex::new(Vec::new())), |seen: &Mutex<Vec<_>>, hook, seat| {
+            (Arc::new(Mutex::new(Vec::new())), |seen: &Mutex<Vec<_>>, hook, slot| {
                 let (index, sum) = sinew_core::run(|w| (w.index(), fib(w, 10)));
-                seen.lock().unwrap().push((hook, seat == index, sum));
+                seen.lock().unwrap().push((hook, slot == index, sum));
             });
         let (starts, exits) = (Arc::clone(&seen), Arc::clone(&seen));
         let pool = Pool::builder()
             .threads(3)
             .external_slot(false)
-            .on_start(move |seat| sees(&starts, "start", seat))
-            .on_exit(move |seat| sees(&exits, "exit", seat))
+            .on_start(move |slot| sees(&starts, "start", slot))
+            .on_exit(move |slot| sees(&exits, "exit", slot))
             .build()
             .unwrap();
         assert_eq!(pool.install(|w| fib(w, 10)), 55);
@@ -261,8 +261,8 @@ fn an_ending_pool_still_broadcasts() {
         for threads in 1..=3 {
             let (builder, exits) = telling(threads);
             let pool = builder.build().unwrap();
-            let (closed, seats) = (Arc::new(Barrier::new(2)), Arc::new(Mutex::new(Vec::new())));
-            let (until, seen) = (Arc::clone(&closed), Arc::clone(&seats));
+            let (closed, slots) = (Arc::new(Barrier::new(2)), Arc::new(Mutex::new(Vec::new())));
+            let (until, seen) = (Arc::clone(&closed), Arc::clone(&slots));
             pool.spawn(move |w| {
                 until.wait();
                 assert_eq!(w.broadcast(|part| part.index()).len(), w.max_workers());
@@ -271,9 +271,9 @@ fn an_ending_pool_still_broadcasts() {
             pool.close();
             closed.wait();
             assert_eq!(all_left(&exits).len(), threads);
-            let mut seats = seats.lock().unwrap();
-            seats.sort_unstable();
-            assert_eq!(*seats, Vec::from_iter(0..threads));
+            let mut slots = slots.lock().unwrap();
+            slots.sort_unstable();
+            assert_eq!(*slots, Vec::from_iter(0..threads));
         }
     });
 }

@@ -277,7 +277,7 @@ impl<'p> Acts<'p> {
     }
 }
 
-/// Catches: a helper that is never too many because its own seat is within the limit, while the
+/// Catches: a helper that is never too many because its own slot is within the limit, while the
 /// caller's is not or there is an external thread; and one that does not come back.
 #[test]
 fn a_loop_without_a_control_follows_the_number_of_threads() {

@@ -110,16 +110,16 @@ fn each_arm_runs_once_whatever_is_wished() {
             let course = Operation::begin(&control, 0).unwrap();
             let _participant = course.take_part(w);
             for round in 0..50 {
-                let seats = Mutex::new(Vec::new());
+                let slots = Mutex::new(Vec::new());
                 tree(w, &course, 9, &|w| {
                     let number = {
-                        let mut seats = seats.lock().unwrap();
-                        seats.push(w.index());
-                        seats.len()
+                        let mut slots = slots.lock().unwrap();
+                        slots.push(w.index());
+                        slots.len()
                     };
                     control.set_threads(1 + (number * 7 + round) % 5);
                 });
-                assert_eq!(seats.into_inner().unwrap().len(), 1 << 9);
+                assert_eq!(slots.into_inner().unwrap().len(), 1 << 9);
             }
             control.set_threads(1);
             alone(w, &course);

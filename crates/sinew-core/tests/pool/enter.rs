@@ -29,9 +29,9 @@ fn run_stays_on_the_thread_and_install_leaves_it() {
         for threads in [1, 2, 4] {
             let pool = pool(threads);
             assert_eq!(pool.run(|w| (w.index(), thread::current().id())), (0, here));
-            let (seat, there) = pool.install(|w| (w.index(), thread::current().id()));
+            let (slot, there) = pool.install(|w| (w.index(), thread::current().id()));
             // A pool of one has no thread to go to.
-            assert_eq!((seat == 0, there == here), (threads == 1, threads == 1));
+            assert_eq!((slot == 0, there == here), (threads == 1, threads == 1));
         }
     });
 }
@@ -52,7 +52,7 @@ fn a_worker_that_enters_its_own_pool_stays_where_it_is() {
     });
 }
 
-/// Catches: callers that share a seat, wait for each other for ever, or get each other's
+/// Catches: callers that share a slot, wait for each other for ever, or get each other's
 /// results.
 #[test]
 fn several_callers_at_once_get_their_own_results() {
@@ -82,7 +82,7 @@ fn several_callers_at_once_get_their_own_results() {
 /// Catches: a second caller that waits until the external thread leaves, although the pool has
 /// threads.
 #[test]
-fn a_caller_that_finds_the_seat_taken_is_served_by_a_thread() {
+fn a_caller_that_finds_the_slot_taken_is_served_by_a_thread() {
     ends(|| {
         let pool = pool(2);
         let (enter, leave) = (Barrier::new(2), Barrier::new(2));
@@ -100,7 +100,7 @@ fn a_caller_that_finds_the_seat_taken_is_served_by_a_thread() {
     });
 }
 
-/// Catches: in a pool of one, a caller that never gets the seat.
+/// Catches: in a pool of one, a caller that never gets the slot.
 #[test]
 fn callers_of_a_pool_of_one_take_turns() {
     ends(|| {
@@ -125,10 +125,10 @@ fn callers_of_a_pool_of_one_take_turns() {
     });
 }
 
-/// Catches: a panic that stays in the pool, or an external thread that keeps the seat when it
+/// Catches: a panic that stays in the pool, or an external thread that keeps the slot when it
 /// unwinds.
 #[test]
-fn a_panic_comes_back_to_the_caller_and_frees_the_seat() {
+fn a_panic_comes_back_to_the_caller_and_frees_the_slot() {
     for threads in [1, 2] {
         let pool = pool(threads);
         for _ in 0..3 {
@@ -155,7 +155,7 @@ fn the_pool_entered_last_is_the_current_one() {
     });
 }
 
-/// Catches: a thread that no longer knows a pool farther out, and waits for the seat that it
+/// Catches: a thread that no longer knows a pool farther out, and waits for the slot that it
 /// holds itself.
 #[test]
 fn pools_of_one_may_be_nested_in_each_other() {
@@ -167,7 +167,7 @@ fn pools_of_one_may_be_nested_in_each_other() {
     });
 }
 
-/// Catches: stack depths, seats or queues of two pools that get mixed up on one thread.
+/// Catches: stack depths, slots or queues of two pools that get mixed up on one thread.
 #[test]
 fn trees_may_change_between_pools_at_every_level() {
     fn tree(pools: [&Pool; 2], depth: usize) -> usize {
@@ -237,7 +237,7 @@ fn threads_may_come_and_go() {
     });
 }
 
-/// Catches: a seat that its holder keeps while it waits for somebody who waits for the seat.
+/// Catches: a slot that its holder keeps while it waits for somebody who waits for the slot.
 #[test]
 fn a_pool_of_one_that_waits_for_another_can_be_called_back() {
     ends(|| {

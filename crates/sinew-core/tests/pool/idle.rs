@@ -13,7 +13,7 @@ fn marks(pool: &Pool) -> [u64; 4] {
     [parks, wakes, failed_steals, parked_ns]
 }
 
-/// Whether nobody at a seat of `pool` does anything while this thread gives up the processor again
+/// Whether nobody at a slot of `pool` does anything while this thread gives up the processor again
 /// and again.
 fn rests(pool: &Pool, yields: usize) -> bool {
     let before = marks(pool);

@@ -20,17 +20,17 @@ fn every_thread_starts_once_and_has_ended_when_the_pool_is_dropped() {
             let (starts, ends) = (Arc::clone(&started), Arc::clone(&ended));
             let pool = Pool::builder()
                 .threads(threads)
-                .on_start(move |seat| starts.lock().unwrap().push((seat, thread::current().id())))
-                .on_exit(move |seat| ends.lock().unwrap().push((seat, thread::current().id())))
+                .on_start(move |slot| starts.lock().unwrap().push((slot, thread::current().id())))
+                .on_exit(move |slot| ends.lock().unwrap().push((slot, thread::current().id())))
                 .build()
                 .unwrap();
             assert_eq!(pool.run(|w| w.join(|_| 1, |_| 2)), (1, 2));
             drop(pool);
             let (mut started, mut ended) = (started.lock().unwrap(), ended.lock().unwrap());
-            started.sort_unstable_by_key(|(seat, _)| *seat);
-            ended.sort_unstable_by_key(|(seat, _)| *seat);
+            started.sort_unstable_by_key(|(slot, _)| *slot);
+            ended.sort_unstable_by_key(|(slot, _)| *slot);
             assert_eq!(*started, *ended);
-            assert!(started.iter().map(|(seat, _)| *seat).eq(1..threads), "{started:?}");
+            assert!(started.iter().map(|(slot, _)| *slot).eq(1..threads), "{started:?}");
         }
     });
 }
@@ -42,7 +42,7 @@ fn threads_have_the_names_that_were_asked_for() {
         let name = |pool: &Pool| pool.install(|_| thread::current().name().map(str::to_owned));
         assert_eq!(name(&pool(2)).as_deref(), Some("sinew-1"));
         let named =
-            Pool::builder().threads(2).thread_name(|seat| format!("mine {seat}")).build().unwrap();
+            Pool::builder().threads(2).thread_name(|slot| format!("mine {slot}")).build().unwrap();
         assert_eq!(name(&named).as_deref(), Some("mine 1"));
     });
 }

@@ -90,8 +90,8 @@ fn strict_tasks_of_all_domains_run_at_once() {
             for _ in 0..300 {
                 pool.run(|w| {
                     DomainScopeBuilder::new(&domains).order(Order::Strict).run_on(w, |s| {
-                        for seat in (0..threads).filter(|&seat| seat != w.index()) {
-                            s.spawn_into(domains.of_seat(seat), |_| meet(&met));
+                        for slot in (0..threads).filter(|&slot| slot != w.index()) {
+                            s.spawn_into(domains.of_seat(slot), |_| meet(&met));
                         }
                         meet(&met);
                     });
@@ -126,15 +126,15 @@ fn own_tasks_come_first_and_the_oldest_of_them() {
                 meet(all_there);
             });
         });
-        for (seat, order) in orders.into_iter().enumerate() {
+        for (slot, order) in orders.into_iter().enumerate() {
             let order = order.into_inner().unwrap();
             let own: Vec<_> =
-                order.iter().filter(|(domain, _)| *domain == domains.of_seat(seat)).collect();
+                order.iter().filter(|(domain, _)| *domain == domains.of_seat(slot)).collect();
             assert!(own.is_sorted_by_key(|(_, task)| *task), "{order:?}");
             let first_stranger =
-                order.iter().position(|(domain, _)| *domain != domains.of_seat(seat));
+                order.iter().position(|(domain, _)| *domain != domains.of_seat(slot));
             let after = &order[first_stranger.unwrap_or(order.len())..];
-            assert!(after.iter().all(|(domain, _)| *domain != domains.of_seat(seat)), "{order:?}");
+            assert!(after.iter().all(|(domain, _)| *domain != domains.of_seat(slot)), "{order:?}");
         }
     });
 }
@@ -318,7 +318,7 @@ fn the_machine_at_hand_has_domains_of_every_kind() {
         let domains = Domains::new(&pool, text.parse().unwrap()).unwrap();
         assert!((1..=2).contains(&domains.len()), "{text}");
         assert!(
-            (0..2).all(|seat| domains.seats_of(domains.of_seat(seat)).contains(&seat)),
+            (0..2).all(|slot| domains.seats_of(domains.of_seat(slot)).contains(&slot)),
             "{text}"
         );
         if let Some(node) = domains.node(0) {
@@ -399,7 +399,7 @@ fn a_block_belongs_to_who_touched_it() {
         let pool = pool(2);
         let domains = parts(&pool, 2);
         let placed = pool.install(|_| Placed::options(&domains).fill(64, 8, |i| i)).unwrap();
-        assert!((0..8).all(|block| placed.domain_of(block) == 1), "only seat 1 has a thread here");
+        assert!((0..8).all(|block| placed.domain_of(block) == 1), "only slot 1 has a thread here");
     });
 }
 

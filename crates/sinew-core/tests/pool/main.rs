@@ -14,7 +14,7 @@
 //! | `serially` | code that stays on one thread |
 //! | `broadcast` | one closure on every thread |
 //! | `enter` | the ways into a pool, and from one pool into another |
-//! | `seats` | pools without external threads, of the building thread, of threads of the user's |
+//! | `worker_slots` | pools without external threads, of the building thread, of threads of the user's |
 //! | `closing` | the ways to end a pool, and what its hooks may do |
 //! | `victims` | every victim policy, changed meanwhile, across packages |
 //! | `mapping` | threads that are pinned anew |
@@ -58,12 +58,12 @@ mod panics;
 mod prompt;
 mod scope;
 mod scripted;
-mod seats;
 mod serially;
 mod sharing;
 mod spawn;
 mod stress;
 mod support;
 mod victims;
+mod worker_slots;
 mod workers;
 mod yielding;

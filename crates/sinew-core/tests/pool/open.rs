@@ -173,8 +173,8 @@ fn scopes_broadcast_to_every_thread() {
     ends(|| {
         for threads in 1..=3 {
             with_each_full_pool(threads, |pool| {
-                let (seats, tasks) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
-                let (parts, counted) = (&seats, &tasks);
+                let (slots, tasks) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
+                let (parts, counted) = (&slots, &tasks);
                 let all = Barrier::new(threads);
                 let all = &all;
                 pool.scope(|s| {
@@ -190,9 +190,9 @@ fn scopes_broadcast_to_every_thread() {
                         s.spawn_fifo(move |_| add(counted));
                     });
                 });
-                let mut seats = seats.into_inner().unwrap();
-                seats[..threads].sort_unstable();
-                assert_eq!(seats, Vec::from_iter((0..threads).chain(vec![threads; threads])));
+                let mut slots = slots.into_inner().unwrap();
+                slots[..threads].sort_unstable();
+                assert_eq!(slots, Vec::from_iter((0..threads).chain(vec![threads; threads])));
                 assert_eq!(tasks.into_inner(), 2 * threads);
                 let panics = || pool.scope(|s| s.spawn_broadcast(|_, _| panic!("part")));
                 assert_eq!(message_of(panics), "part");
@@ -316,7 +316,7 @@ fn tasks_in_order_are_each_run_once_among_thieves() {
     });
 }
 
-/// Catches: tasks that nobody runs, as the pool has no thread and the caller is not at its seat.
+/// Catches: tasks that nobody runs, as the pool has no thread and the caller is not at its slot.
 #[test]
 fn a_scope_in_place_is_served_in_a_pool_that_has_only_its_external_slot() {
     ends(|| {

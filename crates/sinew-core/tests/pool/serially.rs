@@ -238,13 +238,13 @@ fn afterwards_everything_is_as_before() {
     ends(|| {
         let pool = pool(2);
         pool.run(|w| {
-            let seats = || with_current(|w| w.map_or(0, sinew_core::Worker::max_workers));
-            assert_eq!(serially(|| serially(seats)), 1);
-            assert_eq!(seats(), 2);
+            let slots = || with_current(|w| w.map_or(0, sinew_core::Worker::max_workers));
+            assert_eq!(serially(|| serially(slots)), 1);
+            assert_eq!(slots(), 2);
             let panicking =
                 || serially(|| scope(|s| s.spawn(|_| _ = join(|| panic!("an arm"), || ()))));
             assert_eq!(message_of(panicking), "an arm");
-            assert_eq!((seats(), serially(|| fib(10)), w.depth()), (2, 55, 0));
+            assert_eq!((slots(), serially(|| fib(10)), w.depth()), (2, 55, 0));
             // A meeting of two threads, which only a parallel join brings about.
             let barrier = std::sync::Barrier::new(2);
             w.join(|_| barrier.wait(), |_| barrier.wait());

@@ -426,7 +426,7 @@ fn a_pinned_pool_is_given_none_but_its_own_cores() {
     });
 }
 
-/// Catches: a thread that stays where the list has its seat, on a core that a neighbour was
+/// Catches: a thread that stays where the list has its slot, on a core that a neighbour was
 /// given, while the pool's own lies idle.
 #[test]
 fn a_pinned_pool_runs_on_what_its_neighbours_leave_of_its_list() {

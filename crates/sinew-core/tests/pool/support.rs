@@ -20,7 +20,7 @@ pub(crate) fn pool(threads: usize) -> Pool {
     Pool::builder().threads(threads).build().unwrap()
 }
 
-/// A pool with a thread at each of its `threads` seats.
+/// A pool with a thread at each of its `threads` slots.
 pub(crate) fn full_pool(threads: usize) -> Pool {
     Pool::builder().threads(threads).external_slot(false).build().unwrap()
 }
@@ -29,15 +29,15 @@ pub(crate) fn full_pool(threads: usize) -> Pool {
 pub(crate) fn telling(threads: usize) -> (PoolBuilder, mpsc::Receiver<usize>) {
     let (exit, exits) = mpsc::channel();
     let exit = Mutex::new(exit);
-    let hook = move |seat| exit.lock().unwrap().send(seat).unwrap();
+    let hook = move |slot| exit.lock().unwrap().send(slot).unwrap();
     (Pool::builder().threads(threads).external_slot(false).on_exit(hook), exits)
 }
 
-/// The seats whose threads have left, once all have.
+/// The slots whose threads have left, once all have.
 pub(crate) fn all_left(exits: &mpsc::Receiver<usize>) -> Vec<usize> {
-    let mut seats: Vec<_> = exits.iter().collect();
-    seats.sort_unstable();
-    seats
+    let mut slots: Vec<_> = exits.iter().collect();
+    slots.sort_unstable();
+    slots
 }
 
 /// Gives others the core for so many milliseconds.

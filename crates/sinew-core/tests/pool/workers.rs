@@ -1,7 +1,7 @@
 //! A number of workers that changes while the pool works.
 //!
 //! A worker looks at the number between two tasks. Whoever has run its part of a broadcast since
-//! the change, in a pool that had nothing else to do, has seen it: from then on *which* seats work
+//! the change, in a pool that had nothing else to do, has seen it: from then on *which* slots work
 //! is exact, and so are the claims made here.
 
 use std::collections::HashSet;
@@ -14,30 +14,30 @@ use sinew_core::{Pool, Wait, Worker};
 
 use crate::support::{add, all_left, ends, full_pool, meet, pool, telling, with_each_full_pool};
 
-/// The seats at which a tree of joins, a scope and detached tasks were run.
-fn seats_at_work(pool: &Pool) -> HashSet<usize> {
-    fn tree(w: &Worker, depth: u32, seats: &Mutex<HashSet<usize>>) {
-        seats.lock().unwrap().insert(w.index());
+/// The slots at which a tree of joins, a scope and detached tasks were run.
+fn slots_at_work(pool: &Pool) -> HashSet<usize> {
+    fn tree(w: &Worker, depth: u32, slots: &Mutex<HashSet<usize>>) {
+        slots.lock().unwrap().insert(w.index());
         if depth > 0 {
-            w.join(|w| tree(w, depth - 1, seats), |w| tree(w, depth - 1, seats));
+            w.join(|w| tree(w, depth - 1, slots), |w| tree(w, depth - 1, slots));
         }
     }
-    let seats = Arc::new(Mutex::new(HashSet::new()));
+    let slots = Arc::new(Mutex::new(HashSet::new()));
     let left = Arc::new(AtomicUsize::new(20));
     for _ in 0..20 {
-        let (seats, left) = (Arc::clone(&seats), Arc::clone(&left));
+        let (slots, left) = (Arc::clone(&slots), Arc::clone(&left));
         pool.spawn(move |w| {
-            tree(w, 2, &seats);
+            tree(w, 2, &slots);
             left.fetch_sub(1, Ordering::SeqCst);
         });
     }
-    pool.install(|w| tree(w, 8, &seats));
-    pool.scope(|s| (0..100).for_each(|_| s.spawn(|_| sinew_core::run(|w| tree(w, 3, &seats)))));
+    pool.install(|w| tree(w, 8, &slots));
+    pool.scope(|s| (0..100).for_each(|_| s.spawn(|_| sinew_core::run(|w| tree(w, 3, &slots)))));
     while left.load(Ordering::SeqCst) > 0 {
         thread::yield_now();
     }
-    let seats = seats.lock().unwrap();
-    seats.clone()
+    let slots = slots.lock().unwrap();
+    slots.clone()
 }
 
 /// Changes the number of workers of an idle pool, and returns when every worker has seen it.
@@ -46,9 +46,9 @@ fn set_and_settle(pool: &Pool, workers: usize) {
     pool.broadcast(|_| ());
 }
 
-/// Catches: a number that is taken although it leaves nobody, or of seats that are not there.
+/// Catches: a number that is taken although it leaves nobody, or of slots that are not there.
 #[test]
-fn one_thread_goes_on_and_there_are_no_more_than_seats() {
+fn one_thread_goes_on_and_there_are_no_more_than_slots() {
     fn answers(pool: &Pool, least: usize) {
         let most = pool.max_workers();
         assert_eq!(pool.workers(), most);
@@ -61,7 +61,7 @@ fn one_thread_goes_on_and_there_are_no_more_than_seats() {
     }
     for threads in 1..=4 {
         answers(&full_pool(threads), 1);
-        // The external thread's seat and one more, where there is one.
+        // The external thread's slot and one more, where there is one.
         answers(&pool(threads), 2.min(threads));
         ends(move || {
             let pool = Pool::builder().threads(threads).use_current_thread().build().unwrap();
@@ -72,22 +72,22 @@ fn one_thread_goes_on_and_there_are_no_more_than_seats() {
 
 /// Catches: a surplus worker that goes on, or a caller that is not served by those who are left.
 #[test]
-fn only_seats_below_the_number_work() {
+fn only_slots_below_the_number_work() {
     ends(|| {
         with_each_full_pool(4, |pool| {
             for workers in [1, 2, 3, 1, 4, 2] {
                 set_and_settle(pool, workers);
                 for _ in 0..5 {
-                    let seats = seats_at_work(pool);
-                    assert!(seats.iter().all(|&seat| seat < workers), "{seats:?} of {workers}");
+                    let slots = slots_at_work(pool);
+                    assert!(slots.iter().all(|&slot| slot < workers), "{slots:?} of {workers}");
                 }
             }
         });
-        // An external thread sits at seat 0.
+        // An external thread sits at slot 0.
         let pool = pool(4);
         set_and_settle(&pool, 2);
-        let seats = seats_at_work(&pool);
-        assert!(seats.iter().all(|&seat| seat < 2), "{seats:?}");
+        let slots = slots_at_work(&pool);
+        assert!(slots.iter().all(|&slot| slot < 2), "{slots:?}");
     });
 }
 
@@ -143,21 +143,21 @@ fn a_worker_that_stands_down_leaves_its_tasks_to_the_others() {
     ends(|| {
         with_each_full_pool(2, |pool| {
             for _ in 0..20 {
-                let seats = Arc::new(Mutex::new(Vec::new()));
-                let others = Arc::clone(&seats);
+                let slots = Arc::new(Mutex::new(Vec::new()));
+                let others = Arc::clone(&slots);
                 pool.broadcast(|part| {
                     if part.index() == 1 {
                         pool.set_workers(1);
                         for _ in 0..10 {
-                            let seats = Arc::clone(&others);
-                            sinew_core::spawn(move |w| seats.lock().unwrap().push(w.index()));
+                            let slots = Arc::clone(&others);
+                            sinew_core::spawn(move |w| slots.lock().unwrap().push(w.index()));
                         }
                     }
                 });
-                while seats.lock().unwrap().len() < 10 {
+                while slots.lock().unwrap().len() < 10 {
                     thread::yield_now();
                 }
-                assert_eq!(*seats.lock().unwrap(), [0; 10]);
+                assert_eq!(*slots.lock().unwrap(), [0; 10]);
                 pool.set_workers(2);
             }
         });
@@ -171,7 +171,7 @@ fn a_surplus_worker_brings_its_task_to_an_end() {
         with_each_full_pool(2, |pool| {
             for _ in 0..20 {
                 let both = Barrier::new(2);
-                let seats = pool.broadcast(|part| match part.index() {
+                let slots = pool.broadcast(|part| match part.index() {
                     0 => (0, 0),
                     _ => sinew_core::run(|w| {
                         pool.set_workers(1);
@@ -182,7 +182,7 @@ fn a_surplus_worker_brings_its_task_to_an_end() {
                         w.join(at, at)
                     }),
                 });
-                assert_eq!(seats, [(0, 0), (1, 0)]);
+                assert_eq!(slots, [(0, 0), (1, 0)]);
                 pool.set_workers(2);
             }
         });

@@ -33,7 +33,7 @@ fn pools_leave_nothing_behind() {
     holds_no_more("pools with an external slot", times(600), || {
         Pool::builder().threads(2).build().unwrap().run(work);
     });
-    holds_no_more("pools with a thread at each seat", times(600), || {
+    holds_no_more("pools with a thread at each slot", times(600), || {
         Pool::builder().threads(2).external_slot(false).build().unwrap().install(work);
     });
     holds_no_more("pools of two-field stacks", times(600), || {

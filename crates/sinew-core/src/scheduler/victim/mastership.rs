@@ -50,7 +50,7 @@ impl Worker {
     }
 
     fn holder(&self, master: usize) -> Holder {
-        let Some(master) = self.pool().seats.get(master) else { return Holder::Nobody };
+        let Some(master) = self.pool().slots.get(master) else { return Holder::Nobody };
         // Relaxed: hints.
         if !master.active.load(Ordering::Relaxed) {
             Holder::Parked

@@ -38,11 +38,11 @@ use crate::stealing::{PIECES, SIZES};
 use view::PoolView;
 
 impl PoolState {
-    /// The worker at `seat` begins what came from outside.
+    /// The worker at `slot` begins what came from outside.
     #[inline]
-    pub(crate) fn root_begins(&self, seat: usize) {
+    pub(crate) fn root_begins(&self, slot: usize) {
         if self.stealing.interest() == PIECES {
-            self.deal_cold(seat);
+            self.deal_cold(slot);
         }
     }
 
@@ -54,20 +54,20 @@ impl PoolState {
         }
     }
 
-    /// A new root task begins at `seat`.
+    /// A new root task begins at `slot`.
     #[cold]
-    fn deal_cold(&self, seat: usize) {
-        let home = self.stealing.packages.of(seat);
+    fn deal_cold(&self, slot: usize) {
+        let home = self.stealing.packages.of(slot);
         self.stealing.pieces.begin(home);
         if self.is_of_another_process() {
             return;
         }
         for package in (0..self.stealing.packages.count()).filter(|&package| package != home) {
             let mut members =
-                self.seats.iter().filter(|seat| self.stealing.packages.of(seat.index()) == package);
+                self.slots.iter().filter(|slot| self.stealing.packages.of(slot.index()) == package);
             // Relaxed: a hint. Without a sleeper there is somebody awake who will come.
-            let sleeper = members.rfind(|seat| !seat.active.load(Ordering::Relaxed));
-            if let Some(sleeper) = sleeper.filter(|seat| !seat.is_surplus()) {
+            let sleeper = members.rfind(|slot| !slot.active.load(Ordering::Relaxed));
+            if let Some(sleeper) = sleeper.filter(|slot| !slot.is_surplus()) {
                 sleeper.parker.unpark();
             }
         }

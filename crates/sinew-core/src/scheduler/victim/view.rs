@@ -21,8 +21,8 @@ impl<'a> PoolView<'a> {
         Self { thief, above: allowed.above() }
     }
 
-    fn seat(&self, worker: usize) -> &'a Worker {
-        &self.thief.pool().seats[worker]
+    fn slot(&self, worker: usize) -> &'a Worker {
+        &self.thief.pool().slots[worker]
     }
 
     fn may_run(&self, depth: u32) -> bool {
@@ -32,7 +32,7 @@ impl<'a> PoolView<'a> {
 
 impl View for PoolView<'_> {
     fn workers(&self) -> usize {
-        self.thief.pool().seats.len()
+        self.thief.pool().slots.len()
     }
 
     fn me(&self) -> usize {
@@ -41,21 +41,21 @@ impl View for PoolView<'_> {
 
     fn is_active(&self, worker: usize) -> bool {
         // Relaxed: a hint.
-        self.seat(worker).active.load(Ordering::Relaxed)
+        self.slot(worker).active.load(Ordering::Relaxed)
     }
 
     fn load(&self, worker: usize) -> usize {
         if self.above.is_some() && self.oldest_depth(worker).is_none() {
             return 0;
         }
-        let seat = self.seat(worker);
-        seat.stack.load() + seat.deque.len()
+        let slot = self.slot(worker);
+        slot.stack.load() + slot.deque.len()
     }
 
     fn oldest_depth(&self, worker: usize) -> Option<u32> {
-        let seat = self.seat(worker);
-        let joins = seat.stack.oldest_depth().filter(|&depth| self.may_run(depth));
-        joins.or_else(|| seat.deque.oldest_depth().filter(|&depth| self.may_run(depth)))
+        let slot = self.slot(worker);
+        let joins = slot.stack.oldest_depth().filter(|&depth| self.may_run(depth));
+        joins.or_else(|| slot.deque.oldest_depth().filter(|&depth| self.may_run(depth)))
     }
 
     fn distance(&self, worker: usize) -> u8 {

@@ -21,9 +21,9 @@ fn fib(w: &Worker, n: u64) -> u64 {
     a + b
 }
 
-/// Catches: a caller that sits down where nobody may, or a seat without a thread.
+/// Catches: a caller that sits down where nobody may, or a slot without a thread.
 #[test]
-fn without_a_external_slot_run_and_install_leave_the_thread_and_every_seat_works() {
+fn without_a_external_slot_run_and_install_leave_the_thread_and_every_slot_works() {
     ends(|| {
         let here = thread::current().id();
         for threads in 1..=4 {
@@ -31,17 +31,17 @@ fn without_a_external_slot_run_and_install_leave_the_thread_and_every_seat_works
                 assert_eq!(pool.max_workers(), threads);
                 assert_ne!(pool.run(|_| thread::current().id()), here);
                 assert_ne!(pool.install(|_| thread::current().id()), here);
-                // All seats at once.
-                let (all, seats) = (Barrier::new(threads), Mutex::new(HashSet::new()));
+                // All slots at once.
+                let (all, slots) = (Barrier::new(threads), Mutex::new(HashSet::new()));
                 pool.scope(|s| {
                     for _ in 0..threads {
                         s.spawn(|_| {
                             all.wait();
-                            seats.lock().unwrap().insert(sinew_core::run(|w| w.index()));
+                            slots.lock().unwrap().insert(sinew_core::run(|w| w.index()));
                         });
                     }
                 });
-                assert_eq!(seats.into_inner().unwrap(), HashSet::from_iter(0..threads));
+                assert_eq!(slots.into_inner().unwrap(), HashSet::from_iter(0..threads));
             });
         }
     });
@@ -114,7 +114,7 @@ fn of_this_thread(threads: usize, wait: Wait) -> Pool {
     Pool::builder().threads(threads).use_current_thread().wait(wait).build().unwrap()
 }
 
-/// Catches: a builder that is moved elsewhere by its own calls, or sits at another seat, or a
+/// Catches: a builder that is moved elsewhere by its own calls, or sits at another slot, or a
 /// free function that goes elsewhere.
 #[test]
 fn the_building_thread_is_worker_0() {
@@ -181,7 +181,7 @@ fn the_building_thread_serves_others_while_it_waits() {
         // caller.
         let pool = of_this_thread(2, Wait::Any);
         let begun = Barrier::new(2);
-        let ((), seat) = pool.run(|w| {
+        let ((), slot) = pool.run(|w| {
             w.join(
                 |_| meet(&begun),
                 |_| {
@@ -190,7 +190,7 @@ fn the_building_thread_serves_others_while_it_waits() {
                 },
             )
         });
-        assert_eq!(seat, 0);
+        assert_eq!(slot, 0);
     });
 }
 
@@ -216,7 +216,7 @@ fn a_worker_cannot_build_a_pool_of_its_own_thread() {
     });
 }
 
-/// Catches: seats that are given out twice, in another order or not at all, or a shutdown that
+/// Catches: slots that are given out twice, in another order or not at all, or a shutdown that
 /// leaves a user's thread behind.
 #[test]
 fn threads_may_come_from_the_user() {
@@ -225,9 +225,9 @@ fn threads_may_come_from_the_user() {
             let (builder, exits) = telling(threads);
             let mut handles = Vec::new();
             let pool = builder
-                .build_with(|seat| {
-                    assert_eq!(seat.index(), handles.len());
-                    handles.push(thread::spawn(|| seat.run()));
+                .build_with(|slot| {
+                    assert_eq!(slot.index(), handles.len());
+                    handles.push(thread::spawn(|| slot.run()));
                     Ok(())
                 })
                 .unwrap();
@@ -246,9 +246,9 @@ fn threads_may_live_in_a_scope_of_the_standard_library() {
     ends(|| {
         let left = AtomicUsize::new(0);
         let sum = thread::scope(|s| {
-            let start = |seat: sinew_core::SeatThread| {
+            let start = |slot: sinew_core::WorkerThread| {
                 s.spawn(|| {
-                    seat.run();
+                    slot.run();
                     left.fetch_add(1, Ordering::SeqCst);
                 });
                 Ok(())
@@ -267,11 +267,11 @@ fn a_thread_that_the_user_refuses_is_an_error_and_the_others_end() {
         for refused in 0..4 {
             let (builder, exits) = telling(4);
             let mut handles = Vec::new();
-            let built = builder.build_with(|seat| {
-                if seat.index() == refused {
+            let built = builder.build_with(|slot| {
+                if slot.index() == refused {
                     return Err(io::Error::other("no more"));
                 }
-                handles.push(thread::spawn(|| seat.run()));
+                handles.push(thread::spawn(|| slot.run()));
                 Ok(())
             });
             let error = built.unwrap_err();
@@ -285,13 +285,13 @@ fn a_thread_that_the_user_refuses_is_an_error_and_the_others_end() {
 
 /// Catches: a pool that waits, while it works or at its end, for a thread that was never there.
 #[test]
-fn a_pool_does_without_the_thread_of_a_seat_that_was_dropped() {
+fn a_pool_does_without_the_thread_of_a_slot_that_was_dropped() {
     ends(|| {
         for missing in 0..3 {
             let (builder, exits) = telling(3);
-            let start = |seat: sinew_core::SeatThread| {
-                if seat.index() != missing {
-                    thread::spawn(|| seat.run());
+            let start = |slot: sinew_core::WorkerThread| {
+                if slot.index() != missing {
+                    thread::spawn(|| slot.run());
                 }
                 Ok(())
             };
@@ -300,7 +300,7 @@ fn a_pool_does_without_the_thread_of_a_seat_that_was_dropped() {
             pool.install(|w| w.join(|_| meet(&both), |_| meet(&both)));
             assert_eq!(pool.install(|w| fib(w, 12)), 144);
             pool.shutdown();
-            assert_eq!(all_left(&exits), Vec::from_iter((0..3).filter(|&seat| seat != missing)));
+            assert_eq!(all_left(&exits), Vec::from_iter((0..3).filter(|&slot| slot != missing)));
         }
     });
 }

@@ -3,8 +3,8 @@
 //!
 //! # Invariants
 //!
-//! - S1: `count` workers lie in memory that belongs to the seats, `stride` bytes apart, the first
-//!   one at `first`. They neither move nor end before the seats do.
+//! - S1: `count` workers lie in memory that belongs to the slots, `stride` bytes apart, the first
+//!   one at `first`. They neither move nor end before the slots do.
 //!
 //! # Cost
 //!
@@ -23,7 +23,7 @@ use sinew_topology::{Memory, Placement};
 use crate::state::worker::Worker;
 
 /// The workers of a pool.
-pub(crate) struct Seats {
+pub(crate) struct WorkerSlots {
     first: NonNull<Worker>,
     stride: usize,
     count: usize,
@@ -33,11 +33,11 @@ pub(crate) struct Seats {
 
 // SAFETY: workers are shared inside the crate by invariant W2: other threads use only their
 // synchronised parts.
-unsafe impl Sync for Seats {}
+unsafe impl Sync for WorkerSlots {}
 // SAFETY: a worker is bound to no thread; its owner changes with the external slot.
-unsafe impl Send for Seats {}
+unsafe impl Send for WorkerSlots {}
 
-impl Seats {
+impl WorkerSlots {
     /// A worker for each of `homes`, made by `worker`.
     pub(crate) fn new(
         homes: &[PreferredNode],
@@ -55,7 +55,7 @@ impl Seats {
         mut worker: impl FnMut(usize, PreferredNode) -> Worker,
     ) -> Self {
         let workers: Box<[Worker]> =
-            homes.iter().enumerate().map(|(seat, home)| worker(seat, *home)).collect();
+            homes.iter().enumerate().map(|(slot, home)| worker(slot, *home)).collect();
         let workers = NonNull::from(Box::leak(workers));
         Self {
             first: workers.cast(),
@@ -74,27 +74,27 @@ impl Seats {
         const { assert!(align_of::<Worker>() <= 4096) };
         let stride = page_stride();
         assert!(homes.len() * stride <= pages.bytes());
-        for (seat, home) in homes.iter().enumerate() {
+        for (slot, home) in homes.iter().enumerate() {
             if let PreferredNode::Node(node) = *home {
-                pages.prefer(seat * stride..(seat + 1) * stride, node);
+                pages.prefer(slot * stride..(slot + 1) * stride, node);
             }
         }
-        let mut seats = Self { first: pages.start().cast(), stride, count: 0, pages: Some(pages) };
-        for (seat, &home) in homes.iter().enumerate() {
-            // SAFETY: within the pages, which are the seats' own, and aligned, as pages are.
-            unsafe { seats.at(seat).write(worker(seat, home)) };
+        let mut slots = Self { first: pages.start().cast(), stride, count: 0, pages: Some(pages) };
+        for (slot, &home) in homes.iter().enumerate() {
+            // SAFETY: within the pages, which are the slots' own, and aligned, as pages are.
+            unsafe { slots.at(slot).write(worker(slot, home)) };
             // One by one: should the next one panic, these are dropped.
-            seats.count += 1;
+            slots.count += 1;
         }
-        seats
+        slots
     }
 
     /// # Safety
     ///
     /// There is memory for this one.
-    unsafe fn at(&self, seat: usize) -> NonNull<Worker> {
+    unsafe fn at(&self, slot: usize) -> NonNull<Worker> {
         // SAFETY: as the caller says; no memory is larger than fits an `isize`.
-        unsafe { self.first.byte_add(seat * self.stride) }
+        unsafe { self.first.byte_add(slot * self.stride) }
     }
 
     #[inline]
@@ -103,14 +103,14 @@ impl Seats {
     }
 
     #[inline]
-    pub(crate) fn get(&self, seat: usize) -> Option<&Worker> {
+    pub(crate) fn get(&self, slot: usize) -> Option<&Worker> {
         // SAFETY: S1.
-        (seat < self.count).then(|| unsafe { self.at(seat).as_ref() })
+        (slot < self.count).then(|| unsafe { self.at(slot).as_ref() })
     }
 
     #[inline]
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Worker> + ExactSizeIterator {
-        (0..self.count).map(|seat| &self[seat])
+        (0..self.count).map(|slot| &self[slot])
     }
 }
 
@@ -119,32 +119,32 @@ fn page_stride() -> usize {
     size_of::<Worker>().next_multiple_of(Memory::page_bytes())
 }
 
-impl Index<usize> for Seats {
+impl Index<usize> for WorkerSlots {
     type Output = Worker;
 
     #[inline]
     #[track_caller]
-    fn index(&self, seat: usize) -> &Worker {
-        self.get(seat).unwrap_or_else(|| no_seat(seat, self.count))
+    fn index(&self, slot: usize) -> &Worker {
+        self.get(slot).unwrap_or_else(|| no_slot(slot, self.count))
     }
 }
 
 #[cold]
 #[track_caller]
-fn no_seat(seat: usize, count: usize) -> ! {
-    panic!("there is no seat {seat} among {count}")
+fn no_slot(slot: usize, count: usize) -> ! {
+    panic!("there is no slot {slot} among {count}")
 }
 
-impl Drop for Seats {
+impl Drop for WorkerSlots {
     fn drop(&mut self) {
         if self.pages.is_none() {
             let workers = slice_from_raw_parts_mut(self.first.as_ptr(), self.count);
             // SAFETY: leaked by `together`; nobody has a worker of a pool that has ended (S1).
             return drop(unsafe { Box::from_raw(workers) });
         }
-        for seat in 0..self.count {
+        for slot in 0..self.count {
             // SAFETY: S1; as above.
-            unsafe { self.at(seat).drop_in_place() };
+            unsafe { self.at(slot).drop_in_place() };
         }
     }
 }
@@ -168,9 +168,9 @@ mod tests {
     /// What tells whether a worker is still there.
     type Signs = Vec<Arc<Parker>>;
 
-    fn worker(seat: usize, home: PreferredNode, signs: &mut Signs) -> Worker {
+    fn worker(slot: usize, home: PreferredNode, signs: &mut Signs) -> Worker {
         let worker =
-            Worker::new(null(), seat, false, StackKind::Split, home, None, Victims::Random);
+            Worker::new(null(), slot, false, StackKind::Split, home, None, Victims::Random);
         signs.push(Arc::clone(&worker.parker));
         worker
     }
@@ -182,21 +182,21 @@ mod tests {
     /// Catches: a worker that lies where another does, is found under another number, or
     /// outlives its pool.
     #[test]
-    fn workers_are_found_by_their_numbers_and_end_with_the_seats() {
+    fn workers_are_found_by_their_numbers_and_end_with_the_slots() {
         for homes in [[PreferredNode::OnlyNode; 3], HOMES] {
             let mut signs = Signs::new();
-            let seats = Seats::new(&homes, |seat, home| worker(seat, home, &mut signs));
-            assert!(seats.iter().map(Worker::index).eq(0..3) && seats.len() == 3);
-            assert!((0..3).all(|seat| seats[seat].index() == seat) && seats.get(3).is_none());
+            let slots = WorkerSlots::new(&homes, |slot, home| worker(slot, home, &mut signs));
+            assert!(slots.iter().map(Worker::index).eq(0..3) && slots.len() == 3);
+            assert!((0..3).all(|slot| slots[slot].index() == slot) && slots.get(3).is_none());
             let places: Vec<usize> =
-                seats.iter().map(|seat| std::ptr::from_ref(seat).addr()).collect();
+                slots.iter().map(|slot| std::ptr::from_ref(slot).addr()).collect();
             assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= size_of::<Worker>()));
             let page = Memory::page_bytes();
             assert!(
                 homes != HOMES || places.iter().all(|place| place.is_multiple_of(page)),
                 "{places:?}"
             );
-            drop(seats);
+            drop(slots);
             assert!(signs.len() == 3 && all_gone(&signs));
         }
     }
@@ -208,9 +208,9 @@ mod tests {
         for homes in [[PreferredNode::OnlyNode; 3], HOMES] {
             let mut signs = Signs::new();
             let made = catch_unwind(AssertUnwindSafe(|| {
-                Seats::new(&homes, |seat, home| {
-                    assert!(seat < 2, "no more");
-                    worker(seat, home, &mut signs)
+                WorkerSlots::new(&homes, |slot, home| {
+                    assert!(slot < 2, "no more");
+                    worker(slot, home, &mut signs)
                 })
             }));
             assert!(made.is_err() && signs.len() == 2 && all_gone(&signs));
