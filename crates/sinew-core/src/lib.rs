@@ -40,7 +40,7 @@ mod seams;
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 mod sharing;
 #[cfg(all(test, shuttle))]
-mod shuttle_tests;
+mod shuttle;
 mod state;
 mod stealing;
 mod tasks;

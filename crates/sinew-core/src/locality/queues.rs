@@ -27,7 +27,7 @@
 //!
 //! # Tests
 //!
-//! `shuttle_tests/locality.rs`, with three planted bugs; `tests/pool/locality.rs`.
+//! `shuttle/locality.rs`, with three planted bugs; `tests/pool/locality.rs`.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -49,7 +49,7 @@
 //! # Tests
 //!
 //! `tests/calls/served.rs`, the crate `sinew`'s `tests/served.rs`; under random schedules in
-//! `shuttle_tests::calls`, with two planted bugs.
+//! `shuttle::calls`, with two planted bugs.
 
 use sinew_deque::{Queued, Ticket};
 use sinew_sync::atomic::{Ordering, fence};
@@ -85,8 +85,8 @@ impl PoolState {
         let is_seen =
             self.is_of_another_process() || self.wait.is_careful() || self.sleepers.are_searching();
         if !is_seen && self.injector.announces() && !planted(Bug::SilentCall) {
-            for slot in self.slots.iter().skip(self.first_server()) {
-                slot.ask(&CALLED);
+            for worker in self.slots.iter().skip(self.first_server()) {
+                worker.ask(&CALLED);
             }
         }
     }

@@ -9,7 +9,7 @@
 //!
 //! # Tests
 //!
-//! `shuttle_tests::calls`, with a planted bug.
+//! `shuttle::calls`, with a planted bug.
 
 use std::sync::Arc;
 

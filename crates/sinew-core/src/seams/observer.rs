@@ -24,7 +24,7 @@
 //!
 //! # Tests
 //!
-//! `tests/pool/observer` checks E1 and E2 on whole pools; `shuttle_tests::observer` checks E3 under
+//! `tests/pool/observer` checks E1 and E2 on whole pools; `shuttle::observer` checks E3 under
 //! random schedules, and finds a planted late report.
 
 use std::any::Any;
