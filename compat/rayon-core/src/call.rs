@@ -4,11 +4,11 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use sinew_core::open::{Scope, ScopeFifo};
 use sinew_core::{BroadcastContext, Entering, Worker, with_current};
 
 use crate::global::global;
 use crate::yielding::Yield;
+use crate::{Scope, ScopeFifo};
 
 /// Tells an arm of [`join_context`] whether it has moved to another thread. It cannot leave the
 /// arm:

@@ -72,6 +72,6 @@ pub use error::ThreadPoolBuildError;
 pub use pool::ThreadPool;
 pub use recipe::max_num_threads;
 pub use sinew_core::BroadcastContext;
-pub use sinew_core::open::{Scope, ScopeFifo};
+pub use sinew_core::open::{OpenScope as Scope, OpenScopeFifo as ScopeFifo};
 pub use spawner::ThreadBuilder;
 pub use yielding::Yield;

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use sinew_core::open::{Scope, ScopeFifo};
 use sinew_core::{BroadcastContext, Pool, Worker};
 
 use crate::recipe::Recipe;
 use crate::yielding::Yield;
+use crate::{Scope, ScopeFifo};
 
 /// A pool of threads.
 ///

@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use sinew_deque::{Queued, TaskRef};
 
 use crate::builder::global;
+use crate::builder::pool::Pool;
 use crate::scheduler::job::{Allowed, Job};
 use crate::state::worker::Worker;
 
@@ -155,6 +156,33 @@ impl Worker {
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
     {
         run(self, usize::MAX, body)
+    }
+}
+
+impl Pool {
+    /// [`scope`] on a worker of this pool.
+    ///
+    /// # Panics
+    ///
+    /// If the body or a task panics, after all have ended, with the payload of the first.
+    ///
+    /// ```
+    /// let pool = sinew_core::Pool::builder().threads(2).build()?;
+    /// let mut sums = [0; 2];
+    /// pool.scope(|s| {
+    ///     for (i, sum) in sums.iter_mut().enumerate() {
+    ///         s.spawn(move |_| *sum = (0..=i).sum());
+    ///     }
+    /// });
+    /// assert_eq!(sums, [0, 1]);
+    /// # Ok::<(), sinew_core::BuildError>(())
+    /// ```
+    pub fn scope<'env, F, R>(&self, body: F) -> R
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R + Send,
+        R: Send,
+    {
+        self.run(|worker| worker.scope(body))
     }
 }
 

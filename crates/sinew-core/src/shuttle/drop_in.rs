@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::state::pool_state::PoolState;
-use crate::tasks::open::Scope;
+use crate::tasks::open::OpenScope;
 
 /// A pool with a thread at every slot.
 fn full(threads: usize) -> Pool {
@@ -136,7 +136,7 @@ fn shuttle_tasks_in_order_are_each_run_once() {
         for threads in [1, 2] {
             let pool = full(threads);
             let order = shuttle::sync::Mutex::new(Vec::new());
-            pool.scope_fifo(|s| {
+            pool.open_scope_fifo(|s| {
                 for task in 0..3 {
                     let order = &order;
                     s.spawn_fifo(move |_| order.lock().unwrap().push(task));
@@ -155,7 +155,7 @@ fn shuttle_tasks_in_order_are_each_run_once() {
 /// pool that it keeps from going on.
 #[test]
 fn shuttle_in_place_scopes_wait_where_they_are() {
-    fn grow(scope: &Scope<'_>, ran: &'static AtomicUsize) {
+    fn grow(scope: &OpenScope<'_>, ran: &'static AtomicUsize) {
         scope.spawn(move |scope| {
             add(ran);
             scope.spawn(move |_| add(ran));

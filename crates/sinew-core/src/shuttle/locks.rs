@@ -3,7 +3,7 @@
 //! `sinew_deque::stack::parts`.
 
 use super::*;
-use crate::tasks::open::Scope;
+use crate::tasks::open::OpenScope;
 use shuttle::sync::Mutex;
 
 fn pool(threads: usize, wait: Wait) -> Pool {
@@ -38,7 +38,7 @@ fn locks_across_joins(wait: Wait, depth: usize) {
     assert_eq!(lock.into_inner().unwrap(), 2);
 }
 
-fn spawn_locked<'s>(s: &Scope<'s>, lock: &'s Mutex<usize>, depth: usize) {
+fn spawn_locked<'s>(s: &OpenScope<'s>, lock: &'s Mutex<usize>, depth: usize) {
     s.spawn(move |s| match depth {
         0 => crate::with_current(|w| {
             w.unwrap().join(|_| thread::yield_now(), |w| locked(w, lock));
@@ -60,7 +60,7 @@ fn shuttle_a_lock_may_be_held_across_a_join() {
 
 fn careful_scopes(wait: Wait) {
     let (pool, lock) = (pool(3, wait), Mutex::new(0));
-    pool.scope(|outer| {
+    pool.open_scope(|outer| {
         for _ in 0..3 {
             outer.spawn(|_| {
                 let mut count = lock.lock().unwrap();

@@ -1,9 +1,15 @@
-//! Open scopes: their tasks get the scope itself, and may spawn into it; and scopes whose body
-//! stays on its thread, inside a pool or not.
+//! Open scopes: the form of scopes that the drop-in for rayon-core needs. Programs use
+//! [`Scope`](crate::Scope).
 //!
-//! [`Pool::scope`] runs its body on a worker, [`Pool::in_place_scope`] on the calling thread, which
-//! need not be one. A [`ScopeFifo`] runs the tasks that one worker spawns in the order in which it
-//! spawned them, where a [`Scope`] begins with the newest.
+//! Rayon's interface differs in three ways, so its scopes need types of their own:
+//!
+//! - A task gets the scope itself as its argument. So a task may spawn into a scope that is not
+//!   borrowed for `'scope`, and the type has one lifetime.
+//! - The body may stay on a thread outside the pool: [`Pool::in_place_scope`].
+//! - An [`OpenScopeFifo`] begins the tasks that one worker spawns in the order in which it spawned
+//!   them, while an [`OpenScope`] begins with the newest.
+//!
+//! The count of tasks, the first panic and the wait are those of every scope: `scope/state.rs`.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -31,7 +37,7 @@ type Invariant<'scope, S> = PhantomData<Box<dyn FnOnce(&S) + Send + Sync + 'scop
 /// let pool = sinew_core::Pool::new()?;
 /// let mut sums = [0; 2];
 /// let (a, b) = sums.split_at_mut(1);
-/// pool.scope(|s| {
+/// pool.open_scope(|s| {
 ///     s.spawn(move |s| {
 ///         a[0] = 1;
 ///         s.spawn(move |_| b[0] = 2);
@@ -44,14 +50,14 @@ type Invariant<'scope, S> = PhantomData<Box<dyn FnOnce(&S) + Send + Sync + 'scop
 /// What a task borrows must outlive the scope:
 ///
 /// ```compile_fail
-/// sinew_core::global_pool().scope(|s| {
+/// sinew_core::global_pool().open_scope(|s| {
 ///     let local = 1;
 ///     s.spawn(|_| println!("{local}"));
 /// });
 /// ```
-pub struct Scope<'scope> {
+pub struct OpenScope<'scope> {
     view: View,
-    invariant: Invariant<'scope, Scope<'scope>>,
+    invariant: Invariant<'scope, OpenScope<'scope>>,
 }
 
 /// A scope in which the tasks that one worker spawns are begun in order.
@@ -59,13 +65,13 @@ pub struct Scope<'scope> {
 /// ```
 /// let pool = sinew_core::Pool::builder().threads(1).external_slot(false).build()?;
 /// let order = std::sync::Mutex::new(Vec::new());
-/// pool.scope_fifo(|s| (0..3).for_each(|i| s.spawn_fifo({ let order = &order; move |_| order.lock().unwrap().push(i) })));
+/// pool.open_scope_fifo(|s| (0..3).for_each(|i| s.spawn_fifo({ let order = &order; move |_| order.lock().unwrap().push(i) })));
 /// assert_eq!(order.into_inner().unwrap(), [0, 1, 2]);
 /// # Ok::<(), sinew_core::BuildError>(())
 /// ```
-pub struct ScopeFifo<'scope> {
+pub struct OpenScopeFifo<'scope> {
     view: View,
-    invariant: Invariant<'scope, ScopeFifo<'scope>>,
+    invariant: Invariant<'scope, OpenScopeFifo<'scope>>,
 }
 
 /// An open scope, in the frame of the thread that waits for it.
@@ -98,7 +104,7 @@ trait Open: Sync + Sized {
     fn view(&self) -> &View;
 }
 
-impl Open for Scope<'_> {
+impl Open for OpenScope<'_> {
     fn of(view: View) -> Self {
         Self { view, invariant: PhantomData }
     }
@@ -108,7 +114,7 @@ impl Open for Scope<'_> {
     }
 }
 
-impl Open for ScopeFifo<'_> {
+impl Open for OpenScopeFifo<'_> {
     fn of(view: View) -> Self {
         Self { view, invariant: PhantomData }
     }
@@ -193,7 +199,7 @@ unsafe fn broadcast<S: Open>(scope: &S, body: impl Fn(&S, BroadcastContext<'_>) 
     }
 }
 
-impl<'scope> Scope<'scope> {
+impl<'scope> OpenScope<'scope> {
     /// Spawns a task that the scope waits for.
     ///
     /// # Cost
@@ -223,7 +229,7 @@ impl<'scope> Scope<'scope> {
     }
 }
 
-impl<'scope> ScopeFifo<'scope> {
+impl<'scope> OpenScopeFifo<'scope> {
     /// Spawns a task that the scope waits for, and that is begun after those which this worker
     /// spawned before.
     ///
@@ -266,28 +272,31 @@ impl<'scope> ScopeFifo<'scope> {
     }
 }
 
+// Hidden: `sinew` exports `Pool` and `Worker`, and its programs have one kind of scope.
 impl Pool {
     /// Runs `body` with a scope on a worker of this pool, and returns when the tasks are over, too.
     ///
     /// # Panics
     ///
     /// If the body or a task panics, after all have ended, with the payload of the first.
-    pub fn scope<'scope, F, R>(&self, body: F) -> R
+    #[doc(hidden)]
+    pub fn open_scope<'scope, F, R>(&self, body: F) -> R
     where
-        F: FnOnce(&Scope<'scope>) -> R + Send,
+        F: FnOnce(&OpenScope<'scope>) -> R + Send,
         R: Send,
     {
         self.run(|worker| worker.open_scope(body))
     }
 
-    /// [`scope`](Self::scope) whose tasks are begun in order.
+    /// [`open_scope`](Self::open_scope) whose tasks are begun in order.
     ///
     /// # Panics
     ///
-    /// As [`scope`](Self::scope).
-    pub fn scope_fifo<'scope, F, R>(&self, body: F) -> R
+    /// As [`open_scope`](Self::open_scope).
+    #[doc(hidden)]
+    pub fn open_scope_fifo<'scope, F, R>(&self, body: F) -> R
     where
-        F: FnOnce(&ScopeFifo<'scope>) -> R + Send,
+        F: FnOnce(&OpenScopeFifo<'scope>) -> R + Send,
         R: Send,
     {
         self.run(|worker| worker.open_scope_fifo(body))
@@ -298,10 +307,11 @@ impl Pool {
     ///
     /// # Panics
     ///
-    /// As [`scope`](Self::scope).
+    /// As [`open_scope`](Self::open_scope).
+    #[doc(hidden)]
     pub fn in_place_scope<'scope, F, R>(&self, body: F) -> R
     where
-        F: FnOnce(&Scope<'scope>) -> R,
+        F: FnOnce(&OpenScope<'scope>) -> R,
     {
         let pool = self.serving();
         run(pool, Box::default(), body)
@@ -311,10 +321,11 @@ impl Pool {
     ///
     /// # Panics
     ///
-    /// As [`scope`](Self::scope).
+    /// As [`open_scope`](Self::open_scope).
+    #[doc(hidden)]
     pub fn in_place_scope_fifo<'scope, F, R>(&self, body: F) -> R
     where
-        F: FnOnce(&ScopeFifo<'scope>) -> R,
+        F: FnOnce(&OpenScopeFifo<'scope>) -> R,
     {
         let pool = self.serving();
         run(pool, fifos(pool), body)
@@ -338,14 +349,15 @@ impl Pool {
 }
 
 impl Worker {
-    /// An open scope on this worker: [`Pool::scope`] for code that has one at hand.
+    /// An open scope on this worker: [`Pool::open_scope`] for code that has one at hand.
     ///
     /// # Panics
     ///
-    /// As [`Pool::scope`].
+    /// As [`Pool::open_scope`].
+    #[doc(hidden)]
     pub fn open_scope<'scope, F, R>(&self, body: F) -> R
     where
-        F: FnOnce(&Scope<'scope>) -> R,
+        F: FnOnce(&OpenScope<'scope>) -> R,
     {
         run(self.pool(), Box::default(), body)
     }
@@ -354,22 +366,24 @@ impl Worker {
     ///
     /// # Panics
     ///
-    /// As [`Pool::scope`].
+    /// As [`Pool::open_scope`].
+    #[doc(hidden)]
     pub fn open_scope_fifo<'scope, F, R>(&self, body: F) -> R
     where
-        F: FnOnce(&ScopeFifo<'scope>) -> R,
+        F: FnOnce(&OpenScopeFifo<'scope>) -> R,
     {
         run(self.pool(), fifos(self.pool()), body)
     }
 }
 
-impl fmt::Debug for Scope<'_> {
+impl fmt::Debug for OpenScope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The name by which programs know the type.
         f.debug_struct("Scope").finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for ScopeFifo<'_> {
+impl fmt::Debug for OpenScopeFifo<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ScopeFifo").finish_non_exhaustive()
     }

@@ -6,21 +6,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
-use sinew_core::open::{Scope, ScopeFifo};
+use sinew_core::open::{OpenScope, OpenScopeFifo};
 use sinew_core::{Pool, Worker};
 
 use crate::support::{
     Drops, WAITS, add, ends, message_of, pool, with_each_full_pool, with_each_pool,
 };
 
-fn grow<'s>(s: &Scope<'s>, depth: u32, leaves: &'s AtomicUsize) {
+fn grow<'s>(s: &OpenScope<'s>, depth: u32, leaves: &'s AtomicUsize) {
     match depth {
         0 => add(leaves),
         _ => (0..3).for_each(|_| s.spawn(move |s| grow(s, depth - 1, leaves))),
     }
 }
 
-fn grow_fifo<'s>(s: &ScopeFifo<'s>, depth: u32, leaves: &'s AtomicUsize) {
+fn grow_fifo<'s>(s: &OpenScopeFifo<'s>, depth: u32, leaves: &'s AtomicUsize) {
     match depth {
         0 => add(leaves),
         _ => (0..3).for_each(|_| s.spawn_fifo(move |s| grow_fifo(s, depth - 1, leaves))),
@@ -33,8 +33,8 @@ fn grow_fifo<'s>(s: &ScopeFifo<'s>, depth: u32, leaves: &'s AtomicUsize) {
 fn tasks_may_spawn_into_the_scope_they_get() {
     fn all(pool: &Pool) {
         let leaves = AtomicUsize::new(0);
-        pool.scope(|s| grow(s, 5, &leaves));
-        pool.scope_fifo(|s| grow_fifo(s, 5, &leaves));
+        pool.open_scope(|s| grow(s, 5, &leaves));
+        pool.open_scope_fifo(|s| grow_fifo(s, 5, &leaves));
         pool.in_place_scope(|s| grow(s, 5, &leaves));
         pool.in_place_scope_fifo(|s| grow_fifo(s, 5, &leaves));
         pool.install(|w| w.open_scope(|s| grow(s, 5, &leaves)));
@@ -55,7 +55,7 @@ fn scopes_return_what_their_body_does_after_their_tasks() {
     ends(|| {
         with_each_full_pool(3, |pool| {
             let mut squares = vec![0; 100];
-            let length = pool.scope(|s| {
+            let length = pool.open_scope(|s| {
                 for (i, square) in squares.iter_mut().enumerate() {
                     s.spawn(move |s| s.spawn(move |_| *square = i * i));
                 }
@@ -75,7 +75,7 @@ fn every_task_runs_and_one_payload_comes_back() {
         with_each_full_pool(3, |pool| {
             let (ran, drops) = (AtomicUsize::new(0), Drops::new());
             let message = message_of(|| {
-                pool.scope(|s| {
+                pool.open_scope(|s| {
                     for i in 0..20 {
                         let (capture, ran) = (drops.child(), &ran);
                         s.spawn(move |s| {
@@ -87,7 +87,7 @@ fn every_task_runs_and_one_payload_comes_back() {
                 });
             });
             assert_eq!((message, ran.into_inner(), drops.count()), ("thirteen", 20, 20));
-            assert_eq!(pool.scope(|_| 7), 7);
+            assert_eq!(pool.open_scope(|_| 7), 7);
         });
     });
 }
@@ -98,14 +98,14 @@ fn the_first_payload_is_kept() {
     ends(|| {
         with_each_full_pool(1, |pool| {
             let body_first = || {
-                pool.scope(|s| {
+                pool.open_scope(|s| {
                     s.spawn(|_| panic!("task"));
                     panic!("body");
                 });
             };
             assert_eq!(message_of(body_first), "body");
             let in_order = || {
-                pool.scope_fifo(|s| {
+                pool.open_scope_fifo(|s| {
                     s.spawn_fifo(|_| panic!("first"));
                     s.spawn_fifo(|_| panic!("second"));
                 });
@@ -177,7 +177,7 @@ fn scopes_broadcast_to_every_thread() {
                 let (parts, counted) = (&slots, &tasks);
                 let all = Barrier::new(threads);
                 let all = &all;
-                pool.scope(|s| {
+                pool.open_scope(|s| {
                     s.spawn_broadcast(move |s, part| {
                         all.wait();
                         parts.lock().unwrap().push(part.index());
@@ -194,7 +194,7 @@ fn scopes_broadcast_to_every_thread() {
                 slots[..threads].sort_unstable();
                 assert_eq!(slots, Vec::from_iter((0..threads).chain(vec![threads; threads])));
                 assert_eq!(tasks.into_inner(), 2 * threads);
-                let panics = || pool.scope(|s| s.spawn_broadcast(|_, _| panic!("part")));
+                let panics = || pool.open_scope(|s| s.spawn_broadcast(|_, _| panic!("part")));
                 assert_eq!(message_of(panics), "part");
             });
         }
@@ -303,7 +303,7 @@ fn tasks_in_order_are_each_run_once_among_thieves() {
                 let pool = builder.oldest_first(oldest_first).build().unwrap();
                 let ran = (0..1000).map(|_| AtomicUsize::new(0)).collect::<Vec<_>>();
                 let ran = &ran;
-                pool.scope_fifo(|s| {
+                pool.open_scope_fifo(|s| {
                     s.spawn_broadcast(move |s, part| {
                         for task in (part.index()..1000).step_by(4) {
                             s.spawn_fifo(move |_| add(&ran[task]));

@@ -205,7 +205,7 @@ fn tasks_of_a_scope_do_not_see_the_panic_of_its_body() {
                 });
             });
             panics(|| {
-                pool.scope_fifo(|s| {
+                pool.open_scope_fifo(|s| {
                     (0..10).for_each(|_| s.spawn_fifo(|_| tasks.run()));
                     fail();
                 });

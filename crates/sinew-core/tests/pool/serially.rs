@@ -29,8 +29,8 @@ fn everything(others: &[&Pool], domains: &Domains) -> Vec<ThreadId> {
     for pool in others {
         pool.run(|w| w.join(|_| note(), |_| note()));
         pool.install(|w| w.join(|_| note(), |_| note()));
-        pool.scope(|s| s.spawn(|s| s.spawn(|_| note())));
-        pool.scope_fifo(|s| s.spawn_fifo(|s| s.spawn_fifo(|_| note())));
+        pool.open_scope(|s| s.spawn(|s| s.spawn(|_| note())));
+        pool.open_scope_fifo(|s| s.spawn_fifo(|s| s.spawn_fifo(|_| note())));
         pool.in_place_scope(|s| s.spawn(|_| note()));
         pool.in_place_scope_fifo(|s| s.spawn_fifo(|_| note()));
     }
@@ -134,7 +134,7 @@ fn chain<'s>(s: &'s Scope<'s, '_>, left: usize, now: &'s AtomicUsize, deepest: &
     now.fetch_sub(1, Ordering::Relaxed);
 }
 
-fn open_chain(s: &sinew_core::open::Scope<'_>, left: usize) {
+fn open_chain(s: &sinew_core::open::OpenScope<'_>, left: usize) {
     if left > 0 {
         s.spawn(move |s| open_chain(s, left - 1));
     }

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use sinew_core::open::Scope as Open;
+use sinew_core::open::OpenScope as Open;
 use sinew_core::{Fences, Pool, Scope, ScopeBuilder, StackKind, Wait, Worker, serially};
 
 use crate::support::{WAITS, watched};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 
-use sinew_core::open::{Scope, ScopeFifo};
+use sinew_core::open::{OpenScope, OpenScopeFifo};
 use sinew_core::{Pool, Wait, Worker};
 
 use crate::support::{ends, meet, with_each_full_pool};
@@ -39,13 +39,13 @@ impl Stack {
 /// while nobody does.
 #[test]
 fn a_chain_of_tasks_does_not_grow_the_stack() {
-    fn open<'s>(s: &Scope<'s>, stack: &'s Stack, left: usize) {
+    fn open<'s>(s: &OpenScope<'s>, stack: &'s Stack, left: usize) {
         stack.note();
         if left > 0 {
             s.spawn(move |s| open(s, stack, left - 1));
         }
     }
-    fn fifo<'s>(s: &ScopeFifo<'s>, stack: &'s Stack, left: usize) {
+    fn fifo<'s>(s: &OpenScopeFifo<'s>, stack: &'s Stack, left: usize) {
         stack.note();
         if left > 0 {
             s.spawn_fifo(move |s| fifo(s, stack, left - 1));
@@ -64,8 +64,8 @@ fn a_chain_of_tasks_does_not_grow_the_stack() {
         for threads in [1, 2] {
             with_each_full_pool(threads, |pool| {
                 let stack = Arc::new(Stack::default());
-                pool.scope(|s| s.spawn(|s| open(s, &stack, CHAIN)));
-                pool.scope_fifo(|s| s.spawn_fifo(|s| fifo(s, &stack, CHAIN)));
+                pool.open_scope(|s| s.spawn(|s| open(s, &stack, CHAIN)));
+                pool.open_scope_fifo(|s| s.spawn_fifo(|s| fifo(s, &stack, CHAIN)));
                 pool.in_place_scope(|s| s.spawn(|s| open(s, &stack, CHAIN)));
                 let ((done, end), theirs) = (mpsc::channel(), Arc::clone(&stack));
                 pool.spawn(move |w| detached(w, &theirs, CHAIN, done));
