@@ -55,7 +55,9 @@ pub use pool::Pool;
 pub use pool::control::{PoolControl, PoolSnapshot};
 pub use pool::enrolled::Enrolled;
 pub use pool::threads::WorkerThread;
-pub use scope::{Scope, ScopeBuilder, scope};
+pub use scope::{
+    NextTask, Queueing, Scope, ScopeBuilder, ScopeQueues, ScopeTask, TaskQueues, scope,
+};
 pub use seams::callers::Callers;
 pub use seams::cancel::{Cancellable, Cancelled};
 pub use seams::hook::PoolHook;

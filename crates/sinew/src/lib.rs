@@ -107,9 +107,7 @@ pub use pipeline::{Pipeline, farm, pipeline};
 #[cfg(all(feature = "coordinate", not(shuttle)))]
 pub use sinew_core::Share;
 pub use sinew_core::locality;
-pub use sinew_core::locality::{
-    DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope,
-};
+pub use sinew_core::locality::{DomainKind, DomainScope, Domains, Placed, domain_scope};
 pub use sinew_core::{
     BuildError, Cancelled, Counters, OwnPages, Pool, PoolBuilder, PoolControl, PoolSnapshot, Scope,
     ScopeBuilder, StackKind, StealsAt, Victims, Wait, Worker, global_pool, join, run, scope,

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::{Barrier, Mutex};
 
 use numa_protocol::{Outcome, Shape};
-use sinew_core::locality::{DomainKind, DomainScopeBuilder, Domains, Order};
-use sinew_core::{Mapping, Pool, Worker};
+use sinew_core::locality::{DomainKind, Domains, Order};
+use sinew_core::{Mapping, Pool, ScopeBuilder, Worker};
 
 use crate::check::{Check, Verdict, ensure, same};
 use crate::tree::expected_distance;
@@ -121,7 +121,7 @@ fn run(pool: &Pool, domains: &Domains, order: Order, first: usize, quota: usize)
     let ran = Mutex::new(Vec::new());
     let hold = |seat: usize| if seat == first { filled.wait() } else { others.wait() };
     pool.install(|body| {
-        DomainScopeBuilder::new(domains).order(order).run_on(body, |scope| {
+        ScopeBuilder::new().queues(domains.queues(order)).run_on(body, |scope| {
             let (all_held, hold, others, ran) = (&all_held, &hold, &others, &ran);
             // Each is held up in its own domain, as a strict scope wants it; this one is held up in
             // the body.

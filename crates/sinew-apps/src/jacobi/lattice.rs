@@ -8,7 +8,7 @@ use std::mem;
 
 use sinew::locality::{Deal, Order};
 use sinew::{
-    DomainScopeBuilder, Domains, Placed, Placement, Row, Schedule, Shape, Tile, TileOrder,
+    Domains, Placed, Placement, Row, Schedule, ScopeBuilder, Shape, Tile, TileOrder,
     locality, tiles,
 };
 
@@ -159,7 +159,7 @@ pub(crate) fn sweep(
             slabs.for_each(|(slab, sites)| relax_slab(plan, &field, slab, sites));
         }
         Form::Tasks(order) => {
-            let scope = DomainScopeBuilder::new(domains).order(order).max_pending(plan.max_pending);
+            let scope = ScopeBuilder::new().queues(domains.queues(order)).max_pending(plan.max_pending);
             scope.run(|s| {
                 for tile in plan.tiles(next) {
                     let domain = owners(tile.layers().start / plan.block.1);

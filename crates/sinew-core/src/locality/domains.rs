@@ -15,9 +15,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use sinew_topology::{Level, Machine};
+use sinew_topology::{Level, Machine, Seating};
 
-use crate::host::machine;
+use super::queues::{DomainQueues, Order};
+use crate::build_error::MAX_WORKERS;
 use crate::pool::Pool;
 use crate::state::pool_state::PoolState;
 use crate::state::worker::Worker;
@@ -38,14 +39,14 @@ pub enum DomainKind {
 }
 
 impl DomainKind {
-    /// The level of the machine's objects; `None` for [`DomainKind::Parts`].
-    fn level(self, machine: &Machine) -> Option<Level> {
+    /// The level of the machine's objects; mere parts have none, and lie anywhere.
+    fn level(self, machine: &Machine) -> Level {
         match self {
-            Self::Node => Some(Level::Node),
-            Self::Cache => Some(machine.last_level_cache().unwrap_or(Level::Machine)),
-            Self::Package => Some(Level::Package),
-            Self::Level(level) => Some(level),
-            Self::Parts(_) => None,
+            Self::Node => Level::Node,
+            Self::Cache => machine.last_level_cache().unwrap_or(Level::Machine),
+            Self::Package => Level::Package,
+            Self::Level(level) => level,
+            Self::Parts(_) => Level::Machine,
         }
     }
 }
@@ -112,7 +113,7 @@ pub enum DomainsError {
 }
 
 /// As many as there may be workers.
-const MOST_PARTS: usize = crate::build_error::MAX_WORKERS;
+const MOST_PARTS: usize = MAX_WORKERS;
 
 impl fmt::Display for DomainsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -171,7 +172,7 @@ impl Domains {
     /// [`DomainsError::NotPlaced`] if the pool has no mapping and the machine more than one object
     /// of the kind; [`DomainsError::Parts`] for 0 parts, or more than a pool may have workers.
     pub fn new(pool: &Pool, kind: DomainKind) -> Result<Self, DomainsError> {
-        Self::in_pool(&pool.state, kind)
+        Self::among(pool.seating(), kind)
     }
 
     /// Divides the pool of a worker.
@@ -180,21 +181,21 @@ impl Domains {
     ///
     /// As [`new`](Self::new).
     pub fn around(worker: &Worker, kind: DomainKind) -> Result<Self, DomainsError> {
-        Self::in_pool(worker.pool(), kind)
+        Self::among(worker.seating(), kind)
     }
 
-    fn in_pool(pool: &PoolState, kind: DomainKind) -> Result<Self, DomainsError> {
-        let machine = machine().0;
-        let seats = pool.slots.len();
-        let Some(level) = kind.level(machine) else {
-            let DomainKind::Parts(parts) = kind else { unreachable!("only parts have no level") };
+    fn among(seating: &Seating, kind: DomainKind) -> Result<Self, DomainsError> {
+        if let DomainKind::Parts(parts) = kind {
             if parts == 0 || parts > MOST_PARTS {
                 return Err(DomainsError::Parts(parts));
             }
-            return Ok(Self::divide(kind, in_parts(seats, parts), vec![None; parts], pool));
-        };
+            let own = in_parts(seating.seats(), parts);
+            return Ok(Self::divide(kind, own, vec![None; parts], seating));
+        }
+        let machine = Machine::host();
+        let level = kind.level(machine);
         let objects =
-            objects_of_seats(pool, machine, level).ok_or(DomainsError::NotPlaced(kind))?;
+            objects_of_seats(seating, machine, level).ok_or(DomainsError::NotPlaced(kind))?;
         let mut present = objects.clone();
         present.sort_unstable();
         present.dedup();
@@ -203,17 +204,17 @@ impl Domains {
             .map(|object| vec![present.partition_point(|other| other < object)])
             .collect();
         let nodes =
-            present.iter().map(|object| node_of(pool, machine, &objects, *object)).collect();
-        Ok(Self::divide(kind, own, nodes, pool))
+            present.iter().map(|object| node_of(seating, machine, &objects, *object)).collect();
+        Ok(Self::divide(kind, own, nodes, seating))
     }
 
     fn divide(
         kind: DomainKind,
         own: Vec<Vec<usize>>,
         nodes: Vec<Option<usize>>,
-        pool: &PoolState,
+        seating: &Seating,
     ) -> Self {
-        Self(Arc::new(Table::new(kind, own, nodes, |a, b| pool.distance(a, b))))
+        Self(Arc::new(Table::new(kind, own, nodes, |a, b| seating.distance(a, b))))
     }
 
     /// What makes them domains.
@@ -224,7 +225,7 @@ impl Domains {
     /// The number of domains, at least 1.
     #[allow(clippy::len_without_is_empty, reason = "there is at least one")]
     pub fn len(&self) -> usize {
-        self.0.seats.len()
+        self.0.slots.len()
     }
 
     /// The number of seats of the pool.
@@ -273,7 +274,7 @@ impl Domains {
     /// The first domain on a NUMA node, or, where no worker is, on the nearest one. `None` if these
     /// domains lie on no nodes.
     pub fn on_node(&self, node: usize) -> Option<usize> {
-        let machine = machine().0;
+        let machine = Machine::host();
         let index = |number| machine.nodes().iter().position(|known| known.number == number);
         let distance = |other: usize| match (index(node), index(other)) {
             (Some(a), Some(b)) => machine.node_distance(a, b),
@@ -282,6 +283,30 @@ impl Domains {
         let placed =
             self.0.nodes.iter().enumerate().filter_map(|(domain, node)| Some((domain, (*node)?)));
         placed.min_by_key(|&(_, other)| (node != other, distance(other))).map(|(domain, _)| domain)
+    }
+
+    /// Queues for a scope, one for each domain: [`ScopeBuilder::queues`](crate::ScopeBuilder::queues) takes them. `order` says
+    /// what a worker does when there is nothing for its own domain.
+    ///
+    /// ```
+    /// use sinew_core::locality::{DomainKind, Domains, Order};
+    /// use sinew_core::{Pool, ScopeBuilder};
+    ///
+    /// let pool = Pool::builder().threads(2).build()?;
+    /// let domains = Domains::new(&pool, DomainKind::Parts(2))?;
+    /// let mut halves = [0; 2];
+    /// pool.run(|_| {
+    ///     ScopeBuilder::new().queues(domains.queues(Order::Nearest)).max_pending(257).run(|s| {
+    ///         for (domain, half) in halves.iter_mut().enumerate() {
+    ///             s.spawn_into(domain, move |_| *half = domain + 1);
+    ///         }
+    ///     })
+    /// });
+    /// assert_eq!(halves, [1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn queues(&self, order: Order) -> DomainQueues {
+        DomainQueues::new(self, order)
     }
 
     /// The order in which a seat serves the domains, its own first.
@@ -343,24 +368,28 @@ fn in_parts(seats: usize, parts: usize) -> Vec<Vec<usize>> {
 }
 
 /// The object in which each seat lies; `None` if that is not known.
-fn objects_of_seats(pool: &PoolState, machine: &Machine, level: Level) -> Option<Vec<usize>> {
-    let seats = pool.slots.len();
+fn objects_of_seats(seating: &Seating, machine: &Machine, level: Level) -> Option<Vec<usize>> {
     if machine.count(level) <= 1 {
-        return Some(vec![0; seats]);
+        return Some(vec![0; seating.seats()]);
     }
     if level == Level::Pu {
-        return pool.seating.pus().iter().map(|pu| pu.map(|pu| pu.index())).collect();
+        return seating.pus().iter().map(|pu| pu.map(|pu| pu.index())).collect();
     }
     // A PU without such an object belongs to the machine as a whole.
-    let placed = pool.seating.pus().iter().all(Option::is_some);
-    let objects = pool.seating.objects(machine, level);
+    let placed = seating.pus().iter().all(Option::is_some);
+    let objects = seating.objects(machine, level);
     placed.then(|| objects.into_iter().map(|object| object.unwrap_or(0)).collect())
 }
 
 /// The node of the first seat that lies in `object`.
-fn node_of(pool: &PoolState, machine: &Machine, objects: &[usize], object: usize) -> Option<usize> {
+fn node_of(
+    seating: &Seating,
+    machine: &Machine,
+    objects: &[usize],
+    object: usize,
+) -> Option<usize> {
     let seat = objects.iter().position(|&other| other == object)?;
-    let node = match pool.seating.pus()[seat] {
+    let node = match seating.pus()[seat] {
         Some(pu) => machine.pu(pu).node?,
         None if machine.nodes().len() == 1 => 0,
         None => return None,

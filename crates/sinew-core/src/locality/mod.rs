@@ -13,8 +13,8 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `domains` | which worker belongs to which domain |
-//! | `queues` | the queues, and the tokens that stand for their tasks |
-//! | `scope` | scopes that spawn into domains |
+//! | `queues` | the queues of a scope, and which task is next |
+//! | `scope` | the scope with these queues |
 //! | `placed` | arrays whose blocks know their domain |
 
 mod domains;
@@ -24,6 +24,6 @@ mod scope;
 
 pub use domains::{DomainKind, Domains, DomainsError, ParseDomainKindError};
 pub use placed::{Deal, Placed, PlacedOptions};
-pub use queues::Order;
-pub use scope::{DomainScope, DomainScopeBuilder, domain_scope};
+pub use queues::{DomainQueues, Order};
+pub use scope::{DomainScope, domain_scope};
 pub use sinew_topology::{Placement, PlacementError, where_is};

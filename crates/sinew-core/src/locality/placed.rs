@@ -19,7 +19,7 @@ use sinew_topology::{Memory, Placement, PlacementError, where_is};
 
 use super::domains::Domains;
 use super::queues::Order;
-use super::scope::DomainScopeBuilder;
+use crate::scope::ScopeBuilder;
 use crate::state::worker::Worker;
 
 /// How blocks are dealt to domains.
@@ -191,7 +191,7 @@ impl Filling<'_> {
     /// that has no thread.
     fn for_each_block(&self, owners: &mut [usize], each: impl Fn(usize) + Sync) {
         let each = &each;
-        DomainScopeBuilder::new(&self.options.domains).order(Order::Strict).run(|s| {
+        ScopeBuilder::new().queues(self.options.domains.queues(Order::Strict)).run(|s| {
             for (block, owner) in owners.iter_mut().enumerate() {
                 let domain = *owner;
                 s.spawn_into(domain, move |worker| {

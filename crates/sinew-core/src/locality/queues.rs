@@ -1,9 +1,8 @@
-//! The queues of a scope's domains, and the tokens that stand for their tasks.
+//! The queues of a scope's domains, and which task is next.
 //!
-//! A task waits in the queue of its domain; a *token* for it lies where tasks are found: in its
-//! spawner's deque. Whoever takes a token, in whatever order, runs the task that has waited longest
-//! in the queue of its own domain, or else in another's. So the scope needs nothing of the search:
-//! waits, wake-ups and thefts are those of any task.
+//! A task waits in the queue of its domain; a *token* for it lies where tasks are found
+//! ([`TaskQueues`]). A worker that takes a token, in whatever order, runs the task that has waited
+//! longest in the queue of its own domain, or else in another's.
 //!
 //! Strict scopes need more: the token may come to a worker for whose domain there is nothing. It
 //! then leaves a *debt* at a queue that has tasks, and *calls* the workers of that domain: a call
@@ -31,20 +30,15 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::ptr::NonNull;
 use std::str::FromStr;
-use std::sync::Arc;
 
-use sinew_deque::{Queued, TaskRef};
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, spin_loop};
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 
 use super::domains::Domains;
-use crate::state::heap_task::HeapTask;
-use crate::state::pool_state::PoolState;
-use crate::state::queue::Header;
+use crate::scope::{NextTask, ScopeQueues, ScopeTask, TaskQueues};
 use crate::state::worker::Worker;
 
 /// What a worker does when there is nothing for its own domain.
@@ -88,14 +82,13 @@ impl FromStr for Order {
     }
 }
 
-/// The queues of a scope.
-#[repr(C)]
-pub(super) struct Queues {
-    header: Header,
+/// The queues of one scope, one for each domain, made by [`Domains::queues`].
+pub struct DomainQueues {
     domains: Domains,
     order: Order,
     queues: Box<[CachePadded<Queue>]>,
-    seats: Box<[CachePadded<Seat>]>,
+    /// For each worker, whether a call of it is outstanding.
+    called: Box<[CachePadded<AtomicBool>]>,
 }
 
 /// One domain's tasks, the oldest first.
@@ -108,35 +101,21 @@ struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    tasks: VecDeque<Queued>,
+    tasks: VecDeque<ScopeTask>,
     debts: usize,
 }
 
-#[derive(Default)]
-struct Seat {
-    /// A call is outstanding.
-    called: AtomicBool,
-    /// It is held up in a spawn, and runs a task meanwhile.
-    held_up: AtomicBool,
-}
-
-// SAFETY: locks, atomics and constants; tokens and calls hold a count of it, or point to it while
-// it has tasks.
-unsafe impl Sync for Queues {}
-// SAFETY: as above.
-unsafe impl Send for Queues {}
-
 impl Queue {
-    fn push(&self, queued: Queued) {
+    fn push(&self, task: ScopeTask) {
         let mut waiting = self.waiting.lock();
-        waiting.tasks.push_back(queued);
+        waiting.tasks.push_back(task);
         // Relaxed, here and below: a hint; what it must not miss is ordered by the queue that the
         // token came from.
         self.len.store(waiting.tasks.len(), Ordering::Relaxed);
     }
 
     /// The oldest task, and whether it pays off a debt.
-    fn pop(&self) -> Option<(Queued, bool)> {
+    fn pop(&self) -> Option<(ScopeTask, bool)> {
         if self.len.load(Ordering::Relaxed) == 0 {
             return None;
         }
@@ -154,13 +133,13 @@ impl Queue {
             return None;
         }
         let mut waiting = self.waiting.lock();
-        let depth = waiting.tasks.get(waiting.debts)?.depth;
+        let depth = waiting.tasks.get(waiting.debts)?.depth();
         waiting.debts += 1;
         Some(depth)
     }
 
     /// The task of a debt.
-    fn pay(&self) -> Option<Queued> {
+    fn pay(&self) -> Option<ScopeTask> {
         let mut waiting = self.waiting.lock();
         waiting.debts = waiting.debts.checked_sub(1)?;
         let task = waiting.tasks.pop_front()?;
@@ -171,80 +150,67 @@ impl Queue {
     /// What a call for the debts that are left should say of its depth.
     fn depth_of_debt(&self) -> Option<u32> {
         let waiting = self.waiting.lock();
-        waiting.tasks.front().filter(|_| waiting.debts > 0).map(|task| task.depth)
+        waiting.tasks.front().filter(|_| waiting.debts > 0).map(ScopeTask::depth)
     }
 }
 
-impl Queues {
-    /// The queues of a scope in `pool`, which has the seats that `domains` says.
-    pub(super) fn new(domains: &Domains, order: Order, pool: &PoolState) -> Arc<Self> {
-        let count = if order == Order::Together { 1 } else { domains.len() };
+// SAFETY: a task is pushed, popped and run in the pool of the scope. Each token is spent once: with
+// its task, or for a debt, which stands for a task that a call runs (Q1). `next_strict` counts the
+// queues before it leaves a debt; other orders leave none.
+unsafe impl TaskQueues for DomainQueues {
+    const NAME: &'static str = "locality domain";
+
+    fn check(&self, worker: &Worker) {
+        let (theirs, ours) = (self.domains.seats(), worker.max_workers());
+        assert!(
+            theirs == ours,
+            "these are the domains of a pool of {theirs} workers, and this one has {ours}"
+        );
+    }
+
+    fn count(&self) -> usize {
+        self.domains.len()
+    }
+
+    fn push(&self, domain: usize, task: ScopeTask) {
+        self.queues[if self.order == Order::Together { 0 } else { domain }].push(task);
+    }
+
+    fn next(queues: &ScopeQueues<Self>, worker: &Worker) -> NextTask {
         // A worker that may hold a lock while it waits must not be called for a stranger's task.
-        let strict = order == Order::Strict && !pool.wait.is_careful();
-        Arc::new(Self {
-            header: Header { run: if strict { Self::run_strict } else { Self::run } },
-            domains: domains.clone(),
-            order,
-            queues: (0..count).map(|_| CachePadded::default()).collect(),
-            seats: (0..domains.seats()).map(|_| CachePadded::default()).collect(),
-        })
-    }
-
-    pub(super) fn domains(&self) -> &Domains {
-        &self.domains
-    }
-
-    /// Adds a task. Answers a token, to be queued where tasks are found.
-    ///
-    /// # Safety
-    ///
-    /// The queues outlive the task.
-    pub(super) unsafe fn push(self: &Arc<Self>, domain: usize, queued: Queued) -> TaskRef {
-        self.queues[if self.order == Order::Together { 0 } else { domain }].push(queued);
-        self.token()
-    }
-
-    fn token(self: &Arc<Self>) -> TaskRef {
-        // The pointer is that of the `Arc`, so that it may be counted later.
-        let this = Arc::as_ptr(self).cast_mut();
-        TaskRef::new(NonNull::new(this).expect("an `Arc` is never null"))
-    }
-
-    /// Whether a spawn on this worker may be held up: not while it is already, so that its stack
-    /// stays bounded.
-    pub(super) fn hold_up(&self, worker: &Worker, f: impl FnOnce()) -> bool {
-        // Relaxed: only the worker's own thread looks and writes.
-        let held_up = &self.seats[worker.index()].held_up;
-        if held_up.load(Ordering::Relaxed) {
-            return false;
+        if queues.order == Order::Strict && !worker.wait_policy().is_careful() {
+            return Self::next_strict(queues.clone(), worker);
         }
-        held_up.store(true, Ordering::Relaxed);
-        f();
-        held_up.store(false, Ordering::Relaxed);
-        true
-    }
-
-    /// # Safety
-    ///
-    /// `header` is the first field of `Queues`; called once for each push, in the pool of the
-    /// scope.
-    unsafe fn run(header: NonNull<Header>, worker: &Worker) {
-        // SAFETY: the token is not spent, so a task waits (Q1), and its scope is there. After the
-        // task nothing is touched.
-        let queues = unsafe { header.cast::<Self>().as_ref() };
         loop {
             if let Some(task) = queues.oldest(worker) {
-                return worker.run_task(task);
+                return NextTask::Run(task);
             }
             if planted(Bug::OneLook) {
-                return;
+                return NextTask::Leave;
             }
             spin_loop();
         }
     }
+}
+
+impl DomainQueues {
+    pub(super) fn new(domains: &Domains, order: Order) -> Self {
+        let count = if order == Order::Together { 1 } else { domains.len() };
+        Self {
+            domains: domains.clone(),
+            order,
+            queues: (0..count).map(|_| CachePadded::default()).collect(),
+            called: (0..domains.seats()).map(|_| CachePadded::default()).collect(),
+        }
+    }
+
+    /// The domains of the scope.
+    pub fn domains(&self) -> &Domains {
+        &self.domains
+    }
 
     /// The task that `worker` should run next.
-    fn oldest(&self, worker: &Worker) -> Option<Queued> {
+    fn oldest(&self, worker: &Worker) -> Option<ScopeTask> {
         if self.order == Order::Together {
             return self.queues[0].pop().map(|(task, _)| task);
         }
@@ -252,103 +218,90 @@ impl Queues {
         order.iter().find_map(|&domain| self.queues[domain].pop()).map(|(task, _)| task)
     }
 
-    /// # Safety
+    /// A task of the worker's own domain, or a debt. A token that has brought the task of a debt
+    /// stands for another one now, which others may take meanwhile.
     ///
-    /// As for [`run`](Self::run), and the queues lie in an `Arc`.
-    unsafe fn run_strict(header: NonNull<Header>, worker: &Worker) {
-        let this = header.cast::<Self>().as_ptr().cast_const();
-        // SAFETY: the token is not spent, so a task waits (Q1), its scope is there, and so is its
-        // count. When this worker has left a debt the scope may end at any moment, so it takes a
-        // count of its own.
-        let queues = unsafe {
-            Arc::increment_strong_count(this);
-            Arc::from_raw(this)
-        };
-        while !queues.spend(worker) {
+    /// It owns its count: when this worker has left a debt, the scope may end at any moment.
+    #[expect(clippy::needless_pass_by_value, reason = "the count is kept until the end")]
+    fn next_strict(queues: ScopeQueues<Self>, worker: &Worker) -> NextTask {
+        let order = queues.domains.order(worker.index(), true);
+        let own = queues.domains.own(worker.index());
+        loop {
+            for (place, &domain) in order.iter().enumerate() {
+                let queue = &queues.queues[domain];
+                if place < own || !queues.has_workers(domain, worker) {
+                    match queue.pop() {
+                        Some((task, true)) if planted(Bug::KeptToken) => task.run(worker),
+                        Some((task, true)) => return NextTask::RunAndRequeue(task),
+                        Some((task, false)) => return NextTask::Run(task),
+                        None => {}
+                    }
+                } else if let Some(depth) = queue.owe() {
+                    Self::call(&queues, domain, depth, worker);
+                    return NextTask::Leave;
+                }
+            }
             spin_loop();
         }
     }
 
-    /// Runs a task of the worker's own domain, or leaves a debt. A token that has brought the task
-    /// of a debt stands for another one now, which others may take meanwhile. Answers false if
-    /// there was nothing to be had.
-    fn spend(self: &Arc<Self>, worker: &Worker) -> bool {
-        let pool = worker.pool();
-        let order = self.domains.order(worker.index(), true);
-        let own = self.domains.own(worker.index());
-        for (place, &domain) in order.iter().enumerate() {
-            let queue = &self.queues[domain];
-            if place < own || !self.has_workers(domain, pool) {
-                if let Some((task, pays)) = queue.pop() {
-                    let keeps = pays && planted(Bug::KeptToken);
-                    if pays && !keeps {
-                        worker.queue(Queued { task: self.token(), depth: task.depth });
-                    }
-                    worker.run_task(task);
-                    return !keeps;
-                }
-            } else if let Some(depth) = queue.owe() {
-                self.call(domain, depth, pool);
-                return true;
-            }
-        }
-        false
-    }
-
-    /// The seats of `domain` that somebody serves for sure: external threads come and go, and
-    /// workers above the limit stand down.
-    fn served_seats<'a>(
+    /// The workers of `domain` that are certain to come.
+    fn served<'a>(
         &'a self,
         domain: usize,
-        pool: &'a PoolState,
-    ) -> impl Iterator<Item = usize> + 'a {
-        let threads = pool.broadcast_slots().start..pool.active_limit();
-        let seats = self.domains.seats_of(domain).iter().copied();
-        seats.filter(move |seat| threads.contains(seat) && !pool.is_of_another_process())
+        worker: &Worker,
+    ) -> impl Iterator<Item = usize> + use<'a> {
+        let served = worker.served_slots();
+        let workers = self.domains.seats_of(domain).iter().copied();
+        workers.filter(move |worker| served.contains(worker))
     }
 
-    fn has_workers(&self, domain: usize, pool: &PoolState) -> bool {
-        self.served_seats(domain, pool).next().is_some()
+    fn has_workers(&self, domain: usize, worker: &Worker) -> bool {
+        self.served(domain, worker).next().is_some()
     }
 
     /// Calls the workers of an indebted domain (Q2). Should they all stand down meanwhile, their
     /// calls still reach them.
-    fn call(self: &Arc<Self>, domain: usize, depth: u32, pool: &PoolState) {
-        for seat in self.served_seats(domain, pool) {
-            // AcqRel: pairs with the same in `answer`, so that whoever lowers the flag sees the
-            // debt.
-            if self.seats[seat].called.swap(true, Ordering::AcqRel) {
-                continue;
+    fn call(queues: &ScopeQueues<Self>, domain: usize, depth: u32, worker: &Worker) {
+        for called in queues.served(domain, worker) {
+            // AcqRel: pairs with the same in `answer`, so that the worker that lowers the flag sees
+            // the debt.
+            if !queues.called[called].swap(true, Ordering::AcqRel) {
+                let queues = queues.clone();
+                worker.spawn_on(called, depth, move |worker| Self::answer(&queues, worker));
             }
-            let queues = Arc::clone(self);
-            // SAFETY: delivered, and run once. It owns what it uses; the tasks that it runs are
-            // those of a scope that waits for them.
-            let task =
-                unsafe { HeapTask::on_heap(move |worker: &Worker| queues.answer(worker), None) };
-            pool.deliver(seat, Queued { task, depth });
         }
     }
 
     /// Answers a call: runs the task of one debt, and calls again if there are more, so that a
     /// waiting worker soon sees what it waits for.
-    fn answer(self: &Arc<Self>, worker: &Worker) {
-        let seat = worker.index();
-        let called = &self.seats[seat].called;
+    fn answer(queues: &ScopeQueues<Self>, worker: &Worker) {
+        let index = worker.index();
+        let called = &queues.called[index];
         if !planted(Bug::LateAnswer) {
             called.swap(false, Ordering::AcqRel);
         }
-        let own = &self.domains.order(seat, true)[..self.domains.own(seat)];
-        let task = own.iter().find_map(|&domain| self.queues[domain].pay());
+        let own = &queues.domains.order(index, true)[..queues.domains.own(index)];
+        let task = own.iter().find_map(|&domain| queues.queues[domain].pay());
         for &domain in own {
-            if let Some(depth) = self.queues[domain].depth_of_debt() {
-                self.call(domain, depth, worker.pool());
+            if let Some(depth) = queues.queues[domain].depth_of_debt() {
+                Self::call(queues, domain, depth, worker);
             }
         }
         if planted(Bug::LateAnswer) {
             called.swap(false, Ordering::AcqRel);
         }
         if let Some(task) = task {
-            worker.run_task(task);
+            task.run(worker);
         }
+    }
+}
+
+impl fmt::Debug for DomainQueues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DomainQueues")
+            .field("domains", &self.domains)
+            .field("order", &self.order)
+            .finish_non_exhaustive()
     }
 }

@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use sinew_sync::lock::Mutex;
 use sinew_sync::thread::JoinHandle;
+use sinew_topology::Seating;
 
 use crate::fork;
 use crate::pool::threads::ThreadSettings;
@@ -213,6 +214,11 @@ impl Pool {
     /// The number of slots, including the external thread's. Never changes.
     pub fn max_workers(&self) -> usize {
         self.state.slots.len()
+    }
+
+    /// The PU of each worker slot, and their distances, as when the pool was built.
+    pub fn seating(&self) -> &Seating {
+        &self.inner.seating
     }
 
     /// Lets at most `workers` of the workers work; the others stand down when they are done with

@@ -1,5 +1,6 @@
 //! Scopes: any number of tasks that may borrow from the frame that waits for them.
 
+mod queues;
 mod state;
 
 use std::fmt;
@@ -12,9 +13,13 @@ use crate::builder::pool::Pool;
 use crate::scheduler::job::{Allowed, Job};
 use crate::state::worker::Worker;
 
+pub use queues::{NextTask, Queueing, ScopeQueues, ScopeTask, TaskQueues};
 pub(crate) use state::{ScopeRef, ScopeState, Share, WHOLE};
 
 /// A scope: spawn tasks with [`spawn`](Self::spawn). Made by [`scope`] and [`ScopeBuilder`].
+///
+/// `Q` says whether the scope has queues of its own, for [`spawn_into`](Self::spawn_into); see
+/// [`ScopeBuilder::queues`].
 ///
 /// Borrows cannot escape it, in either direction:
 ///
@@ -29,9 +34,10 @@ pub(crate) use state::{ScopeRef, ScopeState, Share, WHOLE};
 /// let mut kept = None;
 /// sinew_core::scope(|s| kept = Some(s)); // the scope cannot be kept
 /// ```
-pub struct Scope<'scope, 'env: 'scope> {
+pub struct Scope<'scope, 'env: 'scope, Q = ()> {
     state: ScopeState,
     max_pending: u64,
+    queues: Q,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -48,8 +54,10 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// assert_eq!(done.into_inner(), 100);
 /// ```
 #[derive(Debug, Clone)]
-pub struct ScopeBuilder {
+#[must_use = "nothing runs before `run`"]
+pub struct ScopeBuilder<Q = ()> {
     max_pending: usize,
+    queues: Q,
 }
 
 impl Default for ScopeBuilder {
@@ -59,14 +67,23 @@ impl Default for ScopeBuilder {
 }
 
 impl ScopeBuilder {
-    /// A scope without a bound.
+    /// A scope without a bound, and without queues of its own.
     pub fn new() -> Self {
-        Self { max_pending: usize::MAX }
+        Self { max_pending: usize::MAX, queues: () }
     }
 
-    /// Bounds the number of spawned tasks that are not over. A spawn beyond it first runs tasks of
-    /// the spawner's own queue, and, if that is not enough, the new task itself. 0 runs every task
-    /// at its spawn.
+    /// Gives the scope queues of its own, for [`Scope::spawn_into`]: those of locality domains, from
+    /// the crate `sinew-locality`.
+    pub fn queues<Q: TaskQueues>(self, queues: Q) -> ScopeBuilder<ScopeQueues<Q>> {
+        ScopeBuilder { max_pending: self.max_pending, queues: ScopeQueues::new(queues) }
+    }
+}
+
+impl<Q: Queueing> ScopeBuilder<Q> {
+    /// Bounds the number of spawned tasks that are not over, counted over all queues. A spawn
+    /// beyond it first runs tasks of the spawner's own queue, and, if that is not enough, the new
+    /// task itself; a spawn into a queue runs the task that is next for its worker. 0 runs a task
+    /// at every spawn.
     ///
     /// A thread outside the pool that borrows the scope cannot run tasks, so its spawns are counted
     /// and not held up. Nor is a spawn that lies within 64 others of its thread which are held up:
@@ -80,13 +97,35 @@ impl ScopeBuilder {
     ///
     /// # Panics
     ///
-    /// If the body or a task panics, after all have ended, with the payload of the first.
+    /// If the body or a task panics, after all have ended, with the payload of the first. At once,
+    /// if the scope has queues that do not suit the current pool.
     pub fn run<'env, F, R>(self, body: F) -> R
     where
-        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R + Send,
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Q>) -> R + Send,
         R: Send,
     {
-        global::run(|worker| run(worker, self.max_pending, body))
+        global::run(|worker| self.run_on(worker, body))
+    }
+
+    /// [`run`](Self::run) on a worker. The body stays here, so it need not be `Send` and may go on
+    /// using the worker.
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](Self::run).
+    pub fn run_on<'env, F, R>(self, worker: &Worker, body: F) -> R
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Q>) -> R,
+    {
+        self.queues.check(worker);
+        let scope = Scope {
+            state: ScopeState::new(worker.pool(), 1, false),
+            max_pending: (self.max_pending as u64).saturating_add(1),
+            queues: self.queues,
+            scope: PhantomData,
+            env: PhantomData,
+        };
+        scope.state.complete(|| body(&scope), || 1)
     }
 }
 
@@ -119,19 +158,6 @@ where
     ScopeBuilder::new().run(body)
 }
 
-fn run<'env, F, R>(worker: &Worker, max_pending: usize, body: F) -> R
-where
-    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
-{
-    let scope = Scope {
-        state: ScopeState::new(worker.pool(), 1, false),
-        max_pending: (max_pending as u64).saturating_add(1),
-        scope: PhantomData,
-        env: PhantomData,
-    };
-    scope.state.complete(|| body(&scope), || 1)
-}
-
 impl Worker {
     /// [`scope`] on this worker. The body stays here, so it need not be `Send` and may go on using
     /// the worker.
@@ -155,7 +181,7 @@ impl Worker {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
     {
-        run(self, usize::MAX, body)
+        ScopeBuilder::new().run_on(self, body)
     }
 }
 
@@ -186,7 +212,7 @@ impl Pool {
     }
 }
 
-impl<'scope> Scope<'scope, '_> {
+impl<'scope, Q: Sync> Scope<'scope, '_, Q> {
     /// Spawns a task that the scope waits for. From the body, from other tasks of the scope, or
     /// from any thread that borrows it.
     ///
@@ -241,7 +267,58 @@ impl<'scope> Scope<'scope, '_> {
     }
 }
 
-impl fmt::Debug for Scope<'_, '_> {
+impl<'scope, Q: TaskQueues> Scope<'scope, '_, ScopeQueues<Q>> {
+    /// Spawns a task that the scope waits for into one of its queues, numbered from 0. From the
+    /// body, from other tasks of the scope, or from any thread that borrows it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such queue.
+    ///
+    /// # Cost
+    ///
+    /// As [`spawn`](Self::spawn), and what the queue costs.
+    pub fn spawn_into<F>(&'scope self, queue: usize, f: F)
+    where
+        F: for<'w> FnOnce(&'w Worker) + Send + 'scope,
+    {
+        let count = self.queues.count();
+        assert!(
+            queue < count,
+            "there is no {} {queue}: they are numbered from 0 to {}",
+            Q::NAME,
+            count - 1
+        );
+        let before = self.state.count_in(1);
+        let inside = self.state.inside();
+        // SAFETY: the task is run once, here or by the holder of its token; the scope, with the
+        // queues and what `f` borrows, ends after it.
+        let task = unsafe { self.state.task(f, inside) };
+        if self.state.pool().is_serial() {
+            // SAFETY: the task counts itself out.
+            return unsafe { self.state.queue(task, inside) };
+        }
+        let depth = inside.map_or(self.state.depth(), Worker::depth) + 1;
+        // SAFETY: as above.
+        let token = unsafe { self.queues.push(queue, Queued { task, depth }) };
+        let next_runs_here = before >= self.max_pending
+            && inside.is_some_and(|worker| {
+                let token_here = Job::Queued(Queued { task: token, depth });
+                worker.within_spawn(|worker| worker.execute(token_here))
+            });
+        if !next_runs_here {
+            // SAFETY: the task counts itself out; the token is run once.
+            unsafe { self.state.queue(token, inside) };
+        }
+    }
+
+    /// The scope's queues.
+    pub fn queues(&self) -> &Q {
+        &self.queues
+    }
+}
+
+impl<Q> fmt::Debug for Scope<'_, '_, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pending = self.state.pending().saturating_sub(1);
         f.debug_struct("Scope").field("pending", &pending).finish_non_exhaustive()

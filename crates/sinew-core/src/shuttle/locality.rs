@@ -2,7 +2,7 @@
 //! of wait.
 
 use super::*;
-use crate::locality::{DomainKind, DomainScopeBuilder, Domains, Order};
+use crate::locality::{DomainKind, Domains, Order};
 
 fn full(threads: usize) -> Pool {
     Pool::builder().threads(threads).external_slot(false).build().unwrap()
@@ -14,7 +14,7 @@ fn tasks_in_domains(order: Order) {
     let (domains, ran) = (Domains::new(&pool, DomainKind::Parts(2)).unwrap(), AtomicUsize::new(0));
     let ran = &ran;
     pool.run(|w| {
-        DomainScopeBuilder::new(&domains).order(order).max_pending(3).run_on(w, |s| {
+        ScopeBuilder::new().queues(domains.queues(order)).max_pending(3).run_on(w, |s| {
             for task in 0..3 {
                 s.spawn_into(task % 2, move |_| {
                     add(ran);
@@ -43,7 +43,7 @@ fn rows() {
     let pool = full(3);
     let (domains, ran) = (Domains::new(&pool, DomainKind::Parts(3)).unwrap(), AtomicUsize::new(0));
     pool.run(|w| {
-        DomainScopeBuilder::new(&domains).run_on(w, |s| {
+        ScopeBuilder::new().queues(domains.queues(Order::Ring)).run_on(w, |s| {
             for domain in [0, 2, 1, 0] {
                 s.spawn_into(domain, |_| add(&ran));
             }
@@ -70,7 +70,7 @@ fn debts() {
     let (domains, ran) = (Domains::new(&pool, DomainKind::Parts(2)).unwrap(), AtomicUsize::new(0));
     pool.run(|w| {
         let (here, elsewhere) = (domains.of(w), 1 - domains.of(w));
-        DomainScopeBuilder::new(&domains).order(Order::Strict).run_on(w, |s| {
+        ScopeBuilder::new().queues(domains.queues(Order::Strict)).run_on(w, |s| {
             for domain in [elsewhere, here, elsewhere, elsewhere] {
                 let ran = &ran;
                 s.spawn_into(domain, move |w| {
@@ -101,7 +101,7 @@ fn meeting() {
     let (domains, met) = (Domains::new(&pool, DomainKind::Parts(3)).unwrap(), Barrier::new(2));
     pool.run(|w| {
         let here = domains.of(w);
-        DomainScopeBuilder::new(&domains).order(Order::Strict).run_on(w, |s| {
+        ScopeBuilder::new().queues(domains.queues(Order::Strict)).run_on(w, |s| {
             for domain in (0..3).filter(|&domain| domain != here) {
                 s.spawn_into(domain, |_| meet(&met));
             }
@@ -137,7 +137,7 @@ fn shuttle_a_blocked_worker_runs_the_strict_tasks_that_it_waits_for() {
                     |_| meet(&met),
                     |w| {
                         meet(&met);
-                        let scope = DomainScopeBuilder::new(&domains).order(Order::Strict);
+                        let scope = ScopeBuilder::new().queues(domains.queues(Order::Strict));
                         scope.run_on(w, |s| s.spawn_into(here, |_| ()));
                     },
                 )

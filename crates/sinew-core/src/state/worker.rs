@@ -17,12 +17,13 @@ use std::sync::Arc;
 use sinew_deque::PreferredNode;
 use sinew_deque::stack::{Options, TaskStack, reason};
 use sinew_deque::{Blocks, Deque, Injector};
-use sinew_policy::StackKind;
 use sinew_policy::idle::SpinWindow;
 use sinew_policy::victim::{VictimPolicy, Victims};
+use sinew_policy::{StackKind, Wait};
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use sinew_sync::parker::Parker;
+use sinew_topology::Seating;
 
 use crate::idle::wake_placement::WorkerPlacement;
 use crate::seams::observer::{Activity, WorkerObserver};
@@ -202,6 +203,16 @@ impl Worker {
     #[inline]
     pub fn max_workers(&self) -> usize {
         self.pool().slots.len()
+    }
+
+    /// The PU of each worker slot of the pool, and their distances, as when the pool was built.
+    pub fn seating(&self) -> &Seating {
+        &self.pool().seating
+    }
+
+    /// What a waiting worker of the pool may run.
+    pub fn wait_policy(&self) -> Wait {
+        self.pool().wait
     }
 
     /// Distance of the running task from the root of its task tree, in joins and spawns.

@@ -13,6 +13,7 @@ use std::any::Any;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -68,8 +69,8 @@ impl fmt::Debug for BroadcastContext<'_> {
 }
 
 impl PoolState {
-    /// The slots that take part in broadcasts: all but an external thread's.
-    pub(crate) fn broadcast_slots(&self) -> std::ops::Range<usize> {
+    /// The seats that take part in broadcasts: all but a guest's.
+    pub(crate) fn broadcast_slots(&self) -> Range<usize> {
         usize::from(self.first_slot == FirstSlot::ExternalThreads)..self.slots.len()
     }
 }
@@ -173,6 +174,58 @@ impl Worker {
     {
         spawn_broadcast(self.pool(), f);
     }
+
+    /// The worker slots that a thread serves for certain now: not the guest slot, whose threads
+    /// come and go, and none above the pool's limit. None in a forked child.
+    pub fn served_slots(&self) -> Range<usize> {
+        let pool = self.pool();
+        if pool.is_of_another_process() {
+            return 0..0;
+        }
+        pool.broadcast_slots().start..pool.active_limit()
+    }
+
+    /// Calls `f` on the worker with this number in this worker's pool, and on no other, as a task
+    /// at `depth`: a worker that waits at a lesser depth runs it at once. Nothing waits for it,
+    /// except that the end of the pool does.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such worker, or its slot is the guest slot. If `f` panics, the pool's panic handler gets the payload;
+    /// without a handler the process aborts.
+    ///
+    /// # Cost
+    ///
+    /// A lock that is held for a few instructions, an allocation, and a wake-up where the worker is
+    /// parked.
+    pub fn spawn_on<F>(&self, worker: usize, depth: u32, f: F)
+    where
+        F: for<'w> FnOnce(&'w Self) + Send + 'static,
+    {
+        let pool = self.pool();
+        if pool.is_of_another_process() {
+            fork::die_of_lost_workers();
+        }
+        assert!(
+            pool.broadcast_slots().contains(&worker),
+            "no thread of the pool serves worker slot {worker}"
+        );
+        pool.deliver(worker, Queued { task: delivered(f), depth });
+    }
+}
+
+/// A task of which nobody waits for the end: its panic goes to the handler of its pool.
+fn delivered<F>(f: F) -> TaskRef
+where
+    F: for<'w> FnOnce(&'w Worker) + Send + 'static,
+{
+    let guarded = move |worker: &Worker| {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| f(worker))) {
+            worker.pool().handle_panic(payload);
+        }
+    };
+    // SAFETY: delivered and run once; it borrows nothing and does not unwind.
+    unsafe { HeapTask::on_heap(guarded, None) }
 }
 
 fn broadcast<F, R>(pool: &PoolState, f: &F) -> Vec<R>
@@ -235,13 +288,7 @@ where
     let depth = tls::current_in(pool).map_or(0, |worker| worker.depth() + 1);
     for slot in pool.broadcast_slots() {
         let f = Arc::clone(&f);
-        let part = move |worker: &Worker| {
-            let call = AssertUnwindSafe(|| f(BroadcastContext::new(worker)));
-            if let Err(payload) = catch_unwind(call) {
-                worker.pool().handle_panic(payload);
-            }
-        };
-        // SAFETY: delivered and run once; it borrows nothing and does not unwind.
-        pool.deliver(slot, Queued { task: unsafe { HeapTask::on_heap(part, None) }, depth });
+        let part = move |worker: &Worker| f(BroadcastContext::new(worker));
+        pool.deliver(seat, Queued { task: delivered(part), depth });
     }
 }

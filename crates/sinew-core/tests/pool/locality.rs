@@ -6,10 +6,9 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use sinew_core::locality::{
-    Deal, DomainKind, DomainScope, DomainScopeBuilder, Domains, DomainsError, Order, Placed,
-    Placement, domain_scope,
+    Deal, DomainKind, DomainScope, Domains, DomainsError, Order, Placed, Placement, domain_scope,
 };
-use sinew_core::{Pool, Worker};
+use sinew_core::{Pool, ScopeBuilder, Worker};
 use sinew_topology::Mapping;
 
 use crate::support::{WAITS, add, ends, full_pool, meet, message_of, pool, with_each_full_pool};
@@ -33,7 +32,7 @@ fn every_task_of_every_domain_runs_once() {
                     let domains = parts(pool, count);
                     let ran: Vec<_> = (0..200).map(|_| AtomicUsize::new(0)).collect();
                     pool.run(|_| {
-                        DomainScopeBuilder::new(&domains).order(order).run(|s| {
+                        ScopeBuilder::new().queues(domains.queues(order)).run(|s| {
                             for (task, ran) in ran.iter().enumerate() {
                                 s.spawn_into(task % count, move |_| add(ran));
                             }
@@ -60,11 +59,11 @@ fn strict_tasks_run_in_their_domain_only() {
             for round in 0..20 {
                 let strays = AtomicUsize::new(0);
                 pool.run(|_| {
-                    DomainScopeBuilder::new(&domains).order(Order::Strict).run(|s| {
+                    ScopeBuilder::new().queues(domains.queues(Order::Strict)).run(|s| {
                         for task in 0..64 {
                             // Whole domains without tasks, and unequal numbers, in some rounds.
                             let domain = task * (round % 3) % count;
-                            let (strays, s_domains) = (&strays, s.domains());
+                            let (strays, s_domains) = (&strays, s.queues().domains());
                             s.spawn_into(domain, move |w| {
                                 if !s_domains.seats_of(domain).contains(&w.index()) {
                                     add(strays);
@@ -89,9 +88,9 @@ fn strict_tasks_of_all_domains_run_at_once() {
             let met = Barrier::new(threads);
             for _ in 0..300 {
                 pool.run(|w| {
-                    DomainScopeBuilder::new(&domains).order(Order::Strict).run_on(w, |s| {
-                        for slot in (0..threads).filter(|&slot| slot != w.index()) {
-                            s.spawn_into(domains.of_seat(slot), |_| meet(&met));
+                    ScopeBuilder::new().queues(domains.queues(Order::Strict)).run_on(w, |s| {
+                        for seat in (0..threads).filter(|&seat| seat != w.index()) {
+                            s.spawn_into(domains.of_seat(seat), |_| meet(&met));
                         }
                         meet(&met);
                     });
@@ -147,7 +146,7 @@ fn together_is_one_queue_in_order() {
         let domains = parts(&pool, 4);
         let order = Mutex::new(Vec::new());
         pool.run(|_| {
-            DomainScopeBuilder::new(&domains).order(Order::Together).run(|s| {
+            ScopeBuilder::new().queues(domains.queues(Order::Together)).run(|s| {
                 for task in 0..20 {
                     let order = &order;
                     s.spawn_into(3 - task % 4, move |_| order.lock().unwrap().push(task));
@@ -171,7 +170,7 @@ fn no_more_than_the_bound_are_pending_over_all_domains() {
             let (spawned, over, most) =
                 (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
             pool.run(|_| {
-                DomainScopeBuilder::new(&domains).order(order).max_pending(bound).run(|s| {
+                ScopeBuilder::new().queues(domains.queues(order)).max_pending(bound).run(|s| {
                     for task in 0..600 {
                         add(&spawned);
                         let over = &over;
@@ -191,7 +190,9 @@ fn grow<'scope>(s: &'scope DomainScope<'scope, '_>, work: usize, leaves: &'scope
         return add(leaves);
     }
     for child in 0..3 {
-        s.spawn_into((work + child) % s.domains().len(), move |_| grow(s, work - 1, leaves));
+        s.spawn_into((work + child) % s.queues().domains().len(), move |_| {
+            grow(s, work - 1, leaves)
+        });
     }
 }
 
@@ -204,7 +205,7 @@ fn tasks_may_spawn_into_domains_as_well() {
             let pool = Pool::builder().threads(3).external_slot(false).wait(wait).build().unwrap();
             let (domains, leaves) = (parts(&pool, 3), AtomicUsize::new(0));
             pool.run(|_| {
-                let scope = DomainScopeBuilder::new(&domains).order(order).max_pending(4);
+                let scope = ScopeBuilder::new().queues(domains.queues(order)).max_pending(4);
                 scope.run(|s| grow(s, 6, &leaves));
             });
             assert_eq!(leaves.into_inner(), 729);
@@ -218,7 +219,12 @@ fn tasks_may_spawn_into_domains_as_well() {
         }
         let pool = full_pool(1);
         let domains = parts(&pool, 1);
-        pool.run(|_| DomainScopeBuilder::new(&domains).max_pending(0).run(|s| chain(s, 100_000)));
+        pool.run(|_| {
+            ScopeBuilder::new()
+                .queues(domains.queues(Order::Ring))
+                .max_pending(0)
+                .run(|s| chain(s, 100_000))
+        });
     });
 }
 
@@ -232,7 +238,7 @@ fn tasks_are_taken_while_the_submitter_computes() {
             for _ in 0..50 {
                 pool.run(|w| {
                     let other = 1 - domains.of(w);
-                    DomainScopeBuilder::new(&domains).order(order).run_on(w, |s| {
+                    ScopeBuilder::new().queues(domains.queues(order)).run_on(w, |s| {
                         s.spawn_into(other, |_| meet(&met));
                         meet(&met);
                     });
@@ -250,13 +256,12 @@ fn a_domain_without_threads_is_everybodys() {
         let with_external_slot = pool(2);
         let domains = parts(&with_external_slot, 2);
         let ran = AtomicUsize::new(0);
-        let strict = || DomainScopeBuilder::new(&domains).order(Order::Strict);
-        with_external_slot
-            .install(|_| strict().run(|s| (0..8).for_each(|_| s.spawn_into(0, |_| add(&ran)))));
+        let strict = || ScopeBuilder::new().queues(domains.queues(Order::Strict));
+        with_external_slot.install(|_| strict().run(|s| (0..8).for_each(|_| s.spawn_into(0, |_| add(&ran)))));
         let full = full_pool(4);
         full.set_workers(1);
         let domains = parts(&full, 4);
-        let scope = DomainScopeBuilder::new(&domains).order(Order::Strict);
+        let scope = ScopeBuilder::new().queues(domains.queues(Order::Strict));
         full.run(|_| scope.run(|s| (0..8).for_each(|task| s.spawn_into(task % 4, |_| add(&ran)))));
         assert_eq!(ran.into_inner(), 16);
     });
@@ -271,7 +276,7 @@ fn a_panic_comes_out_when_all_tasks_are_over() {
             let (domains, ran) = (parts(&pool, 2), AtomicUsize::new(0));
             let message = message_of(|| {
                 pool.run(|_| {
-                    DomainScopeBuilder::new(&domains).order(order).run(|s| {
+                    ScopeBuilder::new().queues(domains.queues(order)).run(|s| {
                         for task in 0..40 {
                             let ran = &ran;
                             s.spawn_into(task % 2, move |_| {
@@ -336,7 +341,7 @@ fn foreign_threads_may_spawn_into_domains() {
             let (domains, ran) = (parts(&pool, 2), AtomicUsize::new(0));
             let ran = &ran;
             pool.run(|_| {
-                DomainScopeBuilder::new(&domains).order(order).max_pending(3).run(|s| {
+                ScopeBuilder::new().queues(domains.queues(order)).max_pending(3).run(|s| {
                     thread::scope(|foreign| {
                         for _ in 0..3 {
                             foreign.spawn(|| {

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use sinew::locality::{Deal, Order};
-use sinew::{DomainKind, DomainScopeBuilder, Domains, TileOrder};
+use sinew::{DomainKind, Domains, ScopeBuilder, TileOrder};
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 
 use super::bench::pinned_pool;
@@ -73,7 +73,7 @@ pub(super) fn routes(deal: Deal, order: TileOrder, queues: Order) -> Result<Metr
     let domains = Domains::new(&pool, DomainKind::Parts(DOMAINS)).map_err(Failure::impossible)?;
     let notes = Notes::default();
     pool.run(|_| {
-        let scope = DomainScopeBuilder::new(&domains).order(queues).max_pending(PENDING);
+        let scope = ScopeBuilder::new().queues(domains.queues(queues)).max_pending(PENDING);
         scope.run(|s| {
             for layer in layers(order) {
                 let domain = deal.domain(layer, EDGE, DOMAINS);
