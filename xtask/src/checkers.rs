@@ -8,14 +8,15 @@ use crate::command;
 use clap::Args;
 use std::process::Command;
 
-/// The crates that have models, of which those for shuttle are in two more.
-const CRATES: [&str; 7] = [
+/// The crates that have models. Those of the last three are for shuttle alone.
+const CRATES: [&str; 8] = [
     "sinew-core",
     "sinew-deque",
     "sinew-loops",
     "sinew-stm",
     "sinew-sync",
     "sinew",
+    "sinew-locality",
     "sinew-observe",
 ];
 

@@ -1,7 +1,8 @@
 //! The scheduler under Sinew: pools, workers at their slots, join, scope, and what they need.
 //!
 //! Most programs use the crate `sinew`, which adds skeletons over data and re-exports what is here;
-//! loops, sorts and streams are the crate `sinew-loops`.
+//! loops, sorts and streams are the crate `sinew-loops`, locality domains the crate
+//! `sinew-locality`.
 //! This crate is the mechanism: [`Worker::join`] and [`join`] run two closures that may become two
 //! threads' work, [`scope`] any number of them, [`spawn`] one that nobody waits for, all in the
 //! current [`Pool`]. Decisions (victims, chunk sizes, spin windows) are taken by `sinew-policy`.
@@ -11,7 +12,6 @@
 //!
 //! | folder | what lives there |
 //! |---|---|
-//! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
 //! | `tasks`, `scope` | the ways to make tasks: join, spawn, broadcast, scopes |
 //! | `builder` | building pools: by hand, from the environment, the global one, serial ones |
 //! | `sharing`, `coordinate`, `requested_share` | a pool among other programs (feature `coordinate`) |
@@ -30,7 +30,6 @@ mod coordinate;
 mod fork;
 mod host;
 mod idle;
-pub mod locality;
 mod pool;
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 mod requested_share;

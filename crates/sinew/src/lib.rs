@@ -106,13 +106,13 @@ pub use over::{Over, over};
 pub use pipeline::{Pipeline, farm, pipeline};
 #[cfg(all(feature = "coordinate", not(shuttle)))]
 pub use sinew_core::Share;
-pub use sinew_core::locality;
-pub use sinew_core::locality::{DomainKind, DomainScope, Domains, Placed, domain_scope};
 pub use sinew_core::{
     BuildError, Cancelled, Counters, OwnPages, Pool, PoolBuilder, PoolControl, PoolSnapshot, Scope,
     ScopeBuilder, StackKind, StealsAt, Victims, Wait, Worker, global_pool, join, run, scope,
     serially, spawn, victims,
 };
+pub use sinew_locality as locality;
+pub use sinew_locality::{DomainKind, DomainScope, Domains, Placed, domain_scope};
 pub use sinew_loops::data::{
     Around, Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut,
     TileOrder, TilesMut, prefetch, streaming, tiles, wide,

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::{Barrier, Mutex};
 
 use numa_protocol::{Outcome, Shape};
-use sinew_core::locality::{DomainKind, Domains, Order};
 use sinew_core::{Mapping, Pool, ScopeBuilder, Worker};
+use sinew_locality::{DomainKind, Domains, Order};
 
 use crate::check::{Check, Verdict, ensure, same};
 use crate::tree::expected_distance;

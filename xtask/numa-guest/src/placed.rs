@@ -1,8 +1,8 @@
 //! Arrays whose blocks know their domain: their pages lie where the deal and the placement say.
 
 use numa_protocol::{Outcome, Shape};
-use sinew_core::locality::{Deal, DomainKind, Domains, Placed};
 use sinew_core::{Mapping, Pool};
+use sinew_locality::{Deal, DomainKind, Domains, Placed};
 use sinew_topology::{Placement, memory_nodes, where_is};
 
 use crate::check::{Check, Verdict, ensure, same};

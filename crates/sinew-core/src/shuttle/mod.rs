@@ -20,7 +20,6 @@
 mod bursts;
 mod calls;
 mod drop_in;
-mod locality;
 mod locks;
 mod observer;
 mod two_field;

@@ -6,7 +6,6 @@
 //! | `prompt` | a task is taken while its owner blocks or computes |
 //! | `overflow` | recursion deeper than the task stack |
 //! | `scope`, `spawn` | tasks that are not strictly nested |
-//! | `locality` | scopes that spawn into domains |
 //! | `locals` | values that workers keep for modules above |
 //! | `hooks` | what modules above a pool are told of it |
 //! | `open` | scopes whose tasks get the scope, scopes in place, orders |
@@ -48,7 +47,6 @@ mod idle;
 mod join;
 mod lifecycle;
 mod limits;
-mod locality;
 mod locals;
 mod mapping;
 mod observer;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::thread::{self, ThreadId};
 
-use sinew_core::locality::{DomainKind, Domains, domain_scope};
 use sinew_core::{Pool, Scope, ScopeBuilder, join, scope, serially, spawn, with_current};
+use sinew_locality::{DomainKind, Domains, domain_scope};
 use sinew_loops::loops::{self, Options};
 
 use crate::support::{ends, message_of, payload_of, pool, with_each_pool};

@@ -14,13 +14,12 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
+use sinew_core::{ScopeBuilder, Worker};
 use sinew_sync::lock::Mutex;
 use sinew_topology::{Memory, Placement, PlacementError, where_is};
 
-use super::domains::Domains;
-use super::queues::Order;
-use crate::scope::ScopeBuilder;
-use crate::state::worker::Worker;
+use crate::domains::Domains;
+use crate::queues::Order;
 
 /// How blocks are dealt to domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -38,7 +37,7 @@ impl Deal {
     /// The domain of `block`, one of `blocks`, among `domains`.
     ///
     /// ```
-    /// use sinew_core::locality::Deal;
+    /// use sinew_locality::Deal;
     ///
     /// assert_eq!([0, 1, 2, 3, 4, 5].map(|block| Deal::Static.domain(block, 6, 3)), [0, 0, 1, 1, 2, 2]);
     /// assert_eq!([0, 1, 2, 3, 4, 5].map(|block| Deal::Cyclic.domain(block, 6, 3)), [0, 1, 2, 0, 1, 2]);
@@ -76,7 +75,7 @@ pub struct PlacedOptions {
 ///
 /// ```
 /// use sinew_core::Pool;
-/// use sinew_core::locality::{Deal, DomainKind, Domains, Placed};
+/// use sinew_locality::{Deal, DomainKind, Domains, Placed};
 ///
 /// let pool = Pool::builder().threads(2).external_slot(false).build()?;
 /// let domains = Domains::new(&pool, DomainKind::Parts(2))?;
@@ -351,11 +350,11 @@ impl<T> fmt::Debug for Placed<T> {
 mod tests {
     use std::io;
 
+    use sinew_core::Pool;
     use sinew_sync::atomic::{AtomicUsize, Ordering};
 
-    use super::super::domains::DomainKind;
     use super::*;
-    use crate::pool::Pool;
+    use crate::domains::DomainKind;
 
     /// Catches: values that are computed, of the refused block or of others, though a worker's
     /// node has no memory; a refusal that does not name the placement.
@@ -390,7 +389,7 @@ mod tests {
         let place = |_: &Memory, bytes: Range<usize>, _| {
             bound
                 .lock()
-                .push((bytes.start / 100, crate::state::tls::current().map(|w| domains.of(w))));
+                .push((bytes.start / 100, sinew_core::with_current(|w| w.map(|w| domains.of(w)))));
             Ok(())
         };
         let array = pool.install(|_| options.fill_with(400, 100, |i| i as u8, place)).unwrap();

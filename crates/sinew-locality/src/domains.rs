@@ -8,20 +8,17 @@
 //!
 //! # Tests
 //!
-//! Below, for any number of seats and parts; `tests/pool/locality.rs` on real pools; the external
-//! thread machine with four nodes.
+//! Below, for any number of seats and parts; `tests/locality.rs` on real pools; the guest
+//! machine with four nodes.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use sinew_core::{MAX_WORKERS, Pool, Worker};
 use sinew_topology::{Level, Machine, Seating};
 
-use super::queues::{DomainQueues, Order};
-use crate::build_error::MAX_WORKERS;
-use crate::pool::Pool;
-use crate::state::pool_state::PoolState;
-use crate::state::worker::Worker;
+use crate::queues::{DomainQueues, Order};
 
 /// What makes a locality domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -135,7 +132,7 @@ impl std::error::Error for DomainsError {}
 ///
 /// ```
 /// use sinew_core::Pool;
-/// use sinew_core::locality::{DomainKind, Domains};
+/// use sinew_locality::{DomainKind, Domains};
 ///
 /// let pool = Pool::builder().threads(4).build()?;
 /// let domains = Domains::new(&pool, DomainKind::Parts(2))?;
@@ -285,11 +282,11 @@ impl Domains {
         placed.min_by_key(|&(_, other)| (node != other, distance(other))).map(|(domain, _)| domain)
     }
 
-    /// Queues for a scope, one for each domain: [`ScopeBuilder::queues`](crate::ScopeBuilder::queues) takes them. `order` says
+    /// Queues for a scope, one for each domain: [`ScopeBuilder::queues`](sinew_core::ScopeBuilder::queues) takes them. `order` says
     /// what a worker does when there is nothing for its own domain.
     ///
     /// ```
-    /// use sinew_core::locality::{DomainKind, Domains, Order};
+    /// use sinew_locality::{DomainKind, Domains, Order};
     /// use sinew_core::{Pool, ScopeBuilder};
     ///
     /// let pool = Pool::builder().threads(2).build()?;
@@ -310,12 +307,12 @@ impl Domains {
     }
 
     /// The order in which a seat serves the domains, its own first.
-    pub(super) fn order(&self, seat: usize, by_distance: bool) -> &[usize] {
+    pub(crate) fn order(&self, seat: usize, by_distance: bool) -> &[usize] {
         if by_distance { &self.0.near[seat] } else { &self.0.ring[seat] }
     }
 
     /// How many of that order are the seat's own.
-    pub(super) fn own(&self, seat: usize) -> usize {
+    pub(crate) fn own(&self, seat: usize) -> usize {
         self.0.own[seat].len()
     }
 }

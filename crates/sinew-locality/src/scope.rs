@@ -1,8 +1,9 @@
 //! Scopes whose tasks are spawned into domains.
 
-use super::domains::Domains;
-use super::queues::{DomainQueues, Order};
-use crate::scope::{Scope, ScopeBuilder, ScopeQueues};
+use sinew_core::{Scope, ScopeBuilder, ScopeQueues};
+
+use crate::domains::Domains;
+use crate::queues::{DomainQueues, Order};
 
 /// A scope with a queue per locality domain: [`spawn_into`](Scope::spawn_into) spawns into one.
 /// Made by [`domain_scope`], and by a [`ScopeBuilder`] with [`Domains::queues`].
@@ -15,7 +16,7 @@ pub type DomainScope<'scope, 'env> = Scope<'scope, 'env, ScopeQueues<DomainQueue
 ///
 /// Workers serve their own domain first, and the others' in a ring when there is nothing for it: no
 /// worker is idle while a task waits. While it waits, the caller's worker runs tasks as in
-/// [`scope`](crate::scope).
+/// [`scope`](sinew_core::scope).
 ///
 /// # Panics
 ///

@@ -1,17 +1,81 @@
 //! Scopes with domains: who runs what, in which order, how many wait, and what happens when nobody
 //! of a domain is there.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Barrier, Mutex};
-use std::thread;
+#![cfg(not(any(loom, shuttle)))]
 
-use sinew_core::locality::{
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use sinew_core::{Pool, ScopeBuilder, Wait, Worker};
+use sinew_locality::{
     Deal, DomainKind, DomainScope, Domains, DomainsError, Order, Placed, Placement, domain_scope,
 };
-use sinew_core::{Pool, ScopeBuilder, Worker};
 use sinew_topology::Mapping;
 
-use crate::support::{WAITS, add, ends, full_pool, meet, message_of, pool, with_each_full_pool};
+/// How long anything may take before it counts as hanging. Generous: the machine may be busy with
+/// other tests.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// What a waiting worker may run.
+const WAITS: [Wait; 5] =
+    [Wait::Leapfrog, Wait::Any, Wait::Descendants, Wait::Transitive, Wait::Block];
+
+/// A pool of `threads` workers, one of which is the guest.
+fn pool(threads: usize) -> Pool {
+    Pool::builder().threads(threads).build().unwrap()
+}
+
+/// A pool with a thread for each of its `threads` workers.
+fn full_pool(threads: usize) -> Pool {
+    Pool::builder().threads(threads).guest_seat(false).build().unwrap()
+}
+
+/// Calls `test` with a pool of `threads` workers and no guests for each way of waiting.
+fn with_each_full_pool(threads: usize, test: impl Fn(&Pool)) {
+    for wait in WAITS {
+        test(&Pool::builder().threads(threads).guest_seat(false).wait(wait).build().unwrap());
+    }
+}
+
+/// Runs `test` on a thread of its own. If it hangs, the process ends with the name of the test
+/// instead of hanging the whole run.
+fn ends(test: impl FnOnce() + Send + 'static) {
+    let (done, ended) = mpsc::channel();
+    let name = thread::current().name().unwrap_or("a test").to_owned();
+    let thread = thread::spawn(move || {
+        test();
+        done.send(()).is_ok()
+    });
+    match ended.recv_timeout(LIMIT) {
+        Ok(()) => {}
+        Err(mpsc::RecvTimeoutError::Disconnected) => resume_unwind(thread.join().unwrap_err()),
+        Err(mpsc::RecvTimeoutError::Timeout) => {
+            eprintln!("{name} hangs");
+            std::process::abort();
+        }
+    }
+}
+
+fn add(count: &AtomicUsize) {
+    count.fetch_add(1, Ordering::SeqCst);
+}
+
+fn meet(barrier: &Barrier) {
+    barrier.wait();
+}
+
+/// The text with which `f` panics.
+fn message_of<R>(f: impl FnOnce() -> R) -> &'static str {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(_) => panic!("no panic"),
+        Err(payload) => {
+            payload.downcast_ref::<&str>().copied().expect("a payload that is a literal")
+        }
+    }
+}
 
 const ORDERS: [Order; 4] = [Order::Ring, Order::Nearest, Order::Strict, Order::Together];
 
@@ -264,6 +328,31 @@ fn a_domain_without_threads_is_everybodys() {
         let scope = ScopeBuilder::new().queues(domains.queues(Order::Strict));
         full.run(|_| scope.run(|s| (0..8).for_each(|task| s.spawn_into(task % 4, |_| add(&ran)))));
         assert_eq!(ran.into_inner(), 16);
+    });
+}
+
+/// Catches: a token that is taken for a plain task, or a plain task that the scope does not count,
+/// where both lie in one deque.
+#[test]
+fn a_scope_runs_plain_tasks_beside_those_of_its_domains() {
+    ends(|| {
+        for order in ORDERS {
+            with_each_full_pool(2, |pool| {
+                let (domains, ran) = (parts(pool, 2), [AtomicUsize::new(0), AtomicUsize::new(0)]);
+                let [plain, placed] = &ran;
+                pool.run(|_| {
+                    ScopeBuilder::new().queues(domains.queues(order)).max_pending(7).run(|s| {
+                        for task in 0..60 {
+                            s.spawn(move |_| {
+                                add(plain);
+                                s.spawn_into(task % 2, move |_| add(placed));
+                            });
+                        }
+                    });
+                });
+                assert_eq!(ran.map(AtomicUsize::into_inner), [60, 60], "{order}");
+            });
+        }
     });
 }
 

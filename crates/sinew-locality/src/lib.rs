@@ -10,7 +10,7 @@
 //! Locality Queues" (2009). Differences: domains may be of any level, the others may be served by
 //! distance or not at all, and the bound on pending tasks is the user's to choose.
 //!
-//! | file | what lives there |
+//! | module | what it contains |
 //! |---|---|
 //! | `domains` | which worker belongs to which domain |
 //! | `queues` | the queues of a scope, and which task is next |
@@ -21,6 +21,8 @@ mod domains;
 mod placed;
 mod queues;
 mod scope;
+#[cfg(all(test, shuttle))]
+mod shuttle;
 
 pub use domains::{DomainKind, Domains, DomainsError, ParseDomainKindError};
 pub use placed::{Deal, Placed, PlacedOptions};

@@ -26,20 +26,19 @@
 //!
 //! # Tests
 //!
-//! `shuttle/locality.rs`, with three planted bugs; `tests/pool/locality.rs`.
+//! `shuttle.rs`, with three planted bugs; `tests/locality.rs`.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 
+use sinew_core::{NextTask, ScopeQueues, ScopeTask, TaskQueues, Worker};
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, spin_loop};
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 
-use super::domains::Domains;
-use crate::scope::{NextTask, ScopeQueues, ScopeTask, TaskQueues};
-use crate::state::worker::Worker;
+use crate::domains::Domains;
 
 /// What a worker does when there is nothing for its own domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -50,9 +49,8 @@ pub enum Order {
     /// Serves the others by distance, the nearest first.
     Nearest,
     /// Serves none: every task runs on a worker of its domain. Balance gives way to locality.
-    /// Domains without a thread, as those of external threads only, are everybody's; so are all in
-    /// pools with [`Wait::Descendants`](crate::Wait::Descendants) or
-    /// [`Wait::Block`](crate::Wait::Block).
+    /// Domains without a thread, as those of guests only, are everybody's; so are all in pools with
+    /// [`Wait::Descendants`](sinew_core::Wait::Descendants) or [`Wait::Block`](sinew_core::Wait::Block).
     Strict,
     /// There is one queue for all, and domains make no difference: for comparison.
     Together,
@@ -194,7 +192,7 @@ unsafe impl TaskQueues for DomainQueues {
 }
 
 impl DomainQueues {
-    pub(super) fn new(domains: &Domains, order: Order) -> Self {
+    pub(crate) fn new(domains: &Domains, order: Order) -> Self {
         let count = if order == Order::Together { 1 } else { domains.len() };
         Self {
             domains: domains.clone(),
