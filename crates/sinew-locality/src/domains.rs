@@ -1,15 +1,15 @@
-//! Which worker belongs to which domain, and in which order it serves the others'.
+//! The domains of each worker, and the order in which it serves the others.
 //!
 //! # Invariants
 //!
-//! - A1: every domain is somebody's own, and everybody has one: a domain without a worker is
-//!   adopted.
-//! - A2: each order of a seat holds every domain once, the seat's own first.
+//! - A1: each worker has at least one domain of its own, and each domain is some worker's own: a
+//!   worker adopts a domain that has none.
+//! - A2: each order of a worker contains every domain once, its own first.
 //!
 //! # Tests
 //!
-//! Below, for any number of seats and parts; `tests/locality.rs` on real pools; the guest
-//! machine with four nodes.
+//! Below, for any number of workers and parts; `tests/locality.rs` on real pools; the machine with
+//! four nodes of `xtask/numa-guest`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ use sinew_topology::{Level, Machine, Seating};
 
 use crate::queues::{DomainQueues, Order};
 
-/// What makes a locality domain.
+/// The part of the machine or of the pool that makes a locality domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DomainKind {
     /// A NUMA node.
@@ -31,7 +31,7 @@ pub enum DomainKind {
     Package,
     /// Any level of the machine.
     Level(Level),
-    /// So many equal parts of the pool, whatever the machine is like: for experiments.
+    /// So many equal parts of the pool, on any machine: for experiments.
     Parts(usize),
 }
 
@@ -91,7 +91,8 @@ impl fmt::Display for ParseDomainKindError {
         let text = &self.0;
         write!(
             f,
-            "no kind of locality domain `{text}`: choose node, cache, package, machine, l3, l2, core, pu or a number of parts"
+            "no kind of locality domain `{text}`: choose node, cache, package, machine, l3, l2, \
+             core, pu or a number of parts"
         )
     }
 }
@@ -105,11 +106,11 @@ pub enum DomainsError {
     /// The machine has several objects of the kind, and the system decides on which of them each
     /// worker runs.
     NotPlaced(DomainKind),
-    /// No part at all, or more than there can be.
+    /// No part at all, or more than a pool may have workers.
     Parts(usize),
 }
 
-/// As many as there may be workers.
+/// As many parts as a pool may have workers.
 const MOST_PARTS: usize = MAX_WORKERS;
 
 impl fmt::Display for DomainsError {
@@ -117,7 +118,8 @@ impl fmt::Display for DomainsError {
         match self {
             Self::NotPlaced(kind) => write!(
                 f,
-                "no locality domains by `{kind}`: the pool's workers run where the system likes; build it with a mapping, or ask for a number of parts"
+                "no locality domains by `{kind}`: the pool's workers run where the system likes; \
+                 build it with a mapping, or ask for a number of parts"
             ),
             Self::Parts(parts) => {
                 write!(f, "no {parts} locality domains: choose 1 to {MOST_PARTS}")
@@ -145,11 +147,11 @@ pub struct Domains(Arc<Table>);
 #[derive(Debug)]
 struct Table {
     kind: DomainKind,
-    /// For each seat its own domains; the first is the one it lies in.
+    /// For each worker its own domains; it lies in the first.
     own: Vec<Vec<usize>>,
-    /// For each domain those whose own it is.
+    /// For each domain the workers whose own it is.
     seats: Vec<Vec<usize>>,
-    /// For each seat all domains: around the circle from its own, and by distance.
+    /// For each worker all domains: around the circle from its own, and by distance.
     ring: Vec<Vec<usize>>,
     near: Vec<Vec<usize>>,
     /// For each domain the NUMA node it lies on, by the system's number.
@@ -159,10 +161,10 @@ struct Table {
 impl Domains {
     /// Divides `pool`.
     ///
-    /// Domains are the objects of the kind in which at least one seat lies, in the order of the
-    /// machine's tree. A machine that has no such objects, or one, makes one domain. Seats are
-    /// counted by the pool's mapping; external threads, which are not pinned, as if they ran where
-    /// their seat lies.
+    /// Domains are the objects of the kind in which at least one worker slot lies, in the order of
+    /// the machine's tree. A machine that has no such objects, or one, makes one domain. A worker
+    /// slot lies where the pool's mapping places it; so does the external slot, though its threads are
+    /// not pinned.
     ///
     /// # Errors
     ///
@@ -214,7 +216,7 @@ impl Domains {
         Self(Arc::new(Table::new(kind, own, nodes, |a, b| seating.distance(a, b))))
     }
 
-    /// What makes them domains.
+    /// The kind of the domains.
     pub fn kind(&self) -> DomainKind {
         self.0.kind
     }
@@ -225,16 +227,16 @@ impl Domains {
         self.0.slots.len()
     }
 
-    /// The number of seats of the pool.
+    /// The number of worker slots of the pool.
     pub fn seats(&self) -> usize {
         self.0.own.len()
     }
 
-    /// The domain in which a seat lies.
+    /// The domain in which a worker slot lies.
     ///
     /// # Panics
     ///
-    /// If there is no such seat.
+    /// If there is no such slot.
     pub fn of_seat(&self, seat: usize) -> usize {
         self.0.own[seat][0]
     }
@@ -243,13 +245,13 @@ impl Domains {
     ///
     /// # Panics
     ///
-    /// If the worker's pool has more seats than these are the domains of.
+    /// If the worker's number is not below [`seats`](Self::seats): its pool is another one.
     pub fn of(&self, worker: &Worker) -> usize {
         self.of_seat(worker.index())
     }
 
-    /// The seats that serve `domain` first: those that lie in it, or for one without any those that
-    /// have adopted it.
+    /// The worker slots that serve `domain` first: those that lie in it, or, without such a slot,
+    /// those that have adopted it.
     ///
     /// # Panics
     ///
@@ -258,8 +260,8 @@ impl Domains {
         &self.0.seats[domain]
     }
 
-    /// The NUMA node on which a domain lies, by the system's number; `None` for mere parts, and
-    /// where the system knows of no nodes.
+    /// The NUMA node on which a domain lies, by the system's number. `None` for mere parts, and on
+    /// systems without nodes.
     ///
     /// # Panics
     ///
@@ -268,8 +270,8 @@ impl Domains {
         self.0.nodes[domain]
     }
 
-    /// The first domain on a NUMA node, or, where no worker is, on the nearest one. `None` if these
-    /// domains lie on no nodes.
+    /// The first domain on a NUMA node, or, if no worker lies there, on the nearest one. `None` if
+    /// these domains lie on no nodes.
     pub fn on_node(&self, node: usize) -> Option<usize> {
         let machine = Machine::host();
         let index = |number| machine.nodes().iter().position(|known| known.number == number);
@@ -282,12 +284,14 @@ impl Domains {
         placed.min_by_key(|&(_, other)| (node != other, distance(other))).map(|(domain, _)| domain)
     }
 
-    /// Queues for a scope, one for each domain: [`ScopeBuilder::queues`](sinew_core::ScopeBuilder::queues) takes them. `order` says
-    /// what a worker does when there is nothing for its own domain.
+    /// Queues for a scope, one for each domain: the option [`ScopeBuilder::queues`] takes them.
+    /// `order` says how a worker goes on when its own domain has no task.
+    ///
+    /// [`ScopeBuilder::queues`]: sinew_core::ScopeBuilder::queues
     ///
     /// ```
-    /// use sinew_locality::{DomainKind, Domains, Order};
     /// use sinew_core::{Pool, ScopeBuilder};
+    /// use sinew_locality::{DomainKind, Domains, Order};
     ///
     /// let pool = Pool::builder().threads(2).build()?;
     /// let domains = Domains::new(&pool, DomainKind::Parts(2))?;
@@ -306,12 +310,12 @@ impl Domains {
         DomainQueues::new(self, order)
     }
 
-    /// The order in which a seat serves the domains, its own first.
+    /// The order in which a worker serves the domains, its own first.
     pub(crate) fn order(&self, seat: usize, by_distance: bool) -> &[usize] {
         if by_distance { &self.0.near[seat] } else { &self.0.ring[seat] }
     }
 
-    /// How many of that order are the seat's own.
+    /// The number of domains in that order that are the worker's own.
     pub(crate) fn own(&self, seat: usize) -> usize {
         self.0.own[seat].len()
     }
@@ -353,8 +357,7 @@ impl Table {
     }
 }
 
-/// Each seat's own among `parts`: neighbours share a part, or a seat has several, one behind the
-/// other (A1).
+/// The own parts of each worker: neighbours share a part, or a worker has several in a row (A1).
 fn in_parts(seats: usize, parts: usize) -> Vec<Vec<usize>> {
     if parts <= seats {
         return (0..seats).map(|seat| vec![seat * parts / seats]).collect();
@@ -364,7 +367,7 @@ fn in_parts(seats: usize, parts: usize) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// The object in which each seat lies; `None` if that is not known.
+/// The object in which each worker slot lies; `None` if that is not known.
 fn objects_of_seats(seating: &Seating, machine: &Machine, level: Level) -> Option<Vec<usize>> {
     if machine.count(level) <= 1 {
         return Some(vec![0; seating.seats()]);
@@ -378,7 +381,7 @@ fn objects_of_seats(seating: &Seating, machine: &Machine, level: Level) -> Optio
     placed.then(|| objects.into_iter().map(|object| object.unwrap_or(0)).collect())
 }
 
-/// The node of the first seat that lies in `object`.
+/// The node of the first worker slot that lies in `object`.
 fn node_of(
     seating: &Seating,
     machine: &Machine,
@@ -396,8 +399,7 @@ fn node_of(
 
 #[cfg(test)]
 mod tests {
-    //! What these would miss: domains of real machines that are divided wrongly; the guest machine
-    //! is for that.
+    //! Blind to: wrong domains of real machines; `xtask/numa-guest` looks for them.
     use super::*;
 
     fn table(seats: usize, parts: usize) -> Table {
@@ -405,10 +407,10 @@ mod tests {
         Table::new(DomainKind::Parts(parts), in_parts(seats, parts), vec![None; parts], distance)
     }
 
-    /// Catches: a domain that nobody serves, or a worker that serves none (A1), or one that is
-    /// passed over (A2).
+    /// Catches: a domain that no worker serves, a worker that serves none (A1), and a domain that
+    /// an order leaves out (A2).
     #[test]
-    fn every_domain_is_somebodys_own_and_everybody_serves_all() {
+    fn every_domain_is_some_workers_own_and_each_worker_serves_all() {
         for seats in 1..10 {
             for parts in 1..12 {
                 let table = table(seats, parts);

@@ -3,8 +3,8 @@
 //! A *locality domain* is a part of a pool whose workers are near to one part of the memory: a NUMA
 //! node, a shared cache, a package. A [`DomainScope`] keeps a queue per domain, first in, first
 //! out: workers serve that of their own domain first, and the others' when it is empty. [`Placed`]
-//! is an array whose blocks know their domain. Dynamic within a domain, static between them, and no
-//! core idle while there is work.
+//! is an array whose blocks know their domain. So the schedule is dynamic within a domain and
+//! static between domains, and no core is idle while there is work.
 //!
 //! Source: M. Wittmann and G. Hager, "A Proof of Concept for Optimizing Task Parallelism by
 //! Locality Queues" (2009). Differences: domains may be of any level, the others may be served by

@@ -1,8 +1,8 @@
 //! Arrays whose blocks know their domain.
 //!
-//! A page lies where it is first touched. So the array is filled by the workers of the domains:
-//! each block by those of the domain it is dealt to, in a strict scope. What domain a block belongs
-//! to is who touched it, or, asked for, where the kernel says that its pages are.
+//! A page lies where it is first touched. So the workers of the domain that a block is dealt to
+//! fill it, in a strict scope. A block belongs to the domain whose worker touched it, or, on
+//! request, to the node on which the kernel says that its pages lie.
 //!
 //! # Invariants
 //!
@@ -39,8 +39,9 @@ impl Deal {
     /// ```
     /// use sinew_locality::Deal;
     ///
-    /// assert_eq!([0, 1, 2, 3, 4, 5].map(|block| Deal::Static.domain(block, 6, 3)), [0, 0, 1, 1, 2, 2]);
-    /// assert_eq!([0, 1, 2, 3, 4, 5].map(|block| Deal::Cyclic.domain(block, 6, 3)), [0, 1, 2, 0, 1, 2]);
+    /// let six = [0, 1, 2, 3, 4, 5];
+    /// assert_eq!(six.map(|block| Deal::Static.domain(block, 6, 3)), [0, 0, 1, 1, 2, 2]);
+    /// assert_eq!(six.map(|block| Deal::Cyclic.domain(block, 6, 3)), [0, 1, 2, 0, 1, 2]);
     /// ```
     ///
     /// # Panics
@@ -79,7 +80,8 @@ pub struct PlacedOptions {
 ///
 /// let pool = Pool::builder().threads(2).external_slot(false).build()?;
 /// let domains = Domains::new(&pool, DomainKind::Parts(2))?;
-/// let squares = pool.run(|_| Placed::options(&domains).deal(Deal::Cyclic).fill(1000, 250, |i| i * i))?;
+/// let array = Placed::options(&domains).deal(Deal::Cyclic);
+/// let squares = pool.run(|_| array.fill(1000, 250, |i| i * i))?;
 /// assert_eq!((squares.len(), squares[30]), (1000, 900));
 /// assert_eq!([0, 1, 2, 3].map(|block| squares.domain_of(block)), [0, 1, 0, 1]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -100,8 +102,8 @@ impl PlacedOptions {
         self
     }
 
-    /// Where the pages lie; where they are first touched by default. [`Placement::BindLocal`] is
-    /// strict about that. Whatever the placement, the blocks are filled by their domains' workers.
+    /// Where the pages lie; by default where they are first touched. [`Placement::BindLocal`] binds
+    /// them there. By any placement, the workers of its domain fill a block.
     pub fn placement(mut self, placement: Placement) -> Self {
         self.placement = placement;
         self
@@ -116,15 +118,14 @@ impl PlacedOptions {
     /// An array of `len` values in blocks of `block`, the last of which may be shorter; value
     /// number `i` is `value(i)`.
     ///
-    /// Workers of a domain fill its blocks, in the current pool. A domain without a thread of its
-    /// own, as that of an external thread, has its blocks filled by others, and then they belong to
-    /// those.
+    /// Workers of a domain fill its blocks, in the current pool. A domain may have no thread, such
+    /// as one that has the external slot alone. Other workers then fill its blocks, which belong to
+    /// the domains of these workers.
     ///
     /// # Errors
     ///
-    /// As [`Memory::new`], before any value is asked for. With [`Placement::BindLocal`] it is the
-    /// workers that bind their blocks: any of them may be refused, while the caller's own node does
-    /// not matter.
+    /// As [`Memory::new`], before any value is asked for. With [`Placement::BindLocal`] the workers
+    /// bind their blocks: any of them may be refused, and the caller's own node does not matter.
     ///
     /// # Panics
     ///
@@ -153,7 +154,7 @@ impl PlacedOptions {
         assert!(block > 0, "blocks of 0 values never fill an array: use at least 1");
         let bytes =
             len.checked_mul(size_of::<T>()).filter(|_| align_of::<T>() <= Memory::page_bytes());
-        // Local binding is each worker's affair.
+        // Each worker binds its blocks itself.
         let is_local = self.placement == Placement::BindLocal;
         let of_all = if is_local { Placement::FirstTouch } else { self.placement };
         let memory = Memory::new(bytes.unwrap_or(usize::MAX), of_all)?;
@@ -162,7 +163,8 @@ impl PlacedOptions {
         let mut owners = filling.dealt();
         if is_local {
             filling.bind::<T>(&mut owners, place)?;
-            // A block belongs to where it was bound, whoever fills it.
+            // A block belongs to the domain where it was bound, also if another one's worker fills
+            // it.
             filling.fill(&mut owners.clone(), &value);
         } else {
             filling.fill(&mut owners, &value);
@@ -186,8 +188,8 @@ impl Filling<'_> {
         (0..blocks).map(|block| self.options.deal.domain(block, blocks, domains)).collect()
     }
 
-    /// Calls `each` with every block, by a worker of its owner, who is another one afterwards where
-    /// that has no thread.
+    /// Calls `each` with every block, on a worker of the block's owner. If the owner has no thread,
+    /// the domain of the worker that ran the call owns the block afterwards.
     fn for_each_block(&self, owners: &mut [usize], each: impl Fn(usize) + Sync) {
         let each = &each;
         ScopeBuilder::new().queues(self.options.domains.queues(Order::Strict)).run(|s| {
@@ -201,14 +203,14 @@ impl Filling<'_> {
         });
     }
 
-    /// Whose a block is that was dealt to `domain` and is filled by `worker`.
+    /// The owner of a block that was dealt to `domain` and is filled by `worker`.
     fn owner(&self, domain: usize, worker: &Worker) -> usize {
         let domains = &self.options.domains;
         if domains.seats_of(domain).contains(&worker.index()) { domain } else { domains.of(worker) }
     }
 
-    /// Binds each block to the node of its owner, before anything is filled: so that a refusal
-    /// comes first, wherever the caller runs.
+    /// Binds each block to the node of its owner, before any block is filled, so that a refusal
+    /// comes first.
     fn bind<T>(
         &self,
         owners: &mut [usize],
@@ -246,7 +248,7 @@ impl Filling<'_> {
     }
 }
 
-// For the type that nobody needs to name.
+// So that a call of `options` need not name the type of the values.
 impl Placed<()> {
     /// Begins an array with these domains: dealt statically, placed by first touch.
     pub fn options(domains: &Domains) -> PlacedOptions {
@@ -261,7 +263,7 @@ impl<T: Copy + Send + Sync> Placed<T> {
         self.owners.len()
     }
 
-    /// Which values a block has.
+    /// The range of the values of a block.
     ///
     /// # Panics
     ///
@@ -378,8 +380,8 @@ mod tests {
         assert_eq!(computed.into_inner(), 0);
     }
 
-    /// Catches: blocks that are not bound, or bound by somebody else than their domain's
-    /// workers, such as the caller.
+    /// Catches: blocks that are not bound, or bound by another thread than their domain's workers,
+    /// such as the caller.
     #[test]
     fn blocks_are_bound_by_their_own_domains_workers() {
         let pool = Pool::builder().threads(2).external_slot(false).build().unwrap();

@@ -4,20 +4,20 @@
 //! ([`TaskQueues`]). A worker that takes a token, in whatever order, runs the task that has waited
 //! longest in the queue of its own domain, or else in another's.
 //!
-//! Strict scopes need more: the token may come to a worker for whose domain there is nothing. It
-//! then leaves a *debt* at a queue that has tasks, and *calls* the workers of that domain: a call
-//! is a task in a worker's inbox, of which each worker has at most one outstanding. Who answers a
-//! call pays off a debt by running a task; who takes a token while its domain is indebted does so
-//! as well, and queues the token again before it runs the task.
+//! Strict scopes need more: a worker may take a token while its own domain has no task. It then
+//! leaves a *debt* at a queue that has tasks, and *calls* the workers of that domain. A call is a
+//! task for one worker, and each worker has at most one outstanding. A worker that serves a call
+//! pays off a debt: it runs a task. A worker that takes a token while its own domain is indebted
+//! pays a debt as well, and queues the token again before it runs the task.
 //!
 //! # Invariants
 //!
-//! - Q1: the tasks in all queues are as many as the tokens that nobody has spent and the debts; a
-//!   queue has at least as many tasks as debts. So whoever holds a token finds a task, or a queue
-//!   that can take a debt, as often as it looks again: each time in vain, somebody else was served.
+//! - Q1: the queues have as many tasks as there are unspent tokens and debts; each queue has at
+//!   least as many tasks as debts. So a worker with a token finds a task, or a queue that can take
+//!   a debt, if it looks often enough: each time in vain, another worker was served.
 //! - Q2: while a queue is indebted, a call is outstanding at each worker of its domain, or one of
-//!   them is about to look. A caller adds the debt and then raises the flag; who answers lowers the
-//!   flag and then looks.
+//!   them is about to look. A caller adds the debt and then raises the flag; a called worker lowers
+//!   the flag and then looks.
 //!
 //! # Cost
 //!
@@ -40,7 +40,7 @@ use sinew_sync::plant::{Bug, planted};
 
 use crate::domains::Domains;
 
-/// What a worker does when there is nothing for its own domain.
+/// How a worker goes on when its own domain has no task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Order {
     /// Serves the others around a circle, from its own on.
@@ -49,10 +49,13 @@ pub enum Order {
     /// Serves the others by distance, the nearest first.
     Nearest,
     /// Serves none: every task runs on a worker of its domain. Balance gives way to locality.
-    /// Domains without a thread, as those of guests only, are everybody's; so are all in pools with
-    /// [`Wait::Descendants`](sinew_core::Wait::Descendants) or [`Wait::Block`](sinew_core::Wait::Block).
+    /// Domains without a thread, such as one that has the external slot alone, are served by all
+    /// workers. So are all domains in pools that wait by [`Wait::Descendants`] or [`Wait::Block`].
+    ///
+    /// [`Wait::Descendants`]: sinew_core::Wait::Descendants
+    /// [`Wait::Block`]: sinew_core::Wait::Block
     Strict,
-    /// There is one queue for all, and domains make no difference: for comparison.
+    /// All domains share one queue: for comparison.
     Together,
 }
 
@@ -93,7 +96,7 @@ pub struct DomainQueues {
 #[derive(Default)]
 struct Queue {
     waiting: Mutex<Waiting>,
-    /// How many they are. A hint: read without the lock.
+    /// The number of tasks. A hint: read without the lock.
     len: AtomicUsize,
 }
 
@@ -107,8 +110,8 @@ impl Queue {
     fn push(&self, task: ScopeTask) {
         let mut waiting = self.waiting.lock();
         waiting.tasks.push_back(task);
-        // Relaxed, here and below: a hint; what it must not miss is ordered by the queue that the
-        // token came from.
+        // Relaxed, here and below: a hint. The queue from which the token came orders the push of
+        // its task before this load.
         self.len.store(waiting.tasks.len(), Ordering::Relaxed);
     }
 
@@ -125,7 +128,7 @@ impl Queue {
         Some((task, pays))
     }
 
-    /// Takes a debt on, if there is a task for it (Q1). Answers the task's depth.
+    /// Takes a debt on, if there is a task for it (Q1). Returns the task's depth.
     fn owe(&self) -> Option<u32> {
         if self.len.load(Ordering::Relaxed) == 0 {
             return None;
@@ -145,7 +148,7 @@ impl Queue {
         Some(task)
     }
 
-    /// What a call for the debts that are left should say of its depth.
+    /// The depth at which a call for the debts that are left lies; `None` without any.
     fn depth_of_debt(&self) -> Option<u32> {
         let waiting = self.waiting.lock();
         waiting.tasks.front().filter(|_| waiting.debts > 0).map(ScopeTask::depth)
@@ -175,7 +178,7 @@ unsafe impl TaskQueues for DomainQueues {
     }
 
     fn next(queues: &ScopeQueues<Self>, worker: &Worker) -> NextTask {
-        // A worker that may hold a lock while it waits must not be called for a stranger's task.
+        // A worker that may hold a lock while it waits must not be called for an unrelated task.
         if queues.order == Order::Strict && !worker.wait_policy().is_careful() {
             return Self::next_strict(queues.clone(), worker);
         }
@@ -216,10 +219,11 @@ impl DomainQueues {
         order.iter().find_map(|&domain| self.queues[domain].pop()).map(|(task, _)| task)
     }
 
-    /// A task of the worker's own domain, or a debt. A token that has brought the task of a debt
-    /// stands for another one now, which others may take meanwhile.
+    /// Takes a task of the worker's own domain, or leaves a debt. A token that has brought the task
+    /// of a debt stands for another task now, which other workers may take meanwhile.
     ///
-    /// It owns its count: when this worker has left a debt, the scope may end at any moment.
+    /// The function owns its count: once this worker has left a debt, the scope may end at any
+    /// moment.
     #[expect(clippy::needless_pass_by_value, reason = "the count is kept until the end")]
     fn next_strict(queues: ScopeQueues<Self>, worker: &Worker) -> NextTask {
         let order = queues.domains.order(worker.index(), true);
@@ -243,7 +247,7 @@ impl DomainQueues {
         }
     }
 
-    /// The workers of `domain` that are certain to come.
+    /// The workers of `domain` that have a thread now.
     fn served<'a>(
         &'a self,
         domain: usize,
@@ -262,18 +266,18 @@ impl DomainQueues {
     /// calls still reach them.
     fn call(queues: &ScopeQueues<Self>, domain: usize, depth: u32, worker: &Worker) {
         for called in queues.served(domain, worker) {
-            // AcqRel: pairs with the same in `answer`, so that the worker that lowers the flag sees
-            // the debt.
+            // AcqRel: pairs with the same in `serve_call`, so that the worker that lowers the flag
+            // sees the debt.
             if !queues.called[called].swap(true, Ordering::AcqRel) {
                 let queues = queues.clone();
-                worker.spawn_on(called, depth, move |worker| Self::answer(&queues, worker));
+                worker.spawn_on(called, depth, move |worker| Self::serve_call(&queues, worker));
             }
         }
     }
 
-    /// Answers a call: runs the task of one debt, and calls again if there are more, so that a
+    /// Serves a call: runs the task of one debt, and calls again if there are more, so that a
     /// waiting worker soon sees what it waits for.
-    fn answer(queues: &ScopeQueues<Self>, worker: &Worker) {
+    fn serve_call(queues: &ScopeQueues<Self>, worker: &Worker) {
         let index = worker.index();
         let called = &queues.called[index];
         if !planted(Bug::LateAnswer) {

@@ -14,8 +14,8 @@ pub type DomainScope<'scope, 'env> = Scope<'scope, 'env, ScopeQueues<DomainQueue
 /// Runs `body`, which may spawn tasks into the domains of the current pool, and returns when they
 /// are over, too.
 ///
-/// Workers serve their own domain first, and the others' in a ring when there is nothing for it: no
-/// worker is idle while a task waits. While it waits, the caller's worker runs tasks as in
+/// Workers serve their own domain first, and the others in a ring when it has no task: no worker is
+/// idle while a task waits. While it waits, the caller's worker runs tasks as in
 /// [`scope`](sinew_core::scope).
 ///
 /// # Panics

@@ -75,7 +75,7 @@ fn shuttle_every_task_of_a_domain_is_run_once() {
     explore(|| tasks_in_domains(Order::Ring));
 }
 
-/// Catches: a debt that nobody pays, and a call that outlives its scope.
+/// Catches: a debt that no worker pays, and a call that outlives its scope.
 #[test]
 fn shuttle_strict_tasks_are_run_in_their_domain() {
     explore(|| tasks_in_domains(Order::Strict));

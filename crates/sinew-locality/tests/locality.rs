@@ -1,5 +1,5 @@
-//! Scopes with domains: who runs what, in which order, how many wait, and what happens when nobody
-//! of a domain is there.
+//! Scopes with domains: which worker runs which task, in which order, how many wait, and what
+//! happens if a domain has no thread. Arrays whose blocks know their domain.
 
 #![cfg(not(any(loom, shuttle)))]
 
@@ -142,7 +142,7 @@ fn strict_tasks_run_in_their_domain_only() {
     });
 }
 
-/// Catches: a strict task that nobody begins while another runs, which may wait for it.
+/// Catches: a strict task that no worker begins while another task runs, which may wait for it.
 #[test]
 fn strict_tasks_of_all_domains_run_at_once() {
     ends(|| {
@@ -164,8 +164,8 @@ fn strict_tasks_of_all_domains_run_at_once() {
     });
 }
 
-/// Catches: a worker that takes a stranger's task while its own domain has one. Both workers
-/// hold a task; behind them each domain has a row, and who comes first takes from its own.
+/// Catches: a worker that takes another domain's task while its own domain has one. Both workers
+/// hold a task; behind these each domain has a row, from which its worker takes first.
 #[test]
 fn own_tasks_come_first_and_the_oldest_of_them() {
     ends(|| {
@@ -221,8 +221,8 @@ fn together_is_one_queue_in_order() {
     });
 }
 
-/// Catches: a bound per domain, or one that lets more wait; the submitter is the only worker, so
-/// what is spawned and not begun is what waits.
+/// Catches: a bound per domain, or one that lets more tasks wait. The submitter is the only worker,
+/// so a task waits if it is spawned and not begun.
 #[test]
 fn no_more_than_the_bound_are_pending_over_all_domains() {
     ends(|| {
@@ -292,7 +292,7 @@ fn tasks_may_spawn_into_domains_as_well() {
     });
 }
 
-/// Catches: tasks that lie where nobody finds them while the submitter is busy.
+/// Catches: tasks that no worker finds while the submitter is busy.
 #[test]
 fn tasks_are_taken_while_the_submitter_computes() {
     ends(|| {
@@ -312,10 +312,10 @@ fn tasks_are_taken_while_the_submitter_computes() {
     });
 }
 
-/// Catches: strict tasks of a domain that only an external thread serves, who may be elsewhere, or
-/// whose workers stand down.
+/// Catches: strict tasks that never run, of a domain with the external slot alone or whose workers
+/// stand down.
 #[test]
-fn a_domain_without_threads_is_everybodys() {
+fn all_workers_serve_a_domain_without_threads() {
     ends(|| {
         let with_external_slot = pool(2);
         let domains = parts(&with_external_slot, 2);
@@ -403,8 +403,8 @@ fn a_domain_that_does_not_exist_is_named_before_anything_runs() {
     }
 }
 
-/// Catches: domains of the machine at hand that leave a worker out; what they are on several
-/// nodes needs the guest machine.
+/// Catches: domains of the machine at hand that leave a worker out. Several nodes need the machine
+/// of `xtask/numa-guest`.
 #[test]
 fn the_machine_at_hand_has_domains_of_every_kind() {
     let pool = Pool::builder().threads(2).mapping(Mapping::Compact).build().unwrap();
@@ -445,8 +445,8 @@ fn foreign_threads_may_spawn_into_domains() {
     });
 }
 
-/// Catches: a value that is not there or not its own, a block that is touched elsewhere than
-/// where it belongs, with any placement, at the uneven end, too.
+/// Catches: a missing or wrong value, and a block that a worker of another domain touches, with any
+/// placement, also at the uneven end.
 #[test]
 fn placed_blocks_hold_their_values_and_know_who_touched_them() {
     ends(|| {
@@ -486,7 +486,7 @@ fn placed_blocks_hold_their_values_and_know_who_touched_them() {
     });
 }
 
-/// Catches: blocks that are said to be an external thread's, though a thread touched them.
+/// Catches: blocks that are said to be the external slot's, though a thread of the pool touched them.
 #[test]
 fn a_block_belongs_to_who_touched_it() {
     ends(|| {
