@@ -224,7 +224,7 @@ impl Domains {
     /// The number of domains, at least 1.
     #[allow(clippy::len_without_is_empty, reason = "there is at least one")]
     pub fn len(&self) -> usize {
-        self.0.slots.len()
+        self.0.seats.len()
     }
 
     /// The number of worker slots of the pool.

@@ -30,13 +30,13 @@ fn pool(threads: usize) -> Pool {
 
 /// A pool with a thread for each of its `threads` workers.
 fn full_pool(threads: usize) -> Pool {
-    Pool::builder().threads(threads).guest_seat(false).build().unwrap()
+    Pool::builder().threads(threads).external_slot(false).build().unwrap()
 }
 
 /// Calls `test` with a pool of `threads` workers and no guests for each way of waiting.
 fn with_each_full_pool(threads: usize, test: impl Fn(&Pool)) {
     for wait in WAITS {
-        test(&Pool::builder().threads(threads).guest_seat(false).wait(wait).build().unwrap());
+        test(&Pool::builder().threads(threads).external_slot(false).wait(wait).build().unwrap());
     }
 }
 

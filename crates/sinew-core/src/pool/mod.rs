@@ -218,7 +218,7 @@ impl Pool {
 
     /// The PU of each worker slot, and their distances, as when the pool was built.
     pub fn seating(&self) -> &Seating {
-        &self.inner.seating
+        &self.state.seating
     }
 
     /// Lets at most `workers` of the workers work; the others stand down when they are done with

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use sinew_deque::{Queued, TaskRef};
 
 use crate::builder::global;
-use crate::builder::pool::Pool;
+use crate::pool::Pool;
 use crate::scheduler::job::{Allowed, Job};
 use crate::state::worker::Worker;
 

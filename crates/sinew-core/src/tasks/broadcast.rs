@@ -289,6 +289,6 @@ where
     for slot in pool.broadcast_slots() {
         let f = Arc::clone(&f);
         let part = move |worker: &Worker| f(BroadcastContext::new(worker));
-        pool.deliver(seat, Queued { task: delivered(part), depth });
+        pool.deliver(slot, Queued { task: delivered(part), depth });
     }
 }
