@@ -55,7 +55,7 @@ pub use pool::control::{PoolControl, PoolSnapshot};
 pub use pool::enrolled::Enrolled;
 pub use pool::threads::WorkerThread;
 pub use scope::{
-    NextTask, Queueing, Scope, ScopeBuilder, ScopeQueues, ScopeTask, TaskQueues, scope,
+    FirstPanic, NextTask, Queueing, Scope, ScopeBuilder, ScopeQueues, ScopeTask, TaskQueues, scope,
 };
 pub use seams::callers::Callers;
 pub use seams::cancel::{Cancellable, Cancelled};

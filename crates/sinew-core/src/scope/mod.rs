@@ -1,5 +1,6 @@
 //! Scopes: any number of tasks that may borrow from the frame that waits for them.
 
+mod first_panic;
 mod queues;
 mod state;
 
@@ -13,6 +14,7 @@ use crate::pool::Pool;
 use crate::scheduler::job::{Allowed, Job};
 use crate::state::worker::Worker;
 
+pub use first_panic::FirstPanic;
 pub use queues::{NextTask, Queueing, ScopeQueues, ScopeTask, TaskQueues};
 pub(crate) use state::{ScopeRef, ScopeState, Share, WHOLE};
 

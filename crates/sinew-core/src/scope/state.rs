@@ -7,7 +7,6 @@
 //! - C2: the scope's frame is valid until `pending` is zero; a task's last access to it is the
 //!   subtraction.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -15,15 +14,14 @@ use std::sync::Arc;
 use sinew_deque::{Queued, TaskRef};
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use sinew_sync::lock::Mutex;
 
+use super::first_panic::FirstPanic;
 use crate::scheduler::job::Job;
 use crate::scheduler::latch::Owner;
 use crate::scheduler::wait::Awaited;
 use crate::scheduler::waiter::{Waiter, wait_elsewhere};
 use crate::seams::observer::{Activity, Event, ScopeNote};
 use crate::state::heap_task::HeapTask;
-use crate::state::panics::discard;
 use crate::state::pool_state::PoolState;
 use crate::state::scope_tasks::ScopeTasks;
 use crate::state::tls;
@@ -36,7 +34,7 @@ pub(crate) struct ScopeState {
     depth: u32,
     /// Apart from the rest, which every task reads and nobody writes.
     pending: CachePadded<AtomicU64>,
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    panic: FirstPanic,
     /// The tasks, where waiting workers run no others.
     tasks: Option<Arc<ScopeTasks>>,
     /// The observer's, where the pool has one.
@@ -63,7 +61,7 @@ impl ScopeState {
             owner,
             depth: inside.map_or(0, Worker::depth),
             pending: CachePadded::new(AtomicU64::new(body.into())),
-            panic: Mutex::new(None),
+            panic: FirstPanic::default(),
             tasks: pool.wait.is_careful().then(|| ScopeTasks::new(oldest_first)),
             note: pool.observer.as_ref().map(|observer| observer.scope_begins()),
         }
@@ -168,23 +166,11 @@ impl ScopeState {
         };
     }
 
-    /// Keeps the first panic.
-    #[cold]
-    pub(crate) fn keep(&self, payload: Box<dyn Any + Send>) {
-        let mut first = self.panic.lock();
-        if first.is_none() {
-            *first = Some(payload);
-        } else {
-            drop(first);
-            discard(payload);
-        }
-    }
-
     /// Calls a task's closure; its panic is kept.
     #[inline]
     pub(crate) fn guard(&self, f: impl FnOnce()) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
-            self.keep(payload);
+            self.panic.keep(payload);
         }
     }
 
@@ -214,7 +200,8 @@ impl ScopeState {
     /// Runs the body, waits for the tasks, and hands on the result or the first panic. `share` says
     /// what the body counts for in the end.
     pub(crate) fn complete<R>(&self, body: impl FnOnce() -> R, share: impl FnOnce() -> u32) -> R {
-        let result = catch_unwind(AssertUnwindSafe(body)).map_err(|payload| self.keep(payload));
+        let result =
+            catch_unwind(AssertUnwindSafe(body)).map_err(|payload| self.panic.keep(payload));
         // AcqRel: as in `finish`.
         let share = u64::from(share());
         if self.pending.fetch_sub(share, Ordering::AcqRel) > share {
@@ -223,7 +210,7 @@ impl ScopeState {
         if let Some(note) = &self.note {
             self.tell_end(note);
         }
-        let panic = self.panic.lock().take();
+        let panic = self.panic.take();
         match (result, panic) {
             (_, Some(payload)) => resume_unwind(payload),
             (Ok(result), None) => result,

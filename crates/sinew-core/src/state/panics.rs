@@ -1,4 +1,4 @@
-//! Panics that no caller waits for: of detached tasks, of hooks, and of payloads that are dropped.
+//! Panics that no caller waits for: of detached tasks and of hooks.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,15 +19,5 @@ impl PoolState {
             eprintln!("sinew: the panic handler panicked: aborting");
             std::process::abort();
         }
-    }
-}
-
-/// Drops the payload of a panic that gives way to an earlier one. Nobody is left to tell if that
-/// panics in turn.
-#[cold]
-pub(crate) fn discard(payload: Box<dyn Any + Send>) {
-    if catch_unwind(AssertUnwindSafe(|| drop(payload))).is_err() {
-        eprintln!("sinew: the payload of a panic panicked when it was dropped: aborting");
-        std::process::abort();
     }
 }

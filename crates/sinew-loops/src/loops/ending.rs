@@ -5,8 +5,8 @@
 //! `stop` is `Relaxed`: it only has to be seen soon. Panics are handed over under a lock, results
 //! by the join.
 
+use sinew_core::FirstPanic;
 use sinew_sync::atomic::{AtomicBool, Ordering};
-use sinew_sync::lock::Mutex;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -14,13 +14,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 #[derive(Debug)]
 pub(crate) struct Ending {
     stop: AtomicBool,
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    panic: FirstPanic,
 }
 
 impl Default for Ending {
     #[inline]
     fn default() -> Self {
-        Self { stop: AtomicBool::new(false), panic: Mutex::new(None) }
+        Self { stop: AtomicBool::new(false), panic: FirstPanic::default() }
     }
 }
 
@@ -45,15 +45,10 @@ impl Ending {
         }
     }
 
-    /// Keeps the first panic. The payload of a later one is dropped: if that panics in turn, the
-    /// join passes it on.
     #[cold]
     fn stop_cold(&self, payload: Box<dyn Any + Send>) {
         self.stop();
-        let mut first = self.panic.lock();
-        let late = if first.is_none() { first.replace(payload) } else { Some(payload) };
-        drop(first);
-        drop(late);
+        self.panic.keep(payload);
     }
 
     /// Goes on with the first panic, if there was one. Called when no participant is left.
@@ -67,8 +62,7 @@ impl Ending {
 
     #[cold]
     fn rethrow_cold(&self) {
-        let first = self.panic.lock().take();
-        if let Some(payload) = first {
+        if let Some(payload) = self.panic.take() {
             resume_unwind(payload);
         }
     }
