@@ -1,8 +1,8 @@
 //! The tables of `docs/simulation.md`: `cargo run --release -p sinew-sim --example policies --
 //! sizes [LEAST [MOST [SECONDS [POLICY …]]]]`, and `… -- machines`.
 //!
-//! The first says on standard error what it has found and how long that took, as it takes a while.
-//! After so many seconds no other run begins, and what is missing then is `-`.
+//! The first mode prints each result and its time to standard error, because it runs for a while.
+//! No run begins after the given number of seconds; a missing result is printed as `-`.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use sinew_policy::victim::Victims;
 use sinew_sim::workload::{Serial, Series, Tree};
 use sinew_sim::{Costs, Duration, Setup, Simulation, Stack};
 
-/// Rules of every kind, which come first.
+/// Rules of every kind, run first.
 const POLICIES: [&str; 12] = [
     "random",
     "set:12,4",
@@ -26,7 +26,7 @@ const POLICIES: [&str; 12] = [
     "sorted:5,machine,stay",
 ];
 
-/// Those of the thesis besides.
+/// The other rules of the thesis.
 const THESIS: [&str; 8] = [
     "most-loaded:1",
     "sorted:5,machine,restart",
@@ -40,11 +40,12 @@ const THESIS: [&str; 8] = [
 
 const SIZES: [usize; 9] = [2, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536];
 
-/// Runs of which the mean is taken, and up to how many workers; beyond there is one.
+/// Number of runs whose mean is taken, and the largest number of workers for which it is; larger
+/// pools run once.
 const SEEDS: u64 = 3;
 const SEVERAL: usize = 1_024;
 
-/// A run is stopped after so many events; what is shown is a bound then.
+/// A run stops after this many events; the printed value is then a bound.
 const MOST_EVENTS: u64 = 256 << 20;
 
 type Failure = Box<dyn std::error::Error>;
@@ -61,7 +62,7 @@ fn main() -> Result<(), Failure> {
     }
 }
 
-/// These policies, or every one, in the order in which they are run.
+/// The named policies, or all of them, in the order in which they run.
 fn policies(names: &[String]) -> Result<Vec<Victims>, Failure> {
     if !names.is_empty() {
         return Ok(names.iter().map(|name| name.parse()).collect::<Result<_, _>>()?);
@@ -74,7 +75,7 @@ fn policies(names: &[String]) -> Result<Vec<Victims>, Failure> {
     Ok(all)
 }
 
-/// Efficiency by number of workers, under every policy: 16 leaves of 10 us a worker.
+/// Efficiency by number of workers under every policy, with 16 leaves of 10 us per worker.
 fn sizes(policies: &[Victims], least: usize, most: usize, seconds: f64) -> Result<(), Failure> {
     let begin = Instant::now();
     let sizes: Vec<usize> =
@@ -109,7 +110,7 @@ fn efficiency(workers: usize, victims: Victims) -> Result<String, Failure> {
         let setup = Setup { machine: Some(machine.clone()), victims, seed, ..Setup::new(workers) };
         let run = Simulation::new(setup, &tree)?;
         let report = run.run_while(|progress| progress.events < MOST_EVENTS)?;
-        // What is left takes at least its share.
+        // The unfinished work takes at least its share.
         let work = Serial::of(&tree).work;
         let rest = (work - report.work) as f64 / workers as f64;
         sum += work as f64 / (report.time as f64 + rest) / workers as f64;
@@ -123,8 +124,8 @@ fn efficiency(workers: usize, victims: Victims) -> Result<String, Failure> {
     })
 }
 
-/// Time on the thesis' machines against random victims: regions of 256 leaves of 5 us with 5 us of
-/// serial work between.
+/// Time relative to random victims on the machines of the thesis: regions of 256 leaves of 5 us,
+/// separated by 5 us of serial work.
 fn machines() -> Result<(), Failure> {
     let names = ["dunnington", "termi", "sandman"];
     heading("policy", names.iter().flat_map(|name| [(*name).to_owned(), format!("{name}, free")]));
@@ -138,7 +139,7 @@ fn machines() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Times with costs, and with none, on each machine.
+/// Times on each machine, with costs and without.
 fn row(name: &str, machines: &[&str]) -> Result<Vec<f64>, Failure> {
     let victims: Victims = name.parse()?;
     let mut times = Vec::new();

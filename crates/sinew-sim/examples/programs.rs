@@ -1,5 +1,5 @@
-//! How long a cluster takes to simulate: `cargo run --release -p sinew-sim --example programs --
-//! [MACHINES] [PROGRAMS] [MACHINE]`.
+//! Measures how long simulating a cluster takes: `cargo run --release -p sinew-sim --example
+//! programs -- [MACHINES] [PROGRAMS] [MACHINE]`.
 
 use std::time::Instant;
 
@@ -19,7 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Cluster { policy, script: Mix::script(), ..Cluster::new(machine.clone(), machines) }
                 .run(&mix)?;
         println!(
-            "{policy}: {} events in {:.2} s; makespan {:.1} s, response {:.2} s, fairness {:.3}, {} cores moved",
+            "{policy}: {} events in {:.2} s; makespan {:.1} s, response {:.2} s, fairness {:.3}, \
+             {} cores moved",
             report.events,
             begin.elapsed().as_secs_f64(),
             report.makespan as f64 / SECOND as f64,

@@ -1,5 +1,5 @@
-//! How many events a second the simulator handles: `cargo run --release -p sinew-sim --example rate
-//! -- [WORKERS] [DEPTH] [POLICY]`.
+//! Measures how many events per second the simulator handles: `cargo run --release -p sinew-sim
+//! --example rate -- [WORKERS] [DEPTH] [POLICY]`.
 
 use std::time::Instant;
 
@@ -21,7 +21,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let seconds = begin.elapsed().as_secs_f64();
         let events = report.counts.events as f64;
         println!(
-            "{workers} workers, 2^{depth} leaves, {idle:?}: {events} events in {seconds:.3} s, {:.2} million a second; speed-up {:.1}, trace {:016x}",
+            "{workers} workers, 2^{depth} leaves, {idle:?}: {events} events in {seconds:.3} s, \
+             {:.2} million a second; speed-up {:.1}, trace {:016x}",
             events / seconds / 1e6,
             report.speedup(),
             report.trace

@@ -1,11 +1,11 @@
-//! What scheduling costs.
+//! Costs of scheduling operations.
 //!
-//! Each operation has a distribution; what crosses the machine is multiplied by a factor for the
-//! distance it goes, and a stolen task pays for the data that its thief's caches do not have.
-//! Everything can be zero, so that a rule can be looked at without its costs.
+//! Each operation has a distribution. Operations that cross the machine are multiplied by a factor
+//! for the distance. A stolen task also pays for the data that its thief's caches lack. Every cost
+//! can be zero, which shows a rule without its costs.
 //!
-//! Not modelled: waiting for a line that several thieves claim at once; they are served in the
-//! order in which they arrive.
+//! Not modelled: contention of thieves that claim the same cache line at once. They are served in
+//! order of arrival.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,41 +13,41 @@ use std::str::FromStr;
 use crate::queue::Time;
 use crate::random::{Duration, DurationError, is_within};
 
-/// What the scheduler's operations take.
+/// Durations of the scheduler's operations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Costs {
-    /// To put a task on one's own stack, where thieves see it from the beginning.
+    /// Pushing a task onto the worker's own stack, where thieves see it at once.
     pub spawn: Duration,
-    /// To take it back, or to find that it is done.
+    /// Popping the task, or finding that it has finished.
     pub join: Duration,
-    /// To get to a victim, whatever comes of it.
+    /// Reaching a victim, whether or not it has a task.
     pub attempt: Duration,
-    /// To move the task, where the attempt succeeds.
+    /// Moving the task, when an attempt succeeds.
     pub steal: Duration,
-    /// To look at what one worker has on offer, where the policy asks.
+    /// Reading the load of one worker, when the policy asks for it.
     pub sample: Duration,
-    /// To show thieves a part of one's tasks, where stacks have a private part.
+    /// Publishing some private tasks, for stacks with a private part.
     pub publish: Duration,
-    /// For a thief to take the private part of one who does not publish: a fence on every core that
+    /// A thief's exposure of private tasks whose owner does not publish: a fence on every core that
     /// runs the program.
     pub exposure: Duration,
-    /// From the call to a parked worker to the beginning of its search.
+    /// From the wake-up of a parked worker to the beginning of its search.
     pub wake: Duration,
-    /// By what attempt, steal and sample are multiplied at distance 1, 2 and so on; the last one
-    /// holds beyond. None: by one.
+    /// Factors for attempt, steal and sample at distance 1, 2 and so on. The last one holds for
+    /// larger distances; an empty list means 1.
     pub factors: Vec<f64>,
-    /// What a stolen task takes longer at distance 1, 2 and so on, until its data are there; the
-    /// last one holds beyond.
+    /// Extra time of a stolen task at distance 1, 2 and so on, until its data are cached. The last
+    /// one holds for larger distances.
     pub refill: Vec<Duration>,
-    /// By what work is multiplied while 2, 3 and so on workers of a package work, as they share its
-    /// memory and caches. Beyond the list it grows on as from the last but one to the last, which
-    /// is what a memory does that gives all it has. None: by one. A matter of the program as well
-    /// as of the machine.
+    /// Factors for work while 2, 3 and so on workers of a package are busy, because they share its
+    /// memory and caches. Beyond the list the factor grows by the last difference, as with a
+    /// saturated memory. An empty list means 1. The factor depends on the program as well as on the
+    /// machine.
     pub contention: Vec<f64>,
 }
 
 impl Costs {
-    /// Scheduling is free.
+    /// All operations are free.
     pub const ZERO: Self = Self {
         spawn: Duration::ZERO,
         join: Duration::ZERO,
@@ -62,8 +62,8 @@ impl Costs {
         contention: Vec::new(),
     };
 
-    /// What `sinew sim --calibrate` and the benchmarks find on two cores of a present-day server
-    /// (AMD Zen 5, virtual) that share a last-level cache.
+    /// Costs measured by `sinew sim --calibrate` and the benchmarks on two cores of a present-day
+    /// server (AMD Zen 5, virtual) that share a last-level cache.
     ///
     /// | cost | from |
     /// |---|---|
@@ -94,7 +94,7 @@ impl Costs {
     }
 
     /// Sets one cost by its name: `spawn`, `join`, `attempt`, `steal`, `sample`, `publish`,
-    /// `exposure` or `wake`. Returns whether there is one.
+    /// `exposure` or `wake`. Returns whether the name is known.
     pub fn set(&mut self, name: &str, cost: Duration) -> bool {
         let place = match name {
             "spawn" => &mut self.spawn,
@@ -111,13 +111,13 @@ impl Costs {
         true
     }
 
-    /// Whether nothing ever takes any time.
+    /// Whether all costs are zero.
     pub fn are_zero(&self) -> bool {
         self.contention.is_empty()
             && self.single().iter().chain(&self.refill).all(|cost| cost.is_zero())
     }
 
-    /// All that have a name, in the order of [`NAMES`](Self::NAMES).
+    /// All named costs, in the order of [`NAMES`](Self::NAMES).
     pub fn single(&self) -> [Duration; Self::NAMES.len()] {
         [
             self.spawn,
@@ -138,12 +138,11 @@ impl Costs {
     /// The lists that [`set_list`](Self::set_list) knows.
     pub const LISTS: [&'static str; 3] = ["factors", "refill", "contention"];
 
-    /// Sets one of [`LISTS`](Self::LISTS), of which each word is an entry; without words there is
-    /// none.
+    /// Sets one of [`LISTS`](Self::LISTS); each word is an entry, and no words empty the list.
     ///
     /// # Errors
     ///
-    /// Names the word that cannot be an entry, or the name that is none of a list.
+    /// Names the word that is not a valid entry, or the unknown list.
     ///
     /// ```
     /// use sinew_sim::Costs;
@@ -162,7 +161,7 @@ impl Costs {
             "contention" => self.contention = numbers(name, words, "1", is_contention)?,
             _ => {
                 return Err(format!(
-                    "`{name}` is no list: write one of {}",
+                    "unknown list `{name}`; expected one of: {}",
                     Self::LISTS.join(", ")
                 ));
             }
@@ -170,7 +169,7 @@ impl Costs {
         Ok(())
     }
 
-    /// By what a way of this length multiplies.
+    /// The factor for this distance.
     #[inline]
     pub(crate) fn factor(&self, distance: u8) -> f64 {
         at(&self.factors, distance).copied().unwrap_or(1.0)
@@ -181,7 +180,7 @@ impl Costs {
         at(&self.refill, distance).copied().unwrap_or(Duration::ZERO)
     }
 
-    /// By what work is multiplied while so many workers of a package work.
+    /// The factor for work while `busy` workers of a package work.
     pub(crate) fn contention(&self, busy: u32) -> f64 {
         let (others, known) = (busy.saturating_sub(1) as usize, self.contention.len());
         let at = |others: usize| if others == 0 { 1.0 } else { self.contention[others - 1] };
@@ -192,26 +191,26 @@ impl Costs {
         }
     }
 
-    /// Whether the distance of two workers makes a difference.
+    /// Whether costs depend on the distance of two workers.
     pub(crate) fn know_distance(&self) -> bool {
         !self.factors.is_empty() || !self.refill.is_empty()
     }
 }
 
-/// The first line of costs as text.
+/// The first line of a costs file.
 const HEAD: &str = "sinew costs 1";
 
-/// A text that is no [`Costs`].
+/// A text that does not parse as [`Costs`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CostsError {
-    /// It does not begin as one.
+    /// The first line is missing or wrong.
     NoCosts,
     /// A line that is neither a cost nor a list.
     Line {
-        /// Its number, from 1 on.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// Description of the error.
         what: String,
     },
 }
@@ -230,7 +229,7 @@ impl fmt::Display for CostsError {
 impl std::error::Error for CostsError {}
 
 impl fmt::Display for Costs {
-    /// A line a cost, in nanoseconds, in the form that [`str::parse`] reads.
+    /// One cost per line, in nanoseconds, in the form that [`str::parse`] reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{HEAD}")?;
         for (name, cost) in Self::NAMES.iter().zip(self.single()) {
@@ -248,12 +247,12 @@ impl fmt::Display for Costs {
 impl FromStr for Costs {
     type Err = CostsError;
 
-    /// Reads what is written by [`Display`](fmt::Display); what is left out is as in
-    /// [`usual`](Self::usual), `#` begins a comment.
+    /// Reads the output of [`Display`](fmt::Display). Omitted costs are those of
+    /// [`usual`](Self::usual); `#` begins a comment.
     ///
     /// # Errors
     ///
-    /// Names the line, and what is wrong about it.
+    /// Names the line and the error.
     fn from_str(text: &str) -> Result<Self, CostsError> {
         let mut lines = text.lines().enumerate();
         if lines.next().map(|(_, head)| head.trim()) != Some(HEAD) {
@@ -278,7 +277,7 @@ impl Costs {
                 let cost = cost.parse().map_err(|error: DurationError| error.to_string())?;
                 if !self.set(name, cost) {
                     return Err(format!(
-                        "`{name}` costs nothing: write one of {}",
+                        "unknown cost `{name}`; expected one of: {}",
                         Self::NAMES.join(", ")
                     ));
                 }
@@ -289,7 +288,7 @@ impl Costs {
     }
 }
 
-/// A list of numbers from `least` on, of which each is one that may be.
+/// Parses a list of numbers of at least `least`, each accepted by `is_valid`.
 fn numbers(
     name: &str,
     words: &[&str],
@@ -303,12 +302,12 @@ fn numbers(
     words.iter().map(number).collect()
 }
 
-/// Whether a way may be so many times as long.
+/// Whether `factor` is valid as a distance factor.
 fn is_factor(factor: &f64) -> bool {
     is_within(&(0.0..=1e6), *factor)
 }
 
-/// Whether work may take so many times as long.
+/// Whether `factor` is valid as a contention factor.
 pub(crate) fn is_contention(factor: &f64) -> bool {
     (1.0..=1e6).contains(factor)
 }
@@ -319,7 +318,7 @@ fn at<T>(list: &[T], distance: u8) -> Option<&T> {
     list.get(place.min(list.len().saturating_sub(1)))
 }
 
-/// `time`, so many times; exact where the factor is one.
+/// `time` multiplied by `factor`; exact if the factor is 1.
 #[inline]
 pub(crate) fn times(time: Time, factor: f64) -> Time {
     if factor == 1.0 { time } else { (time as f64 * factor) as Time }
@@ -329,7 +328,7 @@ pub(crate) fn times(time: Time, factor: f64) -> Time {
 mod tests {
     use super::*;
 
-    /// Catches: a distance that takes its neighbour's factor.
+    /// Catches: a distance that takes the factor of the distance before or after it.
     #[test]
     fn the_last_factor_holds_for_whatever_is_farther() {
         let costs = Costs { factors: vec![1.0, 2.0], ..Costs::ZERO };
@@ -338,7 +337,8 @@ mod tests {
         assert!(Costs::ZERO.are_zero() && !Costs::usual().are_zero());
     }
 
-    /// Catches: work that is as quick beside many as beside few, or slower alone.
+    /// Catches: contention that does not grow with the number of workers, or that slows down a lone
+    /// worker.
     #[test]
     fn contention_grows_on_beyond_what_is_known() {
         let costs = |contention| Costs { contention, ..Costs::ZERO };
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(at(&costs(vec![1.5, 1.25])), [1.0, 1.0, 1.5, 1.25, 1.25]);
     }
 
-    /// Catches: a cost that is not written, or read into another one's place.
+    /// Catches: a cost that is not written, or that is read into another cost.
     #[test]
     fn costs_that_are_written_are_read() {
         let mut costs = Costs {
@@ -368,7 +368,7 @@ mod tests {
         );
     }
 
-    /// Catches: bad costs that are taken for none.
+    /// Catches: invalid costs that are accepted.
     #[test]
     fn what_are_no_costs_is_refused_by_its_line() {
         for (line, says) in [

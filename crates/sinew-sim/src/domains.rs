@@ -1,14 +1,14 @@
-//! Locality domains in virtual time: a queue of tasks for each, first in, first out.
+//! Locality domains in virtual time, with a FIFO queue of tasks for each.
 //!
-//! Worker 0 spawns all tasks, each into the domain where its data lie; a worker serves its own
-//! domain's queue first, then, where the scope is not strict, the others'. A task that is run far
-//! from its data takes longer. Source of the queues: M. Wittmann and G. Hager, "A Proof of Concept
-//! for Optimizing Task Parallelism by Locality Queues" (2009).
+//! Worker 0 spawns every task into the domain that holds its data. A worker serves the queue of its
+//! own domain first and, unless the scope is strict, other queues next. A task that runs far from
+//! its data takes longer. Source of the queues: M. Wittmann and G. Hager, "A Proof of Concept for
+//! Optimizing Task Parallelism by Locality Queues" (2009).
 //!
 //! # Invariants
 //!
-//! - D1: each task is run exactly once, and in a strict scope by a worker of its domain.
-//! - D2: at most as many tasks are pending as the bound says.
+//! - D1: each task runs exactly once; in a strict scope it runs on a worker of its domain.
+//! - D2: the number of pending tasks never exceeds the bound.
 //! - D3: longest task ≤ Tp, and T1/p ≤ Tp.
 //!
 //! All are checked at the end of every run.
@@ -26,28 +26,28 @@ use crate::report::Violation;
 use crate::setup::{Setup, SetupError};
 use crate::trace::{Step, Trace};
 
-/// Between so many events the caller is asked whether to go on.
+/// Number of events between two calls of `goes_on`.
 const LOOK_UP: u64 = 1 << 12;
 
-/// Whose queue a worker turns to when its own domain's is empty.
+/// The order in which a worker with an empty domain queue tries other queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// The next one's, around the ring of domains.
+    /// The next domain in the ring.
     #[default]
     Ring,
-    /// The nearest one's.
+    /// The nearest domain.
     Distance,
-    /// Nobody's.
+    /// No other domain.
     Strict,
-    /// There is one queue for all: plain tasking.
+    /// One queue for all workers: plain tasking.
     Single,
 }
 
 impl Order {
-    /// All of them.
+    /// All orders.
     pub const ALL: [Self; 4] = [Self::Ring, Self::Distance, Self::Strict, Self::Single];
 
-    /// In a word.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ring => "ring",
@@ -58,23 +58,23 @@ impl Order {
     }
 }
 
-/// Into which domain a task is spawned.
+/// The domain into which each task is spawned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Homes {
-    /// The first tasks into the first domain, and so on.
+    /// Equal blocks: the first tasks into the first domain, and so on.
     #[default]
     Blocks,
-    /// One after the other.
+    /// Round robin.
     Turns,
-    /// All into the first.
+    /// All tasks into the first domain.
     First,
 }
 
 impl Homes {
-    /// All of them.
+    /// All placements.
     pub const ALL: [Self; 3] = [Self::Blocks, Self::Turns, Self::First];
 
-    /// In a word.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Blocks => "blocks",
@@ -84,57 +84,57 @@ impl Homes {
     }
 }
 
-/// What a run depends on.
+/// The configuration of a run.
 #[derive(Debug, Clone)]
 pub struct Domains {
-    /// How many workers, packed as near to each other as they can be.
+    /// Number of workers, packed as close together as possible.
     pub workers: usize,
-    /// A domain is one of its packages.
+    /// The machine; each package is a domain.
     pub machine: Machine,
-    /// Whose queues are served.
+    /// The order in which queues are served.
     pub order: Order,
-    /// Where tasks belong.
+    /// The domains of the tasks.
     pub homes: Homes,
-    /// How many tasks.
+    /// Number of tasks.
     pub tasks: usize,
-    /// How long each takes near its data.
+    /// Duration of each task near its data.
     pub task: Duration,
-    /// How many times as long at distance 1, 2 and so on from its domain; the last one holds
-    /// beyond. At least 1 each.
+    /// Slow-down factors at distance 1, 2 and so on from a task's domain, each at least 1. The last
+    /// one holds for larger distances.
     pub far: Vec<f64>,
-    /// To spawn one.
+    /// Cost of spawning a task.
     pub spawn: Duration,
-    /// To take one out of a queue.
+    /// Cost of taking a task from a queue.
     pub take: Duration,
-    /// Tasks that may be pending before the spawner runs some itself.
+    /// Number of pending tasks at which the spawner runs tasks itself; `None` means no bound.
     pub most_pending: Option<usize>,
-    /// From which all chance comes.
+    /// Random seed; the same seed gives the same run.
     pub seed: u64,
 }
 
-/// What a run has shown.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DomainsReport {
-    /// How long it took.
+    /// Total time.
     pub time: Time,
-    /// All tasks near their data.
+    /// The sum of all tasks' durations near their data.
     pub work: Time,
-    /// Tasks that were run in their domain.
+    /// Tasks that ran in their domain.
     pub near: u64,
-    /// Tasks that were run elsewhere.
+    /// Tasks that ran in another domain.
     pub far: u64,
-    /// The most that were pending at a time.
+    /// The largest number of pending tasks.
     pub pending: usize,
-    /// Steps.
+    /// Number of events.
     pub events: u64,
-    /// The fingerprint: equal for equal setups, whatever the machine.
+    /// Fingerprint: equal setups give equal traces on every machine.
     pub trace: u64,
-    /// Whether all tasks have been run.
+    /// Whether all tasks ran.
     pub is_whole: bool,
 }
 
 impl Domains {
-    /// Tasks of 10 µs on a machine, twice as long anywhere else than in their package.
+    /// Tasks of 10 µs on `machine`; they take twice as long outside of their package.
     pub fn new(machine: Machine, tasks: usize) -> Self {
         Self {
             workers: machine.pus().len(),
@@ -151,16 +151,16 @@ impl Domains {
         }
     }
 
-    /// The same where neither spawning a task nor taking one takes any time.
+    /// The same setup with free spawns and takes.
     #[must_use]
     pub fn free(self) -> Self {
         Self { spawn: Duration::ZERO, take: Duration::ZERO, ..self }
     }
 
-    /// The names that [`set`](Self::set) knows.
+    /// Names accepted by [`set`](Self::set).
     pub const NAMES: [&'static str; 2] = ["spawn", "take"];
 
-    /// Sets one cost by its name. Returns whether there is one.
+    /// Sets one cost by its name. Returns whether the name is known.
     pub fn set(&mut self, name: &str, cost: Duration) -> bool {
         let place = match name {
             "spawn" => &mut self.spawn,
@@ -171,16 +171,17 @@ impl Domains {
         true
     }
 
-    /// Runs it.
+    /// Runs the setup.
     ///
     /// # Errors
     ///
-    /// What is impossible about it, or an error of the simulator.
+    /// An impossible setup, or an error of the simulator.
     pub fn run(&self) -> Result<DomainsReport, RunError> {
         self.run_while(|_| true)
     }
 
-    /// The same for as long as `goes_on` says, which is asked now and then.
+    /// Like [`run`](Self::run), but stops when `goes_on` returns false; it is called every few
+    /// thousand events.
     ///
     /// # Errors
     ///
@@ -195,11 +196,11 @@ impl Domains {
         Course::new(self, &places).run(goes_on).map_err(RunError::Violation)
     }
 
-    /// Whether it can be run.
+    /// Checks that the setup can run.
     ///
     /// # Errors
     ///
-    /// What is impossible about it.
+    /// Describes the impossible value.
     pub fn check(&self) -> Result<(), SetupError> {
         Setup { machine: Some(self.machine.clone()), ..Setup::new(self.workers) }.check()?;
         if let Some(factor) = self.far.iter().find(|factor| !(1.0..=1e6).contains(*factor)) {
@@ -214,7 +215,7 @@ impl Domains {
     }
 }
 
-/// A task that has been spawned.
+/// A spawned task.
 #[derive(Debug, Clone, Copy)]
 struct Task {
     number: usize,
@@ -227,17 +228,17 @@ struct Course<'c> {
     places: &'c Places,
     queue: Queue,
     queues: Vec<VecDeque<Task>>,
-    /// Who waits for tasks.
+    /// Workers that wait for tasks.
     idle: Vec<usize>,
     spawned: usize,
     pending: usize,
     ended: usize,
-    /// Hashes of tasks, added when they are spawned and taken away when they are run.
+    /// Hashes of tasks, added when they are spawned and subtracted when they run.
     balance: u64,
     strays: u64,
     running: Vec<bool>,
     longest: Time,
-    /// How far each worker that has asked is from each domain.
+    /// Distance of each worker from each domain, computed when first needed.
     distances: Vec<Box<[u8]>>,
     chance: fastrand::Rng,
     trace: Trace,
@@ -328,12 +329,12 @@ impl<'c> Course<'c> {
         self.queue.set(0, time);
     }
 
-    /// Whose queue holds the tasks of a domain.
+    /// The index of the queue that holds the tasks of a domain.
     fn line(&self, home: usize) -> usize {
         if self.setup.order == Order::Single { 0 } else { home }
     }
 
-    /// Calls somebody who may run a task of this domain, one of its own if there is one.
+    /// Wakes one worker that may run a task of this domain, preferably one of the domain.
     fn call(&mut self, home: usize) {
         let of_domain = self.idle.iter().rposition(|&worker| self.places.package(worker) == home);
         let anybody = || {
@@ -367,8 +368,8 @@ impl<'c> Course<'c> {
         task
     }
 
-    /// There is room for a task again: the spawner may have run out of those that it may run
-    /// itself.
+    /// Wakes the spawner when a task may be spawned again. It waits if it has no task that it may
+    /// run itself.
     fn call_spawner(&mut self) {
         let waits = self.spawned < self.setup.tasks;
         if let Some(at) = self.idle.iter().position(|&worker| worker == 0).filter(|_| waits) {
@@ -377,7 +378,7 @@ impl<'c> Course<'c> {
         }
     }
 
-    /// How far a worker is from each domain: 0 from its own.
+    /// The distance of a worker from each domain; 0 for its own.
     fn distances(&mut self, me: usize) -> &[u8] {
         if self.distances[me].is_empty() {
             let mut row = vec![u8::MAX; self.queues.len()];
@@ -394,7 +395,7 @@ impl<'c> Course<'c> {
     fn begin(&mut self, me: usize, task: Task) {
         let work = self.setup.task.draw(mix(mix(self.setup.seed) ^ task.number as u64));
         let is_near = self.places.package(me) == task.home;
-        // The nearest one that is no neighbour is at the first of the distances beyond a package.
+        // Index 0 is the nearest domain outside of the worker's package.
         let beyond = usize::from(self.beyond(me, task.home));
         let far = self.setup.far.get(beyond).or(self.setup.far.last());
         self.trace.add(self.queue.now(), me, Step::Works, task.number as u64);
@@ -412,7 +413,7 @@ impl<'c> Course<'c> {
         self.report.time = self.report.time.max(time);
     }
 
-    /// By how many distances a domain is farther than the nearest that is not the worker's own.
+    /// How many distance levels `domain` is farther than the nearest other domain.
     fn beyond(&mut self, me: usize, domain: usize) -> u8 {
         let own = self.places.package(me);
         let distances = self.distances(me);
@@ -428,7 +429,7 @@ impl<'c> Course<'c> {
             return Err(Violation::TimeRanBackwards(self.queue.backwards()));
         }
         if !self.report.is_whole {
-            // Tasks that were begun end later.
+            // Tasks that are running end later.
             self.report.time = self.queue.now();
             return Ok(self.report);
         }
@@ -464,8 +465,8 @@ mod tests {
         setup.run().expect("a run")
     }
 
-    /// Catches: tasks that are run elsewhere although their own workers are free, or wait
-    /// although others may help.
+    /// Catches: tasks that run in another domain although a worker of their own is free, or that
+    /// wait although other workers may run them.
     #[test]
     fn evenly_spread_tasks_stay_at_home_and_others_help_only_where_they_may() {
         let even = Domains { homes: Homes::Turns, ..free("package:4 core:2", 80) };
@@ -476,24 +477,25 @@ mod tests {
         let all_in_one = Domains { homes: Homes::First, ..even };
         assert_eq!(run(&Domains { order: Order::Strict, ..all_in_one.clone() }).time, 400_000 * NS);
         let helped = run(&all_in_one);
-        // In 20 us two workers run two tasks each at home, and six one each abroad.
+        // In 20 us two workers run two tasks each in their own domain, and six run one each in
+        // another one.
         assert_eq!((helped.time, helped.far), (160_000 * NS, 48));
     }
 
-    /// Catches: one queue for all that knows where tasks belong.
+    /// Catches: a single queue that respects domains.
     #[test]
     fn one_queue_runs_most_tasks_far_from_their_data() {
         let blocks = free("package:4 core:2", 800);
         let (single, ring) =
             (run(&Domains { order: Order::Single, ..blocks.clone() }), run(&blocks));
-        // Two workers at home run four tasks while the six others run six.
+        // Two workers run four tasks in their domain while the six others run six.
         assert_eq!(
             (single.far, single.time, ring.far, ring.time),
             (480, 1_600_000 * NS, 0, 1_000_000 * NS)
         );
     }
 
-    /// Catches: a bound that is not kept, or kept by doing nothing.
+    /// Catches: a bound that is exceeded, or kept by idling.
     #[test]
     fn a_spawner_at_the_bound_runs_tasks_itself() {
         let bound = Domains { most_pending: Some(3), ..free("package:1 core:1", 20) };
@@ -501,8 +503,8 @@ mod tests {
         assert_eq!((report.pending, report.time), (3, 200_000 * NS));
     }
 
-    /// Catches: a run that goes on although it was told to stop, one that is taken for whole, a
-    /// share that is not what is done.
+    /// Catches: a run that continues after it was told to stop, a stopped run reported as complete,
+    /// a progress value that does not match the tasks that ran.
     #[test]
     fn a_stopped_run_reports_what_it_has_done() {
         let setup = free("package:2 core:2", 100_000);
@@ -520,7 +522,7 @@ mod tests {
         );
     }
 
-    /// Catches: a fingerprint that does not tell runs apart.
+    /// Catches: different runs with the same fingerprint.
     #[test]
     fn runs_that_differ_have_different_fingerprints() {
         let setup = Domains { homes: Homes::First, ..free("package:2 core:2", 99) };
@@ -531,7 +533,7 @@ mod tests {
         assert!(traces[0] != traces[1] && traces[0] != traces[2], "{traces:x?}");
     }
 
-    /// Catches: some combination that loses a task, or does not repeat.
+    /// Catches: a combination that loses a task or does not repeat.
     #[test]
     fn two_hundred_random_scopes_keep_every_rule_and_repeat() {
         for seed in 0..200 {
@@ -552,7 +554,7 @@ mod tests {
         }
     }
 
-    /// Catches: an impossible scope that is run.
+    /// Catches: an impossible scope that runs.
     #[test]
     fn impossible_scopes_are_refused_by_the_value() {
         let setup = free("core:2", 3);

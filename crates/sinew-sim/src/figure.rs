@@ -1,17 +1,17 @@
-//! What sampling does to time and steals, in the model of the paper that asked first.
+//! The effect of sampling on time and steals, in the model of the paper that introduced it.
 //!
 //! N workers run a balanced binary tree of depth log₂ N + 2, so that each runs four leaves on
-//! average. A worker with tasks of its own runs them; one without tries to steal, and all durations
-//! are exponential: an attempt takes as long as a leaf on average, a sample half as long. A thief
-//! draws some workers independently of each other, looks at each, and goes to the one whose oldest
-//! task is nearest the root, whether or not it saw an empty one. Nobody waits, nobody parks, there
-//! is no topology, and inner tasks take no time. Source: K.-F. Faxén and J. Ardelius, "Manycore
-//! Work Stealing" (2011), section 4 and Figure 4.
+//! average. A worker with tasks runs them; one without tasks tries to steal. All durations are
+//! exponential: an attempt takes as long as a leaf on average, a sample half as long. A thief draws
+//! some workers independently, samples each, and goes to the one whose oldest task is nearest the
+//! root, even if it saw that it was empty. Workers do not wait or park, there is no topology, and
+//! inner tasks take no time. Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011),
+//! section 4 and Figure 4.
 //!
-//! # What is found
+//! # Findings
 //!
-//! The paper states a slow-down below 128 workers, almost a third fewer steals at 1,024, and 2 as
-//! the best sample size.
+//! The paper reports a slow-down below 128 workers, almost a third fewer steals at 1,024, and a
+//! best sample size of 2.
 #![doc = include_str!("figure.md")]
 
 use sinew_policy::victim::{Outcome, VictimPolicy, View};
@@ -23,15 +23,15 @@ use crate::report::{Counts, Violation};
 use crate::setup::{Idle, Setup, SetupError, Stack, Waiting};
 use crate::workload::Tree;
 
-/// The paper's rule: of so many workers, drawn independently of each other, the one whose oldest
-/// task is nearest the root; the first one drawn where none has any. With 0 or 1 it is a random
-/// one, which with 1 has been looked at in vain.
+/// The paper's rule: draws `samples` workers independently and chooses the one whose oldest task is
+/// nearest the root, or the first one if none has a task. With 0 or 1 samples the victim is random;
+/// with 1 the sample is paid for in vain.
 ///
-/// [`sinew_policy::victim::Sample`] is what ships: it walks a private permutation, so that nobody
-/// is looked at twice, and can stop at an empty one.
+/// [`sinew_policy::victim::Sample`] is the rule of the runtime: it walks a private permutation, so
+/// it samples no worker twice, and can stop at an empty one.
 #[derive(Debug, Clone, Copy)]
 pub struct Independent {
-    /// How many are looked at.
+    /// Number of workers that are sampled.
     pub samples: u32,
 }
 
@@ -65,25 +65,26 @@ impl VictimPolicy for Independent {
     fn outcome(&mut self, _: usize, _: Outcome) {}
 }
 
-/// What is measured, and how often.
+/// The parameters of the figure.
 #[derive(Debug, Clone)]
 pub struct Figure {
     /// Numbers of workers.
     pub workers: Vec<usize>,
     /// Sample sizes, besides 0.
     pub samples: Vec<u32>,
-    /// Runs of which the means are taken.
+    /// Number of runs whose mean is taken.
     pub runs: u64,
-    /// From which all chance comes; equal runs of different sample sizes have equal leaves.
+    /// Random seed. Runs with the same number have the same leaves for every sample size.
     pub seed: u64,
-    /// How long an attempt and a leaf take on average, and how long a sample.
+    /// Mean duration of an attempt and of a leaf.
     pub steal: Duration,
-    /// See there.
+    /// Mean duration of a sample.
     pub sample: Duration,
 }
 
 impl Figure {
-    /// The paper's: 2 to 1,024 workers, samples of 1, 2, 4 and 8, a sample half as long as a steal.
+    /// The paper's parameters: 2 to 1,024 workers, sample sizes 1, 2, 4 and 8, a sample half as
+    /// long as a steal.
     pub fn paper(runs: u64) -> Self {
         Self {
             workers: (1..=10).map(|power| 1 << power).collect(),
@@ -99,32 +100,32 @@ impl Figure {
 /// One point: the means of all runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// How many workers.
+    /// Number of workers.
     pub workers: usize,
-    /// How many of them were looked at before an attempt.
+    /// Sample size.
     pub samples: u32,
     /// In picoseconds.
     pub time: f64,
-    /// Attempts, in vain or not.
+    /// Attempts, successful or not.
     pub attempts: f64,
     /// Successful ones.
     pub steals: f64,
-    /// Each of these relative to no sampling.
+    /// The three values relative to no sampling.
     pub relative: Relative,
 }
 
 /// See [`Point::relative`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Relative {
-    /// Below 1 sampling pays.
+    /// Time; below 1 sampling pays.
     pub time: f64,
-    /// Of attempts.
+    /// Attempts.
     pub attempts: f64,
-    /// Of steals.
+    /// Steals.
     pub steals: f64,
 }
 
-/// How far it is.
+/// Progress of the computation.
 struct Work<'g> {
     done: f64,
     all: f64,
@@ -140,7 +141,7 @@ impl Work<'_> {
 /// A figure cannot be computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FigureError {
-    /// For so many workers there is no run.
+    /// An impossible number of workers.
     Setup(SetupError),
     /// An error of the simulator.
     Violation(Violation),
@@ -158,9 +159,9 @@ impl std::fmt::Display for FigureError {
 impl std::error::Error for FigureError {}
 
 impl Figure {
-    /// The table: for each number of workers no sampling, then each sample size. `goes_on` is asked
-    /// now and then, and told how much is done, from 0 to 1; once it says no, the points that are
-    /// complete are answered.
+    /// Computes the table: for each number of workers no sampling, then each sample size. `goes_on`
+    /// is called now and then with the completed share, from 0 to 1. If it returns false, the
+    /// complete points are returned.
     ///
     /// # Errors
     ///
@@ -168,7 +169,7 @@ impl Figure {
     ///
     /// # Cost
     ///
-    /// Some 100 events a worker and run.
+    /// About 100 events per worker and run.
     pub fn compute(&self, mut goes_on: impl FnMut(f64) -> bool) -> Result<Vec<Point>, FigureError> {
         let mut points = Vec::new();
         let mut work = Work { done: 0.0, all: self.all_work(), goes_on: &mut goes_on };
@@ -185,16 +186,16 @@ impl Figure {
         Ok(points)
     }
 
-    /// Whether every number of workers can be simulated.
+    /// Checks that every number of workers can be simulated.
     ///
     /// # Errors
     ///
-    /// What [`compute`](Self::compute) would find after some of the work.
+    /// The setup error that [`compute`](Self::compute) would return after some of the work.
     pub fn check(&self) -> Result<(), SetupError> {
         self.workers.iter().try_for_each(|&workers| self.setup(workers, self.seed).check())
     }
 
-    /// Time, attempts and steals; `None` if it was stopped.
+    /// Time, attempts and steals; `None` if the run was stopped.
     fn means(
         &self,
         workers: usize,
@@ -222,7 +223,7 @@ impl Figure {
         Ok(Some(sums))
     }
 
-    /// All runs, each as much as it has workers.
+    /// The work of all runs, in workers.
     fn all_work(&self) -> f64 {
         let workers: usize = self.workers.iter().sum();
         workers as f64 * (self.samples.len() + 1) as f64 * self.runs as f64
@@ -252,7 +253,7 @@ fn point(workers: usize, samples: u32, means: [f64; 3], base: [f64; 3]) -> Point
 mod tests {
     use super::*;
 
-    /// Catches: sampling that costs nothing or finds nothing better.
+    /// Catches: sampling without cost, or without a better victim.
     #[test]
     fn sampling_costs_time_in_small_pools_and_saves_steals_in_large_ones() {
         let figure =
@@ -264,11 +265,11 @@ mod tests {
         );
         assert!(points[2].relative.time > 1.05, "{points:?}");
         assert!(points[5].relative.steals < 0.9, "{points:?}");
-        // One look slows a thief down, a second one finds what an attempt would have missed.
+        // One sample slows a thief down; a second one finds a better victim.
         assert!(points[5].relative.attempts < points[4].relative.attempts - 0.2, "{points:?}");
     }
 
-    /// Catches: a stopped figure that answers half a point.
+    /// Catches: a stopped figure that returns an incomplete point.
     #[test]
     fn a_stopped_figure_has_whole_points_only() {
         let mut asked = 0;

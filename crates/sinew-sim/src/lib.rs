@@ -1,10 +1,10 @@
 #![forbid(unsafe_code)]
-//! Sinew's policies in virtual time: what happens beyond the machine at hand.
+//! Sinew's policies in virtual time, on machines larger than the one at hand.
 //!
-//! Workers of a simulated machine run a simulated program, with the very code of [`sinew_policy`]
-//! deciding whom they steal from and how loops are cut: what is simulated is what ships. A run is a
-//! sequence of discrete events that follows from its [`Setup`] and its program: the same seed gives
-//! the same trace on any machine.
+//! Workers of a simulated machine run a simulated program. The victims and the chunk sizes are
+//! chosen by the same code of [`sinew_policy`] that the runtime uses. A run is a sequence of
+//! discrete events that its [`Setup`] and its program determine: the same seed gives the same trace
+//! on any machine.
 //!
 //! ```
 //! use sinew_sim::{Duration, Setup, Simulation, workload::Tree};
@@ -16,32 +16,35 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | room | what lives there |
+//! | module | contents |
 //! |---|---|
 //! | [`workload`] | programs: trees of tasks that unfold while they run, or were recorded |
 //! | `engine` | workers, their task stacks, steals, joins and exposures |
-//! | [`Setup`], [`Costs`], [`machine`] | what a run depends on |
-//! | [`Report`], [`Violation`] | what it shows, and the checks that every run passes |
+//! | [`Setup`], [`Costs`], [`machine`] | the configuration of a run |
+//! | [`Report`], [`Violation`] | results, and the checks that every run passes |
 //! | [`Loop`] | loops under every schedule |
 //! | [`domains`] | queues of tasks for parts of the machine |
-//! | [`programs`] | programs that come and go, and share machines |
+//! | [`programs`] | programs that arrive, end and share machines |
 //! | [`worklist`] | transactional worklists with a model of conflicts, and their autotuner |
-//! | [`figure`] | what sampling does, in the model of the paper that asked first |
-//! | `view`, `places`, `seat`, `offers` | a worker, and what others see of it; where it sits; who offers what |
-//! | `queue`, `random`, `trace` | whose turn it is; chance that repeats; fingerprints |
+//! | [`figure`] | the effect of sampling, in the model of the paper that introduced it |
+//! | `view`, `places`, `seat`, `offers` | a worker's state, its place, its load, and the victim policy's view of them |
+//! | `queue`, `random`, `trace` | event queue; repeatable random numbers; fingerprints |
 //!
 //! # Cost
 //!
-//! On one core of a present-day server, in processor time: 9 million events a second with 1,024
-//! workers (`cargo run --release -p sinew-sim --example rate -- 1024 20`); 65,536 workers on a tree
-//! of 2²⁰ leaves: 61 million events in 32 s, in 111 MB. Rules that look at all others
-//! (`most-loaded`, `sorted`) are told who offers most, at the price of having looked; up to 2,048
-//! workers they look.
+//! Measured in processor time on one core of a present-day server:
+//!
+//! - 9 million events a second with 1,024 workers   (`cargo run --release -p sinew-sim --example
+//!   rate -- 1024 20`);
+//! - 61 million events in 32 s and 111 MB for 65,536 workers on a tree of 2²⁰ leaves.
+//!
+//! Rules that compare all other workers (`most-loaded`, `sorted`) read a list of loads and pay as
+//! if they had sampled everybody; up to 2,048 workers they sample.
 //!
 //! # Not handled
 //!
-//! Cache lines that several thieves claim at once are not waited for. Programs do not move from
-//! machine to machine.
+//! Contention of thieves that claim the same cache line at once. Programs do not migrate between
+//! machines.
 
 mod costs;
 pub mod domains;

@@ -2,18 +2,18 @@
 
 use sinew_topology::{DescriptionError, Machine};
 
-/// Names, descriptions, and whose they are: the three machines of A.-A. Chasapis, "Optimization
-/// Techniques for Task-based Parallel Programming Models" (2014).
+/// Names and descriptions of the three machines of A.-A. Chasapis, "Optimization Techniques for
+/// Task-based Parallel Programming Models" (2014).
 const NAMED: [(&str, &str); 3] = [
-    // Four packages of six cores; an L2 for two, an L3 for six; one memory for all.
+    // Four packages of six cores; an L2 per two cores, an L3 per package, one memory for all.
     ("dunnington", "package:4 l3:1 l2:3 core:2"),
-    // Two packages of six cores with two threads each, a memory each.
+    // Two packages of six cores with two threads each; one memory per package.
     ("termi", "package:2 node:1 l3:1 l2:6 core:1 pu:2"),
-    // Four packages of eight cores with two threads each, a memory each.
+    // Four packages of eight cores with two threads each; one memory per package.
     ("sandman", "package:4 node:1 l3:1 l2:8 core:1 pu:2"),
 ];
 
-/// The machine of this name (`dunnington`, `termi` or `sandman`), or the one that the text
+/// The machine of this name (`dunnington`, `termi` or `sandman`), or the machine that the text
 /// describes, such as `package:2 node:2 l3:1 core:8 pu:2`.
 ///
 /// # Errors
@@ -32,8 +32,7 @@ pub fn machine(text: &str) -> Result<Machine, DescriptionError> {
 mod tests {
     use super::*;
 
-    /// Catches: a machine of another size, or with other things shared, than the one that has
-    /// the name.
+    /// Catches: a named machine with a wrong size or wrong shared caches.
     #[test]
     fn the_three_machines_are_as_large_as_they_were() {
         for (name, pus, levels) in [("dunnington", 24, 3), ("Termi", 24, 3), ("sandman", 64, 3)] {

@@ -13,7 +13,7 @@ use crate::workload::{
     Chains, Children, Fib, IterationCosts, RandomTree, Series, Shape, Splits, Tree, Uts,
 };
 
-/// A program, whatever its kind of tasks.
+/// A program by name, for every kind of tasks.
 ///
 /// | text | program |
 /// |---|---|
@@ -25,7 +25,7 @@ use crate::workload::{
 /// | `geometric:3,8` | [`Uts`]: mean number of children, depth |
 /// | `binomial:2000,4,0.24` | [`Uts`]: children of the root, children of others, how probable |
 /// | `chains:2,100` | [`Chains`]: how many, how long |
-/// | `loop:10000`, `loop:10000,biased`, `loop:10000,decreasing`, `loop:10000,heavy` | [`Splits`] by the adaptive rule over so many iterations |
+/// | `loop:10000`, `loop:10000,biased`, `loop:10000,decreasing`, `loop:10000,heavy` | [`Splits`] by the adaptive rule over this many iterations |
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Program {
@@ -47,10 +47,10 @@ pub enum Program {
     Loop(usize, Shape),
 }
 
-/// A run by name cannot be made.
+/// Running a program by name failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunError {
-    /// What is impossible about the setup.
+    /// An impossible setup.
     Setup(SetupError),
     /// An error of the simulator.
     Violation(Violation),
@@ -68,8 +68,7 @@ impl fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 impl Program {
-    /// Runs it under this setup, for as long as `goes_on` says; each leaf, task or iteration takes
-    /// `leaf`.
+    /// Runs the program until `goes_on` returns false; each leaf, task or iteration takes `leaf`.
     ///
     /// # Errors
     ///
@@ -122,7 +121,8 @@ impl fmt::Display for ProgramError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is not a program: write tree:12, stress:10,16, series:8,10,5000, fib:20, random:1000, geometric:3,8, binomial:2000,4,0.24, chains:2,100 or \
+            "`{}` is not a program: write tree:12, stress:10,16, series:8,10,5000, fib:20, \
+             random:1000, geometric:3,8, binomial:2000,4,0.24, chains:2,100 or \
              loop:10000,decreasing, within what can be simulated",
             self.0
         )
@@ -131,7 +131,7 @@ impl fmt::Display for ProgramError {
 
 impl std::error::Error for ProgramError {}
 
-/// A number within limits.
+/// Parses a number between `least` and `most`.
 fn within<T: FromStr + PartialOrd>(text: Option<&str>, least: T, most: T) -> Option<T> {
     let number = text?.trim().parse().ok()?;
     (least..=most).contains(&number).then_some(number)
@@ -169,8 +169,13 @@ fn parse(text: &str) -> Option<Program> {
         "loop" => Program::Loop(within(numbers.next(), 1, 100_000_000)?, shape(numbers.next())?),
         _ => return None,
     };
-    // A tree whose nodes have a child or more on average has no end.
-    let endless = matches!(program, Program::Uts(Children::Binomial { many, probability, .. }) if f64::from(many) * probability >= 1.0);
+    // A tree whose nodes have on average one child or more has no end.
+    let endless = match program {
+        Program::Uts(Children::Binomial { many, probability, .. }) => {
+            f64::from(many) * probability >= 1.0
+        }
+        _ => false,
+    };
     (numbers.next().is_none() && !endless).then_some(program)
 }
 
@@ -191,8 +196,8 @@ impl FromStr for Program {
     ///
     /// # Errors
     ///
-    /// Names the text: an unknown name, a number that is missing, too many or out of reach, or a
-    /// tree without an end.
+    /// Names the text: an unknown name, a missing number, a number out of range, or an infinite
+    /// tree.
     fn from_str(text: &str) -> Result<Self, ProgramError> {
         parse(text.trim()).ok_or_else(|| ProgramError(text.to_owned()))
     }
@@ -202,7 +207,7 @@ impl FromStr for Program {
 mod tests {
     use super::*;
 
-    /// Catches: a program that is documented and cannot be run.
+    /// Catches: a documented program that cannot run.
     #[test]
     fn every_named_program_runs() {
         for text in [
@@ -223,7 +228,7 @@ mod tests {
         }
     }
 
-    /// Catches: a program that never ends, or a number that is silently left out.
+    /// Catches: an infinite program, or a number that is silently ignored.
     #[test]
     fn what_is_no_program_is_refused_by_name() {
         for text in [

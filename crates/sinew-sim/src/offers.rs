@@ -1,32 +1,32 @@
-//! Who offers how many tasks, for rules that look at everybody.
+//! Loads of all workers, for policies that compare everybody.
 //!
-//! In a large pool each look around would be a step for each worker. Here workers are listed by
-//! what they offer, and those who offer most are found from the top; the thief pays as if it had
-//! looked at everybody, as it does in reality.
+//! In a large pool, sampling every worker would be one step for each. Here workers are listed by
+//! load, and the heaviest are found from the top. The thief pays as if it had sampled everybody, as
+//! it does in the runtime.
 //!
 //! # Invariants
 //!
-//! - O1: a worker with tasks to steal is in the list for their number, once, and nobody else is in
-//!   any.
+//! - O1: a worker with stealable tasks is in the list for their number, exactly once; other workers
+//!   are in no   list.
 //!
 //! # Cost
 //!
-//! A change: two moves in lists. A look: of the workers with equally many tasks either all, or as
-//! many places of the thief's order as it takes to meet enough of them, whichever is less.
+//! A change: two moves in lists. A query: of the workers with equal load either all, or as many
+//! places of the thief's order as needed to meet enough of them, whichever is less.
 
 use std::cell::Cell;
 
 use sinew_policy::victim::{Heaviest, Stride};
 
-/// What all workers offer.
+/// The loads of all workers.
 #[derive(Debug)]
 pub(crate) struct Offers {
-    /// Those with one task, those with two, and so on.
+    /// Workers with one task, with two, and so on.
     by_load: Vec<Vec<u32>>,
-    /// What each offers, and where in its list it is.
+    /// Each worker's load, and its index in the list.
     of: Vec<(u32, u32)>,
-    /// For each, the sum of the factors for its distances from all others; not a number until it is
-    /// asked for.
+    /// For each worker, the sum of the factors for its distances from all others; NaN until first
+    /// needed.
     factors: Vec<Cell<f64>>,
 }
 
@@ -36,7 +36,7 @@ impl Offers {
         Self { by_load: Vec::new(), of: vec![(0, 0); workers], factors }
     }
 
-    /// `worker` offers so many tasks from now on.
+    /// Sets the load of `worker`.
     #[inline]
     pub(crate) fn set(&mut self, worker: usize, load: usize) {
         if self.of[worker].0 as usize != load {
@@ -70,7 +70,7 @@ impl Offers {
         list.push(worker as u32);
     }
 
-    /// The sum of the factors for the distances of `worker` from all others, which `sum` knows.
+    /// The sum of the factors for the distances of `worker` from all others; `sum` computes it.
     pub(crate) fn factors(&self, worker: usize, sum: impl FnOnce() -> f64) -> f64 {
         let known = &self.factors[worker];
         if known.get().is_nan() {
@@ -79,14 +79,14 @@ impl Offers {
         known.get()
     }
 
-    /// The `most` heaviest of those whose tasks the thief may run; equals in its order.
+    /// The `most` heaviest workers whose tasks the thief may run; equals in the thief's order.
     pub(crate) fn heaviest(
         &self,
         order: &Stride,
         most: usize,
         may_run: impl Fn(usize) -> bool,
     ) -> Heaviest {
-        // One more tells whether there are more.
+        // One more than wanted tells whether there are more.
         let wanted = most.saturating_add(1);
         let mut workers = Vec::new();
         for load in (1..=self.by_load.len()).rev() {
@@ -100,7 +100,7 @@ impl Offers {
         Heaviest { workers, more }
     }
 
-    /// Those who offer `load` tasks, until there are as many as `wanted`.
+    /// Adds workers with load `load` until there are `wanted`.
     fn add_equals(
         &self,
         workers: &mut Vec<usize>,
@@ -112,8 +112,8 @@ impl Offers {
         let equals = &self.by_load[load - 1];
         let before = workers.len();
         let is_equal = |worker: usize| self.of[worker].0 as usize == load && may_run(worker);
-        // To meet so many, so many places are gone through on average; unlucky thieves give up
-        // where the list is quicker.
+        // The expected number of places to visit for this many; unlucky thieves give up and use the
+        // list.
         let expected = (wanted - before).saturating_mul(order.others()) / equals.len().max(1);
         if expected < equals.len() {
             let met = (0..equals.len().min(order.others())).map(|place| order.at(place));
@@ -145,12 +145,15 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(60))]
 
-        /// Catches: a worker that is lost or kept when its load changes, an order that is not by
-        /// load and then the thief's, one too many or too few (O1).
+        /// Catches: a worker that is lost or duplicated when its load changes, a wrong order of
+        /// loads or of equals, a wrong number of results (O1).
         #[test]
         fn the_heaviest_are_those_that_sorting_everybody_finds(
             workers in 2..400_usize,
-            changes in proptest::collection::vec((any::<prop::sample::Index>(), 0..4_usize), 1..600),
+            changes in proptest::collection::vec(
+                (any::<prop::sample::Index>(), 0..4_usize),
+                1..600,
+            ),
             most in prop_oneof![0..9_usize, Just(usize::MAX)],
             seed in any::<u64>(),
             odd in any::<bool>(),
@@ -169,7 +172,8 @@ mod tests {
             all.sort_by_key(|&worker| std::cmp::Reverse(loads[worker]));
             let more = all.len() > most;
             all.truncate(most);
-            prop_assert_eq!(offers.heaviest(&order, most, may_run), Heaviest { workers: all, more });
+            let heaviest = offers.heaviest(&order, most, may_run);
+            prop_assert_eq!(heaviest, Heaviest { workers: all, more });
         }
     }
 }

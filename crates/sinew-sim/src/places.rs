@@ -1,4 +1,4 @@
-//! Where the workers sit, and who is the master of a package.
+//! Places of workers on the machine, and masters of packages.
 
 use sinew_policy::victim::{Candidate, Holder, Neighbours, takes_over};
 use sinew_topology::{Level, Machine, Mapping, MappingError, PuId, place};
@@ -11,13 +11,13 @@ pub(crate) struct Places {
     packages: Vec<u32>,
     count: usize,
     last_level: u8,
-    /// Workers next to each other in number that sit in one package and one node: all in a run are
-    /// equally far from whoever sits in another package.
+    /// Runs of workers with consecutive numbers in one package and node. All workers of a run are
+    /// equally far from a worker of another package.
     runs: Vec<(usize, usize)>,
 }
 
 impl Places {
-    /// `workers` workers on `machine`, packed as near to each other as they can be; without a
+    /// Places `workers` workers on `machine`, packed as close together as possible; without a
     /// machine all are at distance 1.
     pub(crate) fn new(machine: Option<&Machine>, workers: usize) -> Result<Self, MappingError> {
         let Some(machine) = machine else {
@@ -38,17 +38,18 @@ impl Places {
         Ok(Self { machine: Some(machine.clone()), pus, packages, count, last_level, runs })
     }
 
-    /// How far two workers are apart.
+    /// The distance of two workers.
     pub(crate) fn distance(&self, a: usize, b: usize) -> u8 {
         match &self.machine {
             None => u8::from(a != b),
-            // More workers than PUs share one in turns, which no rule may take for the same worker.
+            // If there are more workers than PUs, several share one; no rule may take them for the
+            // same worker.
             Some(machine) => machine.distance(self.pus[a], self.pus[b]).max(u8::from(a != b)),
         }
     }
 
-    /// All others, as [`View::neighbours`](sinew_policy::victim::View::neighbours) has them: other
-    /// packages are asked for once a run, the own one worker by worker.
+    /// All other workers, as [`View::neighbours`](sinew_policy::victim::View::neighbours) returns
+    /// them: one query per run of another package, one per worker of the own package.
     pub(crate) fn neighbours(&self, me: usize) -> Vec<Neighbours> {
         let mut all = Vec::new();
         if self.machine.is_none() {
@@ -88,7 +89,7 @@ impl Places {
     }
 }
 
-/// Puts a run behind the others, or makes the last one longer.
+/// Appends a run, merging it with the last one if they are adjacent.
 fn add(all: &mut Vec<Neighbours>, run: Neighbours) {
     match all.last_mut() {
         _ if run.first == run.end => {}
@@ -113,7 +114,7 @@ fn runs(machine: &Machine, pus: &[PuId], packages: &[u32]) -> Vec<(usize, usize)
     runs
 }
 
-/// The package of each worker, numbered without gaps in the order in which they occur.
+/// The package of each worker, numbered without gaps in order of occurrence.
 fn packages(machine: &Machine, pus: &[PuId]) -> (Vec<u32>, usize) {
     let mut known = Vec::new();
     let mut number = |pu: &PuId| {
@@ -127,7 +128,7 @@ fn packages(machine: &Machine, pus: &[PuId]) -> (Vec<u32>, usize) {
     (packages, known.len())
 }
 
-/// The distance of two PUs that share a last-level cache and nothing closer.
+/// The distance of two PUs that share a last-level cache and no closer level.
 fn last_level(machine: &Machine) -> u8 {
     let names = machine.distance_names();
     let cache = machine.last_level_cache().map(|level| format!("same {level}"));
@@ -135,11 +136,11 @@ fn last_level(machine: &Machine) -> u8 {
     rung.map_or(1, |rung| u8::try_from(rung + 1).unwrap_or(u8::MAX))
 }
 
-/// What the victim policies that keep to packages want to know.
+/// The state that victim policies with package masters use.
 #[derive(Debug)]
 pub(crate) struct Packages {
     masters: Vec<Option<u32>>,
-    /// Which have got their piece of what runs now.
+    /// Packages that have got their piece of the current root.
     has_piece: Vec<bool>,
 }
 
@@ -152,7 +153,7 @@ impl Packages {
         self.masters[package].map(|master| master as usize)
     }
 
-    /// `worker` asks for the mastership of its package.
+    /// `worker` asks to become the master of its package.
     pub(crate) fn stand(
         &mut self,
         package: usize,
@@ -165,7 +166,7 @@ impl Packages {
         }
     }
 
-    /// `worker` is about to park, or leaves.
+    /// `worker` parks or leaves.
     pub(crate) fn resign(&mut self, package: usize, worker: usize) {
         if self.master(package) == Some(worker) {
             self.masters[package] = None;
@@ -191,7 +192,7 @@ impl Packages {
 mod tests {
     use super::*;
 
-    /// Catches: workers in the wrong package, or distances that are not the machine's.
+    /// Catches: workers in a wrong package, or distances that differ from the machine's.
     #[test]
     fn workers_sit_as_near_to_each_other_as_they_can() {
         let machine: Machine = "package:2 l3:2 core:2".parse().expect("a machine");
@@ -202,7 +203,7 @@ mod tests {
         assert_eq!(Places::new(None, 3).expect("places").distance(0, 2), 1);
     }
 
-    /// What the default of the trait answers.
+    /// The trait's default implementation.
     struct Asked<'p>(&'p Places, usize);
 
     impl sinew_policy::victim::View for Asked<'_> {
@@ -229,7 +230,7 @@ mod tests {
         }
     }
 
-    /// Catches: a run that has workers at another distance in it, or leaves one out.
+    /// Catches: a run with a worker at another distance, or one that omits a worker.
     #[test]
     fn neighbours_by_runs_are_those_that_are_found_by_asking_for_each() {
         for text in [

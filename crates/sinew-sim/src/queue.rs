@@ -1,25 +1,24 @@
-//! The event queue: whose turn is it?
+//! The event queue.
 //!
-//! Every worker has at most one event ahead of it, its own next step, so the queue is an array of
-//! times, one for each worker, and a *tournament tree* above it: an inner node names the earlier of
-//! the two below. The root names the earliest of all; a change of one time plays the matches on one
-//! path again.
+//! Every worker has at most one pending event, its own next step. So the queue is an array of
+//! times, one per worker, with a *tournament tree* above it: an inner node names the earlier of its
+//! two children. The root names the earliest event; changing a time replays the matches on one
+//! path.
 //!
 //! # Invariants
 //!
-//! - Q1: of two workers with the same time, the one with the smaller number comes first, so that
-//!   the order of events depends on nothing but times and numbers.
-//! - Q2: no worker's time is set to one that has passed. [`Queue::set`] counts the attempts.
+//! - Q1: of two workers with the same time, the one with the smaller number comes first. So the
+//!   order of   events depends on times and numbers only.
+//! - Q2: no worker's time is set to a time in the past. [`Queue::set`] counts the attempts.
 //!
 //! # Cost
 //!
-//! A look at the earliest: one load. A change: one match for each of log₂ of the number of workers
-//! levels, without a branch that depends on the outcome; 1,024 workers fit into the first-level
-//! cache.
+//! Reading the earliest: one load. A change: log₂(workers) matches without a branch that depends on
+//! the outcome; 1,024 workers fit into the first-level cache.
 //!
 //! # Tests
 //!
-//! Against a sorted list, with times that come and go.
+//! Compared with a sorted list, while events are added and removed.
 
 /// Virtual time, in picoseconds since the beginning: 213 days fit.
 pub type Time = u64;
@@ -35,12 +34,12 @@ pub(crate) struct Queue {
     /// leaves begin at `times.len()`.
     winners: Vec<u32>,
     now: Time,
-    /// How often somebody asked for an event in the past.
+    /// Number of events that were requested in the past.
     backwards: u64,
 }
 
 impl Queue {
-    /// A queue for `workers` (at least one), none with an event.
+    /// A queue for `workers` (at least one) without events.
     pub(crate) fn new(workers: usize) -> Self {
         let leaves = workers.next_power_of_two().max(2);
         let mut winners = vec![0; 2 * leaves];
@@ -58,27 +57,27 @@ impl Queue {
         self.now
     }
 
-    /// How often an event was asked for in the past.
+    /// Number of events that were requested in the past.
     pub(crate) fn backwards(&self) -> u64 {
         self.backwards
     }
 
-    /// Puts the worker's next event at `time`, whether or not it had one.
+    /// Sets the worker's next event to `time`, replacing any earlier one.
     #[inline]
     pub(crate) fn set(&mut self, worker: usize, time: Time) {
         self.backwards += u64::from(time < self.now);
         self.put(worker, time);
     }
 
-    /// Takes the worker's event away.
+    /// Removes the worker's event.
     pub(crate) fn clear(&mut self, worker: usize) {
         self.put(worker, NEVER);
     }
 
-    /// Whose event is the earliest; the clock stands at its time from then on. `None` if nobody has
-    /// one.
+    /// The worker with the earliest event; the clock advances to its time. `None` if there is no
+    /// event.
     ///
-    /// The event stays: whoever handles it sets or clears the worker's next one.
+    /// The event stays: the caller sets or clears the worker's next one.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<usize> {
         let first = self.winners[1] as usize;
@@ -96,7 +95,7 @@ impl Queue {
         let mut node = (self.times.len() + worker) / 2;
         while node > 0 {
             let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
-            // Of equals the left one, whose number is the smaller.
+            // If equal, the left one wins: its number is smaller.
             let right_wins = self.times[right as usize] < self.times[left as usize];
             self.winners[node] = if right_wins { right } else { left };
             node /= 2;
@@ -110,12 +109,15 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Catches: an event that is lost, repeated or out of order, and equals that do not come
+        /// Catches: an event that is lost, repeated or out of order, and ties that are not broken
         /// by number.
         #[test]
         fn events_come_by_time_and_then_by_number(
             workers in 1..20_usize,
-            steps in proptest::collection::vec((0..20_usize, proptest::option::of(0..50_u64)), 1..100),
+            steps in proptest::collection::vec(
+                (0..20_usize, proptest::option::of(0..50_u64)),
+                1..100,
+            ),
         ) {
             let mut queue = Queue::new(workers);
             let mut model = vec![None; workers];
@@ -126,14 +128,15 @@ mod tests {
                     Some(time) => queue.set(worker, time),
                     None => queue.clear(worker),
                 }
-                let first = model.iter().enumerate().filter_map(|(at, time)| Some(((*time)?, at))).min();
+                let times = model.iter().enumerate();
+                let first = times.filter_map(|(at, time)| Some(((*time)?, at))).min();
                 prop_assert_eq!(queue.next().map(|at| (queue.now(), at)), first);
             }
             prop_assert_eq!(queue.backwards(), 0);
         }
     }
 
-    /// Catches: a queue that does not notice an event in the past.
+    /// Catches: a queue that misses an event in the past.
     #[test]
     fn an_event_in_the_past_is_counted() {
         let mut queue = Queue::new(3);

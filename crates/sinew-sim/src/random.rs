@@ -1,12 +1,12 @@
-//! Chance that repeats: hashes for what belongs to a task, a stream of numbers for what happens on
-//! the way.
+//! Repeatable random numbers: hashes for properties of a task, a stream for everything else in a
+//! run.
 //!
-//! How long a task takes must not depend on who runs it and when, or runs with different policies
-//! would not do the same work. So it is drawn from a hash of the task, while costs of steals come
-//! from the run's one stream, whose order is that of the events.
+//! A task's duration must not depend on the worker or the time at which it runs; otherwise runs
+//! with different policies would do different work. It is drawn from a hash of the task. Costs of
+//! steals are drawn from the run's single stream, in the order of events.
 //!
-//! Logarithms and powers are those of the `libm` crate: the systems' own differ in the last bit,
-//! and a trace would differ from there on.
+//! Logarithms and powers come from the `libm` crate: implementations of operating systems differ in
+//! the last bit, and traces would diverge from there.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -14,13 +14,13 @@ use std::str::FromStr;
 
 use crate::queue::Time;
 
-/// Picoseconds in a nanosecond, the unit of texts and reports.
+/// Picoseconds per nanosecond, the unit of texts and reports.
 pub const NS: Time = 1_000;
 
-/// No duration is longer, whatever is drawn: an hour.
+/// Upper limit of every drawn duration: an hour.
 const LONGEST: f64 = 3.6e15;
 
-/// Well mixed bits of `seed`: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
+/// Mixes the bits of `seed`: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
 #[inline]
 pub(crate) fn mix(seed: u64) -> u64 {
     let mut bits = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -35,39 +35,39 @@ pub(crate) fn unit(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }
 
-/// How long something takes.
+/// A duration or its distribution.
 ///
 /// As text, in nanoseconds: `12.5`, `uniform:10,20`, `exp:100` (the mean), `pareto:10,1.5` (the
-/// least, and the exponent of the tail).
+/// minimum, and the exponent of the tail).
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Duration {
-    /// Always the same.
+    /// Constant.
     Fixed(Time),
-    /// Anything from the first to the second.
+    /// Uniform between the two.
     Uniform(Time, Time),
     /// Exponential with this mean: the time to the next event of a Poisson process.
     Exponential(Time),
-    /// Pareto's: at least so long, longer than `t` with probability (least/t)^exponent.
-    /// Heavy-tailed; below 2 without a variance.
+    /// Pareto: at least the first value; longer than `t` with probability (least/t)^exponent.
+    /// Heavy-tailed; the variance is infinite for exponents below 2.
     Pareto(Time, f64),
 }
 
 impl Duration {
-    /// Nothing.
+    /// No time.
     pub const ZERO: Self = Self::Fixed(0);
 
-    /// So many nanoseconds.
+    /// `ns` nanoseconds.
     pub const fn ns(ns: u64) -> Self {
         Self::Fixed(ns * NS)
     }
 
-    /// The same text in other units than nanoseconds.
+    /// Parses the same text in units of `unit`.
     pub(crate) fn in_units(text: &str, unit: Time) -> Option<Self> {
         parse(text.trim(), unit)
     }
 
-    /// One duration, from 64 random bits.
+    /// Draws a duration from 64 random bits.
     #[inline]
     pub fn draw(self, bits: u64) -> Time {
         match self {
@@ -82,7 +82,7 @@ impl Duration {
         }
     }
 
-    /// Whether it is never more than nothing.
+    /// Whether every draw is zero.
     pub fn is_zero(self) -> bool {
         match self {
             Self::Fixed(most)
@@ -103,7 +103,7 @@ impl Duration {
     }
 }
 
-/// A text that is no duration.
+/// A text that is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DurationError(String);
 
@@ -111,7 +111,8 @@ impl fmt::Display for DurationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is not a duration: write nanoseconds from 0 to an hour as 12.5, uniform:10,20, exp:100 or pareto:10,1.5",
+            "`{}` is not a duration: write nanoseconds from 0 to an hour as 12.5, uniform:10,20, \
+             exp:100 or pareto:10,1.5",
             self.0
         )
     }
@@ -119,12 +120,12 @@ impl fmt::Display for DurationError {
 
 impl std::error::Error for DurationError {}
 
-/// Whether a number is in a range of numbers that are not negative. The negative zero is not.
+/// Whether a number lies in a range of non-negative numbers. Negative zero does not.
 pub(crate) fn is_within(range: &RangeInclusive<f64>, number: f64) -> bool {
     range.contains(&number) && number.is_sign_positive()
 }
 
-/// A number of units as written, in picoseconds.
+/// Parses a number of units into picoseconds.
 fn time(text: &str, unit: Time) -> Option<Time> {
     let units: f64 = text.trim().parse().ok()?;
     let ps = units * unit as f64;
@@ -184,7 +185,7 @@ mod tests {
 
     const STREAM: [u64; 3] = [0x2f9b_13a3_499c_7dc0, 0x7566_6dbb_da9e_33ee, 0xb492_f6b1_b5b7_b8e7];
 
-    /// Catches: a distribution with another mean than it says.
+    /// Catches: a distribution with a wrong mean.
     #[test]
     fn drawn_durations_have_the_mean_that_is_said() {
         for text in ["12.5", "uniform:10,20", "exp:100", "pareto:10,3"] {
@@ -197,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Catches: draws that differ from machine to machine.
+    /// Catches: draws that differ between machines.
     #[test]
     fn draws_are_the_same_bits_everywhere() {
         let draw =
@@ -206,8 +207,8 @@ mod tests {
         assert_eq!(draw(Duration::Uniform(5, 8)), [5, 5, 6, 8]);
     }
 
-    /// Catches: a version of the generator, which is another crate's, that draws other numbers
-    /// from the same seed: no trace would be what it was.
+    /// Catches: a new version of the generator's crate that draws other numbers from the same seed,
+    /// which would change all traces.
     #[test]
     fn the_stream_of_a_seed_is_the_one_that_it_was() {
         let mut chance = fastrand::Rng::with_seed(mix(7));

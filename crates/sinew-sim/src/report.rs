@@ -1,15 +1,15 @@
-//! What a run has shown, and whether it can be believed.
+//! The result of a run, and the checks that it passed.
 //!
 //! Every run is checked when it ends: a [`Violation`] is an error of the simulator, never of the
-//! program that it simulates.
+//! simulated program.
 //!
 //! # Invariants
 //!
 //! - R1: time never runs backwards.
-//! - R2: each task that was created has been run exactly once.
-//! - R3: what workers have worked is what tasks had to be worked.
-//! - R4: at each moment a worker does exactly one thing, so what it has spent sums up to the time
-//!   that has passed.
+//! - R2: each created task ran exactly once.
+//! - R3: the workers' work equals the tasks' work.
+//! - R4: at any time a worker has exactly one activity, so its times sum up to the time that has
+//!   passed.
 //! - R5: max(T∞, T1/p) ≤ Tp; and for greedy scheduling without costs Tp ≤ T∞ + T1/p.
 
 use std::fmt;
@@ -19,84 +19,83 @@ use sinew_policy::victim::Tally;
 
 use crate::queue::Time;
 
-/// What a worker does at a moment.
+/// The activity of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Activity {
-    /// A task's own work.
+    /// Runs a task's own work.
     Works,
-    /// Spawns, joins, and fetching what it has stolen.
+    /// Spawns, joins, or fetches a stolen task.
     Schedules,
-    /// Looks for work.
+    /// Searches for a task.
     Searches,
-    /// Stands in a join, and does nothing or looks for something that it may do meanwhile.
+    /// Is in a join and blocks, or searches for a task that it may run meanwhile.
     Waits,
-    /// Sleeps, or is not there.
+    /// Is parked, or has left.
     Parks,
 }
 
 impl Activity {
-    /// How many there are.
+    /// Number of activities.
     pub const COUNT: usize = 5;
 
-    /// All, in their order.
+    /// All activities in order.
     pub const ALL: [Self; Self::COUNT] =
         [Self::Works, Self::Schedules, Self::Searches, Self::Waits, Self::Parks];
 }
 
-/// How often things happened.
+/// Counters of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Steps of workers.
+    /// Number of events.
     pub events: u64,
-    /// Tasks that have been run.
+    /// Tasks that ran.
     pub tasks: u64,
-    /// Tasks that were put on a stack.
+    /// Tasks that were pushed onto a stack.
     pub spawns: u64,
-    /// Tasks that their own worker took back.
+    /// Tasks that their own worker popped.
     pub inlined: u64,
-    /// Attempts that got a task, pieces of loops aside in which the thief took part already.
+    /// Successful attempts, apart from pieces of a loop in which the thief already took part.
     pub steals: u64,
-    /// Pieces of loops that moved from one who took part to another who did.
+    /// Pieces of loops that moved between participants.
     pub pieces: u64,
-    /// Those of them that helped the thief of what was waited for.
+    /// Steals from the thief of an awaited task.
     pub leaps: u64,
     /// All attempts.
     pub attempts: u64,
-    /// Looks at what others have on offer.
+    /// Samples of other workers' loads.
     pub samples: u64,
-    /// Calls to parked workers.
+    /// Wake-ups of parked workers.
     pub wakes: u64,
-    /// Times that an owner published a part of its tasks because it was asked to.
+    /// Times that an owner published tasks on request.
     pub publications: u64,
-    /// Times that a thief took the private part of an owner that did not.
+    /// Times that a thief exposed the private tasks of an owner that did not publish.
     pub exposures: u64,
-    /// Attempts that another thief's was in the way of, on stacks with two fields.
+    /// Attempts on two-field stacks that backed out because of another thief.
     pub back_outs: u64,
 }
 
-/// A run.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// How many workers.
+    /// Number of workers.
     pub workers: usize,
-    /// How long it took: Tp. Of a run that was stopped: how far it got.
+    /// Tp, the total time; for a stopped run the time so far.
     pub time: Time,
-    /// All work: T1.
+    /// T1, the total work.
     pub work: Time,
-    /// The longest chain of tasks that wait for each other: T∞.
+    /// T∞, the longest chain of dependent tasks.
     pub span: Time,
-    /// How often things happened.
+    /// The counters.
     pub counts: Counts,
-    /// What workers spent, all together, by [`Activity`].
+    /// Time of all workers together, by [`Activity`].
     pub spent: [Time; Activity::COUNT],
-    /// How long stolen tasks took, by depth, as [`sinew_policy::victim::boundary`] wants to know
-    /// it.
+    /// Duration of stolen tasks by depth, as input of [`sinew_policy::victim::boundary`].
     pub tallies: Vec<Tally>,
-    /// The fingerprint: equal for equal setups, whatever the machine.
+    /// Fingerprint: equal setups give equal traces on every machine.
     pub trace: u64,
-    /// Whether it ran to its end.
+    /// Whether the program ran to its end.
     pub is_whole: bool,
 }
 
@@ -106,53 +105,53 @@ impl Report {
         self.work as f64 / self.time.max(1) as f64
     }
 
-    /// The share of all workers' time that went into this.
+    /// The fraction of all workers' time that this activity took.
     pub fn share(&self, activity: Activity) -> f64 {
         self.spent[activity as usize] as f64 / (self.time.max(1) as f64 * self.workers as f64)
     }
 
-    /// What theory says about the time.
+    /// The theoretical bounds of the time.
     pub fn bounds(&self) -> Bounds {
         Bounds::new(self.work as f64, self.span as f64, self.workers)
     }
 }
 
-/// What a run was found to have broken.
+/// A broken invariant of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Violation {
-    /// So many events were asked for in the past (R1).
+    /// Number of events that were requested in the past (R1).
     TimeRanBackwards(u64),
-    /// Other tasks were run than created, or some more than once (R2).
+    /// Some tasks ran not exactly once (R2).
     NotOnceEach {
-        /// How many were created.
+        /// Number of created tasks.
         created: u64,
-        /// How many were run.
+        /// Number of tasks that ran.
         run: u64,
     },
-    /// Work was lost or made up (R3).
+    /// Work was lost or invented (R3).
     WorkNotConserved {
-        /// What tasks had.
+        /// The work of all tasks.
         had: Time,
-        /// What workers did.
+        /// The work of all workers.
         done: Time,
     },
-    /// Workers' times do not sum up (R4); by so many picoseconds.
+    /// The workers' times do not sum up (R4); the difference in picoseconds.
     TimesDoNotSumUp(u64),
-    /// Faster than possible, or slower than greedy scheduling can be (R5).
+    /// Faster than possible, or slower than greedy scheduling allows (R5).
     OutOfBounds {
         /// The run's time.
         time: Time,
-        /// The one that it should have kept to.
+        /// The bound that it broke.
         bound: Time,
     },
-    /// So many times a core was given to two programs.
+    /// Number of times that a core was given to two programs.
     Shared(u64),
-    /// So many transactions committed what they had read although it was no longer so.
+    /// Number of transactions that committed although their reads were outdated.
     Torn(u64),
-    /// Tasks are left, and nobody has anything ahead.
+    /// Tasks are left, and no worker has an event.
     Stranded {
-        /// How many.
+        /// Number of these tasks.
         tasks: u64,
     },
 }

@@ -1,36 +1,36 @@
-//! A worker: its frames, its task stack, and what it is doing.
+//! A worker: its frames, its task stack, and its state.
 //!
-//! The task stack is the direct one: the owner pushes and pops at the top, thieves take the oldest,
-//! and what was taken stays where it is until its owner joins it, so that it can say who has it and
-//! when it is done. Source: K.-F. Faxén, "Wool: A Work Stealing Library" (2008).
+//! The task stack is a direct task stack. The owner pushes and pops at the top, and thieves take
+//! the oldest task. A stolen entry stays until its owner joins it, and records the thief and
+//! whether the task has finished. Source: K.-F. Faxén, "Wool: A Work Stealing Library" (2008).
 //!
 //! # Invariants
 //!
-//! - T1: the entries below `bottom` have been stolen, those from there on have not.
+//! - T1: the entries below `bottom` have been stolen; those from `bottom` on have not.
 //! - T3: bottom ≤ limit ≤ number of entries; those from `limit` on are private.
-//! - T2: a frame that joins has as many entries of its own as it has yet to join, directly below
-//!   those of the frames above it.
+//! - T2: a frame that joins has one entry for each child that it has yet to join, directly below
+//!   the entries   of the frames above it.
 
 use crate::queue::Time;
 use crate::report::Activity;
 
-/// A task that has been created.
+/// A created task.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Task<N> {
     pub(crate) node: N,
     /// Its serial number.
     pub(crate) id: u64,
-    /// All work on the way from the root to its beginning.
+    /// All work on the path from the root to its beginning.
     pub(crate) path: Time,
     pub(crate) depth: u32,
 }
 
-/// Where a stolen task lay.
+/// The origin of a stolen task.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
     pub(crate) victim: u32,
     pub(crate) slot: u32,
-    /// When the thief got it.
+    /// Time of the steal.
     pub(crate) at: Time,
 }
 
@@ -39,12 +39,12 @@ pub(crate) struct Origin {
 pub(crate) struct Frame<N> {
     pub(crate) task: Task<N>,
     pub(crate) begun: bool,
-    /// How many children it has, how many of them have been spawned or called, and how many are to
-    /// be joined.
+    /// Number of children, of children that have been spawned or called, and of children yet to be
+    /// joined.
     pub(crate) children: u32,
     pub(crate) made: u32,
     pub(crate) joins: u32,
-    /// The end of the longest way through it and what it has joined.
+    /// The end of the longest path through it and the tasks that it has joined.
     pub(crate) end: Time,
     pub(crate) origin: Option<Origin>,
 }
@@ -56,12 +56,12 @@ impl<N> Frame<N> {
     }
 }
 
-/// Who has a task that was spawned.
+/// The holder of a spawned task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Holder {
     Owner,
     Thief(u32),
-    /// A thief had it, and has finished it; the task's path is where it ended.
+    /// A thief that has finished it; the task's path is its end.
     Done(u32),
 }
 
@@ -72,13 +72,13 @@ pub(crate) struct Entry<N> {
     pub(crate) holder: Holder,
 }
 
-/// What the owner finds at the top.
+/// The entry at the top, as its owner sees it.
 #[derive(Debug)]
 pub(crate) enum Top<N> {
     Mine(Task<N>),
-    /// It is with this thief.
+    /// A thief has it.
     Stolen(usize),
-    /// This thief has finished it, and so far is the way to its end.
+    /// A thief has finished it; the path to its end.
     Done(usize, Time),
 }
 
@@ -87,29 +87,29 @@ pub(crate) enum Top<N> {
 pub(crate) struct TaskStack<N> {
     entries: Vec<Entry<N>>,
     bottom: usize,
-    /// Thieves see what lies below.
+    /// Entries below this index are public.
     limit: usize,
 }
 
 impl<N: Copy> TaskStack<N> {
-    /// A task that only its owner knows of until it is published.
+    /// Pushes a private task.
     #[inline]
     pub(crate) fn push(&mut self, task: Task<N>) {
         self.entries.push(Entry { task, holder: Holder::Owner });
     }
 
-    /// Shows thieves all tasks.
+    /// Publishes all tasks.
     #[inline]
     pub(crate) fn publish_all(&mut self) {
         self.limit = self.entries.len();
     }
 
-    /// Shows thieves the older half of the private tasks, the larger one.
+    /// Publishes the older half of the private tasks, rounded up.
     pub(crate) fn publish_half(&mut self) {
         self.limit += self.hidden().div_ceil(2);
     }
 
-    /// Shows thieves the oldest private tasks as long as they are such. Returns whether there were
+    /// Publishes the oldest private tasks while `may_be_seen` holds. Returns whether there were
     /// any.
     pub(crate) fn publish_while(&mut self, may_be_seen: impl Fn(&N) -> bool) -> bool {
         let before = self.limit;
@@ -119,13 +119,13 @@ impl<N: Copy> TaskStack<N> {
         self.limit > before
     }
 
-    /// How many tasks are private.
+    /// Number of private tasks.
     #[inline]
     pub(crate) fn hidden(&self) -> usize {
         self.entries.len() - self.limit
     }
 
-    /// Whether the oldest task that is left lies above so many entries.
+    /// Whether the oldest unstolen task lies above `entries` entries.
     pub(crate) fn oldest_is_above(&self, entries: usize) -> bool {
         self.bottom >= entries
     }
@@ -141,7 +141,7 @@ impl<N: Copy> TaskStack<N> {
         })
     }
 
-    /// Takes the youngest entry, unless it is with a thief, where it stays.
+    /// Pops the youngest entry, unless a thief has it; then the entry stays.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Top<N>> {
         let top = self.top()?;
@@ -153,7 +153,7 @@ impl<N: Copy> TaskStack<N> {
         Some(top)
     }
 
-    /// Takes the oldest public task that has not been stolen, and says where it lay.
+    /// Steals the oldest public task, and returns its slot as well.
     #[inline]
     pub(crate) fn steal(&mut self, thief: usize) -> Option<(Task<N>, usize)> {
         let slot = self.bottom;
@@ -163,7 +163,7 @@ impl<N: Copy> TaskStack<N> {
         Some((entry.task, slot))
     }
 
-    /// The thief of a slot has finished the task.
+    /// The thief of a slot has finished its task.
     pub(crate) fn finish(&mut self, slot: usize, thief: usize, end: Time) {
         let entry = &mut self.entries[slot];
         entry.holder = Holder::Done(thief as u32);
@@ -175,13 +175,13 @@ impl<N: Copy> TaskStack<N> {
         slot + 1 == self.entries.len()
     }
 
-    /// How many tasks a thief could take.
+    /// Number of tasks that a thief could take.
     #[inline]
     pub(crate) fn load(&self) -> usize {
         self.limit - self.bottom
     }
 
-    /// The depth of the oldest of them.
+    /// The depth of the oldest of these tasks.
     #[inline]
     pub(crate) fn oldest_depth(&self) -> Option<u32> {
         self.entries[..self.limit].get(self.bottom).map(|entry| entry.task.depth)
@@ -192,7 +192,7 @@ impl<N: Copy> TaskStack<N> {
         self.entries.get(self.limit.max(self.bottom)).map(|entry| entry.task.depth)
     }
 
-    /// Forgets entries that nobody will join. All must have been stolen.
+    /// Drops entries that will not be joined. All must have been stolen.
     pub(crate) fn abandon(&mut self) {
         debug_assert_eq!(self.bottom, self.entries.len(), "what is abandoned is with thieves");
         self.entries.clear();
@@ -200,26 +200,26 @@ impl<N: Copy> TaskStack<N> {
     }
 }
 
-/// What a worker's next event is about.
+/// The meaning of a worker's next event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It goes on with its youngest frame.
+    /// Continues with its youngest frame.
     Runs,
-    /// It begins a search.
+    /// Begins a search.
     Searches,
-    /// Its rule named nobody, and it lets some time pass before it asks again.
+    /// The policy chose no victim, and the worker waits before it asks again.
     Pauses,
-    /// It gets to a victim.
+    /// Reaches a victim.
     Tries {
         victim: u32,
-        /// By the policy's advice, not as the thief of what is waited for.
+        /// Chosen by the policy, not as the thief of an awaited task.
         advised: bool,
     },
-    /// It waits in a join without doing anything; no event.
+    /// Blocks in a join; no event.
     Blocked,
-    /// It sleeps until somebody spawns; no event.
+    /// Parked until a spawn; no event.
     Parked,
-    /// It has left; no event.
+    /// Has left; no event.
     Gone,
 }
 
@@ -229,25 +229,25 @@ pub(crate) struct Seat<N> {
     pub(crate) frames: Vec<Frame<N>>,
     pub(crate) tasks: TaskStack<N>,
     pub(crate) state: State,
-    /// It is to leave as soon as it has no task in hand.
+    /// Leaves as soon as it has no frame.
     pub(crate) leaves: bool,
-    /// By what everything it does takes longer.
+    /// Slow-down factor of everything it does.
     pub(crate) slowness: f64,
-    /// Whether it counts among those who work, and what of its task's work is left to do then.
+    /// Whether it counts as busy in its package, under contention.
     pub(crate) is_crowding: bool,
-    /// See there.
+    /// The rest of its task's work, under contention.
     pub(crate) work_left: Time,
-    /// Rounds of this search that found nothing.
+    /// Failed rounds of this search.
     pub(crate) in_vain: u32,
     /// Attempts in this round.
     pub(crate) attempts: u32,
-    /// Since when a thief waits for it to publish something.
+    /// Time of the pending steal request, if any.
     pub(crate) asked: Option<Time>,
-    /// The last call to everybody that it has answered.
+    /// The last request to all workers that it has served.
     pub(crate) answered: u64,
-    /// The loop that it took part in last.
+    /// The loop in which it took part last.
     pub(crate) shares: Option<u32>,
-    /// Until when a thief is busy with its oldest task, where stacks have two fields.
+    /// Time until which a thief is taking its oldest task, on two-field stacks.
     pub(crate) busy_until: Time,
     doing: Activity,
     since: Time,
@@ -276,36 +276,36 @@ impl<N: Copy> Seat<N> {
         }
     }
 
-    /// From `now` on it does something else.
+    /// Changes its activity at time `now`.
     #[inline]
     pub(crate) fn does(&mut self, doing: Activity, now: Time) {
         self.spent[self.doing as usize] += now - self.since;
         (self.doing, self.since) = (doing, now);
     }
 
-    /// What it has spent its time with until `now`.
+    /// Time spent until `now`, by activity.
     pub(crate) fn spent(&self, now: Time) -> [Time; Activity::COUNT] {
         let mut spent = self.spent;
         spent[self.doing as usize] += now - self.since;
         spent
     }
 
-    /// Whether it stands in a join.
+    /// Whether it is in a join.
     pub(crate) fn waits(&self) -> bool {
         !self.frames.is_empty()
     }
 
-    /// Whether it has nothing in hand, and was told to leave.
+    /// Whether it has no frame and was told to leave.
     pub(crate) fn is_about_to_leave(&self) -> bool {
         self.leaves && self.frames.is_empty()
     }
 
-    /// What it does while it does nothing for a task.
+    /// Its activity while it has nothing to do.
     pub(crate) fn idleness(&self) -> Activity {
         if self.waits() { Activity::Waits } else { Activity::Searches }
     }
 
-    /// Whether it has nothing and wants something.
+    /// Whether it is looking for a task.
     pub(crate) fn is_thief(&self) -> bool {
         matches!(self.state, State::Searches | State::Pauses | State::Tries { .. } | State::Parked)
     }

@@ -1,4 +1,4 @@
-//! What a run depends on.
+//! The configuration of a run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,17 +15,18 @@ use crate::random::is_within;
 /// How a worker waits in a join whose task was stolen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
-    /// As the runtime does it under this policy.
+    /// Like the runtime under this policy.
     Runtime(Wait),
-    /// Steals from the thief of the awaited task, whose tasks are parts of it; nothing else.
+    /// Steals only from the thief of the awaited task, whose tasks are parts of it.
     Thief,
-    /// Goes stealing as if it had nothing: the worker that finishes last goes on. The ideal that
-    /// bounds are proved for; no library can do it. Possible here since tasks end with their joins.
+    /// Steals as if it had no task; the worker that finishes last continues the join. Theoretical
+    /// bounds assume this ideal, which no library can implement. The simulator can, because tasks
+    /// end with their joins.
     Leave,
 }
 
 impl Waiting {
-    /// Whether the worker steals from thieves of awaited tasks only.
+    /// Whether the worker steals only from thieves of awaited tasks.
     pub(crate) fn helps_thieves_only(self) -> bool {
         matches!(self, Self::Thief | Self::Runtime(Wait::Transitive | Wait::Descendants))
     }
@@ -44,36 +45,37 @@ impl FromStr for Waiting {
     ///
     /// # Errors
     ///
-    /// Names the text, and what could be written instead.
+    /// Names the text and the valid names.
     fn from_str(text: &str) -> Result<Self, SetupError> {
         match text.trim().to_ascii_lowercase().as_str() {
             "thief" => Ok(Self::Thief),
             "leave" => Ok(Self::Leave),
             name => name.parse().map(Self::Runtime).map_err(|_| {
                 let names = Wait::ALL.map(Wait::name).join(", ");
-                SetupError(format!("`{text}` is no way to wait: write {names}, thief or leave"))
+                SetupError(format!(
+                    "unknown way to wait `{text}`; expected one of: {names}, thief, leave"
+                ))
             }),
         }
     }
 }
 
-/// The tasks of a worker that its thieves see.
+/// The tasks of a worker that thieves see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stack {
-    /// Everything, from the beginning.
+    /// All of them, at once.
     Open,
-    /// As the runtime does it with this stack. Of a split stack nothing until a thief has asked:
-    /// then the next spawn publishes half of it. Where no spawn comes for
-    /// [so long](Setup::silence), the thief takes everything itself. Of a two-field stack
-    /// everything; but a thief that comes while another one is busy with the oldest task has read
-    /// an old boundary, and backs out.
+    /// Like the runtime with this kind of stack. Tasks of a split stack are private until a thief
+    /// requests them; the next spawn then publishes half. If no spawn comes for [`Setup::silence`],
+    /// the thief exposes all of them. Tasks of a two-field stack are public. A thief that arrives
+    /// while another one is taking the oldest task has read an old boundary, and backs out.
     Runtime(StackKind),
 }
 
 impl Stack {
-    /// The stack that the runtime has.
+    /// The runtime's default stack.
     pub(crate) const SPLIT: Self = Self::Runtime(StackKind::Split);
-    /// The other one.
+    /// The alternative stack.
     pub(crate) const TWO_FIELD: Self = Self::Runtime(StackKind::TwoField);
 }
 
@@ -90,37 +92,36 @@ impl FromStr for Stack {
     ///
     /// # Errors
     ///
-    /// Names the text, and what could be written instead.
+    /// Names the text and the valid names.
     fn from_str(text: &str) -> Result<Self, SetupError> {
         match text.trim().to_ascii_lowercase().as_str() {
             "open" => Ok(Self::Open),
             name => name.parse().map(Self::Runtime).map_err(|_| {
                 let names = StackKind::ALL.map(StackKind::name).join(", ");
-                SetupError(format!("`{text}` is no task stack: write {names} or open"))
+                SetupError(format!("unknown task stack `{text}`; expected one of: {names}, open"))
             }),
         }
     }
 }
 
-/// What a worker does that finds nothing.
+/// The behaviour of a worker that finds no task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idle {
-    /// Goes on searching.
+    /// Keeps searching.
     Spin,
-    /// Parks after so many rounds in vain, where there is nothing to steal; a spawn wakes one that
-    /// is parked.
+    /// Parks after this many failed rounds, unless a task can be stolen; a spawn wakes a parked
+    /// worker.
     Park {
         /// Rounds, at least 1.
         rounds: u32,
     },
-    /// As the runtime does it: spins for a window that each worker learns from its idle times, in
-    /// virtual time, then parks ([`sinew_policy::idle`]). In joins it spins for as long as parking
-    /// costs.
+    /// Like the runtime: spins for a window that each worker learns from its idle times, in virtual
+    /// time, then parks ([`sinew_policy::idle`]). In joins it spins for as long as parking costs.
     Adaptive,
 }
 
 impl Idle {
-    /// What runs do where nothing else is asked for.
+    /// The default.
     pub const USUAL: Self = Self::Park { rounds: 4 };
 }
 
@@ -137,7 +138,7 @@ impl FromStr for Idle {
     ///
     /// # Errors
     ///
-    /// Names the text, and what could be written instead.
+    /// Names the text and the valid forms.
     fn from_str(text: &str) -> Result<Self, SetupError> {
         let name = text.trim().to_ascii_lowercase();
         let rounds = name.strip_prefix("park:").and_then(|rounds| rounds.parse().ok());
@@ -147,69 +148,69 @@ impl FromStr for Idle {
             ("park", _) => Ok(Self::USUAL),
             (_, Some(rounds @ 1..)) => Ok(Self::Park { rounds }),
             _ => Err(SetupError(format!(
-                "`{text}` does not say what idle workers do: write park:4, spin or adaptive"
+                "unknown idle behaviour `{text}`; expected one of: park:4, spin, adaptive"
             ))),
         }
     }
 }
 
-/// Something that goes wrong with a worker, or right again.
+/// A change of a worker during a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Mishap {
-    /// It goes as soon as it has no task in hand.
+    /// Leaves as soon as it has no frame.
     Leaves,
-    /// It comes back.
+    /// Returns.
     Returns,
-    /// From now on it takes so many times as long for everything, at least 1.
+    /// Slows down: everything takes this many times as long, at least 1.
     Slows(f64),
 }
 
-/// A mishap, to whom and when.
+/// A mishap of one worker at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fault {
-    /// When.
+    /// Time of the fault.
     pub at: Time,
-    /// To whom. Worker 0, which has the root, never leaves.
+    /// The worker. Worker 0 has the root and never leaves.
     pub worker: usize,
-    /// What.
+    /// The change.
     pub what: Mishap,
 }
 
-/// What a run depends on, besides the program.
+/// The configuration of a run, apart from the program.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// How many workers.
+    /// Number of workers.
     pub workers: usize,
-    /// The machine they sit on; without one all are equally far apart.
+    /// The machine; without one all workers are equally far apart.
     pub machine: Option<Machine>,
-    /// Whom they steal from.
+    /// The victim policy.
     pub victims: Victims,
-    /// What thieves see.
+    /// The task stack.
     pub stack: Stack,
-    /// Picoseconds without a spawn after which a thief that has asked the owner of a split stack
-    /// takes everything itself.
+    /// Picoseconds without a spawn after which a thief with a steal request exposes the tasks of a
+    /// split stack.
     pub silence: Time,
-    /// What they do in joins.
+    /// The behaviour in joins.
     pub wait: Waiting,
-    /// What they do without work.
+    /// The behaviour without a task.
     pub idle: Idle,
-    /// What that costs.
+    /// The costs of operations.
     pub costs: Costs,
-    /// What happens to them, in any order.
+    /// Faults in any order.
     pub faults: Vec<Fault>,
     /// The greatest depth of tasks that may leave their package under [`Victims::Cats`]; see
-    /// [`sinew_policy::victim::boundary`]. None: learned as the runtime does, from the first roots
-    /// of which enough tasks were stolen; so a program of one root has none.
+    /// [`sinew_policy::victim::boundary`]. `None`: learned as in the runtime, from the first roots
+    /// with enough stolen tasks; so a program of one root has no boundary.
     pub boundary: Option<u32>,
-    /// From which all chance comes.
+    /// Random seed; the same seed gives the same run.
     pub seed: u64,
 }
 
-/// As long as the runtime waits.
+/// The runtime's value.
 const SILENCE: Time = 50_000_000;
 
 impl Setup {
-    /// So many workers, all equally far apart, as the runtime does it, with the usual costs.
+    /// `workers` workers at equal distances, with the runtime's defaults and the usual costs.
     pub fn new(workers: usize) -> Self {
         Self {
             workers,
@@ -226,7 +227,7 @@ impl Setup {
         }
     }
 
-    /// Greedy scheduling: nothing costs anything, nobody waits while there is work.
+    /// Greedy scheduling: all operations are free, and no worker waits while a task is available.
     pub fn greedy(workers: usize) -> Self {
         let (wait, idle) = (Waiting::Leave, Idle::Park { rounds: 1 });
         Self { stack: Stack::Open, wait, idle, costs: Costs::ZERO, ..Self::new(workers) }
@@ -242,7 +243,7 @@ impl Setup {
 
     /// # Errors
     ///
-    /// What is impossible about it.
+    /// Describes the impossible value.
     pub fn check(&self) -> Result<(), SetupError> {
         let wrong = |wrong| Err(SetupError(wrong));
         match &self.machine {
@@ -253,7 +254,8 @@ impl Setup {
             Some(machine) if machine.pus().len() < self.workers => {
                 let pus = machine.pus().len();
                 return wrong(format!(
-                    "{} workers do not fit onto a machine of {pus} PUs: use fewer, or a larger machine",
+                    "{} workers do not fit onto a machine of {pus} PUs: use fewer, or a larger \
+                     machine",
                     self.workers
                 ));
             }
@@ -261,10 +263,18 @@ impl Setup {
         }
         match self.idle {
             Idle::Spin if self.costs.attempt.is_zero() => {
-                return wrong("workers that spin without ever spending time would spin for ever: give attempts a cost, or park".into());
+                return wrong(
+                    "workers that spin without ever spending time would spin for ever: \
+                    give attempts a cost, or park"
+                        .into(),
+                );
             }
             Idle::Adaptive if self.costs.attempt.is_zero() => {
-                return wrong("workers spin for some time, which never passes where attempts cost nothing: give them a cost, or park after some rounds".into());
+                return wrong(
+                    "workers spin for some time, which never passes where attempts cost \
+                    nothing: give them a cost, or park after some rounds"
+                        .into(),
+                );
             }
             Idle::Park { rounds: 0 } => return wrong("workers park after at least 1 round".into()),
             _ => {}
@@ -277,7 +287,11 @@ impl Setup {
             ));
         }
         if self.costs.factors.contains(&0.0) && !self.costs.attempt.is_zero() {
-            return wrong("a distance factor of 0 lets workers try for ever without spending time: write a number above 0".into());
+            return wrong(
+                "a distance factor of 0 lets workers try for ever without spending time: \
+                write a number above 0"
+                    .into(),
+            );
         }
         if let Some(factor) = self.costs.contention.iter().find(|factor| !is_contention(factor)) {
             return wrong(format!(
@@ -304,10 +318,10 @@ impl Setup {
     }
 }
 
-/// No run has more workers.
+/// Greatest number of workers.
 pub const MOST_WORKERS: usize = 1 << 20;
 
-/// What is impossible about a [`Setup`], in one line.
+/// The reason why a [`Setup`] is impossible, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupError(String);
 
@@ -341,7 +355,7 @@ impl From<MappingError> for SetupError {
 mod tests {
     use super::*;
 
-    /// Catches: a name that stands for something else than in the runtime.
+    /// Catches: a name that means something else than in the runtime.
     #[test]
     fn waiting_has_the_names_of_the_runtime() {
         for wait in Wait::ALL {
@@ -353,7 +367,7 @@ mod tests {
         }
     }
 
-    /// Catches: a rule that cannot be asked for, or one that is taken for another.
+    /// Catches: a rule that cannot be written, or is read as another one.
     #[test]
     fn what_idle_workers_do_can_be_written() {
         let read = |text: &str| text.parse::<Idle>();
@@ -361,11 +375,11 @@ mod tests {
         assert_eq!([read("park"), read("park:9")], [Ok(Idle::USUAL), Ok(Idle::Park { rounds: 9 })]);
         for text in ["", "park:0", "park:-1", "sleep"] {
             let error = read(text).expect_err(text).to_string();
-            assert!(error.starts_with(&format!("`{text}`")), "{error}");
+            assert!(error.starts_with(&format!("unknown idle behaviour `{text}`")), "{error}");
         }
     }
 
-    /// Catches: a setup that would never end, or make no sense, and is run.
+    /// Catches: a setup that is infinite or meaningless, and runs.
     #[test]
     fn impossible_setups_are_refused_in_one_line_that_names_the_value() {
         let machine = Some("core:4".parse().expect("a machine"));

@@ -1,8 +1,8 @@
-//! The fingerprint of a run: two runs with the same one took the same steps at the same times.
+//! The fingerprint of a run: runs with equal fingerprints took the same steps at the same times.
 
 use crate::queue::Time;
 
-/// What happened, as it enters the fingerprint.
+/// The kind of a step, as the fingerprint sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Step {
@@ -19,7 +19,7 @@ pub(crate) enum Step {
     Fault,
 }
 
-/// A hash over all steps so far.
+/// A hash of all steps so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Trace(u64);
 
@@ -28,12 +28,12 @@ impl Trace {
         Self(crate::random::mix(seed))
     }
 
-    /// Adds a step of `worker`, with whatever distinguishes it from others of its kind.
+    /// Adds a step of `worker`; `with` distinguishes it from others of its kind.
     #[inline]
     pub(crate) fn add(&mut self, time: Time, worker: usize, step: Step, with: u64) {
         let what = ((worker as u64) << 8) | step as u64;
         for word in [time, what ^ with.rotate_left(40)] {
-            // Multiplication carries each bit upwards, the rotation brings it down again.
+            // Multiplication carries bits upwards; the rotation brings them down again.
             self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         }
     }
@@ -47,7 +47,7 @@ impl Trace {
 mod tests {
     use super::*;
 
-    /// Catches: a fingerprint that does not see who did what when.
+    /// Catches: a fingerprint that ignores the worker, the kind or the time of a step.
     #[test]
     fn every_part_of_a_step_is_seen() {
         let hash = |time, worker, step, with| {

@@ -1,7 +1,7 @@
-//! The pool as a victim policy sees it, and what looking costs.
+//! The pool as a victim policy sees it, and the costs of sampling.
 //!
-//! The trait is the runtime's own, so the policies are run as they are. Each look at what a worker
-//! has on offer is counted, and the thief pays for it.
+//! The trait is the runtime's own, so the policies run unchanged. Each sample of a worker's load is
+//! counted, and the thief pays for it.
 
 use std::cell::Cell;
 
@@ -12,20 +12,20 @@ use crate::offers::Offers;
 use crate::places::{Packages, Places};
 use crate::seat::{Seat, State};
 
-/// What one thief sees.
+/// The view of one thief.
 pub(crate) struct Sight<'a, N> {
     pub(crate) seats: &'a [Seat<N>],
     pub(crate) places: &'a Places,
     pub(crate) packages: &'a Packages,
     pub(crate) costs: &'a Costs,
     pub(crate) me: usize,
-    /// Tasks that do not lie deeper are no offer to it.
+    /// Tasks at this depth or above are not offered to it.
     pub(crate) above: Option<u32>,
     pub(crate) boundary: Option<u32>,
     pub(crate) stranded: bool,
-    /// Where somebody keeps a list of who offers what.
+    /// The list of loads, if one is kept.
     pub(crate) offers: Option<&'a Offers>,
-    /// How many looks there were, and the sum of the factors for their distances.
+    /// Number of samples, and the sum of the factors for their distances.
     pub(crate) looks: Cell<(u32, f64)>,
 }
 

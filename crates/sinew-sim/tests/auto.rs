@@ -1,5 +1,5 @@
-//! The tuner of loops that leave the choice of their schedule, over simulated loops: after ten runs
-//! it is held against the best of all schedules.
+//! The tuner of loops without a fixed schedule, on simulated loops: after ten runs it is compared
+//! with the best of all schedules.
 
 use proptest::prelude::*;
 use sinew_policy::auto::{Choice, PROBES, Profile, SHORT_NS, Tuner};
@@ -7,14 +7,14 @@ use sinew_policy::chunk::{Schedule, share};
 use sinew_sim::workload::{IterationCosts, Shape};
 use sinew_sim::{Duration, Loop, NS};
 
-/// How a loop's costs lie, and what else there is about it.
+/// Properties of a loop: its distribution of costs, and other effects.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Uniform,
     Biased,
     Decreasing,
     Random,
-    /// Whoever gets another part than in the run before finds its data in another cache.
+    /// A worker that gets another part than in the run before finds its data in another cache.
     MemoryBound,
 }
 
@@ -57,7 +57,7 @@ impl Program {
         if matches!(self.kind, Kind::MemoryBound) && strays { 1.4 * time } else { time }
     }
 
-    /// What is seen of the chunks in a run that is looked at.
+    /// The profile of the chunks in a profiled run.
     fn profile(&self) -> Profile {
         let (n, chunks) = (self.costs.len(), 8 * self.workers);
         let mut profile = Profile::default();
@@ -68,7 +68,7 @@ impl Program {
         profile
     }
 
-    /// The fixed schedule that is fastest, and its time.
+    /// The fastest fixed schedule, and its time.
     fn best(&self) -> (Schedule, f64) {
         let texts = [
             "static",
@@ -91,11 +91,15 @@ impl Program {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Catches: candidates that leave out what is best for some kind of loop, chunks that do not
-    /// fit, a choice that follows the noise.
+    /// Catches: candidates without the best schedule for a kind of loop, unsuitable chunk sizes, a
+    /// choice that follows the noise.
     #[test]
     fn after_ten_runs_the_choice_is_within_a_twentieth_of_the_best(
-        kind in 0..KINDS.len(), n in 2_000..30_000_usize, workers in 2..17_usize, mean_ns in 800..20_000_u64, seed in any::<u64>(),
+        kind in 0..KINDS.len(),
+        n in 2_000..30_000_usize,
+        workers in 2..17_usize,
+        mean_ns in 800..20_000_u64,
+        seed in any::<u64>(),
         noises in proptest::collection::vec(0.0..0.01, 10),
     ) {
         let program = Program::new(KINDS[kind], n, workers, mean_ns, seed);
@@ -112,7 +116,8 @@ proptest! {
         }
         prop_assert!(tuner.is_settled() && PROBES <= 10);
         let (choice, ns) = (tuner.best(), program.time_ns(tuner.best()));
-        prop_assert!(ns <= 1.05 * best_ns, "{choice} takes {ns} ns and {best} {best_ns}, {:?}", program.kind);
+        prop_assert!(ns <= 1.05 * best_ns, "{choice} takes {ns} ns and {best} {best_ns}, \
+            {:?}", program.kind);
         if let Kind::Uniform = program.kind {
             prop_assert!(ns <= 1.1 * program.time_ns(Schedule::Static));
         }

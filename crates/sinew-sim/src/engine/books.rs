@@ -1,4 +1,4 @@
-//! Counts, and the checks at the end of a run.
+//! Counters, and the checks at the end of a run.
 
 use sinew_policy::victim::Tally;
 
@@ -11,25 +11,24 @@ use crate::workload::Workload;
 /// Picoseconds in a microsecond.
 const US: Time = 1_000_000;
 
-/// What is written down on the way.
+/// Counters that are updated during a run.
 #[derive(Debug, Default)]
 pub(super) struct Books {
     pub(super) counts: Counts,
-    /// T1, and T∞, as far as they are known.
+    /// T1 and T∞ of the tasks so far.
     pub(super) work: Time,
     pub(super) span: Time,
-    /// The time that workers must have spent on that work, since some are slow, or in each other's
-    /// way.
+    /// The time that this work must have taken, with slow workers and contention.
     effort: Time,
     created: u64,
-    /// Hashes of the numbers of tasks, added when they are created and taken away when they begin:
-    /// nothing is left exactly if each began once.
+    /// Hashes of task numbers, added when a task is created and subtracted when it begins. The sum
+    /// is zero if each task began exactly once.
     balance: u64,
     tallies: Vec<(u64, Time)>,
 }
 
 impl Books {
-    /// The number of a new task.
+    /// Registers a new task and returns its number.
     #[inline]
     pub(super) fn created(&mut self) -> u64 {
         let id = self.created;
@@ -44,14 +43,14 @@ impl Books {
         self.balance = self.balance.wrapping_sub(mix(id));
     }
 
-    /// A task's own work, and the end of the longest path through it.
+    /// Adds a task's own work and the end of the longest path through it.
     #[inline]
     pub(super) fn worked(&mut self, work: Time, end: Time) {
         self.work += work;
         self.span = self.span.max(end);
     }
 
-    /// How long a worker takes for it, or for a part of it.
+    /// Adds the time that a worker takes for a task or a slice of it.
     #[inline]
     pub(super) fn took(&mut self, takes: Time) {
         self.effort += takes;
@@ -66,7 +65,7 @@ impl Books {
         *tally = (tally.0 + 1, tally.1 + took);
     }
 
-    /// How long stolen tasks took, by depth.
+    /// Duration of stolen tasks, by depth.
     pub(super) fn tallies(&self) -> Vec<Tally> {
         let tally = |&(tasks, time): &(u64, Time)| Tally { tasks, micros: time / US };
         self.tallies.iter().map(tally).collect()
@@ -74,7 +73,7 @@ impl Books {
 }
 
 impl<W: Workload> Simulation<'_, W> {
-    /// Ends the run.
+    /// Checks the invariants and returns the report.
     pub(super) fn close(self) -> Result<Report, Violation> {
         let report = self.report();
         if self.queue.backwards() > 0 {
@@ -136,7 +135,7 @@ impl<W: Workload> Simulation<'_, W> {
         if time < lower {
             return outside(lower);
         }
-        // Whole picoseconds, so the share may be rounded up.
+        // Times are whole picoseconds, so the share may be rounded up.
         let upper = span + work.div_ceil(workers as u64);
         if self.setup.is_greedy() && time > upper {
             return outside(upper);

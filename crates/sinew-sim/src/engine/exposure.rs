@@ -1,10 +1,10 @@
-//! Private tasks, and how thieves get to them.
+//! Private tasks, and how thieves get them.
 //!
-//! Where stacks are split, a spawn is nobody's business. A thief that finds nothing asks the owner,
-//! whose next spawn publishes half of what is private; where none comes for a while, since the
-//! owner computes, the thief takes all that is there, which costs every core a fence. Pieces of a
-//! loop are nobody's secret any more once a second worker takes part in it: they lie in a source
-//! that both know.
+//! In split stacks a spawned task is private. A thief that finds nothing sets a steal request, and
+//! the owner's next spawn publishes half of its private tasks. If the owner computes and does not
+//! spawn for a while, the thief exposes all private tasks, which costs every core a fence. Pieces
+//! of a loop are visible to all participants once a second worker takes part: they lie in a shared
+//! source.
 //!
 //! # Invariants
 //!
@@ -17,7 +17,7 @@ use crate::setup::Stack;
 use crate::workload::Workload;
 
 impl<W: Workload> Simulation<'_, W> {
-    /// The worker has spawned. Returns whether it had to publish something, which takes time.
+    /// The worker has spawned. Returns whether it published tasks, which takes time.
     #[inline]
     pub(super) fn shows_spawn(&mut self, me: usize) -> bool {
         let seat = &mut self.seats[me];
@@ -43,7 +43,7 @@ impl<W: Workload> Simulation<'_, W> {
         true
     }
 
-    /// Whoever takes part in the same loop sees its pieces. Returns whether any were private.
+    /// Shows the pieces of a loop to its participants. Returns whether any were private.
     fn shows_pieces(&mut self, owner: usize) -> bool {
         let workload = self.workload;
         let seat = &mut self.seats[owner];
@@ -55,8 +55,8 @@ impl<W: Workload> Simulation<'_, W> {
         shows
     }
 
-    /// A thief has got `node`: if that is a piece of a loop, thief and owner both take part from
-    /// now on. Returns whether the thief did before.
+    /// A thief has got `node`. If `node` is a piece of a loop, thief and owner are participants
+    /// from now on. Returns whether the thief was one before.
     pub(super) fn shares_loop(&mut self, me: usize, owner: usize, node: &W::Node) -> bool {
         let shared = self.workload.of_loop(node);
         if shared.is_none() {
@@ -68,7 +68,8 @@ impl<W: Workload> Simulation<'_, W> {
         takes_part
     }
 
-    /// A thief has got something: it asks for the next before it goes, and calls another one.
+    /// A thief has got a task: it sets its next steal request before it runs, and wakes another
+    /// thief.
     pub(super) fn ask_for_more(&mut self, me: usize, victim: usize) {
         if self.setup.stack != Stack::SPLIT {
             return;
@@ -83,8 +84,8 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Asks an owner that shows nothing to publish. Returns whether it was asked long ago, and has
-    /// something that this thief may run.
+    /// Sets a steal request on an owner without public tasks. Returns whether the request is old
+    /// and the owner has a private task that this thief may run.
     pub(super) fn ask_to_publish(&mut self, me: usize, victim: usize, advised: bool) -> bool {
         if self.setup.stack != Stack::SPLIT {
             return false;
@@ -107,8 +108,8 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Whether an exposure would show something that the thief may run: else it would pay for
-    /// others again and again.
+    /// Whether an exposure would yield a task that the thief may run. Otherwise the thief would pay
+    /// for exposures without a gain.
     fn would_get(&self, me: usize, victim: usize, advised: bool) -> bool {
         let depth = self.seats[victim].tasks.oldest_hidden_depth();
         match advised {
@@ -117,7 +118,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Takes the private part of an owner. Returns what that costs.
+    /// Exposes the private tasks of an owner. Returns the cost.
     pub(super) fn expose(&mut self, me: usize, victim: usize) -> Time {
         let seat = &mut self.seats[victim];
         seat.tasks.publish_all();
@@ -127,8 +128,8 @@ impl<W: Workload> Simulation<'_, W> {
         self.draw(me, self.setup.costs.exposure)
     }
 
-    /// Between two rounds: whoever was asked longest ago and has not answered is exposed. Who has
-    /// searched for long asks everybody first.
+    /// Between two rounds, exposes the owner with the oldest unanswered request. A thief that has
+    /// searched for long sets a request on every worker first.
     pub(super) fn break_silence(&mut self, me: usize) -> Time {
         let silence = self.setup.silence;
         if self.setup.stack != Stack::SPLIT || self.on_offer == 0 {

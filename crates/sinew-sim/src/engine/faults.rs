@@ -1,7 +1,7 @@
 //! Workers that leave, come back and slow down.
 //!
-//! A worker leaves between two tasks, as one does that stands down in the runtime: it finishes what
-//! it has in hand, joins included. Whatever else it had has been stolen by then.
+//! A worker leaves between two tasks, as a runtime worker that stands down does. It first finishes
+//! the tasks that it has begun, including their joins; by then its other tasks have been stolen.
 
 use super::Simulation;
 use crate::report::Activity;
@@ -11,7 +11,7 @@ use crate::trace::Step;
 use crate::workload::Workload;
 
 impl<W: Workload> Simulation<'_, W> {
-    /// Sets the event of the next fault.
+    /// Schedules the event of the next fault.
     pub(super) fn announce_fault(&mut self) {
         let outside = self.seats.len();
         match self.faults.last() {
@@ -20,7 +20,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// The next fault happens.
+    /// Applies the next fault.
     pub(super) fn fault(&mut self) {
         if let Some(fault) = self.faults.pop() {
             self.trace.add(self.queue.now(), fault.worker, Step::Fault, self.faults.len() as u64);
@@ -41,7 +41,7 @@ impl<W: Workload> Simulation<'_, W> {
                 self.leave(worker);
             }
             State::Searches => self.leave(worker),
-            // It looks when its attempt is over, or its task.
+            // It notices the fault when its attempt or its task ends.
             _ => {}
         }
     }
@@ -49,7 +49,7 @@ impl<W: Workload> Simulation<'_, W> {
     pub(super) fn leave(&mut self, worker: usize) {
         self.packages.resign(self.places.package(worker), worker);
         self.rest(worker, State::Gone, Activity::Parks);
-        // It may have been the one that was called for a task.
+        // It may have been the worker that was woken for a task.
         if self.on_offer > 0 {
             self.call_sleeper();
         }

@@ -1,7 +1,7 @@
-//! Idle workers that spin for a window which they learn, as those of the runtime do.
+//! Idle workers that learn how long to spin, like those of the runtime.
 //!
-//! The windows are [`sinew_policy::idle`]'s, with virtual time for its clock. A core is never
-//! shared with another program here, so no window is closed for that.
+//! The windows are those of [`sinew_policy::idle`], driven by virtual time. Simulated cores are
+//! never shared with other programs, so no window is closed for that reason.
 
 use sinew_policy::idle::{Idle as Ended, SpinWindow};
 
@@ -13,21 +13,21 @@ use crate::workload::Workload;
 /// Picoseconds in a microsecond.
 const US: Time = 1_000_000;
 
-/// What one worker goes by.
+/// The spinning state of one worker.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spinner {
     window: SpinWindow,
-    /// Since when it has been searching, and for how long it does.
+    /// Start of the current search, and its limit.
     began: Time,
     spins: Time,
-    /// An idle time that has not ended: how long it has searched and slept in it so far, and since
-    /// when it sleeps.
+    /// An idle time that has not ended: the time spent searching and sleeping so far, and the time
+    /// at which the worker parked.
     idle: Option<(Time, Time)>,
     asleep_since: Option<Time>,
 }
 
 impl<W: Workload> Simulation<'_, W> {
-    /// A search without a task in hand begins.
+    /// Begins a search without a frame on the stack.
     pub(super) fn begin_to_spin(&mut self, me: usize) {
         let now = self.queue.now();
         let Some(spinner) = self.spinners.get_mut(me) else { return };
@@ -36,14 +36,14 @@ impl<W: Workload> Simulation<'_, W> {
         (spinner.began, spinner.spins) = (now, Time::from(spinner.window.next_us()) * US);
     }
 
-    /// A search in a join begins: to park there would hold up more than this worker.
+    /// Begins a search in a join. Parking there would delay other workers as well.
     pub(super) fn begin_to_spin_in_join(&mut self, me: usize) {
         let now = self.queue.now();
         let Some(spinner) = self.spinners.get_mut(me) else { return };
         (spinner.began, spinner.spins) = (now, Time::from(spinner.window.patient_us()) * US);
     }
 
-    /// It parks.
+    /// The worker parks.
     pub(super) fn ends_to_spin(&mut self, me: usize) {
         let now = self.queue.now();
         let Some(spinner) = self.spinners.get_mut(me) else { return };
@@ -53,7 +53,7 @@ impl<W: Workload> Simulation<'_, W> {
         spinner.asleep_since = Some(now);
     }
 
-    /// It has got a task, and learns from how long that took.
+    /// The worker has got a task and learns from the idle time.
     pub(super) fn learns_from_idle_time(&mut self, me: usize) {
         let now = self.queue.now();
         let Some(spinner) = self.spinners.get_mut(me) else { return };
@@ -66,7 +66,7 @@ impl<W: Workload> Simulation<'_, W> {
         });
     }
 
-    /// Whether a worker has searched in vain for as long as it does.
+    /// Whether a worker's search has reached its limit.
     pub(super) fn has_spun_enough(&self, me: usize, rounds: u32) -> bool {
         match self.setup.idle {
             Idle::Spin => false,

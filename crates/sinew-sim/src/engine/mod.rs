@@ -1,45 +1,45 @@
 //! The engine: workers that run a program in virtual time.
 //!
-//! Each worker has at most one event ahead of it, its own next step; the engine takes the earliest,
-//! lets that worker take the step, and so on until the program is done. What a step does to another
-//! worker (a thief is done, a sleeper is called) it does by setting that one's event.
+//! Each worker has at most one event, its own next step. The engine takes the earliest event,
+//! executes the worker's step, and repeats until the program is done. A step that affects another
+//! worker (the thief has finished, a sleeper is woken) sets that worker's event.
 //!
-//! | room | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `run` | a worker and its own tasks: spawn, join, finish |
-//! | `work` | their work, and how workers slow each other down |
-//! | `steal` | a worker without: search, attempt, park |
+//! | `work` | work of tasks, and contention between workers |
+//! | `steal` | a worker without a task: search, attempt, park |
 //! | `exposure` | private tasks, and how thieves get to them |
-//! | `wait` | a worker in a join whose task is elsewhere |
-//! | `idle` | how long a worker spins before it parks, where it learns that |
+//! | `wait` | a worker in a join whose task was stolen |
+//! | `idle` | spin windows of idle workers |
 //! | `faults` | workers that leave, come back and slow down |
-//! | `books` | counts, and the checks at the end |
+//! | `books` | counters, and the checks at the end |
 //!
 //! # States
 //!
 //! | state | entered by | left by |
 //! |---|---|---|
-//! | `Runs` | a root, a successful steal, an awaited task that is done | no task in hand → `Searches`; a stolen one at a join → `Tries`, `Blocked` |
-//! | `Searches` | nothing in hand; a call; coming back | its event → `Tries`, `Parked` |
-//! | `Pauses` | a round in which the policy named nobody | its event → `Tries`, `Parked`, `Blocked`, `Pauses` |
+//! | `Runs` | a root, a successful steal, a finished join | no frame left → `Searches`; a stolen task at a join → `Tries`, `Blocked` |
+//! | `Searches` | no frame left; a wake-up; the return after a fault | its event → `Tries`, `Parked` |
+//! | `Pauses` | a round in which the policy chose no victim | its event → `Tries`, `Parked`, `Blocked`, `Pauses` |
 //! | `Tries` | a victim is chosen | arrival → `Runs`, `Tries`, `Parked`, `Blocked` |
-//! | `Blocked` | a join, where waiting means that, or after rounds in vain | the thief's finish → `Runs` |
-//! | `Parked` | rounds in vain, and nothing on offer anywhere | a spawn → `Searches` |
-//! | `Gone` | a fault, with nothing in hand | a fault → `Searches` |
+//! | `Blocked` | a join, under policies that block, or after failed rounds | the thief's finish → `Runs` |
+//! | `Parked` | failed rounds without any task to steal | a spawn → `Searches` |
+//! | `Gone` | a fault, without a frame | a fault → `Searches` |
 //!
 //! # Invariants
 //!
-//! - E1: nobody parks while a task is left that nobody has, and each spawn that thieves can see
-//!   calls one who is parked; so no task is left while nobody comes.
-//! - E3: as long as somebody is parked and nobody searches, every owner's next spawn is public: who
-//!   parks, and who takes the last task in sight, calls on everybody.
-//! - E2: all chance is drawn from one stream in the order of events, so a run follows from its
-//!   setup and its program.
+//! - E1: no worker parks while an unclaimed task exists, and each spawn that thieves can see wakes
+//!   a parked   worker. So no task is left without a worker that searches.
+//! - E3: while a worker is parked and none searches, every owner's next spawn is public. A worker
+//!   that   parks, or takes the last visible task, sets a steal request on every worker.
+//! - E2: all random numbers come from one stream in the order of events, so setup and program
+//!   determine the   run.
 //!
 //! # Cost
 //!
-//! Of an event: one path in the queue, one step, a hash of it; see the crate's documentation for
-//! the measured rate.
+//! An event costs one path in the queue, one step and one hash; the crate's documentation has the
+//! measured rate.
 
 mod books;
 mod exposure;
@@ -72,66 +72,65 @@ use crate::workload::Workload;
 use books::Books;
 use idle::Spinner;
 
-/// Between so many events the caller is asked whether to go on.
+/// Number of events between two calls of `goes_on`.
 const LOOK_UP: u64 = 1 << 16;
 
-/// How far a run has got.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
     /// Virtual time.
     pub time: Time,
-    /// Steps so far.
+    /// Number of events so far.
     pub events: u64,
-    /// Tasks that have been run.
+    /// Tasks that have run.
     pub tasks: u64,
-    /// How much of all is done, from 0 to 1, where that is known.
+    /// Completed share of the run, from 0 to 1, if known.
     pub share: Option<f64>,
-    /// How many tasks there are in all on average over all seeds, where the program's own number
-    /// cannot be known.
+    /// Expected number of tasks over all seeds, if the number for this seed is unknown.
     pub expected: Option<f64>,
 }
 
 impl Progress {
-    /// Of a run in which so much is done.
+    /// Progress with the completed `share`.
     pub(crate) fn new(time: Time, events: u64, tasks: u64, share: Option<f64>) -> Self {
         Self { time, events, tasks, share, expected: None }
     }
 }
 
-/// A run, from the moment at which worker 0 has the root and all others search.
+/// A run. Initially worker 0 has the root and all others search.
 pub struct Simulation<'w, W: Workload> {
     workload: &'w W,
     setup: Setup,
-    /// The workers' events; behind them one for what happens from outside.
+    /// One event per worker, followed by one for faults.
     queue: Queue,
     seats: Vec<Seat<W::Node>>,
     policies: Vec<Box<dyn VictimPolicy>>,
     places: Places,
     packages: Packages,
-    /// Who sleeps; the last one is called first.
+    /// Parked workers; the last one is woken first.
     parked: Vec<u32>,
-    /// How long each spins, where they learn it.
+    /// The spin windows, under [`Idle::Adaptive`].
     spinners: Vec<Spinner>,
-    /// Who offers what, where the policy looks at everybody.
+    /// Loads of all workers, for policies that compare everybody.
     offers: Option<Offers>,
-    /// How many workers of each package work.
+    /// Number of busy workers in each package.
     busy: Vec<u32>,
-    /// Those to come, the next one at the end.
+    /// Future faults; the next one is at the end.
     faults: Vec<Fault>,
     chance: fastrand::Rng,
     trace: Trace,
     books: Books,
-    /// Tasks that have been created and not finished.
+    /// Tasks that were created and have not finished.
     open: u64,
-    /// Tasks that nobody has begun, private ones included.
+    /// Tasks that no worker has begun, including private ones.
     on_offer: u64,
-    /// How often everybody was called upon to publish.
+    /// Number of requests to all workers to publish.
     calls: u64,
-    /// Who was asked to publish and when, oldest first; some have done so since.
+    /// Pending steal requests with their times, oldest first; some owners have published since.
     asked: VecDeque<(Time, u32)>,
-    /// The next root.
+    /// Number of the next root.
     root: usize,
-    /// See [`Setup::boundary`]; learned, where nothing is set.
+    /// See [`Setup::boundary`]; learned if not set.
     boundary: Option<u32>,
     #[cfg(test)]
     planted: Option<plant::Bug>,
@@ -147,22 +146,22 @@ impl<W: Workload> std::fmt::Debug for Simulation<'_, W> {
 }
 
 impl<'w, W: Workload> Simulation<'w, W> {
-    /// A run of `workload` under this setup.
+    /// Creates a run of `workload` under this setup.
     ///
     /// # Errors
     ///
-    /// What is impossible about the setup.
+    /// Describes the impossible value of the setup.
     pub fn new(setup: Setup, workload: &'w W) -> Result<Self, SetupError> {
         let victims = setup.victims;
         Self::with_policies(setup, workload, || victims.policy())
     }
 
-    /// The same with a policy of one's own for each worker; the setup's says only whether packages
-    /// have masters.
+    /// Like [`new`](Self::new) with a custom policy for each worker; the setup's victims only
+    /// determine whether packages have masters.
     ///
     /// # Errors
     ///
-    /// What is impossible about the setup.
+    /// Describes the impossible value of the setup.
     pub fn with_policies(
         setup: Setup,
         workload: &'w W,
@@ -170,9 +169,13 @@ impl<'w, W: Workload> Simulation<'w, W> {
     ) -> Result<Self, SetupError> {
         setup.check()?;
         if workload.has_sequels() && setup.wait == Waiting::Leave {
-            return Err(SetupError::new("tasks go on after their joins here, so nobody can leave those: choose another way to wait than leave".into()));
+            return Err(SetupError::new(
+                "tasks go on after their joins here, so nobody can leave \
+                those: choose another way to wait than leave"
+                    .into(),
+            ));
         }
-        // A machine with room for all workers has a place for each.
+        // A machine with enough PUs has a place for each worker.
         let places =
             Places::new(setup.machine.as_ref(), setup.workers).map_err(SetupError::from)?;
         let mut faults = setup.faults.clone();
@@ -209,7 +212,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
         Ok(simulation)
     }
 
-    /// Runs it to its end.
+    /// Runs to the end.
     ///
     /// # Errors
     ///
@@ -218,8 +221,8 @@ impl<'w, W: Workload> Simulation<'w, W> {
         self.run_while(|_| true)
     }
 
-    /// Runs it for as long as `goes_on` says, which is asked every 65,536 events. A run that was
-    /// stopped has a report of what was done by then.
+    /// Runs until `goes_on` returns false; it is called every 65,536 events. The report of a
+    /// stopped run covers what has run so far.
     ///
     /// # Errors
     ///
@@ -267,7 +270,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
             Some(State::Searches) => self.search(worker),
             Some(State::Pauses) => self.ask_again(worker),
             Some(State::Tries { victim, advised }) => self.arrive(worker, victim as usize, advised),
-            // These have no event.
+            // These states have no event.
             Some(State::Blocked | State::Parked | State::Gone) => self.queue.clear(worker),
             None => self.fault(),
         }
@@ -278,7 +281,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
         self.queue.now()
     }
 
-    /// How long something takes this worker.
+    /// Draws the duration of an operation on this worker.
     #[inline]
     fn draw(&mut self, worker: usize, cost: Duration) -> Time {
         let time = match cost {
@@ -288,7 +291,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
         crate::costs::times(time, self.seats[worker].slowness)
     }
 
-    /// The same, for something that goes from one worker to another.
+    /// Draws the duration of an operation between two workers.
     fn draw_between(&mut self, worker: usize, other: usize, cost: Duration) -> Time {
         let time = self.draw(worker, cost);
         if self.setup.costs.know_distance() {
@@ -299,7 +302,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
         }
     }
 
-    /// The worker's next event comes after `delay`, which it spends with `doing`.
+    /// Schedules the worker's next event after `delay`, which counts as `doing`.
     #[inline]
     fn after(&mut self, worker: usize, delay: Time, doing: Activity) {
         let now = self.queue.now();
@@ -307,7 +310,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
         self.queue.set(worker, now + delay);
     }
 
-    /// The worker has no event of its own any more.
+    /// Clears the worker's event.
     fn rest(&mut self, worker: usize, state: State, doing: Activity) {
         let now = self.now();
         self.seats[worker].state = state;
@@ -315,14 +318,14 @@ impl<'w, W: Workload> Simulation<'w, W> {
         self.queue.clear(worker);
     }
 
-    /// A task that has just been made.
+    /// Creates a task.
     #[inline]
     fn create(&mut self, node: W::Node, path: Time, depth: u32) -> Task<W::Node> {
         self.open += 1;
         Task { node, id: self.books.created(), path, depth }
     }
 
-    /// What the worker offers may have changed.
+    /// Updates the worker's load in the list, if there is one.
     #[inline]
     fn note_offer(&mut self, worker: usize) {
         if let Some(offers) = &mut self.offers {
@@ -336,12 +339,11 @@ impl<'w, W: Workload> Simulation<'w, W> {
         self.seats[worker].frames.push(Frame::of(task, origin));
     }
 
-    /// Asks the worker's policy something, and returns what its looks cost as well.
-    fn ask<T>(
-        &mut self,
-        me: usize,
-        question: impl FnOnce(&mut dyn VictimPolicy, &Sight<'_, W::Node>, &mut dyn FnMut() -> u64) -> T,
-    ) -> (T, Time) {
+    /// Asks the worker's policy, and returns the cost of its samples as well.
+    fn ask<T, Q>(&mut self, me: usize, question: Q) -> (T, Time)
+    where
+        Q: FnOnce(&mut dyn VictimPolicy, &Sight<'_, W::Node>, &mut dyn FnMut() -> u64) -> T,
+    {
         let sight = Sight {
             seats: &self.seats,
             places: &self.places,
@@ -360,14 +362,14 @@ impl<'w, W: Workload> Simulation<'w, W> {
         (answer, self.price(me, looks, factors))
     }
 
-    /// What so many looks cost.
+    /// The cost of `looks` samples.
     fn price(&mut self, me: usize, looks: u32, factors: f64) -> Time {
         if looks == 0 || self.setup.costs.sample.is_zero() {
             return 0;
         }
         self.books.counts.samples += u64::from(looks);
         let sample = self.setup.costs.sample;
-        // The sum of many hardly differs from so many times the mean.
+        // The sum of many draws is approximated by their mean.
         let time = match looks {
             0..=16 => (0..looks).map(|_| self.draw(me, sample)).sum(),
             _ => crate::costs::times(

@@ -1,4 +1,4 @@
-//! Errors on purpose, to see that the checks find them.
+//! Planted errors that the checks must find.
 
 use super::Simulation;
 use crate::queue::Time;
@@ -7,17 +7,17 @@ use crate::workload::Workload;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bug {
-    /// A thief runs what it has stolen twice.
+    /// A thief runs a stolen task twice.
     RunTwice,
-    /// A thief begins a task that is another one's.
+    /// A thief begins another task than it stole.
     WrongTask,
-    /// Sleepers are not called.
+    /// Sleepers are not woken.
     NobodyIsCalled,
-    /// Who waits in a join is not told that its task is done.
+    /// A worker that waits in a join is not told that its task has finished.
     NobodyIsTold,
-    /// A thief's next step is in the past.
+    /// A thief's next step lies in the past.
     IntoThePast,
-    /// Work takes half as long.
+    /// Work takes half the time.
     HalfTheWork,
 }
 

@@ -1,7 +1,7 @@
-//! A worker and its own tasks.
+//! A worker that runs its own tasks.
 //!
-//! A step goes on until something takes time: work, a spawn, a join. What takes none is done at
-//! once, so that with costs of zero a step reaches from one leaf to the next.
+//! A step continues until an operation takes time: work, a spawn, a join. Operations without a cost
+//! are executed at once, so with zero costs one step reaches from leaf to leaf.
 
 use sinew_policy::victim::{Victims, boundary};
 
@@ -12,10 +12,10 @@ use crate::seat::{Frame, Origin, State, Top};
 use crate::trace::Step;
 use crate::workload::Workload;
 
-/// Fewer stolen tasks teach nothing about classes; the runtime has the same limit.
+/// Least number of stolen tasks from which classes are learned; the runtime has the same limit.
 const ENOUGH: u64 = 8;
 
-/// What a frame is to do next.
+/// The next operation of a frame.
 enum Next {
     Work,
     Spawn,
@@ -42,7 +42,7 @@ impl<N> Frame<N> {
 }
 
 impl<W: Workload> Simulation<'_, W> {
-    /// The worker goes on with its youngest frame until that takes time, or there is none left.
+    /// Continues with the youngest frame until an operation takes time or no frame is left.
     #[inline]
     pub(super) fn go_on(&mut self, me: usize) {
         if self.seats[me].is_crowding && self.works_on(me) {
@@ -63,7 +63,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// A root begins at `worker`, if there is one left.
+    /// Begins the next root at `worker`, if one is left.
     pub(super) fn begin_root(&mut self, worker: usize) {
         if self.root > 0 {
             self.learn_classes();
@@ -79,8 +79,8 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// A root has ended: under rules that go by classes of tasks, what was stolen so far says which
-    /// tasks are large, as soon as it was enough.
+    /// Ends a root. Policies that classify tasks learn the boundary of large tasks from the stolen
+    /// tasks so far, once there are enough.
     fn learn_classes(&mut self) {
         let Victims::Cats { large_us } = self.setup.victims else { return };
         let tallies = self.books.tallies();
@@ -90,7 +90,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Makes the next child of the youngest frame.
+    /// Creates the next child of the youngest frame.
     fn child(&mut self, me: usize) -> Option<crate::seat::Task<W::Node>> {
         let frame = self.seats[me].frames.last_mut()?;
         let (node, path, depth) =
@@ -144,7 +144,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Something that the youngest frame waited for has ended, so far from the root.
+    /// A task that the youngest frame waited for has ended at distance `end` from the root.
     #[inline]
     fn has_joined(&mut self, me: usize, end: Time) {
         if let Some(frame) = self.seats[me].frames.last_mut() {
@@ -152,7 +152,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Whether the youngest frame goes on after its joins.
+    /// Begins the sequel of the youngest frame after its joins. Returns whether it has one.
     fn begins_sequel(&mut self, me: usize) -> bool {
         let workload = self.workload;
         let Some(frame) = self.seats[me].frames.last_mut() else { return false };
@@ -180,7 +180,7 @@ impl<W: Workload> Simulation<'_, W> {
         false
     }
 
-    /// Tells the owner of a stolen task that it is done.
+    /// Reports a finished stolen task to its owner.
     fn give_back(&mut self, me: usize, origin: Origin, depth: u32, end: Time) {
         let (owner, slot) = (origin.victim as usize, origin.slot as usize);
         self.books.tally(depth, self.queue.now() - origin.at);

@@ -1,8 +1,8 @@
 //! A worker without a task.
 //!
-//! It asks its policy for a victim, which costs what the policy looks at, and gets to it after the
-//! cost of an attempt. What is there by then it takes: other thieves, and the victim itself, may
-//! have been faster. A round that the policy ends without a single attempt takes as long as one.
+//! The worker asks its policy for a victim, which costs the samples that the policy takes, and
+//! reaches the victim after the cost of an attempt. It takes a task that exists then: other thieves
+//! or the victim may have been faster. A round without any attempt takes as long as one attempt.
 
 use sinew_policy::Wait;
 use sinew_policy::victim::{Candidate, Holder, Outcome};
@@ -16,7 +16,7 @@ use crate::setup::{Idle, Stack, Waiting};
 use crate::trace::Step;
 use crate::workload::Workload;
 
-/// Rounds in vain, with work in sight, after which a thief goes anywhere, whatever its rule says.
+/// Failed rounds, while tasks exist, after which a thief ignores the restrictions of its policy.
 pub(super) const LONG: u32 = 8;
 
 impl<W: Workload> Simulation<'_, W> {
@@ -39,7 +39,7 @@ impl<W: Workload> Simulation<'_, W> {
         self.choose(me, price);
     }
 
-    /// Chooses whom to try next, or ends the round. So much time has been spent on it already.
+    /// Chooses the next victim or ends the round; `spent` has already passed.
     pub(super) fn choose(&mut self, me: usize, spent: Time) {
         let (victim, price) = self.ask(me, |policy, sight, chance| policy.next(sight, chance));
         match victim {
@@ -48,7 +48,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// On the way to a victim.
+    /// Goes to a victim.
     pub(super) fn set_out(&mut self, me: usize, victim: usize, advised: bool, spent: Time) {
         let cost = self.draw_between(me, victim, self.setup.costs.attempt);
         let seat = &mut self.seats[me];
@@ -77,14 +77,14 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Whether thieves would try again and again in no time at all, while they wait for something
-    /// that takes some.
+    /// Whether thieves could repeat attempts in no time while they wait for an operation that takes
+    /// time.
     fn attempts_are_free(&self) -> bool {
         self.setup.stack != Stack::Open && self.setup.costs.attempt.is_zero()
     }
 
-    /// A round without an attempt takes as long as one, so that time passes; where attempts are
-    /// free, as long as what they wait for.
+    /// Pauses after a round without an attempt. The pause takes as long as an attempt or, if
+    /// attempts are free, as long as the operation that the worker waits for.
     fn pause(&mut self, me: usize, spent: Time) {
         let least = match self.setup.stack {
             Stack::SPLIT if self.attempts_are_free() => self.setup.silence,
@@ -97,7 +97,7 @@ impl<W: Workload> Simulation<'_, W> {
         self.after(me, spent + pause, doing);
     }
 
-    /// After a pause.
+    /// Continues after a pause.
     pub(super) fn ask_again(&mut self, me: usize) {
         if self.has_what_it_waits_for(me) {
             self.go_on_again(me);
@@ -110,8 +110,8 @@ impl<W: Workload> Simulation<'_, W> {
 
     fn gives_up(&self, me: usize) -> bool {
         let rounds = if let Idle::Park { rounds } = self.setup.idle { rounds } else { 1 };
-        // A worker that waits is not needed: the one that has its task works, or waits for one that
-        // does.
+        // A worker that waits is not needed: its task is run by another worker, or that one waits
+        // for another that works.
         self.has_spun_enough(me, rounds) && (self.seats[me].waits() || self.on_offer == 0)
     }
 
@@ -124,7 +124,7 @@ impl<W: Workload> Simulation<'_, W> {
         self.rest(me, State::Parked, Activity::Parks);
     }
 
-    /// There is something to take: one who sleeps is called.
+    /// Wakes a parked worker for a task.
     pub(super) fn call_sleeper(&mut self) {
         #[cfg(test)]
         if self.planted(super::plant::Bug::NobodyIsCalled) {
@@ -140,7 +140,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// The attempt gets to its victim.
+    /// An attempt reaches its victim.
     #[inline]
     pub(super) fn arrive(&mut self, me: usize, victim: usize, advised: bool) {
         self.books.counts.attempts += 1;
@@ -173,7 +173,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Whether another thief has the victim's oldest task in hand just now.
+    /// Whether another thief is taking the victim's oldest task.
     fn is_busy(&self, victim: usize) -> bool {
         self.setup.stack == Stack::TWO_FIELD && self.queue.now() < self.seats[victim].busy_until
     }
@@ -245,7 +245,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Under rules that keep to packages: who may leave this one?
+    /// Asks to become the master of its package, under policies that keep to packages.
     fn stand_for_mastership(&mut self, me: usize) {
         if !self.setup.victims.has_masters() {
             return;
@@ -272,7 +272,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// The depth beyond which the worker may steal by its policy's advice.
+    /// The depth below which the worker may steal at its policy's advice.
     pub(super) fn above(&self, me: usize) -> Option<u32> {
         match self.setup.wait {
             Waiting::Runtime(Wait::Any) | Waiting::Leave => None,

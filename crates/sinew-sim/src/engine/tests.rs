@@ -1,4 +1,4 @@
-//! 200 random runs with everything that can be set, closed forms, and planted errors.
+//! 200 random runs over all settings, closed forms, and planted errors.
 
 use sinew_policy::split::Splitter;
 use sinew_policy::victim::Victims;
@@ -17,7 +17,7 @@ use sinew_policy::Wait;
 
 const SEEDS: u64 = 200;
 
-/// No run here has so many events.
+/// More events than any run here has.
 const ENOUGH: u64 = 3_000_000;
 
 fn report<W: Workload>(setup: &Setup, workload: &W) -> Report {
@@ -29,7 +29,7 @@ fn report<W: Workload>(setup: &Setup, workload: &W) -> Report {
     report
 }
 
-/// The setup without the machine's whole tree.
+/// The setup without the tree of the machine.
 fn brief(setup: &Setup) -> String {
     let machine = setup.machine.as_ref().map(sinew_topology::Machine::source);
     format!("{:?} on {machine:?}", Setup { machine: None, ..setup.clone() })
@@ -118,7 +118,7 @@ fn any_setup(seed: u64) -> Setup {
     }
 }
 
-/// Loops that offer their parts to helpers, with joins in some of their pieces.
+/// Loops that offer their pieces to helpers, with joins in some pieces.
 fn any_recording(chance: &mut fastrand::Rng) -> Recorded {
     let mut work = |most: u64| (chance.u64(..most) * NS).to_string();
     let mut piece = |number: usize| match number % 3 {
@@ -134,8 +134,8 @@ fn any_recording(chance: &mut fastrand::Rng) -> Recorded {
     Recorded::new(&graph.parse().expect("a graph"))
 }
 
-/// Runs it twice: alike, every task once, and with the work that it has on one worker (the checks
-/// of every run aside).
+/// Runs the workload twice: both runs must be equal and run every task once. The work must equal
+/// that of one worker. Each run also passes its own checks.
 fn check<W: Workload>(setup: &Setup, workload: &W, is_fixed: bool) {
     let first = report(setup, workload);
     assert_eq!(first, report(setup, workload), "{}", brief(setup));
@@ -150,9 +150,9 @@ fn check<W: Workload>(setup: &Setup, workload: &W, is_fixed: bool) {
     }
 }
 
-/// Catches: a task lost or run twice, work made up, time that runs backwards, a trace that
-/// depends on anything but the seed, a run that ends never or too soon, under some combination of
-/// victims, waiting, parking, costs, machines and faults.
+/// Catches: a task lost or run twice, invented work, time that runs backwards, a trace that depends
+/// on more than the seed, a run that never ends or ends too early. Covers combinations of victims,
+/// waiting, parking, costs, machines and faults.
 #[test]
 fn two_hundred_random_runs_keep_every_rule_and_repeat() {
     for seed in 0..SEEDS {
@@ -165,7 +165,7 @@ fn two_hundred_random_runs_keep_every_rule_and_repeat() {
         match seed % 8 {
             0 => check(&setup, &Tree::new(chance.u32(0..9), leaf, seed), true),
             1 => check(&setup, &Fib::new(chance.u32(0..13), leaf), true),
-            // What is recorded goes on after its joins.
+            // Recorded tasks have sequels.
             3 if setup.wait != Waiting::Leave => check(&setup, &any_recording(chance), true),
             2 | 3 => check(&setup, &RandomTree::new(chance.u64(1..600), leaf, seed), true),
             4 => check(
@@ -179,15 +179,15 @@ fn two_hundred_random_runs_keep_every_rule_and_repeat() {
                 true,
             ),
             6 => check(&setup, &Series::new(Tree::new(5, leaf, seed), 4, leaf), true),
-            // What is stolen is cut further, so there may be more tasks than on one worker.
+            // Stolen ranges are split further, so there may be more tasks than on one worker.
             _ => check(&setup, &Splits::new(loops(), Splitter::adaptive(setup.workers), 4), false),
         }
     }
 }
 
-/// Catches: a trace that is another one on another machine, with another compiler or another
-/// version of what draws numbers. Where a change is meant to change runs, the constants change with
-/// it, and the tables in `docs/simulation.md` with them.
+/// Catches: a trace that depends on the machine, the compiler or the version of the random number
+/// generator. If a change is meant to change runs, these constants change with it, and so do the
+/// tables in `docs/simulation.md`.
 #[test]
 fn traces_are_those_that_were_written_down() {
     let machine = Some("package:2 l3:2 core:4".parse().expect("a machine"));
@@ -205,7 +205,7 @@ fn traces_are_those_that_were_written_down() {
     assert_eq!(report(&setup, &tree).trace, 0xda64_4ae9_4da3_8b5f);
 }
 
-/// Catches: a scheduler that leaves a worker idle beside a task.
+/// Catches: a scheduler that leaves a worker idle while a task is available.
 #[test]
 fn greedy_scheduling_without_costs_keeps_the_upper_bound() {
     for seed in 0..60 {
@@ -218,7 +218,7 @@ fn greedy_scheduling_without_costs_keeps_the_upper_bound() {
     }
 }
 
-/// Catches: a worker alone that is slower or faster than the sum of what it does.
+/// Catches: a single worker that takes more or less time than the sum of its operations.
 #[test]
 fn one_worker_takes_the_work_and_a_spawn_and_a_join_for_every_spawned_task() {
     let costs = Costs { spawn: Duration::ns(3), join: Duration::ns(4), ..Costs::usual() };
@@ -232,13 +232,13 @@ fn one_worker_takes_the_work_and_a_spawn_and_a_join_for_every_spawned_task() {
     }
 }
 
-/// Catches: a steal that costs anything else, or a second one.
+/// Catches: a steal with a wrong cost, or a second steal.
 #[test]
 fn two_workers_on_two_chains_take_one_steal_and_one_chain() {
     let costs = Costs { attempt: Duration::ns(30), steal: Duration::ns(50), ..Costs::ZERO };
     let chains = Chains::new(2, 100, Duration::ns(10), 0);
     let free = Setup { stack: Stack::Open, idle: Idle::Spin, costs, ..Setup::new(2) };
-    // The thief's first attempt arrives 30 ns after the spawn, the task 50 ns later; its owner
+    // The thief's first attempt arrives 30 ns after the spawn, and the task 50 ns later; its owner
     // waits for it.
     for wait in [Waiting::Runtime(Wait::Block), Waiting::Thief, Waiting::Leave] {
         let report = report(&Setup { wait, ..free.clone() }, &chains);
@@ -249,8 +249,8 @@ fn two_workers_on_two_chains_take_one_steal_and_one_chain() {
     assert_eq!(report(&Setup::greedy(2), &chains).time, 1_000 * NS);
 }
 
-/// Catches: neighbours that do not slow each other down, slow down who is alone or in another
-/// package, or go on doing so when they are done.
+/// Catches: neighbours that do not slow each other down, a slow-down of a lone worker or one in
+/// another package, a slow-down that continues after the neighbours have finished.
 #[test]
 fn who_works_beside_others_is_slower_by_the_contention() {
     let setup = |workers| {
@@ -265,14 +265,14 @@ fn who_works_beside_others_is_slower_by_the_contention() {
     let chain = |chains| Chains::new(chains, 1, Duration::ns(10_000_000), 0);
     assert_eq!(ms(1, &chain(2)), 20.0);
     assert!((ms(2, &chain(2)) - 15.0).abs() < 0.1);
-    // The third has its package to itself.
+    // The third worker has its package to itself.
     assert!((ms(3, &chain(3)) - 15.0).abs() < 0.1);
-    // Two beside each other, then one alone.
+    // Two workers beside each other, then one alone.
     assert!((ms(2, &chain(3)) - 25.0).abs() < 0.1);
 }
 
-/// Catches: a list of the heaviest by which thieves go elsewhere, or pay something else, than by
-/// looking at everybody.
+/// Catches: a load list whose thieves choose other victims or pay other costs than thieves that
+/// sample every worker.
 #[test]
 fn who_is_told_the_heaviest_takes_the_same_steps_as_who_looks_at_everybody() {
     let machine: Option<sinew_topology::Machine> =
@@ -290,7 +290,7 @@ fn who_is_told_the_heaviest_takes_the_same_steps_as_who_looks_at_everybody() {
     }
 }
 
-/// Catches: serial parts that overlap with what follows.
+/// Catches: serial parts that overlap with the work after them.
 #[test]
 fn serial_parts_bound_the_speedup() {
     let series = Series::new(Tree::new(4, Duration::ns(100), 0), 5, Duration::ns(300));
@@ -299,8 +299,8 @@ fn serial_parts_bound_the_speedup() {
     assert_eq!(report.time, report.span);
 }
 
-/// Catches: a size from which on tasks are large that changes nothing, a boundary that is
-/// learned although one is set, or from one root.
+/// Catches: a class boundary without effect, a boundary that is learned although one is set, or
+/// learned from a single root.
 #[test]
 fn classes_of_tasks_follow_from_what_the_roots_before_have_shown() {
     let machine: Option<sinew_topology::Machine> =
@@ -320,7 +320,7 @@ fn classes_of_tasks_follow_from_what_the_roots_before_have_shown() {
     assert_eq!(cats(1, None, 1), cats(200, None, 1));
 }
 
-/// Catches: a window that is not the one of the policy, or not learned: spinning through long
+/// Catches: a spin window that differs from the policy's, or is not learned: spinning through long
 /// serial parts, parking in short ones.
 #[test]
 fn idle_workers_learn_how_long_to_spin() {
@@ -333,9 +333,9 @@ fn idle_workers_learn_how_long_to_spin() {
         );
         report(&Setup { idle, ..Setup::new(2) }, &series)
     };
-    // 40 us, as long as parking costs, are enough at the beginning already.
+    // 40 us, as long as parking costs, suffice from the beginning.
     assert_eq!(run(Idle::Adaptive, 10).counts.wakes, 0);
-    // The first window, and one of thirteen from then on, is spun through.
+    // The worker spins through the first window, and through one of thirteen afterwards.
     let (long, spin) = (run(Idle::Adaptive, 1_000), run(Idle::Spin, 1_000));
     let spun = 2.0 * long.share(Activity::Searches) * long.time as f64;
     assert!(long.counts.wakes >= times as u64 - 10, "{:?}", long.counts);
@@ -343,15 +343,14 @@ fn idle_workers_learn_how_long_to_spin() {
     assert!(long.share(Activity::Searches) < spin.share(Activity::Searches) / 5.0);
 }
 
-/// Catches: faults that do nothing.
+/// Catches: faults without effect.
 #[test]
 fn a_slow_worker_is_slow_and_one_that_has_left_does_nothing() {
     let at_once = |worker, what| Fault { at: 0, worker, what };
     let tree = Tree::new(6, Duration::ns(1_000), 0);
     let slow =
         Setup { faults: vec![at_once(0, Mishap::Slows(3.0))], costs: Costs::ZERO, ..Setup::new(1) };
-    // The first leaf is begun at the full speed, as worker 0 comes before what happens from
-    // outside.
+    // The first leaf begins at full speed, because worker 0 comes before the fault event.
     assert_eq!(report(&slow, &tree).time, (1_000 + 63 * 3_000) * NS);
     let costs = Costs { attempt: Duration::ns(10), ..Costs::ZERO };
     let gone = Setup { faults: vec![at_once(1, Mishap::Leaves)], costs, ..Setup::new(2) };
@@ -359,7 +358,7 @@ fn a_slow_worker_is_slow_and_one_that_has_left_does_nothing() {
     assert_eq!((alone.time, alone.counts.steals), (64_000 * NS, 0));
 }
 
-/// Catches: a run that goes on although it was told to stop.
+/// Catches: a run that continues after it was told to stop.
 #[test]
 fn a_stopped_run_reports_what_it_has_done() {
     let setup = Setup { idle: Idle::Spin, ..Setup::new(8) };
@@ -377,13 +376,15 @@ fn planted(bug: Bug, setup: Setup) -> Result<Report, Violation> {
     run.run()
 }
 
-/// Catches: checks that do not look.
+/// Catches: checks that find nothing.
 #[test]
 fn the_checks_find_every_planted_error() {
     let setup =
         || Setup { stack: Stack::Open, wait: Waiting::Runtime(Wait::Block), ..Setup::new(8) };
+    let twice = planted(Bug::RunTwice, setup());
     assert!(
-        matches!(planted(Bug::RunTwice, setup()), Err(Violation::NotOnceEach { created, run }) if run > created)
+        matches!(twice, Err(Violation::NotOnceEach { created, run }) if run > created),
+        "{twice:?}"
     );
     assert!(matches!(planted(Bug::WrongTask, setup()), Err(Violation::NotOnceEach { .. })));
     assert!(matches!(planted(Bug::NobodyIsTold, setup()), Err(Violation::Stranded { .. })));
@@ -395,8 +396,8 @@ fn the_checks_find_every_planted_error() {
     ));
 }
 
-/// Catches: an exposure that comes too early, too late, or costs something else; private tasks
-/// that nobody gets to.
+/// Catches: an exposure that is too early, too late or has another cost; private tasks that no
+/// thief gets.
 #[test]
 fn a_thief_of_a_silent_owner_waits_out_the_silence_and_pays_for_the_exposure() {
     let costs = Costs { attempt: Duration::ns(30), exposure: Duration::ns(700), ..Costs::ZERO };
@@ -413,13 +414,14 @@ fn a_thief_of_a_silent_owner_waits_out_the_silence_and_pays_for_the_exposure() {
             Setup { silence, wait, idle: Idle::Spin, costs: costs.clone(), ..Setup::new(2) };
         let report = report(&setup, &chains);
         assert_eq!((report.counts.exposures, report.counts.steals), (1, 1), "{wait:?}");
-        // Asked at 30 ns, exposed within an attempt after the silence, taken by the one after.
+        // Requested at 30 ns, exposed within one attempt after the silence, taken by the next
+        // attempt.
         let begin = report.time / NS - 100_000;
         assert!((9_730..=9_830).contains(&begin), "{wait:?}: {begin}");
     }
 }
 
-/// Catches: an owner that does not answer, and thieves that expose one who does.
+/// Catches: an owner that ignores requests, and thieves that expose an owner that publishes.
 #[test]
 fn an_owner_that_spawns_answers_without_being_exposed() {
     let setup = Setup { wait: Waiting::Thief, ..Setup::new(4) };
@@ -428,7 +430,7 @@ fn an_owner_that_spawns_answers_without_being_exposed() {
     assert!(report.counts.publications > 3 && report.speedup() > 2.0, "{:?}", report.counts);
 }
 
-/// Catches: thieves of a two-field stack that never meet.
+/// Catches: thieves of a two-field stack that never collide.
 #[test]
 fn thieves_that_come_at_once_back_out_of_a_two_field_stack() {
     let setup = Setup { stack: Stack::TWO_FIELD, ..Setup::new(32) };
@@ -438,7 +440,7 @@ fn thieves_that_come_at_once_back_out_of_a_two_field_stack() {
     assert_eq!(report(&open, &Tree::new(10, Duration::ns(3_000), 1)).counts.back_outs, 0);
 }
 
-/// Catches: ways of waiting that are one and the same.
+/// Catches: two ways of waiting that behave the same.
 #[test]
 fn who_may_help_with_more_waits_less() {
     let waits = |wait| {

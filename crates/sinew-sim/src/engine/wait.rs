@@ -1,7 +1,7 @@
-//! A worker in a join whose task is elsewhere.
+//! A worker in a join whose task was stolen.
 //!
-//! What it may do meanwhile is a matter of [`Wait`]. It looks whether the task is done whenever an
-//! attempt of its own is over, and where it does nothing, the one that has the task says so.
+//! [`Wait`] says what it may do meanwhile. It checks whether the task has finished after each of
+//! its own attempts; a blocked worker is woken by the thief.
 
 use sinew_policy::Wait;
 
@@ -13,11 +13,11 @@ use crate::setup::Waiting;
 use crate::trace::Step;
 use crate::workload::Workload;
 
-/// Attempts at the thief in a row that find nothing, after which a worker that may park does.
+/// Failed attempts in a row at the thief, after which a worker that may park parks.
 const PATIENCE: u32 = 16;
 
 impl<W: Workload> Simulation<'_, W> {
-    /// The join's task is with `thief`. Returns that no more is to be done now.
+    /// Begins to wait for the task that `thief` has. Returns that the step is over.
     pub(super) fn wait_for(&mut self, me: usize, thief: usize) -> bool {
         self.trace.add(self.queue.now(), me, Step::Waits, thief as u64);
         match self.setup.wait {
@@ -38,7 +38,7 @@ impl<W: Workload> Simulation<'_, W> {
         self.set_out(me, thief, false, price);
     }
 
-    /// The thief had nothing, or the victim that the policy named; what next?
+    /// An attempt at the thief or at a victim of the policy failed: chooses the next step.
     pub(super) fn help_on(&mut self, me: usize, victim: usize) {
         if self.setup.wait.helps_thieves_only() {
             return self.leap_again(me, victim);
@@ -51,7 +51,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Where only the thief is helped: to it again, or to the one that it waits for, or to rest.
+    /// If only the thief is helped: tries it again, or the thief that it waits for, or blocks.
     fn leap_again(&mut self, me: usize, victim: usize) {
         let seat = &mut self.seats[me];
         seat.in_vain = seat.in_vain.saturating_add(1);
@@ -70,12 +70,12 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Whether the oldest task of the worker that has what is waited for may be run meanwhile.
+    /// Whether the worker may run the oldest task of `thief` while it waits.
     pub(super) fn may_help_with_oldest(&self, me: usize, thief: usize) -> bool {
         self.setup.wait != Waiting::Runtime(Wait::Descendants) || self.has_only_parts(me, thief)
     }
 
-    /// Whether all tasks that `thief` still has lie above the one that it took from the top of this
+    /// Whether all remaining tasks of `thief` lie above the one that it took from the top of this
     /// worker's stack, and so are parts of it.
     fn has_only_parts(&self, me: usize, thief: usize) -> bool {
         let top = |origin: &Origin| {
@@ -91,8 +91,7 @@ impl<W: Workload> Simulation<'_, W> {
         false
     }
 
-    /// Sets out for the thief of what is waited for. So much time has been spent on the choice
-    /// already.
+    /// Goes to the thief of the awaited task; `spent` has already passed.
     pub(super) fn try_thief(&mut self, me: usize, spent: Time) {
         match self.seats[me].tasks.thief_of_top() {
             Some(thief) => self.set_out(me, thief, false, spent),
@@ -100,13 +99,13 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// What was waited for is done.
+    /// The awaited task has finished.
     pub(super) fn go_on_again(&mut self, me: usize) {
         self.seats[me].state = State::Runs;
         self.after(me, 0, Activity::Schedules);
     }
 
-    /// Whether the worker stands in a join, and may go on.
+    /// Whether the worker is in a join whose task has finished.
     pub(super) fn has_what_it_waits_for(&self, me: usize) -> bool {
         self.seats[me].waits() && self.seats[me].tasks.thief_of_top().is_none()
     }
@@ -120,8 +119,7 @@ impl<W: Workload> Simulation<'_, W> {
         self.rest(me, State::Blocked, Activity::Waits);
     }
 
-    /// All that is left to do here is to join tasks that others have; whoever finishes the last of
-    /// them goes on.
+    /// Leaves the join. All remaining tasks are with thieves; the one that finishes last continues.
     fn abandon(&mut self, me: usize) {
         let frames = self.seats[me].frames.len() as u64;
         self.seats[me].frames.clear();
@@ -137,7 +135,7 @@ impl<W: Workload> Simulation<'_, W> {
 }
 
 impl<N: Copy> crate::seat::TaskStack<N> {
-    /// Who has the youngest entry, if it is stolen and not done.
+    /// The thief of the youngest entry, if it is stolen and has not finished.
     pub(crate) fn thief_of_top(&self) -> Option<usize> {
         match self.top() {
             Some(Top::Stolen(thief)) => Some(thief),

@@ -1,18 +1,18 @@
 //! A task's own work.
 //!
-//! What one worker asks of the memory and the caches that it shares with others is not there for
-//! them: the more work, the longer each takes. How much is a cost
-//! ([`Costs::contention`](crate::Costs::contention)); where there is one, work is done in slices,
-//! each as slow as the number of workers that work in the package when it begins.
+//! Workers of a package share memory bandwidth and caches: the more of them work, the longer each
+//! takes. [`Costs::contention`](crate::Costs::contention) has the factors. With contention work is
+//! divided into slices; the number of busy workers in the package at its beginning determines a
+//! slice's speed.
 //!
 //! # Invariants
 //!
-//! - W1: a worker is counted as busy in its package from the beginning of a task's work to its end,
-//!   and at no other time.
+//! - W1: a worker counts as busy in its package exactly from the beginning of a task's work to its
+//!   end.
 //!
 //! # Cost
 //!
-//! Without contention a comparison; with it an event each [`SLICE`].
+//! Without contention a comparison; with contention one event per [`SLICE`].
 
 use super::Simulation;
 use crate::costs::times;
@@ -21,7 +21,7 @@ use crate::report::Activity;
 use crate::trace::Step;
 use crate::workload::Workload;
 
-/// So long a worker works at most before it looks how many others do: 10 us.
+/// Longest time between two looks at the number of busy workers: 10 us.
 const SLICE: Time = 10_000_000;
 
 impl<W: Workload> Simulation<'_, W> {
@@ -35,7 +35,7 @@ impl<W: Workload> Simulation<'_, W> {
         frame.begun = true;
         frame.children = workload.children(&frame.task.node);
         frame.joins = frame.children.saturating_sub(1);
-        // Children begin where this work ends.
+        // Children begin at the end of this work.
         frame.task.path += work;
         frame.end = frame.task.path;
         let (end, id) = (frame.task.path, frame.task.id);
@@ -63,7 +63,7 @@ impl<W: Workload> Simulation<'_, W> {
         self.works_on(me)
     }
 
-    /// The next slice of the work that is under way. Returns whether there was one.
+    /// Begins the next slice of the current work. Returns whether there was one.
     #[inline(never)]
     pub(super) fn works_on(&mut self, me: usize) -> bool {
         let package = self.places.package(me);

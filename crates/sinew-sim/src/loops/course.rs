@@ -1,4 +1,4 @@
-//! One run: who claims what when.
+//! One run of a loop: the workers' claims in order of time.
 
 use sinew_policy::chunk::Schedule;
 
@@ -13,10 +13,10 @@ use crate::report::Violation;
 use crate::trace::{Step, Trace};
 use crate::workload::IterationCosts;
 
-/// Between so many chunks the caller is asked whether to go on.
+/// Number of chunks between two calls of `goes_on`.
 const LOOK_UP: u64 = 1 << 14;
 
-/// What one worker has done, and when.
+/// The work of one participant, and its time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stay {
     items: usize,
@@ -24,7 +24,7 @@ struct Stay {
     end: Time,
 }
 
-/// A loop that runs.
+/// A running loop.
 pub(super) struct Course<'c> {
     setup: &'c Loop,
     costs: &'c IterationCosts,
@@ -35,8 +35,8 @@ pub(super) struct Course<'c> {
     report: LoopReport,
     stays: Vec<Stay>,
     claimed: usize,
-    /// Hashes of where chunks begin less those of where they end: of chunks that lie end to end all
-    /// cancel out but the first and the last.
+    /// Hashes of the chunks' starts minus hashes of their ends. For adjacent chunks all cancel out
+    /// but the first and the last.
     ends: u64,
     trace: Trace,
 }
@@ -116,8 +116,7 @@ impl<'c> Course<'c> {
     fn close(mut self) -> Result<(LoopReport, Lesson), Violation> {
         let n = self.costs.len();
         self.report.trace = self.trace.hash();
-        // Who still has something ahead when the loop is stopped has not claimed that there is no
-        // more.
+        // In a stopped loop a worker with a pending event has not found the source empty.
         self.report.is_whole = self.queue.next().is_none();
         if self.queue.backwards() > 0 {
             return Err(Violation::TimeRanBackwards(self.queue.backwards()));
@@ -146,7 +145,7 @@ impl<'c> Course<'c> {
         Ok((self.report, self.lesson))
     }
 
-    /// L2.
+    /// The lower bound of L2.
     fn bound(&self) -> Time {
         let (total, longest) = (self.costs.total(), self.costs.longest());
         if self.setup.slow.is_empty() {

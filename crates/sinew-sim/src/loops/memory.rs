@@ -1,5 +1,5 @@
-//! What one run of a loop leaves for the next: the memory of the runtime, with the same pieces of
-//! [`sinew_policy`].
+//! State that one run of a loop leaves for the next, made of the same types of [`sinew_policy`]
+//! that the runtime uses.
 
 use std::ops::Range;
 
@@ -13,8 +13,7 @@ use crate::queue::Time;
 use crate::random::NS;
 use crate::workload::IterationCosts;
 
-/// What a loop remembers from run to run: whose part is whose, how fast workers were, which
-/// schedule was best.
+/// The state that a loop keeps between runs: owners of parts, speeds of workers, the best schedule.
 #[derive(Debug, Clone, Default)]
 pub struct LoopMemory {
     owners: Option<Owners>,
@@ -22,21 +21,20 @@ pub struct LoopMemory {
     tuner: Option<(usize, Tuner)>,
 }
 
-/// What a run goes by, and what it teaches.
+/// The part of the memory that a run uses and updates.
 pub(super) enum Lesson {
     /// Nothing.
     None,
-    /// Whose part is whose, and what was stolen.
+    /// Owners of parts, and ranges that were stolen.
     Parts { owners: Owners, stolen: Vec<Stolen> },
-    /// How fast workers are.
+    /// Speeds of workers.
     Speeds(Speeds),
-    /// A schedule that the tuner has chosen, and what is seen of its chunks.
+    /// The schedule that the tuner has chosen, and the profile of its chunks.
     Tuned { tuner: Tuner, schedule: Schedule, profile: Option<Box<Profile>> },
 }
 
 impl LoopMemory {
-    /// What the next run of this loop goes by. A loop of another length, or for another number of
-    /// workers, begins anew.
+    /// The input of the next run. A loop of another length or number of workers starts afresh.
     pub(super) fn lesson(&mut self, setup: &Loop, costs: &IterationCosts) -> Lesson {
         let (n, workers) = (costs.len(), setup.workers);
         match setup.schedule {
@@ -59,7 +57,7 @@ impl LoopMemory {
         }
     }
 
-    /// What a run has taught that took so long.
+    /// Stores the results of a run that took `time`.
     pub(super) fn learn(&mut self, lesson: Lesson, n: usize, time: Time) {
         match lesson {
             Lesson::None => {}
@@ -76,7 +74,7 @@ impl LoopMemory {
     }
 }
 
-/// What the tuner does next.
+/// The tuner's next step.
 fn tuned(tuner: Tuner, costs: &IterationCosts, workers: usize) -> Lesson {
     let (schedule, profile) = match tuner.choice() {
         Choice::Look => {
@@ -90,7 +88,7 @@ fn tuned(tuner: Tuner, costs: &IterationCosts, workers: usize) -> Lesson {
 }
 
 impl Lesson {
-    /// The schedule that is run.
+    /// The schedule to run.
     pub(super) fn schedule(&self, asked: Schedule) -> Schedule {
         match self {
             Self::Tuned { schedule, .. } => *schedule,
@@ -98,7 +96,7 @@ impl Lesson {
         }
     }
 
-    /// Who is dealt what.
+    /// The deal of iterations to workers.
     pub(super) fn deal(&self, n: usize, workers: usize) -> Deal {
         match self {
             Self::Parts { owners, .. } => owners.deal(),
@@ -107,7 +105,7 @@ impl Lesson {
         }
     }
 
-    /// These iterations were taken by a worker from another.
+    /// Notes that worker `by` stole `range`.
     pub(super) fn was_stolen(&mut self, range: Range<usize>, by: usize, n: usize, workers: usize) {
         if let Self::Parts { stolen, .. } = self
             && range.len() >= worth_keeping(n, workers)
@@ -116,14 +114,14 @@ impl Lesson {
         }
     }
 
-    /// A chunk took so long.
+    /// Notes the time of a chunk.
     pub(super) fn was_run(&mut self, chunk: &Range<usize>, n: usize, time: Time) {
         if let Self::Tuned { profile: Some(profile), .. } = self {
             profile.add(chunk.start, chunk.len(), n, (time / NS).max(1));
         }
     }
 
-    /// A worker has run so many iterations in the time that it was there.
+    /// Notes that `worker` ran `items` iterations in `time`.
     pub(super) fn has_worked(&mut self, worker: usize, items: usize, time: Time, n: usize) {
         if let Self::Speeds(speeds) = self {
             speeds.learn(worker, items, time / NS, n);

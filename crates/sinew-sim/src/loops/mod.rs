@@ -1,36 +1,37 @@
 //! Loops in virtual time, under every schedule.
 //!
-//! Workers come to a loop one after the other, claim iterations and run them, until there are none.
-//! How long a chunk is, who is dealt what and which schedule is tried says the very code of
-//! [`sinew_policy`]; schedules that cut ranges like the arms of a join are trees, and run on the
-//! engine.
+//! Workers arrive at a loop one after the other, claim iterations and run them until none are left.
+//! Chunk sizes, deals and the schedules to try come from [`sinew_policy`]. Schedules that halve
+//! ranges like the arms of a join are trees, and run on the engine.
 //!
-//! | schedule | what is simulated |
+//! | schedule | model |
 //! |---|---|
-//! | `static` | a share a worker, in slices; who is done takes shares that nobody has begun |
+//! | `static` | a share per worker, in slices; a worker that has finished takes shares that no worker has begun |
 //! | `dynamic`, `tapered`, `factoring` | one counter |
-//! | `stealing` | worker 0 begins with everything; who runs dry takes the back half of the longest of four ranges |
-//! | `affinity` | the same from the parts that a [`LoopMemory`] deals: equal shares in the first run, later whoever stole a part keeps it |
-//! | `weighted` | the same from shares as long as workers were fast in the runs before, equal ones in the first |
-//! | `auto` | what the tuner of [`sinew_policy::auto`] tries: a run that is looked at, then candidates, then the best |
-//! | `simple`, `adaptive` | [`Splits`], where nobody waits in joins |
+//! | `stealing` | worker 0 begins with everything; a worker without work takes the back half of the longest of four ranges |
+//! | `affinity` | as `stealing`, but the [`LoopMemory`] deals the parts: equal shares in the first run; later the thief of a part keeps it |
+//! | `weighted` | as `stealing`, but from shares proportional to the workers' earlier speeds; equal in the first run |
+//! | `auto` | the choices of the tuner of [`sinew_policy::auto`]: a profiled run, then candidates, then the best |
+//! | `simple`, `adaptive` | [`Splits`] without waiting in joins |
 //!
-//! | room | what lives there |
+//! | file | contents |
 //! |---|---|
-//! | `course` | one run: who claims what when |
-//! | `source` | what is left of a loop, and where |
-//! | `memory` | what one run leaves for the next |
+//! | `course` | one run: the workers' claims in order of time |
+//! | `source` | the unclaimed iterations |
+//! | `memory` | state that one run leaves for the next |
 //!
 //! # Invariants
 //!
 //! - L1: each iteration is claimed exactly once.
-//! - L2: max(longest iteration, T1/p) ≤ Tp, where slow workers count as parts of one.
+//! - L2: max(longest iteration, T1/p) ≤ Tp, where a slow worker counts as a fraction of one.
 //!
 //! Both are checked at the end of every run.
 //!
-//! Not modelled: claims that wait for each other's cache line; data that a part finds in its
-//! owner's cache; the first iterations by which the runtime guesses how long a loop will take
-//! before it looks at it: here that is known.
+//! Not modelled:
+//!
+//! - contention of claims on a cache line;
+//! - data that a part finds in its owner's cache;
+//! - the first iterations, from which the runtime estimates a loop's time (known here).
 
 mod course;
 mod memory;
@@ -53,61 +54,60 @@ use crate::workload::{IterationCosts, Splits};
 use course::Course;
 use memory::Lesson;
 
-/// What a loop's run depends on, besides its iterations.
+/// The configuration of a loop's run, apart from its iterations.
 #[derive(Debug, Clone)]
 pub struct Loop {
-    /// How many workers come.
+    /// Number of workers.
     pub workers: usize,
-    /// How iterations are shared out.
+    /// The schedule.
     pub schedule: Schedule,
-    /// What a claim takes.
+    /// Cost of a claim.
     pub claim: Duration,
-    /// What it takes to get iterations from another worker, besides; and how long after the one
-    /// before the next worker comes.
+    /// Additional cost of taking iterations from another worker; also the interval between the
+    /// arrivals of two workers.
     pub steal: Duration,
-    /// How many times as long worker 0, 1 and so on takes for its iterations, at least 1; once for
-    /// those beyond the list.
+    /// Slow-down factors of workers 0, 1 and so on, at least 1; workers beyond the list have 1.
     pub slow: Vec<f64>,
-    /// From which all chance comes.
+    /// Random seed; the same seed gives the same run.
     pub seed: u64,
 }
 
-/// What a loop's run has shown.
+/// The result of a loop's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoopReport {
-    /// How long it took. Of a run that was stopped: how far it got.
+    /// Total time; for a stopped run the time so far.
     pub time: Time,
-    /// All iterations together; of a run that was stopped, those that were claimed.
+    /// The sum of all iterations; for a stopped run, of those that were claimed.
     pub work: Time,
-    /// How many chunks were run.
+    /// Number of chunks.
     pub chunks: u64,
-    /// The longest of them, in time.
+    /// The longest chunk, in time.
     pub longest_chunk: Time,
-    /// How often iterations were taken from another worker.
+    /// Number of steals from other workers.
     pub steals: u64,
-    /// Under which schedule: `auto` tries others.
+    /// The schedule of this run; differs from the request under `auto`.
     pub ran: Schedule,
-    /// The fingerprint: equal for equal loops, whatever the machine.
+    /// Fingerprint: equal loops give equal traces on every machine.
     pub trace: u64,
-    /// Whether it ran to its end.
+    /// Whether the loop ran to its end.
     pub is_whole: bool,
 }
 
 impl Loop {
-    /// Runs it over iterations of these costs, for the first time.
+    /// Runs the loop for the first time, over iterations of these costs.
     ///
     /// # Errors
     ///
-    /// No worker, a chunk of 0 iterations, a worker faster than others, or an error of the
+    /// No worker, a chunk of 0 iterations, a slow-down factor below 1, or an error of the
     /// simulator.
     pub fn run(&self, costs: &IterationCosts) -> Result<LoopReport, RunError> {
         self.run_again(costs, &mut LoopMemory::default(), |_| true)
     }
 
-    /// Runs it with what runs before have left in `memory`, for as long as `goes_on` says, which is
-    /// asked now and then; tasks are iterations then, or cuts of the loop. A run that was stopped
-    /// leaves nothing.
+    /// Runs the loop with the `memory` of earlier runs until `goes_on` returns false; it is called
+    /// now and then. Tasks in its progress are iterations or pieces of the loop. A stopped run does
+    /// not change the memory.
     ///
     /// # Errors
     ///
@@ -128,11 +128,11 @@ impl Loop {
         Ok(report)
     }
 
-    /// Whether it can be run.
+    /// Checks that the loop can run.
     ///
     /// # Errors
     ///
-    /// What is impossible about it.
+    /// Describes the impossible value.
     pub fn check(&self) -> Result<(), SetupError> {
         Setup::new(self.workers).check()?;
         self.schedule.check().map_err(SetupError::from)?;
@@ -144,7 +144,7 @@ impl Loop {
         }
     }
 
-    /// By how many times a worker is slow.
+    /// The slow-down factor of a worker.
     fn slowness(&self, worker: usize) -> f64 {
         self.slow.get(worker).copied().unwrap_or(1.0)
     }
@@ -193,7 +193,7 @@ impl Loop {
         Ok(LoopReport {
             time: report.time,
             work: report.work,
-            // A leaf for each spawn, and one.
+            // A leaf for each spawn, and one more.
             chunks: counts.spawns + 1,
             longest_chunk: report.span,
             steals: counts.steals,

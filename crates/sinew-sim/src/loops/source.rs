@@ -1,4 +1,4 @@
-//! What is left of a loop, and where.
+//! The unclaimed iterations of a loop.
 
 use std::ops::Range;
 
@@ -9,29 +9,29 @@ use sinew_policy::schedule::Schedule;
 use super::Loop;
 use super::memory::Lesson;
 
-/// A thief compares so many ranges.
+/// Number of ranges that a thief compares.
 const LOOK: usize = 4;
 
-/// What is left of a loop, and where.
+/// The unclaimed iterations of a loop.
 pub(super) enum Source {
-    /// Shares, with the slices of each that have been taken.
+    /// Shares, with the number of slices taken from each.
     Static { shares: Shares, taken: Vec<usize> },
     /// One counter.
     Counter { next: usize },
-    /// A range a worker; of positions in a deal, where there is one.
+    /// One range per worker; of positions in the deal, if there is one.
     Ranges { ranges: Vec<Range<usize>>, sizes: Halving, deal: Option<Deal> },
 }
 
-/// What a worker has got.
+/// A successful claim.
 pub(super) struct Claim {
-    /// What it runs now; positions, where iterations are dealt.
+    /// The chunk to run; positions, if iterations are dealt.
     pub(super) chunk: Range<usize>,
-    /// Everything that it has taken from another worker, if it has.
+    /// The whole stolen range, if the chunk was stolen.
     pub(super) theft: Option<Range<usize>>,
 }
 
 impl Source {
-    /// All of a loop of `n` iterations.
+    /// A source of `n` iterations.
     pub(super) fn new(setup: &Loop, n: usize, lesson: &Lesson) -> Self {
         let workers = setup.workers;
         let sizes = Halving::new(n, workers);
@@ -54,7 +54,7 @@ impl Source {
         }
     }
 
-    /// What the worker runs next.
+    /// Claims the worker's next chunk.
     pub(super) fn claim(
         &mut self,
         setup: &Loop,
@@ -88,7 +88,7 @@ impl Source {
         }
     }
 
-    /// The iterations of a range that lies in one segment.
+    /// The iterations of a range of positions in one segment.
     pub(super) fn iterations(&self, range: &Range<usize>) -> Range<usize> {
         match self {
             Self::Ranges { deal: Some(deal), .. } => {
@@ -100,16 +100,16 @@ impl Source {
     }
 }
 
-/// The next slice of the worker's share, or the first of one that nobody has begun.
+/// The next slice of the worker's share, or the first slice of a share that no worker has begun.
 fn slice(shares: &Shares, taken: &mut [usize], worker: usize) -> Option<Claim> {
     let is_left = |part: usize, taken: usize| taken < slices(shares.get(part).len());
     let part = match is_left(worker, taken[worker]) {
         true => worker,
-        // Who has begun one of these goes on with it.
+        // A worker that has begun one of these shares continues with it.
         false => (0..taken.len()).find(|&part| taken[part] == 0 && is_left(part, 0))?,
     };
     let range = shares.get(part);
-    // A share that is taken from its owner is taken as a whole.
+    // A share taken from its owner is taken as a whole.
     let (many, at) = if part == worker { (slices(range.len()), taken[part]) } else { (1, 0) };
     taken[part] = if part == worker { at + 1 } else { usize::MAX };
     let slice = share(range.len(), many, at);
@@ -117,8 +117,8 @@ fn slice(shares: &Shares, taken: &mut [usize], worker: usize) -> Option<Claim> {
     Some(Claim { theft: (part != worker).then(|| chunk.clone()), chunk })
 }
 
-/// The back half of the longest of some ranges, or, where those are empty, of the longest of all;
-/// of a deal no more than the last segment.
+/// The back half of the longest of some ranges or, if those are empty, of the longest of all; of a
+/// deal at most the last segment.
 fn back_half(
     ranges: &mut [Range<usize>],
     sizes: &Halving,

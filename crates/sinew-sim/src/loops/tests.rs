@@ -1,4 +1,4 @@
-//! Closed forms, 40 seeds of every schedule run twice, and what memories are good for.
+//! Closed forms, 40 seeds of every schedule run twice, and the effects of loop memories.
 
 use super::*;
 use crate::random::NS;
@@ -27,33 +27,33 @@ fn time(workers: usize, schedule: Schedule, n: usize) -> Time {
     free(workers, schedule).run(&uniform(n)).expect("a run").time / NS
 }
 
-/// Catches: a schedule that waits, overlaps, or cuts otherwise than its arithmetic says.
+/// Catches: a schedule that waits, overlaps chunks, or uses wrong chunk sizes.
 #[test]
 fn equal_iterations_take_what_can_be_computed_by_hand() {
     // The longest of 7 shares of 100 iterations has 15.
     assert_eq!(time(7, Schedule::Static, 100), 150);
     // 20 chunks of 5 for 3 workers: one of them runs 7.
     assert_eq!(time(3, Schedule::Dynamic { chunk: 5 }, 100), 350);
-    // Batches of 8 equal chunks, each half of the one before, until 8 single iterations are left.
+    // Batches of 8 equal chunks, each half of the batch before, until 8 single iterations are left.
     assert_eq!(time(8, Schedule::Factoring { min: 1 }, 1_024), 1_280);
-    // One worker alone runs everything, however it is cut.
+    // A single worker runs everything under any schedule.
     for schedule in schedules() {
         assert_eq!(time(1, schedule, 100), 1_000, "{schedule}");
     }
-    // Equal shares are never stolen from.
+    // Equal shares are never stolen.
     assert_eq!(time(4, Schedule::Affinity, 400), 1_000);
     // 2⁶ pieces of 4 iterations, for 16 workers.
     assert_eq!(time(16, Schedule::Simple { grain: 4 }, 256), 160);
 }
 
-/// Catches: a schedule that serves two workers by another rule than its own.
+/// Catches: a schedule that serves two workers by a wrong rule.
 #[test]
 fn two_workers_take_what_can_be_computed_by_hand() {
     // Half for each, in slices, in halves or from the start.
     for text in ["static", "affinity", "weighted", "adaptive:1", "simple:1", "factoring:1"] {
         assert_eq!(time(2, text.parse().expect("a schedule"), 256), 1_280, "{text}");
     }
-    // Single iterations at the end level out what went before.
+    // Single iterations at the end balance the load.
     for n in [2, 64, 100, 1_000] {
         for text in ["tapered:1", "stealing", "dynamic:1"] {
             assert_eq!(
@@ -63,20 +63,20 @@ fn two_workers_take_what_can_be_computed_by_hand() {
             );
         }
     }
-    // 4, 4 and 2: one of both runs six.
+    // 4, 4 and 2: one of the workers runs six.
     assert_eq!(time(2, Schedule::Dynamic { chunk: 4 }, 10), 60);
-    // Two thirds of the time for the one that is half as fast, if single iterations level it out.
+    // Two thirds of the time of the half-speed worker, if single iterations balance the load.
     let slow = Loop { slow: vec![1.0, 2.0], ..free(2, Schedule::Dynamic { chunk: 1 }) };
     assert_eq!(slow.run(&uniform(300)).expect("a run").time, 2_000 * NS);
 }
 
-/// Several runs of one loop, each with what those before have left.
+/// Several runs of one loop, each with the memory of those before.
 fn sweeps(setup: &Loop, costs: &IterationCosts, many: usize) -> Vec<LoopReport> {
     let mut memory = LoopMemory::default();
     (0..many).map(|_| setup.run_again(costs, &mut memory, |_| true).expect("a run")).collect()
 }
 
-/// Catches: parts that are dealt anew in every run, to whom they were not, or not at all.
+/// Catches: parts that are dealt anew in every run, to wrong workers, or not at all.
 #[test]
 fn affinity_deals_a_part_to_whoever_stole_it() {
     for shape in [Shape::Decreasing, Shape::Biased] {
@@ -85,7 +85,7 @@ fn affinity_deals_a_part_to_whoever_stole_it() {
         let runs = sweeps(&dear, &costs, 4);
         assert!(runs[3].steals < runs[0].steals, "{runs:?}");
         assert!(runs[3].time < runs[0].time, "{runs:?}");
-        // Who has no memory stays where it was.
+        // Without memory the run equals the first one.
         assert_eq!(dear.run(&costs).expect("a run"), runs[0]);
     }
 }
@@ -97,12 +97,12 @@ fn weighted_shares_follow_the_speeds_that_workers_had() {
         Loop { slow: vec![1.0, 1.0, 3.0], steal: Duration::ns(500), ..free(3, Schedule::Weighted) };
     let runs = sweeps(&setup, &uniform(7_000), 12);
     assert!(runs[11].steals < runs[0].steals, "{runs:?}");
-    // 3,000 for each of the fast ones, 1,000 for the slow one.
+    // 3,000 iterations for each fast worker, 1,000 for the slow one.
     let late = runs[11].time as f64 / (30_000 * NS) as f64;
     assert!(late < 1.1 && runs[11].time < runs[0].time, "{runs:?}");
 }
 
-/// Catches: a name that stands for one schedule from the beginning to the end.
+/// Catches: an `auto` that never changes its schedule.
 #[test]
 fn auto_tries_schedules_and_keeps_the_best() {
     let setup =
@@ -114,11 +114,12 @@ fn auto_tries_schedules_and_keeps_the_best() {
     assert!(tried.iter().any(|run| matches!(run.ran, Schedule::Dynamic { .. })), "{runs:?}");
     assert!(runs[10..].iter().all(|run| run.ran == runs[13].ran), "{runs:?}");
     assert_eq!(Some(runs[13].time), tried[1..].iter().map(|run| run.time).min(), "{runs:?}");
-    // It is not worth all this where it is over soon.
+    // Tuning does not pay for a short loop.
     assert!(sweeps(&setup, &uniform(100), 5).iter().all(|run| run.ran == Schedule::Static));
 }
 
-/// Catches: a loop that goes on although it was told to stop, or a half one that teaches.
+/// Catches: a loop that continues after it was told to stop, or a stopped run that changes the
+/// memory.
 #[test]
 fn a_stopped_loop_reports_what_it_has_done_and_teaches_nothing() {
     let (setup, costs) = (free(3, Schedule::Dynamic { chunk: 1 }), uniform(100_000));
@@ -140,7 +141,7 @@ fn a_stopped_loop_reports_what_it_has_done_and_teaches_nothing() {
     assert!(last.is_none_or(|share| (0.0..=1.0).contains(&share)), "{last:?}");
 }
 
-/// Catches: a fingerprint that does not tell runs apart.
+/// Catches: different loops with the same fingerprint.
 #[test]
 fn loops_that_differ_have_different_fingerprints() {
     let trace = |seed, schedule| {
@@ -156,7 +157,7 @@ fn loops_that_differ_have_different_fingerprints() {
     assert!((1..4).all(|at| !traces[..at].contains(&traces[at])), "{traces:x?}");
 }
 
-/// Catches: a worker that stops while there is something left, and a claim that counts twice.
+/// Catches: a worker that stops while iterations are left, and a claim that counts twice.
 #[test]
 fn no_schedule_is_later_than_the_even_share_and_one_chunk() {
     for shape in [Shape::Uniform, Shape::Biased, Shape::Decreasing, Shape::Heavy] {
@@ -169,7 +170,7 @@ fn no_schedule_is_later_than_the_even_share_and_one_chunk() {
             let free = Loop { seed, ..free(workers, schedule) };
             let run = free.run(&costs).expect("a run");
             assert_eq!(run, free.run(&costs).expect("a run"), "{schedule}, seed {seed}");
-            // A share is not given up once it has been begun.
+            // A share that has begun is not stolen.
             if run.ran != Schedule::Static {
                 let bound = costs.total().div_ceil(workers as u64) + run.longest_chunk;
                 assert!(
@@ -185,7 +186,7 @@ fn no_schedule_is_later_than_the_even_share_and_one_chunk() {
     }
 }
 
-/// Catches: an impossible loop that is run.
+/// Catches: an impossible loop that runs.
 #[test]
 fn impossible_loops_are_refused() {
     assert!(free(0, Schedule::Static).run(&uniform(1)).is_err());

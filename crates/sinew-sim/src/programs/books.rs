@@ -1,4 +1,4 @@
-//! What was found, and the checks of every run.
+//! Results, and the checks of every run.
 
 use super::ProgramsReport;
 use super::course::Course;
@@ -7,10 +7,10 @@ use super::mix::Arrival;
 use crate::queue::Time;
 use crate::report::Violation;
 
-/// By what part of it a sum of many numbers may be off.
+/// Relative rounding error of a sum of many numbers.
 const ROUNDING: f64 = 1e-6;
 
-/// What is written down on the way.
+/// Counters that are updated during a run.
 #[derive(Debug, Default)]
 pub(super) struct Books {
     pub(super) arrived: u64,
@@ -22,18 +22,18 @@ pub(super) struct Books {
     slowdowns: f64,
     squares: f64,
     worst: f64,
-    /// The first that has ended with other work than it had, or too soon.
+    /// The first program that ended too early or with a wrong amount of work.
     broken: Option<Violation>,
 }
 
 impl Books {
-    /// Those that have come and gone.
+    /// Programs that have arrived and ended or died.
     pub(super) fn left(&self) -> u64 {
         self.ended + self.died
     }
 
-    /// A program has ended that would take `alone` alone, and not less than `least` in the best of
-    /// company.
+    /// Registers the end of a program that would take `alone` alone, and at least `least` with the
+    /// best neighbours.
     pub(super) fn has_ended(
         &mut self,
         now: Time,
@@ -63,7 +63,7 @@ impl Books {
 }
 
 impl Course<'_> {
-    /// Ends the run.
+    /// Checks the invariants and returns the report.
     pub(super) fn close(self) -> Result<ProgramsReport, Violation> {
         if self.queue.backwards() > 0 {
             return Err(Violation::TimeRanBackwards(self.queue.backwards()));

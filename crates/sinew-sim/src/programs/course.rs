@@ -1,5 +1,5 @@
-//! A run: programs come, end and die; each machine has at most one event ahead, and what comes from
-//! outside is one more.
+//! A run: programs arrive, end and die. Each machine has at most one pending event; arrivals and
+//! deaths share one more.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,7 +14,7 @@ use crate::queue::{Queue, Time};
 use crate::report::Violation;
 use crate::trace::{Step, Trace};
 
-/// Between so many events the caller is asked whether to go on.
+/// Number of events between two calls of `goes_on`.
 const LOOK_UP: u64 = 256;
 
 /// A run.
@@ -25,11 +25,11 @@ pub(super) struct Course<'f> {
     pub(super) books: Books,
     pub(super) trace: Trace,
     loads: Vec<Load>,
-    /// Numbers of those to come, the next one at the end.
+    /// Numbers of future arrivals; the next one is at the end.
     coming: Vec<usize>,
-    /// Who dies when.
+    /// Future deaths.
     dying: BinaryHeap<Reverse<(Time, usize)>>,
-    /// Where everybody is.
+    /// The machine of each program.
     at: Vec<Option<usize>>,
     chance: fastrand::Rng,
 }
@@ -93,7 +93,7 @@ impl<'f> Course<'f> {
         Progress::new(self.queue.now(), self.books.events, self.books.left(), share)
     }
 
-    /// What a machine has ahead is due: somebody's end, or a decision.
+    /// Handles the due event of a machine: the end of a program, or a decision.
     fn attend(&mut self, machine: usize) {
         let now = self.queue.now();
         if let Some(id) = self.hosts[machine].finished(now) {
@@ -122,7 +122,7 @@ impl<'f> Course<'f> {
         self.books.has_ended(now, &arrival, &gone, alone, alone / self.facts.best_company());
     }
 
-    /// The next arrival or death.
+    /// Handles the next arrival or death.
     fn attend_outside(&mut self) {
         let now = self.queue.now();
         if let Some(&Reverse((time, id))) = self.dying.peek()

@@ -1,31 +1,31 @@
-//! Where an arriving program goes: the decision of a coordinator of coordinators.
+//! Dispatch of arriving programs to machines: the decision of a coordinator of coordinators.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::setup::SetupError;
 
-/// By what rule machines are chosen.
+/// Rules for choosing a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dispatch {
-    /// One after the other.
+    /// Round robin.
     RoundRobin,
-    /// The one with the fewest programs.
+    /// The machine with the fewest programs.
     #[default]
     Fewest,
-    /// Of two drawn by chance the one with fewer programs: what is nearly as good, and needs to
-    /// know two machines only.
+    /// The machine with fewer programs of two random ones. Nearly as good, and reads the state of
+    /// only two machines.
     TwoChoices,
-    /// The first whose cores are not all asked for; where there is none, the one with the fewest
+    /// The first machine with unrequested cores; if there is none, the machine with the fewest
     /// programs.
     Packed,
 }
 
 impl Dispatch {
-    /// All of them.
+    /// All rules.
     pub const ALL: [Self; 4] = [Self::RoundRobin, Self::Fewest, Self::TwoChoices, Self::Packed];
 
-    /// The name, as it is read and printed.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::RoundRobin => "round-robin",
@@ -36,7 +36,7 @@ impl Dispatch {
     }
 }
 
-/// What the coordinator of coordinators knows of a machine.
+/// The state of a machine that dispatch uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Load {
     pub(super) programs: u32,
@@ -44,7 +44,7 @@ pub(super) struct Load {
     pub(super) demand: u32,
 }
 
-/// Chooses among machines of `cores` cores each.
+/// Chooses one of the machines, which have `cores` cores each.
 pub(super) fn choose(
     dispatch: Dispatch,
     loads: &[Load],
@@ -81,12 +81,13 @@ impl FromStr for Dispatch {
     ///
     /// # Errors
     ///
-    /// Names the text, and what could be written instead.
+    /// Names the text and the valid names.
     fn from_str(text: &str) -> Result<Self, SetupError> {
         let name = text.trim().to_ascii_lowercase();
         Self::ALL.into_iter().find(|dispatch| dispatch.name() == name).ok_or_else(|| {
             SetupError::new(format!(
-                "`{text}` says not where programs go: write round-robin, fewest, two-choices or packed"
+                "unknown dispatch `{text}`; expected one of: round-robin, fewest, two-choices, \
+                 packed"
             ))
         })
     }

@@ -1,7 +1,6 @@
-//! One machine: who is there, who has what, and how far they are.
+//! One machine: its programs, their cores and their progress.
 //!
-//! Between two decisions everybody's speed is constant, so nothing happens until somebody's work is
-//! done.
+//! Speeds are constant between two decisions, so the next event is the end of a program.
 
 use sinew_cpus::CpuSet;
 use sinew_policy::share::{Effects, Event, Grant, Layout, Place, Policy, Program, Script, decide};
@@ -11,20 +10,20 @@ use super::mix::Mix;
 use super::{Cluster, SECOND};
 use crate::queue::Time;
 
-/// Nobody is slower than this, whatever its neighbours do.
+/// Least relative speed of a program, whatever its neighbours do.
 const SLOWEST: f64 = 0.05;
-/// Nor does good company more than double anybody's speed.
+/// Greatest relative gain by neighbours: they at most double the speed.
 const MOST_GAIN: f64 = 1.0;
 
-/// What all machines have in common.
+/// Facts that all machines share.
 #[derive(Debug)]
 pub(super) struct Facts<'c> {
     pub(super) setup: &'c Cluster,
     pub(super) mix: &'c Mix,
     pub(super) layout: Layout,
-    /// By kind and neighbour.
+    /// Effect on a kind of program, by kind and neighbour.
     effects: Vec<f64>,
-    /// By kind and number of cores.
+    /// Speed by kind and number of cores.
     speeds: Vec<Vec<f64>>,
 }
 
@@ -50,13 +49,13 @@ impl<'c> Facts<'c> {
         self.speeds[kind][threads as usize]
     }
 
-    /// How fast a kind is alone on a machine, on the number of cores that is best for it.
+    /// The speed of a kind alone on a machine, with its best number of cores.
     pub(super) fn best_speed(&self, kind: usize) -> f64 {
         let most = (self.mix.kinds[kind].max as usize).min(self.layout.len());
         self.speeds[kind][1..=most].iter().copied().fold(0.0, f64::max)
     }
 
-    /// By what the best company makes it faster.
+    /// The greatest gain of a kind by neighbours.
     pub(super) fn best_company(&self) -> f64 {
         if self.effects.iter().any(|&effect| effect > 0.0) { 1.0 + MOST_GAIN } else { 1.0 }
     }
@@ -78,16 +77,16 @@ pub(super) struct Resident {
     pub(super) id: usize,
     pub(super) kind: usize,
     pub(super) program: Program,
-    /// Work that is left, in picoseconds of one core, moves included.
+    /// Remaining work in picoseconds of one core, including moves.
     pub(super) left: f64,
-    /// What it has done so far.
+    /// Completed work.
     pub(super) done: f64,
-    /// What its moves have cost it.
+    /// Total cost of its moves.
     pub(super) debt: f64,
     rate: f64,
-    /// Whether its cores are its own.
+    /// Whether it has its cores for itself.
     is_alone: bool,
-    /// How long it has had its share without a change.
+    /// Time since its share last changed.
     steady_since: Time,
 }
 
@@ -97,16 +96,16 @@ pub(super) struct Host<'c> {
     facts: &'c Facts<'c>,
     pub(super) residents: Vec<Resident>,
     script: Script,
-    /// Up to when everybody's work has been counted.
+    /// Time up to which work has been counted.
     counted: Time,
-    /// When shares are decided anew.
+    /// Time of the next decision.
     pub(super) due: Option<Time>,
     pub(super) moved: u64,
     pub(super) decisions: u64,
     pub(super) moving: u64,
-    /// Cores × time that somebody had.
+    /// Core time that was assigned to programs.
     pub(super) used: f64,
-    /// Whether a core was ever given twice.
+    /// Number of times that a core was given to two programs.
     pub(super) overlaps: u64,
 }
 
@@ -128,7 +127,7 @@ impl<'c> Host<'c> {
         }
     }
 
-    /// A program comes. It begins with one thread anywhere until shares are decided.
+    /// Admits a program. It begins with one unpinned thread until shares are decided.
     pub(super) fn admit(&mut self, now: Time, id: usize, kind: usize, work: Time) {
         self.count(now);
         let cores = self.facts.layout.cores();
@@ -154,7 +153,7 @@ impl<'c> Host<'c> {
         self.change_soon(now);
     }
 
-    /// The program is not here any more. Returns what is known of it.
+    /// Removes a program and returns its state.
     pub(super) fn dismiss(&mut self, now: Time, id: usize) -> Option<Resident> {
         self.count(now);
         let at = self.residents.iter().position(|resident| resident.id == id)?;
@@ -171,20 +170,20 @@ impl<'c> Host<'c> {
         self.set_rates();
     }
 
-    /// The next one whose work is done, or a decision.
+    /// The time of the next event: the end of a program, or a decision.
     pub(super) fn next(&self) -> Option<Time> {
         let ends = self.residents.iter().map(|resident| self.counted + resident.ends_in());
         ends.chain(self.due).min()
     }
 
-    /// Who is done by now.
+    /// A program that has finished by `now`.
     pub(super) fn finished(&mut self, now: Time) -> Option<usize> {
         self.count(now);
         let done = |resident: &&Resident| resident.ends_in() == 0;
         self.residents.iter().find(done).map(|resident| resident.id)
     }
 
-    /// Counts everybody's work up to `now`.
+    /// Counts work up to `now`.
     fn count(&mut self, now: Time) {
         let passed = (now - self.counted) as f64;
         self.counted = now;
@@ -201,7 +200,7 @@ impl<'c> Host<'c> {
         self.used += passed * taken.min(self.facts.layout.len()) as f64;
     }
 
-    /// Decides who has what from now on.
+    /// Decides the shares.
     pub(super) fn decide(&mut self, now: Time) {
         self.count(now);
         self.measure(now);
@@ -223,7 +222,7 @@ impl<'c> Host<'c> {
         self.due = self.next_decision(now);
     }
 
-    /// Rules that go by measurements look again.
+    /// Policies that use measurements decide periodically.
     fn next_decision(&self, now: Time) -> Option<Time> {
         let measures = self.facts.setup.policy == Policy::Efficiency && self.residents.len() > 1;
         let period = measures.then_some(now + self.facts.setup.period);
@@ -231,7 +230,7 @@ impl<'c> Host<'c> {
         period.into_iter().chain(scripted).min()
     }
 
-    /// Who has run for a while on the same cores has shown how fast it is there.
+    /// Programs that have run for a while on the same cores yield a measured speed.
     fn measure(&mut self, now: Time) {
         for resident in &mut self.residents {
             if now - resident.steady_since >= self.facts.setup.period && resident.is_alone {
@@ -250,7 +249,7 @@ impl<'c> Host<'c> {
         }
     }
 
-    /// What the measurements of those that are here would have shown.
+    /// The effects that measurements of the present programs would have shown.
     fn known_effects(&self) -> Effects {
         if self.facts.setup.policy != Policy::Contention {
             return Effects::none();
@@ -273,7 +272,7 @@ impl<'c> Host<'c> {
         }
     }
 
-    /// How fast everybody is with what all have.
+    /// Sets the speed of every program from its cores.
     fn set_rates(&mut self) {
         let anywhere = self.residents.iter().filter(|resident| !resident.is_alone).count();
         let own: CpuSet = self
@@ -281,8 +280,7 @@ impl<'c> Host<'c> {
             .iter()
             .filter(|resident| resident.is_alone)
             .fold(CpuSet::new(), |all, resident| all.union(&resident.program.held.cores));
-        // Threads that may run anywhere share what is left evenly, or, where nothing is,
-        // everything.
+        // Unpinned threads share the remaining cores evenly or, if none remain, all cores.
         let free = (self.facts.layout.len() - own.len()).max(1) as f64;
         let part = (free / anywhere.max(1) as f64).min(1.0);
         let rates: Vec<f64> = (0..self.residents.len()).map(|at| self.rate(at, part)).collect();
@@ -300,7 +298,7 @@ impl<'c> Host<'c> {
         speed * (1.0 + change).max(SLOWEST)
     }
 
-    /// What neighbours in caches do to this one, each by the part of its cores that feel it.
+    /// Effect of neighbours in shared caches, weighted by the fraction of cores that feel it.
     fn company(&self, at: usize) -> f64 {
         let resident = &self.residents[at];
         let cores = &resident.program.held.cores;
@@ -331,13 +329,13 @@ impl<'c> Host<'c> {
 }
 
 impl Resident {
-    /// In how long its work is done, at its present speed.
+    /// Time until its work is done at its present speed.
     fn ends_in(&self) -> Time {
-        // Less than a picosecond of work is a matter of rounding.
+        // Less than a picosecond of work is a rounding error.
         if self.left < 1.0 { 0 } else { (self.left / self.rate.max(1e-9)).ceil().min(1e19) as Time }
     }
 
-    /// Takes what is granted; returns how many cores it has got or given up.
+    /// Accepts a grant; returns the number of cores that changed.
     fn hold(&mut self, grant: Grant, crowded: bool, cost: Time, now: Time) -> u64 {
         let had = self.is_alone;
         self.is_alone = !crowded && grant.cores.len() == grant.threads as usize;

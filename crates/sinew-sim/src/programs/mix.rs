@@ -1,4 +1,4 @@
-//! Programs: kinds of them, and when they come.
+//! Kinds of programs, and their arrivals.
 
 use sinew_policy::share::Script;
 
@@ -7,7 +7,7 @@ use crate::queue::Time;
 use crate::random::{is_within, mix, unit};
 use crate::setup::SetupError;
 
-/// Kinds of programs by chance have one each.
+/// Weights of the random kinds.
 const WEIGHTS: [f64; 4] = [1.0, 4.0, 0.5, 2.0];
 
 /// See [`Mix::script`].
@@ -15,18 +15,18 @@ const SCRIPT: &str = "when hardly joins hardly threads 1\nwhen memory joins memo
                       when memory joins perfect threads 6\nwhen memory leaves perfect free\n\
                       0.5 after well joins well threads 8\n";
 
-/// How many times as fast a program is on how many cores.
+/// Speed as a function of the number of cores.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SpeedUp {
-    /// Amdahl's: so much of it is serial, from 0 to 1.
+    /// Amdahl's law with this serial fraction, from 0 to 1.
     Serial(f64),
-    /// As it was measured: points of cores and speed, lines between them; scaled so that one core
-    /// has speed 1.
+    /// Measured points of cores and speed with linear interpolation, scaled so that one core has
+    /// speed 1.
     Measured(Vec<(u32, f64)>),
 }
 
 impl SpeedUp {
-    /// On `cores` cores; 0 on none.
+    /// The speed on `cores` cores; 0 on none.
     pub fn at(&self, cores: u32) -> f64 {
         let n = f64::from(cores);
         match self {
@@ -37,7 +37,7 @@ impl SpeedUp {
     }
 }
 
-/// The line through the points; flat beyond the last, through the origin before the first.
+/// Linear interpolation; constant beyond the last point, through the origin before the first.
 fn between(points: &[(u32, f64)], n: f64) -> f64 {
     let at = points.partition_point(|&(cores, _)| f64::from(cores) < n);
     let before = if at == 0 { (0.0, 0.0) } else { (f64::from(points[at - 1].0), points[at - 1].1) };
@@ -52,20 +52,20 @@ fn between(points: &[(u32, f64)], n: f64) -> f64 {
 /// A kind of program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kind {
-    /// Its name, by which effects and scripts know it.
+    /// The name that effects and scripts use.
     pub name: String,
-    /// How it scales.
+    /// Its scaling.
     pub speed_up: SpeedUp,
-    /// The cores that it can use at most.
+    /// Greatest number of cores that it can use.
     pub max: u32,
-    /// Those that it should have at least.
+    /// Least number of cores that it should have.
     pub min: u32,
-    /// Its part in proportion to others'.
+    /// Its share in proportion to other programs.
     pub weight: f64,
 }
 
 impl Kind {
-    /// A kind that uses as many cores as there are, with this part of it serial.
+    /// A kind with this serial fraction that uses any number of cores.
     pub fn new(name: &str, serial: f64) -> Self {
         Self {
             name: name.to_owned(),
@@ -77,36 +77,35 @@ impl Kind {
     }
 }
 
-/// A program that comes.
+/// The arrival of a program.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Arrival {
-    /// When.
+    /// Time of the arrival.
     pub at: Time,
-    /// Which kind, by its number.
+    /// Index of its kind.
     pub kind: usize,
-    /// How long it takes on one core.
+    /// Duration on one core.
     pub work: Time,
-    /// After how long it dies, if it is still there.
+    /// Time from its arrival to its death, if it has not ended by then.
     pub dies_after: Option<Time>,
 }
 
 /// All programs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Mix {
-    /// Their kinds.
+    /// The kinds.
     pub kinds: Vec<Kind>,
-    /// The changes of throughput: what the second kind in the same cache does to the first, −0.2
-    /// for a fifth less.
+    /// Effects on throughput: the second kind in the same cache changes the first kind's throughput
+    /// by this fraction; −0.2 means a fifth less.
     pub effects: Vec<(usize, usize, f64)>,
-    /// In any order.
+    /// Arrivals in any order.
     pub arrivals: Vec<Arrival>,
 }
 
 impl Mix {
-    /// `programs` programs of four kinds, which scale perfectly, well, up to a few cores and
-    /// hardly, with weights from a half to four that the seed deals, and heavy-tailed work of 10 s
-    /// on average, coming so that `cores` cores are kept about three quarters busy. One in fifty
-    /// dies within ten seconds.
+    /// `programs` programs of four kinds: with perfect, good, limited and hardly any scaling. The
+    /// seed assigns weights from 0.5 to 4. Work is heavy-tailed with a mean of 10 s, and arrivals
+    /// keep `cores` cores about three quarters busy. One program in fifty dies within ten seconds.
     pub fn random(programs: usize, cores: usize, seed: u64) -> Self {
         let measured = SpeedUp::Measured(vec![(1, 1.0), (4, 3.6), (8, 4.8), (16, 4.4)]);
         let mut kinds = vec![
@@ -123,8 +122,8 @@ impl Mix {
         Self { effects, ..Self::of_kinds(kinds, programs, cores, seed) }
     }
 
-    /// As many programs of these kinds, as often as each other, which come and go like those of
-    /// [`random`](Self::random); none where there are no kinds.
+    /// `programs` programs of these kinds, each equally frequent, with arrivals and deaths as in
+    /// [`random`](Self::random); empty if there are no kinds.
     pub fn of_kinds(kinds: Vec<Kind>, programs: usize, cores: usize, seed: u64) -> Self {
         let chance = |program: usize, what: u64| unit(mix(mix(seed) ^ mix(program as u64) ^ what));
         let interval = 10.0 / (0.75 * cores.max(1) as f64) * SECOND as f64;
@@ -144,8 +143,8 @@ impl Mix {
         Self { arrivals: (0..programs).map(arrival).collect(), kinds, effects: Vec::new() }
     }
 
-    /// What a script may want of the programs of [`random`](Self::random): a few threads for those
-    /// that gain little by more, and for others while these are there.
+    /// A script for the programs of [`random`](Self::random): few threads for kinds that scale
+    /// badly, and for other kinds while those are present.
     pub fn script() -> Script {
         SCRIPT.parse().unwrap_or_default()
     }
@@ -169,7 +168,8 @@ impl Mix {
                 }
                 SpeedUp::Measured(points) if !is_curve(points) => {
                     return wrong(format!(
-                        "the curve of {name} must have points of 1 core and more in ascending order, with speeds above 0"
+                        "the curve of {name} must have points of 1 core and more in ascending \
+                         order, with speeds above 0"
                     ));
                 }
                 _ => {}

@@ -1,37 +1,36 @@
-//! Programs that come and go, and share machines by the policies of [`sinew_policy::share`].
+//! Programs that arrive and end, and share machines by the policies of [`sinew_policy::share`].
 //!
-//! A program has an amount of work and a curve that says how many times as fast it is on how many
-//! cores; what its neighbours in a cache do to it is a number a pair. Each machine has a
-//! coordinator, which decides anew whenever somebody comes, goes or dies, and, under rules that go
-//! by what has been measured, every so often. Above the machines there is one that sends arriving
-//! programs to machines ([`Dispatch`]); a program stays where it was sent.
+//! A program has an amount of work and a curve of its speed over the number of cores. A number per
+//! pair of kinds gives the effect of neighbours in a cache. Each machine has a coordinator. It
+//! decides anew whenever a program arrives, ends or dies, and periodically under policies that use
+//! measurements. A dispatcher above the machines sends arriving programs to machines
+//! ([`Dispatch`]); a program stays on its machine.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `mix` | kinds of programs, arrivals, effects; random mixes |
-//! | `parse` | the same from text |
-//! | `host` | one machine: who is there, who has what, how far they are |
-//! | `dispatch` | where an arriving program goes |
+//! | `parse` | the same, read from text |
+//! | `host` | one machine: its programs, their cores and their progress |
+//! | `dispatch` | the machine for an arriving program |
 //! | `course` | arrivals, ends, deaths |
-//! | `books` | what was found, and the checks at the end |
+//! | `books` | results, and the checks at the end |
 //!
 //! # Invariants
 //!
-//! - J1: each program comes once, and ends or dies once.
+//! - J1: each program arrives once, and ends or dies once.
 //! - J2: the cores of a machine's programs are disjoint, unless all of them share everything.
-//! - J3: who has ended has done its work, and what its moves have cost.
-//! - J4: nobody ends sooner after its arrival than it would alone on the whole machine with the
-//!   best of neighbours.
+//! - J3: an ended program has done its work and paid for its moves.
+//! - J4: no program ends sooner than it would alone on the whole machine with the best neighbours.
 //!
 //! All are checked in every run.
 //!
 //! # Cost
 //!
-//! A decision of the share policy for each arrival and each end: programs × cores of one machine.
+//! One decision of the share policy per arrival and per end: programs × cores of one machine.
 //!
 //! # Not handled
 //!
-//! Programs that move from machine to machine.
+//! Migration of programs between machines.
 
 mod books;
 mod course;
@@ -57,68 +56,69 @@ use crate::setup::SetupError;
 /// Picoseconds in a second.
 pub const SECOND: Time = 1_000_000_000_000;
 
-/// The machines, and how they are shared.
+/// The machines and their policies.
 #[derive(Debug, Clone)]
 pub struct Cluster {
-    /// What each of the machines is like; at most 1,024 PUs.
+    /// The description of each machine; at most 1,024 PUs.
     pub machine: Machine,
-    /// How many there are.
+    /// Number of machines.
     pub machines: usize,
-    /// How a machine is shared.
+    /// The share policy of each machine.
     pub policy: Policy,
-    /// Where programs are sent.
+    /// The dispatch rule.
     pub dispatch: Dispatch,
-    /// What a program loses for each core that it gets or gives up, in time of that core.
+    /// Cost to a program of each core that it gains or loses, in time of that core.
     pub move_cost: Time,
-    /// From an arrival or an end to the new shares.
+    /// Time from an arrival or an end to the new shares.
     pub delay: Time,
-    /// How often speeds are measured and shares decided anew, under [`Policy::Efficiency`].
+    /// Period of measurements and decisions under [`Policy::Efficiency`].
     pub period: Time,
-    /// For [`Policy::Script`]: each machine follows it.
+    /// The script that each machine follows under [`Policy::Script`].
     pub script: Script,
-    /// From which all chance comes.
+    /// Random seed; the same seed gives the same run.
     pub seed: u64,
 }
 
-/// What a run has shown.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct ProgramsReport {
-    /// Programs that have come.
+    /// Programs that arrived.
     pub arrived: u64,
-    /// Programs that have ended.
+    /// Programs that ended.
     pub ended: u64,
-    /// Programs that have died.
+    /// Programs that died.
     pub died: u64,
     /// From the beginning to the last end.
     pub makespan: Time,
-    /// From arrival to end, on average over those that have ended.
+    /// Mean time from arrival to end of the ended programs.
     pub mean_response: f64,
-    /// That over the time alone on a whole machine, on average, and of the worst.
+    /// Mean ratio of that time to the time alone on a whole machine.
     pub mean_slowdown: f64,
-    /// See there.
+    /// The worst of these ratios.
     pub worst_slowdown: f64,
-    /// Jain's index of the slowdowns: 1 if all are the same, 1/n if one has it all.
+    /// Jain's fairness index of the slow-downs: 1 if all are equal, 1/n if one program has
+    /// everything.
     pub fairness: f64,
-    /// Cores that changed hands, those of programs that came or went aside.
+    /// Cores that changed hands, apart from those of arriving and ending programs.
     pub moved: u64,
-    /// Decisions, and those that moved somebody's cores.
+    /// Number of decisions.
     pub decisions: u64,
-    /// See there.
+    /// Decisions that moved cores of a program.
     pub moving_decisions: u64,
-    /// The share of all cores' time until the makespan that somebody had.
+    /// Fraction of all cores' time until the makespan that was assigned to programs.
     pub used: f64,
-    /// Steps.
+    /// Number of events.
     pub events: u64,
-    /// The fingerprint.
+    /// The fingerprint of the run.
     pub trace: u64,
-    /// Whether all programs have ended or died.
+    /// Whether all programs ended or died.
     pub is_whole: bool,
 }
 
 impl Cluster {
-    /// So many machines of this kind, shared equally; a move costs 50 µs a core, a decision takes
-    /// 200 µs.
+    /// `machines` machines of this kind with equal shares; a move costs 50 µs per core, a decision
+    /// takes 200 µs.
     pub fn new(machine: Machine, machines: usize) -> Self {
         Self {
             machine,
@@ -133,16 +133,16 @@ impl Cluster {
         }
     }
 
-    /// The same where neither moves nor decisions cost anything.
+    /// The same cluster with free moves and decisions.
     #[must_use]
     pub fn free(self) -> Self {
         Self { move_cost: 0, delay: 0, ..self }
     }
 
-    /// The names that [`set`](Self::set) knows.
+    /// Names accepted by [`set`](Self::set).
     pub const NAMES: [&'static str; 3] = ["move_cost", "delay", "period"];
 
-    /// Sets one cost, or the period, by its name. Returns whether there is one.
+    /// Sets one cost, or the period, by its name. Returns whether the name is known.
     pub fn set(&mut self, name: &str, time: Time) -> bool {
         let place = match name {
             "move_cost" => &mut self.move_cost,
@@ -158,13 +158,13 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// What is impossible about it, or an error of the simulator.
+    /// An impossible value, or an error of the simulator.
     pub fn run(&self, mix: &Mix) -> Result<ProgramsReport, RunError> {
         self.run_while(mix, |_| true)
     }
 
-    /// The same for as long as `goes_on` says, which is asked now and then; tasks are programs
-    /// then.
+    /// Like [`run`](Self::run), but stops when `goes_on` returns false; it is called now and then.
+    /// Tasks in its progress are programs.
     ///
     /// # Errors
     ///
@@ -178,11 +178,11 @@ impl Cluster {
         course::run(self, mix, goes_on).map_err(RunError::Violation)
     }
 
-    /// Whether these programs can be run so.
+    /// Checks that these programs can run.
     ///
     /// # Errors
     ///
-    /// What is impossible about it.
+    /// Describes the impossible value.
     pub fn check(&self, mix: &Mix) -> Result<(), SetupError> {
         self.check_setup().and_then(|()| mix.check())
     }

@@ -1,10 +1,10 @@
-//! Programs from text, a line each.
+//! Programs from text, one line each.
 //!
 //! ```text
-//! # what there is of it, and how it scales
+//! # a kind of program, and how it scales
 //! kind solver  curve 1:1 2:1.9 4:3.4 8:5  max 16  weight 2
 //! kind render  serial 0.05  min 2
-//! # what the second does to the first in the same cache
+//! # effect of the second on the first in the same cache
 //! effect solver render -0.2
 //! # seconds; work on one core
 //! program solver at 0 work 10
@@ -21,10 +21,10 @@ use super::mix::{Arrival, Kind, Mix, SpeedUp};
 use crate::queue::Time;
 use crate::random::{Duration, is_within, mix};
 
-/// No file describes more programs.
+/// Greatest number of programs in a file.
 const MOST: usize = 10_000_000;
 
-/// A text that describes no programs.
+/// A text that does not describe programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MixTextError {
     line: usize,
@@ -35,7 +35,8 @@ impl fmt::Display for MixTextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "line {} of the programs: {}; write for example `kind solver serial 0.05` and `program solver at 0 work 10`",
+            "line {} of the programs: {}; write for example `kind solver serial 0.05` and \
+             `program solver at 0 work 10`",
             self.line, self.what
         )
     }
@@ -46,11 +47,11 @@ impl std::error::Error for MixTextError {}
 impl FromStr for Mix {
     type Err = MixTextError;
 
-    /// Reads lines as shown in the module's text.
+    /// Reads lines as shown in the module's documentation.
     ///
     /// # Errors
     ///
-    /// Names the line, and what is wrong about it.
+    /// Names the line and the error.
     fn from_str(text: &str) -> Result<Self, MixTextError> {
         let mut read = Self::default();
         for (at, line) in text.lines().enumerate() {
@@ -58,7 +59,7 @@ impl FromStr for Mix {
                 line.split('#').next().unwrap_or("").split_whitespace().collect();
             read.add(&words).map_err(|what| MixTextError { line: at + 1, what })?;
         }
-        // What belongs together is known only now.
+        // Consistency between lines can be checked only at the end.
         read.check().map_err(|error| MixTextError {
             line: text.lines().count(),
             what: error.to_string(),
@@ -157,7 +158,8 @@ fn add_point(speed_up: &mut SpeedUp, text: &str) -> Result<(), String> {
             Ok(())
         }
         _ => Err(format!(
-            "`{text}` is none of serial, max, min, weight and curve, nor a point such as 4:3.5 of a curve"
+            "`{text}` is none of serial, max, min, weight and curve, nor a point such as 4:3.5 of \
+             a curve"
         )),
     }
 }
@@ -206,7 +208,8 @@ fn seconds(text: &str) -> Result<Time, String> {
 fn drawn_seconds(text: &str) -> Result<Duration, String> {
     Duration::in_units(text, SECOND).ok_or_else(|| {
         format!(
-            "`{text}` is no distribution of seconds such as 12.5, uniform:10,20, exp:100 or pareto:10,1.5"
+            "`{text}` is no distribution of seconds such as 12.5, uniform:10,20, exp:100 or \
+             pareto:10,1.5"
         )
     })
 }

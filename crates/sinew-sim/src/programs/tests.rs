@@ -1,4 +1,4 @@
-//! Random clusters with everything that can be set, closed forms, and mixes from text.
+//! Random clusters over all settings, closed forms, and mixes from text.
 
 use sinew_policy::share::Policy;
 
@@ -29,8 +29,7 @@ fn ms(time: u64) -> u64 {
     (time + SECOND / 2_000) / (SECOND / 1_000)
 }
 
-/// Catches: a core that is counted twice, a program that is as fast as its number of threads
-/// whatever its curve.
+/// Catches: a core that is counted twice, a program whose speed ignores its curve.
 #[test]
 fn a_program_alone_takes_its_work_by_the_curve_of_its_kind() {
     let free = cluster("core:4", 1).free();
@@ -51,12 +50,13 @@ fn a_program_alone_takes_its_work_by_the_curve_of_its_kind() {
 fn two_programs_share_until_one_ends_and_then_the_other_has_all() {
     let free = cluster("core:4", 1).free();
     let report = run(&free, &mix(vec![Kind::new("a", 0.0)], &[(0, 0, 8), (1, 0, 4)]));
-    // 4 s of the first are done at 1 s; then two cores each: both have 4 left and end at 3 s.
+    // 4 s of the first program are done at 1 s. With two cores each, both have 4 left and end at 3
+    // s.
     assert_eq!((ms(report.makespan), report.moved), (3_000, 2));
     assert!((report.used - 1.0).abs() < 1e-6, "{report:?}");
 }
 
-/// Catches: more programs than cores that all run at full speed, or none at all.
+/// Catches: more programs than cores that all run at full speed, or do not run at all.
 #[test]
 fn more_programs_than_cores_share_them_evenly() {
     let free = cluster("core:2", 1).free();
@@ -68,7 +68,7 @@ fn more_programs_than_cores_share_them_evenly() {
     assert_eq!(ms(one.makespan), 2_000);
 }
 
-/// Catches: a death that leaves its cores idle, or is counted as an end.
+/// Catches: a death that leaves its cores idle, or counts as an end.
 #[test]
 fn the_cores_of_a_program_that_dies_go_to_the_others() {
     let free = cluster("core:4", 1).free();
@@ -78,8 +78,7 @@ fn the_cores_of_a_program_that_dies_go_to_the_others() {
     assert_eq!((report.ended, report.died, ms(report.makespan)), (1, 1, 3_000));
 }
 
-/// Catches: neighbours that do nothing to each other, and a policy that puts them together all
-/// the same.
+/// Catches: neighbours without effect, and a policy that places harmful neighbours together.
 #[test]
 fn programs_that_hurt_each_other_are_kept_apart_by_the_policy_that_knows() {
     let kinds =
@@ -104,7 +103,7 @@ fn cores_go_where_they_are_of_use_under_the_policy_that_measures() {
     assert!(response(Policy::Efficiency) < 0.9 * response(Policy::Equal));
 }
 
-/// Catches: a script that nobody follows.
+/// Catches: a script that is ignored.
 #[test]
 fn a_script_says_who_has_what_and_when() {
     let script = "when a joins a threads 1\nat 4 a free".parse().expect("a script");
@@ -127,8 +126,8 @@ fn programs_are_spread_by_the_rule() {
     assert!(time(Dispatch::TwoChoices) <= 8_000);
 }
 
-/// Catches: a program lost, a core given twice, work made up, someone faster than alone, a run
-/// that does not repeat, under some combination of policy, machine, costs, effects and deaths.
+/// Catches: a lost program, a core given twice, invented work, a program faster than alone, a run
+/// that does not repeat. Covers combinations of policy, machine, costs, effects and deaths.
 #[test]
 fn two_hundred_random_clusters_keep_every_rule_and_repeat() {
     for seed in 0..200 {
@@ -150,8 +149,7 @@ fn two_hundred_random_clusters_keep_every_rule_and_repeat() {
     }
 }
 
-/// Catches: a policy that is another one under its name, as weights are all alike and scripts
-/// empty.
+/// Catches: a policy that behaves like another one because weights are equal and scripts empty.
 #[test]
 fn programs_by_chance_tell_the_policies_apart() {
     let mix = Mix::random(40, 16, 3);
@@ -168,7 +166,7 @@ fn programs_by_chance_tell_the_policies_apart() {
     assert!((1..20).any(|seed| weights(seed) != weights(0)));
 }
 
-/// Catches: programs of other kinds than were given, or of some of them only.
+/// Catches: programs of wrong kinds, or of only some kinds.
 #[test]
 fn programs_of_given_kinds_are_of_all_of_them() {
     let kinds = vec![Kind::new("a", 0.0), Kind::new("b", 0.5), Kind::new("c", 1.0)];
@@ -178,11 +176,13 @@ fn programs_of_given_kinds_are_of_all_of_them() {
     assert!(Mix::of_kinds(Vec::new(), 60, 4, 0).arrivals.is_empty());
 }
 
-/// Catches: a line that is misread or passed over.
+/// Catches: a line that is misread or skipped.
 #[test]
 fn programs_can_be_written_down() {
-    let text = "kind solver curve 1:1 2:1.9 max 2 weight 2 # fast\n\nkind render serial 0.05 min 2\n\
-                effect solver render -0.2\nprogram solver at 1.5 work 10\nprogram render work 3 dies 20\n\
+    let text = "kind solver curve 1:1 2:1.9 max 2 weight 2 # fast\n\n\
+                kind render serial 0.05 min 2\n\
+                effect solver render -0.2\nprogram solver at 1.5 work 10\nprogram render work 3 \
+                dies 20\n\
                 many 3 render from 5 every 0.5 work exp:2\n";
     let read: Mix = text.parse().expect("programs");
     assert_eq!(read.kinds[0].speed_up, SpeedUp::Measured(vec![(1, 1.0), (2, 1.9)]));
@@ -194,7 +194,7 @@ fn programs_can_be_written_down() {
     assert!(run(&cluster("core:4", 1), &read).ended >= 4);
 }
 
-/// Catches: bad input that is run, or not named.
+/// Catches: invalid input that is accepted, or an error that does not name it.
 #[test]
 fn what_is_no_program_is_refused_by_its_line() {
     for (text, says) in [

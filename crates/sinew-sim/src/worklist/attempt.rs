@@ -8,29 +8,29 @@ use super::mix::Access;
 use crate::queue::Time;
 use crate::trace::Step;
 
-/// Attempts in vain after which a worker takes the token.
+/// Failed attempts after which a worker takes the token.
 const PATIENCE: u32 = 64;
 
-/// What a transaction has done so far.
+/// The state of a transaction.
 #[derive(Debug, Default)]
 pub(super) struct Attempt {
     accesses: Vec<Access>,
-    /// The next access; behind the last there is the commit.
+    /// Index of the next access; the commit follows the last one.
     next: usize,
-    /// The number of commits that it sees.
+    /// The number of commits in its snapshot.
     snapshot: u64,
     reads: Vec<(u32, u64)>,
     locks: Vec<u32>,
-    /// Somebody who may has taken its locks away.
+    /// The owner of the token has taken its locks.
     is_doomed: bool,
     began: Time,
-    /// How long its units take, and the transaction around them.
+    /// Duration of its units, and of the transaction around them.
     work: Time,
     frame: Time,
 }
 
 impl Attempt {
-    /// When the access that is next, or the commit, is due.
+    /// Due time of the next access or of the commit.
     fn due(&self) -> Time {
         let (at, all) = (self.next as u128 + 1, self.accesses.len() as u128 + 1);
         let worked = (u128::from(self.work) * at / all) as Time;
@@ -39,7 +39,7 @@ impl Attempt {
 }
 
 impl Course<'_> {
-    /// Begins the transaction of the units in hand, after `delay`.
+    /// Begins the transaction of the current units after `delay`.
     pub(super) fn attempt(&mut self, me: usize, delay: Time) {
         let factor = if self.is_helped(me) { self.mix.helped(self.settings.lifespan) } else { 1.0 };
         let frame = self.draw(me, self.setup.transaction);
@@ -62,7 +62,7 @@ impl Course<'_> {
         self.at(me, State::Attempts, due);
     }
 
-    /// The next access, or the commit.
+    /// Executes the next access or the commit.
     pub(super) fn advance(&mut self, me: usize) {
         let attempt = &self.seats[me].attempt;
         let may_go_on = match attempt.accesses.get(attempt.next) {
@@ -101,7 +101,7 @@ impl Course<'_> {
         true
     }
 
-    /// Takes a younger snapshot, if all that was read is still as it was.
+    /// Takes a younger snapshot if no read variable has changed.
     fn extend(&mut self, me: usize) -> bool {
         let now = self.memory.now();
         let is_valid = self.is_valid(me);
@@ -137,7 +137,7 @@ impl Course<'_> {
         self.settle(me);
     }
 
-    /// What the transaction has read must have been true together at its end, or, where it wrote
+    /// Checks that all reads were true together at the end of the transaction or, if it wrote
     /// nothing, at its snapshot.
     fn check_reads(&mut self, me: usize) {
         let attempt = &self.seats[me].attempt;
@@ -159,7 +159,7 @@ impl Course<'_> {
         }
     }
 
-    /// The units are done: what they add is added.
+    /// Finishes the units and adds those that they create.
     fn settle(&mut self, me: usize) {
         let current = std::mem::take(&mut self.seats[me].current);
         self.books.coalesced += u64::from(current.len() > 1);
@@ -201,7 +201,7 @@ impl Course<'_> {
         self.attempt(me, delay);
     }
 
-    /// Swaps a unit for another; returns how long that takes.
+    /// Swaps a unit for another; returns the cost.
     fn swap(&mut self, me: usize) -> Time {
         let list = if self.settings.stealing { me } else { self.lists.shared() };
         let random = self.chance.u64(..);

@@ -1,4 +1,4 @@
-//! Counts, and the checks at the end of a run.
+//! Counters, and the checks at the end of a run.
 
 use sinew_policy::tune::Counts;
 
@@ -8,14 +8,14 @@ use crate::queue::Time;
 use crate::random::{NS, mix};
 use crate::report::Violation;
 
-/// What is written down on the way.
+/// Counters that are updated during a run.
 #[derive(Debug, Default)]
 pub(super) struct Books {
     created: u64,
     committed: u64,
-    /// Hashes of units, added when they are created and taken away when they commit.
+    /// Hashes of units, added when they are created and subtracted when they commit.
     balance: u64,
-    /// The work of units that there were, and of those that have committed.
+    /// The work of all units, and of those that have committed.
     had: Time,
     done: Time,
     pub(super) aborts: u64,
@@ -25,14 +25,14 @@ pub(super) struct Books {
     pub(super) swaps: u64,
     pub(super) tokens: u64,
     pub(super) events: u64,
-    /// Transactions that committed although what they read had changed.
+    /// Transactions that committed although their reads had changed.
     pub(super) torn: u64,
-    /// Planted by a test.
+    /// A planted error.
     pub(super) skips_validation: bool,
 }
 
 impl Books {
-    /// The number of a new unit.
+    /// Registers a new unit and returns its number.
     pub(super) fn created(&mut self, work: Time) -> u64 {
         let id = self.created;
         self.created += 1;
@@ -47,7 +47,7 @@ impl Books {
         self.balance = self.balance.wrapping_sub(mix(id));
     }
 
-    /// Units that have not committed.
+    /// Number of uncommitted units.
     pub(super) fn open(&self) -> u64 {
         self.created - self.committed
     }
@@ -56,7 +56,7 @@ impl Books {
         self.committed
     }
 
-    /// How much of what is known to be there has been done.
+    /// Completed share of the known units.
     pub(super) fn share(&self) -> Option<f64> {
         (self.created > 0).then(|| self.committed as f64 / self.created as f64)
     }
@@ -72,7 +72,7 @@ impl Course<'_> {
         }
     }
 
-    /// Ends the run.
+    /// Checks the invariants and returns the report.
     pub(super) fn close(self) -> Result<WorklistReport, Violation> {
         if self.queue.backwards() > 0 {
             return Err(Violation::TimeRanBackwards(self.queue.backwards()));
@@ -94,7 +94,7 @@ impl Course<'_> {
         if books.had != books.done {
             return Err(Violation::WorkNotConserved { had: books.had, done: books.done });
         }
-        // No helper saves more than the time that is spent waiting for memory.
+        // A helper saves at most the time spent waiting for memory.
         let least = (books.done as f64 * (1.0 - self.mix.memory) / self.setup.cores as f64) as Time;
         if self.now() + 1 < least {
             return Err(Violation::OutOfBounds { time: self.now(), bound: least });

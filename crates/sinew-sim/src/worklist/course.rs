@@ -1,14 +1,14 @@
-//! A run: workers between two units, and what happens to all of them.
+//! A run: workers between two units, and events that concern all of them.
 //!
 //! # States
 //!
 //! | state | entered by | left by |
 //! |---|---|---|
-//! | `Begins` | a commit, a call, the beginning | its event → `Takes`, `Attempts`, `Idle`, `Down` |
-//! | `Takes` | a list is used | its event → `Attempts`, `Idle` |
-//! | `Attempts` | units in hand, or an abort | its events → `Attempts`, `Begins`, `Waits` |
-//! | `Waits` | a commit while another worker has the token | the token is given back → `Attempts` |
-//! | `Idle` | no units anywhere | units are added → `Begins` |
+//! | `Begins` | a commit, a wake-up, the beginning | its event → `Takes`, `Attempts`, `Idle`, `Down` |
+//! | `Takes` | the use of a list | its event → `Attempts`, `Idle` |
+//! | `Attempts` | current units, or an abort | its events → `Attempts`, `Begins`, `Waits` |
+//! | `Waits` | a commit while another worker has the token | the release of the token → `Attempts` |
+//! | `Idle` | no units in any list | new units → `Begins` |
 //! | `Down` | fewer threads, or a fault | more threads → `Begins` |
 
 use sinew_policy::tune::{Autotuner, Epochs, Path};
@@ -27,9 +27,9 @@ use crate::report::Violation;
 use crate::setup::{Fault, Mishap};
 use crate::trace::{Step, Trace};
 
-/// Between so many events the caller is asked whether to go on.
+/// Number of events between two calls of `goes_on`.
 const LOOK_UP: u64 = 1 << 16;
-/// Rows of its path that a tuner keeps.
+/// Greatest number of rows in a tuner's path.
 const ROWS: usize = 10_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,10 +48,10 @@ pub(super) struct Seat {
     pub(super) state: State,
     /// Units that it has taken and not begun.
     pub(super) held: std::collections::VecDeque<Unit>,
-    /// Units of its transaction.
+    /// Units of its current transaction.
     pub(super) current: Vec<Unit>,
     pub(super) attempt: Attempt,
-    /// Aborts since it got this unit, and since its last commit.
+    /// Aborts of this unit, and since its last commit.
     pub(super) in_row: u32,
     pub(super) in_vain: u32,
     is_active: bool,
@@ -63,7 +63,7 @@ pub(super) struct Seat {
 pub(super) struct Course<'c> {
     pub(super) setup: &'c Worklist,
     pub(super) mix: &'c Mix,
-    /// The workers' events, and behind them what comes from outside.
+    /// One event per worker, followed by one for faults.
     pub(super) queue: Queue,
     pub(super) seats: Vec<Seat>,
     pub(super) lists: Lists,
@@ -72,7 +72,7 @@ pub(super) struct Course<'c> {
     pub(super) books: Books,
     pub(super) trace: Trace,
     pub(super) chance: fastrand::Rng,
-    /// Who has the token, and who waits for that to end.
+    /// The owner of the token, and the workers that wait for its release.
     pub(super) token: Option<usize>,
     pub(super) waiting: Vec<usize>,
     pub(super) path: Path,
@@ -170,7 +170,7 @@ impl<'c> Course<'c> {
         self.queue.now()
     }
 
-    /// How long something takes a worker.
+    /// Draws the duration of an operation on this worker.
     #[inline]
     pub(super) fn draw(&mut self, me: usize, cost: Duration) -> Time {
         let time = match cost {
@@ -190,7 +190,7 @@ impl<'c> Course<'c> {
         self.queue.clear(me);
     }
 
-    /// Between two units.
+    /// Begins the next unit.
     fn begin(&mut self, me: usize) {
         self.look_at_epoch();
         if !self.seats[me].is_active {
@@ -201,7 +201,7 @@ impl<'c> Course<'c> {
         if wanted > 0 { self.fetch(me, wanted) } else { self.set_to_work(me) }
     }
 
-    /// Whether a helper runs ahead of this worker: the first ones have one.
+    /// Whether a helper runs ahead of this worker; the first workers have one.
     pub(super) fn is_helped(&self, me: usize) -> bool {
         self.settings.lifespan > 0 && me < helpers::helpers(self.settings.threads, self.setup.cores)
     }
@@ -241,8 +241,8 @@ impl<'c> Course<'c> {
         }
     }
 
-    /// The first list in the order of the settings that has units, and at how many of others' it
-    /// was looked.
+    /// The first list with units in the order of the settings, and the number of other workers'
+    /// lists that were sampled.
     fn choose_list(&mut self, me: usize) -> (Option<usize>, usize) {
         let shared = self.lists.shared();
         let own = if self.settings.stealing { [me, shared] } else { [shared, me] };
@@ -259,7 +259,7 @@ impl<'c> Course<'c> {
         }
     }
 
-    /// From a random one on, around the circle.
+    /// Tries all victims in a circle from a random one.
     fn choose_victim(&mut self, me: usize) -> (Option<usize>, usize) {
         let workers = self.seats.len();
         let first = self.chance.usize(..workers);
@@ -278,7 +278,7 @@ impl<'c> Course<'c> {
         if self.seats[me].held.is_empty() { self.begin(me) } else { self.set_to_work(me) }
     }
 
-    /// Its next transaction: one unit, or two.
+    /// Begins its next transaction with one unit or two.
     fn set_to_work(&mut self, me: usize) {
         let many = 1 + usize::from(self.settings.coalescing);
         let seat = &mut self.seats[me];
@@ -295,7 +295,7 @@ impl<'c> Course<'c> {
         self.rest(me, State::Idle);
     }
 
-    /// Calls as many sleepers as there are new units.
+    /// Wakes one sleeper per new unit.
     pub(super) fn call(&mut self, many: usize) {
         for _ in 0..many {
             let Some(sleeper) = self.idle.pop() else { return };
@@ -305,17 +305,17 @@ impl<'c> Course<'c> {
         }
     }
 
-    /// Gives back what it holds, and goes.
+    /// Returns its held units and leaves.
     fn stand_down(&mut self, me: usize) {
         let held = std::mem::take(&mut self.seats[me].held);
         let list = if self.settings.stealing { me } else { self.lists.shared() };
         held.into_iter().for_each(|unit| self.lists.push(list, unit));
         self.rest(me, State::Down);
-        // It may also have been the one that was called for a unit.
+        // It may have been the worker that was woken for a unit.
         self.call(self.lists.units());
     }
 
-    /// Feeds the tuner, if an epoch is over.
+    /// Feeds the tuner at the end of an epoch.
     fn look_at_epoch(&mut self) {
         let totals = self.totals();
         let Some(tuner) = &mut self.tuner else { return };
@@ -327,7 +327,7 @@ impl<'c> Course<'c> {
         }
     }
 
-    /// The settings are these from now on.
+    /// Changes the settings.
     fn follow(&mut self, settings: Settings) {
         let before = std::mem::replace(&mut self.settings, settings);
         self.seat_workers();
@@ -336,7 +336,7 @@ impl<'c> Course<'c> {
         }
     }
 
-    /// The first workers that are there take part, as many as there are threads.
+    /// Activates as many present workers as there are threads, in order of their numbers.
     fn seat_workers(&mut self) {
         let mut left = self.settings.threads;
         for me in 0..self.seats.len() {
@@ -354,7 +354,7 @@ impl<'c> Course<'c> {
         }
     }
 
-    /// Deals the shared list out to the workers that take part.
+    /// Deals the shared list to the active workers.
     fn deal(&mut self) {
         let units: Vec<Unit> = self.lists.steal(self.lists.shared(), usize::MAX).collect();
         let players: Vec<usize> =

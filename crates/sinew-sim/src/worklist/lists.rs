@@ -1,7 +1,7 @@
-//! Lists of units: one for all and one a worker, each behind a lock.
+//! Lists of units: a shared one and one per worker, each behind a lock.
 //!
-//! Who comes while a list serves another waits, and that is a stall. Since whoever comes earlier is
-//! served earlier, what is taken is decided on arrival.
+//! A worker that arrives while a list serves another one waits; this counts as a stall. Workers are
+//! served in order of arrival, so the units are chosen on arrival.
 
 use std::collections::VecDeque;
 
@@ -12,11 +12,11 @@ use crate::queue::Time;
 #[derive(Debug, Default)]
 struct List {
     units: VecDeque<Unit>,
-    /// When the last one who came will be done.
+    /// Time at which the last user of the list will be done.
     free_at: Time,
 }
 
-/// All lists; the one for all is behind those of the workers.
+/// All lists; the shared one follows those of the workers.
 #[derive(Debug)]
 pub(super) struct Lists {
     lists: Vec<List>,
@@ -29,7 +29,7 @@ impl Lists {
         Self { lists: (0..=workers).map(|_| List::default()).collect(), units: 0, stalls: 0 }
     }
 
-    /// The number of the one for all.
+    /// The index of the shared list.
     pub(super) fn shared(&self) -> usize {
         self.lists.len() - 1
     }
@@ -43,7 +43,7 @@ impl Lists {
         self.lists[list].units.len()
     }
 
-    /// From when on somebody who comes `now` and needs `takes` is done.
+    /// The completion time of a worker that arrives `now` and uses the list for `takes`.
     pub(super) fn use_lock(&mut self, list: usize, now: Time, takes: Time) -> Time {
         let list = &mut self.lists[list];
         self.stalls += u64::from(list.free_at > now);
@@ -56,7 +56,7 @@ impl Lists {
         self.lists[list].units.push_back(unit);
     }
 
-    /// The youngest `many`.
+    /// Takes the youngest `many` units.
     pub(super) fn take(&mut self, list: usize, many: usize) -> impl Iterator<Item = Unit> {
         let units = &mut self.lists[list].units;
         let from = units.len() - many.min(units.len());
@@ -64,7 +64,7 @@ impl Lists {
         units.split_off(from).into_iter().rev()
     }
 
-    /// The oldest `many`.
+    /// Takes the oldest `many` units.
     pub(super) fn steal(&mut self, list: usize, many: usize) -> impl Iterator<Item = Unit> {
         let units = &mut self.lists[list].units;
         let rest = units.split_off(many.min(units.len()));
@@ -73,7 +73,7 @@ impl Lists {
         stolen.into_iter()
     }
 
-    /// Puts `unit` where the one at `place` is, and returns that.
+    /// Exchanges the unit at `place` with `unit`.
     pub(super) fn swap(&mut self, list: usize, place: usize, unit: Unit) -> Unit {
         std::mem::replace(&mut self.lists[list].units[place], unit)
     }

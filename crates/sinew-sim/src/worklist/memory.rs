@@ -1,6 +1,6 @@
-//! Variables: their versions, and who has them locked.
+//! Variables: their versions and locks.
 
-/// Nobody.
+/// No owner.
 const NOBODY: u32 = u32::MAX;
 
 /// One variable.
@@ -18,12 +18,12 @@ pub(super) struct Memory {
     clock: u64,
 }
 
-/// What a transaction finds at a variable.
+/// The state of a variable that a transaction accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// It may go on; the variable has this version.
+    /// Unlocked, with this version.
     Version(u64),
-    /// This one has it locked.
+    /// Locked by this worker.
     Locked(usize),
 }
 
@@ -32,7 +32,7 @@ impl Memory {
         Self { records: vec![Record { version: 0, owner: NOBODY }; variables as usize], clock: 0 }
     }
 
-    /// The number of commits so far: what a transaction that begins now sees.
+    /// The number of commits so far: the snapshot of a transaction that begins now.
     pub(super) fn now(&self) -> u64 {
         self.clock
     }
@@ -46,12 +46,12 @@ impl Memory {
         }
     }
 
-    /// Whether nobody has written the variable since `version`.
+    /// Whether the variable is unchanged since `version`.
     pub(super) fn is_still(&self, variable: u32, version: u64) -> bool {
         self.records[variable as usize].version == version
     }
 
-    /// Locks it. Returns whether that is new.
+    /// Locks the variable. Returns whether the lock is new.
     pub(super) fn lock(&mut self, variable: u32, me: usize) -> bool {
         let record = &mut self.records[variable as usize];
         let is_new = record.owner != me as u32;
@@ -59,7 +59,7 @@ impl Memory {
         is_new
     }
 
-    /// Gives back what `me` still has of these.
+    /// Releases the locks that `me` still holds of these variables.
     pub(super) fn release(&mut self, variables: &[u32], me: usize) {
         for &variable in variables {
             let record = &mut self.records[variable as usize];
@@ -69,12 +69,12 @@ impl Memory {
         }
     }
 
-    /// Takes the lock away from whoever has it.
+    /// Takes the lock from its owner.
     pub(super) fn break_lock(&mut self, variable: u32) {
         self.records[variable as usize].owner = NOBODY;
     }
 
-    /// The values of these are stored.
+    /// Stores the values of these variables.
     pub(super) fn publish(&mut self, variables: &[u32], me: usize) {
         if variables.is_empty() {
             return;
@@ -86,7 +86,7 @@ impl Memory {
         self.release(variables, me);
     }
 
-    /// Variables that somebody has locked.
+    /// Number of locked variables.
     pub(super) fn locked(&self) -> usize {
         self.records.iter().filter(|record| record.owner != NOBODY).count()
     }

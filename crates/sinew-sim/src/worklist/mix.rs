@@ -1,4 +1,4 @@
-//! What the units of a worklist are.
+//! The units of a worklist.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,41 +7,41 @@ use crate::queue::Time;
 use crate::random::{Duration, is_within, mix, unit};
 use crate::setup::SetupError;
 
-/// No run has more variables.
+/// Greatest number of variables.
 const MOST_VARIABLES: u32 = 1 << 26;
-/// No unit has more accesses.
+/// Greatest number of accesses per unit.
 const MOST_ACCESSES: u32 = 10_000;
 
-/// Units: how many, how long, and which variables they touch.
+/// The units: their number, durations and variables.
 ///
-/// As text: `units=10000,reads=20,writes=2,variables=4096`, in any order; what is left out is as in
-/// [`Mix::new`].
+/// As text: `units=10000,reads=20,writes=2,variables=4096`, in any order. Omitted values are those
+/// of [`Mix::new`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mix {
-    /// Units at the beginning.
+    /// Initial number of units.
     pub units: u64,
-    /// How long each takes.
+    /// Duration of a unit.
     pub unit: Duration,
-    /// How many variables each reads.
+    /// Number of variables that a unit reads.
     pub reads: u32,
-    /// How many it writes, spread among the reads.
+    /// Number of variables that it writes, spread among the reads.
     pub writes: u32,
-    /// How many variables there are.
+    /// Number of variables.
     pub variables: u32,
-    /// 1: all are touched alike. The greater, the more often the first ones: with s, the share `x`
-    /// of them gets x^(1/s) of all accesses.
+    /// Skew `s` of the accesses: the first fraction `x` of the variables gets x^(1/s) of all
+    /// accesses. 1 is uniform; greater values prefer the first variables.
     pub skew: f64,
-    /// How many units one adds on average, below 1.
+    /// Mean number of units that a unit adds, below 1.
     pub adds: f64,
-    /// The share of a unit's time that it waits for memory, which a helper saves that runs ahead
-    /// far enough.
+    /// The fraction of a unit's time that it waits for memory, which a helper saves if it runs far
+    /// enough ahead.
     pub memory: f64,
-    /// How many words a unit reads: what a helper can bring.
+    /// Number of words that a unit reads, which a helper can prefetch.
     pub words: u32,
-    /// Helpers that bring more than so many words drive out what their worker needs, and cost it
-    /// what they would have saved.
+    /// A helper that prefetches more words than this evicts what its worker needs, and costs the
+    /// time that it would have saved.
     pub cache: u32,
-    /// From which units follow.
+    /// Seed of all units.
     pub seed: u64,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Access {
 }
 
 impl Mix {
-    /// So many units of this length that read ten and write two of 65,536 variables.
+    /// `units` units of this duration that read ten and write two of 65,536 variables.
     pub fn new(units: u64, unit: Duration) -> Self {
         Self {
             units,
@@ -79,7 +79,7 @@ impl Mix {
 
     /// # Errors
     ///
-    /// A number out of reach.
+    /// A number out of range.
     pub(super) fn check(&self) -> Result<(), SetupError> {
         let wrong = |why: String| Err(SetupError::new(why));
         if self.variables == 0 || self.variables > MOST_VARIABLES {
@@ -114,19 +114,19 @@ impl Mix {
         Unit { id, bits: mix(mix(self.seed) ^ id) }
     }
 
-    /// How long a unit takes without a helper.
+    /// Duration of a unit without a helper.
     pub(super) fn work(&self, unit: &Unit) -> Time {
         self.unit.draw(unit.bits)
     }
 
-    /// What part of that is left with a helper of this lifespan.
+    /// The fraction of the duration that remains with a helper of this lifespan.
     pub(super) fn helped(&self, lifespan: u32) -> f64 {
         let brought = lifespan.min(self.words);
         let saved = self.memory * f64::from(brought) / f64::from(self.words.max(1));
         if brought > self.cache { 1.0 + saved } else { 1.0 - saved }
     }
 
-    /// What it touches, in order: writes among reads as evenly as they can be.
+    /// The accesses of a unit in order: writes spread evenly among reads.
     pub(super) fn accesses(&self, unit: &Unit) -> impl Iterator<Item = Access> {
         let (all, writes, bits) =
             (u64::from(self.reads + self.writes), u64::from(self.writes), unit.bits);
@@ -151,7 +151,7 @@ fn unit_below_one(bits: u64) -> f64 {
     1.0 - unit(bits)
 }
 
-/// A text that is no [`Mix`].
+/// A text that does not parse as [`Mix`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MixError(String);
 
@@ -159,7 +159,9 @@ impl fmt::Display for MixError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` does not describe units: write units=10000,reads=10,writes=2,variables=65536,skew=1,adds=0,memory=0,words=100,cache=1000, or some of these",
+            "`{}` does not describe units: write \
+             units=10000,reads=10,writes=2,variables=65536,skew=1,adds=0,memory=0,words=100,\
+             cache=1000, or some of these",
             self.0
         )
     }
@@ -170,11 +172,11 @@ impl std::error::Error for MixError {}
 impl FromStr for Mix {
     type Err = MixError;
 
-    /// Reads what [`Mix`] shows; units take 10 µs.
+    /// Reads the text form of [`Mix`]; units take 10 µs.
     ///
     /// # Errors
     ///
-    /// Names the part that is no known name with a number.
+    /// Names the part that is not a known name with a number.
     fn from_str(text: &str) -> Result<Self, MixError> {
         let mut read = Self::new(10_000, Duration::ns(10_000));
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {

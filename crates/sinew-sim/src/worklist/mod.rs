@@ -1,36 +1,35 @@
-//! Transactional worklists in virtual time, with a model of what units do to each other.
+//! Transactional worklists in virtual time, with a model of conflicts between units.
 //!
-//! The settings mean what they mean in the library, and what follows from them (who gets which
-//! units, how many a thief takes, when a unit is swapped, how many helpers there are, when an epoch
-//! is over, what the tuner does then) is decided by the very code of [`sinew_policy::worklist`] and
-//! [`sinew_policy::tune`].
+//! The settings are those of the library. [`sinew_policy::worklist`] and [`sinew_policy::tune`]
+//! decide their consequences: the distribution of units, the number that a thief takes, swaps, the
+//! number of helpers, the end of an epoch, the tuner's steps.
 //!
-//! A unit reads and writes variables at even distances over its time. Transactions are those of the
-//! library, in short: a write locks its variable until the commit; who meets a lock gives up; a
-//! read remembers the version that it saw, and an access to a variable that is younger than the
-//! snapshot looks through all of them again, as the commit does. After 64 attempts in vain a worker
-//! takes the token: others do not commit as long as it has it, and who is in its way gives up.
+//! A unit accesses its variables at even distances over its time. Transactions are a simplified
+//! version of the library's. A write locks its variable until the commit; a transaction that meets
+//! a lock aborts. A read remembers the version. An access to a variable younger than the snapshot
+//! validates all reads again, and so does the commit. After 64 failed attempts a worker takes the
+//! token: other workers do not commit while it has the token, and transactions in its way abort.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
-//! | `mix` | what units are: how long, and which variables they touch |
+//! | `mix` | the units: durations and variables |
 //! | `memory` | variables, their versions and locks |
-//! | `lists` | one list for all, and one a worker; locks that have to be waited for |
+//! | `lists` | a shared list and one per worker, each with a lock |
 //! | `course` | workers between two units |
 //! | `attempt` | workers in a transaction |
-//! | `books` | counts, and the checks at the end |
+//! | `books` | counters, and the checks at the end |
 //!
 //! # Invariants
 //!
-//! - K1: every unit that there is commits exactly once.
+//! - K1: every unit commits exactly once.
 //! - K2: a variable is locked by one transaction at most, and by none at the end.
-//! - K3: what was worked in vain and what was committed are all that was worked.
+//! - K3: committed work and wasted work add up to all work.
 //!
 //! All are checked at the end of every run.
 //!
 //! # Not handled
 //!
-//! Pages and mappings. Helpers take time from nobody: they make their worker faster, or slower, as
+//! Pages and mappings. Helpers use no core: they make their worker faster or slower, as
 //! [`Mix::memory`] says.
 
 mod attempt;
@@ -56,66 +55,66 @@ use crate::random::Duration;
 use crate::report::Violation;
 use crate::setup::{Fault, MOST_WORKERS, Mishap, SetupError};
 
-/// How the settings are chosen.
+/// The source of the settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Tuning {
-    /// These.
+    /// Constant settings.
     Fixed(Settings),
-    /// By the autotuner.
+    /// The autotuner.
     Auto(Knobs),
 }
 
-/// What a run depends on, besides its units.
+/// The configuration of a run, apart from its units.
 #[derive(Debug, Clone)]
 pub struct Worklist {
-    /// How many workers there are at most.
+    /// Greatest number of workers.
     pub cores: usize,
-    /// How settings are chosen.
+    /// The source of the settings.
     pub tuning: Tuning,
-    /// How long a list serves nobody else when it is used.
+    /// Time for which a use blocks a list.
     pub access: Duration,
-    /// A look at another worker's list.
+    /// Cost of a look at another worker's list.
     pub look: Duration,
-    /// To begin a transaction and to commit it.
+    /// Cost of beginning and committing a transaction.
     pub transaction: Duration,
-    /// From an abort to the next attempt.
+    /// Time from an abort to the next attempt.
     pub abort: Duration,
-    /// From units that are added to the first step of one who slept.
+    /// Time from the addition of units to the first step of a woken worker.
     pub wake: Duration,
-    /// What happens to workers, in any order.
+    /// Faults in any order.
     pub faults: Vec<Fault>,
-    /// From which all chance comes.
+    /// Random seed; the same seed gives the same run.
     pub seed: u64,
 }
 
-/// What a run has shown.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorklistReport {
-    /// How long it took.
+    /// Total time.
     pub time: Time,
-    /// The time of all units together.
+    /// The sum of all units' durations.
     pub work: Time,
-    /// What was worked in attempts that were given up.
+    /// Work of aborted attempts.
     pub wasted: Time,
-    /// Commits of units, aborts, accesses that had to wait.
+    /// Commits, aborts and accesses that had to wait.
     pub counts: Counts,
     /// Transactions that ran two units.
     pub coalesced: u64,
-    /// How often units were taken from another worker's list.
+    /// Number of steals from other workers' lists.
     pub steals: u64,
-    /// How often a unit was swapped for another.
+    /// Number of swapped units.
     pub swaps: u64,
-    /// How often the token was taken.
+    /// Number of times that the token was taken.
     pub tokens: u64,
-    /// Steps.
+    /// Number of events.
     pub events: u64,
-    /// The settings in the end.
+    /// The final settings.
     pub settings: Settings,
-    /// What the tuner did, where there is one.
+    /// The tuner's steps, if there is one.
     pub path: Path,
-    /// The fingerprint.
+    /// The fingerprint of the run.
     pub trace: u64,
-    /// Whether all units were run.
+    /// Whether all units ran.
     pub is_whole: bool,
 }
 
@@ -127,8 +126,7 @@ impl WorklistReport {
 }
 
 impl Worklist {
-    /// So many cores, these settings, and costs of about what the library takes on a present-day
-    /// server.
+    /// `cores` cores with these settings, and costs close to the library's on a present-day server.
     pub fn new(cores: usize, tuning: Tuning) -> Self {
         Self {
             cores,
@@ -143,17 +141,17 @@ impl Worklist {
         }
     }
 
-    /// The same where only units take time.
+    /// The same worklist with free operations.
     #[must_use]
     pub fn free(self) -> Self {
         let zero = Duration::ZERO;
         Self { access: zero, look: zero, transaction: zero, abort: zero, wake: zero, ..self }
     }
 
-    /// The names that [`set`](Self::set) knows.
+    /// Names accepted by [`set`](Self::set).
     pub const NAMES: [&'static str; 5] = ["access", "look", "transaction", "abort", "wake"];
 
-    /// Sets one cost by its name. Returns whether there is one.
+    /// Sets one cost by its name. Returns whether the name is known.
     pub fn set(&mut self, name: &str, cost: Duration) -> bool {
         let place = match name {
             "access" => &mut self.access,
@@ -167,16 +165,17 @@ impl Worklist {
         true
     }
 
-    /// Runs units of this kind.
+    /// Runs the units of this mix.
     ///
     /// # Errors
     ///
-    /// What is impossible about it, or an error of the simulator.
+    /// An impossible value, or an error of the simulator.
     pub fn run(&self, mix: &Mix) -> Result<WorklistReport, RunError> {
         self.run_while(mix, |_| true)
     }
 
-    /// The same for as long as `goes_on` says, which is asked now and then; tasks are units then.
+    /// Like [`run`](Self::run), but stops when `goes_on` returns false; it is called now and then.
+    /// Tasks in its progress are units.
     ///
     /// # Errors
     ///
@@ -190,11 +189,11 @@ impl Worklist {
         course::Course::new(self, mix).run(goes_on).map_err(RunError::Violation)
     }
 
-    /// Whether units of this kind can be run so.
+    /// Checks that these units can run.
     ///
     /// # Errors
     ///
-    /// What is impossible about it.
+    /// Describes the impossible value.
     pub fn check(&self, mix: &Mix) -> Result<(), SetupError> {
         self.check_setup().and_then(|()| mix.check())
     }
@@ -242,7 +241,7 @@ impl Worklist {
     }
 }
 
-/// The error that a run ends with whose units are not each committed once.
+/// The error of a run whose units did not commit exactly once each.
 fn not_once(created: u64, run: u64) -> Violation {
     Violation::NotOnceEach { created, run }
 }

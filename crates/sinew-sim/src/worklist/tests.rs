@@ -1,4 +1,4 @@
-//! Random runs with everything that can be set, closed forms, the tuner, and a planted error.
+//! Random runs over all settings, closed forms, the tuner, and a planted error.
 
 use sinew_policy::tune::{Knobs, State};
 use sinew_policy::worklist::Settings;
@@ -58,9 +58,9 @@ fn any_mix(chance: &mut fastrand::Rng, seed: u64) -> Mix {
     }
 }
 
-/// Catches: a unit that is lost or committed twice, a lock that is never given back, a
-/// transaction that commits what was never true, a run that does not end or not repeat, under some
-/// combination of settings, costs, conflicts and faults.
+/// Catches: a unit that is lost or committed twice, a lock that is never released, a transaction
+/// with inconsistent reads that commits, a run that does not end or repeat. Covers combinations of
+/// settings, costs, conflicts and faults.
 #[test]
 fn two_hundred_random_worklists_keep_every_rule_and_repeat() {
     for seed in 0..200 {
@@ -72,7 +72,7 @@ fn two_hundred_random_worklists_keep_every_rule_and_repeat() {
     }
 }
 
-/// Catches: a worker alone that is slower or faster than the sum of what it does.
+/// Catches: a single worker that takes more or less time than the sum of its operations.
 #[test]
 fn one_worker_takes_its_units_and_their_costs() {
     let mix = Mix::new(100, Duration::ns(1_000));
@@ -99,7 +99,7 @@ fn units_without_conflicts_share_their_time_evenly() {
     }
 }
 
-/// Catches: conflicts that are none, or that stop everything.
+/// Catches: conflicts that are not detected, or that stop everything.
 #[test]
 fn units_that_write_the_same_variable_run_one_after_the_other() {
     let mix = Mix { reads: 0, writes: 1, variables: 1, ..Mix::new(200, Duration::ns(1_000)) };
@@ -108,7 +108,7 @@ fn units_that_write_the_same_variable_run_one_after_the_other() {
     assert!(report.time >= 200 * 500 * NS && report.counts.aborts > 100, "{report:?}");
 }
 
-/// Catches: helpers that help nobody.
+/// Catches: helpers without effect.
 #[test]
 fn a_helper_saves_the_share_of_memory_and_one_that_goes_too_far_costs_it() {
     let mix = Mix { memory: 0.5, words: 5_000, cache: 2_000, ..Mix::new(100, Duration::ns(1_000)) };
@@ -117,7 +117,7 @@ fn a_helper_saves_the_share_of_memory_and_one_that_goes_too_far_costs_it() {
     assert_eq!([time(0), time(1_000), time(10_000)], [100_000, 90_000, 150_000]);
 }
 
-/// Catches: a tuner that is not fed, or whose settings nobody follows.
+/// Catches: a tuner without input, or whose settings are ignored.
 #[test]
 fn the_tuner_halves_threads_that_conflict_and_steals_where_the_list_is_contended() {
     let tuned = Worklist::new(16, Tuning::Auto(Knobs::default()));
@@ -132,7 +132,7 @@ fn the_tuner_halves_threads_that_conflict_and_steals_where_the_list_is_contended
     assert!(report.time < by_hand.time * 2 / 3, "{} against {}", report.time, by_hand.time);
 }
 
-/// Catches: a check that does not look.
+/// Catches: a check that finds nothing.
 #[test]
 fn transactions_that_do_not_look_at_their_reads_again_are_found() {
     let mix = Mix { variables: 20, ..Mix::new(500, Duration::ns(1_000)) };
@@ -142,7 +142,7 @@ fn transactions_that_do_not_look_at_their_reads_again_are_found() {
     assert!(matches!(course.run(|_| true), Err(Violation::Torn(_))));
 }
 
-/// Catches: an impossible list that is run.
+/// Catches: an impossible list that runs.
 #[test]
 fn impossible_worklists_are_refused_by_the_value() {
     let mix = Mix::new(1, Duration::ns(1));

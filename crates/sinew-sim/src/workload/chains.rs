@@ -4,7 +4,7 @@ use super::Workload;
 use crate::queue::Time;
 use crate::random::{Duration, mix};
 
-/// A root without work, and below it `chains` sequences of `length` tasks, each the only child of
+/// An empty root with `chains` sequences of `length` tasks below it; each task is the only child of
 /// the one before.
 #[derive(Debug, Clone, Copy)]
 pub struct Chains {
@@ -15,13 +15,13 @@ pub struct Chains {
 }
 
 impl Chains {
-    /// So many sequences of so many tasks, each of which takes `link`.
+    /// `chains` sequences of `length` tasks, each of which takes `link`.
     pub fn new(chains: u32, length: u64, link: Duration, seed: u64) -> Self {
         Self { chains, length, link, seed }
     }
 }
 
-/// A task and its random state; the root has more ahead of it than any other.
+/// A task and its random state; the root has the most tasks below it.
 #[derive(Debug, Clone, Copy)]
 pub struct Link {
     ahead: u64,

@@ -1,4 +1,4 @@
-//! The naive Fibonacci function: the finest tasks there are.
+//! The naive Fibonacci function, with very small tasks.
 
 use super::Workload;
 use crate::queue::Time;
@@ -12,7 +12,7 @@ pub struct Fib {
 }
 
 impl Fib {
-    /// `fib(n)`, where each call takes `task` besides its spawn and its join.
+    /// `fib(n)`, where each call takes `task` in addition to its spawn and its join.
     pub fn new(n: u32, task: Duration) -> Self {
         Self { n, task }
     }
@@ -26,7 +26,7 @@ impl Workload for Fib {
     }
 
     fn tasks(&self) -> Option<u64> {
-        // As many calls as leaves, and one less.
+        // There is one call fewer than there are leaves.
         let leaves = (0..self.n).fold((1, 1), |(a, b), _| (b, a + b)).0;
         Some(2 * leaves - 1)
     }

@@ -1,37 +1,37 @@
-//! What a real run has spawned, and how much it worked between.
+//! Recorded task graphs of real runs.
 
 use sinew_policy::graph::{Call, Graph, Token};
 
 use super::Workload;
 use crate::queue::Time;
 
-/// No number of a node.
+/// No node.
 const NONE: u32 = u32::MAX;
 
-/// A task from its beginning, or from one of its joins, to the next.
+/// A task from its beginning, or from one of its joins, to the next join.
 #[derive(Debug, Clone, Copy)]
 struct Part {
     work: Time,
-    /// Its children, in the list of all children.
+    /// Index of its first child in the list of all children.
     first: u32,
     count: u32,
-    /// What comes after the join.
+    /// The part after the join.
     sequel: u32,
-    /// The part that the loop hangs on of which it is a piece, or an offer.
+    /// The part that begins the loop of which this part is a piece or an offer.
     of_loop: u32,
 }
 
 /// A recorded task graph as a program.
 ///
-/// Tasks are spawned in the order of the recording, the first one called; pieces of a loop hang on
-/// a tree of halves without work of its own. A join of a loop and of next to nothing is what the
-/// runtime offers helpers: who steals its second arm takes part in the loop, as one does who steals
-/// a piece. What was spent outside the pool before a call is work of its root, so a program whose
-/// calls are short beside what lies between them gains as little here as it does in reality.
+/// Tasks are spawned in the recorded order, and the first one is called. Pieces of a loop are
+/// leaves of a binary tree without work of its own. A join of a loop with an almost empty task is
+/// the runtime's offer to helpers: a thief of that task takes part in the loop, as does a thief of
+/// a piece. Time spent outside the pool before a call is work of the call's root. So a program with
+/// short calls and long gaps gains as little here as in reality.
 ///
 /// # Cost
 ///
-/// 24 bytes for each stretch of work and four for each task.
+/// 24 bytes per part and four per task.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     parts: Vec<Part>,
@@ -39,9 +39,9 @@ pub struct Recorded {
     roots: Vec<u32>,
 }
 
-/// A bracket that is open.
+/// An open bracket.
 struct Open {
-    /// The part that ends with it.
+    /// The part that the bracket ends.
     part: u32,
     is_loop: bool,
     /// The first part of each task so far.
@@ -49,11 +49,11 @@ struct Open {
 }
 
 impl Recorded {
-    /// The program of this recording.
+    /// The program of a recording.
     ///
     /// # Panics
     ///
-    /// If it has four thousand million parts.
+    /// If it has 2³² parts or more.
     pub fn new(graph: &Graph) -> Self {
         let mut recorded = Self { parts: Vec::new(), children: Vec::new(), roots: Vec::new() };
         for call in graph.calls() {
@@ -89,7 +89,7 @@ impl Recorded {
                     });
                     present = first;
                 }
-                // A graph has brackets around these.
+                // A valid graph has brackets around these.
                 Token::Next => {
                     present = self.part(0);
                     if let Some(open) = open.last_mut() {
@@ -106,7 +106,7 @@ impl Recorded {
         root
     }
 
-    /// All tasks of a bracket are known. Returns the part that follows.
+    /// Closes a bracket whose tasks are all known. Returns the part after it.
     fn close(&mut self, Open { part, is_loop, tasks }: Open) -> u32 {
         let children =
             if is_loop { self.halve(&tasks, part) } else { tasks.iter().rev().copied().collect() };
@@ -126,8 +126,8 @@ impl Recorded {
         self.children.extend_from_slice(children);
     }
 
-    /// The back half and the front half of these pieces of the loop that hangs on `head`, as tasks;
-    /// a single one as it is.
+    /// The back half and the front half of these pieces of the loop of `head`, as tasks; a single
+    /// piece is returned unchanged.
     fn halve(&mut self, pieces: &[u32], head: u32) -> Vec<u32> {
         let halves = match pieces {
             [] | [_] | [_, _] => pieces.iter().rev().copied().collect(),
@@ -150,14 +150,14 @@ impl Recorded {
         inner
     }
 
-    /// If the first arm of a join is a loop, and the second nothing else than a part of it, the
-    /// second is the offer to take part.
+    /// If the first arm of a join is a loop and the second arm is only a part of it, the second arm
+    /// becomes the offer to take part.
     fn offer(&mut self, caller: u32, helper: u32) {
         let is_helper = self.is_loop(helper) || self.is_single(helper);
         if !(self.is_loop(caller) && is_helper) {
             return;
         }
-        // What the helper did lies behind it.
+        // The helper's parts come after it.
         for part in &mut self.parts[helper as usize..] {
             if part.of_loop == helper {
                 part.of_loop = caller;
@@ -166,7 +166,7 @@ impl Recorded {
         self.parts[helper as usize].of_loop = caller;
     }
 
-    /// Whether a task is a loop and nothing else.
+    /// Whether a task consists of a loop only.
     fn is_loop(&self, task: u32) -> bool {
         let Part { first, count, sequel, .. } = self.parts[task as usize];
         let piece = self.children.get(first as usize).filter(|_| count > 0);
@@ -174,7 +174,7 @@ impl Recorded {
         hangs_here && self.is_single(sequel)
     }
 
-    /// Whether a part only works, and nothing comes after it.
+    /// Whether a part only works and has no successor.
     fn is_single(&self, part: u32) -> bool {
         let Part { count, sequel, .. } = self.parts[part as usize];
         count == 0 && sequel == NONE
@@ -239,7 +239,7 @@ mod tests {
         Recorded::new(&text.parse().expect("a graph"))
     }
 
-    /// Catches: work that is lost, done twice, or put side by side with what it waits for.
+    /// Catches: work that is lost, done twice, or parallel to work that it depends on.
     #[test]
     fn work_and_span_are_those_that_can_be_computed_by_hand() {
         for (calls, tasks, work, span) in [
@@ -254,8 +254,8 @@ mod tests {
         }
     }
 
-    /// Catches: a sequel that begins before the join, is run twice, or never; spans that forget
-    /// what a thief has done.
+    /// Catches: a sequel that begins before the join, runs twice, or never; a span without the
+    /// thief's part.
     #[test]
     fn a_recording_takes_its_span_where_nothing_costs_anything_and_there_are_enough_workers() {
         let graph = recorded(
@@ -288,7 +288,8 @@ mod tests {
         }
     }
 
-    /// Catches: a helper of a loop that is taken for a task of its own, or a task for a helper.
+    /// Catches: a helper of a loop that counts as an independent task, or a task that counts as a
+    /// helper.
     #[test]
     fn who_takes_the_second_arm_beside_a_loop_takes_part_in_it() {
         for (calls, pieces) in [
@@ -308,8 +309,7 @@ mod tests {
         }
     }
 
-    /// Catches: a loop whose pieces are stolen one by one, after a silence each, which is what
-    /// its helper never has to do.
+    /// Catches: a loop whose helper steals piece by piece, waiting for a silence each time.
     #[test]
     fn a_helper_comes_to_a_loop_once() {
         let pieces: Vec<String> =
@@ -326,14 +326,14 @@ mod tests {
             let half = report.work / 2;
             assert!(report.time < half + half / 20 + 60_000_000, "{} of {half}", report.time);
         }
-        // A task for each half, each with tasks of its own: nobody sees into these.
+        // A task for each half, each with tasks of its own: no thief sees into these.
         let tasks = recorded("0: ((9000000|9000000)|(9000000|9000000))\n");
         let report =
             Simulation::new(Setup::new(2), &tasks).expect("a setup").run().expect("no violation");
         assert_eq!(report.counts.pieces, 0);
     }
 
-    /// Catches: a way of waiting that forgets what comes after a join.
+    /// Catches: a way of waiting that ignores sequels.
     #[test]
     fn who_goes_on_after_joins_cannot_leave_them() {
         let setup = Setup::greedy(2);

@@ -1,9 +1,8 @@
-//! What is simulated: programs as trees of tasks that unfold while they run.
+//! Simulated programs: trees of tasks that unfold while they run.
 //!
 //! A task works, then spawns all of its children but the last, calls the last, and joins the others
-//! in the opposite order; joining is all it does in the end. A node is a few words from which its
-//! work and its children follow, so a tree of any size takes no memory, and its shape does not
-//! depend on who runs what when.
+//! in the opposite order; then it ends. A node is a few words that determine its work and its
+//! children. So a tree of any size takes no memory, and its shape does not depend on the schedule.
 //!
 //! | workload | what it is |
 //! |---|---|
@@ -11,16 +10,16 @@
 //! | [`Fib`] | the naive Fibonacci function |
 //! | [`RandomTree`] | any shape, of a given number of tasks |
 //! | [`Uts`] | the unbalanced tree search, geometric and binomial |
-//! | [`Chains`] | independent sequences, one a worker: nothing to balance |
+//! | [`Chains`] | independent sequences, one per worker: nothing to balance |
 //! | [`Series`] | one program after the other, with serial parts between |
-//! | [`Recorded`] | what a real run has spawned |
+//! | [`Recorded`] | the recorded task graph of a real run |
 //! | [`Splits`] | a loop whose range is cut in halves by the rules of [`sinew_policy::split`] |
 //!
 //! # Invariants
 //!
-//! - W1: a node's answers depend on nothing but the workload and the node, with one exception:
-//!   [`Workload::stolen`] may answer another node, as the adaptive splitter cuts what was stolen
-//!   further. Its work is the same.
+//! - W1: the methods depend on the workload and the node only. As an exception [`Workload::stolen`]
+//!   may return   another node, because the adaptive splitter splits a stolen range further. Its
+//!   work is the same.
 
 mod chains;
 mod fib;
@@ -44,14 +43,13 @@ use crate::queue::Time;
 
 /// A program.
 ///
-/// A task may go on after its joins with a sequel; one that ends with them can be simulated under
-/// [`Waiting::Leave`](crate::Waiting::Leave) too.
+/// A task may continue after its joins with a sequel. A program without sequels can also be
+/// simulated under [`Waiting::Leave`](crate::Waiting::Leave).
 pub trait Workload {
-    /// A task: the words from which everything about it follows.
+    /// A task: a few words that determine its work and its children.
     type Node: Copy + std::fmt::Debug;
 
-    /// The number of trees, which run one after the other, each when all of the one before has been
-    /// done. At least 1.
+    /// The number of trees, at least 1. Each tree begins when the one before has finished.
     fn roots(&self) -> usize {
         1
     }
@@ -59,18 +57,18 @@ pub trait Workload {
     /// The root of tree `number`.
     fn root(&self, number: usize) -> Self::Node;
 
-    /// How many tasks there are in all, where that is known without running it.
+    /// The total number of tasks, if known without running the program.
     fn tasks(&self) -> Option<u64> {
         None
     }
 
-    /// How much work there is in all, where that is known and the number of tasks is not.
+    /// The total work, if known while the number of tasks is not.
     fn total_work(&self) -> Option<Time> {
         None
     }
 
-    /// How many tasks there are on average over all seeds, where nobody knows how many this one
-    /// has. A single one may have a hundredth or a hundred times of it.
+    /// The mean number of tasks over all seeds, if the number for this seed is unknown. A single
+    /// seed may have a hundredth or a hundred times as many.
     fn expected_tasks(&self) -> Option<f64> {
         None
     }
@@ -78,14 +76,14 @@ pub trait Workload {
     /// How long the task works before it spawns.
     fn work(&self, node: &Self::Node) -> Time;
 
-    /// How many children it has.
+    /// Number of children.
     fn children(&self, node: &Self::Node) -> u32;
 
-    /// One of them; the last is the one that is called rather than spawned.
+    /// A child; the last one is called instead of spawned.
     fn child(&self, node: &Self::Node, number: u32) -> Self::Node;
 
-    /// What the task goes on with when it has joined all its children: it works again, spawns
-    /// again. Asked only where [`has_sequels`](Self::has_sequels).
+    /// The task's continuation after its joins, which works and spawns again. Called only if
+    /// [`has_sequels`](Self::has_sequels).
     fn sequel(&self, node: &Self::Node) -> Option<Self::Node> {
         let _ = node;
         None
@@ -96,27 +94,27 @@ pub trait Workload {
         false
     }
 
-    /// The loop that it is a piece of, or the offer to take part in, by a number of its own. Pieces
-    /// are no secret: whoever takes part may take them from all who do, without asking.
+    /// The number of the loop of which the task is a piece or an offer. Pieces are never private
+    /// among the participants of a loop: each of them may take pieces from all others.
     fn of_loop(&self, node: &Self::Node) -> Option<u32> {
         let _ = node;
         None
     }
 
-    /// The task, now that a thief has it.
+    /// The task after a thief has stolen it.
     fn stolen(&self, node: &Self::Node) -> Self::Node {
         *node
     }
 }
 
-/// A program on one worker, without any cost but its work.
+/// A program on one worker, without costs apart from its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Serial {
-    /// How many tasks there are.
+    /// Number of tasks.
     pub tasks: u64,
-    /// All work together: T1.
+    /// T1, the total work.
     pub work: Time,
-    /// The longest chain of tasks that wait for each other: T∞.
+    /// T∞, the longest chain of dependent tasks.
     pub span: Time,
 }
 
@@ -147,13 +145,13 @@ impl Serial {
     }
 }
 
-/// A task on the way through a program.
+/// A task during the walk.
 struct Visit<N> {
     node: N,
-    /// Where its children begin, and where it ends as far as is known.
+    /// The path to its children's beginning and, as far as known, to its end.
     path: Time,
     end: Time,
-    /// Children to come; `None` before the work.
+    /// Remaining children; `None` before the work.
     left: Option<std::ops::Range<u32>>,
 }
 
@@ -162,7 +160,7 @@ impl<N: Copy + std::fmt::Debug> Visit<N> {
         Self { node, path, end: path, left: None }
     }
 
-    /// The next child; nothing when all is done.
+    /// The next child; `None` after the last.
     fn next<W: Workload<Node = N>>(&mut self, workload: &W, all: &mut Serial) -> Option<Self> {
         loop {
             if self.left.is_none() {
@@ -192,7 +190,7 @@ mod tests {
     use super::*;
     use crate::random::{Duration, NS};
 
-    /// Catches: a tree of another shape than its name says.
+    /// Catches: a tree whose shape differs from its name.
     #[test]
     fn serial_figures_are_those_that_can_be_computed_by_hand() {
         let tree = Serial::of(&Tree::new(3, Duration::ns(10), 0));
@@ -205,7 +203,7 @@ mod tests {
         assert_eq!(series, Serial { tasks: 3 * 8, work: 3 * 28 * NS, span: 3 * 13 * NS });
     }
 
-    /// Catches: a number of tasks that is said beforehand and is another one in the end.
+    /// Catches: an announced number of tasks that differs from the real one.
     #[test]
     fn the_number_of_tasks_is_known_before_they_are_run() {
         fn check<W: Workload>(workload: &W) {
@@ -224,7 +222,7 @@ mod tests {
         ));
     }
 
-    /// Catches: a loop whose end nobody can foresee, though all of its work is known.
+    /// Catches: a loop whose known work is not reported.
     #[test]
     fn the_work_of_a_loop_is_known_before_it_is_run() {
         let costs = IterationCosts::new(99, Shape::Heavy, Duration::ns(1_000), 3);
@@ -232,7 +230,7 @@ mod tests {
         assert_eq!(splits.total_work(), Some(Serial::of(&splits).work));
     }
 
-    /// Catches: a random tree that is not as large as it was asked to be.
+    /// Catches: a random tree of a wrong size.
     #[test]
     fn a_random_tree_has_as_many_tasks_as_it_was_told() {
         for size in [1, 2, 3, 10, 1_000] {
@@ -242,7 +240,7 @@ mod tests {
         }
     }
 
-    /// Catches: unbalanced trees of another mean size than their parameters say.
+    /// Catches: unbalanced trees with a wrong mean size.
     #[test]
     fn unbalanced_trees_have_their_expected_size_on_average() {
         let mean = |children: Children| {
@@ -256,8 +254,8 @@ mod tests {
             Some(501.0)
         );
         assert_eq!(expected(Children::Geometric { mean: 3.0, depth: 4 }), Some(121.0));
-        // A binomial node has 4 · 0.2 children on average, so each child of the root stands for
-        // 1/(1 − 0.8) nodes.
+        // A binomial node has 4 · 0.2 children on average, so each child of the root yields 1/(1 −
+        // 0.8) nodes.
         let binomial = mean(Children::Binomial { root: 100, many: 4, probability: 0.2 });
         assert!((binomial / 501.0 - 1.0).abs() < 0.05, "{binomial}");
         // Levels of 1, 3, 9, 27 and 81 nodes.

@@ -1,14 +1,14 @@
-//! Trees of any shape, for tests and for programs of which nothing is known.
+//! Trees of any shape, for tests and as a model of unknown programs.
 
 use super::Workload;
 use crate::queue::Time;
 use crate::random::{Duration, mix};
 
-/// At most so many children.
+/// Greatest number of children.
 const MOST: u64 = 4;
 
-/// A tree of a given number of tasks: each has up to four children, among which the rest is dealt
-/// at random, and all work.
+/// A tree of a given number of tasks. Each task works and has up to four children, among which the
+/// remaining tasks are divided at random.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomTree {
     tasks: u64,
@@ -22,14 +22,14 @@ impl RandomTree {
         Self { tasks: tasks.max(1), task, seed }
     }
 
-    /// Where child `number` begins among the `rest` tasks below a node: cuts at random, moved so
-    /// that no child is empty.
+    /// The first of child `number`'s tasks among the `rest` tasks below a node: random cuts, moved
+    /// so that no child is empty.
     fn cut(node: &Subtree, children: u64, number: u64) -> u64 {
         if number == 0 || number == children {
             return if number == 0 { 0 } else { node.tasks - 1 };
         }
-        // Cut i lies in the i-th of equal parts of the range, so cuts are in order, and unevenness
-        // comes from within the parts.
+        // Cut i lies in the i-th of equal parts of the range. So the cuts are in order, and they
+        // vary within their parts.
         let spare = node.tasks - 1 - children;
         let part = spare / children + 1;
         let at = mix(node.seed ^ number) % part;
@@ -37,7 +37,7 @@ impl RandomTree {
     }
 }
 
-/// A task, with how many there are at and below it.
+/// A task, with the number of tasks of its subtree.
 #[derive(Debug, Clone, Copy)]
 pub struct Subtree {
     tasks: u64,

@@ -1,12 +1,12 @@
-//! Fork and join, again and again, with serial parts between.
+//! Repeated fork and join with serial parts between.
 
 use super::Workload;
 use crate::queue::Time;
 use crate::random::Duration;
 
-/// A program that runs `times` over, each time after a serial part.
+/// A program that runs `times` times, each time after a serial part.
 ///
-/// The share of the serial parts bounds the speed-up, as Amdahl says.
+/// The serial fraction bounds the speed-up by Amdahl's law.
 #[derive(Debug, Clone)]
 pub struct Series<W> {
     program: W,
@@ -15,18 +15,18 @@ pub struct Series<W> {
 }
 
 impl<W: Workload> Series<W> {
-    /// `times` (at least 1) times `serial`, then `program`.
+    /// `times` (at least 1) repetitions of `serial` and `program`.
     pub fn new(program: W, times: usize, serial: Duration) -> Self {
         Self { program, times: times.max(1), serial }
     }
 }
 
-/// The serial part, which makes the program its only child, or a task of that.
+/// A serial part, whose only child is the program, or a task of the program.
 #[derive(Debug, Clone, Copy)]
 pub enum Step<N> {
-    /// Before repetition so much.
+    /// The serial part before this repetition.
     Serial(usize),
-    /// Of the program.
+    /// A task of the program.
     Task(N),
 }
 

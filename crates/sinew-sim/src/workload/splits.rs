@@ -1,4 +1,4 @@
-//! Loops: what their iterations cost, and the ones whose ranges are cut in halves.
+//! Loops: costs of iterations, and loops whose ranges are halved.
 
 use std::ops::Range;
 
@@ -8,21 +8,21 @@ use super::Workload;
 use crate::queue::Time;
 use crate::random::{Duration, mix};
 
-/// How the costs of iterations lie along a loop. All have the same mean, but for chance.
+/// The distribution of costs along a loop. All shapes have the same mean in expectation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Everywhere alike.
+    /// The same for all iterations.
     Uniform,
     /// The first eighth costs as much as all the rest.
     Biased,
     /// From twice the mean down to nothing.
     Decreasing,
-    /// Most cost a third of the mean, a few very much more: Pareto's, with exponent 1.5, whose
-    /// variance is infinite.
+    /// Most iterations cost a third of the mean, a few very much more: Pareto with exponent 1.5,
+    /// whose variance is infinite.
     Heavy,
 }
 
-/// How long each iteration of a loop takes, as sums from the front.
+/// Durations of a loop's iterations, as prefix sums.
 #[derive(Debug, Clone)]
 pub struct IterationCosts {
     sums: Vec<Time>,
@@ -30,11 +30,11 @@ pub struct IterationCosts {
 }
 
 impl IterationCosts {
-    /// `n` iterations of mean `iteration`, of this shape.
+    /// `n` iterations of mean `iteration` and this shape.
     ///
     /// # Cost
     ///
-    /// Eight bytes an iteration.
+    /// Eight bytes per iteration.
     pub fn new(n: usize, shape: Shape, iteration: Duration, seed: u64) -> Self {
         let mut sums = Vec::with_capacity(n + 1);
         let (mut sum, mut longest) = (0, 0);
@@ -49,34 +49,34 @@ impl IterationCosts {
         Self { sums, longest }
     }
 
-    /// The number of iterations.
+    /// Number of iterations.
     pub fn len(&self) -> usize {
         self.sums.len() - 1
     }
 
-    /// Whether there are none.
+    /// Whether there are no iterations.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How long a range of them takes.
+    /// Duration of a range of iterations.
     #[inline]
     pub fn of(&self, range: &Range<usize>) -> Time {
         self.sums[range.end] - self.sums[range.start]
     }
 
-    /// How long all of them take.
+    /// Duration of all iterations.
     pub fn total(&self) -> Time {
         self.sums[self.len()]
     }
 
-    /// How long the longest takes.
+    /// Duration of the longest iteration.
     pub fn longest(&self) -> Time {
         self.longest
     }
 }
 
-/// The cost of iteration `at` of `n`, were it `mean` on average; `bits` are its own chance.
+/// The cost of iteration `at` of `n` with mean `mean`; `bits` are its random bits.
 fn shaped(shape: Shape, mean: Time, at: usize, n: usize, bits: u64) -> Time {
     let part = |numerator: usize, denominator: usize| {
         (u128::from(mean) * numerator as u128 / denominator.max(1) as u128) as Time
@@ -90,8 +90,8 @@ fn shaped(shape: Shape, mean: Time, at: usize, n: usize, bits: u64) -> Time {
     }
 }
 
-/// A loop as a tree: ranges are cut in halves, by the rules and with the code that the runtime uses
-/// for the schedules `simple` and `adaptive`.
+/// A loop as a tree: ranges are halved by the code that the runtime uses for the schedules `simple`
+/// and `adaptive`.
 #[derive(Debug, Clone)]
 pub struct Splits {
     costs: IterationCosts,
@@ -105,7 +105,7 @@ impl Splits {
         Self { costs, splitter, grain }
     }
 
-    /// What is spawned, and what is called: the right half and the left one.
+    /// The spawned right half and the called left half.
     fn cut(&self, node: &Piece) -> Option<[Piece; 2]> {
         let splitter = node.splitter.halved()?;
         let block: Block<1> = std::array::from_fn(|_| node.first..node.end);
@@ -114,7 +114,7 @@ impl Splits {
     }
 }
 
-/// A range, and how it is to be cut.
+/// A range and its splitter.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece {
     first: usize,

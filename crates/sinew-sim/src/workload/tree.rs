@@ -4,8 +4,8 @@ use super::Workload;
 use crate::queue::Time;
 use crate::random::{Duration, mix};
 
-/// A balanced binary tree of tasks; the leaves work, each as long as its place in the tree and the
-/// seed say.
+/// A balanced binary tree of tasks. Only leaves work; a leaf's duration follows from its position
+/// and the seed.
 ///
 /// Source: `tree`, and `stress` around it, of K.-F. Faxén and J. Ardelius, "Manycore Work Stealing"
 /// (2011), Figure 2.

@@ -1,28 +1,30 @@
-//! The unbalanced tree search: trees whose shape nobody can foresee.
+//! The unbalanced tree search: trees of unpredictable shape.
 //!
-//! Source: S. Olivier and others, "UTS: An Unbalanced Tree Search Benchmark" (2006). Difference:
-//! the splittable generator is SplitMix64 instead of SHA-1, so trees have the published shapes'
-//! distributions, but not their numbers of nodes; the number that a geometric node has falls off
-//! with no shape function: its mean is the same down to the last level.
+//! Source: S. Olivier and others, "UTS: An Unbalanced Tree Search Benchmark" (2006). Differences:
+//!
+//! - The splittable generator is SplitMix64 instead of SHA-1. Trees have the published
+//!   distributions, but not   the published numbers of nodes.
+//! - A geometric node's mean number of children does not fall off with its level: there is no shape
+//!   function.
 
 use super::Workload;
 use crate::queue::Time;
 use crate::random::{Duration, mix, unit};
 
-/// How many children a node has.
+/// The distribution of a node's number of children.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Children {
-    /// The root `root`; every other node `many` with this probability, else none. With `many` times
-    /// the probability just below 1, trees are deep and subtrees of any size occur.
+    /// The root has `root` children; another node has `many` with this probability, else none. If
+    /// `many` times the probability is just below 1, trees are deep and subtrees of any size occur.
     Binomial {
         /// Children of the root.
         root: u32,
         /// Children of another node that has any.
         many: u32,
-        /// How probable it is that it has.
+        /// Probability that a node has children.
         probability: f64,
     },
-    /// Geometrically distributed with this mean, down to `depth`, where there are none.
+    /// Geometrically distributed with this mean; nodes at level `depth` are leaves.
     Geometric {
         /// Their mean.
         mean: f64,
@@ -42,7 +44,7 @@ pub struct Uts {
 }
 
 impl Uts {
-    /// A tree of this law, in which each node takes `node`.
+    /// A tree with this distribution, in which each node takes `node`.
     pub fn new(children: Children, node: Duration, seed: u64) -> Self {
         let scale = match children {
             Children::Binomial { .. } => 0.0,
@@ -52,7 +54,7 @@ impl Uts {
     }
 }
 
-/// A node: its random state, and its level.
+/// A node: its random state and its level.
 #[derive(Debug, Clone, Copy)]
 pub struct State {
     bits: u64,
@@ -68,7 +70,7 @@ impl Workload for Uts {
 
     fn expected_tasks(&self) -> Option<f64> {
         let expected = match self.children {
-            // Each child of the root stands for a geometric series.
+            // Each child of the root contributes a geometric series.
             Children::Binomial { root, many, probability } => {
                 1.0 + f64::from(root) / (1.0 - f64::from(many) * probability).max(0.0)
             }
