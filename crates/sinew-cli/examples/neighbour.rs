@@ -1,10 +1,10 @@
-//! A program of the same user beside commands, for tests.
+//! A program of the same user that disturbs the table, for tests.
 //!
-//! `neighbour FOLDER halt MOMENT` stands still in the middle of a change of the table, with its
-//! lock, when the change reaches MOMENT, such as `Writing`. `neighbour FOLDER forge SEED` writes
+//! `neighbour FOLDER halt POINT` stops at the fail point POINT, such as `Writing`, in the middle of
+//! a change of the table, while it holds the table's lock. `neighbour FOLDER forge SEED` writes
 //! into the table at random, with the lock and without, until it is killed. It writes bytes, rows
-//! in the names of those who are there, versions, and claims of the lock; and it keeps the lock for
-//! a while. Both say `begun` first.
+//! in the names of running programs, versions and claims of the lock, and it holds the lock for a
+//! while. Both print `begun` first.
 
 use std::fs::File;
 use std::io::Write;
@@ -28,7 +28,7 @@ fn main() {
     }
 }
 
-/// At once: nobody flushes for who is killed.
+/// Flushed at once: a killed process does not flush.
 fn say(line: &str) {
     let _ = std::io::stdout().write_all(format!("{line}\n").as_bytes());
     let _ = std::io::stdout().flush();
@@ -48,10 +48,10 @@ fn halt(folder: &Path, name: &str) {
     panic!("{name} was not reached: there are no neighbours");
 }
 
-/// Words at the beginning of the file, which are not of a row.
+/// Words at the beginning of the file, before the rows.
 const HEAD: u64 = 5;
 
-/// How long the lock is kept at most.
+/// The longest time to hold the lock.
 static LONGEST: OnceLock<Duration> = OnceLock::new();
 
 fn forge(folder: &Path, seed: u64) {
@@ -60,7 +60,7 @@ fn forge(folder: &Path, seed: u64) {
     LONGEST.get_or_init(|| Duration::from_millis(most_ms));
     say("begun");
     loop {
-        // There is none for a moment where the last program has left.
+        // Fail points of the last program to leave have no table.
         if let Ok(table) = Table::open(folder) {
             strike(&table, &mut random);
         }
@@ -68,7 +68,7 @@ fn forge(folder: &Path, seed: u64) {
     }
 }
 
-/// One act against whatever the table is now.
+/// One random action on the current table.
 fn strike(table: &Table, random: &mut fastrand::Rng) {
     let rows = table.read();
     let there = rows.iter().flat_map(|row| [Some(row.program), row.watchdog]).flatten();
@@ -94,8 +94,8 @@ fn write_anywhere(file: std::io::Result<File>, random: &mut fastrand::Rng) {
     let _ = file.write_all_at(&bytes, at);
 }
 
-/// A version, a claim of the lock, or another word of the head: a small one, a process's number, or
-/// any.
+/// Writes a version, a claim of the lock, or another word of the header: a small number, a process
+/// id, or any number.
 fn write_head(file: std::io::Result<File>, random: &mut fastrand::Rng) {
     let Ok(file) = file else { return };
     let words = [0, 1, u64::from(std::process::id()), 1 << 63, u64::MAX, random.u64(..)];
@@ -103,21 +103,21 @@ fn write_head(file: std::io::Result<File>, random: &mut fastrand::Rng) {
     let _ = file.write_all_at(&word.to_ne_bytes(), 8 * random.u64(..HEAD));
 }
 
-/// A change in the middle of which the lock is held, while others write.
+/// Changes the table slowly, so that the lock is held while others write.
 fn keep_lock(table: &Table, random: &mut fastrand::Rng) {
     at_fail_point(FailPoint::ALL[random.usize(..FailPoint::ALL.len())], || {
         let longest = LONGEST.get().map_or(0, |longest| longest.as_micros() as u64);
         thread::sleep(Duration::from_micros(fastrand::u64(..=longest)));
     });
     let offer = Offer::on("forger", CpuSet::first(1 + random.usize(..8)), 1 + random.u32(..64));
-    // It cannot lock a table that it cannot join.
+    // Only a member can lock the table.
     if let Ok(member) = Member::join(table, offer) {
         member.set_demand(1);
     }
     at_fail_point(FailPoint::Locked, || {});
 }
 
-/// Seldom: those who have the file mapped make another one then.
+/// Truncates the file, rarely: programs that have it mapped then create another one.
 fn cut(file: std::io::Result<File>, random: &mut fastrand::Rng) {
     if random.u32(..10) == 0
         && let Ok(file) = file

@@ -31,35 +31,35 @@ struct CommandLine {
 /// A subcommand.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run all applications, serially and in parallel, and check every answer
+    /// Run all applications, serially and in parallel, and check every result
     Demo(DemoArgs),
-    /// Run one application, serially and in parallel, and check its answer
+    /// Run one application, serially and in parallel, and check its result
     Run(RunArgs),
-    /// Say which applications there are, and which sizes they take
+    /// List the applications and their sizes
     List,
-    /// Show the machine, and what this process may use of it
+    /// Show the machine, and the part of it that this process may use
     Topo(TopoArgs),
-    /// Try all fixed settings of a worklist, and hold the tuner against the best
+    /// Measure all fixed settings of a worklist, and compare the tuner with the best of them
     Oracle(OracleArgs),
-    /// Repeat published experiments, and show the published values beside what is measured here
+    /// Repeat published experiments, and show the published values beside the measured ones
     Reproduce(ReproduceArgs),
-    /// Be one of the programs that `reproduce` runs beside each other
+    /// Serve as one of the programs that `reproduce` runs beside each other
     #[command(name = sinew_reproduce::PROGRAM, hide = true)]
     Program,
-    /// Gather results of any kind into one page of HTML
+    /// Collect results of any kind on one HTML page
     Report(ReportArgs),
-    /// Run a program on a machine that is not there, in virtual time
+    /// Simulate a program on any machine, in virtual time
     Sim(SimArgs),
-    /// Stand by while programs share this machine: measure them, follow a script, say why they get
-    /// what they get
+    /// Measure the programs that share this machine, apply a policy or a script, and log every
+    /// decision with its reason
     Coordinator(CoordinatorArgs),
-    /// Show the programs that share this machine, as it happens
+    /// Show the programs that share this machine, continuously
     Top(TopArgs),
-    /// Run any program within its share of the machine, which it has in common with other programs
+    /// Run any program within a share of the machine
     Exec(ExecArgs),
 }
 
-/// Reads the command line. Prints help and version itself, and ends the process then.
+/// Parses the command line. Prints help and version itself, and ends the process then.
 pub(crate) fn parse() -> Result<Command, Failure> {
     if let Some(args) = exec::arguments_of(std::env::args_os().skip(1)) {
         return Ok(Command::Exec(args));
@@ -74,14 +74,15 @@ pub(crate) fn parse() -> Result<Command, Failure> {
         }
         Err(missing) if missing.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Err(Failure::usage(
-                "a command is needed: demo, run, list, topo, oracle, reproduce, report, sim, coordinator, top or exec (see sinew --help)",
+                "a command is needed: demo, run, list, topo, oracle, reproduce, report, sim, \
+                 coordinator, top or exec (see sinew --help)",
             ))
         }
         Err(error) => Err(Failure::Usage(explain(&error))),
     }
 }
 
-/// Explains a wrong command line in one line.
+/// Describes a wrong command line in one line.
 fn explain(error: &clap::Error) -> String {
     match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(name)) => {
@@ -94,7 +95,7 @@ fn explain(error: &clap::Error) -> String {
     }
 }
 
-/// What an error message of the parser says, without the usage that follows it.
+/// The error message of the parser without the usage after it.
 fn shorten(message: &str) -> String {
     let lines = message.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
     let lines: Vec<&str> = lines
@@ -121,8 +122,8 @@ mod tests {
         args
     }
 
-    /// Catches: a line of `exec` that the short parser reads otherwise than the whole one, and one
-    /// that it takes over though the whole one has something to say.
+    /// Catches: a line of `exec` that the short parser reads differently from the full one, or
+    /// accepts although the full one prints a message.
     #[test]
     fn the_short_parser_of_exec_reads_what_the_whole_one_reads() {
         let short = |words: &[&str]| exec::arguments_of(words.iter().map(std::ffi::OsString::from));

@@ -1,18 +1,16 @@
-//! Whether the workers had their cores to themselves: a speed-up measured beside other programs
-//! says little.
+//! The time that workers waited for a core. A speed-up measured beside other programs means little.
 //!
-//! Linux counts for each thread how long it was ready to run and had no core (`schedstat`). Where
-//! that is not to be had, nothing is said. What a virtual machine's host takes away is not seen
-//! either.
+//! Linux counts for each thread how long it was ready to run without a core (`schedstat`). Without
+//! `schedstat` nothing is printed. Time that a virtual machine's host takes is not included.
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Below this share of the workers' time, waiting is not worth a word.
+/// The least share of the workers' time that is reported.
 const WORTH_A_WORD: f64 = 0.05;
 
-/// How long all threads of this process together have been waiting for a core so far.
+/// Total time that all threads of this process have waited for a core.
 pub(crate) fn waited() -> Option<Duration> {
     let threads = fs::read_dir("/proc/self/task").ok()?;
     let waits = threads.flatten().map(|thread| fs::read_to_string(thread.path().join("schedstat")));
@@ -21,7 +19,7 @@ pub(crate) fn waited() -> Option<Duration> {
     (!nanoseconds.is_empty()).then(|| Duration::from_nanos(nanoseconds.iter().sum()))
 }
 
-/// How long one thread has been, whose folder below `/proc` this is.
+/// Time that one thread has waited for a core; `thread` is its folder below `/proc`.
 pub(crate) fn waited_by(thread: &Path) -> Option<Duration> {
     let text = fs::read_to_string(thread.join("schedstat")).ok()?;
     ready_ns(&text).map(Duration::from_nanos)
@@ -32,12 +30,12 @@ fn ready_ns(schedstat: &str) -> Option<u64> {
     schedstat.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// What to say about a share of the workers' time that was spent waiting for a core.
+/// The message about the share of the workers' time spent waiting for a core.
 pub(crate) fn remark(share: Option<f64>) -> Option<String> {
     let percent = share.filter(|&share| share >= WORTH_A_WORD)? * 100.0;
     Some(format!(
-        "The workers waited for a core {percent:.0} % of the time (other programs, or more workers than cores): \
-         with a core each, speed-ups are higher."
+        "The workers waited for a core {percent:.0} % of the time (other programs, or more \
+         workers than cores): with a core each, speed-ups are higher."
     ))
 }
 
@@ -60,8 +58,8 @@ mod tests {
         assert!(remark(Some(0.25)).unwrap().contains("25 %"));
     }
 
-    /// Catches: a number that is not a time. Of one thread alone, as others may end meanwhile
-    /// and are left out then.
+    /// Catches: a number that is not a time. The test looks at one thread only, because others may
+    /// end meanwhile and would be left out.
     #[cfg(target_os = "linux")]
     #[test]
     fn the_time_that_a_thread_waits_for_a_core_never_falls() {

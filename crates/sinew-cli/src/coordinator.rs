@@ -1,10 +1,10 @@
-//! `sinew coordinator`: stands by, evaluates the policies that need a clock, follows a script, and
-//! says why programs get what they get.
+//! `sinew coordinator`: evaluates the policies that need a clock, follows a script, and logs
+//! decisions with their reasons.
 //!
-//! Ctrl-C ends it, and so does SIGTERM; the programs go on with the default policy.
+//! Ctrl-C or SIGTERM ends it; the programs continue with the default policy.
 //!
-//! Standard output may be a pipe that nobody empties. So a thread of its own prints
-//! (`printer`): neither the coordination nor its end waits for a reader.
+//! Standard output may be a pipe that is not read. A separate thread prints (`printer`), so neither
+//! the coordination nor its end waits for a reader.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,16 +23,22 @@ use crate::values::milliseconds;
 /// Arguments of `coordinator`.
 #[derive(Debug, Args)]
 pub(crate) struct CoordinatorArgs {
-    /// By what rule cores are shared out: equal, proportional, priority, efficiency, contention or
-    /// script [default: script if there is one, else equal]
+    /// The policy that divides the cores: equal, proportional, priority, efficiency, contention or
+    /// script [default: script if a script is given, else equal]
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Option<sinew_coord::Policy>,
-    /// A file that says which program gets what, and when: lines such as "when second joins first
-    /// threads 2 cores 0-1" or "at 60 first free"
+    /// A script that assigns threads and cores to programs over time, with lines such as "when
+    /// second joins first threads 2 cores 0-1" or "at 60 first free"
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
     /// Milliseconds between two measurements
-    #[arg(long, value_name = "MS", default_value = "500", allow_negative_numbers = true, value_parser = milliseconds)]
+    #[arg(
+        long,
+        value_name = "MS",
+        default_value = "500",
+        allow_negative_numbers = true,
+        value_parser = milliseconds
+    )]
     pub(crate) interval_ms: u64,
 }
 
@@ -84,18 +90,20 @@ fn read_script(path: &std::path::Path) -> Result<Script, Failure> {
     read(path)?.parse().map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 
-/// Only one policy goes by the numbers and places of a script; schedules are followed under all.
+/// Only one policy uses the numbers and places of a script; schedules are followed under all
+/// policies.
 fn check(policy: Policy, script: &Script) -> Result<(), Failure> {
     let is_lost = |request: &Request| Policy::Script.goes_by(request) && !policy.goes_by(request);
     if !script.steps().iter().filter_map(|step| step.request.as_ref()).any(is_lost) {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "`--policy {policy}` does not go by a script's threads and cores: leave --policy out, or them"
+        "`--policy {policy}` does not go by a script's threads and cores: leave --policy out, or \
+         them"
     )))
 }
 
-/// A word that becomes true when the user has had enough.
+/// A flag that SIGINT and SIGTERM set.
 fn stop_at_signals() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

@@ -1,8 +1,7 @@
 //! `sinew demo`: the machine, all applications on real input, a loop that is changed while it runs,
-//! a table, and one sentence that says whether all was right.
+//! a table, and a final sentence that says whether all results were right.
 //!
-//! Everything is prepared before anything is run: an unreadable folder ends the demo before it
-//! begins.
+//! All input is prepared before the first run, so an unreadable folder ends the demo at once.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,7 +19,7 @@ use crate::progress::Progress;
 use crate::table::Table;
 use crate::timeline;
 
-/// Medians of three runs, fewer where one takes long: all applications in about half a minute.
+/// Medians of three runs, or fewer for slow applications: about half a minute in all.
 const PLAN: Plan = Plan { repeat: 3, budget: Duration::from_secs(2) };
 
 /// Arguments of `demo`.
@@ -28,10 +27,10 @@ const PLAN: Plan = Plan { repeat: 3, budget: Duration::from_secs(2) };
 pub(crate) struct DemoArgs {
     #[command(flatten)]
     pub(crate) pool: PoolArgs,
-    /// How large [default: what takes some seconds each]
+    /// Size of the applications [default: the size that takes some seconds each]
     #[arg(long, value_enum)]
     pub(crate) size: Option<NamedSize>,
-    /// The folder with the text to count words in [default: the sources that cargo has downloaded]
+    /// The folder whose words are counted [default: the sources that cargo has downloaded]
     #[arg(long, value_name = "DIR")]
     pub(crate) path: Option<PathBuf>,
 }
@@ -57,7 +56,7 @@ impl From<NamedSize> for Size {
     }
 }
 
-/// An application and what came out.
+/// An application and its measurement.
 struct Entry {
     app: &'static App,
     problem: Box<dyn Problem>,
@@ -66,7 +65,7 @@ struct Entry {
 pub(crate) fn perform(args: &DemoArgs) -> Result<(), Failure> {
     let pool = build(&args.pool)?;
     let entries = prepare(args)?;
-    // The demo goes on if nobody reads: its exit status says whether all was right.
+    // The demo continues without a reader: its exit status says whether all results were right.
     let greeted = output::print(&greeting(pool.max_workers()));
     let progress = Progress::new();
     let mut results = Vec::new();
@@ -89,12 +88,12 @@ pub(crate) fn perform(args: &DemoArgs) -> Result<(), Failure> {
     changed
 }
 
-/// How long the loop that is changed is to take.
+/// Planned duration of the loop that is changed.
 fn planned(args: &DemoArgs) -> Duration {
     Duration::from_millis(if matches!(args.size, Some(NamedSize::Tiny)) { 100 } else { 900 })
 }
 
-/// Prints the table and the sentence; fails if the sentence is a bad one.
+/// Prints the table and the final sentence; fails if a result was wrong.
 fn conclude(
     entries: &[Entry],
     results: &[Measurement],
@@ -113,7 +112,7 @@ fn conclude(
             output::print(&format!("\n{table}\nAll {} answers are right.\n", results.len()));
         return Ok(greeted.and(printed)?);
     }
-    // A wrong answer matters more than a reader who has gone.
+    // A wrong result is more important than a closed output.
     let _ = output::print(&format!(
         "\n{table}\n{} of {} answers are WRONG.\n",
         wrong.len(),
@@ -125,7 +124,7 @@ fn conclude(
 fn prepare(args: &DemoArgs) -> Result<Vec<Entry>, Failure> {
     let entry = |app: &'static App| {
         let size = args.size.map_or_else(|| app.demo.parse().unwrap_or_default(), Size::from);
-        // Others that read anything read a file in a format of their own.
+        // Other applications that read a file have formats of their own.
         let path = args.path.clone().filter(|_| app.name == "wordcount");
         let options = Options { size, path, ..Options::default() };
         Ok(Entry { app, problem: app.prepare(&options).map_err(Failure::usage)? })
@@ -133,7 +132,7 @@ fn prepare(args: &DemoArgs) -> Result<Vec<Entry>, Failure> {
     sinew_apps::all().iter().map(entry).collect()
 }
 
-/// The first line about the machine; `sinew topo` has the others.
+/// The first line about the machine; `sinew topo` prints the others.
 fn greeting(workers: usize) -> String {
     let machine = render(Machine::host(), &Limits::read());
     let line = machine.lines().next().unwrap_or_default();

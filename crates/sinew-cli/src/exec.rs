@@ -1,4 +1,4 @@
-//! `sinew exec`: programs nobody rewrote, within a share of the machine.
+//! `sinew exec`: runs an unmodified program within a share of the machine.
 
 use std::ffi::OsString;
 
@@ -10,21 +10,33 @@ use crate::values::{cores, weight};
 /// Arguments of `exec`.
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// Also lower the teams of OpenMP's parallel regions to the share, where nothing shows that the
-    /// program relies on their size: for programs that ask for it in each region, or leave the
-    /// division of work to OpenMP
+    /// Also lower the teams of OpenMP's parallel regions to the share, unless the program visibly
+    /// relies on their size. Do not use this for programs that read the team size in one region and
+    /// rely on it in another
     #[arg(long)]
     pub(crate) malleable: bool,
-    /// The command's part of the machine in proportion to others', from 0.01 to 100
-    #[arg(long, value_name = "WEIGHT", default_value = "1", allow_negative_numbers = true, value_parser = weight)]
+    /// Weight of the command relative to other programs, from 0.01 to 100
+    #[arg(
+        long,
+        value_name = "WEIGHT",
+        default_value = "1",
+        allow_negative_numbers = true,
+        value_parser = weight
+    )]
     pub(crate) weight: f64,
-    /// Cores that the command should have at least, as long as there are enough for all
-    #[arg(long, value_name = "CORES", default_value = "1", allow_negative_numbers = true, value_parser = cores)]
+    /// Least number of cores for the command, as long as there are enough for all programs
+    #[arg(
+        long,
+        value_name = "CORES",
+        default_value = "1",
+        allow_negative_numbers = true,
+        value_parser = cores
+    )]
     pub(crate) min: usize,
-    /// Cores that the command may have at most [default: all]
+    /// Greatest number of cores for the command [default: all]
     #[arg(long, value_name = "CORES", allow_negative_numbers = true, value_parser = cores)]
     pub(crate) max: Option<usize>,
-    /// Say on standard error what is set, what is left alone, and why
+    /// Print to standard error which settings are changed, which are kept, and why
     #[arg(long)]
     pub(crate) verbose: bool,
     /// The command and its arguments
@@ -32,8 +44,8 @@ pub(crate) struct ExecArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// The arguments of `exec`, where these words are right: a command waits for that, and the whole
-/// parser first describes all other subcommands. `None`: the whole parser says what there is.
+/// The arguments of `exec` if these words are valid. The full parser describes all subcommands
+/// first, which would delay the command. `None`: the full parser reports the error.
 pub(crate) fn arguments_of(words: impl Iterator<Item = OsString>) -> Option<ExecArgs> {
     let mut words = words.peekable();
     words.peek().filter(|word| *word == "exec")?;
@@ -41,12 +53,12 @@ pub(crate) fn arguments_of(words: impl Iterator<Item = OsString>) -> Option<Exec
     ExecArgs::from_arg_matches(&line.try_get_matches_from(words).ok()?).ok()
 }
 
-/// Becomes the command.
+/// Replaces this process by the command.
 ///
 /// # Errors
 ///
-/// The command line asks for something impossible; the command cannot be run, with the exit status
-/// that shells give.
+/// An impossible value on the command line; a command that cannot be run, with the exit status that
+/// shells return.
 #[cfg(target_os = "linux")]
 pub(crate) fn perform(args: ExecArgs) -> Result<(), Failure> {
     if let Some(max) = args.max.filter(|max| *max < args.min) {
@@ -66,7 +78,7 @@ pub(crate) fn perform(args: ExecArgs) -> Result<(), Failure> {
     Err(Failure::NotRun(failure.status(), failure.to_string()))
 }
 
-/// Says that it cannot.
+/// Reports that this system is not supported.
 ///
 /// # Errors
 ///

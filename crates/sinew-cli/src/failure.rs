@@ -1,4 +1,4 @@
-//! What may go wrong, and the exit status that says so.
+//! Failures and their exit statuses.
 
 use std::fmt;
 use std::io;
@@ -6,21 +6,21 @@ use std::process::ExitCode;
 
 use crate::output;
 
-/// What a process ends with that was interrupted and had nothing to show, as shells have it.
+/// Exit status of an interrupted process without a result, as in shells.
 pub(crate) const INTERRUPTED: i32 = 130;
 
-/// Why the command ends without success.
+/// The reason why the command ends without success.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The command line asks for something impossible. Nothing has been run.
+    /// The command line asks for something impossible. Nothing has run.
     Usage(String),
-    /// An answer was wrong, or could not be got.
+    /// A result was wrong, or could not be computed.
     Wrong(String),
-    /// What was found could not be written.
+    /// The output could not be written.
     Output(io::Error),
     /// A file of results could not be written; the text names it.
     Unwritten(String),
-    /// Another program could not be run, with the exit status that shells give.
+    /// Another program could not be run; has the exit status that shells return.
     NotRun(u8, String),
 }
 
@@ -30,7 +30,7 @@ impl Failure {
         Self::Usage(why.to_string())
     }
 
-    /// Which answer was wrong, if that is it.
+    /// The wrong result, if this failure is about one.
     pub(crate) fn wrong(&self) -> Option<&str> {
         match self {
             Self::Wrong(why) => Some(why),
@@ -48,9 +48,9 @@ impl Failure {
         }
     }
 
-    /// Says so on standard error, in one line, and returns the exit status.
+    /// Prints the reason to standard error, in one line, and returns the exit status.
     ///
-    /// A reader that has seen enough (`sinew topo | head -1`) is no failure.
+    /// An output that the reader closes (`sinew topo | head -1`) is no failure.
     pub(crate) fn report(&self) -> ExitCode {
         match self {
             Self::Usage(why) => {

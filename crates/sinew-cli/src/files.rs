@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// A file for results, found writable before anything is run, so that nothing is lost for want of
-/// it.
+/// A file for results. It is opened before anything runs, so no result is lost because the file is
+/// not writable.
 #[derive(Debug)]
 pub(crate) struct ResultFile {
     path: PathBuf,
@@ -26,17 +26,17 @@ impl ResultFile {
 
     /// # Errors
     ///
-    /// If there is no more room; the file keeps what it held.
+    /// If the disk is full; the file keeps its old contents.
     pub(crate) fn write(self, text: &str) -> Result<(), Failure> {
         self.file.write(text).map_err(|error| Failure::Unwritten(cannot_write(&self.path, &error)))
     }
 }
 
-/// A text file that the command line names.
+/// Reads a text file named on the command line.
 ///
 /// # Errors
 ///
-/// If it cannot be read; names it.
+/// If the file cannot be read; the error names it.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(|error| {
         Failure::Usage(format!("cannot read `{}`: {error}; give another file", path.display()))

@@ -1,35 +1,35 @@
 #![forbid(unsafe_code)]
 //! The `sinew` command.
 //!
-//! # The rooms
+//! # Files
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `args` | the subcommands; each has its arguments in its own file |
-//! | `values`, `pool` | values and arguments that several subcommands take |
+//! | `values`, `pool` | values and arguments of several subcommands |
 //! | `demo`, `run`, `list`, `topo`, `oracle`, `reproduce`, `report`, `sim` | a subcommand each |
-//! | `coordinator`, `top/`, `exec` | programs that share this machine: decided with a clock, shown, started |
+//! | `coordinator`, `top/`, `exec` | programs that share this machine: policies with a clock, display, start |
 //! | `timeline` | the demo's loop that is changed while it runs |
-//! | `measure` | serial and parallel runs side by side, judged |
-//! | `profile` | what `--profile` prints |
-//! | `trace` | the timeline that `--trace` writes |
-//! | `worklist` | what `run` takes and prints about worklists |
-//! | `contention` | whether the workers had their cores to themselves |
-//! | `table`, `progress`, `output`, `suggest` | how things are printed |
-//! | `files` | the files that a command line names |
-//! | `failure` | what may go wrong, and with which exit status |
+//! | `measure` | interleaved serial and parallel runs with checked results |
+//! | `profile` | the output of `--profile` |
+//! | `trace` | the timeline of `--trace` |
+//! | `worklist` | options and output about worklists |
+//! | `contention` | the time that workers waited for a core |
+//! | `table`, `progress`, `output`, `suggest` | output |
+//! | `files` | files named on the command line |
+//! | `failure` | failures and their exit statuses |
 //!
 //! # Exit status
 //!
-//! 0: done, and every answer was right. 1: an answer was wrong, or output could not be written. 2:
-//! something on the command line was wrong, said in one line; nothing was run. `exec` ends as its
-//! command does; 126 or 127: the command could not be run, or found.
+//! 0: success, every result was right. 1: a result was wrong, or output could not be written. 2: an
+//! error on the command line, described in one line; nothing was run. `exec` ends with the status
+//! of its command, or with 126 or 127 if the command could not be run or found.
 //!
 //! # Not handled
 //!
-//! Ctrl-C, except in `sim`, `oracle`, `coordinator` and `top`, which print what they have: the
-//! system's default, which ends the process at once, is what users want here. What `reproduce` has
-//! written by then is whole.
+//! Ctrl-C, except in `sim`, `oracle`, `coordinator` and `top`, which print the results so far.
+//! Elsewhere the system's default ends the process at once; the files that `reproduce` has written
+//! are then complete.
 
 mod args;
 mod contention;

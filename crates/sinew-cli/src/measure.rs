@@ -1,4 +1,5 @@
-//! Serial and parallel runs of a problem in turn, each answer judged, times as medians.
+//! Interleaved serial and parallel runs of a problem; each result is checked, and times are
+//! medians.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use sinew_apps::{Answer, Problem, Record, Recorded, Transactions, Wrong};
 use crate::contention;
 use crate::table::unsigned_zero;
 
-/// How often to run.
+/// Number and duration of the runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) repeat: usize,
@@ -17,7 +18,7 @@ pub(crate) struct Plan {
     pub(crate) budget: Duration,
 }
 
-/// What is done next.
+/// The next step of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stage {
     Serial,
@@ -33,30 +34,30 @@ impl Stage {
     }
 }
 
-/// What came out of all runs.
+/// The results of all runs.
 #[derive(Debug)]
 pub(crate) struct Measurement {
     pub(crate) serial: Vec<Duration>,
     pub(crate) parallel: Vec<Duration>,
-    /// Of all parallel runs together.
+    /// Counters of all parallel runs together.
     pub(crate) counters: Counters,
-    /// Of all parallel runs together, where the pool profiles.
+    /// Profile of all parallel runs together, if the pool profiles.
     pub(crate) profile: Option<Profile>,
-    /// Of all parallel runs together.
+    /// Transactions of all parallel runs together.
     pub(crate) transactions: Transactions,
-    /// Of all worklists of all parallel runs together.
+    /// Worklists of all parallel runs together.
     pub(crate) worklists: Recorded,
     pub(crate) workers: usize,
-    /// How long threads were ready during parallel runs and had no core, where the system says so.
+    /// Time that threads waited for a core during parallel runs, if the system reports it.
     pub(crate) waited: Option<Duration>,
-    /// The answer of the last parallel run, in short.
+    /// A short form of the last parallel run's result.
     pub(crate) answer: String,
-    /// What is wrong with the first wrong answer.
+    /// The error of the first wrong result.
     pub(crate) verdict: Result<(), Wrong>,
 }
 
-/// Runs a problem as planned; its worklists are in `record`. `before` is told what comes next, and
-/// in which repetition.
+/// Runs a problem as planned; its worklists are in `record`. `before` is called before each step
+/// with the stage and the repetition.
 pub(crate) fn measure(
     problem: &dyn Problem,
     record: &Record,
@@ -110,8 +111,9 @@ impl Measurement {
         }
     }
 
-    /// Adds what threads waited in a run that took `wall`. The system adds a wait when it ends, so
-    /// a wait that began before the run may be longer than the run: that part does not count.
+    /// Adds the waiting time of threads in a run that took `wall`. The system adds a wait when it
+    /// ends, so a wait that began before the run may be longer than the run; the excess does not
+    /// count.
     fn add_wait(&mut self, before: Option<Duration>, after: Option<Duration>, wall: Duration) {
         let most = wall * u32::try_from(self.workers).unwrap_or(u32::MAX);
         let sum = |((sum, before), after): ((Duration, Duration), Duration)| {
@@ -144,12 +146,12 @@ impl Measurement {
         self.serial_s() / self.parallel_s().max(f64::MIN_POSITIVE)
     }
 
-    /// Tasks that ran elsewhere than where they were made, a run.
+    /// Mean number of tasks per run that another worker ran.
     pub(crate) fn steals(&self) -> u64 {
         self.a_run(self.counters.steals())
     }
 
-    /// Chunks of loops, a run.
+    /// Mean number of chunks of loops per run.
     pub(crate) fn chunks(&self) -> u64 {
         self.a_run(self.counters.chunks)
     }
@@ -164,7 +166,7 @@ impl Measurement {
         wall.as_secs_f64() * self.workers as f64
     }
 
-    /// Where the workers' time went.
+    /// How the workers' time divides.
     pub(crate) fn shares(&self) -> Shares {
         let all = (self.worker_s() * 1e9).max(1.0);
         let Counters { searching_ns, parked_ns, blocked_ns, .. } = self.counters;
@@ -182,17 +184,17 @@ pub(crate) fn waiting_share(results: &[Measurement]) -> Option<f64> {
 /// Shares of the workers' time; they sum up to 1.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub(crate) struct Shares {
-    /// In the application and the runtime, or ready for it without a core.
+    /// In the application and the runtime, including waits for a core.
     pub(crate) working: f64,
-    /// Looking for work.
+    /// Searching for work.
     pub(crate) searching: f64,
-    /// Asleep without work, or blocked in a join.
+    /// Parked without work, or blocked in a join.
     pub(crate) parked: f64,
 }
 
 impl Shares {
-    /// Books are kept by each worker for itself and may run a little ahead of the clock; the sum is
-    /// kept at 1.
+    /// Each worker has its own counters, which may run a little ahead of the clock; the sum is
+    /// limited to 1.
     fn new(searching: f64, parked: f64) -> Self {
         let idle = (searching + parked).max(1.0);
         let (searching, parked) = (searching / idle, parked / idle);
@@ -200,7 +202,7 @@ impl Shares {
     }
 }
 
-/// In seconds.
+/// The median, in seconds.
 fn median(times: &[Duration]) -> f64 {
     let mut times: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
     times.sort_by(f64::total_cmp);
@@ -264,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Catches: "-0 % working", which is what is left of 1 after two shares that make it up.
+    /// Catches: "-0 % working", the rounded rest after two shares that add up to 1.
     #[test]
     fn workers_that_never_work_have_worked_zero_per_cent() {
         for tenths in 1..200 {
@@ -274,7 +276,7 @@ mod tests {
         assert_eq!([-0.0, -0.001, 0.006].map(percent), ["0 %", "0 %", "1 %"]);
     }
 
-    /// Catches: workers that waited for their cores for several times as long as they ran.
+    /// Catches: workers that waited for their cores for longer than they ran.
     #[test]
     fn workers_wait_no_longer_than_they_run() {
         let ms = Duration::from_millis;

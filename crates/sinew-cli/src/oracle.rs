@@ -1,7 +1,7 @@
-//! `sinew oracle`: all fixed settings of a worklist, and the tuner beside the best of them; for one
-//! application, or one after the other.
+//! `sinew oracle`: all fixed settings of a worklist, and the tuner compared with the best of them,
+//! for one or more applications.
 //!
-//! An interrupt ends the process, and prints the report as it was then.
+//! An interrupt ends the process and prints the report of the results so far.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,29 +25,29 @@ use crate::values::count;
 /// Arguments of `oracle`.
 #[derive(Debug, Args)]
 pub(crate) struct OracleArgs {
-    /// The applications; see `sinew list` [default: all that have worklists, one after the other]
+    /// The applications; see `sinew list` [default: all that have worklists]
     pub(crate) names: Vec<String>,
-    /// tiny, small, full or the application's own notation; see `sinew list` [default: what takes
-    /// some tenths of a second; small with --quick]
+    /// tiny, small, full or the application's own notation; see `sinew list` [default: a size that
+    /// takes some tenths of a second; small with --quick]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) size: Option<String>,
-    /// The file with the input, where the application reads one
+    /// The input file, for applications that read one
     #[arg(long, value_name = "FILE")]
     pub(crate) path: Option<PathBuf>,
     /// Number of cores [default: as many as the process may use]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) threads: Option<usize>,
-    /// How often each choice is run; what is compared is run at least ten times more, three times
+    /// Number of runs of each choice; the compared choices run at least ten times more, three times
     /// with --quick [default: 3, 1 with --quick]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) runs: Option<usize>,
     /// Try fewer choices
     #[arg(long)]
     pub(crate) coarse: bool,
-    /// Fewer choices, fewer runs of each, small inputs: shows what comes out within a minute
+    /// Use fewer choices, fewer runs of each, and small inputs: a preview within a minute
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Where results go: a folder of the application's name, below this one
+    /// The folder for results; each application has a folder of its name in it
     #[arg(long, value_name = "DIR", default_value = "oracle")]
     pub(crate) out: PathBuf,
     /// Print one JSON object instead of text
@@ -55,7 +55,7 @@ pub(crate) struct OracleArgs {
     pub(crate) json: bool,
 }
 
-/// What was found for several applications, for machines to read.
+/// Machine-readable results of several applications.
 #[derive(Serialize)]
 struct Summaries<'a> {
     applications: &'a [Summary],
@@ -65,8 +65,7 @@ pub(crate) fn perform(args: &OracleArgs) -> Result<(), Failure> {
     let origin = Origin::here(command_line());
     let cores = args.threads.unwrap_or(origin.processors);
     let apps = apps(&args.names)?;
-    // Said before anything is run, rather than of each choice, and before there are choices for
-    // them.
+    // Checked before anything runs, so that the error does not appear once per choice.
     Pool::builder().threads(cores).build().map_err(Failure::usage)?;
     let oracles: Vec<Oracle> =
         apps.into_iter().map(|app| oracle(app, args, cores)).collect::<Result<_, _>>()?;
@@ -82,13 +81,13 @@ pub(crate) fn perform(args: &OracleArgs) -> Result<(), Failure> {
         let Outcome { text, results, .. } = one(oracle, &setting, &origin, &args.out)?;
         now.is_over();
         if !args.json {
-            // The others go on if nobody reads: their results are in folders.
+            // Without a reader the other applications still run: their results are in folders.
             printed = printed.and(output::print(&text));
         }
         wrong.extend(results.wrong.iter().map(|wrong| format!("{name}: {wrong}")));
         summaries.push(oracle.summary(&results));
     }
-    // A wrong answer matters more than a reader who has gone.
+    // A wrong result is more important than a closed output.
     let concluded = conclude(&summaries, args.json);
     if wrong.is_empty() {
         printed?;
@@ -98,7 +97,7 @@ pub(crate) fn perform(args: &OracleArgs) -> Result<(), Failure> {
     }
 }
 
-/// Those that are named, or all that have worklists.
+/// The named applications, or all that have worklists.
 fn apps(names: &[String]) -> Result<Vec<&'static App>, Failure> {
     if names.is_empty() {
         return Ok(sinew_apps::all().iter().filter(|app| app.has_worklist).collect());
@@ -121,7 +120,7 @@ fn effort(args: &OracleArgs) -> Effort {
     }
 }
 
-/// Prints what is left to say about all of them.
+/// Prints the final remarks about all of them.
 fn conclude(summaries: &[Summary], json: bool) -> Result<(), Failure> {
     let several = summaries.len() > 1;
     let text = match summaries {
@@ -137,7 +136,7 @@ fn conclude(summaries: &[Summary], json: bool) -> Result<(), Failure> {
 struct Now(Arc<Mutex<Option<PathBuf>>>);
 
 impl Now {
-    /// Prints that report when the process is interrupted, if `aloud`, and ends it.
+    /// Ends the process when it is interrupted; prints the current report first if `aloud`.
     fn watch(aloud: bool) -> Result<Self, Failure> {
         let folder: Arc<Mutex<Option<PathBuf>>> = Arc::default();
         let current = Arc::clone(&folder);
@@ -146,7 +145,7 @@ impl Now {
             if let Some(folder) = folder.filter(|_| aloud)
                 && let Ok(report) = fs::read_to_string(folder.join("README.md"))
             {
-                // There is nobody to tell that it could not be printed.
+                // A failure to print has no other output to go to.
                 let _ = output::print(&format!("{report}\n"));
             }
             process::exit(INTERRUPTED)

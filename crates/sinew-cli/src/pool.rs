@@ -1,4 +1,4 @@
-//! Pools as the command line describes them.
+//! Pools built from command-line arguments.
 
 use clap::Args;
 use sinew::profile::Profiler;
@@ -8,14 +8,14 @@ use crate::failure::Failure;
 use crate::output;
 use crate::values::count;
 
-/// Arguments that say how a pool is built.
+/// Arguments of a pool.
 #[derive(Debug, Args)]
 pub(crate) struct PoolArgs {
     /// Number of workers [default: as many as the process may use]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) threads: Option<usize>,
-    /// Where workers are pinned: none, compact, scatter, or a list of processors such as 0,2,4-7
-    /// [default: none; for worklists compact on several NUMA nodes, else scatter]
+    /// Mapping of workers to processors: none, compact, scatter, or a list of processors such as
+    /// 0,2,4-7 [default: none; for worklists compact on several NUMA nodes, else scatter]
     #[arg(long, value_name = "MAPPING")]
     pub(crate) mapping: Option<Mapping>,
     #[arg(
@@ -27,7 +27,7 @@ pub(crate) struct PoolArgs {
     #[arg(
         long,
         value_name = "POLICY",
-        help = format!("The victims that thieves try: {}", Victims::usage())
+        help = format!("Victim policy: {}", Victims::usage())
     )]
     pub(crate) victims: Option<Victims>,
     #[arg(
@@ -47,13 +47,13 @@ fn names<const N: usize>(names: [&str; N]) -> String {
     format!("{} or {last}", others.join(", "))
 }
 
-/// The pool that the arguments describe; what they leave open, the environment may say.
+/// The pool that the arguments describe; environment variables fill in what they leave open.
 pub(crate) fn build(args: &PoolArgs) -> Result<Pool, Failure> {
     build_with(args, &Kept::default())
 }
 
-/// What a pool keeps of what it does, where the environment may ask for a profile as well; and the
-/// mapping that its application has, which a user's goes before.
+/// The records that a pool keeps, and the default mapping of its application, which a mapping of
+/// the user overrides.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) profile: bool,
@@ -62,8 +62,7 @@ pub(crate) struct Kept {
     pub(crate) mapping: Option<Mapping>,
 }
 
-/// The threads of an application that has a mapping of its own sit by that, if the environment
-/// names none.
+/// Applies the mapping of the application, unless the environment names one.
 fn placed(builder: PoolBuilder, mapping: Option<&Mapping>) -> PoolBuilder {
     match mapping.filter(|_| std::env::var_os("SINEW_MAPPING").is_none()) {
         Some(mapping) => builder.mapping(mapping.clone()),
@@ -71,7 +70,7 @@ fn placed(builder: PoolBuilder, mapping: Option<&Mapping>) -> PoolBuilder {
     }
 }
 
-/// The same, with what it keeps.
+/// Like [`build`], with these records.
 pub(crate) fn build_with(args: &PoolArgs, kept: &Kept) -> Result<Pool, Failure> {
     let pool = described(args, kept).build().map_err(Failure::usage)?;
     warn_of_useless_victims(&pool);
@@ -101,7 +100,7 @@ fn described(args: &PoolArgs, kept: &Kept) -> PoolBuilder {
     builder
 }
 
-/// The profiler that the command line asks for, or the environment.
+/// The profiler that the command line or the environment asks for.
 fn profiler(kept: &Kept) -> Option<Profiler> {
     let asks = kept.profile || kept.timeline || kept.recording;
     if !asks {
@@ -113,7 +112,8 @@ fn profiler(kept: &Kept) -> Option<Profiler> {
 fn warn_of_useless_victims(pool: &Pool) {
     if pool.victims().looks_at_places() && pool.mapping() == Mapping::None {
         output::note(&format!(
-            "sinew: note: without --mapping all workers are equally far apart, in one package, which is all that {} has to go by",
+            "sinew: note: without --mapping all workers are equally far apart, in one package, \
+             which is all that {} has to go by",
             pool.victims()
         ));
     }
@@ -123,7 +123,7 @@ fn warn_of_useless_victims(pool: &Pool) {
 mod tests {
     use super::*;
 
-    /// Catches: an option that is read and does not reach the pool.
+    /// Catches: an option that is parsed but does not reach the pool.
     #[test]
     fn every_option_reaches_the_pool() {
         let args = PoolArgs {
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// Catches: a user's mapping that does not count.
+    /// Catches: a user's mapping that is ignored.
     #[test]
     fn the_mapping_of_an_application_is_taken_unless_the_environment_names_one() {
         let given = std::env::var_os("SINEW_MAPPING");

@@ -1,9 +1,8 @@
-//! Texts for a reader that may not read.
+//! Output that never waits for its reader.
 //!
-//! A thread writes them to standard output, one after the other, and may stay in the write for
-//! as long as the pipe is full. The caller never waits for it: it puts texts into a queue of
-//! bounded length, and leaves out those for which there is no room. The end of the process ends
-//! the thread, wherever it is.
+//! A thread writes the texts to standard output, and may block while the pipe is full. The caller
+//! never waits for it: it puts texts into a bounded queue, and drops those that do not fit. The end
+//! of the process ends the thread.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
@@ -12,25 +11,25 @@ use std::time::Duration;
 
 use crate::output;
 
-/// Texts that may wait for a reader.
+/// Capacity of the queue.
 const WAITING: usize = 256;
-/// The longest wait, at the end, for a reader to take what is in the queue.
+/// The longest wait, at the end, for the queue to drain.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// Prints on a thread of its own.
+/// A thread that prints.
 #[derive(Debug)]
 pub(crate) struct Printer {
     texts: SyncSender<String>,
-    /// How the thread ended; nothing while it runs.
+    /// The thread's result; empty while it runs.
     ended: Receiver<io::Result<()>>,
-    /// Texts for which there was no room since the last one that was queued.
+    /// Number of texts dropped since the last one that was queued.
     left_out: usize,
 }
 
 impl Printer {
     /// # Errors
     ///
-    /// The system has no thread to give.
+    /// The system cannot create a thread.
     pub(crate) fn start() -> io::Result<Self> {
         Self::start_with(output::print)
     }
@@ -39,19 +38,19 @@ impl Printer {
         let (texts, waiting) = mpsc::sync_channel(WAITING);
         let (tell, ended) = mpsc::channel();
         let body = move || {
-            // After the caller has gone nobody wants to know.
+            // If the caller has gone, the result is not needed.
             let _ = tell.send(print_all(&waiting, write));
         };
         thread::Builder::new().name("printer".to_owned()).spawn(body)?;
         Ok(Self { texts, ended, left_out: 0 })
     }
 
-    /// Has `text` printed, or leaves it out where too many texts wait already. The next one that
-    /// finds room says how many are missing.
+    /// Queues `text`, or drops it if the queue is full. The next text that fits says how many were
+    /// dropped.
     ///
     /// # Errors
     ///
-    /// An earlier text could not be written: nobody reads any more, or there is no room.
+    /// An earlier text could not be written: the reader has gone, or the disk is full.
     pub(crate) fn print(&mut self, text: String) -> io::Result<()> {
         let text = match self.left_out {
             0 => text,
@@ -65,7 +64,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Waits until all is printed, but not for long.
+    /// Waits until the queue is empty, at most for a short time.
     ///
     /// # Errors
     ///
@@ -85,10 +84,10 @@ fn print_all(
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: what the system's pipes do; `tests/coordination.rs` has a full one.
+    //! Blind to: real pipes; `tests/coordination.rs` has a full one.
     use super::*;
 
-    /// Catches: a caller that waits for a reader, and texts that are missing without a word.
+    /// Catches: a caller that waits for a reader, and texts that are dropped silently.
     #[test]
     fn a_reader_that_does_not_read_holds_nobody_up() {
         let (go_on, goes_on) = mpsc::channel::<()>();
@@ -111,7 +110,7 @@ mod tests {
         assert!(last.contains(&format!("{missing} texts left out")) && last.ends_with("last"));
     }
 
-    /// Catches: an output that is gone and is written to for ever.
+    /// Catches: writes that continue after the output was closed.
     #[test]
     fn an_output_that_is_gone_is_an_error() {
         let gone = |_: &str| Err(io::Error::from(io::ErrorKind::BrokenPipe));

@@ -1,5 +1,4 @@
-//! What `--profile` adds: the breakdowns of the workers' time, work and span, and how large tasks
-//! are.
+//! The output of `--profile`: breakdowns of the workers' time, work and span, and task sizes.
 
 use serde::Serialize;
 use sinew::profile::{Bounds, Profile, WorkerProfile};
@@ -7,8 +6,8 @@ use sinew::profile::{Bounds, Profile, WorkerProfile};
 use crate::measure::{percent, seconds};
 use crate::table::Table;
 
-/// A profile in text, to be printed below the other lines. `runs` parallel runs on `workers`
-/// workers took `parallel_s` seconds each, the serial version `serial_s`.
+/// A profile as text, printed below the other lines. The `runs` parallel runs on `workers` workers
+/// took `parallel_s` seconds each, the serial version `serial_s`.
 pub(crate) fn text(profile: &Profile, runs: usize, serial_s: f64, parallel_s: f64) -> String {
     let runs = runs.max(1) as f64;
     let parts = [
@@ -33,7 +32,8 @@ fn tasks(profile: &Profile) -> String {
     let interval =
         |ticks: f64| format!("{} ({ticks:.0} cycles)", seconds(profile.nanoseconds(ticks) / 1e9));
     format!(
-        "    tasks     {} spawned, {} inlined, {} stolen, {} from outside, {} mailed\n    task      {} on average\n    steal     {}",
+        "    tasks     {} spawned, {} inlined, {} stolen, {} from outside, {} mailed\n    \
+         task      {} on average\n    steal     {}",
         tasks.spawned,
         tasks.inlined,
         tasks.stolen,
@@ -155,8 +155,8 @@ fn workers(profile: &Profile) -> String {
     table.render()
 }
 
-/// A profile for `--json`. Times are in seconds, of all runs together; cycles are ticks of the
-/// time-stamp counter.
+/// A profile for `--json`. Times are in seconds, over all runs; cycles are ticks of the time-stamp
+/// counter.
 #[derive(Serialize)]
 pub(crate) struct Report {
     work_s: f64,
@@ -218,8 +218,8 @@ fn worker(profile: &Profile, worker: &WorkerProfile) -> Worker {
         .iter()
         .chain([("parked", breakdown.parked)])
         .map(|(name, split)| {
-            let split =
-                serde_json::json!({ "outside_s": time(split.outside), "inside_s": time(split.inside) });
+            let (outside, inside) = (time(split.outside), time(split.inside));
+            let split = serde_json::json!({ "outside_s": outside, "inside_s": inside });
             (name.to_owned(), split)
         })
         .collect();

@@ -1,11 +1,11 @@
-//! What is being done right now, on standard error: one line that changes on a terminal, a line for
-//! each finished step elsewhere.
+//! Progress on standard error: one line that changes on a terminal, otherwise a line for each
+//! finished step.
 
 use std::io::{self, IsTerminal, Write};
 
 use crate::output;
 
-/// Longer lines would wrap, and then could not be taken back.
+/// Longer lines would wrap, and could not be erased.
 const WIDTH: usize = 78;
 
 /// The line, while it is shown.
@@ -19,7 +19,7 @@ impl Progress {
         Self { terminal: io::stderr().is_terminal() }
     }
 
-    /// Something begins.
+    /// A step begins.
     pub(crate) fn now(&self, what: &str) {
         if self.terminal {
             let line: String = what.chars().take(WIDTH).collect();
@@ -27,7 +27,7 @@ impl Progress {
         }
     }
 
-    /// Something is finished.
+    /// A step has finished.
     pub(crate) fn done(&self, what: &str) {
         if !self.terminal {
             output::note(what);
@@ -43,7 +43,7 @@ impl Drop for Progress {
     }
 }
 
-/// Back to the first column, and clear what was there.
+/// Moves to the first column and clears the line.
 fn replace_line(line: &str) {
     let mut err = io::stderr().lock();
     let _ = write!(err, "\r\x1b[K{line}").and_then(|()| err.flush());

@@ -1,4 +1,4 @@
-//! `sinew report`: results of any kind, gathered into one page.
+//! `sinew report`: collects results of any kind on one page.
 
 use std::path::PathBuf;
 
@@ -12,20 +12,20 @@ use crate::output;
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Folders of `reproduce` and `oracle`, files of `sim --csv`, `run --json` and `bench`, or
-    /// folders with any of these
+    /// Folders of `reproduce` and `oracle`; files of `sim --csv`, `run --json` and `bench`; or
+    /// folders that contain such files
     #[arg(value_name = "PATH", default_value = "reproduced")]
     pub(crate) paths: Vec<PathBuf>,
-    /// The page
+    /// The page to write
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub(crate) out: PathBuf,
-    /// What stands above it
+    /// The title of the page
     #[arg(long, value_name = "TEXT", default_value = "Results")]
     pub(crate) title: String,
 }
 
 pub(crate) fn perform(args: &ReportArgs) -> Result<(), Failure> {
-    // Said before anything is gathered.
+    // Checked before anything is collected.
     let out = ResultFile::create(&args.out)?;
     let gathered = gather(&args.paths)?;
     for line in &gathered.left_out {

@@ -21,38 +21,54 @@ use crate::values::{count, seed};
 /// Arguments of `reproduce`.
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
-    /// The experiment; see --list [default: all of them, one after the other]
+    /// The experiment; see --list [default: all experiments]
     pub(crate) experiment: Option<String>,
-    /// Say which experiments there are
+    /// List the experiments
     #[arg(long)]
     pub(crate) list: bool,
-    /// Run the experiments that this file lists, in TOML: [[experiment]] with name, size, threads,
+    /// Run the experiments listed in this TOML file: [[experiment]] with name, size, threads,
     /// repeat, seed and out; [defaults] for all of them
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["experiment", "list", "size", "out", "threads", "repeat", "seed"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["experiment", "list", "size", "out", "threads", "repeat", "seed"]
+    )]
     pub(crate) config: Option<PathBuf>,
-    /// How large
+    /// Size of the experiment
     #[arg(long, value_enum, default_value = "default")]
     pub(crate) size: NamedScale,
-    /// Where results go: a folder for each experiment, below this one
+    /// The folder for results; each experiment has a folder of its name in it
     #[arg(long, value_name = "DIR", default_value = "reproduced")]
     pub(crate) out: PathBuf,
-    /// Numbers of workers, such as 1,2,4; 1 is always among them [default: powers of two, up to as
-    /// many as the process may use]
-    #[arg(long, value_name = "N,N", value_delimiter = ',', allow_negative_numbers = true, value_parser = count)]
+    /// Numbers of workers, such as 1,2,4; 1 is always added [default: powers of two, up to the
+    /// number of processors that the process may use]
+    #[arg(
+        long,
+        value_name = "N,N",
+        value_delimiter = ',',
+        allow_negative_numbers = true,
+        value_parser = count
+    )]
     pub(crate) threads: Vec<usize>,
-    /// How often everything is measured [default: 5, 10 for openskel, 50 for plastic at size full,
-    /// and 1 at size quick]
+    /// Number of repetitions [default: 5, 10 for openskel, 50 for plastic at size full, and 1 at
+    /// size quick]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) repeat: Option<usize>,
-    /// Decides the order in which the cases of a round are run
-    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = seed)]
+    /// Random seed for the order of the cases in a round
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        allow_negative_numbers = true,
+        value_parser = seed
+    )]
     pub(crate) seed: u64,
 }
 
-/// How large an experiment is.
+/// The size of an experiment.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum NamedScale {
-    /// Some seconds: shows that it works
+    /// Some seconds: a functional test
     Quick,
     /// Some minutes on two cores
     Default,
@@ -76,17 +92,17 @@ pub(crate) fn perform(args: &ReproduceArgs) -> Result<(), Failure> {
     }
     let origin = Origin::here(command_line());
     let queue = queue(args, origin.processors)?;
-    // Said before anything is run, rather than of each case.
+    // Checked before anything runs, so that the error does not appear once per case.
     let most = queue.iter().map(|queued| queued.setting.most_workers()).max().unwrap_or(1);
     Pool::builder().threads(most).build().map_err(Failure::usage)?;
     let (mut wrong, mut printed) = (Vec::new(), Ok(()));
     for Queued { experiment, setting, out } in queue {
         let outcome = one(experiment, &setting, &origin, &out)?;
-        // The others go on if nobody reads: their results are in folders.
+        // Without a reader the other experiments still run: their results are in folders.
         printed = printed.and(output::print(&format!("{}\n", outcome.text)));
         wrong.extend(outcome.results.wrong);
     }
-    // Wrong answers matter more than a reader who has gone.
+    // Wrong results are more important than a closed output.
     if wrong.is_empty() {
         Ok(printed?)
     } else {
@@ -94,7 +110,7 @@ pub(crate) fn perform(args: &ReproduceArgs) -> Result<(), Failure> {
     }
 }
 
-/// What is to be run: what the file lists, or what the command line says.
+/// The experiments to run: those in the file, or those on the command line.
 fn queue(args: &ReproduceArgs, processors: usize) -> Result<Vec<Queued>, Failure> {
     if let Some(file) = &args.config {
         return Ok(config::read(file, processors)?);
@@ -110,7 +126,7 @@ fn queue(args: &ReproduceArgs, processors: usize) -> Result<Vec<Queued>, Failure
     Ok(chosen(args.experiment.as_deref())?.into_iter().map(queued).collect())
 }
 
-/// The one that is named, or all.
+/// The named experiment, or all of them.
 fn chosen(name: Option<&str>) -> Result<Vec<&'static dyn Experiment>, Failure> {
     let Some(name) = name else { return Ok(all().to_vec()) };
     let names: Vec<&str> = all().iter().map(|experiment| experiment.about().name).collect();
@@ -126,12 +142,12 @@ fn list(experiments: &[&dyn Experiment]) -> Result<(), Failure> {
     Ok(output::print(&table.render())?)
 }
 
-/// One of several programs: it speaks with the process that measures them.
+/// Runs as one of several programs, controlled by the process that measures them.
 pub(crate) fn program() -> Result<(), Failure> {
     Ok(sinew_reproduce::run_program(BufReader::new(std::io::stdin()), std::io::stdout())?)
 }
 
-/// Runs one, with its progress on standard error.
+/// Runs one experiment, with its progress on standard error.
 pub(crate) fn one(
     experiment: &dyn Experiment,
     setting: &Setting,
@@ -142,7 +158,7 @@ pub(crate) fn one(
     let progress = Progress::new();
     let mut told = false;
     let now = |step: &Step<'_>| {
-        // Not sooner, so that a folder that cannot be written is one line.
+        // Printed only now, so that a folder that is not writable produces one line.
         if !std::mem::replace(&mut told, true) {
             output::note(&format!("{name}: results so far are in {}", out.join(name).display()));
         }
@@ -162,7 +178,7 @@ fn show(progress: &Progress, experiment: &str, step: &Step<'_>) {
     }
 }
 
-/// As it was typed, as far as that can be told.
+/// The command line as it was typed, as far as it can be reconstructed.
 pub(crate) fn command_line() -> String {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     words.collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! `sinew run`: one application, measured and judged.
+//! `sinew run`: measures one application and checks its results.
 
 use std::path::PathBuf;
 use std::slice;
@@ -34,29 +34,35 @@ pub(crate) struct RunArgs {
         long,
         value_name = "SCHEDULE",
         value_parser = schedule,
-        help = format!("How loops are shared out: {}", Schedule::usage())
+        help = format!("Schedule of loops: {}", Schedule::usage())
     )]
     pub(crate) schedule: Option<Schedule>,
     /// tiny, small, full or the application's own notation; see `sinew list`
     #[arg(long, value_name = "SIZE", default_value = "full", allow_negative_numbers = true)]
     pub(crate) size: String,
-    /// The folder whose files are read, or the file, where the application reads any
+    /// The input folder or file, for applications that read one
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) worklist: WorklistArgs,
     /// Number of runs; times are medians
-    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = count)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        allow_negative_numbers = true,
+        value_parser = count
+    )]
     pub(crate) repeat: usize,
-    /// Also say where the workers' time went, by both breakdowns, and how parallel the application
-    /// is; tasks cost some 100 ns more
+    /// Also print how the workers' time divides, by both breakdowns, and how parallel the
+    /// application is; a task costs about 100 ns more
     #[arg(long)]
     pub(crate) profile: bool,
-    /// Write what was spawned and worked as a task graph to this file, for `sinew sim graph:FILE`;
+    /// Write the task graph, with the work of each task, to this file, for `sinew sim graph:FILE`;
     /// implies a profile and one run
     #[arg(long, value_name = "FILE", conflicts_with = "repeat")]
     pub(crate) record: Option<PathBuf>,
-    /// Write a timeline of what each worker did to this file, for ui.perfetto.dev; profiles as
+    /// Write a timeline of the workers' activities to this file, for ui.perfetto.dev; profiles as
     /// --profile does
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -115,7 +121,7 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let trace_written = trace.map_or(Ok(()), |file| file.write(&trace::json(app.name, &pool)?));
     let graph = || measured(&pool).to_string();
     let recording_written = recording.map_or(Ok(()), |file| file.write(&graph()));
-    // A wrong answer matters more than a reader who has gone.
+    // A wrong result is more important than a closed output.
     result
         .verdict
         .map_err(|wrong| Failure::Wrong(format!("{}: wrong answer: {wrong}", app.name)))?;
@@ -125,8 +131,8 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     Ok(printed?)
 }
 
-/// What a pool has recorded of the last run: an application calls the workers together before and
-/// after it.
+/// The pool's recording of the last run. An application calls all workers together before and after
+/// it.
 pub(crate) fn measured(pool: &Pool) -> Graph {
     let graph = Profiler::of(pool).and_then(Profiler::take_recording).unwrap_or_default();
     let last =
@@ -139,7 +145,7 @@ pub(crate) fn find(name: &str) -> Result<&'static App, Failure> {
     sinew_apps::find(name).ok_or_else(|| Failure::Usage(unknown("application", name, &names)))
 }
 
-/// Results in one file would replace each other.
+/// Two results in one file would replace each other.
 fn refuse_one_file_for_two(args: &RunArgs) -> Result<(), Failure> {
     let files = [
         ("--trace", &args.trace),
@@ -214,8 +220,7 @@ fn text(app: &App, size: &str, result: &Measurement) -> String {
     text
 }
 
-/// How far away the victims were, where that varies, and how often a claim had to be given back,
-/// where any had.
+/// Distances of victims, if they vary, and the share of back-outs, if there were any.
 fn details_of_steals(result: &Measurement) -> Vec<String> {
     let (counters, mut lines) = (&result.counters, Vec::new());
     if counters.by_distance().count() > 1 {
@@ -230,7 +235,7 @@ fn details_of_steals(result: &Measurement) -> Vec<String> {
     lines
 }
 
-/// Steals from victims that are equally far away.
+/// Steals from victims at one distance.
 #[derive(Serialize)]
 struct AtDistance {
     distance: usize,
@@ -244,7 +249,7 @@ impl From<StealsAt> for AtDistance {
     }
 }
 
-/// What `--json` prints. Times are in seconds, counters of all runs together.
+/// The output of `--json`. Times are in seconds; counters are totals over all runs.
 #[derive(Serialize)]
 struct Report<'a> {
     application: &'a str,
@@ -302,8 +307,7 @@ fn json(app: &App, size: &str, result: &Measurement) -> Result<String, Failure> 
 mod tests {
     use super::*;
 
-    /// Catches: threads of worklists that are left to the system, and those of other
-    /// applications that are not.
+    /// Catches: worklist threads that are not pinned, and threads of other applications that are.
     #[test]
     fn applications_with_worklists_sit_by_the_rule_for_them() {
         let rule = sinew::worklist::mapping_for(sinew_topology::Machine::host());

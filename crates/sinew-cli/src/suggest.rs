@@ -1,7 +1,7 @@
-//! What to say about a name that does not exist: what comes close, and what there is.
+//! The message about an unknown name: similar names, and all names.
 
-/// Names what is not there, what comes close, and what there is, in one line. `kind` is what was
-/// looked for: "application".
+/// A line that names the unknown name, similar ones and all names. `kind` says what it should have
+/// named: "application".
 pub(crate) fn unknown(kind: &str, name: &str, all: &[&str]) -> String {
     let mut close: Vec<(usize, &str)> =
         all.iter().map(|other| (distance(name, other), *other)).collect();
@@ -16,7 +16,7 @@ pub(crate) fn unknown(kind: &str, name: &str, all: &[&str]) -> String {
     format!("there is no {kind} `{name}`{guess} (there are {})", all.join(", "))
 }
 
-/// Letters to change, add, drop or swap; hyphens, underscores and case do not count.
+/// The number of letters to change, add, drop or swap; hyphens, underscores and case do not count.
 fn distance(name: &str, other: &str) -> usize {
     let letters = |name: &str| -> String {
         name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
@@ -48,7 +48,7 @@ mod tests {
         }
     }
 
-    /// Catches: a suggestion that nobody can have meant.
+    /// Catches: an implausible suggestion.
     #[test]
     fn a_name_like_no_other_is_answered_with_all_names() {
         let line = unknown("application", "mandelbrot", &ALL);

@@ -1,5 +1,5 @@
-//! A table in plain text: a line of titles, columns as wide as their widest cell, numbers to the
-//! right.
+//! A plain-text table: a line of titles, columns as wide as their widest cell, right-aligned
+//! numbers.
 
 use std::io;
 
@@ -17,13 +17,13 @@ impl Table {
 
     /// # Panics
     ///
-    /// If there are not as many cells as titles.
+    /// If the number of cells differs from the number of titles.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         assert_eq!(cells.len(), self.titles.len(), "a cell a title");
         self.rows.push(cells.into_iter().map(unsigned_zero).collect());
     }
 
-    /// The same as comma-separated values, titles first.
+    /// The same table as comma-separated values, titles first.
     pub(crate) fn to_csv(&self) -> io::Result<String> {
         let mut writer = csv::Writer::from_writer(Vec::new());
         for cells in [&self.titles].into_iter().chain(&self.rows) {
@@ -62,8 +62,7 @@ fn line(columns: &[Column], cells: &[String]) -> String {
     format!("{}\n", cells.join("  ").trim_end())
 }
 
-/// `cell` without a minus sign before a zero, which is what rounding leaves of a small negative
-/// number.
+/// `cell` without the minus sign of a negative number that was rounded to zero.
 pub(crate) fn unsigned_zero(cell: String) -> String {
     let rest = cell.strip_prefix('-').filter(|rest| {
         let number = rest.split(' ').next().and_then(|word| word.parse::<f64>().ok());
@@ -72,7 +71,7 @@ pub(crate) fn unsigned_zero(cell: String) -> String {
     rest.map(str::to_owned).unwrap_or(cell)
 }
 
-/// A number, with or without a unit, or a dash in place of one.
+/// Whether a cell is a number, with or without a unit, or a dash in place of one.
 fn is_number(cell: &str) -> bool {
     let number = cell.split(' ').next().unwrap_or(cell);
     cell == "-" || (number.parse::<f64>().is_ok() && cell.split(' ').count() <= 2)
@@ -89,11 +88,12 @@ mod tests {
         table.row(vec!["nqueens".into(), "-".into(), "2 x 2".into()]);
         assert_eq!(
             table.render(),
-            "name       time  note\n-------  ------  -----\nfib      12.5 s  żółw\nnqueens       -  2 x 2\n"
+            "name       time  note\n-------  ------  -----\nfib      12.5 s  żółw\nnqueens       \
+             -  2 x 2\n"
         );
     }
 
-    /// Catches: a zero with a minus sign, and a sign taken from a number that is not zero.
+    /// Catches: a zero with a minus sign, and a sign removed from a number that is not zero.
     #[test]
     fn a_zero_has_no_minus_sign() {
         for (cell, shown) in [

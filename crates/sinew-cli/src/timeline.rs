@@ -1,9 +1,9 @@
-//! A loop that is changed while it runs, drawn as a timeline: what the demo shows before its table.
+//! A loop that is changed while it runs, drawn as a timeline; the demo shows it before its table.
 //!
-//! The loop is a map-array whose first half of tasks is heavy. A thread beside it changes its
-//! threads, schedule and mapping by a script, counts what each worker has done since the last look,
-//! and on a terminal draws that at once; elsewhere the finished timeline is printed. The answers
-//! are checked like all others.
+//! The loop is a map-array whose first half of tasks is heavy. Another thread changes its threads,
+//! schedule and mapping by a script, and counts each worker's tasks since the last change of the
+//! picture. On a terminal it redraws the picture at once; otherwise the finished timeline is
+//! printed. The results are checked like all others.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
@@ -18,24 +18,24 @@ use sinew_sync::atomic::{AtomicU64, Ordering};
 use crate::failure::Failure;
 use crate::output;
 
-/// Between two columns.
+/// Time between two columns.
 const COLUMN: Duration = Duration::from_millis(20);
 
-/// Nobody waits longer than this: the loop is cancelled.
+/// The loop is cancelled after this time.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// The most workers that get a line.
+/// The greatest number of workers with a line each.
 const LINES: usize = 16;
 
-/// Longer lines would wrap on a terminal, and what was drawn could not be taken back.
+/// Longer lines would wrap on a terminal, and could not be erased.
 const WIDTH: usize = 78;
 
 const TASKS: usize = 20_000;
 
-/// What a light task takes of a heavy one.
+/// Duration of a heavy task relative to a light one.
 const LIGHTER: u32 = 100;
 
-/// What is changed, and when, in hundredths of the planned time.
+/// The changes and their times, in hundredths of the planned time.
 const SCRIPT: [(u32, Change); 6] = [
     (0, Change::Threads(Some(1))),
     (15, Change::Threads(None)),
@@ -47,14 +47,14 @@ const SCRIPT: [(u32, Change); 6] = [
 
 #[derive(Debug, Clone, PartialEq)]
 enum Change {
-    /// So many, or all.
+    /// This number, or all.
     Threads(Option<usize>),
     Schedule(Schedule),
     Mapping(Mapping),
 }
 
 impl Change {
-    /// Makes it, and says what was done.
+    /// Applies the change, and returns its description.
     fn make(&self, control: &Control, workers: usize) -> String {
         match self {
             Self::Threads(threads) => {
@@ -74,16 +74,16 @@ impl Change {
     }
 }
 
-/// What has been seen so far.
+/// The observations so far.
 #[derive(Debug, Default)]
 struct Timeline {
-    /// For each column what each worker has done in it.
+    /// For each column the work of each worker.
     columns: Vec<Vec<u64>>,
-    /// At which column what was changed.
+    /// The column of each change, and its description.
     changes: Vec<(usize, String)>,
 }
 
-/// Shows the loop, planned to take about `planned`; fails if an answer is wrong.
+/// Runs the loop for about `planned`, and shows it; fails if a result is wrong.
 pub(crate) fn show(pool: &Pool, planned: Duration) -> Result<(), Failure> {
     let workers = pool.max_workers();
     let workload = workload(workers, planned);
@@ -129,21 +129,21 @@ pub(crate) fn show(pool: &Pool, planned: Duration) -> Result<(), Failure> {
     Ok(printed.and(output::print(&words))?)
 }
 
-/// Tasks that keep the workers busy for about the planned time, by how long one takes.
+/// Tasks that keep the workers busy for about the planned time, calibrated by one task.
 fn workload(workers: usize, planned: Duration) -> Workload {
     const TRIAL: u32 = 5_000;
     let trial = Workload::uniform(1, TRIAL);
     let began = Instant::now();
     let _ = trial.serial();
     let repetition_s = began.elapsed().as_secs_f64() / f64::from(TRIAL);
-    // Alone for the script's first step and its last but one, and less than all for the rest, as
-    // the static shares are uneven.
+    // One worker runs in the script's first step and its last but one. In the others fewer than all
+    // are busy, because static shares are uneven.
     let work_s = planned.as_secs_f64() * (0.3 + 0.55 * workers as f64);
     let heavy = work_s / (TASKS / 2) as f64 / repetition_s;
     Workload::biased(TASKS, (heavy as u32).max(LIGHTER), (heavy as u32 / LIGHTER).max(1), 2)
 }
 
-/// Who changes the loop and watches it.
+/// The thread that changes the loop and observes it.
 struct Stage<'a> {
     control: &'a Control,
     done: &'a [AtomicU64],
@@ -152,7 +152,7 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Until the loop has ended.
+    /// Runs until the loop has ended.
     fn direct(&self, ended: &Receiver<()>) -> io::Result<()> {
         let (began, mut timeline, mut before) =
             (Instant::now(), Timeline::default(), vec![0; self.done.len()]);
@@ -192,7 +192,7 @@ impl Stage<'_> {
     }
 }
 
-/// Draws in place of what was drawn before, which had so many lines; returns how many it has now.
+/// Replaces the picture of `lines` lines; returns its new number of lines.
 fn redraw(timeline: &Timeline, lines: usize) -> io::Result<usize> {
     let text = fitting(&timeline.draw('█', '·'));
     let back = if lines == 0 { String::new() } else { format!("\x1b[{lines}A\x1b[J") };
@@ -200,14 +200,14 @@ fn redraw(timeline: &Timeline, lines: usize) -> io::Result<usize> {
     Ok(text.lines().count())
 }
 
-/// The text with what does not fit into a line left out.
+/// The text, with lines cut to the width.
 fn fitting(text: &str) -> String {
     let line = |line: &str| line.chars().take(WIDTH).chain(['\n']).collect::<String>();
     text.lines().map(line).collect()
 }
 
 impl Timeline {
-    /// A line a worker, one of the changes' numbers, and what they were.
+    /// A line per worker, one with the numbers of the changes, and their descriptions.
     fn draw(&self, busy: char, idle: char) -> String {
         let workers = self.columns.first().map_or(0, Vec::len);
         let mut text = String::from("\nA loop that is changed while it runs:\n");
@@ -226,7 +226,7 @@ impl Timeline {
         text
     }
 
-    /// The number of each change below the column at which it was made.
+    /// The number of each change below the column of its time.
     fn marks(&self) -> String {
         let last = self.changes.last().map_or(0, |(column, _)| column + 1);
         let mark = |column| {
@@ -241,7 +241,7 @@ impl Timeline {
 mod tests {
     use super::*;
 
-    /// Catches: a line of another worker, and a change at another column.
+    /// Catches: swapped lines of workers, and a change at a wrong column.
     #[test]
     fn a_timeline_has_a_line_a_worker_and_a_number_a_change() {
         let changes = vec![(0, "1 thread".to_owned()), (2, "2 threads".to_owned())];
@@ -259,8 +259,8 @@ mod tests {
         );
     }
 
-    /// Catches: a line that wraps, so that more lines are on the terminal than are taken back;
-    /// and one that is lost, or cut though it fits.
+    /// Catches: a line that wraps, so that the terminal has more lines than are erased; a line that
+    /// is lost, or cut although it fits.
     #[test]
     fn what_is_drawn_again_and_again_fits_into_its_lines() {
         let changes = vec![
@@ -283,7 +283,7 @@ mod tests {
         assert!(timeline.draw('#', '.').contains("and 24 more"));
     }
 
-    /// Catches: a script that does not fit into the planned time or is out of order.
+    /// Catches: a script that does not fit into the planned time, or is out of order.
     #[test]
     fn the_script_is_over_before_the_plan_is() {
         assert!(SCRIPT.is_sorted_by_key(|(at, _)| *at) && SCRIPT.iter().all(|(at, _)| *at < 100));

@@ -1,7 +1,6 @@
-//! The timeline that `--trace` writes: what each worker did, as events that Perfetto and Chrome
-//! open.
+//! The timeline of `--trace`: the activities of each worker, as events for Perfetto and Chrome.
 //!
-//! Source: Google, "Trace Event Format". Times there are in microseconds.
+//! Source: Google, "Trace Event Format". Times are in microseconds.
 
 use serde::Serialize;
 use sinew::Pool;
@@ -17,7 +16,7 @@ struct Trace {
     display_time_unit: &'static str,
 }
 
-/// An event of the format: `X` is a span, `M` says what something is called.
+/// An event of the format: `X` is a span, `M` names something.
 #[derive(Serialize)]
 struct Event {
     name: &'static str,
@@ -37,7 +36,7 @@ struct Name {
     name: String,
 }
 
-/// The timeline of a pool that keeps one, up to now.
+/// The timeline of a pool up to now.
 pub(crate) fn json(program: &str, pool: &Pool) -> Result<String, Failure> {
     let timeline = Profiler::of(pool)
         .and_then(Profiler::read_timeline)

@@ -1,8 +1,8 @@
-//! Values that several subcommands take, each with the message about a wrong one.
+//! Values of several subcommands, each with the message for an invalid one.
 
 use sinew::{Schedule, ScheduleError};
 
-/// At least one of something.
+/// Parses a number of at least one.
 pub(crate) fn count(text: &str) -> Result<usize, &'static str> {
     match text.parse() {
         Ok(0) | Err(_) => Err("give a whole number from 1"),
@@ -10,7 +10,7 @@ pub(crate) fn count(text: &str) -> Result<usize, &'static str> {
     }
 }
 
-/// OpenMP's notation, with a comma, is understood as well.
+/// OpenMP's notation, with a comma, is accepted as well.
 pub(crate) fn schedule(text: &str) -> Result<Schedule, ScheduleError> {
     match text.split_once(',') {
         Some((name, number)) => format!("{}:{}", name.trim(), number.trim()).parse(),
@@ -22,25 +22,25 @@ pub(crate) fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("give a whole number from 0 to {}", u64::MAX))
 }
 
-/// At least one run.
+/// Parses a number of runs, at least one.
 pub(crate) fn runs(text: &str) -> Result<u64, &'static str> {
     count(text).map(|count| count as u64)
 }
 
-/// A part in proportion to others'.
+/// Parses a weight.
 pub(crate) fn weight(text: &str) -> Result<f64, &'static str> {
     let weight = text.parse().ok().filter(|weight| (0.01..=100.0).contains(weight));
     weight.ok_or("give a number from 0.01 to 100")
 }
 
-/// A number of cores.
+/// Parses a number of cores.
 pub(crate) fn cores(text: &str) -> Result<usize, String> {
     let most = sinew_coord::MAX_CORES;
     let cores = text.parse().ok().filter(|cores| (1..=most).contains(cores));
     cores.ok_or_else(|| format!("give a number of cores from 1 to {most}"))
 }
 
-/// Up to a minute.
+/// Parses milliseconds, up to a minute.
 pub(crate) fn milliseconds(text: &str) -> Result<u64, &'static str> {
     match text.parse() {
         Ok(ms) if (1..=60_000).contains(&ms) => Ok(ms),

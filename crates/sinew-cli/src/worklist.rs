@@ -1,4 +1,4 @@
-//! What `run` takes and prints about worklists: `--tune`, `--by-hand`, `--pages` and
+//! Options and output of `run` about worklists: `--tune`, `--by-hand`, `--pages` and
 //! `--tuner-path`.
 
 use std::path::PathBuf;
@@ -17,29 +17,28 @@ use crate::output;
 /// Arguments of `run` about worklists.
 #[derive(Debug, Args)]
 pub(crate) struct WorklistArgs {
-    /// Run the version with transactions by hand instead of the worklist, where there is one
+    /// Run the version with hand-written transactions instead of the worklist, if there is one
     #[arg(long, conflicts_with_all = ["tune", "tuner_path"])]
     pub(crate) by_hand: bool,
-    /// How worklists are tuned: auto (by throughput), published (the published autotuner), or
-    /// settings such as "2 threads, stealing, helpers 100, coalescing, swap 2" [default: all
-    /// threads, stealing]
+    /// Tuning of worklists: auto (by throughput), published (the published autotuner), or settings
+    /// such as "2 threads, stealing, helpers 100, coalescing, swap 2" [default: all threads,
+    /// stealing]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) tune: Option<Tuning>,
-    /// On which nodes the pages lie that a worklist's workers touch first: first-touch, cyclic or
+    /// NUMA placement of the pages that a worklist's workers touch first: first-touch, cyclic or
     /// bind-local [default: cyclic, and bind-local once units add units]
     #[arg(long, value_name = "PAGES", conflicts_with = "by_hand")]
     pub(crate) pages: Option<Pages>,
-    /// Write what the tuner did, epoch by epoch, to this file, as CSV; needs --tune auto or
-    /// published
+    /// Write the tuner's steps, epoch by epoch, to this CSV file; needs --tune auto or published
     #[arg(long, value_name = "FILE")]
     pub(crate) tuner_path: Option<PathBuf>,
 }
 
-/// Judges the options about worklists before anything is run, and finds the file for the path.
+/// Checks the options about worklists before anything runs, and opens the file for the path.
 ///
 /// # Errors
 ///
-/// More threads than the pool has workers, a path without a tuner, or one that cannot be written.
+/// More threads than workers, a path without a tuner, or a path that is not writable.
 pub(crate) fn check(
     app: &App,
     args: &WorklistArgs,
@@ -50,7 +49,8 @@ pub(crate) fn check(
     {
         let threads = settings.threads;
         return Err(Failure::Usage(format!(
-            "--tune asks for {threads} threads, the pool has {workers} workers: use at most {workers}, or --threads {threads}"
+            "--tune asks for {threads} threads, the pool has {workers} workers: use at most \
+             {workers}, or --threads {threads}"
         )));
     }
     let Some(path) = &args.tuner_path else { return Ok(None) };
@@ -84,18 +84,17 @@ pub(crate) fn warn_of_useless_options(app: &App, args: &WorklistArgs) {
     }
 }
 
-/// Where the threads sit for an application with a worklist, also when it is run by hand: the rule
-/// that is applied before any tuning.
+/// The default mapping of an application with a worklist, also for its hand-written version.
 pub(crate) fn mapping(app: &App) -> Option<Mapping> {
     app.has_worklist.then(|| mapping_for(sinew_topology::Machine::host()))
 }
 
-/// What the tuner did, as CSV.
+/// The tuner's steps, as CSV.
 pub(crate) fn path(recorded: &Recorded) -> String {
     recorded.path.as_ref().map(ToString::to_string).unwrap_or_default()
 }
 
-/// What is printed about worklists, or about transactions without any: averages a run.
+/// The lines about worklists, or about transactions without worklists: averages per run.
 pub(crate) fn text(
     recorded: &Recorded,
     transactions: Transactions,
@@ -121,7 +120,8 @@ pub(crate) fn text(
 fn listed(recorded: &Recorded, runs: u64, workers: usize) -> String {
     let a_run = |count: u64| count / runs;
     let mut text = format!(
-        "  worklist  {} commits, {} aborts, {} stalls, {} steals, {} swaps, {} coalesced, {} words ahead\n",
+        "  worklist  {} commits, {} aborts, {} stalls, {} steals, {} swaps, {} coalesced, {} \
+         words ahead\n",
         a_run(recorded.commits),
         a_run(recorded.aborts),
         a_run(recorded.stalls),
@@ -157,7 +157,7 @@ fn listed(recorded: &Recorded, runs: u64, workers: usize) -> String {
     text
 }
 
-/// What `--json` says about worklists. Times are in seconds; of all runs together.
+/// The fields of `--json` about worklists. Times are in seconds; totals over all runs.
 #[derive(Serialize)]
 pub(crate) struct Report {
     transactions_committed: u64,

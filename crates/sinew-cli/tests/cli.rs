@@ -1,6 +1,6 @@
-//! The real binary, started as a user would: what it prints, where, and with which exit status.
+//! The real binary, started like a user does: its output and its exit status.
 //!
-//! Blind to: what is drawn on a terminal, since none is attached here.
+//! Blind to: drawing on a terminal; none is attached here.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -31,7 +31,7 @@ fn sinew(words: &[&str]) -> Command {
     command
 }
 
-/// A folder of real text that is there wherever the tests are.
+/// A folder of real text that exists wherever the tests run.
 fn sources() -> &'static str {
     concat!(env!("CARGO_MANIFEST_DIR"), "/src")
 }
@@ -46,7 +46,7 @@ fn good(words: &[&str]) -> String {
     text(&output.stdout)
 }
 
-/// Exit status 2, nothing on standard output, one line on standard error, which is returned.
+/// Asserts exit status 2, no output and one line on standard error, which is returned.
 fn refused(output: &Output) -> String {
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{message}");
@@ -92,7 +92,7 @@ fn every_application_runs_under_every_wait_policy() {
     for wait in ["leapfrog", "any", "descendants", "transitive", "block"] {
         for name in apps() {
             let words = ["run", name, "--size", "tiny", "--threads", "3", "--wait", wait];
-            // Others that read anything read a file in a format of their own.
+            // Other applications that read a file have formats of their own.
             let path = if name == "wordcount" { &["--path", sources()][..] } else { &[] };
             let report = good(&[&words[..], path].concat());
             assert!(report.contains("workers: 3") && report.contains("(right)"), "{report}");
@@ -110,7 +110,7 @@ fn uts_runs_under_every_victim_policy() {
     }
 }
 
-/// Catches: a pool that cannot be built so.
+/// Catches: a pool that cannot be built with these options.
 #[test]
 fn fib_runs_under_every_mapping_and_on_every_stack() {
     for mapping in ["none", "compact", "scatter"] {
@@ -122,8 +122,8 @@ fn fib_runs_under_every_mapping_and_on_every_stack() {
     }
 }
 
-/// Catches: a rule for packages on a pool that knows of none, passed over in silence; a warning
-/// where there is nothing to warn of.
+/// Catches: a rule for packages on a pool without packages that is silently ignored; an unnecessary
+/// warning.
 #[test]
 fn a_rule_for_packages_without_a_mapping_is_noted() {
     let run = |victims: &str, mapping: &str| {
@@ -343,7 +343,7 @@ fn word_count_reads_the_sources_that_cargo_has_downloaded() {
     assert!(text(&output.stdout).contains("2 words"), "{}", text(&output.stderr));
 }
 
-/// Reads one line, or nothing at all, and closes the pipe.
+/// Reads this many lines, possibly none, and closes the pipe.
 fn with_impatient_reader(words: &[&str], lines: usize) -> Output {
     let mut child = sinew(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut reader = BufReader::new(child.stdout.take().unwrap());
@@ -384,7 +384,7 @@ fn output_that_cannot_be_written_is_an_error() {
     assert!(text(&output.stderr).starts_with("sinew: cannot write"), "{}", text(&output.stderr));
 }
 
-/// The greeting says that the computation has begun, so no waiting is needed before the signal.
+/// The greeting shows that the computation has begun, so the signal needs no delay.
 #[cfg(unix)]
 #[test]
 fn an_interrupt_ends_a_run_at_once() {
@@ -416,8 +416,8 @@ fn the_environment_describes_the_pool_and_the_command_line_beats_it() {
     assert_eq!(workers(&["run", "fib", "--size", "tiny", "--json", "--threads", "2"]), 2);
 }
 
-/// Catches: a profile that is not printed, says nothing of tasks, or does not add up; and one
-/// that nobody asked for.
+/// Catches: a profile that is not printed, lacks tasks, or does not add up; a profile without the
+/// option.
 #[test]
 fn a_profile_is_printed_where_it_is_asked_for() {
     let words = ["run", "fib", "--size", "15", "--threads", "2", "--repeat", "2"];
@@ -455,7 +455,7 @@ fn a_profile_is_printed_where_it_is_asked_for() {
     assert_eq!(profile["workers"].as_array().unwrap().len(), 2);
 }
 
-/// Catches: a variable that the command does not pass on.
+/// Catches: an environment variable that the command does not pass on.
 #[test]
 fn the_environment_can_ask_for_a_profile() {
     let output = sinew(&["run", "fib", "--size", "10"]).env("SINEW_PROFILE", "1").output().unwrap();
@@ -463,7 +463,7 @@ fn the_environment_can_ask_for_a_profile() {
 }
 
 /// Catches: counters of a worklist that are not printed, settings that do not reach it, and a
-/// version by hand that is the worklist.
+/// hand-written version that runs the worklist.
 #[test]
 fn a_worklist_says_what_it_did() {
     let words = ["run", "kmeans", "--size", "tiny", "--threads", "2", "--repeat", "2"];
@@ -487,7 +487,7 @@ fn a_worklist_says_what_it_did() {
     assert!(json(&["--json"])["worklist"]["settings"] == "2 threads, stealing");
 }
 
-/// Catches: a path that is empty, or of fixed settings.
+/// Catches: a path that is empty, or has only fixed settings.
 #[test]
 fn the_tuners_path_is_written_as_csv() {
     let folder = tempfile::tempdir().unwrap();
@@ -503,8 +503,8 @@ fn the_tuners_path_is_written_as_csv() {
     );
 }
 
-/// Catches: settings that are found impossible in the middle of a run, and options that are
-/// ignored without a word.
+/// Catches: impossible settings that are found only during a run, and options that are silently
+/// ignored.
 #[test]
 fn impossible_settings_of_worklists_are_refused() {
     let message = bad(&["run", "kmeans", "--tune", "2 threads, steeling"]);

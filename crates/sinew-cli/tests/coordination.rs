@@ -1,6 +1,6 @@
-//! `sinew coordinator` and `sinew top`, started as a user would, beside a program that takes part.
+//! `sinew coordinator` and `sinew top`, started like a user does, beside a program in the table.
 //!
-//! Blind to: how `top` looks on a terminal; its own tests draw it.
+//! Blind to: `top` on a terminal; its own tests draw it.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -24,8 +24,8 @@ fn output(folder: &Path, words: &[&str]) -> Output {
     sinew(folder, words).output().expect("the command starts")
 }
 
-/// Catches: a program that is not shown, a decision without a reason, a policy that stays when
-/// the coordinator has gone, and a file that is left.
+/// Catches: a program that is not shown, a decision without a reason, a policy that stays after the
+/// coordinator has ended, and a file that is left.
 #[test]
 fn a_coordinator_says_why_and_goes_without_a_trace() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -56,7 +56,7 @@ fn a_coordinator_says_why_and_goes_without_a_trace() {
     assert_eq!(std::fs::read_dir(&place).map_or(0, Iterator::count), 0);
 }
 
-/// A coordinator with a script, and a program that has what the script says.
+/// A coordinator with a script, and a program with the settings of the script.
 fn solver_under_a_script(place: &Path) -> (Program, Member) {
     let path = place.with_extension("script");
     std::fs::write(&path, "when solver joins solver threads 1 schedule dynamic:7\n")
@@ -77,8 +77,8 @@ fn wait_for_schedule(member: &Member, is_there: bool) {
     }
 }
 
-/// Catches: a coordinator whose policy and wishes stay in force after its death, until somebody
-/// happens to change the table.
+/// Catches: a coordinator whose policy and settings stay in force after its death until another
+/// program changes the table.
 #[test]
 fn a_killed_coordinators_policy_ends_with_it() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -91,8 +91,7 @@ fn a_killed_coordinators_policy_ends_with_it() {
     assert_eq!(table.log().last().map(|decision| decision.reason.name()), Some("policy set"));
 }
 
-/// Catches: a coordinator that dies of the signal by which services are ended, and leaves a
-/// table behind.
+/// Catches: a coordinator that SIGTERM kills, and that leaves a table behind.
 #[test]
 fn a_coordinator_that_is_terminated_ends_as_if_interrupted() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -101,7 +100,7 @@ fn a_coordinator_that_is_terminated_ends_as_if_interrupted() {
     assert_eq!(std::fs::read_dir(&place).map_or(0, Iterator::count), 0);
 }
 
-/// A pipe into which nothing more goes.
+/// A full pipe.
 fn full_pipe() -> (PipeReader, PipeWriter) {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     // Opened once more, it has flags of its own.
@@ -114,8 +113,7 @@ fn full_pipe() -> (PipeReader, PipeWriter) {
     (reader, writer)
 }
 
-/// Catches: a coordinator that stands in a write nobody empties the pipe for, and passes its
-/// signals over.
+/// Catches: a coordinator that blocks in a write to a full pipe and ignores its signals.
 #[test]
 fn a_full_pipe_keeps_no_coordinator_from_coordinating_or_from_its_end() {
     for signal in ["-TERM", "-INT"] {
@@ -123,7 +121,7 @@ fn a_full_pipe_keeps_no_coordinator_from_coordinating_or_from_its_end() {
         let place = folder.path().join("shared");
         let (reader, writer) = full_pipe();
         let table = Table::open(&place).expect("a table");
-        // A minute between two measurements: no signal waits for that either.
+        // A minute between two measurements: a signal does not wait for that either.
         let words = ["coordinator", "--policy", "efficiency", "--interval-ms", "60000"];
         let mut command = sinew(&place, &words);
         let mut child = command.stdout(writer).spawn().expect("the command starts");
@@ -166,7 +164,8 @@ fn a_script_is_followed() {
     assert!(coordinator.end_by("INT").success());
 }
 
-/// Catches: a look that leaves a table, or its folder, and one that fails because there is none.
+/// Catches: a reader that leaves a table or its folder, and one that fails because there is no
+/// table.
 #[test]
 fn who_only_looks_makes_no_table() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -177,7 +176,7 @@ fn who_only_looks_makes_no_table() {
     assert!(out.status.success() && !place.exists());
 }
 
-/// Catches: bad input that is run, explained at length, or not named.
+/// Catches: invalid input that is accepted, explained in several lines, or not named.
 #[test]
 fn bad_input_is_one_line_and_status_2() {
     let folder = tempfile::tempdir().expect("a folder");

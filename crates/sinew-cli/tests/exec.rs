@@ -1,6 +1,6 @@
-//! `sinew exec` as a user would start it, with a table of its own.
+//! `sinew exec`, started like a user does, with a table of its own.
 //!
-//! Blind to: what commands do; `sinew-exec/tests` has that.
+//! Blind to: the behaviour of commands; `sinew-exec/tests` covers it.
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
@@ -26,11 +26,11 @@ fn exec(folder: &Path, words: &[&str]) -> Output {
     command(folder, words).output().expect("the command")
 }
 
-/// A shell's work without an end.
+/// A shell command that never ends.
 const BUSY: &str = "while :; do :; done";
 
-/// A member of the table that sees when it has all cores, or not all. `None`, and a word, where
-/// that is the same.
+/// A member of the table that observes whether it has all cores. `None`, and a message, if one core
+/// is all.
 fn observer(folder: &Path) -> Option<Member> {
     let table = Table::open(&folder.join("table")).expect("a table");
     let member = Member::join(&table, Offer::new("test")).expect("a row");
@@ -55,7 +55,7 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
-/// Blind to: statuses other than these.
+/// Blind to: other exit statuses.
 #[test]
 fn a_command_ends_as_it_would_without() {
     let folder = folder();
@@ -68,7 +68,7 @@ fn a_command_ends_as_it_would_without() {
     assert_eq!(exec(folder.path(), &["sh", "-c", "kill -9 $$"]).status.signal(), Some(9));
 }
 
-/// Blind to: what the system says in other languages.
+/// Blind to: messages of the system in other languages.
 #[test]
 fn what_cannot_be_run_is_one_line_with_the_shells_status() {
     let folder = folder();
@@ -91,7 +91,7 @@ fn without_a_table_there_is_a_warning_and_the_command_runs() {
     assert!(error.lines().count() == 1 && error.starts_with("sinew: warning: "), "{error}");
 }
 
-/// Catches: settings that are told and not made.
+/// Catches: settings that are printed and not made.
 #[test]
 fn verbose_says_what_is_set_and_what_is_left() {
     let folder = folder();
@@ -109,8 +109,8 @@ fn verbose_says_what_is_set_and_what_is_left() {
     );
 }
 
-/// Catches: a command that sleeps, as an idle shell does, and keeps cores, or does not get them
-/// back when it works; work of a child that it has not yet had when it slept.
+/// Catches: a sleeping command, such as an idle shell, that keeps its cores, or does not get them
+/// back when it works; a child's work that is not counted because its parent sleeps.
 #[test]
 fn the_cores_of_a_sleeping_command_are_the_others_until_it_works() {
     let folder = folder();
@@ -130,7 +130,7 @@ fn the_cores_of_a_sleeping_command_are_the_others_until_it_works() {
     child.wait().expect("it ends");
 }
 
-/// Catches: numbers that are read and not told to the others.
+/// Catches: limits that are parsed and not written to the table.
 #[test]
 fn a_command_has_its_least_and_its_most_cores() {
     let folder = folder();
@@ -160,7 +160,7 @@ fn a_command_has_its_least_and_its_most_cores() {
     }
 }
 
-/// Catches: a minimum that the machine cannot give, passed over without a word.
+/// Catches: a minimum beyond the machine that is silently ignored.
 #[test]
 fn a_minimum_beyond_the_machine_is_one_warning_and_the_command_runs() {
     let folder = folder();
@@ -175,7 +175,7 @@ fn a_minimum_beyond_the_machine_is_one_warning_and_the_command_runs() {
     assert!(error.lines().count() == 1 && error.contains(&format!("--min {most} ")), "{error:?}");
 }
 
-/// Catches: a Sinew program that takes a narrow share at its start for the machine.
+/// Catches: a Sinew program that takes its initial share for the machine.
 #[test]
 fn a_sinew_program_is_told_how_many_threads_the_machine_has() {
     let folder = folder();
@@ -185,8 +185,7 @@ fn a_sinew_program_is_told_how_many_threads_the_machine_has() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{all}\n"));
 }
 
-/// Catches: a command that was stopped, as by Ctrl-Z, and keeps its cores, or does not get them
-/// back.
+/// Catches: a stopped command, as by Ctrl-Z, that keeps its cores, or does not get them back.
 #[test]
 fn the_cores_of_a_stopped_command_are_the_others_until_it_goes_on() {
     let folder = folder();

@@ -1,7 +1,6 @@
-//! The command line as somebody would write it who wants it to fail: wrong words, numbers and
-//! files, readers that have gone.
+//! Invalid command lines: wrong words, numbers and files, and readers that have gone.
 //!
-//! Blind to: a disk that fills up. The tests of `ResultFile` have that.
+//! Blind to: a full disk; the tests of `ResultFile` cover it.
 #![cfg(unix)]
 
 use std::fs;
@@ -19,14 +18,14 @@ fn output(folder: &Path, words: &[&str]) -> Output {
     sinew(folder, words).output().expect("the command starts")
 }
 
-/// Standard output without a reader from the start, so that no write can succeed.
+/// Standard output without a reader from the start, so every write fails.
 fn unread(folder: &Path, words: &[&str]) -> Output {
     let (reader, writer) = io::pipe().expect("a pipe");
     drop(reader);
     sinew(folder, words).stdout(writer).output().expect("the command starts")
 }
 
-/// A folder with what may be named by mistake.
+/// A folder with files that a user may name by mistake.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &[u8]| fs::write(folder.path().join(name), text).expect("room");
@@ -41,7 +40,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Each with what the one line must name.
+/// Command lines, each with the text that its message must contain.
 const REFUSED: [(&[&str], &str); 96] = [
     (&["rnu"], "did you mean `run`"),
     (&["cordinator"], "did you mean `coordinator`"),
@@ -141,8 +140,8 @@ const REFUSED: [(&[&str], &str); 96] = [
     (&["exec", "--wieght", "2", "true"], "'--weight'"),
 ];
 
-/// Catches: a wrong command line that is run, hangs, aborts, or is explained in several lines, in
-/// none, or without the value that is wrong.
+/// Catches: a wrong command line that runs, hangs, aborts, or is not explained in exactly one line
+/// that names the wrong value.
 #[test]
 fn a_wrong_command_line_is_one_line_that_names_the_value() {
     let folder = folder();
@@ -157,7 +156,7 @@ fn a_wrong_command_line_is_one_line_that_names_the_value() {
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), before, "nothing is made");
 }
 
-/// Catches: results of an earlier run that are gone although there are no new ones.
+/// Catches: results of an earlier run that are lost although there are no new ones.
 #[test]
 fn a_file_of_results_keeps_what_it_held_until_there_are_new_ones() {
     let folder = folder();
@@ -180,7 +179,7 @@ fn a_file_of_results_keeps_what_it_held_until_there_are_new_ones() {
     assert!(!folder.path().join(".results.partial").exists());
 }
 
-/// Catches: a file that is not written because nobody reads the table beside it.
+/// Catches: a file that is not written because standard output is closed.
 #[test]
 fn files_are_written_even_if_nobody_reads_the_rest() {
     let folder = folder();
@@ -198,7 +197,7 @@ fn files_are_written_even_if_nobody_reads_the_rest() {
     }
 }
 
-/// Catches: experiments that are left out because nobody has read the report of the first.
+/// Catches: experiments that do not run because the report of the first one was not read.
 #[test]
 fn experiments_go_on_if_nobody_reads() {
     let folder = folder();

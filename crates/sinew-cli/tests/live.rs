@@ -1,9 +1,9 @@
-//! A hostile program of the same user writes into the table at random while commands come and go,
-//! a pool coordinates, a coordinator runs and `sinew top` reads.
+//! A hostile program of the same user writes into the table at random, while commands start and
+//! end, a pool coordinates, a coordinator runs and `sinew top` reads.
 //!
 //! Twenty rounds; `SINEW_DEEP=1` runs 600, `SINEW_SEED` repeats one.
 //!
-//! Blind to: what shares the commands have meanwhile. A hostile program may take cores.
+//! Blind to: the shares of the commands meanwhile. A hostile program may take cores.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -18,13 +18,13 @@ use common::{Program, end, sinew, until};
 use serde_json::Value;
 use sinew_coord::Table;
 
-/// Where the table is, and a program with teams if one can be built.
+/// The folder of the table, and a program with teams if one can be built.
 struct Place {
     folder: PathBuf,
     teams: Option<PathBuf>,
 }
 
-/// An act of a round, which checks its own end.
+/// An action of a round, which checks its own result.
 type Deed = (&'static str, fn(&Place, u64));
 
 const DEEDS: [Deed; 7] = [
@@ -37,7 +37,7 @@ const DEEDS: [Deed; 7] = [
     ("top", top),
 ];
 
-/// Adds up the same in many regions.
+/// Computes the same sum in many regions.
 const SUMS: &str = "#include <stdio.h>
 int main(void) {
     long sum = 0;
@@ -49,7 +49,7 @@ int main(void) {
 }
 ";
 
-/// A command says a warning on its standard error at most.
+/// A command prints at most one warning to standard error.
 fn warning(what: &str, output: &Output) {
     let said = String::from_utf8_lossy(&output.stderr);
     let is_warning = |line: &str| line.starts_with("sinew: warning: ");
@@ -87,7 +87,8 @@ fn pool(place: &Place, _: u64) {
     assert_eq!(report["right"], true);
 }
 
-/// The hostile program may take its place, or its table: then it ends with a line.
+/// The hostile program may take the coordinator's row, or the table: then the coordinator ends with
+/// a line.
 fn coordinate(place: &Place, number: u64) {
     let policies = ["equal", "proportional", "priority", "efficiency", "contention"];
     let policy = policies[number as usize % policies.len()];
@@ -105,7 +106,7 @@ fn coordinate(place: &Place, number: u64) {
     }
 }
 
-/// Nothing that a name says reaches the terminal but letters.
+/// Only printable characters of a name reach the terminal.
 fn is_plain(output: &Output) {
     let text = String::from_utf8(output.stdout.clone()).expect("text");
     let is_odd = |letter: char| letter.is_control() && letter != '\n';
@@ -129,7 +130,7 @@ fn seed() -> u64 {
     given.unwrap_or_else(|| fastrand::u64(..1 << 32))
 }
 
-/// Catches: a crash, a hang, a wrong status or a wrong output of whatever uses the table; and a
+/// Catches: a crash, a hang, a wrong status or a wrong output of a program that uses the table; a
 /// table that does not recover.
 #[test]
 fn all_run_while_a_hostile_program_writes_into_the_table() {
@@ -160,7 +161,7 @@ fn all_run_while_a_hostile_program_writes_into_the_table() {
         assert_eq!(stays.end().code(), Some(3), "round {round}");
     }
     let last = Program::waiting(&place.folder);
-    // A forged row stays as long as the process lives that it names: such as the first one.
+    // A forged row stays while the process that it names is running, such as process 1.
     until("a table of the last command and of processes that live", || {
         let rows = Table::open(&place.folder).expect("a table").read();
         let is_there = rows.iter().any(|row| row.program.pid == last.id());

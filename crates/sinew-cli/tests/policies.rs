@@ -1,10 +1,10 @@
-//! Real programs under each policy, against its promise: how many threads their teams have, and
-//! where the threads run.
+//! Real programs under each policy, compared with its promise: the sizes of their teams, and the
+//! CPUs of their threads.
 //!
-//! On two CPUs two busy programs have one each under every policy; there only a script and a
-//! program that is stopped tell policies apart. With more CPUs weights do, too.
+//! On two CPUs two busy programs have one each under every policy. There only a script and a
+//! stopped program distinguish policies; with more CPUs weights do too.
 //!
-//! Blind to: speeds. No command reports what `efficiency` and `contention` go by.
+//! Blind to: speeds. No command reports the measurements that `efficiency` and `contention` use.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -22,10 +22,10 @@ use sinew_sync::atomic::{AtomicU32, Ordering};
 
 const TEAM: &str = include_str!("common/team.c");
 
-/// A program with a team of threads that is always busy; killed at the end.
+/// A busy program with a team of threads; killed at the end.
 struct Team {
     child: Child,
-    /// How many threads its last region had.
+    /// The number of threads of its last region.
     threads: Arc<AtomicU32>,
 }
 
@@ -34,7 +34,7 @@ impl Team {
         let (weight, program) = (weight.to_string(), program.to_str().expect("a name in UTF-8"));
         let words = ["exec", "--malleable", "--weight", &weight, program];
         let mut command = sinew(place, &words);
-        // Short spins: other tests have the same cores.
+        // Short spins, because other tests use the same cores.
         command.env("GOMP_SPINCOUNT", "1000").stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the command");
         let output = BufReader::new(child.stdout.take().expect("its output"));
@@ -42,7 +42,7 @@ impl Team {
         let last = Arc::clone(&threads);
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
-                // Relaxed: nothing else is read.
+                // Relaxed: no other data is read.
                 last.store(line.parse().expect("a number"), Ordering::Relaxed);
             }
         });
@@ -53,7 +53,7 @@ impl Team {
         table.read().into_iter().find(|row| row.program.pid == self.child.id())
     }
 
-    /// Whether its team and its threads' masks are what the row says.
+    /// Whether its team and its threads' masks match the row.
     fn follows(&self, row: &Row) -> bool {
         let cores: CpuSet = row.grant.cores.iter().collect();
         let masks = masks_of(self.child.id());
@@ -71,14 +71,14 @@ impl Drop for Team {
     }
 }
 
-/// The machine, and where its table is.
+/// The machine, and the folder of the table.
 struct Place {
     folder: tempfile::TempDir,
     all: CpuSet,
 }
 
 impl Place {
-    /// `None`, and a word, where a policy has nothing to share.
+    /// `None`, and a message, if there is only one CPU.
     fn new() -> Option<Self> {
         let all = sinew_coord::layout().cores();
         let own = masks_of(std::process::id()).first().and_then(|mask| mask.parse().ok());
@@ -94,7 +94,7 @@ impl Place {
         self.folder.path().join("shared")
     }
 
-    /// The same program under several names; `None`, and a word, where it cannot be built.
+    /// The same program under several names; `None`, and a message, if it cannot be built.
     fn programs(&self, names: &[&str]) -> Option<Vec<PathBuf>> {
         let programs: Option<Vec<PathBuf>> =
             names.iter().map(|name| build("gcc", self.folder.path(), TEAM, name, &[])).collect();
@@ -112,8 +112,7 @@ impl Place {
         self.all.iter().last().expect("a CPU")
     }
 
-    /// The options of a coordinator. The script gives the programs the places that no other policy
-    /// would.
+    /// The options of a coordinator. The script assigns places that no other policy would.
     fn words(&self, policy: Policy) -> Vec<String> {
         if policy != Policy::Script {
             return vec!["--policy".to_owned(), policy.name().to_owned()];
@@ -128,7 +127,7 @@ impl Place {
         vec!["--script".to_owned(), script.display().to_string()]
     }
 
-    /// Whether two programs that are always busy have their promised shares.
+    /// Whether two busy programs have their promised shares.
     fn keeps(&self, policy: Policy, heavy: &Row, light: &Row) -> bool {
         let [more, less] = [heavy, light].map(|row| row.grant.threads);
         let all = self.all.len() as u32;
@@ -140,7 +139,7 @@ impl Place {
         is_shared
             && match policy {
                 Policy::Priority => less == 1,
-                // Three quarters, within one, and no program without a core.
+                // Three quarters, within one, and at least one core for each program.
                 Policy::Equal | Policy::Contention | Policy::Proportional => {
                     less == 1 || (4 * more).abs_diff(3 * all) <= 4
                 }
@@ -148,7 +147,7 @@ impl Place {
             }
     }
 
-    /// Whether a program has its promised share beside one that does nothing.
+    /// Whether a program has its promised share beside an idle one.
     fn keeps_alone(&self, policy: Policy, row: &Row, cpu: usize) -> bool {
         match policy {
             Policy::Script => is_asked((row, cpu)),
@@ -162,7 +161,7 @@ fn is_asked((row, cpu): (&Row, usize)) -> bool {
     (row.grant.threads, row.grant.cores.iter().collect::<Vec<_>>()) == (1, vec![cpu])
 }
 
-/// Waits until two programs have what they are promised, and do it.
+/// Waits until two programs have their promised shares, and use them.
 fn wait_for(place: &Place, policy: Policy, [heavy, light]: [&Team; 2], when: &str) {
     until(&format!("{policy} {when}"), || {
         let table = Table::open(&place.table()).expect("a table");
@@ -183,8 +182,8 @@ fn weigh(place: &Place, weights: [(&Team, f64); 2]) {
     }
 }
 
-/// Catches: a policy that is shown in rows and not followed by threads, at the start, when weights
-/// or policies change, when a program stops and goes on, or when the coordinator ends.
+/// Catches: a policy that the rows show and the threads do not follow: at the start, when weights
+/// or policies change, when a program stops and continues, or when the coordinator ends.
 #[test]
 fn commands_do_what_each_policy_promises() {
     let Some(place) = Place::new() else { return };
@@ -245,8 +244,8 @@ fn more_programs_than_cpus_have_a_thread_each_under_each_policy() {
     }
 }
 
-/// The processor time in hundredths of a second, and the mask, of each thread that works in the
-/// pool of a process, by name. The first thread works as well, while it waits for the pool.
+/// The processor time in hundredths of a second, and the mask, of each working thread of a process'
+/// pool, by name. The first thread works as well while it waits for the pool.
 fn workers(pid: u32) -> Vec<(String, u64, CpuSet)> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let read = |path: PathBuf| std::fs::read_to_string(path).ok();
@@ -263,8 +262,8 @@ fn workers(pid: u32) -> Vec<(String, u64, CpuSet)> {
     threads.filter_map(|thread| worker(thread.path())).collect()
 }
 
-/// Whether the pool works with as many threads as its row says, and its own ones where it says:
-/// for a while, in which the row stays.
+/// Whether the pool works with as many threads as its row says, and on the CPUs of the row, for a
+/// while in which the row does not change.
 fn pool_follows(pid: u32, row: &Row) -> bool {
     let before = workers(pid);
     std::thread::park_timeout(Duration::from_millis(200));
@@ -277,7 +276,7 @@ fn pool_follows(pid: u32, row: &Row) -> bool {
     (1..=row.grant.threads as usize).contains(&working.len()) && working.iter().all(is_within)
 }
 
-/// Catches: a pool that has a row, and whose workers are more, or run elsewhere.
+/// Catches: a pool with more workers than its row says, or on other CPUs.
 #[test]
 fn a_pool_beside_a_command_does_what_each_policy_promises() {
     let Some(place) = Place::new() else { return };

@@ -1,6 +1,6 @@
-//! `sinew report` and `sinew run --trace`, started as a user would.
+//! `sinew report` and `sinew run --trace`, started like a user does.
 //!
-//! Blind to: how a page looks, and whether Perfetto likes a timeline.
+//! Blind to: the look of a page, and whether Perfetto accepts a timeline.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn complaint(out: &Output) -> String {
     text
 }
 
-/// Catches: a kind of result the command itself writes and the page does not show.
+/// Catches: a kind of result that the command writes and the page does not show.
 #[test]
 fn results_of_all_commands_become_one_page() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -40,7 +40,7 @@ fn results_of_all_commands_become_one_page() {
     }
 }
 
-/// Catches: a timeline that is not one, or without a worker.
+/// Catches: an invalid timeline, or one without a worker.
 #[test]
 fn a_trace_has_spans_of_every_worker() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -58,7 +58,7 @@ fn a_trace_has_spans_of_every_worker() {
     assert!(events.iter().any(|event| event["name"] == "working"));
 }
 
-/// Catches: a page over nothing, a report that is lost or half there.
+/// Catches: a page without results, a report that is lost or incomplete.
 #[test]
 fn what_cannot_be_done_is_one_line() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,8 +1,7 @@
-//! `sinew reproduce`, started as a user would: what it prints, what it leaves on disk, and with
-//! which exit status.
+//! `sinew reproduce`, started like a user does: its output, its files, and its exit status.
 //!
-//! Blind to: wrong figures. Reports are tested where they are made; here every
-//! experiment is run once, as small as it gets.
+//! Blind to: wrong figures. The tests of the reports cover them; here every experiment runs once,
+//! at its smallest size.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -21,7 +20,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// One line on standard error, which is returned, and nothing on standard output.
+/// Asserts one line on standard error, which is returned, and no output.
 #[track_caller]
 fn refused(output: &Output, status: i32) -> String {
     let message = text(&output.stderr);
@@ -42,8 +41,8 @@ fn names() -> Vec<String> {
     list.lines().skip(2).map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
 }
 
-/// Catches: an experiment that cannot be run at all, that gives a wrong answer, or that leaves
-/// something out without need.
+/// Catches: an experiment that cannot run, that has a wrong result, or that omits something
+/// needlessly.
 #[test]
 fn every_experiment_runs_once_and_leaves_a_whole_folder() {
     let out = tempfile::tempdir().unwrap();
@@ -82,7 +81,7 @@ fn every_experiment_runs_once_and_leaves_a_whole_folder() {
     }
 }
 
-/// Catches: a name that the list has and the command does not know.
+/// Catches: a name in the list that the command does not know.
 #[test]
 fn the_list_says_what_each_experiment_shows() {
     assert!(names().len() >= 2);
@@ -102,8 +101,8 @@ fn an_unknown_experiment_is_answered_with_what_comes_close() {
     );
 }
 
-/// Catches: an application that is left out where none is named, means of nothing, and a quick
-/// search that is none.
+/// Catches: an application that is left out of the default, means of nothing, and a quick search
+/// that is not quick.
 #[test]
 fn several_oracles_are_averaged() {
     let out = tempfile::tempdir().unwrap();
@@ -121,7 +120,7 @@ fn several_oracles_are_averaged() {
     assert_eq!(json["applications"].as_array().map(Vec::len), Some(2), "{json}");
 }
 
-/// Catches: a search of an hour that says nothing when it is ended.
+/// Catches: an interrupted search without output.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_oracle_prints_what_it_has() {
@@ -140,7 +139,7 @@ fn an_interrupted_oracle_prints_what_it_has() {
     assert!(text(&output.stdout).contains("**Unfinished**"), "{}", text(&output.stdout));
 }
 
-/// Catches: nonsense that is found out after an hour.
+/// Catches: invalid settings that are found only after an hour.
 #[test]
 fn impossible_settings_are_refused_before_anything_runs() {
     let out = tempfile::tempdir().unwrap();
@@ -161,8 +160,8 @@ fn impossible_settings_are_refused_before_anything_runs() {
     }
 }
 
-/// Catches: an entry of the file that is left out or run under another's conditions, and a file
-/// that is half obeyed.
+/// Catches: an entry of the file that is left out or runs with another entry's settings, and a file
+/// that is obeyed in part.
 #[test]
 fn experiments_are_queued_from_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -170,7 +169,8 @@ fn experiments_are_queued_from_a_file() {
     let (here, there) = (folder.path().join("here"), folder.path().join("there"));
     let entry = "[[experiment]]\nname = \"plastic-metrics\"\n";
     let text = format!(
-        "[defaults]\nsize = \"quick\"\nout = {here:?}\n{entry}{entry}threads = [2]\nseed = 5\nout = {there:?}\n"
+        "[defaults]\nsize = \"quick\"\nout = {here:?}\n{entry}{entry}threads = [2]\nseed = 5\nout \
+         = {there:?}\n"
     );
     fs::write(&file, &text).unwrap();
     let path = file.to_str().unwrap();
@@ -188,7 +188,7 @@ fn text_of(output: &Output) -> String {
     text(&output.stderr)
 }
 
-/// Catches: somebody's file or folder overwritten, or a run whose results nobody can keep.
+/// Catches: an overwritten file or folder of the user, or a run whose results cannot be kept.
 #[test]
 fn a_place_that_cannot_hold_results_is_named() {
     let out = tempfile::tempdir().unwrap();
@@ -208,8 +208,8 @@ fn a_place_that_cannot_hold_results_is_named() {
     assert_eq!(fs::read_to_string(out.path().join("wool-speedup/precious")).unwrap(), "mine");
 }
 
-/// Catches: a full disk that ends in several lines, or in none. The link makes the first file go
-/// where there is no room.
+/// Catches: a full disk that is not reported in exactly one line. The link sends the first file to
+/// a full device.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_one_line() {
@@ -225,8 +225,8 @@ fn a_full_disk_is_one_line() {
     assert!(message.contains("README.md") && message.contains("No space left"), "{message}");
 }
 
-/// The first line of progress about a block comes after the first report, so no waiting is needed
-/// before the signal.
+/// The first line of progress about a block comes after the first report, so the signal needs no
+/// delay.
 #[cfg(unix)]
 #[test]
 fn an_interrupt_leaves_an_unfinished_report() {
@@ -253,8 +253,8 @@ fn oracle(words: &[&str]) -> Output {
     command.arg("oracle").args(words).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Catches: a search that leaves choices out, or a pick that is not measured again beside the
-/// tuner and the baseline.
+/// Catches: a search that omits choices, or a choice that is not measured again beside the tuner
+/// and the baseline.
 #[test]
 fn an_oracle_searches_and_compares_again() {
     let out = tempfile::tempdir().unwrap();
@@ -299,7 +299,7 @@ fn an_oracle_searches_and_compares_again() {
     );
 }
 
-/// Catches: nonsense that is found out after an hour.
+/// Catches: invalid settings that are found only after an hour.
 #[test]
 fn an_impossible_search_is_refused_before_anything_runs() {
     let out = tempfile::tempdir().unwrap();

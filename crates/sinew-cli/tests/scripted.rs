@@ -1,7 +1,7 @@
-//! Programs under a coordinator's script: what `sinew top` prints against the rows of the table,
-//! and what real applications do against both.
+//! Programs under a coordinator's script: compares the output of `sinew top` with the rows of the
+//! table, and real applications with both.
 //!
-//! Blind to: how `top` looks on a terminal; its own tests draw it.
+//! Blind to: `top` on a terminal; its own tests draw it.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader};
@@ -15,7 +15,7 @@ use sinew_coord::{
     Coordinator, CpuSet, FOLDER_VARIABLE, LastLoop, Member, Offer, OwnSettings, Policy, Row, Table,
 };
 
-/// How long anything may take before it counts as hanging. Generous: the machine may be busy.
+/// Time after which a step counts as hanging. Generous, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 fn sinew(folder: &Path, words: &[&str]) -> Command {
@@ -41,7 +41,7 @@ fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// The print of `top` at one moment, for programs and for readers.
+/// One output of `top`, as JSON and as text.
 #[derive(Debug, Clone)]
 struct Shown {
     json: Value,
@@ -56,7 +56,7 @@ impl Shown {
         Self { json: serde_json::from_str(&json).expect("JSON"), text }
     }
 
-    /// The cells of each program, by their titles.
+    /// The cells of each program, with their titles.
     fn cells(&self) -> Vec<Vec<(String, String)>> {
         let lines = self.text.lines().skip_while(|line| !line.starts_with("program"));
         let lines: Vec<&str> = lines.collect();
@@ -78,7 +78,7 @@ impl Shown {
         rows.map(|line| titles.iter().cloned().zip(cells(line)).collect()).collect()
     }
 
-    /// Compares the print with the table.
+    /// Compares the output with the table.
     fn agrees(&self, rows: &[Row]) -> Result<(), String> {
         let programs = self.json["programs"].as_array().ok_or("no programs")?;
         let cells = self.cells();
@@ -128,10 +128,10 @@ impl Shown {
     }
 }
 
-/// The message about a difference, and the change that makes it.
+/// The message about a difference, and the change that causes it.
 type Fault = (&'static str, fn(&mut Shown));
 
-/// Prints that are wrong in one place.
+/// Outputs with one error each.
 fn faults() -> Vec<Fault> {
     vec![
         ("other threads", |shown| shown.json["programs"][0]["threads"] = 7.into()),
@@ -149,8 +149,8 @@ fn faults() -> Vec<Fault> {
     ]
 }
 
-/// Catches: a program, a share or a schedule that `top` shows as another one, or not at all; and a
-/// comparison that does not look.
+/// Catches: a program, a share or a schedule that `top` shows wrongly, or not at all; and a
+/// comparison that finds nothing.
 #[test]
 fn top_prints_what_the_rows_say() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -209,7 +209,7 @@ impl Drop for Program {
     }
 }
 
-/// A coordinator that follows a script for all programs of the command.
+/// A coordinator with a script for all programs of the command.
 fn coordinate(place: &Path, asks: &str) -> Program {
     let path = place.with_extension("script");
     std::fs::write(&path, format!("when sinew joins sinew {asks}\n")).expect("a script");
@@ -222,7 +222,7 @@ fn coordinate(place: &Path, asks: &str) -> Program {
     let mut line = String::new();
     said.read_line(&mut line).expect("a line");
     assert!(line.starts_with("policy script"), "{line}");
-    // Nobody reads the rest, which must not stop the coordinator.
+    // Reads the rest of the output, so that the coordinator does not block.
     std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
     program
 }
@@ -242,7 +242,7 @@ fn chunks(json: &str) -> u64 {
     report["counters"]["chunks"].as_u64().expect("a count")
 }
 
-/// The masks of the threads that work in the pool of a process.
+/// The masks of the working threads of a process' pool.
 fn masks(pid: u32) -> Vec<String> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let read = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
@@ -259,8 +259,8 @@ fn masks(pid: u32) -> Vec<String> {
     threads.map(|entry| entry.path()).filter(works).filter_map(mask).collect()
 }
 
-/// Starts an application until `is_so` of its row while it runs. Returns its chunks at the end, and
-/// the number of its runs.
+/// Starts an application, and waits until `is_so` holds for its row while it runs. Returns its
+/// chunks at the end, and the number of its runs.
 fn watch(
     place: &Path,
     (name, schedule): (&str, Option<&str>),
@@ -288,9 +288,9 @@ fn watch(
     unreachable!("more runs than can be counted")
 }
 
-/// Catches: an application that names its schedule unasked, so that a script's is shown and
-/// ignored. A row and a `top` that do not say so. Threads that run elsewhere than the row says. A
-/// user's own schedule that gives way. Two applications, four with `SINEW_DEEP=1`.
+/// Catches: an application that names a schedule by itself, so that the script's is shown and
+/// ignored; a row and a `top` that do not show this. Threads that run on other CPUs than the row
+/// says. A user's schedule that gives way. Runs two applications, four with `SINEW_DEEP=1`.
 #[test]
 fn applications_under_a_script_do_what_their_rows_say() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,6 +1,6 @@
-//! `sinew sim`, started as a user would.
+//! `sinew sim`, started like a user does.
 //!
-//! Blind to: how progress looks on a terminal.
+//! Blind to: progress on a terminal.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -18,8 +18,8 @@ fn lines(bytes: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect()
 }
 
-/// Catches: a run that does not repeat, a row too many or too few, a table that is not the
-/// file's.
+/// Catches: a run that does not repeat, a row too many or too few, a table that differs from the
+/// file.
 #[test]
 fn a_table_has_a_row_for_each_run_and_repeats_and_can_be_written() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -31,7 +31,7 @@ fn a_table_has_a_row_for_each_run_and_repeats_and_can_be_written() {
     assert!(first.status.success());
     assert_eq!(first.stdout, second.stdout);
     assert_eq!(lines(&first.stdout).len(), 2 + 4);
-    // A worker does one thing at a time, and all that it does has a column.
+    // A worker has one activity at a time, and each activity has a column.
     for row in &lines(&first.stdout)[2..] {
         let cells: Vec<&str> = row.split_whitespace().collect();
         let shares = cells[9..14].iter().map(|cell| cell.parse::<f64>().expect("a share"));
@@ -49,7 +49,7 @@ fn the_figure_on_sampling_has_a_row_for_each_sample_size() {
     assert_eq!(lines(&out.stdout).len(), 2 + 2 * 5);
 }
 
-/// Catches: bad input that is run, explained at length, or not named.
+/// Catches: invalid input that is accepted, explained in several lines, or not named.
 #[test]
 fn bad_input_is_one_line_and_status_2() {
     for (words, says) in [
@@ -108,7 +108,7 @@ fn written(folder: &tempfile::TempDir, name: &str, text: &str) -> String {
     path.to_str().expect("a name in UTF-8").to_owned()
 }
 
-/// Catches: a file that is half read, and half of one that is taken for the whole.
+/// Catches: a file that is read in part, and an incomplete file that is accepted.
 #[test]
 fn files_that_are_damaged_are_one_line_with_their_name_and_status_2() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -136,8 +136,8 @@ fn files_that_are_damaged_are_one_line_with_their_name_and_status_2() {
     }
 }
 
-/// Catches: a worklist or a cluster that does not run from the command line, or without a row
-/// for each case.
+/// Catches: a worklist or a cluster that cannot run from the command line, or lacks a row for a
+/// case.
 #[test]
 fn worklists_and_programs_have_a_row_for_each_case() {
     let lists = sim(&["worklist:units=500,writes=3", "--workers", "1,4", "--path"]);
@@ -171,7 +171,7 @@ fn a_loop_has_a_row_for_each_schedule() {
     assert_eq!(lines(&out.stdout).len(), 2 + 4);
 }
 
-/// Catches: a recording that is not written, cannot be read, or has lost what was spawned.
+/// Catches: a recording that is not written, cannot be read, or has lost tasks.
 #[test]
 fn what_a_run_records_can_be_simulated_on_other_machines() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -202,14 +202,14 @@ fn what_a_run_records_can_be_simulated_on_other_machines() {
                     .expect("a speed-up")
             })
             .collect();
-        // How much it gains depends on how the machine was shared while it was recorded.
+        // The gain depends on how busy the machine was during the recording.
         assert!(speeds[0] <= 1.0 && (0.5..=2.0).contains(&speeds[1]), "{name}: {speeds:?}");
         let text = fs::read_to_string(path).expect("a recording");
         assert!(text.matches('|').count() > 20, "{name}: {text}");
     }
 }
 
-/// Catches: costs that are measured and cannot be used.
+/// Catches: measured costs that cannot be read.
 #[test]
 fn measured_costs_can_be_read_again() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -220,7 +220,7 @@ fn measured_costs_can_be_read_again() {
     assert!(sim(&["tree:6", "--costs", &path]).status.success());
 }
 
-/// Catches: an option that is dropped without a word.
+/// Catches: an option that is silently ignored.
 #[test]
 fn what_is_given_in_vain_is_said() {
     for (words, options) in [
@@ -251,7 +251,7 @@ fn what_is_given_in_vain_is_said() {
     }
 }
 
-/// Catches: a cost that is read and not used.
+/// Catches: a cost that is parsed and not used.
 #[test]
 fn every_kind_of_simulation_has_costs_that_can_be_set() {
     for (words, costs) in [
@@ -280,8 +280,8 @@ fn every_kind_of_simulation_has_costs_that_can_be_set() {
     }
 }
 
-/// Catches: sweeps that begin anew each, workers that follow from nothing, slow workers that are
-/// quick.
+/// Catches: sweeps without memory, a default number of workers that ignores the machine, slow
+/// workers that are fast.
 #[test]
 fn a_loop_can_be_swept_several_times_on_the_workers_of_a_machine() {
     let words =
@@ -297,7 +297,7 @@ fn a_loop_can_be_swept_several_times_on_the_workers_of_a_machine() {
     assert_ne!(out.stdout, sim(&[&words[..], &["--slow", "1,2"]].concat()).stdout);
 }
 
-/// Catches: a rule for idle workers that is read and not used.
+/// Catches: a rule for idle workers that is parsed and not used.
 #[test]
 fn idle_workers_can_do_as_the_runtime_does() {
     let rows = |idle: &str| sim(&["series:4,9,200000", "--workers", "4", "--idle", idle]).stdout;
@@ -305,12 +305,13 @@ fn idle_workers_can_do_as_the_runtime_does() {
     assert!(rows[0] != rows[1] && rows[1] != rows[2] && rows[0] != rows[2], "{rows:?}");
 }
 
-/// Catches: speeds of real programs that nobody can simulate with.
+/// Catches: measured speeds of real programs that cannot be simulated.
 #[test]
 fn what_top_has_measured_can_be_simulated() {
     let folder = tempfile::tempdir().expect("a folder");
-    let top = r#"{"cpus": 2, "policy": "efficiency", "programs": [{"program": "fib", "pid": 3, "watchdog": null,
-        "min": 1, "max": 2, "weight": 1.0, "speeds": [[1, 5.0e8], [2, 9.0e8]]}], "decisions": []}"#;
+    let top = r#"{"cpus": 2, "policy": "efficiency", "programs": [
+        {"program": "fib", "pid": 3, "watchdog": null, "min": 1, "max": 2, "weight": 1.0,
+         "speeds": [[1, 5.0e8], [2, 9.0e8]]}], "decisions": []}"#;
     let top = written(&folder, "top.json", top);
     let out = sim(&[
         "programs",
@@ -329,7 +330,8 @@ fn what_top_has_measured_can_be_simulated() {
     assert_eq!(ended + died, 12, "{row:?}");
 }
 
-/// A child that is interrupted as soon as a line on standard error begins so; and what it printed.
+/// A child that is interrupted as soon as a line on standard error begins with `begins`; returns
+/// its output.
 fn interrupted(words: &[&str], begins: &str) -> (Output, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_sinew"))
         .arg("sim")
@@ -342,7 +344,7 @@ fn interrupted(words: &[&str], begins: &str) -> (Output, String) {
     let mut line = String::new();
     while !line.starts_with(begins) {
         line.clear();
-        // By then it listens.
+        // By then it handles the signal.
         assert!(errors.read_line(&mut line).expect("a line") > 0, "no line begins with {begins}");
     }
     let killed =
@@ -357,7 +359,7 @@ fn interrupted(words: &[&str], begins: &str) -> (Output, String) {
     (out, reader.join().expect("text"))
 }
 
-/// Catches: a long run that is lost, or goes on, when its user has had enough.
+/// Catches: an interrupted run that continues, or whose results are lost.
 #[test]
 fn an_interrupted_run_shows_what_it_has_done() {
     for (words, begins, rows) in [
@@ -377,8 +379,8 @@ fn an_interrupted_run_shows_what_it_has_done() {
     }
 }
 
-/// Catches: a calibration that goes on when its user has had enough. It cannot end otherwise, as
-/// nobody reads what it would write.
+/// Catches: an interrupted calibration that continues. It would not end otherwise, because its
+/// output is not read.
 #[test]
 fn an_interrupted_calibration_ends_at_once() {
     let folder = tempfile::tempdir().expect("a folder");

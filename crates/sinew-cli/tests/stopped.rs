@@ -1,7 +1,7 @@
-//! Whatever is stopped (Ctrl-Z, a debugger), others' commands start, run and end, under every
-//! policy; and when it goes on, all is as before.
+//! Commands start, run and end under every policy while another process is stopped (Ctrl-Z, a
+//! debugger). When it continues, the state is as before.
 //!
-//! Blind to: a machine that is so busy that a program seems to be stopped.
+//! Blind to: a machine so busy that a program seems to be stopped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -12,7 +12,7 @@ use common::compile::is_deep;
 use common::{Program, coordinator, end, helpers_of, is_stopped, kill, runs, sinew, until};
 use sinew_coord::{FailPoint, Policy, Table};
 
-/// A coordinator, a command with a row, and what is compared.
+/// A coordinator, a command with a row, and the state to compare.
 struct Place {
     folder: tempfile::TempDir,
     policy: Policy,
@@ -39,7 +39,7 @@ impl Place {
         self.folder.path().join("shared")
     }
 
-    /// A command beside whatever is stopped.
+    /// Runs a command beside a stopped process.
     fn runs_a_command(&self, beside: &str) {
         let words = ["exec", "sh", "-c", "echo out; echo error >&2; exit 7"];
         let output = end(&mut sinew(&self.table(), &words));
@@ -76,7 +76,7 @@ impl Place {
         self.is_as_before(what);
     }
 
-    /// All end as they would have, and leave nothing.
+    /// Ends all of them normally; they leave nothing behind.
     fn end(self) {
         let helpers = helpers_of(&self.command.child).expect("share agent and watchdog");
         assert_eq!(self.command.end().code(), Some(3));
@@ -89,7 +89,7 @@ impl Place {
 }
 
 /// Catches: a command that waits for a stopped neighbour, agent, watchdog or coordinator; one of
-/// those that has lost its row or its policy when it goes on.
+/// those that has lost its row or its policy when it continues.
 #[test]
 fn commands_run_beside_whatever_is_stopped() {
     for policy in Policy::ALL {
@@ -102,9 +102,9 @@ fn commands_run_beside_whatever_is_stopped() {
     }
 }
 
-/// Catches: a command that waits for a stopped program that has the table's lock, and a neighbour
-/// or a coordinator that stays behind in the old table. Two moments under each policy; all with
-/// `SINEW_DEEP=1`.
+/// Catches: a command that waits for a stopped program that holds the table's lock, and a neighbour
+/// or a coordinator that stays in the old table. Two fail points under each policy; all of them
+/// with `SINEW_DEEP=1`.
 #[test]
 fn commands_run_beside_a_stopped_holder_of_the_lock() {
     for (index, policy) in Policy::ALL.into_iter().enumerate() {
@@ -127,8 +127,8 @@ fn commands_run_beside_a_stopped_holder_of_the_lock() {
     }
 }
 
-/// Catches: a command that keeps the share of one that was stopped and has ended since, and helpers
-/// that stay when all that they follow is killed while they are stopped.
+/// Catches: a command that keeps the share of a stopped process that has ended since, and helpers
+/// that stay although all processes that they follow were killed while the helpers were stopped.
 #[test]
 fn what_ends_while_its_helpers_are_stopped_leaves_nothing() {
     for stopped in [[true, false], [false, true], [true, true]] {
@@ -153,7 +153,7 @@ fn what_ends_while_its_helpers_are_stopped_leaves_nothing() {
     }
 }
 
-/// The processes that have rows.
+/// The ids of the processes that have rows.
 fn rows(place: &Path) -> Vec<u32> {
     let table = Table::open(place).expect("a table");
     table.read().iter().map(|row| row.program.pid).collect()

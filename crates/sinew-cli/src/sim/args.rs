@@ -1,5 +1,6 @@
-//! The arguments of `sinew sim`. An option is declared here and nowhere else: its heading in the
-//! help names the kinds of simulation that it counts for, which also finds options given in vain.
+//! The arguments of `sinew sim`. Each option is declared only here. Its heading in the help names
+//! the kinds of simulation to which it applies, and the check for useless options reads the same
+//! heading.
 
 use std::path::PathBuf;
 
@@ -20,13 +21,13 @@ use crate::values::{count, runs, schedule, seed};
 /// Arguments of `sim`.
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
-    /// tree:12, stress:10,16, series:8,10,5000, fib:20, random:1000, geometric:3,8,
-    /// binomial:2000,4,0.24, chains:2,100, loop:10000,heavy (or biased, or decreasing); graph:FILE,
-    /// what `sinew run --record` wrote; worklist:units=10000,reads=10,writes=2; domains:3600, tasks
-    /// with homes; programs, which share machines; or sampling: what sampling victims does from 2
-    /// to 1024 workers, in the model of "Manycore Work Stealing"
+    /// The program: tree:12, stress:10,16, series:8,10,5000, fib:20, random:1000, geometric:3,8,
+    /// binomial:2000,4,0.24, chains:2,100, loop:10000,heavy (or biased, or decreasing). graph:FILE:
+    /// a recording of `sinew run --record`. worklist:units=10000,reads=10,writes=2. domains:3600:
+    /// tasks with locality domains. programs: programs that share machines. sampling: the effect of
+    /// sampling victims from 2 to 1024 workers, in the model of "Manycore Work Stealing"
     pub(crate) program: Option<String>,
-    /// Numbers of workers, with commas [default: as many as the machine has PUs, or 2]
+    /// Numbers of workers, comma-separated [default: the number of PUs of the machine, or 2]
     #[arg(
         long,
         help_heading = MOST.heading,
@@ -40,24 +41,25 @@ pub(crate) struct SimArgs {
     /// [default: all workers equally far apart]
     #[arg(long, help_heading = PLACED.heading, value_name = "DESCRIPTION")]
     pub(crate) machine: Option<String>,
-    /// The victims that thieves try, as in `run`; may be repeated [default: random]
+    /// The victim policy, as in `run`; may be repeated [default: random]
     #[arg(long, help_heading = STEALING.heading, value_name = "POLICY")]
     pub(crate) victims: Vec<Victims>,
-    /// The tasks of a worker that thieves see: as in `run --stack`, or open for all
+    /// The tasks of a worker that thieves see: as in `run --stack`, or open for all tasks
     #[arg(long, help_heading = STEALING.heading, value_name = "STACK", default_value = "split")]
     pub(crate) stack: Stack,
-    /// How a worker waits in a join whose task was stolen: as in `run --wait`, thief (it helps only
-    /// the thief of that task), or leave (the ideal: the worker that finishes last goes on)
+    /// How a worker waits in a join whose task was stolen: as in `run --wait`, thief (helps only
+    /// the thief of that task), or leave (an ideal: the worker that finishes last continues the
+    /// join)
     #[arg(long, help_heading = STEALING.heading, value_name = "POLICY", default_value = "leapfrog")]
     pub(crate) wait: Waiting,
-    /// Workers without work go on searching instead of parking; the same as --idle spin
+    /// Workers without work keep searching instead of parking; the same as --idle spin
     #[arg(long, help_heading = STEALING.heading)]
     pub(crate) spin: bool,
-    /// What a worker does that finds nothing: park:4 (after so many rounds), spin, or adaptive
-    /// (spins for a window that it learns, as the runtime does) [default: park:4]
+    /// Behaviour of a worker that finds no task: park:4 (parks after 4 failed rounds), spin, or
+    /// adaptive (spins for a window that it learns, like the runtime) [default: park:4]
     #[arg(long, help_heading = STEALING.heading, value_name = "RULE", conflicts_with = "spin")]
     pub(crate) idle: Option<Idle>,
-    /// How long a leaf, task or iteration takes, in nanoseconds: 1000, uniform:10,20, exp:100 or
+    /// Duration of a leaf, task or iteration in nanoseconds: 1000, uniform:10,20, exp:100 or
     /// pareto:10,1.5
     #[arg(
         long,
@@ -67,34 +69,34 @@ pub(crate) struct SimArgs {
         allow_negative_numbers = true
     )]
     pub(crate) leaf: Duration,
-    /// A cost, as in steal=exp:400, in nanoseconds; of spawn, join, attempt, steal, sample,
-    /// publish, exposure and wake; lists such as contention=1.2,1.5 (by what work takes longer
-    /// while 2, 3 and so on workers of a package work), factors (by what attempt, steal and sample
-    /// take longer at distance 1, 2 and so on) and refill (what a stolen task takes longer there),
-    /// or none; of loops attempt (a claim) and steal; of worklists access, look, transaction, abort
-    /// and wake; of programs move_cost, delay and period; of domains spawn, take, far (factors by
-    /// distance: far=1.5,3) and bound (most pending tasks, or none); may be repeated
+    /// A cost in nanoseconds, such as steal=exp:400; may be repeated. Tasks: spawn, join, attempt,
+    /// steal, sample, publish, exposure, wake. Lists, or none: contention=1.2,1.5 (slow-down of
+    /// work while 2, 3 and so on workers of a package work), factors (of attempt, steal and sample,
+    /// by distance), refill (extra time of a stolen task by distance). Loops: attempt (a claim),
+    /// steal. Worklists: access, look, transaction, abort, wake. Programs: move_cost, delay,
+    /// period. Domains: spawn, take, far (slow-down by distance: far=1.5,3), bound (most pending
+    /// tasks, or none)
     #[arg(long = "cost", value_name = "NAME=VALUE", value_parser = price)]
     pub(crate) costs: Vec<(String, Price)>,
-    /// A file with all costs, as --calibrate writes it
+    /// A file with all costs, as written by --calibrate
     #[arg(long = "costs", help_heading = COSTS.heading, value_name = "FILE")]
     pub(crate) cost_file: Option<PathBuf>,
-    /// Nothing costs anything but what --cost says
+    /// All costs are zero unless set by --cost
     #[arg(long, help_heading = PLACED.heading, conflicts_with = "cost_file")]
     pub(crate) free: bool,
-    /// Measure what the scheduler costs on this machine, and write it to FILE, or print it
+    /// Measure the costs of scheduling on this machine, and write them to FILE, or print them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "csv"])]
     pub(crate) calibrate: Option<Option<PathBuf>>,
-    /// Hold simulated runs of eight applications against real ones on one and two workers, which
-    /// takes minutes on a machine that has nothing else to do
+    /// Compare simulated and real runs of eight applications on one and two workers; takes minutes
+    /// on an otherwise idle machine
     #[arg(long, conflicts_with_all = ["program", "calibrate"])]
     pub(crate) validate: bool,
-    /// How a simulated loop is shared out, as in `run`; may be repeated [default: cut in halves by
-    /// the adaptive rule]
+    /// Schedule of a simulated loop, as in `run`; may be repeated [default: halving by the adaptive
+    /// rule]
     #[arg(long, help_heading = LOOPS.heading, value_name = "SCHEDULE", value_parser = schedule)]
     pub(crate) schedule: Vec<Schedule>,
-    /// How often a loop is run with what it has learned in the runs before: parts (affinity),
-    /// speeds (weighted), schedules (auto)
+    /// Number of successive runs of a loop; each uses what the earlier ones learned: parts
+    /// (affinity), speeds (weighted), schedules (auto)
     #[arg(
         long,
         help_heading = LOOPS.heading,
@@ -104,8 +106,7 @@ pub(crate) struct SimArgs {
         value_parser = count
     )]
     pub(crate) sweeps: usize,
-    /// How many times as long the first worker of a loop takes, the second one and so on, with
-    /// commas; all others once
+    /// Slow-down factor of each worker, comma-separated; 1 for those not listed
     #[arg(
         long,
         help_heading = LOOPS.heading,
@@ -114,17 +115,18 @@ pub(crate) struct SimArgs {
         allow_negative_numbers = true
     )]
     pub(crate) slow: Vec<f64>,
-    /// How a worklist is tuned, as in `run` [default: auto]
+    /// Tuning of a worklist, as in `run` [default: auto]
     #[arg(long, help_heading = WORKLISTS.heading, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) tune: Option<Tuning>,
-    /// Also print what the tuner of a worklist did, epoch by epoch
+    /// Also print the steps of a worklist's tuner, epoch by epoch
     #[arg(long, help_heading = WORKLISTS.heading)]
     pub(crate) path: bool,
-    /// A file that says which programs come when, or what `sinew top --once --json` printed:
-    /// programs with those speeds then, by chance [default: --programs of four kinds by chance]
+    /// A file with programs and their arrivals, or the output of `sinew top --once --json`, whose
+    /// measured speeds then become the kinds of random programs [default: --programs random
+    /// programs of four kinds]
     #[arg(long, help_heading = SHARED.heading, value_name = "FILE")]
     pub(crate) mix: Option<PathBuf>,
-    /// How many programs come by chance
+    /// Number of random programs
     #[arg(
         long,
         help_heading = SHARED.heading,
@@ -134,7 +136,7 @@ pub(crate) struct SimArgs {
         value_parser = count
     )]
     pub(crate) programs: usize,
-    /// How many machines there are
+    /// Number of machines
     #[arg(
         long,
         help_heading = SHARED.heading,
@@ -144,17 +146,17 @@ pub(crate) struct SimArgs {
         value_parser = count
     )]
     pub(crate) machines: usize,
-    /// How programs share a machine: equal, proportional, priority, efficiency, contention or
-    /// script; may be repeated [default: each]
+    /// Share policy of a machine: equal, proportional, priority, efficiency, contention or script;
+    /// may be repeated [default: each]
     #[arg(long, help_heading = SHARED.heading, value_name = "POLICY")]
     pub(crate) policy: Vec<Policy>,
-    /// Where arriving programs go: round-robin, fewest, two-choices or packed
+    /// Dispatch of arriving programs to machines: round-robin, fewest, two-choices or packed
     #[arg(long, help_heading = SHARED.heading, value_name = "RULE", default_value = "fewest")]
     pub(crate) dispatch: Dispatch,
-    /// What the policy `script` follows [default: without --mix, one for programs by chance]
+    /// The script of the policy `script` [default: without --mix, a script for random programs]
     #[arg(long, help_heading = SHARED.heading, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
-    /// From which all chance comes
+    /// Random seed; the same seed gives the same run
     #[arg(
         long,
         help_heading = SEEDED.heading,
@@ -164,8 +166,8 @@ pub(crate) struct SimArgs {
         value_parser = seed
     )]
     pub(crate) seed: u64,
-    /// Runs of which `sampling` shows the means; and how many of each kind --validate wants that
-    /// nothing disturbed, at least 5
+    /// Number of runs whose mean `sampling` shows; for --validate the number of undisturbed runs of
+    /// each kind, at least 5
     #[arg(
         long,
         help_heading = SAMPLED.heading,
@@ -175,13 +177,13 @@ pub(crate) struct SimArgs {
         value_parser = runs
     )]
     pub(crate) runs: u64,
-    /// A file for the same table as comma-separated values
+    /// Also write the table to this file, as comma-separated values
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
 }
 
 impl SimArgs {
-    /// What the arguments ask for, if they do.
+    /// The kind of simulation that the arguments select, if any.
     pub(super) fn kind(&self) -> Option<Kind> {
         match self.program.as_deref() {
             _ if self.calibrate.is_some() => Some(Kind::Calibrate),
@@ -198,14 +200,14 @@ impl SimArgs {
     }
 }
 
-/// The arguments, and the options that are given in the command line.
+/// The arguments, and the options that the command line sets.
 #[derive(Debug)]
 pub(crate) struct Given {
     pub(super) args: SimArgs,
     pub(super) options: Vec<GivenOption>,
 }
 
-/// An option, and the kinds that it counts for, unless it counts for all.
+/// An option, and the kinds to which it applies if not to all.
 #[derive(Debug)]
 pub(super) struct GivenOption {
     pub(super) name: String,
@@ -242,7 +244,7 @@ impl FromArgMatches for Given {
     }
 }
 
-/// What these words give.
+/// Parses these words.
 #[cfg(test)]
 pub(super) fn given(words: &[&str]) -> Given {
     let command = Given::augment_args(Command::new("sim").no_binary_name(true));
@@ -254,7 +256,7 @@ pub(super) fn given(words: &[&str]) -> Given {
 mod tests {
     use super::*;
 
-    /// Catches: a heading that is in no table, so that its options are never said to be useless.
+    /// Catches: a heading that is in no table, so that its options are never reported as useless.
     #[test]
     fn every_heading_says_what_its_options_count_for() {
         for argument in SimArgs::augment_args(Command::new("sim")).get_arguments() {

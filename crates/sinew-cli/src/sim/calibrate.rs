@@ -1,19 +1,19 @@
-//! `sinew sim --calibrate`: what the scheduler's operations cost on the machine at hand.
+//! `sinew sim --calibrate`: measures the costs of scheduling on this machine.
 //!
 //! | cost | how it is measured |
 //! |---|---|
-//! | spawn, join | a tree of joins on one worker against the same calls without joins, half of the difference each |
-//! | attempt, sample, publish | a cache line that two threads hand to each other, one way |
-//! | steal | from the push of a task to its beginning on another worker that searches, less an attempt |
+//! | spawn, join | a tree of joins on one worker compared with the same calls without joins; half of the difference each |
+//! | attempt, sample, publish | the transfer of a cache line between two threads, one way |
+//! | steal | from the push of a task to its beginning on a searching worker, less an attempt |
 //! | exposure | a heavy fence while another thread of the program runs, where the system has one |
-//! | wake | from the push of a task to its beginning on another worker that sleeps, less the same where it searches |
+//! | wake | from the push of a task to its beginning on a parked worker, less the same on a searching one |
 //!
-//! Each is the one at a tenth of the way from the shortest of many to the longest, as what disturbs
-//! a measurement makes it longer; of several such measurements the median of those that do not
-//! contradict themselves. On a machine whose other programs take the second core there may be none:
-//! then what was found is said to be so. How much longer a copy of memory takes beside another one
-//! is said in a comment, as it is a matter of the program whether that concerns it. Distances and
-//! refills are those that are usual: one machine at hand shows one set of distances only.
+//! Each measurement takes the value at a tenth of the way from the shortest of many to the longest,
+//! because disturbances make it longer. The result is the median of the consistent measurements. If
+//! other programs of the machine use the second core, no measurement may be consistent; then the
+//! output says so. A comment gives the slow-down of a memory copy beside another one, because
+//! contention depends on the program. Distances and refills are the usual ones: one machine shows
+//! only one set of distances.
 
 use std::hint::black_box;
 use std::thread;
@@ -31,35 +31,35 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::files::ResultFile;
 use crate::output;
 
-/// How often each is measured.
+/// Number of measurements of each cost.
 const ROUNDS: usize = 200;
-/// A parked worker has been asleep for so long.
+/// Time after which a worker is surely parked.
 const NAP: Wall = Wall::from_millis(3);
-/// Passes of a line that are timed together.
+/// Transfers of a line that are timed together.
 const GAME: u64 = 32;
-/// The tree of joins.
+/// The size of the tree of joins.
 const FIB: u64 = 22;
-/// So many measurements that do not contradict themselves are enough, and after so many no other
-/// begins.
+/// This many consistent measurements suffice, and no measurement begins after the greatest number.
 const WANTED: usize = 3;
 const MOST: usize = 6;
-/// A worker that searches has a task within less: 100 us. It did not have its core otherwise.
+/// A searching worker gets a task within this time, 100 us; otherwise it did not have its core.
 const LATE_NS: f64 = 1e5;
-/// A heavy fence takes more than so many ways of a line; a full fence of one core takes one at
-/// most.
+/// A heavy fence takes more than this many transfers of a line; a full fence of one core takes at
+/// most one.
 const FENCE_LINES: f64 = 2.0;
 
 pub(super) fn perform(args: &SimArgs) -> Result<(), Failure> {
     let file =
         args.calibrate.as_ref().and_then(Option::as_deref).map(ResultFile::create).transpose()?;
-    // There is nothing that half a calibration could show.
+    // Half a calibration is useless.
     ctrlc::set_handler(|| std::process::exit(INTERRUPTED))
         .map_err(|error| Failure::Wrong(format!("cannot listen for Ctrl-C: {error}")))?;
     output::note("measuring what the scheduler costs");
     let (Calibrated { costs, doubt }, crowding) = (measure()?, crowding::of_memory());
     let doubt = doubt.map_or_else(String::new, |doubt| format!("# do not trust these: {doubt}\n"));
     let text = format!(
-        "{costs}{doubt}# work that memory limits takes {crowding:.2} times as long while two cores do it: for such a program, `contention {crowding:.2}`\n"
+        "{costs}{doubt}# work that memory limits takes {crowding:.2} times as long while two \
+         cores do it: for such a program, `contention {crowding:.2}`\n"
     );
     match file {
         None => Ok(output::print(&text)?),
@@ -67,27 +67,27 @@ pub(super) fn perform(args: &SimArgs) -> Result<(), Failure> {
     }
 }
 
-/// All costs, and why they are not to be trusted if they are not.
+/// All costs, and the reason not to trust them, if there is one.
 pub(super) struct Calibrated {
     pub(super) costs: Costs,
     pub(super) doubt: Option<String>,
 }
 
-/// What one measurement has found, in nanoseconds.
+/// The results of one measurement, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Found {
     /// A spawn and its join.
     join: f64,
-    /// A line, one way.
+    /// The transfer of a line, one way.
     line: f64,
-    /// A heavy fence, where there is one.
+    /// A heavy fence, if the system has one.
     fence: Option<f64>,
-    /// From a push to the beginning on a worker that searches, and on one that sleeps.
+    /// From a push to the task's beginning on a searching worker and on a parked one.
     awake: f64,
     asleep: f64,
 }
 
-/// Measures, and says on standard error if what was found contradicts itself.
+/// Measures, and reports inconsistent results on standard error.
 pub(super) fn measure() -> Result<Calibrated, Failure> {
     let pool = |threads| PoolBuilder::new().threads(threads).build().map_err(Failure::usage);
     let (one, two) = (pool(1)?, pool(2)?);
@@ -99,7 +99,7 @@ pub(super) fn measure() -> Result<Calibrated, Failure> {
     Ok(Calibrated { costs: found.costs(), doubt })
 }
 
-/// The medians of some measurements that do not contradict themselves; of all, where none does not.
+/// The medians of the consistent measurements, or of all if none is consistent.
 fn settled(mut measure: impl FnMut() -> Found) -> Found {
     let (mut sound, mut all) = (Vec::new(), Vec::new());
     while sound.len() < WANTED && all.len() < MOST {
@@ -134,7 +134,7 @@ impl Found {
         }
     }
 
-    /// Why it cannot be so.
+    /// The reason why the results are inconsistent.
     fn doubt(&self) -> Option<String> {
         let Self { line, fence, awake, asleep, .. } = *self;
         if awake > LATE_NS {
@@ -164,7 +164,7 @@ impl Found {
             steal: ns((self.awake - self.line).max(self.line)),
             sample: ns(self.line),
             publish: ns(self.line),
-            // Where there is no such fence, thieves never expose anybody.
+            // Without such a fence thieves never expose.
             exposure: self.fence.map_or(usual.exposure, ns),
             wake: ns(self.asleep - self.awake),
             ..usual
@@ -208,20 +208,20 @@ fn plain(n: u64) -> u64 {
     if n < 2 { n } else { plain(n - 1) + plain(n - 2) }
 }
 
-/// One way of a line between two threads.
+/// The transfer of a line between two threads, one way.
 fn line_ns() -> f64 {
     let ball = AtomicU64::new(0);
     let passes = 400 * GAME;
     let play = |mine: u64| {
         let (mut games, mut began) = (Vec::new(), Instant::now());
         for turn in (mine..passes).step_by(2) {
-            // Acquire and Release: the ball is all there is.
+            // Acquire and Release: no other data is published.
             let mut looks = 0_u32;
             while ball.load(Ordering::Acquire) != turn {
                 spin_loop();
                 looks += 1;
                 if looks.is_multiple_of(1 << 14) {
-                    // The other one may be waiting for this core.
+                    // The other thread may be waiting for this core.
                     thread::yield_now();
                 }
             }
@@ -239,10 +239,10 @@ fn line_ns() -> f64 {
     }))
 }
 
-/// A heavy fence beside a thread that computes, if the system has one.
+/// A heavy fence beside a computing thread, if the system has one.
 fn fence_ns() -> Option<f64> {
-    // A pool asks for it on a thread of its own, and does not wait for the answer; without it, all
-    // fences are those of one core.
+    // A pool registers for the fence on a thread of its own, and does not wait for it. Without
+    // registration every fence is that of one core.
     if !fence::register() {
         return None;
     }
@@ -297,15 +297,14 @@ mod tests {
     const SOUND: Found =
         Found { join: 1.2, line: 28.0, fence: Some(700.0), awake: 266.0, asleep: 60_000.0 };
 
-    /// Catches: a fence that is measured before the kernel has been asked for it, and so is that
-    /// of one core.
+    /// Catches: a fence that is measured before its registration, and so is that of one core.
     #[test]
     fn the_fence_is_asked_for_before_it_is_measured() {
         let found = fence_ns();
         assert_eq!((found.is_some(), fence::asymmetric()), (fence::register(), fence::register()));
     }
 
-    /// Catches: costs of a machine whose cores were taken, written down without a word.
+    /// Catches: inconsistent costs without a warning.
     #[test]
     fn values_that_contradict_each_other_are_named() {
         assert_eq!(SOUND.doubt(), None);
@@ -320,8 +319,8 @@ mod tests {
         }
     }
 
-    /// Catches: one disturbed measurement among sound ones that decides, or none sound that goes
-    /// on for ever.
+    /// Catches: a disturbed measurement that decides although others are consistent, or an endless
+    /// repetition if none is.
     #[test]
     fn disturbed_measurements_are_repeated_and_left_out() {
         let disturbed = Found { awake: 851_089.0, asleep: 851_000.0, ..SOUND };
@@ -336,7 +335,7 @@ mod tests {
         assert_eq!((settled(count), asked), (disturbed, MOST));
     }
 
-    /// Catches: a cost in the place of another.
+    /// Catches: swapped costs.
     #[test]
     fn costs_are_what_was_found() {
         let costs = SOUND.costs();

@@ -1,21 +1,21 @@
-//! How much longer work takes while another core does the same: what two cores share is not there
-//! twice.
+//! The slow-down of work while another core does the same work, caused by shared memory bandwidth
+//! and caches.
 
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-/// Words that a copy reads, and writes as many: more than caches hold.
+/// Words that a copy reads and writes: more than caches hold.
 const WORDS: usize = 6 << 20;
-/// Copies alone, and at once.
+/// Number of copies alone, and of concurrent ones.
 const ROUNDS: usize = 7;
 
-/// Two calls at once, each on a thread of its own, with its number.
+/// Makes two calls at once, each on its own thread, with its number.
 ///
 /// # Panics
 ///
-/// If one of them does.
+/// If one of them panics.
 pub(super) fn at_once<T: Send>(call: impl Fn(usize) -> T + Sync) -> [T; 2] {
     let begin = Barrier::new(2);
     let call = |number| {
@@ -29,19 +29,19 @@ pub(super) fn at_once<T: Send>(call: impl Fn(usize) -> T + Sync) -> [T; 2] {
     })
 }
 
-/// The one at a tenth of the way from the least to the greatest: what disturbs a measurement makes
-/// it longer.
+/// The value at a tenth of the way from the least to the greatest, because disturbances make a
+/// measurement longer.
 pub(super) fn low(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 10).copied().unwrap_or(0.0)
 }
 
-/// By what copying memory takes longer while another core does it, too; at least 1.
+/// The slow-down of copying memory while another core does it too; at least 1.
 pub(super) fn of_memory() -> f64 {
     let arrays = [(); 2].map(|()| (vec![1_u64; WORDS], vec![0_u64; WORDS]));
     let arrays = arrays.map(std::sync::Mutex::new);
     let copy = |number: usize| {
-        // Each has its own, so nobody waits here, and nobody has panicked with one in hand.
+        // Each thread has its own lock, which is neither contended nor poisoned.
         let mut arrays = arrays[number].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let (from, to) = &mut *arrays;
         let begin = Instant::now();
@@ -53,7 +53,7 @@ pub(super) fn of_memory() -> f64 {
         let both = at_once(copy);
         (both[0] + both[1]) / 2.0 / alone.max(f64::MIN_POSITIVE)
     };
-    // The first ones find pages that are not there yet.
+    // The first copies touch new pages.
     let _ = at_once(copy);
     low(std::iter::repeat_n((), ROUNDS).map(ratio).collect()).max(1.0)
 }
@@ -62,7 +62,7 @@ pub(super) fn of_memory() -> f64 {
 mod tests {
     use super::*;
 
-    /// Catches: calls that are made one after the other, or with one number.
+    /// Catches: calls that run one after the other, or with the same number.
     #[test]
     fn both_calls_are_under_way_at_the_same_time() {
         let meeting = Barrier::new(2);

@@ -1,5 +1,4 @@
-//! Queues for parts of the machine: a row for each number of workers, each order in which they are
-//! served and each way to spread tasks.
+//! Locality domains: a row for each number of workers, order of queues and placement of tasks.
 
 use sinew_sim::domains::{Domains, DomainsReport, Homes, Order};
 
@@ -12,7 +11,7 @@ use crate::failure::Failure;
 const TITLES: [&str; 9] =
     ["workers", "order", "homes", "time us", "speed-up", "near %", "far %", "pending", "trace"];
 
-/// The machine where none is described.
+/// The default machine.
 const USUAL: &str = "package:4 core:2";
 
 pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
@@ -36,7 +35,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
     let workers =
         if args.workers.is_empty() { vec![domains.workers] } else { args.workers.clone() };
     let scopes = scopes(&domains, &workers);
-    // Said before anything is run.
+    // Checked before anything runs.
     scopes.iter().try_for_each(|scope| scope.check().map_err(Failure::usage))?;
     let mut rows = Rows::new(&TITLES);
     for (at, scope) in scopes.iter().enumerate() {
@@ -51,7 +50,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
     Ok(rows)
 }
 
-/// Each order with each way to spread tasks, for each number of workers.
+/// Each order with each placement, for each number of workers.
 fn scopes(domains: &Domains, workers: &[usize]) -> Vec<Domains> {
     let of_order = |workers: usize, order: Order| {
         Homes::ALL.map(|homes| Domains { order, homes, workers, ..domains.clone() })

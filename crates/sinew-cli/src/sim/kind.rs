@@ -1,4 +1,4 @@
-//! The kinds of simulation, and which of them an option counts for.
+//! The kinds of simulation, and the options that apply to them.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use Kind::{Domains, Graph, Loop, Programs, Sampling, Tasks, Validate, Worklist};
 
 /// The name of the figure among the programs.
 pub(super) const SAMPLING: &str = "sampling";
-/// Programs that are no programs of tasks.
+/// The name of the simulation of programs that share machines.
 pub(super) const PROGRAMS: &str = "programs";
 pub(super) const WORKLIST: &str = "worklist";
 pub(super) const DOMAINS: &str = "domains";
 
-/// Whether a program is of this kind, with or without numbers behind.
+/// Whether a program is of this kind, with or without numbers after its name.
 pub(super) fn is(kind: &str, name: &str) -> bool {
     name.split(':').next() == Some(kind)
 }
 
-/// What is simulated.
+/// The kind of simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Tasks,
@@ -60,7 +60,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The kinds that an option counts for, and how they head it in the help.
+/// The kinds to which an option applies, and their heading in the help.
 #[derive(Debug)]
 pub(super) struct Scope {
     pub(super) heading: &'static str,
@@ -68,13 +68,13 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// The one with this heading.
+    /// The scope with this heading.
     pub(super) fn headed(heading: &str) -> Option<&'static Self> {
         SCOPES.into_iter().find(|scope| scope.heading == heading)
     }
 }
 
-/// All of those below.
+/// All scopes.
 static SCOPES: [&Scope; 10] =
     [&MOST, &PLACED, &SEEDED, &LEAVES, &COSTS, &STEALING, &LOOPS, &WORKLISTS, &SHARED, &SAMPLED];
 

@@ -1,7 +1,7 @@
-//! Loops under each schedule: a row for each number of workers, each schedule and each sweep.
+//! Loops under each schedule: a row for each number of workers, schedule and sweep.
 //!
-//! A claim costs what it costs to get to a victim, since the line is another core's as often as
-//! not; iterations of another worker cost a steal besides.
+//! A claim costs as much as an attempt, because the cache line is often in another core's cache;
+//! taking iterations from another worker costs a steal in addition.
 
 use sinew_sim::workload::IterationCosts;
 use sinew_sim::{Duration, Loop, LoopMemory, LoopReport, Program};
@@ -48,7 +48,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
         .flat_map(|&workers| of(workers))
         .map(|(workers, schedule)| setup(workers, schedule))
         .collect();
-    // Said before anything is run.
+    // Checked before anything runs.
     loops.iter().try_for_each(|setup| setup.check().map_err(Failure::usage))?;
     watch.say("drawing the iterations");
     let costs = IterationCosts::new(iterations, shape, args.leaf, args.seed);
@@ -61,7 +61,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
     Ok(rows)
 }
 
-/// A row for each run of a loop that remembers the runs before. Returns whether all were run.
+/// A row for each run of a loop with memory. Returns whether all were run.
 fn sweep(
     setup: &Loop,
     costs: &IterationCosts,
@@ -83,7 +83,7 @@ fn sweep(
     Ok(true)
 }
 
-/// Of a claim, and of iterations of another worker.
+/// The costs of a claim, and of taking iterations from another worker.
 fn prices(args: &SimArgs) -> Result<(Duration, Duration), Failure> {
     let costs = setup::costs(args)?;
     Ok((costs.attempt, costs.steal))

@@ -1,11 +1,11 @@
-//! Programs as `sinew top --once --json` shows them: kinds with the speeds that were measured.
+//! Programs from the output of `sinew top --once --json`: kinds with measured speeds.
 
 use std::collections::HashSet;
 
 use serde::Deserialize;
 use sinew_sim::programs::{Kind, SpeedUp};
 
-/// What is read of all that is printed there.
+/// The fields of the output that are read.
 #[derive(Deserialize)]
 struct Seen {
     programs: Vec<Program>,
@@ -30,12 +30,12 @@ const fn even() -> f64 {
     1.0
 }
 
-/// A kind for each name whose speeds are known, of several programs of a name the one of which most
-/// is.
+/// A kind for each name with known speeds; of several programs of a name the one with the most
+/// speeds.
 ///
 /// # Errors
 ///
-/// A text that is no such thing, or in which no speed is known.
+/// A text of another form, or without any speed.
 pub(super) fn kinds(text: &str) -> Result<Vec<Kind>, String> {
     let seen: Seen = serde_json::from_str(text)
         .map_err(|error| format!("not what `sinew top --once --json` prints: {error}"))?;
@@ -45,7 +45,9 @@ pub(super) fn kinds(text: &str) -> Result<Vec<Kind>, String> {
     let mut names = HashSet::new();
     programs.retain(|program| names.insert(program.program.clone()));
     if programs.is_empty() {
-        return Err("no program's speed is known: start `sinew coordinator --policy efficiency`, and look again after some decisions".to_owned());
+        return Err("no program's speed is known: start `sinew coordinator --policy efficiency`, \
+            and look again after some decisions"
+            .to_owned());
     }
     Ok(programs.into_iter().map(kind).collect())
 }
@@ -66,14 +68,15 @@ fn kind(program: Program) -> Kind {
 mod tests {
     use super::*;
 
-    /// Catches: speeds of another program, of one that nobody has measured, or a kind that comes
-    /// twice.
+    /// Catches: speeds of another program, a program without speeds, or a duplicate kind.
     #[test]
     fn measured_programs_become_kinds() {
         let text = r#"{"cpus": 4, "programs": [
             {"program": "new", "pid": 1, "min": 1, "max": 4, "weight": 1.0, "speeds": []},
-            {"program": "solver", "pid": 2, "min": 1, "max": 4, "weight": 2.0, "speeds": [[1, 10.0]]},
-            {"program": "solver", "pid": 3, "min": 0, "max": 4, "weight": 2.0, "speeds": [[1, 10.0], [2, 18.5]]}
+            {"program": "solver", "pid": 2, "min": 1, "max": 4, "weight": 2.0,
+             "speeds": [[1, 10.0]]},
+            {"program": "solver", "pid": 3, "min": 0, "max": 4, "weight": 2.0,
+             "speeds": [[1, 10.0], [2, 18.5]]}
         ], "decisions": []}"#;
         let kinds = kinds(text).expect("kinds");
         assert_eq!(kinds.len(), 1);
@@ -85,7 +88,7 @@ mod tests {
         assert_eq!(kinds[0].speed_up.at(2), 1.85);
     }
 
-    /// Catches: a file that is cut off, or says nothing, and is taken for no programs.
+    /// Catches: an incomplete or empty file that is accepted as no programs.
     #[test]
     fn what_shows_no_speeds_is_refused_in_one_line() {
         for (text, says) in [

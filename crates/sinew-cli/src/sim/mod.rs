@@ -1,26 +1,26 @@
-//! `sinew sim`: programs on machines that are not there.
+//! `sinew sim`: simulates programs on any machine.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
-//! | `runs` | a row for each number of workers under each victim policy; the figure on sampling |
+//! | `runs` | a row for each number of workers and victim policy; the figure on sampling |
 //! | `worklist` | transactional worklists |
 //! | `programs` | programs that share machines |
-//! | `measured` | programs as `sinew top` shows them |
-//! | `domains` | queues for parts of the machine |
-//! | `calibrate` | what the scheduler's operations cost on the machine at hand |
-//! | `crowding` | how much longer work takes while another core works, too |
+//! | `measured` | programs from the output of `sinew top` |
+//! | `domains` | locality domains |
+//! | `calibrate` | measured costs of scheduling on this machine |
+//! | `crowding` | the slow-down of work while another core works too |
 //! | `loops` | loops under each schedule |
 //! | `validate` | simulated and real runs side by side |
-//! | `quiet` | real runs that nothing disturbed |
-//! | `setup` | the machine and the costs that the arguments describe |
-//! | `args`, `kind` | the options; the kinds of simulation that each counts for |
-//! | `options` | which options are wrong, or given in vain |
+//! | `quiet` | undisturbed real runs |
+//! | `setup` | machine and costs from the arguments |
+//! | `args`, `kind` | the options; the kinds of simulation to which each applies |
+//! | `options` | wrong and useless options |
 //! | `rows` | results as rows of a table |
 //! | `prices` | costs on the command line |
-//! | `watch` | progress, the time that is left, and Ctrl-C |
+//! | `watch` | progress, remaining time, and Ctrl-C |
 //!
-//! Ctrl-C ends the run that is under way, and what is known by then is printed and written; a
-//! calibration ends with nothing.
+//! Ctrl-C ends the current run; the results so far are printed and written. An interrupted
+//! calibration has no result.
 
 mod args;
 mod calibrate;
@@ -75,9 +75,9 @@ pub(crate) fn perform(given: &SimArgs) -> Result<(), Failure> {
         Kind::Loop => loops::rows(name, args, &watch)?,
         Kind::Tasks | Kind::Graph => runs::rows(name, args, &watch)?,
     };
-    // Not sooner, so that what cannot be done is one line.
+    // Printed only now, so that an impossible request produces one line.
     note();
-    // The file is written even if nobody reads the table.
+    // The file is written even if standard output is closed.
     let printed = output::print(&rows.render());
     csv.map_or(Ok(()), |file| file.write(&rows.table.to_csv()?))?;
     printed?;

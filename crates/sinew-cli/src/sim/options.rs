@@ -1,5 +1,5 @@
-//! Options that do not apply to what is simulated: they are said to change nothing, and are judged
-//! all the same.
+//! Options that do not apply to the kind of simulation: a note says that they change nothing, and
+//! their values are checked nevertheless.
 
 use super::args::{Given, GivenOption, SimArgs};
 use super::kind::Kind;
@@ -8,7 +8,7 @@ use crate::failure::Failure;
 
 /// # Errors
 ///
-/// A value that is wrong by itself, whether or not it would be used, or a cost of something else.
+/// An invalid value, whether or not it would be used, or a cost that does not exist in this kind.
 pub(super) fn check(args: &SimArgs, kind: Kind) -> Result<(), Failure> {
     setup::machine(args)?;
     setup::costs(args)?;
@@ -19,7 +19,7 @@ pub(super) fn check(args: &SimArgs, kind: Kind) -> Result<(), Failure> {
     prices::check(&args.costs, kind)
 }
 
-/// Options that are given in vain, a line each.
+/// Options without effect, a line each.
 pub(super) fn useless(given: &Given, kind: Kind) -> Vec<String> {
     let args = &given.args;
     let is_useless =
@@ -30,7 +30,8 @@ pub(super) fn useless(given: &Given, kind: Kind) -> Vec<String> {
     let counts_workers = matches!(kind, Kind::Loop | Kind::Worklist);
     if counts_workers && args.machine.is_some() && !args.workers.is_empty() {
         lines.push(format!(
-            "--machine says only how many workers there are in {kind}, and --workers says it already"
+            "--machine says only how many workers there are in {kind}, and --workers says it \
+             already"
         ));
     }
     if matches!(kind, Kind::Tasks | Kind::Graph)
@@ -38,7 +39,8 @@ pub(super) fn useless(given: &Given, kind: Kind) -> Vec<String> {
         && let Some(list) = prices::by_distance(&args.costs)
     {
         lines.push(format!(
-            "--cost {list} changes nothing without --machine: all workers are equally far apart then"
+            "--cost {list} changes nothing without --machine: all workers are equally far apart \
+             then"
         ));
     }
     lines
@@ -49,7 +51,7 @@ mod tests {
     use super::super::args::given;
     use super::*;
 
-    /// Catches: a default that is taken for given, or an option that counts for other kinds.
+    /// Catches: a default that counts as given, or an option that applies to other kinds.
     #[test]
     fn options_that_are_given_and_do_not_count_are_useless() {
         let given = given(&[

@@ -1,4 +1,4 @@
-//! Costs on the command line: which there are, and whose.
+//! Costs on the command line: their names, and the kinds to which they apply.
 
 use sinew_sim::domains::Domains;
 use sinew_sim::programs::Cluster;
@@ -8,39 +8,39 @@ use sinew_sim::{Costs, Duration};
 use super::kind::Kind;
 use crate::failure::Failure;
 
-/// What something costs.
+/// The value of a cost.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Price {
-    /// So long.
+    /// A duration.
     Takes(Duration),
-    /// So many times as long, by distance.
+    /// Slow-down factors by distance.
     Factors(Vec<f64>),
-    /// At most so many, or any number.
+    /// An upper limit, or none.
     Most(Option<usize>),
-    /// The entries of one of [`Costs::LISTS`], which have been judged.
+    /// The entries of one of [`Costs::LISTS`], already checked.
     List(Vec<String>),
 }
 
 /// A cost and its name.
 pub(crate) type Named = (String, Price);
 
-/// How many times as long a task takes far away, and how many may be pending.
+/// Names of the slow-down by distance and of the bound of pending tasks.
 const FAR: &str = "far";
 const BOUND: &str = "bound";
-/// No entry, and no bound.
+/// An empty list, or no bound.
 const NONE: &str = "none";
 const BY_DISTANCE: [&str; 2] = ["factors", "refill"];
 const LOOPS: [&str; 2] = ["attempt", "steal"];
 const OF_DOMAINS: [&str; 4] = ["spawn", "take", FAR, BOUND];
 
-/// A cost with its name, as in `steal=exp:400`.
+/// Parses a cost with its name, such as `steal=exp:400`.
 pub(crate) fn price(text: &str) -> Result<Named, String> {
     let (name, value) =
         text.split_once('=').ok_or("write NAME=VALUE, for example steal=exp:400")?;
     let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
     if !Kind::ALL.iter().any(|kind| names(*kind).contains(&name.as_str())) {
         let known = names(Kind::Tasks).join(", ");
-        return Err(format!("`{name}` costs nothing: write for example one of {known}"));
+        return Err(format!("unknown cost `{name}`; expected one of: {known}"));
     }
     let price = match name.as_str() {
         list if Costs::LISTS.contains(&list) => Price::List(list_of(list, value)?),
@@ -53,14 +53,14 @@ pub(crate) fn price(text: &str) -> Result<Named, String> {
     Ok((name, price))
 }
 
-/// The entries of one of [`Costs::LISTS`], which are judged here.
+/// The entries of one of [`Costs::LISTS`], which are checked here.
 fn list_of(name: &str, text: &str) -> Result<Vec<String>, String> {
     let entries = if text == NONE { Vec::new() } else { entries(text) };
     Costs::usual().set_list(name, &entries)?;
     Ok(entries.into_iter().map(str::to_owned).collect())
 }
 
-/// What commas part, but for those within `uniform:10,20` and `pareto:10,1.5`.
+/// Splits at commas, apart from those within `uniform:10,20` and `pareto:10,1.5`.
 fn entries(text: &str) -> Vec<&str> {
     let (mut entries, mut begin) = (Vec::new(), 0);
     for (comma, _) in text.match_indices(',') {
@@ -91,11 +91,11 @@ fn bound(text: &str) -> Result<Option<usize>, String> {
     }
 }
 
-/// What has a cost in such a simulation.
+/// The names of the costs of this kind.
 fn names(kind: Kind) -> Vec<&'static str> {
     match kind {
         Kind::Tasks | Kind::Graph => [&Costs::NAMES[..], &Costs::LISTS].concat(),
-        // Its lists are measured, or matter to nobody on two workers.
+        // Its lists are measured, or have no effect on two workers.
         Kind::Validate => Costs::NAMES.to_vec(),
         Kind::Loop => LOOPS.to_vec(),
         Kind::Worklist => Worklist::NAMES.to_vec(),
@@ -107,7 +107,7 @@ fn names(kind: Kind) -> Vec<&'static str> {
 
 /// # Errors
 ///
-/// A cost of something that there is not in such a simulation.
+/// A cost that does not exist in this kind.
 pub(super) fn check(prices: &[Named], kind: Kind) -> Result<(), Failure> {
     let known = names(kind);
     let Some((name, _)) = prices.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
@@ -115,17 +115,17 @@ pub(super) fn check(prices: &[Named], kind: Kind) -> Result<(), Failure> {
     };
     Err(Failure::Usage(match known.is_empty() {
         true => format!("`{name}` has no cost of its own in {kind}: leave --cost out"),
-        false => format!("`{name}` costs nothing in {kind}: write one of {}", known.join(", ")),
+        false => format!("unknown cost `{name}` for {kind}; expected one of: {}", known.join(", ")),
     }))
 }
 
-/// The first list by distance, which is given in vain where all workers are equally far apart.
+/// The first list by distance, which has no effect if all workers are equally far apart.
 pub(super) fn by_distance(prices: &[Named]) -> Option<&str> {
     let mut names = prices.iter().map(|(name, _)| name.as_str());
     names.find(|name| BY_DISTANCE.contains(name))
 }
 
-/// All that take time.
+/// All costs that are durations.
 fn durations(prices: &[Named]) -> impl Iterator<Item = (&str, Duration)> {
     prices.iter().filter_map(|(name, price)| match price {
         Price::Takes(time) => Some((name.as_str(), *time)),
@@ -140,7 +140,7 @@ pub(super) fn set_costs(prices: &[Named], costs: &mut Costs) {
     for (name, price) in prices {
         if let Price::List(entries) = price {
             let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
-            // Judged when it was read.
+            // Checked when it was parsed.
             let _ = costs.set_list(name, &entries);
         }
     }
@@ -154,7 +154,7 @@ pub(super) fn set_worklist(prices: &[Named], list: &mut Worklist) {
 
 /// # Errors
 ///
-/// A time that is another one each time.
+/// A duration that varies.
 pub(super) fn set_cluster(prices: &[Named], cluster: &mut Cluster) -> Result<(), Failure> {
     for (name, time) in durations(prices) {
         let Duration::Fixed(time) = time else {
@@ -175,7 +175,7 @@ pub(super) fn set_domains(prices: &[Named], domains: &mut Domains) {
             }
             Price::Factors(factors) => domains.far.clone_from(factors),
             Price::Most(most) => domains.most_pending = *most,
-            // Of trees of tasks.
+            // For trees of tasks only.
             Price::List(_) => {}
         }
     }
@@ -185,7 +185,7 @@ pub(super) fn set_domains(prices: &[Named], domains: &mut Domains) {
 mod tests {
     use super::*;
 
-    /// Catches: a cost that cannot be set, or is read as another kind of value.
+    /// Catches: a cost that cannot be set, or is parsed as another kind of value.
     #[test]
     fn every_cost_can_be_written_zero_included() {
         for kind in Kind::ALL {
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(price("bound=7"), Ok((BOUND.to_owned(), Price::Most(Some(7)))));
     }
 
-    /// Catches: an entry that is cut in two at its own comma, or two that are one.
+    /// Catches: an entry that is split at its own comma, or two entries parsed as one.
     #[test]
     fn lists_are_parted_by_commas_that_are_none_of_an_entry() {
         let list = |text: &str| match price(text) {
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!((costs.factors, costs.refill), (vec![3.0], vec![Duration::ns(7)]));
     }
 
-    /// Catches: a value that is taken for another, or an error that does not name it.
+    /// Catches: a value that is parsed as another one, or an error that does not name it.
     #[test]
     fn what_is_no_cost_is_refused_by_the_value() {
         for (text, says) in [

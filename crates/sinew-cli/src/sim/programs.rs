@@ -26,7 +26,7 @@ const TITLES: [&str; 13] = [
     "trace",
 ];
 
-/// The machine of a cluster that none is described for.
+/// The default machine of a cluster.
 const USUAL: &str = "package:2 l3:2 core:8";
 
 pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
@@ -36,7 +36,7 @@ pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
     };
     let mix = mix(args, &machine)?;
     let cluster = cluster(args, machine)?;
-    // Said before anything is run.
+    // Checked before anything runs.
     cluster.check(&mix).map_err(Failure::usage)?;
     let policies = if args.policy.is_empty() { Policy::ALL.to_vec() } else { args.policy.clone() };
     let mut rows = Rows::new(&TITLES);
@@ -52,7 +52,7 @@ pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
     Ok(rows)
 }
 
-/// From a file, or by chance.
+/// The programs of a file, or random ones.
 fn mix(args: &SimArgs, machine: &Machine) -> Result<Mix, Failure> {
     let cores = args.machines * machine.pus().len();
     match &args.mix {
@@ -61,7 +61,7 @@ fn mix(args: &SimArgs, machine: &Machine) -> Result<Mix, Failure> {
     }
 }
 
-/// What the file says that --mix names, which may be what `sinew top` has measured.
+/// The programs of the file named by --mix, which may be an output of `sinew top`.
 pub(super) fn mix_of_file(args: &SimArgs, cores: usize) -> Result<Mix, Failure> {
     let Some(path) = &args.mix else { return Ok(Mix::default()) };
     let text = read(path)?;
@@ -72,13 +72,14 @@ pub(super) fn mix_of_file(args: &SimArgs, cores: usize) -> Result<Mix, Failure> 
     Ok(Mix::of_kinds(kinds, args.programs, cores, args.seed))
 }
 
-/// What the policy `script` follows.
+/// The script of the policy `script`.
 pub(super) fn script(args: &SimArgs) -> Result<Script, Failure> {
     match (&args.script, &args.mix) {
         (Some(path), _) => read(path)?.parse().map_err(|error| in_file(path, error)),
         (None, None) => Ok(Mix::script()),
         (None, Some(_)) if args.policy.contains(&Policy::Script) => Err(Failure::usage(
-            "`--policy script` has no script to follow for these programs: name one with --script FILE",
+            "`--policy script` has no script to follow for these programs: name one with --script \
+             FILE",
         )),
         (None, Some(_)) => Ok(Script::default()),
     }

@@ -1,23 +1,23 @@
-//! Real runs that nothing disturbed, and when to give up looking for them.
+//! Undisturbed real runs, and a limit of the search for them.
 //!
-//! A run counts if all that kept its workers from working is less than a hundredth of its time:
+//! A run is undisturbed if its workers were kept from working for less than a hundredth of its
+//! time:
 //!
-//! | what | where that is written |
+//! | disturbance | source |
 //! |---|---|
-//! | a worker was ready, and its core was another's | `schedstat` of that thread, before and after the run |
+//! | a worker was ready, but another thread had its core | `schedstat` of that thread, before and after the run |
 //! | the host of this virtual machine had a core | `steal` in `/proc/stat`, in hundredths of a second |
 //!
-//! Of other threads of this process nothing is asked: they sleep, and where one runs all the same,
-//! the worker that it takes the core from says so. A worker that sleeps or spins for want of work
-//! is not disturbed by that. Kinds of runs take turns in rounds, so that what changes slowly meets
-//! all of them.
+//! Other threads of this process are not checked: they sleep, and if one runs, the worker that
+//! loses its core reports it. A worker that sleeps or spins for lack of work is not disturbed.
+//! Kinds of runs take turns in rounds, so that slow changes affect all of them.
 //!
 //! # Invariants
 //!
-//! - Q1: where enough runs of each kind count, nothing of any other run is used; where not, the row
-//!   says so and counts for nothing.
-//! - Q2: a search for undisturbed runs ends: after [`MOST`] rounds for each that is wanted, or as
-//!   soon as there were as many rounds as runs are wanted and a kind has none.
+//! - Q1: if enough runs of each kind are undisturbed, no other run is used; otherwise the row is
+//!   marked and   does not count.
+//! - Q2: a search for undisturbed runs ends: after [`MOST`] rounds for each wanted run, or after as
+//!   many rounds   as wanted runs if a kind has no undisturbed run by then.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,29 +27,29 @@ use sinew::Pool;
 
 use crate::contention;
 
-/// A run that was kept from working for a larger share of its time is disturbed.
+/// The largest share of lost time in an undisturbed run.
 const DISTURBED: f64 = 0.01;
 
-/// So many undisturbed runs of each kind say what all would.
+/// Least number of undisturbed runs of each kind.
 pub(super) const ENOUGH: usize = 5;
 
-/// Rounds for each undisturbed run that is wanted.
+/// Rounds per wanted undisturbed run.
 const MOST: usize = 4;
 
 /// Milliseconds of a tick of `/proc/stat`.
 const TICK_MS: u64 = 10;
 
-/// One application on some workers: means of a call.
+/// One application on some workers: means per call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Real {
     /// Seconds.
     pub(super) time: f64,
     pub(super) steals: f64,
-    /// Of the workers' time: working and scheduling, searching, waiting in joins or asleep.
+    /// Shares of the workers' time: working and scheduling, searching, waiting in joins or parked.
     pub(super) shares: [f64; 3],
 }
 
-/// The workers of some pools, to ask what kept them from working.
+/// The threads of some pools, whose waiting times are read.
 pub(super) struct Crew(Vec<PathBuf>);
 
 impl Crew {
@@ -58,8 +58,8 @@ impl Crew {
         Self(threads.flatten().collect())
     }
 
-    /// Runs something, and answers for how long its workers were kept from working meanwhile, all
-    /// together; nothing where nobody writes that down.
+    /// Runs `run`, and returns the total time that its workers were kept from working; `None` if
+    /// the system does not report it.
     pub(super) fn watch<T>(&self, run: impl FnOnce() -> T) -> (T, Option<Duration>) {
         let before = self.lost();
         let done = run();
@@ -74,7 +74,7 @@ impl Crew {
     }
 }
 
-/// Where the kernel writes about the calling thread.
+/// The folder of the calling thread below `/proc`.
 fn thread() -> Option<PathBuf> {
     Some(Path::new("/proc").join(fs::read_link("/proc/thread-self").ok()?))
 }
@@ -83,33 +83,33 @@ fn stolen_by_host() -> Option<Duration> {
     stolen(&fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// The eighth number of the first line: ticks in which this machine's processors were another
-/// one's.
+/// The eighth number of the first line: ticks in which the host used this machine's processors
+/// otherwise.
 fn stolen(stat: &str) -> Option<Duration> {
     let mut words = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
     words.nth(7)?.parse().ok().map(|ticks: u64| Duration::from_millis(TICK_MS * ticks))
 }
 
-/// What came of the rounds so far, a list for each of `N` kinds of runs.
+/// The results of the rounds so far, a list for each of `N` kinds of runs.
 #[derive(Debug)]
 pub(super) struct Rounds<const N: usize> {
     wanted: usize,
     pub(super) done: usize,
-    /// Whether it is known of each run what it lost.
+    /// Whether lost time is known for each run.
     pub(super) is_known: bool,
     all: [Vec<Real>; N],
     quiet: [Vec<Real>; N],
 }
 
 impl<const N: usize> Rounds<N> {
-    /// So many undisturbed runs of each kind are wanted.
+    /// Wants this many undisturbed runs of each kind.
     pub(super) fn new(wanted: usize) -> Self {
         let none = || std::array::from_fn(|_| Vec::new());
         Self { wanted: wanted.max(ENOUGH), done: 0, is_known: true, all: none(), quiet: none() }
     }
 
-    /// A run of each kind, with what it lost as a share of its time. Where that is not known it
-    /// counts: who has no such books has no way to tell.
+    /// Adds a run of each kind, with its lost time as a share of its duration. A run with unknown
+    /// lost time counts as undisturbed.
     pub(super) fn add(&mut self, runs: [(Real, Option<f64>); N]) {
         self.done += 1;
         for (kind, (run, lost)) in runs.into_iter().enumerate() {
@@ -119,36 +119,36 @@ impl<const N: usize> Rounds<N> {
         }
     }
 
-    /// How many runs count of the kind that has the fewest.
+    /// Number of undisturbed runs of the kind with the fewest.
     pub(super) fn least(&self) -> usize {
         self.quiet.iter().map(Vec::len).min().unwrap_or(0)
     }
 
-    /// Whether there are enough, or never will be (Q2).
+    /// Whether there are enough, or the search has reached its limit (Q2).
     pub(super) fn are_over(&self) -> bool {
         let least = self.least();
         let is_vain = least == 0 && self.done >= self.wanted;
         least >= self.wanted || is_vain || self.done >= self.most()
     }
 
-    /// After so many rounds no other begins.
+    /// The greatest number of rounds.
     fn most(&self) -> usize {
         self.wanted.saturating_mul(MOST)
     }
 
-    /// How far the search is, from 0 to 1.
+    /// Progress of the search, from 0 to 1.
     pub(super) fn share(&self) -> f64 {
         let of = |done: usize, all: usize| done as f64 / all as f64;
         of(self.least(), self.wanted).max(of(self.done, self.most())).min(1.0)
     }
 
-    /// Whether what they say counts.
+    /// Whether the result counts.
     pub(super) fn count(&self) -> bool {
         self.least() >= ENOUGH
     }
 
-    /// Of each kind the run at a quarter of the way from the shortest to the longest: of those that
-    /// count, if enough do (Q1), of all otherwise.
+    /// For each kind the run at a quarter of the way from the shortest to the longest: of the
+    /// undisturbed ones if there are enough (Q1), of all otherwise.
     pub(super) fn quarters(&self) -> Option<[Real; N]> {
         let of = if self.count() { &self.quiet } else { &self.all };
         let mut quarters = Vec::with_capacity(N);
@@ -169,7 +169,7 @@ mod tests {
         Real { time, steals: 0.0, shares: [1.0, 0.0, 0.0] }
     }
 
-    /// Rounds of two kinds, of which the second has these times and losses.
+    /// Rounds of two kinds; the second kind has these times and losses.
     fn rounds(wanted: usize, second: &[(f64, f64)]) -> Rounds<2> {
         let mut rounds = Rounds::new(wanted);
         for &(time, lost) in second {
@@ -179,7 +179,7 @@ mod tests {
         rounds
     }
 
-    /// Catches: a disturbed run that decides, though enough others were not disturbed.
+    /// Catches: a disturbed run that decides although enough others were undisturbed.
     #[test]
     fn disturbed_runs_are_left_out() {
         let quiet = [2.0, 2.1, 2.2, 2.3, 2.4].map(|time| (time, 0.001));
@@ -190,8 +190,8 @@ mod tests {
         assert_eq!(rounds.quarters(), Some([run(1.0), run(2.1)]));
     }
 
-    /// Catches: a row that counts though one of its kinds was hardly ever undisturbed; a search
-    /// that never ends, or ends while there is hope.
+    /// Catches: a row that counts although one of its kinds was hardly ever undisturbed; a search
+    /// that never ends, or ends too early.
     #[test]
     fn who_finds_too_few_undisturbed_runs_gives_up_and_does_not_count() {
         let none = rounds(6, &[(3.0, 0.2); 6]);
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(some.quarters(), Some([run(1.0), run(9.0)]));
     }
 
-    /// Catches: runs that count by the number that was asked for, however few that are.
+    /// Catches: a number of wanted runs below the least number.
     #[test]
     fn no_fewer_runs_than_are_enough_are_wanted() {
         let few = rounds(1, &[(3.0, 0.0); ENOUGH]);
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(stolen("intr 5"), None);
     }
 
-    /// Catches: a worker whose books are another thread's, or are not found.
+    /// Catches: a worker whose waiting time is not found, or read from another thread.
     #[cfg(target_os = "linux")]
     #[test]
     fn each_worker_of_a_pool_is_asked_once() {

@@ -28,7 +28,7 @@ impl Rows {
     }
 }
 
-/// An error about the contents of a file, with its name.
+/// An error in the contents of a file, with its name.
 pub(super) fn in_file(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::Usage(format!("{}: {error}", path.display()))
 }

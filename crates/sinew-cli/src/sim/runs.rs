@@ -1,5 +1,4 @@
-//! Trees of tasks: a row for each number of workers under each victim policy; and the figure on
-//! sampling.
+//! Trees of tasks: a row for each number of workers and victim policy; and the figure on sampling.
 
 use std::path::Path;
 
@@ -44,7 +43,7 @@ const FIGURE: [&str; 8] = [
     "steals rel",
 ];
 
-/// What is run.
+/// The program to run.
 enum What {
     Named(Program),
     Recorded(Box<Recorded>),
@@ -86,7 +85,7 @@ pub(super) fn figure(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
     let workers =
         if args.workers.is_empty() { usual.workers.clone() } else { args.workers.clone() };
     let figure = Figure { workers, seed: args.seed, ..usual };
-    // Said before anything is run.
+    // Checked before anything runs.
     figure.check().map_err(Failure::usage)?;
     let points = figure.compute(watch.share("sampling")).map_err(|error| match error {
         FigureError::Setup(error) => Failure::usage(error),
@@ -121,7 +120,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
         .flat_map(|&workers| victims.iter().map(move |&victims| (workers, victims)))
         .map(|(workers, victims)| Setup { workers, victims, ..setup.clone() })
         .collect();
-    // Said before anything is run.
+    // Checked before anything runs.
     setups.iter().try_for_each(|setup| setup.check().map_err(Failure::usage))?;
     let mut rows = Rows::new(&TITLES);
     for (at, setup) in setups.iter().enumerate() {
@@ -145,7 +144,7 @@ fn row(setup: &Setup, report: &Report) -> Vec<String> {
         format!("{:.3}", micros(report.time)),
         format!("{:.2}", report.speedup()),
         format!("{of_bound:.3}"),
-        // By so much it misses what greedy scheduling would keep without costs: T∞ + T1/p.
+        // The excess over the bound of greedy scheduling without costs: T∞ + T1/p.
         format!("{:.1}", 100.0 * report.bounds().excess(report.time as f64).max(0.0)),
         counts.attempts.to_string(),
         counts.steals.to_string(),

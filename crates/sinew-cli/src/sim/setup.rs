@@ -1,4 +1,4 @@
-//! What the arguments say about the machine and its costs.
+//! The machine and its costs, from the arguments.
 
 use sinew_sim::{Costs, Idle, MOST_WORKERS, Setup};
 use sinew_topology::Machine;
@@ -14,7 +14,7 @@ pub(super) fn machine(args: &SimArgs) -> Result<Option<Machine>, Failure> {
     args.machine.as_deref().map(sinew_sim::machine).transpose().map_err(Failure::usage)
 }
 
-/// What operations cost: from a file, nothing, or the usual; and what is said of single ones.
+/// The costs: from a file, zero, or the usual ones, with the changes of --cost.
 pub(super) fn costs(args: &SimArgs) -> Result<Costs, Failure> {
     let mut costs = match &args.cost_file {
         Some(path) => read(path)?.parse().map_err(|error| in_file(path, error))?,
@@ -25,7 +25,7 @@ pub(super) fn costs(args: &SimArgs) -> Result<Costs, Failure> {
     Ok(costs)
 }
 
-/// As they are asked for; as many as the machine has PUs, or two.
+/// The given numbers of workers; by default the number of PUs of the machine, or two.
 pub(super) fn workers(args: &SimArgs) -> Result<Vec<usize>, Failure> {
     Ok(match args.workers.is_empty() {
         true => vec![machine(args)?.map_or(2, |machine| machine.pus().len()).min(MOST_WORKERS)],
@@ -33,7 +33,7 @@ pub(super) fn workers(args: &SimArgs) -> Result<Vec<usize>, Failure> {
     })
 }
 
-/// What all runs have in common.
+/// The setup that all runs share.
 pub(super) fn setup(args: &SimArgs) -> Result<Setup, Failure> {
     let machine = machine(args)?;
     let workers = machine.as_ref().map_or(2, |machine| machine.pus().len()).min(MOST_WORKERS);

@@ -1,26 +1,23 @@
 //! `sinew sim --validate`: simulated and real runs of applications side by side.
 //!
-//! What is predicted is the speed-up on two workers, from what one worker does and from the
-//! machine:
+//! Predicted is the speed-up on two workers, from measurements on one worker and of the machine:
 //!
-//! | from | how |
+//! | input | source |
 //! |---|---|
-//! | the tasks, and how long each works | recorded in a pool for two of which one works: it cuts loops as two would, and nobody is in anybody's way. Of some recordings the shortest time of each stretch of work counts, as what disturbs a run makes it longer |
-//! | what scheduling costs | [`calibrate`], or a file |
-//! | how much longer work takes beside other work | the application in two pools of one worker at once, each with its own data, against the same alone ([`crowding`](super::crowding)) |
+//! | the tasks, and their work | recorded in a pool for two workers of which one works: loops are cut as for two, without contention. The shortest time of each stretch of work in some recordings counts, because disturbances make it longer |
+//! | costs of scheduling | [`calibrate`], or a file |
+//! | slow-down of work beside other work | the application in two pools of one worker at once, each with its own data, compared with one alone ([`crowding`](super::crowding)) |
 //!
-//! The real thing runs on one worker and on two in turn with these, without being recorded; all of
-//! it on threads of pools, since memory comes to a process' first thread by other ways. Runs that
-//! something disturbed do not count, and where hardly one was not, the row does not
-//! ([`quiet`](super::quiet)). Of those that count the one at a quarter of the way from the shortest
-//! to the longest is taken, as what nobody sees of a disturbance makes a run longer, too. The
-//! simulated times are mostly shorter than the real ones, where tasks are small by a sixth and
-//! more, since they are made of the shortest times of each stretch; what is predicted is their
-//! ratio.
+//! The real runs, on one worker and on two, take turns with these and are not recorded. All of them
+//! run on threads of pools, because memory comes to a process' first thread in other ways.
+//! Disturbed runs do not count, and if hardly any run was undisturbed, neither does the row
+//! ([`quiet`](super::quiet)). Of the runs that count the one at a quarter of the way from the
+//! shortest to the longest is taken, because unobserved disturbances make a run longer as well. The
+//! simulated times are mostly shorter than the real ones, by a sixth and more if tasks are small:
+//! they consist of the shortest times of each stretch. Predicted is their ratio.
 //!
-//! A run takes some 50 ms or more, so that the moment in which the second worker comes, or a
-//! disturbance that nobody sees, makes no difference. It is one call: between two, the caller takes
-//! a worker's core.
+//! A run takes some 50 ms or more, so the arrival of the second worker and unobserved disturbances
+//! make no difference. It is one call, because between two calls the caller uses a worker's core.
 
 use std::time::Duration;
 
@@ -70,8 +67,8 @@ const fn case(name: &'static str, size: &'static str) -> Case {
     Case { name, size }
 }
 
-/// Joins of every grain, loops, scopes, and serial parts; runs of some 50 to 200 ms on one worker
-/// of a machine of today.
+/// Joins of every grain, loops, scopes and serial parts; runs of some 50 to 200 ms on one worker of
+/// a present-day machine.
 const CASES: [Case; 8] = [
     case("nqueens", "12"),
     case("uts", "T3"),
@@ -83,36 +80,36 @@ const CASES: [Case; 8] = [
     case("ssf", "12x512"),
 ];
 
-/// What is predicted no worse than this is predicted well.
+/// The greatest error of a good prediction.
 const BAR: f64 = 0.10;
 
-/// How long a worker of the runtime spins before it parks, as long as it knows nothing better: 40
-/// us. On two workers a round is one attempt.
+/// Spin time of a runtime worker before it parks, before it has learned a window: 40 us. On two
+/// workers a round is one attempt.
 const SPIN_PS: f64 = 40e6;
 
-/// How often an application is recorded, and about what part of the time for it that takes.
+/// Number of recordings of an application, and their approximate share of its time.
 const RECORDINGS: usize = 8;
 const RECORDED: f64 = 0.15;
 
-/// What was measured of an application.
+/// The measurements of an application.
 struct Measured {
     one: Real,
     two: Real,
-    /// By what one worker is slower beside another one.
+    /// Slow-down of one worker beside another one.
     crowding: f64,
     counts: bool,
-    /// How many runs were undisturbed of the kind that has the fewest, and of how many, in words.
+    /// Number of undisturbed runs of the kind with the fewest, and the number of runs, as text.
     undisturbed: String,
 }
 
-/// What came of one application.
+/// The comparison of one application.
 struct Compared {
     row: Vec<String>,
     error: f64,
     counts: bool,
 }
 
-/// Is told how much of an application is done, from 0 to 1; returns whether to go on.
+/// Called with the completed share of an application, from 0 to 1; returns whether to continue.
 type GoesOn<'g> = dyn FnMut(f64) -> bool + 'g;
 
 pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
@@ -143,7 +140,7 @@ pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
     Ok(rows)
 }
 
-/// What is said below the table, by the errors of the rows, as far as they count.
+/// The lines below the table, from the errors of the rows that count.
 fn remarks(errors: &[Option<f64>]) -> Vec<String> {
     let counted: Vec<f64> = errors.iter().copied().flatten().collect();
     let (of, all, percent) = (counted.len(), errors.len(), BAR * 100.0);
@@ -151,21 +148,25 @@ fn remarks(errors: &[Option<f64>]) -> Vec<String> {
     let mut lines = Vec::new();
     if of < all {
         lines.push(format!(
-            "* given up: fewer than {ENOUGH} runs of a kind had their cores to themselves, so this row does not count: try again when \
-             nothing else runs"
+            "* given up: fewer than {ENOUGH} runs of a kind had their cores to themselves, so this \
+             row does not count: try again when nothing else runs"
         ));
     }
     lines.push(match (of, all - of) {
         (0, _) => "no speed-up counts".to_owned(),
-        (_, 0) => format!("{well} of {of} speed-ups on two workers are predicted within {percent:.0} %"),
+        (_, 0) => format!(
+            "{well} of {of} speed-ups on two workers are predicted within \
+            {percent:.0} %"
+        ),
         (_, out) => format!(
-            "{well} of the {of} speed-ups on two workers that count are predicted within {percent:.0} %; {out} do not count"
+            "{well} of the {of} speed-ups on two workers that count are predicted within \
+             {percent:.0} %; {out} do not count"
         ),
     });
     lines
 }
 
-/// Nothing if the user has had enough.
+/// `None` if the user has interrupted.
 fn compare(
     case: &Case,
     costs: &Costs,
@@ -219,8 +220,8 @@ fn shares(report: &Report) -> [f64; 3] {
     ]
 }
 
-/// A pool that keeps no seat for guests: its threads do all the work, and one of them can be the
-/// only one.
+/// A pool without slots for external threads: its own threads do all the work, and one of them can
+/// be the only one.
 fn pool(threads: usize, record: bool) -> Result<Pool, Failure> {
     let mut builder = PoolBuilder::new().threads(threads).external_slot(false);
     if record {
@@ -229,18 +230,18 @@ fn pool(threads: usize, record: bool) -> Result<Pool, Failure> {
     builder.build().map_err(Failure::usage)
 }
 
-/// What is worked when nothing disturbs it; nothing if the user has had enough.
+/// The work without disturbances; `None` if the user has interrupted.
 fn record(problem: &dyn Problem, goes_on: &mut GoesOn<'_>) -> Result<Option<Graph>, Failure> {
     let pool = pool(2, true)?;
     pool.set_workers(1);
-    // The first run finds cold caches.
+    // The first run has cold caches.
     problem.parallel(&pool);
     let mut least: Option<Graph> = None;
     for at in 0..RECORDINGS {
         if !goes_on(RECORDED * at as f64 / RECORDINGS as f64) {
             return Ok(None);
         }
-        // From here on the recording begins anew.
+        // The recording restarts here.
         drop(Profiler::of(&pool).and_then(Profiler::take_recording));
         problem.parallel(&pool);
         let next = crate::run::measured(&pool);
@@ -252,18 +253,18 @@ fn record(problem: &dyn Problem, goes_on: &mut GoesOn<'_>) -> Result<Option<Grap
     Ok(least)
 }
 
-/// Of each stretch of work the shorter one.
+/// For each stretch of work the shorter time.
 fn shorter(least: Graph, next: Graph) -> Graph {
     match least.least(&next) {
         Some(least) => least,
-        // A loop that was cut in another way.
+        // The loop was cut differently.
         None if next.work() < least.work() => next,
         None => least,
     }
 }
 
-/// On one worker, on one beside another one, and on two, in turns; nothing if the user has had
-/// enough.
+/// Measures one worker, one beside another one, and two, in turns; `None` if the user has
+/// interrupted.
 fn measure(
     problem: &dyn Problem,
     runs: usize,
@@ -284,7 +285,7 @@ fn measure(
             watched(&crews[3], || call(problem, &two)),
         ]
     };
-    // The first one finds cold caches.
+    // The first round has cold caches.
     round(0);
     let mut rounds = Rounds::new(runs);
     while !rounds.are_over() {
@@ -297,13 +298,13 @@ fn measure(
     let crowding = (both.time / one.time.max(f64::MIN_POSITIVE)).max(1.0);
     let undisturbed = match rounds.is_known {
         true => format!("{} of {}", rounds.least(), rounds.done),
-        // Nobody writes down here what workers wait for.
+        // The system does not report waiting times.
         false => "unknown".to_owned(),
     };
     Ok(Some(Measured { one, two, crowding, counts: rounds.count(), undisturbed }))
 }
 
-/// With how much its workers lost, as a share of the time that it took.
+/// A run with its workers' lost time, as a share of its duration.
 fn watched(crew: &Crew, run: impl FnOnce() -> Real) -> (Real, Option<f64>) {
     let (run, lost) = crew.watch(run);
     (run, lost.map(|lost| lost.as_secs_f64() / run.time.max(f64::MIN_POSITIVE)))
@@ -332,7 +333,7 @@ fn mean(runs: &[Real]) -> Real {
     }
 }
 
-/// Nothing if the user has had enough.
+/// `None` if the user has interrupted.
 fn simulate(
     graph: &Recorded,
     workers: usize,
@@ -353,14 +354,15 @@ fn simulate(
 mod tests {
     use super::*;
 
-    /// Catches: a disturbed row that counts as predicted well, or as predicted badly.
+    /// Catches: a disturbed row that counts as a good or a bad prediction.
     #[test]
     fn rows_that_do_not_count_are_counted_out() {
         let lines = remarks(&[Some(0.02), None, Some(-0.3), Some(0.1)]);
         assert!(lines[0].starts_with("* given up"), "{lines:?}");
         assert_eq!(
             lines[1],
-            "2 of the 3 speed-ups on two workers that count are predicted within 10 %; 1 do not count"
+            "2 of the 3 speed-ups on two workers that count are predicted within 10 %; 1 do not \
+             count"
         );
         assert_eq!(
             remarks(&[Some(0.0)]),
@@ -369,7 +371,7 @@ mod tests {
         assert_eq!(remarks(&[None, None]).last().map(String::as_str), Some("no speed-up counts"));
     }
 
-    /// Catches: a size that an application refuses, which would be taken for its usual one.
+    /// Catches: a size that an application does not accept.
     #[test]
     fn every_case_is_an_application_of_a_size_that_it_takes() {
         for case in CASES {
@@ -379,8 +381,7 @@ mod tests {
         }
     }
 
-    /// Catches: a user who waits for the end of an application that he has had enough of, at any
-    /// of its steps.
+    /// Catches: an application that continues after an interrupt at any of its steps.
     #[test]
     fn an_application_ends_at_its_next_step_when_nobody_wants_more() {
         let case = Case { name: "nqueens", size: "4" };
@@ -396,8 +397,7 @@ mod tests {
         }
     }
 
-    /// Catches: steps that are told backwards, or beyond the end; a row without a cell for each
-    /// title.
+    /// Catches: progress that decreases or exceeds 1; a row with a missing cell.
     #[test]
     fn an_application_that_nobody_stops_has_a_row() {
         let mut shares = vec![0.0];

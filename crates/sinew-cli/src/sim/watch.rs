@@ -1,5 +1,4 @@
-//! How far long simulations are, how long they will still take, and whether their user has had
-//! enough.
+//! Progress of long simulations, their remaining time, and interrupts.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,7 +11,7 @@ use crate::failure::Failure;
 use crate::measure::seconds;
 use crate::progress::Progress;
 
-/// Looks at all runs of a command.
+/// Observes all runs of a command.
 pub(super) struct Watch {
     stop: Arc<AtomicBool>,
     progress: Progress,
@@ -21,7 +20,7 @@ pub(super) struct Watch {
 impl Watch {
     /// # Errors
     ///
-    /// If Ctrl-C cannot be listened for.
+    /// If Ctrl-C cannot be handled.
     pub(super) fn new() -> Result<Self, Failure> {
         let stop = Arc::new(AtomicBool::new(false));
         let word = Arc::clone(&stop);
@@ -31,14 +30,14 @@ impl Watch {
         Ok(Self { stop, progress: Progress::new() })
     }
 
-    /// Whether the user has asked for the end.
+    /// Whether the user has interrupted.
     pub(super) fn has_enough(&self) -> bool {
         // Relaxed: nothing is published by it.
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Run `at` of `all` begins; what is answered is to be called as it goes on, and answers
-    /// whether it should.
+    /// Run `at` of `all` begins. The returned function is called with each step, and returns
+    /// whether to continue.
     pub(super) fn run(&self, at: usize, all: usize, what: &str) -> impl FnMut(&Step) -> bool + '_ {
         let title = format!("[{}/{all}] {what}", at + 1);
         self.progress.done(&title);
@@ -52,8 +51,8 @@ impl Watch {
         }
     }
 
-    /// Something begins that consists of many runs; what is answered is to be called with the share
-    /// that is done, and returns whether to go on.
+    /// A step of many runs begins. The returned function is called with the completed share, and
+    /// returns whether to continue.
     pub(super) fn share<'w>(&'w self, what: &'w str) -> impl FnMut(f64) -> bool + 'w {
         self.progress.done(what);
         let begin = Instant::now();
@@ -63,20 +62,20 @@ impl Watch {
         }
     }
 
-    /// Something that is no simulation begins.
+    /// A step that is not a simulation begins.
     pub(super) fn say(&self, what: &str) {
         self.progress.done(what);
         self.progress.now(what);
     }
 }
 
-/// What is known of the end after so many seconds.
+/// The estimated end after this many seconds.
 fn rest(elapsed_s: f64, step: &Step) -> String {
     if let Some(share) = step.share {
         return left(elapsed_s, share);
     }
     let rate = step.tasks as f64 / elapsed_s.max(1e-9);
-    // What trees of this kind have on average says little about this one.
+    // The mean of trees of this kind says little about a single one.
     let usual = match step.expected {
         Some(usual) if usual > step.tasks as f64 => {
             let left = seconds((usual - step.tasks as f64) / rate.max(1e-9));
@@ -88,10 +87,10 @@ fn rest(elapsed_s: f64, step: &Step) -> String {
     format!(", {rate:.0}/s{usual}")
 }
 
-/// How much is done after so many seconds, and how long the rest will take.
+/// The completed share after this many seconds, and the remaining time.
 fn left(elapsed_s: f64, share: f64) -> String {
     let share = share.clamp(0.0, 1.0);
-    // The first moments say nothing.
+    // The first moments allow no estimate.
     if share < 0.001 {
         return String::new();
     }
@@ -110,8 +109,7 @@ mod tests {
         assert_eq!(left(3.0, 0.0), "");
     }
 
-    /// Catches: an end that is foretold where nobody knows it, or no word at all of a run
-    /// without one.
+    /// Catches: an estimate of an unknown end, or a run without an end that shows nothing.
     #[test]
     fn where_the_end_is_not_known_the_rate_is_shown() {
         let step = |tasks, share, expected| Step { time: 0, events: 0, tasks, share, expected };

@@ -20,7 +20,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
     let mix = Mix { unit: args.leaf, seed: args.seed, ..mix };
     let cores = setup::workers(args)?;
     let lists: Vec<Worklist> = cores.iter().map(|&cores| list(args, cores)).collect();
-    // Said before anything is run.
+    // Checked before anything runs.
     lists.iter().try_for_each(|list| list.check(&mix).map_err(Failure::usage))?;
     let mut rows = Rows::new(&TITLES);
     for (at, list) in lists.iter().enumerate() {
@@ -44,7 +44,7 @@ fn list(args: &SimArgs, cores: usize) -> Worklist {
     list
 }
 
-/// As asked for; by the tuner otherwise.
+/// The requested tuning, or the autotuner.
 fn tuning(args: &SimArgs, cores: usize) -> Tuning {
     match args.tune {
         Some(Asked::Fixed(settings)) => {

@@ -1,9 +1,9 @@
-//! `sinew top`: the programs that share this machine, their cores and how fast they are, as it
-//! happens.
+//! `sinew top`: the programs that share this machine, their cores and their speeds, updated
+//! continuously.
 //!
-//! | room | what lives there |
+//! | file | contents |
 //! |---|---|
-//! | `view` | what is shown, as values |
+//! | `view` | the values to show |
 //! | `screen` | the terminal: drawing, and keys that change weights |
 
 mod screen;
@@ -22,14 +22,20 @@ use view::View;
 /// Arguments of `top`.
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
-    /// Print what there is, and end
+    /// Print the current state, and exit
     #[arg(long)]
     pub(crate) once: bool,
     /// Print one JSON object instead of a table; needs --once
     #[arg(long, requires = "once")]
     pub(crate) json: bool,
-    /// Milliseconds between two looks
-    #[arg(long, value_name = "MS", default_value = "500", allow_negative_numbers = true, value_parser = milliseconds)]
+    /// Milliseconds between two updates
+    #[arg(
+        long,
+        value_name = "MS",
+        default_value = "500",
+        allow_negative_numbers = true,
+        value_parser = milliseconds
+    )]
     pub(crate) interval_ms: u64,
 }
 
@@ -40,7 +46,7 @@ pub(crate) fn perform(args: &TopArgs) -> Result<(), Failure> {
     }
     let mut table = Table::find_default().map_err(|error| failed(&error))?;
     let mut view = View::new(table.as_ref());
-    // Two looks make a speed.
+    // A speed needs two readings.
     std::thread::sleep(interval);
     find_again(&mut table);
     view.look(table.as_ref());
@@ -48,10 +54,10 @@ pub(crate) fn perform(args: &TopArgs) -> Result<(), Failure> {
     Ok(output::print(&text)?)
 }
 
-/// Follows the programs to another table, if they have one now. Nobody is there to make one for.
+/// Opens another table if the programs have moved to one. No table is created.
 fn find_again(table: &mut Option<Table>) {
     if !table.as_ref().is_some_and(Table::is_in_force) {
-        // What cannot be opened now may be found at the next look.
+        // A table that cannot be opened now may be available at the next update.
         *table = Table::find_default().unwrap_or_default();
     }
 }

@@ -14,12 +14,12 @@ use super::view::{TITLES, View};
 use super::{failed, find_again};
 use crate::failure::Failure;
 
-/// So much of a program's name is shown before other columns are left out.
+/// Columns of a program's name that are shown before other columns are left out.
 const NAME: u16 = 12;
 
 const HELP: &str = "up/down choose   + heavier   - lighter   = weight 1   q quit";
 
-/// Keeps the screen up to date until the user has had enough.
+/// Updates the screen until the user quits.
 pub(super) fn run(interval: Duration) -> Result<(), Failure> {
     if !std::io::stdout().is_terminal() {
         return Err(Failure::usage(
@@ -33,7 +33,7 @@ pub(super) fn run(interval: Duration) -> Result<(), Failure> {
     result
 }
 
-/// What a key asks for.
+/// The action of a key.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Wish {
     Nothing,
@@ -87,7 +87,7 @@ impl Screen {
         }
     }
 
-    /// Does what is wished. False if that is to end.
+    /// Executes the action. Returns false to quit.
     fn follow(&mut self, wish: Wish) -> bool {
         match wish {
             Wish::Nothing => {}
@@ -159,8 +159,9 @@ impl Screen {
     }
 }
 
-/// The columns that fit into `room`, each as wide as its widest cell. The last ones are left out
-/// where they do not fit: a number that is cut is another number. Only a program's name is cut.
+/// The columns that fit into `room`, each as wide as its widest cell. The last columns are left out
+/// if they do not fit, because a number that is cut is another number. Only a program's name is
+/// cut.
 fn widths(rows: &[Vec<String>], room: u16) -> Vec<Constraint> {
     let widest = |at: usize| {
         let cells = rows.iter().map(|cells| cells[at].as_str()).chain([TITLES[at]]);
@@ -168,7 +169,7 @@ fn widths(rows: &[Vec<String>], room: u16) -> Vec<Constraint> {
     };
     let (name, rest) = (widest(0), room.saturating_sub(widest(0).min(NAME)));
     let others = (1..TITLES.len()).scan(rest, |rest, at| {
-        // A blank between two columns.
+        // One blank between two columns.
         *rest = rest.checked_sub(widest(at) + 1)?;
         Some((widest(at), *rest))
     });
@@ -193,8 +194,8 @@ mod tests {
         KeyEvent::new(code, KeyModifiers::NONE)
     }
 
-    /// Catches: a program or a decision that is not drawn, and keys that change another program
-    /// or nothing.
+    /// Catches: a program or a decision that is not drawn, and keys that change another program or
+    /// nothing.
     #[test]
     fn programs_are_drawn_and_keys_change_the_chosen_ones_weight() {
         let folder = tempfile::tempdir().unwrap();
@@ -205,7 +206,7 @@ mod tests {
         let _members = ["first", "second"]
             .map(|name| Member::join(&table, offer(name).own_settings(own.clone())).unwrap());
         let mut screen = Screen::new(Some(table.clone()));
-        // Both rows are this process's, so both change: a program's rows have one weight.
+        // Both rows belong to this process, so both change: a program's rows have one weight.
         for code in [
             KeyCode::Down,
             KeyCode::Down,

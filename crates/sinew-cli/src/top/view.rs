@@ -1,4 +1,4 @@
-//! What `sinew top` shows: programs and decisions, with the speed since the last look.
+//! The values that `sinew top` shows: programs and decisions, with the speed since the last update.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub(super) const TITLES: [&str; 11] = [
     "last loop",
 ];
 
-/// The table at one moment, and what has happened since the one before.
+/// A snapshot of the table, with the changes since the last one.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) rows: Vec<Row>,
@@ -49,7 +49,7 @@ impl View {
         view
     }
 
-    /// Without a table there is nobody.
+    /// Reads the table; without a table there are no programs.
     pub(super) fn look(&mut self, table: Option<&Table>) {
         self.before = self.rows.iter().map(|row| (row.program, row.progress)).collect();
         let Some(table) = table else {
@@ -58,13 +58,13 @@ impl View {
         };
         self.before_ns = std::mem::replace(&mut self.now_ns, table.now_ns());
         self.rows = table.read();
-        // Who was killed, and has no neighbour to find out, is still in the table.
+        // A killed program without a watcher may still be in the table.
         self.rows.retain(|row| row.program.is_alive());
         self.decisions = table.log();
         self.policy = table.policy().to_string();
     }
 
-    /// In items a second; `None` at the first look.
+    /// The speed in items a second; `None` at the first reading.
     pub(super) fn rate(&self, row: &Row) -> Option<f64> {
         let before = *self.before.get(&row.program)?;
         let seconds = self.now_ns.saturating_sub(self.before_ns) as f64 / 1e9;
@@ -115,6 +115,7 @@ impl View {
 
     pub(super) fn to_json(&self) -> Value {
         let program = |row: &Row| {
+            let speeds = row.curve.points().iter().map(|point| json!([point.cores, point.rate]));
             json!({
                 "program": row.name.as_str(),
                 "pid": row.program.pid,
@@ -135,7 +136,7 @@ impl View {
                 "items_per_s": self.rate(row),
                 "epoch": row.epoch,
                 "joined_s_ago": self.seconds_ago(row.joined_ns),
-                "speeds": row.curve.points().iter().map(|point| json!([point.cores, point.rate])).collect::<Vec<_>>(),
+                "speeds": speeds.collect::<Vec<_>>(),
             })
         };
         let decision = |decision: &Decision| {
@@ -158,7 +159,7 @@ impl View {
     }
 }
 
-/// What a program has decided itself, as a cell.
+/// The settings that a program has chosen itself, as a cell.
 fn chosen(row: &Row) -> String {
     let cores = Some(&row.own_settings.cores).filter(|cores| !cores.is_empty());
     let parts = [
@@ -169,8 +170,8 @@ fn chosen(row: &Row) -> String {
     if parts.is_empty() { "-".to_owned() } else { parts.join(" ") }
 }
 
-/// The schedule of the program's last loop, as a cell: whether it is the loop's own or the granted
-/// one.
+/// The schedule of the program's last loop, as a cell, and whether the loop chose it or the grant
+/// did.
 fn last_loop(row: &Row) -> String {
     let Some(last) = row.last_loop else { return "-".to_owned() };
     match row.schedule {

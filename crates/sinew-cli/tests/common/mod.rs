@@ -14,7 +14,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
 use sinew_coord::FOLDER_VARIABLE;
 
-/// The command, whose table is in `folder`.
+/// The command, with its table in `folder`.
 pub(crate) fn sinew(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
     command.args(words).env(FOLDER_VARIABLE, folder);
@@ -24,7 +24,7 @@ pub(crate) fn sinew(folder: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// A program that says something and waits for a line; killed at the end.
+/// A program that prints and waits for a line; killed at the end.
 pub(crate) struct Program {
     pub(crate) child: Child,
     said: BufReader<ChildStdout>,
@@ -40,7 +40,7 @@ impl Program {
         Self { child, said }
     }
 
-    /// A command under `sinew exec` that says `runs`, waits for a line, and ends with status 3.
+    /// A command under `sinew exec` that prints `runs`, waits for a line, and exits with status 3.
     pub(crate) fn waiting(folder: &Path) -> Self {
         let shell = "echo runs; read line; exit 3";
         let mut program = Self::start(&mut sinew(folder, &["exec", "sh", "-c", shell]));
@@ -48,7 +48,7 @@ impl Program {
         program
     }
 
-    /// The example of this name, once it has begun.
+    /// Starts the example of this name, and waits for `begun`.
     pub(crate) fn neighbour(folder: &Path, words: &[&str]) -> Self {
         let mut path = std::env::current_exe().expect("a path");
         path.pop();
@@ -70,7 +70,7 @@ impl Program {
         line
     }
 
-    /// The next line that has this part.
+    /// The next line that contains `part`.
     pub(crate) fn line_with(&mut self, part: &str) -> String {
         loop {
             let line = self.line();
@@ -81,19 +81,19 @@ impl Program {
         }
     }
 
-    /// Gives it its line, and waits for its end.
+    /// Sends it its line, and waits for its exit.
     pub(crate) fn end(mut self) -> ExitStatus {
         let _ = self.child.stdin.take().map(|mut input| input.write_all(b"\n"));
         self.finish()
     }
 
-    /// Sends a signal, and waits for its end.
+    /// Sends a signal, and waits for its exit.
     pub(crate) fn end_by(mut self, signal: &str) -> ExitStatus {
         kill(signal, self.id());
         self.finish()
     }
 
-    /// The same, with what it has said and was not read yet.
+    /// The same, and returns the unread output.
     pub(crate) fn output_by(mut self, signal: &str) -> Output {
         kill(signal, self.id());
         until("the end of a program", || !runs(self.child.id()));
