@@ -9,9 +9,9 @@ use crate::problem::Problem;
 pub struct App {
     /// The name, as given to `sinew run`.
     pub name: &'static str,
-    /// One line for people.
+    /// A one-line description.
     pub about: &'static str,
-    /// What [`Size::Exact`](crate::Size::Exact) may say, in words.
+    /// The values of [`Size::Exact`](crate::Size::Exact) that it accepts, in words.
     pub sizes: &'static str,
     /// The size that shows the application within some tenths of a second: the demo runs all of
     /// them, several times.
@@ -32,7 +32,7 @@ impl App {
     /// # Errors
     ///
     /// A size the application does not have, a folder that cannot be read or holds no text, or not
-    /// enough memory: one line that names the value and the way out. Nothing has been run by then.
+    /// enough memory: one line that names the value and the way out. Nothing has run by then.
     ///
     /// # Blocking
     ///

@@ -2,10 +2,10 @@
 //! time.
 //!
 //! Source: the example of Luís Fabrício Wanderley Góes, *Automatic skeleton-driven performance
-//! optimizations for transactional memory*, 2012, section 3.2.1: clients pay into one account and
-//! count what they do; in the end the counts are added. That is the bank with one account; with
-//! more there are transfers as well, most orders, and audits, which read all accounts in one
-//! transaction: a money order that is seen half done is noticed at once.
+//! optimizations for transactional memory*, 2012, section 3.2.1. Clients pay into one account and
+//! count their actions; the counts are added at the end. With one account the program is that
+//! example. With more accounts there are transfers, most money orders, and audits as well. An audit
+//! reads all accounts in one transaction, so it notices a half-done money order at once.
 //!
 //! By hand each worker has its share of the orders; as a worklist an order is a unit. Accounts may
 //! be overdrawn, so that the order of orders does not matter and every balance is known.
@@ -56,7 +56,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     Ok(problem(Bank { orders, accounts, by_hand: options.by_hand, lists: Lists::of(options) }))
 }
 
-/// What a client wants.
+/// The action of a client.
 #[derive(Debug, Clone, Copy)]
 enum Order {
     Deposit { to: u32, amount: u32 },
@@ -64,7 +64,7 @@ enum Order {
     Audit,
 }
 
-/// One order in so many is an audit, where there are several accounts.
+/// One order in this many is an audit, if there are several accounts.
 const AUDITED: u32 = 256;
 
 /// Likewise deposits.
@@ -79,7 +79,7 @@ fn random_orders(orders: u64, accounts: u32) -> Vec<Order> {
             1 => Order::Deposit { to, amount },
             _ if rng.u32(..AUDITED) == 0 => Order::Audit,
             _ if rng.u32(..DEPOSITED) == 0 => Order::Deposit { to, amount },
-            // To another account than it comes from.
+            // To an account other than the source.
             _ => Order::Transfer { from: (to + rng.u32(1..accounts)) % accounts, to, amount },
         }
     };
@@ -93,7 +93,7 @@ struct Bank {
     lists: Lists,
 }
 
-/// How often what was done.
+/// Number of actions of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Counts {
     deposits: u64,
@@ -170,13 +170,13 @@ impl Ledger {
     }
 }
 
-/// What the parallel versions share.
+/// The state that the parallel versions share.
 #[derive(Default)]
 struct Shared {
     balances: Box<[TVar<i64>]>,
-    /// All that was ever paid in.
+    /// The sum of all deposits.
     deposited: TVar<i64>,
-    /// What all workers have done.
+    /// The total of all workers' actions.
     counts: TVar<Counts>,
 }
 
@@ -217,7 +217,7 @@ impl Shared {
         })
     }
 
-    /// One worker's part of the version by hand.
+    /// One worker's part of the hand-written version.
     fn serve(&self, orders: &[Order]) {
         let mut done = Counts::default();
         for &order in orders {
@@ -314,7 +314,7 @@ impl Solve for Bank {
 }
 
 impl Bank {
-    /// What is paid to each account, less what is paid from it.
+    /// For each account the payments into it minus those out of it.
     fn expected(&self) -> Vec<i64> {
         let mut balances = vec![0; self.accounts];
         for order in &self.orders {

@@ -37,13 +37,13 @@ pub(crate) const APP: App = App {
     prepare,
 };
 
-/// How often all options are priced; less often where nobody looks at the time.
+/// Number of times that all options are priced; fewer where the time is not of interest.
 const ROUNDS: usize = 100;
 const TINY_ROUNDS: usize = 5;
 
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let length = NUMBERS.pick(&options.size)?;
-    // The options, and a price of each for the answers of both versions.
+    // The options, and a price of each for the results of both versions.
     let bytes = size_of::<Contract>() + 2 * size_of::<f64>();
     room(APP.name, length.saturating_mul(bytes as u64))?;
     let rounds = if length <= NUMBERS.tiny { TINY_ROUNDS } else { ROUNDS };
@@ -104,7 +104,7 @@ impl Contract {
         }
     }
 
-    /// What the strike is worth today.
+    /// The present value of the strike.
     #[inline]
     fn discounted(&self) -> f64 {
         self.strike * (-self.rate * self.time).exp()

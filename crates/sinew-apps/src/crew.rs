@@ -5,8 +5,8 @@ use sinew::{Schedule, Worker, over};
 /// Calls `work` with each number below the number of workers, each on a worker of its own where
 /// that many are free; returns what the calls answered, in order.
 ///
-/// A worker that is busy elsewhere costs time, not correctness: its call is made by another, later.
-/// So no call may wait for another.
+/// The call of a busy worker is made by another one later: this costs time, not correctness. So no
+/// call may wait for another.
 pub(crate) fn crew<R: Send>(worker: &Worker, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     over(0..worker.max_workers()).schedule(Schedule::Dynamic { chunk: 1 }).map(work)
 }

@@ -1,7 +1,7 @@
 //! Dense square matrices of whole numbers, and a serial product of them.
 //!
-//! The elements are small whole numbers, so that products and sums are exact in whatever order they
-//! are taken: answers can be compared bit by bit, and judged without a tolerance.
+//! The elements are small integers, so products and sums are exact in any order. Results can be
+//! compared bit by bit, and checked without a tolerance.
 //!
 //! The product keeps 4 × 4 results in registers while it runs along a row of four and a column of
 //! four, the latter packed so that memory is read in order.
@@ -107,7 +107,7 @@ impl<'a> View<'a> {
 /// Four columns of a matrix, row by row; where it has no more columns, zeros.
 pub(crate) type Panel = [[f64; TILE]];
 
-/// How many panels a matrix has.
+/// Number of panels of a matrix.
 pub(crate) fn panels(side: usize) -> usize {
     side.div_ceil(TILE)
 }
@@ -120,8 +120,7 @@ pub(crate) fn pack(matrix: View<'_>, number: usize, panel: &mut Panel) {
     }
 }
 
-/// Some of the rows of `a` · `packed`: those of band `number`, as many as there is room for in
-/// `out`.
+/// Some of the rows of `a` · `packed`: those of band `number`, as many as fit into `out`.
 pub(crate) fn multiply_band(a: View<'_>, packed: &Panel, number: usize, out: &mut [f64]) {
     let top = BAND * number;
     for (number, panel) in packed.chunks(a.side).enumerate() {

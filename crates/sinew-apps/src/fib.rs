@@ -1,8 +1,7 @@
 //! Fibonacci numbers by the definition: very many very small tasks.
 //!
-//! Below fib([`GRAIN`]) no more tasks are made, so that the smallest is some 100 ns of work; the
-//! benchmarks have the form that makes a task of every call, which is the price of a task and
-//! nothing else.
+//! Below fib([`GRAIN`]) calls are serial, so the smallest task is some 100 ns of work. The
+//! benchmarks have the form with a task per call, which measures the price of a task only.
 //!
 //! # Cost
 //!

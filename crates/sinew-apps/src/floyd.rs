@@ -1,11 +1,11 @@
 //! The lengths of the shortest paths between all pairs of vertices of a graph (Floyd and Warshall's
 //! algorithm).
 //!
-//! The vertices are allowed as stations one block after the other. The rows of a block come first
-//! and among themselves; a loop over all rows then tries the stations of the block for every pair,
-//! in any order, since the block's own rows are final. So all of the table goes through memory once
-//! a block instead of once a vertex. Source: Floyd, *Algorithm 97*, 1962; blocks after Venkataraman
-//! et al., *A blocked all-pairs shortest-paths algorithm*, 2003.
+//! The vertices are allowed as stations one block after the other. The rows of a block are updated
+//! first, among themselves. A loop over all rows then tries the stations of the block for every
+//! pair, in any order, because the block's own rows are final. So all of the table goes through
+//! memory once a block instead of once a vertex. Source: Floyd, *Algorithm 97*, 1962; blocks after
+//! Venkataraman et al., *A blocked all-pairs shortest-paths algorithm*, 2003.
 //!
 //! Lengths are whole numbers in `f32`, exact far beyond any path here: for those every processor
 //! has an instruction that takes minima of four.
@@ -73,7 +73,7 @@ struct Floyd {
     schedule: LoopSchedule,
 }
 
-/// From each vertex its edges: where to, and how long.
+/// The edges of each vertex: target and length.
 #[derive(Debug)]
 struct Graph(Vec<Vec<(usize, u32)>>);
 
@@ -101,7 +101,7 @@ impl Graph {
     }
 }
 
-/// From row to column; infinite where there is no path.
+/// The distance from row to column; infinite without a path.
 #[derive(Debug, Clone, PartialEq)]
 struct Table {
     vertices: usize,
@@ -134,8 +134,8 @@ impl fmt::Display for Table {
     }
 }
 
-/// The rows of a block of stations, one behind the other; where there are no more vertices,
-/// stations that cannot be reached.
+/// The rows of a block of stations, one after the other; beyond the last vertex, unreachable
+/// stations.
 struct Stations {
     first: usize,
     vertices: usize,
@@ -175,8 +175,7 @@ impl Stations {
     }
 }
 
-/// What is no more than a comparison and a move is one instruction for four numbers; `f32::min`
-/// takes care of what is not a number, too.
+/// A comparison and a move are one instruction for four numbers; `f32::min` handles NaN as well.
 fn smaller(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
 }
@@ -279,8 +278,8 @@ mod tests {
         floyd.check(&answer).unwrap();
     }
 
-    /// Catches: stations lost where the last block is only partly filled; rings are paths of
-    /// nothing but stations.
+    /// Catches: stations lost if the last block is only partly filled; rings are paths of stations
+    /// only.
     #[test]
     fn rings_of_any_length_are_gone_round() {
         for vertices in [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 5] {

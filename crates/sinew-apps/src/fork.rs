@@ -1,12 +1,12 @@
 //! One recursion for both versions of a program: how its halves are worked on is a parameter.
 //!
-//! Where the serial version is the parallel one without tasks, writing it down twice would only be
-//! a chance for a difference. The compiler makes two programs of it: with [`Alone`] both halves are
+//! If the serial version is the parallel one without tasks, a second copy of the code would only
+//! allow the two to differ. The compiler makes two programs of it: with [`Alone`] both halves are
 //! plain calls, with a [`Worker`] they are a join.
 
 use sinew::Worker;
 
-/// Who works on two halves.
+/// How two halves are run.
 pub(crate) trait Fork {
     /// Runs both arms, possibly at the same time, and returns what both answered.
     fn fork<A: Send, B: Send>(

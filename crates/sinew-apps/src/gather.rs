@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use sinew::{Pool, Worker};
 
-/// A meeting does not wait longer for workers that got no core, or that serve somebody else.
+/// A meeting does not wait longer for workers without a core, or for workers that serve another
+/// call.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 struct Meeting {
@@ -41,7 +42,7 @@ impl Meeting {
         *arrived += 1;
         self.complete.notify_all();
         let some_missing = |arrived: &mut usize| *arrived < self.expected;
-        // Nobody panics while holding the lock, and after the wait there is nothing left to do.
+        // No code panics while it holds the lock, and after the wait nothing is left to do.
         let _ = self.complete.wait_timeout_while(arrived, PATIENCE, some_missing);
     }
 }

@@ -104,7 +104,7 @@ impl System {
     }
 }
 
-/// Subtracts so much of the pivot's row that the first element vanishes.
+/// Subtracts the multiple of the pivot's row that makes the first element vanish.
 fn eliminate(pivot: &[f64], row: &mut [f64]) {
     let factor = row[0] / pivot[0];
     for (element, pivot) in row.iter_mut().zip(pivot) {
@@ -121,7 +121,7 @@ impl fmt::Display for Solution {
     }
 }
 
-/// What the LINPACK benchmark accepts.
+/// The bound that the LINPACK benchmark accepts.
 const ACCEPTED: f64 = 16.0;
 
 impl Solve for Gauss {

@@ -1,8 +1,8 @@
 //! Heat spreading over a square plate whose upper edge is kept hot: each step, a point becomes the
 //! mean of its four neighbours (Jacobi's method on a 5-point stencil).
 //!
-//! Two grids take turns. Every step is one loop over the inner rows, so this shows what a loop
-//! costs that is entered again and again over the same data; the rest is up to the memory.
+//! Two grids take turns. Every step is one loop over the inner rows. So this measures the cost of a
+//! loop that is entered repeatedly over the same data, in addition to the memory.
 
 use std::fmt;
 use std::mem;
@@ -34,14 +34,14 @@ pub(crate) const APP: App = App {
     prepare,
 };
 
-/// Time steps; fewer where nobody looks at the time.
+/// Time steps; fewer where the time is not of interest.
 const STEPS: usize = 100;
 const TINY_STEPS: usize = 10;
 
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let side = NUMBERS.pick(&options.size)?;
     let steps = if side <= NUMBERS.tiny { TINY_STEPS } else { STEPS };
-    // Two grids at a time, and the answers of both versions.
+    // Two grids at a time, and the results of both versions.
     memory::room(APP.name, 3 * side * side * size_of::<f64>() as u64)?;
     let schedule = options.schedule_or(Schedule::Static);
     Ok(problem(Heat { side: side as usize, steps, schedule }))

@@ -1,7 +1,7 @@
 //! Sizes of numbers with letters, such as `x48-y48-z3-n64` for a grid and paths through it.
 //!
-//! That is how the STAMP suite names its inputs: the name of a file without the words around it is
-//! a size here.
+//! The STAMP suite names its inputs like this: the name of a file without the words around it is a
+//! size here.
 
 use std::ops::RangeInclusive;
 

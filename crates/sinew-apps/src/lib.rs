@@ -1,10 +1,10 @@
 #![forbid(unsafe_code)]
 //! Applications written with Sinew. Each has a serial and a parallel version and checks its own
-//! answer.
+//! result.
 //!
-//! An application is an entry of [`all`]. It is [prepared](App::prepare) from [`Options`], which is
-//! where sizes are checked, inputs generated and files read; what comes out can be run serially and
-//! in a pool, any number of times, and only the computation is timed.
+//! An application is an entry of [`all`]. [Preparing](App::prepare) it from [`Options`] checks
+//! sizes, generates inputs and reads files. The prepared problem runs serially and in a pool, any
+//! number of times, and only the computation is timed.
 //!
 //! ```
 //! use sinew_apps::{Options, Size, find};
@@ -18,12 +18,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # The rooms
+//! # Modules
 //!
 //! An application is a file or a folder, and a line of `applications!` below. Its file says at the
 //! top what it computes and in which parallel form. The other files serve all applications:
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `app`, `problem`, `options` | an application's description, runs and options |
 //! | `gather`, `processor`, `memory` | all workers awake; the processor time of a run; whether it fits |

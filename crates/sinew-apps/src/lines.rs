@@ -1,6 +1,6 @@
 //! Input files with a record on each line: numbers between blanks, `#` before remarks.
 //!
-//! What is wrong with a file is said with its name, the line, and what is expected there.
+//! An error in a file names the file, the line and the expected content.
 
 use std::fs;
 use std::path::{Path, PathBuf};

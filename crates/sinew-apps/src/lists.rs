@@ -1,4 +1,4 @@
-//! How applications make their worklists, and run them.
+//! Construction and runs of the applications' worklists.
 
 use sinew::stm::Transaction;
 use sinew::worklist::{Report, Tuning, Work, Worklist};
@@ -6,7 +6,7 @@ use sinew::worklist::{Report, Tuning, Work, Worklist};
 use crate::options::Options;
 use crate::record::Record;
 
-/// How the worklists of an application are tuned, and where their runs are recorded.
+/// The tuning of an application's worklists, and the record of their runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lists {
     tuning: Option<Tuning>,
@@ -45,7 +45,7 @@ impl Lists {
     ///
     /// # Panics
     ///
-    /// If the list is empty, or cannot be run as it is tuned: with a line that says why.
+    /// If the list is empty, or cannot run with its tuning: one line with the reason.
     #[track_caller]
     pub(crate) fn run<'env, W: Work<'env>>(
         &self,

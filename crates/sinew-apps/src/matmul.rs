@@ -30,7 +30,7 @@ pub(crate) const APP: App = App {
 
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let side = NUMBERS.pick(&options.size)?;
-    // Both factors, one of them packed as well, and an answer of each version.
+    // Both factors, one of them packed as well, and a result of each version.
     memory::room(APP.name, 5 * side * side * size_of::<f64>() as u64)?;
     let schedule = options.schedule_or(Schedule::Stealing);
     let [a, b] = [1, 2].map(|seed| Matrix::random(side as usize, seed));

@@ -4,8 +4,8 @@
 //! more, into a second array and back. Large merges are cut, too: in the middle of the longer side,
 //! and in the shorter one where that element belongs. Short parts go to
 //! [quicksort](crate::quicksort), and from there to insertion. Source: cilksort of the Cilk-5
-//! distribution, multisort in BOTS. Difference: merging takes elements without a branch that nobody
-//! could predict.
+//! distribution, multisort in BOTS. Difference: merging selects elements without an unpredictable
+//! branch.
 //!
 //! # Cost
 //!
@@ -63,7 +63,7 @@ struct Multisort {
     repetitions: u64,
 }
 
-/// The numbers to be sorted, and as much room again.
+/// The numbers to be sorted, and the same space again.
 struct Arrays {
     numbers: Vec<u32>,
     room: Vec<u32>,

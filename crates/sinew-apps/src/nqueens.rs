@@ -1,9 +1,8 @@
 //! In how many ways n queens stand on an n × n board without attacking each other.
 //!
 //! Row by row; each place that no earlier queen attacks is a task, down to the last row, without a
-//! cutoff. The board is an array of columns that is copied into each task, as the Cilk and BOTS
-//! versions do it: for the answer alone, bit masks would be faster, but then there would be next to
-//! no work in a task.
+//! cutoff. The board is an array of columns that is copied into each task, as in the Cilk and BOTS
+//! versions. Bit masks would be faster, but would leave almost no work in a task.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! How often each number occurs in a matrix: word count with numbers for words.
+//! Counts the occurrences of each number in a matrix: word count with numbers for words.
 //!
 //! A parallel reduce over the rows. Every part of the matrix has a map of its own, and maps are
-//! merged where parts join; a row next to a map is counted right into it, so there are only as many
-//! maps as workers' runs of rows. A merge reads what another core has just written: cheaper where
+//! merged where parts join. A row next to a map is counted directly into it, so there is only one
+//! map per worker's run of rows. A merge reads what another core has just written: cheaper where
 //! thieves stay near.
 
 use std::fmt;
@@ -96,7 +96,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// A part of the matrix: a row that nobody has counted yet, or the map of any number of rows.
+/// A part of the matrix: an uncounted row, or the map of any number of rows.
 enum Part<'m> {
     Row(&'m [u32]),
     Counted(Counts),

@@ -1,9 +1,8 @@
-//! What every application can do once it is prepared: run serially, run in a pool, judge its
-//! answers.
+//! The operations of a prepared application: a serial run, a run in a pool, a check of its result.
 //!
-//! Applications implement [`Solve`], with an input and an answer of their own types. The command
-//! sees them through the object-safe [`Problem`], which times the computation alone: copying the
-//! input and dropping the answer stay outside.
+//! Applications implement [`Solve`], with an input and a result of their own types. The command
+//! uses them through the object-safe [`Problem`], which times only the computation, without copying
+//! the input and dropping the result.
 
 use std::any::Any;
 use std::fmt;
@@ -25,61 +24,60 @@ pub trait Problem: Send + Sync {
     ///
     /// # Blocking
     ///
-    /// Until the answer is there.
+    /// Until the result exists.
     fn serial(&self) -> Run;
 
     /// Runs the parallel version in a pool, whose workers have all been woken before.
     ///
     /// # Blocking
     ///
-    /// Until the answer is there. A caller from outside takes the pool's guest seat meanwhile.
+    /// Until the result exists. A caller from outside takes the pool's guest seat meanwhile.
     fn parallel(&self, pool: &Pool) -> Run;
 
-    /// Judges an answer by itself: against a published value where there is one, by its properties
-    /// otherwise.
+    /// Checks a result by itself: against a published value if there is one, otherwise by its
+    /// properties.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The error.
     ///
     /// # Panics
     ///
-    /// If the answer is another application's.
+    /// If the result belongs to another application.
     fn check(&self, answer: &Answer) -> Result<(), Wrong>;
 
-    /// Compares two answers, which have to be exactly the same.
+    /// Compares two results, which have to be exactly equal.
     ///
     /// # Errors
     ///
-    /// What differs.
+    /// The difference.
     ///
     /// # Panics
     ///
-    /// If an answer is another application's.
+    /// If a result belongs to another application.
     fn agree(&self, serial: &Answer, parallel: &Answer) -> Result<(), Wrong>;
 }
 
 /// One run of a problem.
 #[derive(Debug)]
 pub struct Run {
-    /// What came out.
+    /// The result.
     pub answer: Answer,
-    /// How long the computation took.
+    /// Duration of the computation.
     pub wall: Duration,
     /// The processor time that it took, where the system counts that, all threads of the process
     /// together.
     pub processor: Option<Duration>,
-    /// What the pool counted meanwhile; all zero for a serial run. Whoever else used the pool is
+    /// The pool's counters during the run; all zero for a serial run. Other users of the pool are
     /// counted, too.
     pub counters: Counters,
-    /// What the pool measured, if it was built to profile and this was a parallel run.
+    /// The pool's profile, if the pool profiles and this was a parallel run.
     pub profile: Option<Profile>,
-    /// What transactions did in a parallel run. Whoever else has transactions meanwhile is counted,
-    /// too.
+    /// The transactions of a parallel run. Concurrent transactions of other users are counted, too.
     pub transactions: Transactions,
 }
 
-/// An answer of any application; its `Display` is a short form of it.
+/// A result of any application; its `Display` is a short form of it.
 pub struct Answer {
     value: Box<dyn Any + Send>,
     show: fn(&dyn Any, &mut fmt::Formatter<'_>) -> fmt::Result,
@@ -110,7 +108,7 @@ impl fmt::Debug for Answer {
     }
 }
 
-/// What is wrong with an answer.
+/// The error in a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong(pub String);
 
@@ -129,11 +127,11 @@ impl Wrong {
     }
 }
 
-/// What an application implements.
+/// The part of a problem that an application implements.
 pub(crate) trait Solve: Send + Sync {
-    /// What one run consumes or changes; made anew for each, outside the timing.
+    /// The state that one run consumes or changes; created anew for each run, outside the timing.
     type Input: Send;
-    /// What one run computes.
+    /// The result of one run.
     type Answer: Any + Send + PartialEq + fmt::Display;
 
     fn size(&self) -> String;
@@ -206,8 +204,7 @@ fn timed<T>(compute: impl FnOnce() -> T) -> (T, Duration, Option<Duration>) {
     (value, wall, before.zip(after).map(|(before, after)| after.saturating_sub(before)))
 }
 
-/// What was counted since `before`: events up to now, times up to a meeting that brings them up to
-/// date.
+/// The counters since `before`: events up to now, times up to a meeting that updates them.
 fn count(pool: &Pool, before: Counters) -> Counters {
     let mut counters = pool.counters().since(before);
     gather(pool);

@@ -1,13 +1,13 @@
 //! The processor time that this process has used: what a run costs, however many others run beside
 //! it.
 //!
-//! Linux counts it for each thread (`schedstat`); elsewhere it is not known. What a virtual
-//! machine's host takes away counts as used.
+//! Linux counts it for each thread (`schedstat`); on other systems it is not known. Time that a
+//! virtual machine's host takes counts as used.
 
 use std::fs;
 use std::time::Duration;
 
-/// What all threads that are there now have used together.
+/// The processor time of all existing threads together.
 pub(crate) fn used() -> Option<Duration> {
     let threads = fs::read_dir("/proc/self/task").ok()?;
     let texts = threads.flatten().map(|thread| fs::read_to_string(thread.path().join("schedstat")));

@@ -19,7 +19,7 @@ pub(crate) struct Product<const N: usize> {
     pub(crate) small: [u64; N],
     pub(crate) full: [u64; N],
     pub(crate) ranges: [RangeInclusive<u64>; N],
-    /// What stands for numbers that are left out; the first is always given.
+    /// The defaults of omitted numbers; the first number is always given.
     pub(crate) absent: [u64; N],
 }
 
@@ -49,7 +49,7 @@ impl<const N: usize> Product<N> {
     }
 }
 
-/// The answer of the last of `times` runs of a kernel, none of which the compiler may leave out.
+/// The result of the last of `times` runs of a kernel, none of which the compiler may omit.
 pub(crate) fn repeat<T>(times: u64, kernel: impl Fn() -> T) -> T {
     for _ in 1..times {
         drop(black_box(black_box(&kernel)()));

@@ -1,10 +1,10 @@
 //! The parameter sets of published experiments, so that they can be run again by name.
 //!
-//! The sources are Karl-Filip Faxén and John Ardelius, *Manycore work stealing* (extended version,
-//! 2011), Table 1, here `wool`; and a thesis on stealing from the nearest and from the most loaded
-//! worker in Intel's Threading Building Blocks, here `tbb`; and the inputs of Cao Minh, Chung,
-//! Kozyrakis and Olukotun, *STAMP: Stanford Transactional Applications for Multi-Processing*
-//! (2008), Table IV, here `stamp`, whose `+` inputs are larger, and `++` those for real machines.
+//! Sources: `wool` is Karl-Filip Faxén and John Ardelius, *Manycore work stealing* (extended
+//! version, 2011), Table 1. `tbb` is a thesis on stealing from the nearest and from the most loaded
+//! worker in Intel's Threading Building Blocks. `stamp` is Cao Minh, Chung, Kozyrakis and Olukotun,
+//! *STAMP: Stanford Transactional Applications for Multi-Processing* (2008), Table IV; its `+`
+//! inputs are larger, and `++` are those for real machines.
 
 /// A problem of a published experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Published {
     pub app: &'static str,
     /// Its size, as given to `sinew run --size`.
     pub size: &'static str,
-    /// What the source says about it, and where.
+    /// The quotation from the source, and its place there.
     pub note: &'static str,
 }
 
@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// Catches: a row that is there twice.
+    /// Catches: a duplicate row.
     #[test]
     fn every_experiment_is_listed_once() {
         for (at, row) in published().iter().enumerate() {

@@ -1,10 +1,10 @@
-//! What the transactions and worklists of an application did in a run, and how worklists are tuned
-//! in the next one.
+//! The transactions and worklists of an application's run, and the tuning of worklists in the next
+//! one.
 //!
-//! An application has its worklists inside. Whoever prepares it gives it a [`Record`] in its
-//! [`Options`](crate::Options) and keeps a clone: each run of a list adds its report there, and a
-//! list that is made later is tuned as the record says. So a search over many settings prepares its
-//! input once.
+//! An application has its worklists inside. A caller passes a [`Record`] in the
+//! [`Options`](crate::Options) and keeps a clone. Each run of a list adds its report to the record,
+//! and a list that is made later is tuned as the record says. So a search over many settings
+//! prepares its input once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use sinew::stm::{Counters, Locking, sites};
 use sinew::worklist::{Pages, Path, Report, Settings, Touch, Tuning};
 use sinew_sync::lock::Mutex;
 
-/// A handle that an application and whoever runs it share. Clones are the same record.
+/// A handle that an application shares with its caller. Clones are the same record.
 #[derive(Debug, Clone, Default)]
 pub struct Record(Arc<Mutex<State>>);
 
@@ -26,7 +26,7 @@ struct State {
     locking: Option<Locking>,
 }
 
-/// What all runs of worklists did together.
+/// The totals over all runs of worklists.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Recorded {
@@ -54,7 +54,7 @@ pub struct Recorded {
     pub ahead: u64,
     /// Words that helpers read ahead.
     pub words_ahead: u64,
-    /// How long the lists ran.
+    /// Total duration of the lists' runs.
     pub elapsed: Duration,
     /// The processor time that tuning took.
     pub tuning: Duration,
@@ -63,18 +63,18 @@ pub struct Recorded {
     pub touches: Vec<Touch>,
     /// The settings at the end of the last run.
     pub settings: Option<Settings>,
-    /// What the tuner of the list that ran last did, if it had one.
+    /// The steps of the last list's tuner, if it had one.
     pub path: Option<Path>,
 }
 
 impl Record {
-    /// What was recorded since the last call.
+    /// The records since the last call.
     pub fn take(&self) -> Recorded {
         std::mem::take(&mut self.0.lock().recorded)
     }
 
-    /// Has the lists that are made from now on tuned so, whatever the application was prepared
-    /// with; `None` goes back to that.
+    /// Sets the tuning of lists that are made from now on, overriding the options; `None` restores
+    /// these.
     pub fn retune(&self, tuning: Option<Tuning>) {
         self.0.lock().tuning = tuning;
     }
@@ -141,7 +141,7 @@ impl Recorded {
         }
     }
 
-    /// What tuning took of runs on so many cores, if anything was tuned.
+    /// The cost of tuning in runs on this number of cores, if any list was tuned.
     pub fn tuning_cost(&self, cores: usize) -> Option<TuningCost> {
         let all_s = self.elapsed.as_secs_f64();
         let settling = self.path.as_ref()?.settling();
@@ -171,26 +171,26 @@ impl Recorded {
     }
 }
 
-/// What tuning took of the runs of a list, in parts of the whole.
+/// The cost of tuning the runs of a list, as fractions of the whole.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TuningCost {
     /// Of the time, until all was settled but swap-retry; none if that did not come to pass.
     pub settling: Option<f64>,
-    /// Of the processor time, for the tuner itself.
+    /// As a share of the processor time, for the tuner itself.
     pub processor: f64,
 }
 
-/// What transactions did, in worklists or by hand.
+/// Counts of transactions, in worklists or hand-written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Transactions {
-    /// Those that committed.
+    /// Commits.
     pub commits: u64,
     /// Attempts that were given up.
     pub aborts: u64,
 }
 
 impl Transactions {
-    /// All of the process so far.
+    /// Totals of the process so far.
     pub(crate) fn so_far() -> Self {
         let sum = |sum: Self, (_, site): (_, Counters)| Self {
             commits: sum.commits + site.commits,
@@ -203,7 +203,7 @@ impl Transactions {
         Self { commits: self.commits - before.commits, aborts: self.aborts - before.aborts }
     }
 
-    /// Attempts, whatever became of them.
+    /// Attempts, committed or aborted.
     pub fn attempts(self) -> u64 {
         self.commits + self.aborts
     }

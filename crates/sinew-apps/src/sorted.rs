@@ -1,4 +1,4 @@
-//! What the sorting programs have in common: their input, their answer, and how it is judged.
+//! The common part of the sorting programs: input, result, and its check.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::problem::Wrong;
 
 /// Random numbers, the same ones each time.
 pub(crate) fn random(app: &'static str, length: u64) -> Result<Vec<u32>, Error> {
-    // Three times: the input, and an answer of each version.
+    // Three times: the input, and a result of each version.
     memory::room(app, 3 * size_of::<u32>() as u64 * length)?;
     let mut rng = fastrand::Rng::with_seed(42);
     Ok((0..length).map(|_| rng.u32(..)).collect())

@@ -2,10 +2,10 @@
 //! substring starts.
 //!
 //! The string is a Fibonacci string, s(n) = s(n − 1) s(n − 2), which repeats itself at every scale.
-//! A position is compared with all others, one byte after the other; that this could be had faster
-//! is not the point: a loop over some hundred positions of a few microseconds each is entered again
-//! and again. Source: an example of Intel's Threading Building Blocks, in the form of Karl-Filip
-//! Faxén and John Ardelius, *Manycore work stealing*, 2011.
+//! A position is compared with all others, byte by byte. Faster algorithms exist, but the purpose
+//! is a loop over some hundred positions of a few microseconds each, entered repeatedly. Source: an
+//! example of Intel's Threading Building Blocks, in the form of Karl-Filip Faxén and John Ardelius,
+//! *Manycore work stealing*, 2011.
 //!
 //! # Cost
 //!
@@ -35,7 +35,8 @@ const NUMBERS: Product<2> = Product {
 
 pub(crate) const APP: App = App {
     name: "ssf",
-    about: "longest substrings that occur twice in a Fibonacci string: a short loop, again and again",
+    about: "longest substrings that occur twice in a Fibonacci string: a short loop, again and \
+        again",
     sizes: SIZES,
     demo: "12x1024",
     loops: true,
@@ -82,12 +83,12 @@ impl fmt::Display for Matches {
     }
 }
 
-/// How many bytes two texts have in common from their beginning.
+/// Length of the common prefix of two texts.
 fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Where the longest match of what begins at `at` begins; 0 if there is none.
+/// The start of the longest match of the text at `at`; 0 if there is none.
 fn longest(text: &[u8], at: usize) -> u32 {
     let (mut length, mut start) = (0, 0);
     for other in (0..text.len()).filter(|&other| other != at) {
@@ -160,7 +161,7 @@ impl Solve for Finder {
 mod tests {
     use super::*;
 
-    /// Catches: a recursion that begins elsewhere, or appends in the wrong order.
+    /// Catches: a recursion with wrong first texts, or one that appends in the wrong order.
     #[test]
     fn fibonacci_strings_are_those_of_the_source() {
         for (number, text) in

@@ -1,9 +1,9 @@
 //! The product of two dense matrices by Strassen's method: seven products of half the side instead
 //! of eight.
 //!
-//! The seven are tasks, which make the sums they need themselves; the four quadrants of the answer
-//! are put together afterwards. Small products are computed as in [`dense`](crate::dense). Source:
-//! Strassen, *Gaussian elimination is not optimal*, 1969.
+//! The seven are tasks, which compute the sums they need themselves; the four quadrants of the
+//! result are combined afterwards. Small products are computed as in [`dense`](crate::dense).
+//! Source: Strassen, *Gaussian elimination is not optimal*, 1969.
 //!
 //! # Cost
 //!
@@ -50,8 +50,8 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     if let (false, Size::Exact(given)) = (side.is_power_of_two(), &options.size) {
         return Err(Error::Size { app: APP.name, given: given.clone(), sizes: SIZES });
     }
-    // Both factors and answers; at each level 7 · 3 quarters of what is above, as far as there are
-    // workers for them.
+    // Both factors and results; at each level 7 · 3 quarters of the level above, as far as there
+    // are workers for them.
     memory::room(APP.name, 16 * side * side * size_of::<f64>() as u64)?;
     let [a, b] = [1, 2].map(|seed| Matrix::random(side as usize, seed));
     Ok(problem(Strassen { a, b, repetitions }))
@@ -116,7 +116,7 @@ fn element_by_element(a: View<'_>, b: View<'_>, combine: impl Fn(f64, f64) -> f6
     Matrix { side: a.side, elements }
 }
 
-/// The answer from the seven products.
+/// The result from the seven products.
 fn combine(products: &[Matrix; 7]) -> Matrix {
     let half = products[0].side;
     let mut answer = Matrix::zero(2 * half);

@@ -5,7 +5,7 @@
 //! again, with all workers meeting at its root each time. Small trees are the hardest test for a
 //! scheduler: a height of 10 is 200 µs of work. Source: Karl-Filip Faxén and John Ardelius,
 //! *Manycore work stealing*, 2011. Difference: a leaf begins with its own number and gives a
-//! result, so that a leaf left out or run twice shows in the answer.
+//! result, so a leaf that is omitted or runs twice shows in the result.
 
 use std::fmt;
 use std::hint::black_box;
@@ -17,7 +17,8 @@ use crate::options::{Error, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
 use crate::product::Product;
 
-const SIZES: &str = "a height of 1 to 24, then `x` repetitions, then `x` iterations of a leaf, such as 12x16384x256";
+const SIZES: &str = "a height of 1 to 24, then `x` repetitions, then `x` iterations of a leaf, \
+    such as 12x16384x256";
 
 const NUMBERS: Product<3> = Product {
     app: "stress",
@@ -31,7 +32,8 @@ const NUMBERS: Product<3> = Product {
 
 pub(crate) const APP: App = App {
     name: "stress",
-    about: "a balanced tree of tasks that only count, again and again: how small may parallel work be",
+    about: "a balanced tree of tasks that only count, again and again: how small may parallel \
+        work be",
     sizes: SIZES,
     demo: "10x1024",
     loops: false,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::options::Error;
 
-/// What counts as a source file.
+/// Extensions of source files.
 const EXTENSIONS: [&str; 24] = [
     "c", "cc", "cpp", "css", "cxx", "go", "h", "hpp", "html", "java", "js", "json", "md", "pl",
     "py", "rb", "rs", "s", "S", "sh", "toml", "ts", "txt", "yml",
@@ -26,7 +26,7 @@ pub(crate) struct Text {
     pub(crate) unreadable: usize,
 }
 
-/// Reads the source files below `folder`, leaving out whatever would make more than `limit` bytes.
+/// Reads the source files below `folder`, omitting those that would exceed `limit` bytes.
 pub(crate) fn read(folder: &Path, limit: u64) -> Result<Text, Error> {
     let mut text = Text::default();
     let top =
@@ -69,7 +69,7 @@ impl Text {
     }
 }
 
-/// What is directly inside a folder, sorted: the same text each time.
+/// The sorted direct contents of a folder: the same text each time.
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;

@@ -1,4 +1,4 @@
-//! How often each word occurs in all source files below a folder.
+//! Counts the occurrences of each word in all source files below a folder.
 //!
 //! The text is read once, before the clock starts, and cut into pieces at the ends of words. A loop
 //! over the pieces reduces them: a piece next to a map is counted right into it, so there are only

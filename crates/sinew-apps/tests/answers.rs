@@ -1,8 +1,7 @@
-//! Every application, prepared as a user would, gives the right answer serially and in pools of
+//! Every application, prepared like by a user, has the right result serially and in pools of
 //! several sizes.
 //!
-//! Blind to: a wrong answer that only a larger problem shows; the command's demo runs
-//! those.
+//! Blind to: a wrong result that only a larger problem shows; the command's demo runs those.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! The unbalanced tree search finds the same nodes whoever steals from whom, on either task stack,
-//! and however workers wait.
+//! The unbalanced tree search finds the same nodes under any victim policy, task stack and way of
+//! waiting.
 //!
 //! Small trees in every run. `SINEW_DEEP=1` searches the published ones, whose nodes, leaves and
 //! depth the application checks: T3 and T3L under every combination.
@@ -48,7 +48,7 @@ fn a_small_tree_is_searched_whole_under_every_combination() {
     under_every_combination(&*tree("tiny"), 8);
 }
 
-/// Whether the minutes are there; says so if not.
+/// Whether the test may run for minutes; prints a message if not.
 fn is_deep() -> bool {
     let is_deep = std::env::var_os("SINEW_DEEP").is_some();
     if !is_deep {

@@ -1,16 +1,16 @@
-//! The factorisation A = L Lᵀ by quadrants; of A only the lower triangle is there, and becomes L in
-//! place.
+//! The factorisation A = L Lᵀ by quadrants; only the lower triangle of A is stored, and becomes L
+//! in place.
 //!
 //! With A's quadrants a, c below it and d at its lower right, L has factor(a), c·factor(a)⁻ᵀ and
 //! factor(d − c'·c'ᵀ) in their places, c' being the new c. Solving and multiplying fall into
-//! quadrants in the same way, down to dense blocks, where plain loops do it. What is empty ends
+//! quadrants in the same way, down to dense blocks, where plain loops do it. Empty matrices end
 //! every recursion. Source: the sparse Cholesky program of the Cilk-5 distribution. Difference: the
 //! two products that go into one quadrant are one task, not two with a meeting in between.
 
 use super::tree::{Block, Quadrants, SIDE, Tree};
 use crate::fork::Fork;
 
-/// Makes `a`, of which the lower triangle is there, its factor L.
+/// Replaces `a`, whose lower triangle is stored, by its factor L.
 ///
 /// A matrix that is not positive definite gets roots of negative numbers, which are not numbers.
 pub(crate) fn factor(fork: &impl Fork, a: &mut Tree) {
@@ -45,7 +45,7 @@ fn solve(fork: &impl Fork, b: &mut Tree, l: &Tree) {
                 |fork| solve_row(fork, lower_left, lower_right, l),
             );
         }
-        // Nothing on the right side: nothing to solve. A positive definite matrix has no empty
+        // Without a right side there is nothing to solve. A positive definite matrix has no empty
         // diagonal.
         _ => {}
     }

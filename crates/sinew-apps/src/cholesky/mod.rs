@@ -1,11 +1,10 @@
 //! Cholesky factorisation of a sparse positive definite matrix: A = L Lᵀ with a lower triangle L.
 //!
 //! The matrix is random, with about four elements a row below and on its diagonal that are not 0.
-//! Elimination fills L up, where and how much nobody can foresee: the tree of tasks is as irregular
-//! as the matrix, its leaves are products of 8 × 8 blocks, some 100 ns each. Source: the Cilk-5
-//! distribution; sizes after Karl-Filip Faxén and John Ardelius, *Manycore work stealing*, 2011.
-//! Difference: the diagonal outweighs each row, so that a random matrix is positive definite for
-//! certain.
+//! Elimination fills L up in unpredictable places. The tree of tasks is as irregular as the matrix;
+//! its leaves are products of 8 × 8 blocks of some 100 ns each. Source: the Cilk-5 distribution;
+//! sizes after Karl-Filip Faxén and John Ardelius, *Manycore work stealing*, 2011. Difference: the
+//! diagonal outweighs each row, so that a random matrix is positive definite for certain.
 //!
 //! A repetition copies the matrix, which is small beside its factor.
 
@@ -142,7 +141,7 @@ impl Factor {
         whole
     }
 
-    /// Whether there is nothing above the diagonal, and on it nothing but positive numbers.
+    /// Whether all elements above the diagonal are zero, and those on it positive.
     fn is_triangle(&self) -> bool {
         let (mut right, mut positive) = (true, 0);
         self.0.each(|row, column, value| {

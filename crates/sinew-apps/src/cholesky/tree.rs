@@ -3,8 +3,8 @@
 //!
 //! Every node is owned by its parent, so disjoint parts of a matrix can be changed at the same time
 //! without any further ado. All matrices of one calculation have the same side, a power of two
-//! times [`SIDE`], hence the same shape: where two of them meet, both are blocks, or both are
-//! quadrants, or one is empty.
+//! times [`SIDE`], and hence the same shape. Of two matrices that meet, both are blocks, or both
+//! are quadrants, or one is empty.
 
 /// Rows and columns of a dense block.
 pub(crate) const SIDE: usize = 8;
@@ -18,7 +18,7 @@ pub(crate) type Quadrants = [Tree; 4];
 /// A sparse matrix.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) enum Tree {
-    /// Nothing but zeros.
+    /// All zeros.
     #[default]
     Empty,
     Block(Box<Block>),

@@ -1,8 +1,8 @@
-//! What one task does, and what must come out.
+//! The work of one task, and its expected result.
 
 use std::hint::black_box;
 
-/// What a task's time goes into.
+/// The kind of work of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -37,7 +37,7 @@ pub(super) const START: u32 = 6;
 /// The steps from [`START`] to 1: 6, 3, 10, 5, 16, 8, 4, 2, 1.
 const STEPS: u64 = 8;
 
-/// Does a task, which may read the table anywhere. What comes out depends on all that it did.
+/// Does a task, which may read the table anywhere. The result depends on all of its work.
 pub fn apply(task: &Task, table: &[u32]) -> u64 {
     match task.kind {
         Kind::Compute => {
@@ -48,7 +48,7 @@ pub fn apply(task: &Task, table: &[u32]) -> u64 {
     }
 }
 
-/// How many steps the Collatz sequence takes from `number` to 1.
+/// Number of steps of the Collatz sequence from `number` to 1.
 fn steps(mut number: u32) -> u64 {
     let mut steps = 0;
     while number != 1 {
@@ -90,7 +90,7 @@ fn next(at: u32, entries: usize) -> u32 {
     at.wrapping_mul(FACTOR).wrapping_add(ADDEND) & (entries - 1) as u32
 }
 
-/// What [`apply`] must answer, by another way: closed forms instead of steps.
+/// The result of [`apply`] computed by another method: closed forms instead of steps.
 pub(super) fn expected(task: &Task, entries: usize) -> u64 {
     let Task { kind, start, repeats } = *task;
     match kind {
@@ -107,8 +107,8 @@ fn sum_of_entries(start: u64, count: u64, entries: u64) -> u64 {
     whole(start + count) - whole(start)
 }
 
-/// Where the generator is after `steps` from `start`: its composition with itself, squared and
-/// multiplied.
+/// The state of the generator `steps` after `start`: its composition with itself, by repeated
+/// squaring.
 fn jump(start: u32, mut steps: u32, entries: usize) -> u32 {
     let (mut factor, mut addend) = (FACTOR, ADDEND);
     let mut at = start;

@@ -10,7 +10,7 @@
 //! Tasks that stream through a table or walk it in random order, for what is named there as future
 //! work, are made by [`Workload::kind`].
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `workload` | the tasks, and the table that each may read anywhere |
 //! | `kernel` | what one task does, and what must come out |
@@ -35,7 +35,7 @@ pub use workload::Workload;
 const SIZES: &str =
     "TASKSxREPEATS, or TASKSxREPEATSxFEWERxN: only the first of N parts has REPEATS";
 
-/// Tasks, repetitions of a task, those of the light tasks (0: there are none), and parts.
+/// Tasks, repetitions of a task, those of the light tasks (0: no light tasks), and parts.
 const NUMBERS: Product<4> = Product {
     app: "collatz",
     sizes: SIZES,
@@ -59,7 +59,7 @@ pub(crate) const APP: App = App {
 
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let [tasks, repeats, fewer, parts] = NUMBERS.pick(&options.size)?;
-    // The tasks, and an answer of each for both versions.
+    // The tasks, and a result of each for both versions.
     room(APP.name, tasks * (size_of::<Task>() + 2 * size_of::<u64>()) as u64)?;
     let (tasks, parts) = (tasks as usize, parts as usize);
     let workload = match fewer {

@@ -27,7 +27,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// So many tasks that all repeat the sequence so often.
+    /// `tasks` tasks that all repeat the sequence equally often.
     pub fn uniform(tasks: usize, repeats: u32) -> Self {
         Self::new(tasks, repeats, None)
     }
@@ -78,11 +78,11 @@ impl Workload {
         self.tasks.iter().map(|task| apply(task, &self.table)).collect()
     }
 
-    /// Holds answers against what they must be, by closed forms.
+    /// Compares results with their expected values, by closed forms.
     ///
     /// # Errors
     ///
-    /// The first task whose answer is wrong.
+    /// The first task with a wrong result.
     pub fn check(&self, answers: &[u64]) -> Result<(), Wrong> {
         let (tasks, entries) = (self.tasks.len(), self.table.len());
         Wrong::unless(answers.len() == tasks, || {
@@ -97,7 +97,7 @@ impl Workload {
         })
     }
 
-    /// What all answers add up to, modulo 2⁶⁴.
+    /// The sum of all results, modulo 2⁶⁴.
     pub fn sum(&self) -> u64 {
         self.tasks.iter().fold(0, |sum, task| sum.wrapping_add(expected(task, self.table.len())))
     }

@@ -1,16 +1,16 @@
 //! The convex hull of random points in a disc, by quickhull.
 //!
-//! The outermost points in four directions span a quadrangle; whatever lies within is forgotten,
-//! and the rest belongs to the edge it lies beyond. So it goes on: of the points beyond an edge the
+//! The outermost points in four directions span a quadrangle; points within it are dropped, and the
+//! others belong to the edge that they lie beyond. So it goes on: of the points beyond an edge the
 //! farthest becomes a corner, which makes two edges of one. Three of four points are forgotten in
 //! each round, so the first rounds are nearly all of the work: loops over pieces of the points.
 //! Below them the two edges are tasks.
 //!
-//! Sides are judged by exact predicates, so that nothing is ever forgotten that lies outside. How
-//! far a point is away is not exact; should a corner be chosen that is none, the scan at the end
-//! drops it. The answer is therefore *the* hull, the same one in whatever order it is found.
-//! Source: Barber, Dobkin and Huhdanpaa, "The Quickhull Algorithm for Convex Hulls". Differences:
-//! the first quadrangle, which is Akl and Toussaint's, and the final scan, which is Andrew's.
+//! Exact predicates decide the sides, so no point outside is ever dropped. The distance of a point
+//! is rounded. If a point is chosen that is not a corner, the scan at the end drops it. The result
+//! is therefore *the* hull, the same one in any order of search. Source: Barber, Dobkin and
+//! Huhdanpaa, "The Quickhull Algorithm for Convex Hulls". Differences: the first quadrangle, which
+//! is Akl and Toussaint's, and the final scan, which is Andrew's.
 
 mod polygon;
 mod quickhull;
@@ -40,7 +40,8 @@ const NUMBERS: Numbers = Numbers {
 
 pub(crate) const APP: App = App {
     name: "convex-hull",
-    about: "the hull of random points in a disc: loops that leave less each time, then nested joins",
+    about: "the hull of random points in a disc: loops that leave less each time, then nested \
+        joins",
     sizes: SIZES,
     demo: "5_000_000",
     loops: true,
@@ -139,8 +140,8 @@ mod tests {
         assert_eq!(hull(&grid), [(0.0, 0.0), (6.0, 0.0), (6.0, 6.0), (0.0, 6.0)]);
     }
 
-    /// Hardly any of these points are in general position, and many are there twice.
-    /// Blind to: what the exact checks, which are the oracle here, do not look at.
+    /// Hardly any of these points are in general position, and many are duplicates. Blind to: what
+    /// the exact checks, which are the oracle here, do not look at.
     #[test]
     fn hulls_of_small_grids_are_right() {
         let mut rng = fastrand::Rng::with_seed(1);

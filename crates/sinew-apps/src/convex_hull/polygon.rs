@@ -1,9 +1,9 @@
-//! A convex polygon: made of candidates by a scan, and judged by exact orientation tests.
+//! A convex polygon: built of candidates by a scan, and checked by exact orientation tests.
 //!
 //! Points are ordered by their x, and by their y where that is the same. In this order a convex
-//! polygon goes up along its lower chain and down along its upper one, and each point between the
-//! ends is above an edge of the one and below an edge of the other: both are found by bisection, so
-//! that all points can be judged, not just a sample.
+//! polygon goes up along its lower chain and down along its upper one. Each point between the ends
+//! is above an edge of the one and below an edge of the other. Bisection finds both, so all points
+//! are checked, not just a sample.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Quickhull: what lies beyond an edge is split at its farthest point, until nothing lies beyond
 //! any edge.
 //!
-//! Both versions answer candidates: all corners of the hull, perhaps a few more points, in any
+//! Both versions return candidates: all corners of the hull, perhaps a few more points, in any
 //! order.
 //!
 //! # Invariants
@@ -17,10 +17,10 @@ use sinew::{Worker, over};
 use super::Point;
 use crate::loops::{LoopSchedule, Scheduled};
 
-/// Points are first taken in pieces of so many: half of a second-level cache.
+/// Points are first taken in pieces of this many: half of a second-level cache.
 const PIECE: usize = 1 << 14;
 
-/// From so many points on a round is a loop.
+/// From this number of points on a round is a loop.
 const LOOP: usize = 1 << 14;
 
 #[derive(Clone, Copy)]
@@ -30,8 +30,8 @@ struct Edge {
 }
 
 impl Edge {
-    /// How far a point lies outside an edge that goes counter-clockwise: roughly a multiple of the
-    /// distance, with exactly the right sign.
+    /// Distance of a point from an edge that goes counter-clockwise, positive outside: roughly a
+    /// multiple of the distance, with exactly the right sign.
     fn beyond(self, point: Point) -> f64 {
         orient2d(self.to, self.from, point)
     }

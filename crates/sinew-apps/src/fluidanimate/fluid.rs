@@ -1,12 +1,12 @@
 //! Smoothed particle hydrodynamics: density, pressure and viscosity of a fluid from the particles
 //! near each place.
 //!
-//! Every particle looks at those within reach and adds up for itself what they do to it, always in
-//! the same order; so nothing is written that somebody else writes, and the outcome does not depend
-//! on how loops run. A pair is looked at from both ends for that. What two particles do to each
-//! other is equal and opposite, so momentum changes by gravity and walls alone. Source: Müller,
-//! Charypar and Gross, "Particle-Based Fluid Simulation for Interactive Applications". Differences:
-//! the form of the forces that is symmetric in both particles, and no negative pressure.
+//! Every particle looks at those within reach and adds up their effects on itself, always in the
+//! same order. So each value has one writer, and the result does not depend on how loops run. A
+//! pair is looked at from both ends for that. The effects of two particles on each other are equal
+//! and opposite, so only gravity and walls change the momentum. Source: Müller, Charypar and Gross,
+//! "Particle-Based Fluid Simulation for Interactive Applications". Differences: the form of the
+//! forces that is symmetric in both particles, and no negative pressure.
 
 use std::f64::consts::PI;
 
@@ -33,16 +33,16 @@ const VISCOSITY: f64 = 0.4;
 /// Metres a second, each second.
 pub(super) const GRAVITY: Vector = [0.0, -9.8, 0.0];
 
-/// What is left of the velocity after hitting a wall.
+/// The fraction of the velocity that remains after hitting a wall.
 const BOUNCE: f64 = 0.5;
 
-/// How far a particle reaches, in distances between particles at rest.
+/// The reach of a particle, in distances between particles at rest.
 const REACH: f64 = 1.7;
 
-/// How far sound gets in a time step, in reaches.
+/// The distance that sound travels in a time step, in reaches.
 const COURANT: f64 = 0.2;
 
-/// What a particle has besides its position.
+/// The properties of a particle other than its position.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Motion {
     pub(super) id: u32,
@@ -58,10 +58,10 @@ pub(super) struct Particles {
     pub(super) motions: Vec<Motion>,
 }
 
-/// What does not change while the fluid moves.
+/// Values that are constant while the fluid moves.
 #[derive(Debug, Clone)]
 pub(super) struct Fluid {
-    /// Of a particle, in kilogrammes.
+    /// Mass of a particle, in kilogrammes.
     mass: f64,
     /// The distance of particles at rest, in metres.
     spacing: f64,
@@ -71,7 +71,7 @@ pub(super) struct Fluid {
 }
 
 impl Fluid {
-    /// A column of so many particles.
+    /// A column of this many particles.
     pub(super) fn new(count: usize) -> Self {
         let volume = COLUMN.iter().product::<f64>() / count as f64;
         let spacing = volume.cbrt();
@@ -171,7 +171,7 @@ impl Fluid {
     }
 }
 
-/// What a particle sees when it is pushed.
+/// The surroundings of a particle that is pushed.
 struct Scene<'s> {
     grid: &'s Grid,
     positions: &'s [Vector],

@@ -1,9 +1,9 @@
-//! Cells as wide as the reach of a particle, so that whoever is within reach of it is in its cell
-//! or in one next to that.
+//! Cells as wide as the reach of a particle: all particles within reach are in its cell or in
+//! neighbouring cells.
 //!
-//! Particles are kept in the order of their cells, row by row; those of three neighbouring cells of
-//! a row then lie one behind the other, and everybody near is found in nine ranges, always in the
-//! same order.
+//! Particles are kept in the order of their cells, row by row. Those of three neighbouring cells of
+//! a row are contiguous, and all particles nearby are found in nine ranges, always in the same
+//! order.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -65,7 +65,7 @@ impl Grid {
         order
     }
 
-    /// Where the particles are that may be within reach of a position.
+    /// The ranges of particles that may be within reach of a position.
     pub(super) fn near(&self, position: Vector) -> impl Iterator<Item = Range<usize>> {
         let at = self.coordinates(position);
         let [x, y, z] = [0, 1, 2].map(|axis| self.around(axis, at[axis]));

@@ -80,7 +80,7 @@ impl fmt::Display for Scene {
     }
 }
 
-/// How much of the momentum that was exchanged rounding may lose.
+/// The fraction of the exchanged momentum that rounding may lose.
 const ROUNDING: f64 = 1e-9;
 
 impl FluidAnimate {
@@ -93,7 +93,7 @@ impl FluidAnimate {
         Scene(particles)
     }
 
-    /// Each particle is there once.
+    /// Each particle exists once.
     fn check_mass(&self, motions: &[Motion]) -> Result<(), Wrong> {
         let mut seen = vec![false; self.count];
         let mut new = |motion: &Motion| {
@@ -103,7 +103,7 @@ impl FluidAnimate {
         Wrong::unless(once, || format!("there should be {} particles, each once", self.count))
     }
 
-    /// What the particles have gained is what gravity and walls have given.
+    /// The particles' gain equals the momentum from gravity and walls.
     fn check_momentum(&self, motions: &[Motion]) -> Result<(), Wrong> {
         let time = FRAMES as f64 * Fluid::new(self.count).step;
         let fallen = times(self.count as f64 * time, GRAVITY);

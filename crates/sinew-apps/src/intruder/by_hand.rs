@@ -8,7 +8,7 @@ use super::reassembly::{Fragments, Reassembly};
 use super::{Intruder, Verdict};
 use crate::crew::crew;
 
-/// What the workers share.
+/// The state that the workers share.
 pub(super) struct ByHand {
     /// Packets that have arrived, by index.
     captured: TQueue<u32>,
@@ -29,9 +29,9 @@ impl ByHand {
         Verdict { found, left: self.reassembly.left() }
     }
 
-    /// One worker's part: packets until there are none.
+    /// One worker's part: packets until the queue is empty.
     ///
-    /// Whoever completes a flow looks for a complete one afterwards, so none is left in the end.
+    /// A worker that completes a flow then looks for a complete flow, so none is left at the end.
     fn detect(&self, intruder: &Intruder) -> Findings {
         let mut inspector = intruder.inspector();
         while let Some(index) = atomically(|tx| self.captured.pop(tx)) {

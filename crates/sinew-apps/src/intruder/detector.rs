@@ -1,4 +1,4 @@
-//! What is looked for in flows, and what has been found.
+//! The signatures to find in flows, and those that were found.
 
 use std::hash::{Hash, Hasher};
 use std::iter::Sum;
@@ -84,12 +84,12 @@ pub(super) fn digest(flow: u32, text: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// What one worker has found, or all of them.
+/// The findings of one worker, or of all workers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Findings {
     /// The flows that are attacks, in order in a sum.
     pub(super) attacks: Vec<u32>,
-    /// How many flows were looked at.
+    /// Number of flows that were searched.
     pub(super) flows: u64,
     /// Their digests, added.
     pub(super) digest: u64,
@@ -108,7 +108,7 @@ impl Sum for Findings {
     }
 }
 
-/// One worker's look at flows that are complete.
+/// One worker's search in complete flows.
 #[derive(Debug)]
 pub(super) struct Inspector<'t> {
     traffic: &'t Traffic,
@@ -157,7 +157,7 @@ mod tests {
         assert!(!detector.is_attack(b""));
     }
 
-    /// Blind to: digests that are the same by chance.
+    /// Blind to: digests that are equal by coincidence.
     #[test]
     fn a_digest_depends_on_the_flow_and_on_every_byte() {
         let digests = [

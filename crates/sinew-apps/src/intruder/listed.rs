@@ -7,7 +7,7 @@ use super::detector::Inspector;
 use super::reassembly::Reassembly;
 use super::{Intruder, Verdict};
 
-/// What the workers share.
+/// The state that the workers share.
 pub(super) struct Listed {
     /// Packets that have arrived, by index.
     captured: Worklist<u32>,

@@ -6,15 +6,15 @@
 //! it is entered into a map of flows; and a flow that is complete is searched. Capturing and
 //! entering are transactions: short ones that conflict often.
 //!
-//! By hand, as in the suite, a packet takes three transactions: it is taken from a transactional
-//! queue, it is entered, and a complete flow, which went through another queue, is taken from
-//! there. As a worklist, entering a packet is one transaction, and its flow is searched after the
-//! commit. (Source: Góes, *Transactional worklists*, where the search is a part of the
+//! The hand-written version, as in the suite, uses three transactions per packet. The first takes
+//! it from a transactional queue, the second enters it, and the third takes a complete flow from
+//! another queue. As a worklist, entering a packet is one transaction, and its flow is searched
+//! after the commit. (Source: Góes, *Transactional worklists*, where the search is a part of the
 //! transaction.)
 //!
-//! Differences: the map, which is only ever asked for one flow, is a hash map (a balanced tree
-//! there; one took 2.5 µs a packet here, of which 1.4 went into searches); fragments are put in
-//! order when a flow is complete, not as they arrive; and one automaton looks for all signatures.
+//! Differences: the map is only asked for single flows, so it is a hash map instead of a balanced
+//! tree. A tree took 2.5 µs a packet here, of which 1.4 were searches. Fragments are sorted when a
+//! flow is complete, not on arrival. One automaton searches for all signatures.
 
 mod by_hand;
 mod detector;
@@ -42,7 +42,8 @@ use listed::Listed;
 use reassembly::Reassembly;
 use traffic::{Packet, Shape, Traffic};
 
-const SIZES: &str = "stamp (a10-l128-n262144-s1), or parts of a10-l16-n4096-s1: percent of attacks, bytes of the longest flow, flows, seed";
+const SIZES: &str = "stamp (a10-l128-n262144-s1), or parts of a10-l16-n4096-s1: percent of \
+    attacks, bytes of the longest flow, flows, seed";
 
 const LETTERS: Lettered<4> = Lettered {
     app: "intruder",
@@ -95,7 +96,7 @@ struct Intruder {
     lists: Lists,
 }
 
-/// What a version works on besides the traffic.
+/// The state of a version without the traffic.
 enum Input {
     Serial,
     ByHand(Box<ByHand>),
@@ -179,7 +180,7 @@ impl Solve for Intruder {
         }
     }
 
-    /// Exactly the planted attacks are found, every flow was put together as it was sent, and
+    /// Exactly the planted attacks are found, every flow was reassembled as it was sent, and
     /// nothing is left.
     fn check(&self, verdict: &Verdict) -> Result<(), Wrong> {
         let Verdict { found, left } = verdict;

@@ -2,8 +2,8 @@
 //!
 //! The fragments of a flow are a list that runs through the packets themselves: each packet has a
 //! link of its own, so nothing is allocated for it. The map has the list's head and how long it is.
-//! So a packet of a flow that is known changes one value of the map and its own link, which nobody
-//! else wants; buckets of the map are changed only by the first and by the last.
+//! So a packet of a known flow changes one value of the map and its own link, without conflicts;
+//! only the first and the last packet change buckets of the map.
 
 use std::hash::BuildHasherDefault;
 
@@ -32,7 +32,7 @@ pub(super) struct Reassembly {
 }
 
 impl Reassembly {
-    /// For that many packets of so many flows.
+    /// Sized for that many packets of this many flows.
     pub(super) fn new(packets: usize, flows: usize) -> Self {
         let links = (0..packets).map(|_| TVar::new(NONE));
         Self {
@@ -41,8 +41,8 @@ impl Reassembly {
         }
     }
 
-    /// Enters the packet `index`. If that was the last of its flow, the flow is forgotten, and the
-    /// answer is its fragments.
+    /// Enters the packet `index`. If that was the last of its flow, the flow is removed, and its
+    /// fragments are returned.
     pub(super) fn enter<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
@@ -80,7 +80,7 @@ impl Reassembly {
         Ok(packets)
     }
 
-    /// How many flows have begun and are not complete.
+    /// Number of flows that have begun and are incomplete.
     pub(super) fn left(&self) -> usize {
         atomically(|tx| self.flows.to_vec(tx)).len()
     }

@@ -18,14 +18,14 @@ pub(super) struct Packet {
     pub(super) flow: u32,
     /// Its place among the fragments of the flow.
     pub(super) number: u32,
-    /// How many fragments the flow has.
+    /// Number of fragments of the flow.
     pub(super) of: u32,
-    /// Where it is in the text.
+    /// Its position in the text.
     start: u32,
     length: u32,
 }
 
-/// What to generate.
+/// The parameters of the generator.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub(super) attack_percent: u64,
@@ -51,7 +51,7 @@ impl Shape {
     }
 }
 
-/// What has arrived, and what is in it.
+/// The packets that have arrived, and their contents.
 #[derive(Debug)]
 pub(super) struct Traffic {
     /// In the order of arrival.
@@ -97,7 +97,7 @@ impl Traffic {
         self.digest = self.digest.wrapping_add(digest(flow, text));
     }
 
-    /// What is in a packet.
+    /// The contents of a packet.
     pub(super) fn bytes(&self, packet: Packet) -> &[u8] {
         &self.text[packet.start as usize..][..packet.length as usize]
     }
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// Blind to: a shuffle that leaves much as it was.
+    /// Blind to: a shuffle that changes little.
     #[test]
     fn every_fragment_of_every_flow_arrives_once_and_none_is_empty() {
         let (traffic, _) = traffic(10, 40);

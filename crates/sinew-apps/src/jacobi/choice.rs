@@ -1,5 +1,5 @@
-//! What the user may choose about a run: the size, and after it, with commas, words for the form,
-//! the order and the placement.
+//! The options of a run: the size, followed by comma-separated words for the form, the order and
+//! the placement.
 
 use sinew::locality::{Deal, Order};
 use sinew::{Placement, Schedule, TileOrder};
@@ -8,13 +8,13 @@ use super::lattice::Form;
 use super::{NUMBERS, SIZES};
 use crate::options::{Error, Options, Size};
 
-/// A run, as it was asked for.
+/// The parameters of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Choice {
     pub(super) side: usize,
     pub(super) form: Form,
     pub(super) order: TileOrder,
-    /// Where the pages lie, and who touches them first; without it the field lies where the calling
+    /// The placement of pages, and their first touch; by default the field lies where the calling
     /// thread has made it.
     pub(super) placing: Option<(Placement, Deal)>,
 }
@@ -55,7 +55,7 @@ fn split(size: &Size) -> (Size, Vec<&str>) {
     (first, parts.collect())
 }
 
-/// In which queues tasks lie.
+/// The queues in which tasks lie.
 fn queues(word: &str) -> Option<Order> {
     Some(match word {
         "tasks" => Order::Together,

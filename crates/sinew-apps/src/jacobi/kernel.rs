@@ -12,12 +12,12 @@ const C2: f64 = 1.0 / 12.0;
 /// Sites between requests for what is needed next.
 const PIECE: usize = 64;
 
-/// How far ahead of its use the row above, which comes from memory, is asked for: about a published
-/// row, that is some hundred nanoseconds. It was tried from 256 to 1200 sites; without, one core
-/// updates a third fewer sites.
+/// Distance of the prefetch of the row above, which comes from memory: about a published row, or
+/// some hundred nanoseconds. It was tried from 256 to 1200 sites; without, one core updates a third
+/// fewer sites.
 const AHEAD: usize = 600;
 
-/// How results are stored.
+/// The way to store results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stores {
     /// As ever: a line that is not in the cache is read before it is overwritten. 24 bytes an

@@ -14,18 +14,18 @@ use sinew::{
 
 use super::kernel::{Field, Stores, Wave};
 
-/// How the cube is cut and swept over.
+/// The blocks of the cube, and the order of the sweep.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Sites along an edge, faces included; at least 3.
     pub side: usize,
     /// Rows and layers of a block; blocks have whole rows.
     pub block: (usize, usize),
-    /// In which order blocks are submitted.
+    /// The order in which blocks are submitted.
     pub order: TileOrder,
-    /// How many tasks may be pending before the submitter runs some.
+    /// Number of pending tasks at which the submitter runs some itself.
     pub max_pending: usize,
-    /// How results are stored.
+    /// The way to store results.
     pub stores: Stores,
 }
 
@@ -57,7 +57,7 @@ impl Plan {
     }
 }
 
-/// Who sweeps, and how the work is shared.
+/// The executor of a sweep, and the distribution of its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// The calling thread, block by block.
@@ -109,7 +109,7 @@ impl Lattice {
         Ok(Self { now: field()?, next: field()?, plan, steps: 0 })
     }
 
-    /// Sweeps over the cube so many times.
+    /// Sweeps over the cube `sweeps` times.
     pub fn run(&mut self, form: Form, sweeps: usize) {
         for _ in 0..sweeps {
             let owners = |slab: usize| self.now.domain_of(slab);

@@ -5,7 +5,7 @@
 //! Parallelism by Locality Queues" (2009), whose published size is a cube of 600 sites in blocks of
 //! 600 x 10 x 10. It shows where data lies: nearly all of its time goes into moving it.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `choice` | what the user may choose about a run |
 //! | `kernel` | one row, with ordinary stores and past the caches; the field that is only scaled |
@@ -34,8 +34,11 @@ use choice::Choice;
 use kernel::Wave;
 use lattice::sweep;
 
-const SIZES: &str = "a side of 3 to 1200 sites, and after it, with commas, tasks, queues, nearest or strict (instead of --schedule, which makes loops), \
-layers or rows first, and first-touch, first-touch-cyclic, bind:NODE, bind-local, cyclic or one-node";
+const SIZES: &str = "a side of 3 to 1200 sites, and after it, with commas, tasks, queues, nearest \
+    or \
+strict (instead of --schedule, which makes loops), layers or rows first, and first-touch, \
+first-touch-cyclic, bind:NODE, bind-local, cyclic or \
+one-node";
 
 const NUMBERS: Numbers =
     Numbers { app: "jacobi", sizes: SIZES, tiny: 24, small: 120, full: 600, range: 3..=1200 };
@@ -54,7 +57,7 @@ pub(crate) const APP: App = App {
 /// Sweeps.
 const STEPS: usize = 10;
 
-/// The domains of the published machine, where there are no NUMA nodes.
+/// The domains of the published machine, used without NUMA nodes.
 const PARTS: usize = 4;
 
 /// The largest error a site may have after `STEPS` sweeps, as a share of the largest site.
@@ -63,13 +66,13 @@ const TOLERANCE: f64 = 1e-13;
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let choice = Choice::new(options)?;
     let side = choice.side;
-    // What cannot be placed is refused here, but for what only workers know.
+    // Impossible placements are refused here, except those that only workers can detect.
     if let Some((placement, _)) =
         choice.placing.filter(|(placement, _)| *placement != Placement::BindLocal)
     {
         placement.check().map_err(Error::Placement)?;
     }
-    // Two fields at a time, and the answers of both versions.
+    // Two fields at a time, and the results of both versions.
     let bytes = 4 * side.pow(3) * size_of::<f64>();
     let mut probe: Vec<u8> = Vec::new();
     if probe.try_reserve_exact(bytes).is_err() {
@@ -244,7 +247,7 @@ mod tests {
         }
     }
 
-    /// Where the pages of a field can lie, and who touches them first.
+    /// Placements of a field's pages, and their first touch.
     fn placements() -> Vec<(Placement, Deal)> {
         let nodes =
             ["bind:0", "bind-local", "cyclic", "one-node"].map(|text| text.parse().unwrap());
@@ -276,8 +279,7 @@ mod tests {
         }
     }
 
-    /// Catches: a choice that loses the field on its way to the workers, or that the answer does
-    /// not come from.
+    /// Catches: a choice that does not reach the workers, or does not produce the result.
     #[test]
     fn chosen_runs_have_the_same_answer() {
         let pool = Pool::builder().threads(2).build().unwrap();

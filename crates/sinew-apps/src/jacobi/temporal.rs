@@ -2,14 +2,14 @@
 //!
 //! The cube is cut into *strips* of rows, each strip into *slices*, one a layer. A task moves a
 //! wave front by one layer through a strip: it makes the first time step of slice `w`, the second
-//! of slice `w - 1`, and so on for `depth` steps, so that only `depth + 2` layers of the strip need
-//! stay in the cache while each slice is read from memory once and written once for all of them.
-//! Two fields take turns, as without blocking.
+//! of slice `w - 1`, and so on for `depth` steps. So only `depth + 2` layers of the strip need stay
+//! in the cache, and each slice is read from memory once and written once for all steps. Two fields
+//! take turns, as without blocking.
 //!
-//! A front may move when its own strip's and its neighbours' have made the move before: a counter
-//! for each move counts down what it waits for, and who brings it to zero spawns the task, into the
-//! queue of the strip's domain, made for a shared cache. Nobody waits for all: strips far from each
-//! other may be many moves apart.
+//! A front may move once the fronts of its own strip and its neighbours have made the move before.
+//! A counter for each move counts them down. The task that brings it to zero spawns the move into
+//! the queue of the strip's domain, which is chosen for a shared cache. There is no global barrier:
+//! distant strips may be many moves apart.
 //!
 //! Source: the outlook of M. Wittmann and G. Hager, "A Proof of Concept for Optimizing Task
 //! Parallelism by Locality Queues" (2009).
@@ -17,12 +17,12 @@
 //! # Invariants
 //!
 //! - W1: move `m` of a strip follows move `m - 1` of that strip and of its neighbours. Step `t` of
-//!   slice `w` lies in move `w + t - 1`, and what it reads, step `t - 1` of slices `w - 1` to `w +
-//!   1` of its strip and of slice `w` beside it, in moves before; so does what last reads the
-//!   values it overwrites.
+//!   slice `w` lies in move `w + t - 1`. It reads step `t - 1` of slices `w - 1` to `w + 1` of its
+//!   strip and of slice `w` beside it, which lie in earlier moves. The last reads of the values
+//!   that it overwrites lie in earlier moves as well.
 //!
 //! The slices are behind locks that are only tried: a mistake in the order is a panic, not a wrong
-//! answer.
+//! result.
 
 use std::sync::{RwLock, RwLockReadGuard};
 
@@ -32,7 +32,7 @@ use sinew_sync::atomic::{AtomicU32, Ordering};
 
 use super::kernel::{Wave, relax};
 
-/// How the cube is cut for several time steps at once.
+/// The blocks of the cube for several time steps at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fronts {
     /// Sites along an edge, faces included; at least 3.
@@ -205,7 +205,8 @@ impl Run<'_> {
             }
             let mut goes_on = false;
             for next in around(strip, self.strips.strips.len()) {
-                // AcqRel: what the moves before have written is visible to who makes this one.
+                // AcqRel: the writes of earlier moves are visible to the thread that makes this
+                // one.
                 if self.waits[next][number].fetch_sub(1, Ordering::AcqRel) == 1 {
                     if next == strip { goes_on = true } else { self.spawn(s, next, number) }
                 }
@@ -280,7 +281,7 @@ mod tests {
     /// Catches: a second run that does not go on where the first has ended.
     #[test]
     fn runs_go_on_from_each_other() {
-        // Where there are several caches, the pool has to know which of them its workers share.
+        // If there are several caches, the pool has to know which workers share them.
         let pool = Pool::builder().threads(2).mapping(Mapping::Compact).build().unwrap();
         let domains = Domains::new(&pool, DomainKind::Cache).unwrap();
         let mut strips = Strips::new(Fronts { side: 12, rows: 4, depth: 3 });

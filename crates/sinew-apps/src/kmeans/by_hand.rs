@@ -15,12 +15,12 @@ use super::{Clusters, KMeans};
 /// Points that are claimed at once.
 const CHUNK: usize = 3;
 
-/// What workers share.
+/// The state that workers share.
 struct Team<'p> {
     points: &'p Points,
-    /// The cluster of each point, written by whoever claims it.
+    /// The cluster of each point, written by the worker that claims it.
     members: Vec<AtomicUsize>,
-    /// The first point that nobody has claimed.
+    /// The first unclaimed point.
     next: TVar<usize>,
     shared: Shared,
 }

@@ -34,7 +34,7 @@ impl<'env> Work<'env> for Step<'env> {
     type Unit = usize;
     /// A point and its cluster.
     type Value = (usize, usize);
-    /// How many points have changed.
+    /// Number of points that have changed.
     type Local = u64;
 
     fn init(&self, _worker: usize) -> u64 {

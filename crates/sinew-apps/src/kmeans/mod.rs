@@ -1,13 +1,14 @@
 //! Points put into clusters by their nearest centre, after the program kmeans of the STAMP suite.
 //!
 //! Each step puts every point with its nearest centre, then moves each centre to the mean of its
-//! points; it ends when few points change their cluster. Points are divided among the workers. What
-//! they share are the sums from which the new centres are made: a point is added to those of its
-//! cluster in one transaction, so that contention rises as clusters become fewer. Source: Cao Minh,
-//! Chung, Kozyrakis and Olukotun, "STAMP: Stanford Transactional Applications for Multi-Processing"
-//! (2008), where 15 clusters are high contention and 40 low; the method is Lloyd's.
+//! points; it ends when few points change their cluster. Points are divided among the workers.
+//! Workers share the sums from which the new centres are computed. A point is added to those of its
+//! cluster in one transaction, so contention rises as the number of clusters falls. Source: Cao
+//! Minh, Chung, Kozyrakis and Olukotun, "STAMP: Stanford Transactional Applications for
+//! Multi-Processing" (2008), where 15 clusters are high contention and 40 low; the method is
+//! Lloyd's.
 //!
-//! | | who gets which points |
+//! | | the assignment of points to workers |
 //! |---|---|
 //! | `serial` | one loop |
 //! | `by_hand` | workers claim a few at a time, in a transaction |
@@ -39,7 +40,10 @@ use crate::problem::{Problem, Solve, Wrong, problem};
 use points::Points;
 use sums::Totals;
 
-const SIZES: &str = "high, low (contention), high++ or stamp, low++ (the same, larger), or parts of n16384-d24-c16-m15-t0.05: points, dimensions, groups, clusters, the part of all points that may \
+const SIZES: &str = "high, low (contention), high++ or stamp, low++ (the same, larger), or parts \
+                     of n16384-d24-c16-m15-t0.05: points, dimensions, groups, clusters, the part \
+                     of \
+                     all points that may \
                      still change (a file has points of its own)";
 
 const LETTERS: Lettered<5> = Lettered {
@@ -72,7 +76,7 @@ pub(crate) const APP: App = App {
     prepare,
 };
 
-/// Steps after which nobody waits for points to settle.
+/// Greatest number of steps.
 const LIMIT: usize = 500;
 
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
@@ -149,11 +153,11 @@ fn seeds(points: usize, clusters: usize) -> Option<Vec<usize>> {
     (clusters <= points).then(|| rng.choose_multiple(0..points, clusters))
 }
 
-/// What points have settled to.
+/// The cluster to which each point has settled.
 #[derive(Debug, Clone)]
 struct Clusters {
     centers: Points,
-    /// How many points each has.
+    /// Number of points of each cluster.
     counts: Vec<u64>,
     /// The centres that points were nearest to.
     before: Points,
@@ -186,7 +190,8 @@ impl fmt::Display for Clusters {
         let clusters = counts.len();
         write!(
             f,
-            "{clusters} clusters of {small} to {large} points after {steps} steps, {changed} changed in the last"
+            "{clusters} clusters of {small} to {large} points after {steps} steps, {changed} \
+             changed in the last"
         )
     }
 }

@@ -12,7 +12,7 @@ use crate::options::Error;
 /// Coordinates that are worked on at once. Points are filled up with zeros to a multiple of that.
 const LANES: usize = 8;
 
-/// How far points lie from the middle of their group, along each dimension.
+/// Distance of points from the middle of their group, along each dimension.
 const SPREAD: f32 = 0.0002;
 
 /// Any number of points, one behind the other.

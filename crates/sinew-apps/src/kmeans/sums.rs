@@ -1,11 +1,11 @@
-//! What a step adds up: for each cluster the number of its points and their sum. Plainly, and
-//! shared by transactions.
+//! The sums of a step: for each cluster the number of its points and their sum. Plainly, and shared
+//! by transactions.
 
 use sinew_stm::{TArray, TVar, Tx, TxResult, atomically};
 
 use super::points::Points;
 
-/// What one step has added up.
+/// The sums of one step.
 #[derive(Debug, Clone)]
 pub(super) struct Totals {
     pub(super) counts: Vec<u64>,
@@ -26,7 +26,7 @@ impl Totals {
         sums.iter_mut().zip(point).for_each(|(sum, value)| *sum += f64::from(*value));
     }
 
-    /// The means of the clusters. One without points keeps its centre.
+    /// The means of the clusters. A cluster without points keeps its centre.
     pub(super) fn means(&self, centers: &Points) -> Points {
         let stride = centers.stride();
         let mut means = centers.clone();
@@ -96,7 +96,7 @@ impl Shared {
         self.changed.modify(tx, |changed| changed + points)
     }
 
-    /// All of them, which start from zero again.
+    /// Takes all of the sums, which start from zero again.
     pub(super) fn take(&self) -> Totals {
         atomically(|tx| {
             let changed = self.changed.replace(tx, 0)?;

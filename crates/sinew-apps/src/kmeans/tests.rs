@@ -105,7 +105,7 @@ fn more_clusters_than_points_are_refused() {
     }
 }
 
-/// Blind to: the answers, for which there is no published value.
+/// Blind to: the results, for which there is no published value.
 #[test]
 fn the_suites_files_are_read_and_clustered() {
     let Some(folder) = std::env::var_os("SINEW_DATA").map(PathBuf::from) else {

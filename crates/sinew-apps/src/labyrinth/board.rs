@@ -1,10 +1,10 @@
-//! The grid that paths are laid into: who has taken which cell, and a map of it to copy from.
+//! The grid of the laid paths: the owner of each cell, and a map of it to copy from.
 //!
-//! What counts is a transactional array with a value for each cell. Copying that for each path
-//! would read all of it, so there is a *map* beside it, a bit a cell, in which a path is entered
-//! once it has committed. The map may be late: a path that was found on an old copy meets taken
-//! cells when it is claimed, and is given up. So a cell that is taken in the map is taken for good,
-//! and one that is free may not be.
+//! The authoritative board is a transactional array with a value for each cell. Copying that for
+//! each path would read all of it, so there is a *map* beside it, a bit a cell, in which a path is
+//! entered once it has committed. The map may be late: a path that was found on an old copy meets
+//! taken cells when it is claimed, and is given up. So a cell that is taken in the map is taken for
+//! good, and one that is free may not be.
 //!
 //! # Invariants
 //!
@@ -78,8 +78,8 @@ impl Board {
         Self { taken: TArray::new(maze.shape.cells(), false), map: Map::new(maze) }
     }
 
-    /// Finds a path on a copy, and claims its cells. None if there is no way any more. Once this
-    /// has committed, the path has to be [entered](Map::enter) in the map.
+    /// Finds a path on a copy, and claims its cells. `None` if no way is left. Once this has
+    /// committed, the path has to be [entered](Map::enter) in the map.
     ///
     /// # Errors
     ///

@@ -10,14 +10,14 @@ use super::board::Board;
 use super::lee::{Path, Sketch};
 use super::paths::Paths;
 
-/// What a worker has found: which path, and the path unless there is no way.
+/// The result of a worker: the number of the path, and the path if one exists.
 type Found = Vec<(usize, Option<Path>)>;
 
-/// What workers share.
+/// The state that workers share.
 struct Team<'p> {
     labyrinth: &'p Labyrinth,
     board: &'p Board,
-    /// The paths that nobody has begun.
+    /// The paths that no worker has begun.
     queue: TQueue<usize>,
     found: Mutex<Found>,
 }

@@ -2,9 +2,9 @@
 //!
 //! Waves of cells spread from one end, each one step farther away, until they meet the other end;
 //! the way back leads from wave to wave, straight on where it can. Source: Lee, "An Algorithm for
-//! Path Connections and Its Applications" (1961); waves are numbered 1, 2, 3 and 1 again, which
-//! tells the one before from the one behind, as in Akers, "A Modification of Lee's Path Connection
-//! Algorithm" (1967). So a cell is a byte, and most of a wave stays in the cache.
+//! Path Connections and Its Applications" (1961). Waves are numbered 1, 2, 3 and 1 again, which
+//! distinguishes the wave before from the one after, as in Akers, "A Modification of Lee's Path
+//! Connection Algorithm" (1967). So a cell is a byte, and most of a wave stays in the cache.
 //!
 //! # Cost
 //!
@@ -129,7 +129,7 @@ mod tests {
     use crate::labyrinth::board::Map;
     use crate::labyrinth::maze::{Maze, Triple};
 
-    /// How many steps apart two cells are, by a search that shares nothing with the one above.
+    /// The distance of two cells in steps, by a search that shares no code with the one above.
     fn distance(maze: &Maze, [from, to]: [Triple; 2]) -> Option<usize> {
         let mut steps = std::collections::HashMap::from([(from, 0)]);
         let mut queue = VecDeque::from([from]);

@@ -13,7 +13,7 @@ use super::paths::Paths;
 struct Laying<'env> {
     labyrinth: &'env Labyrinth,
     board: &'env Board,
-    /// Sketches that nobody uses now: as many in all as there were workers and helpers at once.
+    /// Unused sketches: at most as many as there were workers and helpers at once.
     spare: Mutex<Vec<Sketch>>,
 }
 
@@ -40,7 +40,7 @@ impl Laying<'_> {
 
 impl<'env> Work<'env> for Laying<'env> {
     type Unit = usize;
-    /// Which path, and the path unless there is no way.
+    /// The number of the path, and the path if one exists.
     type Value = (usize, Option<Path>);
     type Local = Vec<(usize, Option<Path>)>;
 

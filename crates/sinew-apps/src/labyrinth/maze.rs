@@ -23,14 +23,14 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// A grid of so many cells along x, y and z; none if it has no cells, or too many.
+    /// A grid of `x` · `y` · `z` cells; `None` if it has no cells, or too many.
     pub(super) fn new(size: Triple) -> Option<Self> {
         let cells =
             size.iter().try_fold(1_usize, |cells, side| cells.checked_mul(side.checked_add(2)?))?;
         (!size.contains(&0) && cells <= MOST_CELLS).then_some(Self { size })
     }
 
-    /// How many cells there are, border included.
+    /// Number of cells, including the border.
     pub(super) fn cells(self) -> usize {
         self.size.iter().map(|side| side + 2).product()
     }
@@ -39,7 +39,7 @@ impl Shape {
         place.iter().zip(self.size).all(|(at, side)| *at < side)
     }
 
-    /// How far apart neighbours along x, y and z are.
+    /// Distances in the array between neighbours along x, y and z.
     fn strides(self) -> Triple {
         let [width, height, _] = self.size.map(|side| side + 2);
         [1, width, width * height]
@@ -51,7 +51,7 @@ impl Shape {
         along.sum::<usize>() as u32
     }
 
-    /// What is added, wrapping around, to the number of a cell to get those of its neighbours.
+    /// The wrapping increments from the number of a cell to those of its neighbours.
     pub(super) fn neighbours(self) -> [u32; 6] {
         let [x, y, z] = self.strides().map(|stride| stride as u32);
         [x, x.wrapping_neg(), y, y.wrapping_neg(), z, z.wrapping_neg()]
@@ -65,12 +65,12 @@ impl Shape {
     }
 }
 
-/// What is to be solved.
+/// The problem to solve.
 #[derive(Debug, Clone)]
 pub(super) struct Maze {
     pub(super) shape: Shape,
     pub(super) walls: Vec<Triple>,
-    /// Where paths start and end.
+    /// The ends of the paths.
     pub(super) pairs: Vec<[Triple; 2]>,
 }
 
@@ -91,8 +91,8 @@ impl Maze {
         Self { shape, walls: Vec::new(), pairs: (0..pairs).map(|_| [place(), place()]).collect() }
     }
 
-    /// Reads a file of lines `d x y z`, the size of the grid, which comes first; `p x1 y1 z1 x2 y2
-    /// z2`, the ends of a path; and `w x y z`, a wall.
+    /// Reads a file of lines. `d x y z` is the size of the grid and comes first; `p x1 y1 z1 x2 y2
+    /// z2` are the ends of a path; `w x y z` is a wall.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let lines = Lines::read(path)?;
         let mut maze: Option<Self> = None;

@@ -1,30 +1,29 @@
 //! Paths through a grid that do not cross, after the program labyrinth of the STAMP suite.
 //!
 //! Pairs of cells are to be joined by paths that have no cell in common, as the wires of a circuit.
-//! For each pair a shortest path is found by Lee's algorithm, on a private copy of the grid, since
-//! the search looks at nearly all cells; then its cells are claimed in the shared grid. All of that
-//! is one transaction, the longest of the suite. Who finds a cell taken has searched on an old copy
-//! and searches again. Source: Cao Minh, Chung, Kozyrakis and Olukotun, "STAMP: Stanford
+//! For each pair Lee's algorithm finds a shortest path on a private copy of the grid, because the
+//! search reads nearly all cells. Then its cells are claimed in the shared grid. All of that is one
+//! transaction, the longest of the suite. A worker that finds a cell taken has searched on an old
+//! copy, and searches again. Source: Cao Minh, Chung, Kozyrakis and Olukotun, "STAMP: Stanford
 //! Transactional Applications for Multi-Processing" (2008); Watson, Kirkham and Luján, "A Study of
 //! a Transactional Parallel Routing Algorithm" (2007).
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `maze` | the input |
 //! | `lee` | a path on a copy |
 //! | `board` | the shared grid: claiming a path |
-//! | `by_hand`, `listed` | who lays which path: a queue, a worklist |
-//! | `paths` | the answer and its check |
+//! | `by_hand`, `listed` | the assignment of paths to workers: a queue, a worklist |
+//! | `paths` | the result and its check |
 //!
-//! Ends are taken from the beginning, so nobody's path goes through those of others. Short pairs
-//! come first. Which paths are found, and whether all are, depends on the order in which they are
+//! Ends are taken from the beginning, so no path goes through the ends of another. Short pairs come
+//! first. The paths that are found, and whether all are, depend on the order in which they are
 //! laid.
 //!
-//! # How often copies conflict
+//! # Frequency of conflicts
 //!
-//! Attempts given up for each hundred paths, those of the queue included, by two workers on a
-//! machine that was busy otherwise (60 runs of the first two inputs, 6 of the third, one of the
-//! last):
+//! Aborted attempts per hundred paths, including those of the queue, by two workers on an otherwise
+//! busy machine (60 runs of the first two inputs, 6 of the third, one of the last):
 //!
 //! | | by hand | worklist |
 //! |---|---|---|
@@ -33,10 +32,10 @@
 //! | `x128-y128-z5-n128` | 4.2 | 4.2 |
 //! | `x512-y512-z7-n512` | 2.9 | 1.6 |
 //!
-//! What is lost is a search each time. Tried against it: another order. In the smallest and most
-//! crowded grid, long pairs first conflict half as often again as short ones first (6.6 and 11.3),
-//! the order of the input lies between (5.2 and 8.4); in the others the difference is within what
-//! runs differ anyway. So short ones are first.
+//! Each conflict costs a search. Tried against it: another order. In the smallest and most crowded
+//! grid, the order "long pairs first" conflicts half as often again as "short ones first" (6.6 and
+//! 11.3); the order of the input lies between (5.2 and 8.4). In the other grids the difference is
+//! within the variation between runs. So short ones are first.
 
 mod board;
 mod by_hand;
@@ -58,7 +57,8 @@ use lee::Sketch;
 use maze::{MOST_CELLS, Maze, Shape};
 use paths::Paths;
 
-const SIZES: &str = "stamp (x512-y512-z7-n512), or parts of x48-y48-z3-n64: cells along x, y and z, and paths (a file says all of that itself)";
+const SIZES: &str = "stamp (x512-y512-z7-n512), or parts of x48-y48-z3-n64: cells along x, y and \
+    z, and paths (a file says all of that itself)";
 
 const SIDE: std::ops::RangeInclusive<f64> = 1.0..=1e9;
 
@@ -130,8 +130,8 @@ fn generate(options: &Options) -> Result<Maze, Error> {
     Ok(Maze::random(shape, pairs as usize))
 }
 
-/// Whether there is room for the transactional array, a map and the copies of two workers; and for
-/// each path its ends and what is known of it.
+/// Whether the transactional array, a map and the copies of two workers fit; and for each path its
+/// ends and its state.
 fn fits(shape: Shape, pairs: u64) -> Result<(), Error> {
     room(APP.name, 13 * shape.cells() as u64 + 256 * pairs)
 }

@@ -1,4 +1,4 @@
-//! The answer: a path for each pair, or none; and what makes it right.
+//! The result: a path for each pair, or none; and its check.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use super::lee::{Path, Sketch};
 use super::maze::Maze;
 use crate::problem::Wrong;
 
-/// The paths in the order of the pairs. Where there is none, there was no way left.
+/// The paths in the order of the pairs. A missing path means that no way was left.
 #[derive(Debug, Clone)]
 pub(super) struct Paths(Vec<Option<Path>>);
 
-/// How many missing paths are named.
+/// Greatest number of missing paths that are named.
 const NAMED: usize = 10;
 
 impl Paths {
@@ -76,8 +76,8 @@ fn repeats(path: &Path) -> bool {
 }
 
 impl PartialEq for Paths {
-    /// Answers to the same problem. Which paths are found depends on the order in which they were
-    /// laid; each answer is judged by itself.
+    /// Answers to the same problem. The set of paths depends on the order in which they were laid;
+    /// each result is checked by itself.
     fn eq(&self, other: &Self) -> bool {
         self.0.len() == other.0.len()
     }

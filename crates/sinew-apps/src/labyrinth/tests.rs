@@ -18,7 +18,7 @@ fn parallel(labyrinth: &Labyrinth, threads: usize) -> Paths {
     pool.run(|worker| labyrinth.parallel(worker, labyrinth.input()))
 }
 
-/// Mazes with room for all paths, with too little, and with none.
+/// Mazes with space for all paths, with too little, and with none.
 const MAZES: [&str; 4] = ["tiny", "x16-y16-z2-n60", "x30-y20-z1-n15", "x2-y3-z1-n3"];
 
 /// Catches: paths that are laid across each other by several workers.
@@ -66,7 +66,7 @@ fn a_maze_without_paths_is_solved() {
     }
 }
 
-/// Blind to: a path that is there and wrong in a way that is not among these.
+/// Blind to: other kinds of wrong paths than these.
 #[test]
 fn a_wrong_path_is_noticed() {
     let labyrinth = prepared("x9-y9-z1-n2", false);
@@ -105,7 +105,7 @@ fn a_wrong_path_is_noticed() {
     assert!(wrong(straight(4), Some(way(&across))).contains("path 2 goes where"));
 }
 
-/// Catches: an answer that keeps silent about what it could not do.
+/// Catches: a result that does not list its missing paths.
 #[test]
 fn missing_paths_are_named() {
     let shown = |found: usize| {

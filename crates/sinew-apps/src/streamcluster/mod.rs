@@ -1,8 +1,8 @@
 //! Clustering a block of a stream of points around 10 to 20 of them, after the program
 //! streamcluster of the PARSEC suite.
 //!
-//! Thousands of short loops over the same points with a decision in between: what it costs to enter
-//! a loop shows, and who finds the points in which cache.
+//! Thousands of short loops over the same points with a decision in between: they show the cost of
+//! entering a loop, and the effect of caches.
 //!
 //! # Not handled
 //!
@@ -48,7 +48,7 @@ pub(crate) const APP: App = App {
 
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let length = NUMBERS.pick(&options.size)?;
-    // The points, where they belong during a search, and in the answers of both versions.
+    // The points, their clusters during a search, and those in the results of both versions.
     let bytes = size_of::<Point>() + size_of::<Member>() + 2 * size_of::<u32>();
     room(APP.name, length.saturating_mul(bytes as u64))?;
     let schedule = options.schedule_or(Schedule::Static);

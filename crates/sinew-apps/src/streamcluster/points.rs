@@ -46,7 +46,7 @@ pub(super) struct Member {
 pub(super) struct Block<'p> {
     points: &'p [Point],
     pub(super) members: Vec<Member>,
-    /// What members save who are nearer to the candidate.
+    /// The savings of members that are nearer to the candidate.
     pub(super) saved: f64,
     /// For each centre, what its other members would pay on top if they had to go to the candidate.
     pub(super) extra: Vec<f64>,
@@ -80,7 +80,7 @@ impl<'p> Block<'p> {
         }
     }
 
-    /// Whoever is nearer goes to a new centre.
+    /// Members that are nearer move to a new centre.
     pub(super) fn open(&mut self, center: u32, at: &Point) {
         for (point, member) in self.pairs() {
             let cost = distance(point, at);

@@ -1,21 +1,21 @@
-//! Local search for k-median: open a centre wherever that saves more than it costs, until nothing
-//! does.
+//! Local search for k-median: opens a centre wherever that saves more than it costs, until there is
+//! no such point.
 //!
-//! A centre has a price. At a given price, candidates are tried in random order: whoever is nearer
-//! would switch to the candidate, and centres whose members can go there for less than the price
-//! are closed. A bisection over the price finds one at which the number of centres is as wanted.
-//! Everything that looks at all points is a loop over blocks of them; sums are put together in the
-//! order of blocks, so that decisions do not depend on how loops run. Source: O'Callaghan, Mishra,
-//! Meyerson, Guha and Motwani, "Streaming-Data Algorithms for High-Quality Clustering"; the first
-//! solution is that of Meyerson, "Online Facility Location". The constants are those of PARSEC's
-//! streamcluster.
+//! A centre has a price. At a given price, candidates are tried in random order. Members that are
+//! nearer would switch to the candidate, and centres whose members can switch for less than the
+//! price are closed. A bisection over the price finds one at which the number of centres is as
+//! wanted. Everything that looks at all points is a loop over blocks of them; sums are put together
+//! in the order of blocks, so that decisions do not depend on how loops run. Source: O'Callaghan,
+//! Mishra, Meyerson, Guha and Motwani, "Streaming-Data Algorithms for High-Quality Clustering"; the
+//! first solution is that of Meyerson, "Online Facility Location". The constants are those of
+//! PARSEC's streamcluster.
 
 use std::ops::RangeInclusive;
 
 use super::points::{Block, Point};
 use crate::loops::Loops;
 
-/// How many centres are wanted.
+/// The wanted number of centres.
 pub(super) const WANTED: RangeInclusive<usize> = 10..=20;
 
 /// Numbers of centres at which a solution is worth refining.
@@ -87,8 +87,8 @@ impl<'p, L: Loops> Search<'p, L> {
         }
     }
 
-    /// Each point in turn becomes a centre by chance, the more likely the farther it is from those
-    /// there are.
+    /// Each point in turn becomes a centre at random, with a probability that grows with its
+    /// distance from the present centres.
     fn found(&mut self) {
         self.gather();
         for at in 1..self.points.len() {

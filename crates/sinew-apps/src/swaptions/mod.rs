@@ -2,10 +2,10 @@
 //! suite.
 //!
 //! A loop over blocks of trials, several for each swaption. A block has random numbers of its own,
-//! so it does not matter who runs it when, and sums are put together in the order of blocks.
-//! Swaptions that expire late take longer than others. Differences from PARSEC: a model without
-//! arbitrage also in discrete time, so that the mean value of the swap beneath each swaption is
-//! known exactly and the answer can be held against it.
+//! so its schedule does not matter; sums are combined in the order of blocks. Swaptions that expire
+//! late take longer than others. Differences from PARSEC: a model that is free of arbitrage in
+//! discrete time as well. So the mean value of the swap beneath each swaption is known exactly, and
+//! the result is compared with it.
 
 mod model;
 
@@ -46,7 +46,7 @@ pub(crate) const APP: App = App {
     prepare,
 };
 
-/// Swaptions; fewer where nobody looks at the time.
+/// Swaptions; fewer where the time is not of interest.
 const SWAPTIONS: usize = 64;
 const TINY_SWAPTIONS: usize = 8;
 
@@ -68,7 +68,7 @@ struct Swaptions {
     schedule: LoopSchedule,
 }
 
-/// What is added up over trials.
+/// The sums over trials.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Sums {
     trials: usize,
@@ -128,7 +128,7 @@ impl Mean {
     }
 }
 
-/// So many standard errors happen by chance once in half a billion cases.
+/// A deviation of this many standard errors happens at random once in half a billion cases.
 const UNLIKELY: f64 = 6.0;
 
 /// Values are below 1, so this is far more than rounding adds up to.
@@ -189,7 +189,7 @@ impl Swaptions {
         (0..trials).fold(Sums::default(), |sums, _| sums.add(swap()))
     }
 
-    /// From other random numbers, and fewer of them.
+    /// The same with other random numbers, and fewer of them.
     fn reference(&self, swaption: usize) -> Price {
         let trials = (self.trials / 10).clamp(200, 10_000);
         self.simulate(swaption, trials, REFERENCE + swaption as u64).price()
@@ -214,8 +214,8 @@ impl Solve for Swaptions {
         self.solve(self.schedule)
     }
 
-    /// Swaps have the mean value they must have, and swaptions the one that other random numbers
-    /// give; a right is worth at least what the duty would be, and never less than nothing.
+    /// Swaps have their exact mean value, and swaptions the one that other random numbers give. A
+    /// swaption is worth at least its swap, and never less than zero.
     fn check(&self, Portfolio(prices): &Portfolio) -> Result<(), Wrong> {
         let complete = prices.len() == self.swaptions.len();
         Wrong::unless(complete, || "some swaptions have no price".to_owned())?;

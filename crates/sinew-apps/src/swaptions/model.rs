@@ -1,11 +1,11 @@
 //! Interest rates that move at random without a chance of arbitrage: the framework of Heath, Jarrow
 //! and Morton.
 //!
-//! A curve is the forward rates of the periods to come. From period to period it moves up by one
-//! place, and is shifted by a drift and three random factors: level, slope and curvature. The drift
-//! is the one that makes every discounted bond, in discrete time, worth on average what it is worth
-//! today, so prices of whatever is linear in bonds come out exactly but for chance. Source:
-//! Glasserman, "Monte Carlo Methods in Financial Engineering", section 3.6.
+//! A curve is the forward rates of the periods to come. In each period it moves up by one place,
+//! and is shifted by a drift and three random factors: level, slope and curvature. The drift gives
+//! every discounted bond its present value as mean, in discrete time. So prices that are linear in
+//! bonds are exact but for sampling. Source: Glasserman, "Monte Carlo Methods in Financial
+//! Engineering", section 3.6.
 
 use rand_distr::{Distribution, StandardNormal};
 
@@ -26,7 +26,7 @@ type Curve = [f64; PERIODS];
 pub(super) struct Model {
     today: Curve,
     drift: Curve,
-    /// How much each factor moves each rate within a period, in standard deviations.
+    /// Standard deviations of each rate's change within a period, by factor.
     shocks: [Curve; FACTORS],
 }
 
@@ -45,12 +45,12 @@ impl Model {
         }
     }
 
-    /// What a unit of money, paid after so many periods, is worth today.
+    /// The present value of a unit of money paid after this number of periods.
     pub(super) fn bond(&self, periods: usize) -> f64 {
         (-PERIOD * self.today[..periods].iter().sum::<f64>()).exp()
     }
 
-    /// The rates after so many periods, and what a unit of money paid then is worth now.
+    /// The rates after this many periods, and the present value of a unit of money paid then.
     fn walk(&self, periods: usize, random: &mut Random) -> (Curve, f64) {
         let mut curve = self.today;
         let mut spent = 0.0;
@@ -94,13 +94,13 @@ pub(super) struct Swaption {
 }
 
 impl Swaption {
-    /// What the swap is worth today: known exactly, as it consists of bonds.
+    /// The present value of the swap: known exactly, because it consists of bonds.
     pub(super) fn swap_today(&self, model: &Model) -> f64 {
         let annuity: f64 = (self.expiry + 1..=PERIODS).map(|end| PERIOD * model.bond(end)).sum();
         model.bond(self.expiry) - model.bond(PERIODS) - self.strike * annuity
     }
 
-    /// What the swap turns out to be worth today in one random future.
+    /// The present value of the swap in one random future.
     pub(super) fn swap_at_random(&self, model: &Model, random: &mut Random) -> f64 {
         let (curve, discount) = model.walk(self.expiry, random);
         let (mut bond, mut annuity) = (1.0, 0.0);

@@ -1,4 +1,4 @@
-//! Unbalanced tree search: count the nodes of a tree whose shape nobody can foresee.
+//! Unbalanced tree search: counts the nodes of a tree of unpredictable shape.
 //!
 //! The tree is not stored: a node's children follow from its state, a SHA-1 value. Subtrees of
 //! equal depth differ in size by factors of thousands, so only stealing balances the work. Source:
@@ -6,8 +6,8 @@
 //!
 //! The parallel version makes a task of each node that has children; leaves, most of the nodes, are
 //! counted by their parent's task. A tree may be far deeper than a thread's stack is (T3L: 17,844
-//! levels), so it is explored in layers of [`LAYER`] levels: the nodes below a layer are gathered
-//! on the heap and are where the next one starts. The workers meet at the end of each layer, which
+//! levels). So it is explored in layers of [`LAYER`] levels: the nodes below a layer are gathered
+//! on the heap, and the next layer starts there. The workers meet at the end of each layer, which
 //! is 70 times in T3L.
 //!
 //! # Not handled
@@ -27,8 +27,8 @@ use crate::options::{Error, Options, Size};
 use crate::problem::{Problem, Solve, Wrong, problem};
 use tree::{Kind, Node, Tree};
 
-/// How many levels are explored in one recursion: well within 2 MiB, the smallest stack a thread
-/// has by default, even without optimisation.
+/// Number of levels in one recursion: well within 2 MiB, the smallest default stack of a thread,
+/// even without optimisation.
 const LAYER: u32 = 256;
 
 /// The most children that one task looks at; more are halved among tasks.
@@ -106,7 +106,7 @@ fn by_name(name: &str) -> Option<Search> {
     [T1, T3, T3L].into_iter().find(|search| search.name.eq_ignore_ascii_case(name))
 }
 
-/// What a search finds.
+/// The result of a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Found {
     nodes: u64,
@@ -212,7 +212,7 @@ impl Layer<'_> {
         found.and(self.visit_each(worker, inner))
     }
 
-    /// Those that have children themselves, without a branch that nobody could predict.
+    /// Those that have children themselves, without an unpredictable branch.
     fn keep_inner<'n>(&self, nodes: &'n mut [Node]) -> &'n [Node] {
         let mut count = 0;
         for at in 0..nodes.len() {

@@ -7,13 +7,12 @@
 //!
 //! # Cost
 //!
-//! One SHA-1 block a node: 60 ns where the processor has instructions for it, around 200 ns
-//! elsewhere.
+//! One SHA-1 block per node: 60 ns on processors with instructions for it, around 200 ns on others.
 
 use sha1::digest::core_api::Block;
 use sha1::{Digest, Sha1, Sha1Core, compress};
 
-/// What SHA-1 begins with.
+/// The initial state of SHA-1.
 const INITIAL: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
 
 /// The most children a node of a geometric tree has.
@@ -56,8 +55,8 @@ impl Node {
 /// The SHA-1 value of a state and a number, whose 24 bytes are one block: they are followed by a
 /// bit, zeros, and their length.
 ///
-/// The block is written in two pieces of 16 bytes, in which the processor reads it right away: of
-/// smaller pieces it could not put a larger one together before they are in its cache.
+/// The block is written in two pieces of 16 bytes, the size in which the processor reads it right
+/// away: store forwarding cannot join smaller pieces before they are in the cache.
 fn hash(state: &[u8; 20], number: u32) -> [u8; 20] {
     let [head @ .., a, b, c, d] = *state;
     let tail =

@@ -1,4 +1,4 @@
-//! What must be true of the books, whatever order the sessions were held in.
+//! Invariants of the tables, for any order of the sessions.
 
 use std::collections::BTreeMap;
 
@@ -49,8 +49,8 @@ fn rows_are_right(
     })
 }
 
-/// What rows have in use is what customers hold, nobody holds anything twice, and there are as many
-/// bookings as were made and not given up.
+/// The rows' used portions equal the customers' bookings, no booking is held twice, and there are
+/// as many bookings as were made and not cancelled.
 fn bookings_are_right(tally: &Tally, records: &Records) -> Result<(), Wrong> {
     let mut uses: BTreeMap<(Kind, u32), u32> = BTreeMap::new();
     for (customer, bookings) in &records.customers {

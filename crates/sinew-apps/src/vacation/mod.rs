@@ -1,5 +1,5 @@
-//! A travel agency: sessions of customers book cars, flights and rooms, leave, and change what
-//! there is.
+//! A travel agency: sessions of customers book cars, flights and rooms, cancel, and change the
+//! tables.
 //!
 //! Source: the application vacation in Cao Minh, Chung, Kozyrakis and Olukotun, *STAMP: Stanford
 //! transactional applications for multi-processing*, IISWC 2008. Four tables; a session is one
@@ -9,11 +9,11 @@
 //! By hand, as in the suite, there is no list of sessions: each worker thinks of its own. As a
 //! worklist, a session is a unit.
 //!
-//! Differences: tables, which are only ever asked for single numbers, are hash maps (a setting of
-//! the original's build, which takes balanced trees otherwise: those of a million rows each took 25
-//! µs a session here, nearly all of it waiting for memory); what a session wants follows from its
-//! number, so that every version holds the same sessions, whoever holds which. What comes of them
-//! depends on their order, so versions agree about what does not, and the books are audited.
+//! Differences: tables are only asked for single numbers, so they are hash maps, as in one
+//! configuration of the original. Its default are balanced trees: those of a million rows each took
+//! 25 µs a session here, nearly all of it waiting for memory. The actions of a session follow from
+//! its number, so every version holds the same sessions. Their results depend on their order;
+//! versions agree about everything else, and the tables are audited.
 
 mod audit;
 mod plain;
@@ -40,8 +40,11 @@ use sessions::{Plan, Tally};
 use shared::Shared;
 use tables::Books;
 
-const SIZES: &str = "high, low (contention), high++ or stamp, low++ (the same, larger), or parts of n4-q60-u90-r16384-t4096: \
-    queries a session, percent of rows asked about, percent of sessions that book, rows (up to 100000000), sessions; \
+const SIZES: &str = "high, low (contention), high++ or stamp, low++ (the same, larger), or parts \
+    of n4-q60-u90-r16384-t4096: queries a session, percent of rows asked about, percent of \
+    sessions \
+    that book, rows (up to \
+    100000000), sessions; \
     queries times sessions up to 40000000";
 
 /// Queries of all sessions: as many could each add to the same row.
@@ -124,12 +127,13 @@ impl fmt::Display for Outcome {
         let Tally { bookings, departures, changes, booked, .. } = self.tally;
         write!(
             f,
-            "{bookings} sessions booked {booked} times, {departures} customers left, {changes} changes"
+            "{bookings} sessions booked {booked} times, {departures} customers left, {changes} \
+             changes"
         )
     }
 }
 
-/// What a version works on; the others' is empty.
+/// The state of a version; the other versions' is empty.
 #[derive(Default)]
 struct Input {
     plain: Plain,

@@ -1,4 +1,4 @@
-//! Sessions of the travel agency: who wants what, and what comes of it.
+//! Sessions of the travel agency: their requests, and the outcomes.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use fastrand::Rng;
 
 use super::tables::{Booking, Choice, Kind, Records, Row, Tables};
 
-/// How much a session adds to a row, or takes away.
+/// The change of a row by a session.
 const PORTION: u32 = 100;
 
-/// What the agency has, and what its sessions are like.
+/// The agency's tables, and the parameters of its sessions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
     /// Rows that a session asks about, at most.
@@ -31,7 +31,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// What sessions did.
+/// The actions of the sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) bookings: u64,
@@ -40,7 +40,7 @@ pub(super) struct Tally {
     /// Bookings made, and given up by customers that left.
     pub(super) booked: u64,
     pub(super) cancelled: u64,
-    /// Cars, places and rooms that were added and taken away.
+    /// Cars, places and rooms that were added and removed.
     pub(super) added: [u64; 3],
     pub(super) removed: [u64; 3],
 }
@@ -62,8 +62,8 @@ impl Tally {
 }
 
 impl Plan {
-    /// What there is in the beginning, in the order in which it is entered: numbers are shuffled.
-    /// The same each time.
+    /// The initial rows in the order in which they are entered: numbers are shuffled. The same each
+    /// time.
     pub(super) fn records(self) -> Records {
         let mut rng = Rng::with_seed(1);
         let mut numbers: Vec<u32> = (1..=self.rows as u32).collect();
@@ -85,7 +85,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Those of the tables.
+    /// Bookings of the tables.
     pub(super) fn hold<T: Tables>(self, tables: &mut T, number: u32) -> Result<Tally, T::Lost> {
         // Neighbouring seeds would make similar wishes.
         let rng = Rng::with_seed((u64::from(number) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -120,12 +120,12 @@ impl Session {
         Kind::ALL[self.rng.usize(..3)]
     }
 
-    /// How many rows this session asks about.
+    /// Number of rows that this session asks about.
     fn queries(&mut self) -> u64 {
         self.rng.u64(1..=self.plan.queries)
     }
 
-    /// Asks about some rows, and books the most expensive one of each kind that has something free.
+    /// Asks about some rows, and books the most expensive one of each kind that has a free portion.
     fn book<T: Tables>(mut self, tables: &mut T) -> Result<Tally, T::Lost> {
         let customer = self.number();
         let mut found: [Option<(u32, Row)>; 3] = [None; 3];
@@ -192,8 +192,8 @@ impl Session {
     }
 }
 
-/// Takes a portion away from a row, as far as it is free, or a whole flight that nobody has booked.
-/// Returns how many were taken away.
+/// Removes a portion of a row, as far as it is free, or a whole flight without bookings. Returns
+/// how many were taken away.
 fn reduce<T: Tables>(tables: &mut T, kind: Kind, id: u32) -> Result<u32, T::Lost> {
     let Some(row) = tables.row(kind, id)? else { return Ok(0) };
     let by = match kind {

@@ -1,9 +1,9 @@
 //! Tables in transactions.
 //!
 //! Rows are values of hash maps: sessions ask for single numbers only. A customer's bookings are a
-//! list, whose nodes lie in an array with three places for each session: a session books at most
-//! one of each kind, and only once, so its places are free. Nothing is allocated for them, and no
-//! two sessions want the same.
+//! list. Its nodes lie in an array with three places for each session: a session books at most one
+//! of each kind, only once, so its places are free. Nothing is allocated for them, and no two
+//! sessions want the same.
 
 use std::hash::BuildHasherDefault;
 
@@ -22,7 +22,7 @@ struct Node {
     next: u32,
 }
 
-/// What fills a place before its session takes it.
+/// The content of a place before its session uses it.
 const UNUSED: Node = Node { booking: Booking { kind: Kind::Car, id: 0, price: 0 }, next: NONE };
 
 type Map<V> = THashMap<u32, V, BuildHasherDefault<FxHasher>>;
@@ -40,8 +40,8 @@ impl Shared {
     /// Bytes for a session's places.
     pub(super) const BYTES: usize = 3 * size_of::<TVar<Node>>();
 
-    /// Tables that hold this, entered in the order in which it is given, for so many sessions.
-    /// Customers hold nothing yet.
+    /// Tables with these rows, entered in the given order, for `sessions` sessions. Customers hold
+    /// nothing yet.
     pub(super) fn new(records: Records, sessions: usize) -> Self {
         let shared = Self {
             rows: records

@@ -2,7 +2,7 @@
 //!
 //! Sessions are written once, for any [`Tables`]: the serial version's, and those in transactions.
 
-/// What can be booked.
+/// The kinds of bookings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Kind {
     Car,
@@ -14,7 +14,7 @@ impl Kind {
     pub(super) const ALL: [Self; 3] = [Self::Car, Self::Flight, Self::Room];
 }
 
-/// A row of a table: so many cars, places or rooms of one kind, at one price.
+/// A row of a table: a number of cars, places or rooms of one kind, at one price.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) total: u32,
@@ -24,7 +24,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// So many, all free.
+    /// A row of `many`, all free.
     pub(super) fn new(total: u32, price: u32) -> Self {
         Self { total, used: 0, free: total, price }
     }
@@ -39,18 +39,18 @@ impl Row {
         Self { used: self.used - 1, free: self.free + 1, ..self }
     }
 
-    /// With so many more, at a new price.
+    /// Adds `many`, at a new price.
     pub(super) fn enlarged(self, by: u32, price: u32) -> Self {
         Self { total: self.total + by, free: self.free + by, price, ..self }
     }
 
-    /// With so many less.
+    /// Removes `many`.
     pub(super) fn reduced(self, by: u32) -> Self {
         Self { total: self.total - by, free: self.free - by, ..self }
     }
 }
 
-/// What a customer holds.
+/// The bookings of a customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Booking {
     pub(super) kind: Kind,
@@ -75,7 +75,7 @@ pub(super) type Choice = [Option<Booking>; 3];
 
 /// A table for each kind, and one of customers with what they hold.
 ///
-/// Whatever answers `Lost` cannot go on with this session, which then has had no effect.
+/// A caller that receives `Lost` cannot continue this session, which then has had no effect.
 pub(super) trait Tables {
     type Lost;
 
@@ -85,7 +85,7 @@ pub(super) trait Tables {
     /// Makes `row` the row `id`, which may be there already.
     fn put(&mut self, kind: Kind, id: u32, row: Row) -> Result<(), Self::Lost>;
 
-    /// Strikes the row `id` out, which is there.
+    /// Removes the existing row `id`.
     fn strike(&mut self, kind: Kind, id: u32) -> Result<(), Self::Lost>;
 
     /// Enters those bookings of `wanted` that the customer does not hold yet, and the customer, if
@@ -98,7 +98,7 @@ pub(super) trait Tables {
     fn leave(&mut self, customer: u32) -> Result<Option<Vec<Booking>>, Self::Lost>;
 }
 
-/// All that is in tables.
+/// The contents of all tables.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Records {
     /// By kind, with numbers in order.

@@ -1,5 +1,5 @@
-//! A mesh from a list of triangles: who is whose neighbour, what is a segment, and flips until it
-//! is a Delaunay triangulation.
+//! A mesh from a list of triangles: finds neighbours and segments, and flips edges until it is a
+//! Delaunay triangulation.
 
 use rustc_hash::FxHashMap;
 
@@ -8,7 +8,7 @@ use super::geometry::{is_in_circle, twice_area};
 use super::store::{Mesh, Store};
 use super::triangle::{NONE, Point, Side, Triangle, Vertex, next};
 
-/// A mesh as it is written down.
+/// A mesh in its text form.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parts {
     pub(super) points: Vec<Point>,
@@ -16,7 +16,7 @@ pub(super) struct Parts {
     pub(super) segments: Vec<[u32; 2]>,
 }
 
-/// What is wrong with parts, and with which, counted from 0.
+/// The error, and the index of the wrong part, from 0.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
     Triangle(usize, &'static str),
@@ -155,7 +155,7 @@ fn flip(mesh: &mut Mesh, slot: u32, side: usize, other: u32) {
     rename(mesh, after, [left, to], other);
 }
 
-/// Tells the triangle beyond a side, which sees it with these ends, who is there now.
+/// Sets the neighbour of the triangle beyond a side, which has these ends there.
 fn rename(mesh: &mut Mesh, beyond: Side, ends: [u32; 2], now: u32) {
     let Some(slot) = beyond.beyond() else { return };
     let triangle = &mut mesh.triangles[slot as usize];
@@ -214,12 +214,10 @@ mod tests {
         let flaw = |triangles: &[[u32; 3]], segments: &[[u32; 2]]| {
             parts(&KITE, triangles, segments).build(20.0).err().unwrap()
         };
-        assert!(
-            matches!(flaw(&[[0, 1, 2], [0, 1, 0]], &[]), Flaw::Triangle(1, why) if why.contains("area"))
-        );
-        assert!(
-            matches!(flaw(&[[0, 1, 2], [1, 2, 3]], &[]), Flaw::Triangle(1, why) if why.contains("same side"))
-        );
+        let flat = flaw(&[[0, 1, 2], [0, 1, 0]], &[]);
+        assert!(matches!(flat, Flaw::Triangle(1, why) if why.contains("area")));
+        let folded = flaw(&[[0, 1, 2], [1, 2, 3]], &[]);
+        assert!(matches!(folded, Flaw::Triangle(1, why) if why.contains("same side")));
         assert!(matches!(flaw(&[[0, 1, 2], [0, 2, 3]], &[[0, 1], [1, 3]]), Flaw::Segment(1, _)));
     }
 }

@@ -2,8 +2,8 @@
 //! transactions a triangle.
 //!
 //! One takes the worst from the heap, one makes it better, one puts what is bad now into the heap.
-//! A worker that finds the heap empty leaves, as there: whoever still has a triangle goes on with
-//! what comes of it.
+//! A worker that finds the heap empty leaves, as in the original: a worker with a triangle
+//! continues with the new triangles.
 
 use sinew::Worker;
 use sinew_stm::{THeap, atomically};

@@ -5,10 +5,9 @@
 //! corner of the hole is seen from the new vertex. So a walk that takes sides in their order finds
 //! the rim in its order, and neighbours in the rim are neighbours in the new star: nothing is
 //! searched for. Sources: Bowyer, "Computing Dirichlet Tessellations" (1981), and Watson's paper of
-//! the same year. Differences: the walk does not cross segments; new triangles take the slots of
-//! those old ones that had the same side on the rim, so that the triangle beyond it need not be
-//! told; and whatever rounding did to the vertex, every new triangle is checked by the exact
-//! predicate before anything is written.
+//! the same year. Differences: the walk does not cross segments. New triangles take the slots of
+//! those old ones that had the same side on the rim, so the triangle beyond it does not change. The
+//! vertex is rounded, so the exact predicate checks every new triangle before anything is written.
 //!
 //! # Cost
 //!
@@ -50,7 +49,7 @@ pub(super) struct Wall {
     pub(super) side: usize,
 }
 
-/// What became of an attempt to dig a hole for a vertex.
+/// The result of an attempt to dig a hole for a vertex.
 #[derive(Debug)]
 pub(super) enum Dug {
     /// It is there.
@@ -181,8 +180,8 @@ impl Cavity {
     }
 
     /// Fills the hole with triangles around `vertex`, and hands those that are bad to `more`.
-    /// Returns false, and leaves the mesh as it is, if they would be too small or turned around, or
-    /// the mesh is full.
+    /// Returns false, without a change, if they would be too small or inverted, or the mesh is
+    /// full.
     pub(super) fn fill<S: Store>(
         &mut self,
         store: &mut S,
@@ -250,7 +249,7 @@ impl Cavity {
         Side::towards(self.rim[place].slot).segment(is_cut)
     }
 
-    /// Tells the triangle beyond a side of the hole who is its neighbour now.
+    /// Sets the neighbour of the triangle beyond a side of the hole.
     fn tell_beyond<S: Store>(&self, store: &mut S, place: usize) -> Result<(), S::Stop> {
         let rim = &self.rim[place];
         let Some(slot) = rim.beyond.beyond().filter(|_| !rim.kept) else { return Ok(()) };

@@ -1,8 +1,8 @@
 //! Whether a mesh is what it should be: a Delaunay triangulation that conforms to its domain,
 //! without small angles.
 //!
-//! Everything is looked at, not a sample. What decides about the shape is asked of exact
-//! predicates; angles, areas, and how far a vertex is from its segment are compared up to rounding.
+//! Everything is looked at, not a sample. Exact predicates decide about the shape; angles, areas,
+//! and distances of vertices from their segments are compared up to rounding.
 //!
 //! # Not handled
 //!
@@ -23,7 +23,7 @@ use crate::problem::Wrong;
 /// domain's extent; and by what coordinates cannot tell.
 const ROUNDING: f64 = 1e-10;
 
-/// Angles may be smaller by so many degrees.
+/// Tolerance of angles in degrees.
 const DEGREES: f64 = 1e-6;
 
 /// Judges a mesh that was made of `input`.
@@ -144,7 +144,7 @@ fn is_chain(mesh: &Mesh, [first, last]: [u32; 2], parts: &mut [[u32; 2]], tolera
     joined && ends == Some((first, last)) && parts.iter().all(is_near)
 }
 
-/// How far a point is from a line.
+/// Distance of a point from a line.
 fn is_beside([a, b]: [Point; 2], point: Point) -> f64 {
     let (way, to) = (minus(b, a), minus(point, a));
     (way.x * to.y - way.y * to.x).abs() / distance(a, b)
@@ -166,11 +166,11 @@ fn same_extent(input: &Mesh, mesh: &Mesh) -> Result<(), Wrong> {
     })
 }
 
-/// What a mesh covers.
+/// The area that a mesh covers.
 #[derive(Default)]
 pub(super) struct Extent {
     area: f64,
-    /// What the area may change by if the border is rounded.
+    /// The tolerance of the area, caused by rounding at the border.
     slack: f64,
     /// Vertices and triangles less edges: parts less holes.
     euler: i64,

@@ -1,15 +1,15 @@
-//! What the mesh fills and how good it has to be: the part of a problem that never changes.
+//! The region and the required quality of the mesh: the constant part of a problem.
 //!
-//! Where segments meet at small angles, no mesh has large ones, and halving each where the other's
-//! vertices encroach would never end. Both is solved as Ruppert proposes and Miller, Pav and
+//! At small angles between segments no mesh has large angles, and halving the segments at each
+//! other's vertices would never end. Both is solved as Ruppert proposes and Miller, Pav and
 //! Walkington, "When and Why Delaunay Refinement Algorithms Work" (2005), prove for bounds up to 26
 //! degrees:
 //!
 //! - Next to such a corner segments are cut at powers of two of their length (*shells*), so that
 //!   their vertices come to lie at the same distances.
-//! - A triangle is [exempt](Domain::is_exempt) if its smallest angle is one between two segments,
-//!   or if its shortest side joins two segments that meet at such a corner, at the same distance
-//!   from it.
+//! - A triangle is [exempt](Domain::is_exempt) in two cases: its smallest angle is one between two
+//!   segments, or its shortest side joins two segments that meet at such a corner, at the same
+//!   distance from it.
 
 use rustc_hash::FxHashMap;
 
@@ -27,16 +27,16 @@ const SAME: f64 = 1e-3;
 /// No two vertices come nearer than that part of the domain's extent, unless the input's are.
 const NEAREST: f64 = 1.0 / (1_u64 << 44) as f64;
 
-/// Nor than so many times what rounding may move them.
+/// Multiple of the rounding error below which distances do not count.
 const APART: f64 = 4.0;
 
-/// A mesh may have so many vertices, and for each of the input's so many more.
+/// A mesh may have this many vertices, plus a multiple of the input's number.
 const ROOM: (u32, u32) = (1 << 20, 64);
 
 /// Vertices of any mesh: triangles are twice as many, and slots have 31 bits.
 const MOST: u32 = 1 << 29;
 
-/// What a mesh has to respect.
+/// The constraints of a mesh.
 #[derive(Debug)]
 pub(super) struct Domain {
     /// The input's vertices, which are the first of any mesh.
@@ -52,7 +52,7 @@ pub(super) struct Domain {
     small: Vec<bool>,
     /// The square of the distance that vertices keep.
     nearest2: f64,
-    /// How many vertices there may be.
+    /// Greatest number of vertices.
     pub(super) limit: u32,
 }
 
@@ -89,7 +89,7 @@ impl Domain {
         on.or_else(|| self.whole.get(&ordered(numbers)).copied())
     }
 
-    /// Where to cut a part of a segment.
+    /// The point at which to cut a part of a segment.
     pub(super) fn cut(&self, numbers: [u32; 2], [a, b]: [Point; 2]) -> Point {
         match numbers.map(|number| self.is_small(number)) {
             [true, false] => between(a, b, shell(distance(a, b))),
@@ -162,8 +162,8 @@ pub(super) fn extent(points: &[Point]) -> f64 {
     longer(|point| point.x).max(longer(|point| point.y))
 }
 
-/// How far rounding may move a point among these off its line, when segments are halved again and
-/// again.
+/// Distance by which rounding may move a point among these off its line, when segments are halved
+/// repeatedly.
 pub(super) fn rounding(points: &[Point]) -> f64 {
     let sizes = points.iter().map(|point| point.x.abs().max(point.y.abs()));
     8.0 * f64::EPSILON * sizes.fold(0.0, f64::max)

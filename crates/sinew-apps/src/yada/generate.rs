@@ -2,7 +2,7 @@
 //! triangulated.
 //!
 //! Points are put in one by one, with the same holes that refinement digs. They come in rounds,
-//! each twice as large as the one before and along a path through the plane: so each point is found
+//! each twice as large as the one before and along a path through the plane. So each point is found
 //! near the one before, and no round makes large holes. Source: Amenta, Choi and Rote, "Incremental
 //! Constructions con BRIO" (2003).
 
@@ -77,7 +77,7 @@ struct Growing {
     mesh: Mesh,
     domain: Domain,
     cavity: Cavity,
-    /// Where the last point went.
+    /// The position of the last point.
     last: u32,
 }
 

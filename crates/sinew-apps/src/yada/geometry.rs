@@ -1,8 +1,8 @@
 //! Points and triangles in the plane: what is decided exactly, and what is computed.
 //!
 //! On which side of a line and whether inside a circle is decided exactly (by Shewchuk's adaptive
-//! predicates), for the shape of the mesh depends on it. Where a new vertex goes and how large an
-//! angle is, is rounded: a vertex may be anywhere near.
+//! predicates), for the shape of the mesh depends on it. The position of a new vertex and the size
+//! of an angle are rounded: a vertex may be anywhere near.
 
 use robust::{incircle, orient2d};
 

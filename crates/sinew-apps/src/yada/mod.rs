@@ -1,11 +1,11 @@
 //! Refining a mesh until no triangle has a small angle, after the program yada of the STAMP suite.
 //!
-//! Ruppert's algorithm: a bad triangle makes room for a vertex, around which the mesh is
-//! triangulated anew; that may make further triangles bad. Cavities of two workers may overlap,
-//! which nobody knows before they are dug: each is dug and filled in a transaction. Rules for small
-//! angles of the input are in `domain`.
+//! Ruppert's algorithm: a bad triangle is replaced by a vertex, around which the mesh is
+//! triangulated again; that may make further triangles bad. Cavities of two workers may overlap,
+//! which only digging shows: each is dug and filled in a transaction. Rules for small angles of the
+//! input are in `domain`.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `triangle`, `geometry` | triangles and their neighbours; what is exact and what is rounded |
 //! | `domain` | what is to be filled, and how good it has to be |
@@ -17,7 +17,7 @@
 //!
 //! # Not handled
 //!
-//! Removing what lies in holes of a `.poly` file: whoever triangulated it has done that.
+//! Removing triangles in holes of a `.poly` file: the program that triangulated it has done that.
 
 mod build;
 mod by_hand;
@@ -55,7 +55,8 @@ use sinew_stm::THeap;
 use store::Mesh;
 use triangle::{Bad, Triangle, Vertex};
 
-const SIZES: &str = "stamp (1000000x15, the mesh's shape), or 16 to 100000000 points `x` a smallest angle of 1 to 26 degrees, such as 10000x10; for files the angle";
+const SIZES: &str = "stamp (1000000x15, the mesh's shape), or 16 to 100000000 points `x` a \
+    smallest angle of 1 to 26 degrees, such as 10000x10; for files the angle";
 
 const NUMBERS: Product<2> = Product {
     app: "yada",
@@ -86,8 +87,8 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
         Some(path) => (show_name(path), read::read(path, angle(&options.size)?)?),
         None => {
             let [points, angle] = NUMBERS.pick(&meant(&options.size))?;
-            // About two triangles a point, in the input, its copy and an answer three times as
-            // large, with what finds their neighbours.
+            // About two triangles per point, in the input, its copy and a result three times as
+            // large, with the structure that finds their neighbours.
             let bytes = 8 * size_of::<Triangle>() + 5 * size_of::<Vertex>();
             room(APP.name, points.saturating_mul(2 * bytes as u64))?;
             ("random".to_owned(), generate::generate(points as usize, angle as f64))
@@ -138,20 +139,20 @@ struct Yada {
     name: String,
     mesh: Mesh,
     domain: Domain,
-    /// What is bad about the mesh.
+    /// The bad triangles of the mesh.
     bad: Vec<Bad>,
     by_hand: bool,
     lists: Lists,
 }
 
-/// What a run changes.
+/// The state that a run changes.
 enum Start {
     Serial(Mesh, Vec<Bad>),
     Shared(Box<Shared>, Vec<Bad>),
     ByHand(Box<Shared>, Box<THeap<Bad>>),
 }
 
-/// Where a mesh was refined, and is still.
+/// The mesh that was refined.
 enum Kept {
     Serial(Mesh),
     Shared(Box<Shared>),
@@ -173,7 +174,8 @@ impl Refined {
     }
 }
 
-/// Vertices go elsewhere in another order. But the same is covered, and both are done.
+/// The order of refinement changes the positions of vertices. But the same is covered, and both are
+/// done.
 impl PartialEq for Refined {
     fn eq(&self, other: &Self) -> bool {
         let is_done = |refined: &Self| refined.refused == 0;

@@ -19,7 +19,7 @@ use super::triangle::Point;
 use crate::lines::{Lines, Record};
 use crate::options::Error;
 
-/// So many of anything: slots and vertices have 29 bits.
+/// Greatest number of items: slots and vertices have 29 bits.
 const MOST: usize = 1 << 28;
 
 /// The mesh with this name: that of one of its files, or without their ending.
@@ -32,8 +32,7 @@ pub(super) fn read(path: &Path, angle: f64) -> Result<(Mesh, Domain), Error> {
     build(&nodes, &elements, segments.as_ref(), angle)
 }
 
-/// A path without the ending of one of the three files. What else follows a dot belongs to the
-/// name.
+/// A path without the ending of one of the three files. Other text after a dot belongs to the name.
 fn name(path: &Path) -> PathBuf {
     let ending = path.extension().and_then(OsStr::to_str);
     let known = ending.is_some_and(|ending| ["node", "ele", "poly"].contains(&ending));
@@ -81,7 +80,7 @@ struct Table<'l> {
 }
 
 impl<'l> Table<'l> {
-    /// Reads a file that is one table, of rows with at least so many fields. The second number of
+    /// Reads a file of one table, whose rows have at least this many fields. The second number of
     /// its first line is the dimension, or the vertices of a triangle.
     fn read(lines: &'l Lines, what: &str, fields: usize, second: &[&str]) -> Result<Self, Error> {
         let mut records = lines.records();
@@ -187,7 +186,8 @@ mod tests {
 
     use super::*;
 
-    const NODES: &str = "# a square\n5 2 1 1\n\n1 0 0 7.5 1\n2 1 0 7.5 1\n3 1 1e0 7.5 1 # remark\n 4 0 1 7.5 1\n5 0.5 0.25 7.5 0\n";
+    const NODES: &str = "# a square\n5 2 1 1\n\n1 0 0 7.5 1\n2 1 0 7.5 1\n3 1 1e0 7.5 1 # \
+        remark\n 4 0 1 7.5 1\n5 0.5 0.25 7.5 0\n";
     const ELEMENTS: &str = "4 3 0\n1 1 2 5\n2 2 3 5\n# in between\n3 3 4 5\n4 5 4 1\n";
     const SEGMENTS: &str = "0 2 1 1\n2 1\n1 1 2 1\n2 5 3 1\n0\n";
 

@@ -1,14 +1,14 @@
 //! Making one bad triangle better: one vertex is put into the mesh.
 //!
-//! A triangle with too small an angle goes when a vertex is put at the centre of its circle. Where
+//! A triangle with too small an angle goes when a vertex is put at the centre of its circle. If
 //! that would encroach upon a segment, or lies beyond one, the segment is cut in two instead, and
-//! the triangle has another turn; so do triangles whose segment is encroached upon by their own
-//! corner. New vertices are never nearer to others than the geometry of the input demands, so all
-//! this ends. Source: Ruppert, "A Delaunay Refinement Algorithm for Quality 2-Dimensional Mesh
-//! Generation" (1995), in the form of the program yada of the STAMP suite: Cao Minh et al., "STAMP:
-//! Stanford Transactional Applications for Multi-Processing" (2008). Differences: a centre beyond a
-//! segment is noticed while the hole is dug, so nothing is located first; and segments are cut one
-//! at a time, each as a unit of its own.
+//! the triangle is retried. The same holds for triangles whose segment is encroached upon by their
+//! own corner. New vertices are never nearer to others than the geometry of the input demands, so
+//! all this ends. Source: Ruppert, "A Delaunay Refinement Algorithm for Quality 2-Dimensional Mesh
+//! Generation" (1995), in the form of the program yada of the STAMP suite (Cao Minh et al., "STAMP:
+//! Stanford Transactional Applications for Multi-Processing", 2008). Differences: a centre beyond a
+//! segment is noticed while the hole is dug, so there is no separate point location. Segments are
+//! cut one at a time, each as a unit of its own.
 
 use super::cavity::{Cavity, Dug, Wall};
 use super::domain::Domain;
@@ -16,7 +16,7 @@ use super::geometry::{circumcentre, encroaches, is_left};
 use super::store::{Mesh, Store};
 use super::triangle::{Bad, NONE, Point, Triangle, Vertex};
 
-/// What became of a bad triangle.
+/// The result for a bad triangle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// Others had changed it already.
@@ -27,7 +27,7 @@ pub(super) enum Outcome {
     Refused,
 }
 
-/// What is to be put where.
+/// The vertex to insert, and its position.
 enum Remedy {
     Centre(Vertex),
     Cut(Wall),
@@ -61,7 +61,7 @@ pub(super) fn refine<S: Store>(
     Ok(Outcome::Better)
 }
 
-/// What to do about a triangle; for a centre, the hole is dug already.
+/// The step for a triangle; for a centre, the hole is dug already.
 fn remedy<S: Store>(
     store: &mut S,
     domain: &Domain,

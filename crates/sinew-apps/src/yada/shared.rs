@@ -1,16 +1,16 @@
 //! A mesh that many threads refine at a time: each triangle is a transactional variable.
 //!
 //! Triangles and vertices have numbers, and lie in chunks that never move. A vertex does not
-//! change, so it needs no variable: it is written before the triangles that name it are committed,
-//! and found by whoever reads those. Slots and vertices are dealt out beside the transaction, so
-//! that this conflicts with nobody; an attempt that is given up gives them back.
+//! change, so it needs no variable. It is written before the triangles that name it are committed,
+//! and readers of those triangles find it. Slots and vertices are allocated outside of the
+//! transaction, without conflicts; an aborted attempt returns them.
 //!
 //! # Orderings
 //!
-//! Vertices are written and read `Relaxed`. Who reads one has its number from a triangle that was
-//! committed by its writer, and with a committed value comes all that was before it; or is the
-//! writer. Who writes one has its number from the lock, where the last attempt that wrote it has
-//! left it.
+//! Vertices are written and read `Relaxed`. A reader of a vertex is its writer, or has its number
+//! from a triangle that the writer committed; a committed value makes all earlier writes visible. A
+//! writer of a vertex has its number from the lock, where the last attempt that wrote it has left
+//! it.
 
 use std::sync::OnceLock;
 
@@ -117,7 +117,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// A copy of a mesh, with room for as much again before it has to grow.
+    /// A copy of a mesh, with the same space again before it has to grow.
     pub(super) fn new(mesh: &Mesh) -> Self {
         let (vertices, triangles) = (mesh.vertices.len(), mesh.triangles.len());
         let (next_vertex, next_slot) = (vertices as u32, triangles as u32);
@@ -137,8 +137,8 @@ impl Shared {
         shared
     }
 
-    /// The mesh as it is now, when nobody changes it. Numbers that attempts have given back and
-    /// nobody took are there as well: without a triangle, nowhere.
+    /// The current mesh, while no thread changes it. It includes numbers that attempts have
+    /// returned and no attempt took; these have no triangle and no position.
     pub(super) fn to_mesh(&self) -> Mesh {
         let free = self.free.lock();
         let mut vertices: Vec<Vertex> =

@@ -1,5 +1,5 @@
-//! Where the triangles of a mesh are kept while it changes, so that one algorithm serves vectors
-//! and transactions; and the vectors.
+//! Storage of a mesh's triangles while it changes, with which one algorithm serves vectors and
+//! transactions; and the vectors.
 
 use std::convert::Infallible;
 
@@ -10,7 +10,7 @@ use super::triangle::{Bad, Triangle, Vertex};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct New {
     pub(super) vertex: u32,
-    /// The first so many as were asked for.
+    /// The first `many` of them.
     pub(super) slots: [u32; 2],
 }
 

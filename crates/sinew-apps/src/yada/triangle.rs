@@ -1,8 +1,8 @@
-//! What a mesh is made of: vertices, triangles that name their corners and neighbours, and the
-//! triangles that are bad.
+//! The parts of a mesh: vertices, triangles that name their corners and neighbours, and bad
+//! triangles.
 //!
-//! A triangle is a value of 24 bytes, so that it fits into one variable: who reads it has all of
-//! it, and one entry in a read set.
+//! A triangle is a value of 24 bytes, so it fits into one variable: a read returns all of it, with
+//! one entry in the read set.
 //!
 //! # Invariants
 //!
@@ -28,12 +28,12 @@ pub(super) struct Vertex {
 }
 
 impl Vertex {
-    /// What has a vertex's number but is none.
+    /// A number that stands for no vertex.
     pub(super) const NOWHERE: Self = Self { at: Point { x: f64::NAN, y: f64::NAN }, on: NONE };
 }
 
-/// What is beyond a side of a triangle: the slot of a triangle or the outside. A side may be a part
-/// of a segment.
+/// The neighbour at a side of a triangle: the slot of a triangle, or the outside. A side may be a
+/// part of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Side(u32);
 
@@ -73,7 +73,7 @@ pub(super) struct Triangle {
 }
 
 impl Triangle {
-    /// What is in a slot before its first triangle.
+    /// The content of a slot before its first triangle.
     pub(super) const NEVER: Self = Self { corners: [NONE; 3], sides: [Side::OUTSIDE; 3] };
 
     /// The ends of a side.
