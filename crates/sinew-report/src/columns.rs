@@ -1,4 +1,4 @@
-//! Which of a sheet's columns are drawn, over what, and as how many series.
+//! The columns of a table that are drawn, their axis, and their series.
 //!
 //! The first column is what it is all about: where it holds numbers, they are the axis; words there
 //! are categories, unless another column has the numbers that they belong to. Words in other
@@ -27,11 +27,11 @@ pub(crate) fn plots(sheet: &Sheet) -> Vec<Plot> {
     shape.measures.iter().take(MEASURES).map(|&measure| shape.plot(measure)).collect()
 }
 
-/// What is an axis, what a series, what a measure.
+/// The roles of columns: axis, series, measure.
 struct Shape<'s> {
     sheet: &'s Sheet,
     form: Form,
-    /// Where each row lies on the axis, as a number among `places`.
+    /// The place of each row on the axis, as a number among `places`.
     at: Vec<usize>,
     places: Vec<String>,
     /// The series of each row, as a number among `names`.
@@ -105,7 +105,7 @@ fn words(numeric: &[bool]) -> Vec<usize> {
     (1..numeric.len()).filter(|&column| !numeric[column]).collect()
 }
 
-/// Whether there is a number in the column, and nothing but numbers and gaps.
+/// Whether the column has a number, and otherwise only numbers and gaps.
 fn is_numeric(sheet: &Sheet, column: usize) -> bool {
     let mut cells =
         sheet.rows.iter().map(|row| row[column].as_str()).filter(|cell| !is_gap(cell)).peekable();
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(plots[0].series, [Series::new("ratio", vec![Some(1.5), Some(2.0)])]);
     }
 
-    /// Catches: a plot of nothing, or one that nobody can read.
+    /// Catches: an empty or unreadable plot.
     #[test]
     fn what_cannot_be_read_is_not_drawn() {
         assert!(plots(&sheet(&["a", "b"], &[])).is_empty());

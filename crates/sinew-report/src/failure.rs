@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What went wrong. Prints as one line that names the file.
+/// The error. Prints as one line that names the file.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Failure {
@@ -39,7 +39,8 @@ impl fmt::Display for Failure {
                     paths.iter().map(|path| format!("`{}`", path.display())).collect();
                 write!(
                     f,
-                    "no results in {}: give folders of `sinew reproduce`, or files that end in .csv, .json, .md or .txt",
+                    "no results in {}: give folders of `sinew reproduce`, or files that end in \
+                     .csv, .json, .md or .txt",
                     names.join(", ")
                 )
             }

@@ -1,4 +1,4 @@
-//! Which files there are, and what each of them is.
+//! Finds files, and recognises the kind of each.
 //!
 //! A folder that an experiment has written is one section. Any other folder is looked through, in
 //! the order of names; a file becomes a section by its ending. Links to folders are not followed,
@@ -13,10 +13,10 @@ use crate::failure::Failure;
 use crate::section::Section;
 use crate::{folder, markdown, object, show};
 
-/// What was found.
+/// The files that were found.
 #[derive(Debug, Default)]
 pub struct Gathered {
-    /// What the page shows, in the order of the paths.
+    /// The sections of the page, in the order of the paths.
     pub sections: Vec<Section>,
     /// Files that looked like results and could not be understood, and why: a line each.
     pub left_out: Vec<String>,
@@ -86,7 +86,7 @@ impl Gathered {
     }
 }
 
-/// What a file shows; nothing if it is no result.
+/// The section of a file; `None` if it is not a result.
 fn section(path: &Path) -> Option<Result<Section, String>> {
     let show: fn(&str, &Path) -> Result<maud::Markup, String> = match path.extension()?.to_str()? {
         "csv" => |text, _| show::show(text),

@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! Results of any kind, gathered into one page of HTML that needs nothing but itself.
+//! Results of any kind, collected on one self-contained HTML page.
 //!
 //! ```
 //! # fn main() -> Result<(), sinew_report::Failure> {
@@ -13,7 +13,7 @@
 //! # }
 //! ```
 //!
-//! | room | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `find` | which files there are, and what each of them is |
 //! | `folder` | a folder that an experiment has written |

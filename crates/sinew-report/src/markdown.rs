@@ -10,7 +10,7 @@ use std::path::Path;
 use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html::push_html};
 
-/// What a picture of ours never holds: programs, things from elsewhere, and other documents.
+/// Contents that our pictures never have: programs, external references, and other documents.
 const FOREIGN: [&str; 6] =
     ["<script", "javascript:", "<foreignobject", "<image", "<use", "http-equiv"];
 

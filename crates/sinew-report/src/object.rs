@@ -11,9 +11,9 @@ use crate::sheet::Sheet;
 const DEEPEST: usize = 4;
 /// Groups of rows with bars of their own.
 const DRAWN: usize = 40;
-/// What summaries of many values are drawn by.
+/// The statistic by which summaries of many values are drawn.
 const MEDIAN: &str = "median";
-/// Where there is nothing.
+/// The cell of a missing value.
 const GAP: &str = "-";
 
 /// Shows one object as a list of names and values, with a table for each list of objects in it, and
@@ -110,8 +110,8 @@ fn grouped(groups: &[Vec<Value>]) -> Result<Markup, String> {
     })
 }
 
-/// What of a sheet is drawn: medians, where there are any, over the words that tell rows apart; and
-/// the words that all rows have in common, as a caption.
+/// The columns of a table that are drawn: medians, if there are any, over the words that
+/// distinguish rows; and the words that all rows have in common, as a caption.
 fn to_draw(sheet: &Sheet) -> (Sheet, String) {
     let has_medians = sheet.titles.iter().any(|title| title.ends_with(MEDIAN));
     let cells = |column: usize| sheet.rows.iter().map(move |row| row[column].as_str());
@@ -163,9 +163,8 @@ fn of_run(object: &Map<String, Value>) -> Option<Plot> {
 /// Timelines are for other programs to show.
 fn timeline(object: &Map<String, Value>) -> Option<Markup> {
     let events = object.get("traceEvents")?.as_array()?;
-    Some(
-        html! { p { "A timeline of " (events.len()) " events: open the file at ui.perfetto.dev." } },
-    )
+    Some(html! { p { "A timeline of " (events.len()) " events: open the file at \
+    ui.perfetto.dev." } })
 }
 
 fn list(object: &Map<String, Value>) -> Markup {
@@ -239,17 +238,20 @@ mod tests {
     fn lists_of_objects_are_tables_with_bars() {
         let row = |name: &str, ns: f64| {
             format!(
-                r#"{{"name": "{name}", "threads": 2, "ns": [1, 2], "speed_up": {{"median": {ns}}}}}"#
+                r#"{{"name": "{name}", "threads": 2, "ns": [1, 2],
+                "speed_up": {{"median": {ns}}}}}"#
             )
         };
         let case = |case: &str| {
             let rows = [row("ours", 2.5), row("theirs", 1.5)].join(",");
             format!(
-                r#"{{"problem": "fib", "case": "{case}", "rows": [{rows}], "bars": [{{"met": true}}]}}"#
+                r#"{{"problem": "fib", "case": "{case}", "rows": [{rows}],
+                "bars": [{{"met": true}}]}}"#
             )
         };
         let text = format!(
-            r#"{{"rounds": 7, "machine": {{"cpus": 2}}, "skipped": [], "comparisons": [{},{}], "measurements": [{{"n": 1, "s": 2}}]}}"#,
+            r#"{{"rounds": 7, "machine": {{"cpus": 2}}, "skipped": [], "comparisons": [{},{}],
+            "measurements": [{{"n": 1, "s": 2}}]}}"#,
             case("small"),
             case("large")
         );

@@ -5,15 +5,21 @@ use maud::{DOCTYPE, PreEscaped, html};
 use crate::section::Section;
 
 const STYLE: &str = "
-:root { color-scheme: light dark; --ink: #222223; --paper: #fffffe; --line: #dddde0; --shade: #f3f3f5; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4e4e4; --paper: #16181c; --line: #3a3d42; --shade: #202329; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 72rem; margin: 0 auto; padding: 1rem; }
+:root { color-scheme: light dark; --ink: #222223; --paper: #fffffe;
+  --line: #dddde0; --shade: #f3f3f5; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e4e4e4; --paper: #16181c; --line: #3a3d42; --shade: #202329; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 72rem; margin: 0 auto; padding: 1rem; }
 nav ul { columns: 20rem; padding-left: 1.2rem; } a { color: inherit; }
 section { border-top: 1px solid var(--line); margin-top: 2rem; }
 .wide, pre { overflow-x: auto; } figure { margin: 1rem 0; overflow-x: auto; }
-table { border-collapse: collapse; font-size: 13px; display: block; overflow-x: auto; } th, td { border: 1px solid var(--line); padding: .2rem .5rem; text-align: left; }
-td.n { text-align: right; font-variant-numeric: tabular-nums; } th { background: var(--shade); }
-pre { background: var(--shade); padding: .6rem; font-size: 12px; } code { background: var(--shade); }
+table { border-collapse: collapse; font-size: 13px; display: block; overflow-x: auto; }
+th, td { border: 1px solid var(--line); padding: .2rem .5rem; text-align: left; }
+td.n { text-align: right; font-variant-numeric: tabular-nums; }
+th { background: var(--shade); }
+pre { background: var(--shade); padding: .6rem; font-size: 12px; }
+code { background: var(--shade); }
 ";
 
 /// The page as HTML.

@@ -5,9 +5,9 @@ use maud::Markup;
 /// A part of the page, with a heading of its own.
 #[derive(Debug)]
 pub struct Section {
-    /// What stands above it: where it was found.
+    /// The heading: the place where it was found.
     pub title: String,
-    /// What it shows. Whatever came from a file is escaped in it.
+    /// The content. All text from the file is escaped in it.
     pub(crate) body: Markup,
 }
 

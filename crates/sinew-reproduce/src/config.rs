@@ -30,21 +30,21 @@ use crate::experiment::Experiment;
 use crate::failure::Failure;
 use crate::setting::{Scale, Setting};
 
-/// Where results go unless the file says so.
+/// The default folder of results.
 const OUT: &str = "reproduced";
 
 /// An experiment and the conditions under which it is to be run.
 #[allow(missing_debug_implementations, reason = "experiments have none")]
 pub struct Queued {
-    /// Which one.
+    /// The experiment.
     pub experiment: &'static dyn Experiment,
-    /// Under which conditions.
+    /// The conditions of the run.
     pub setting: Setting,
-    /// Where its folder goes.
+    /// Its folder of results.
     pub out: PathBuf,
 }
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -80,8 +80,8 @@ struct Entry {
 ///
 /// # Errors
 ///
-/// One line that names the file and the place in it: a file that cannot be read, something that is
-/// no such entry, an experiment that there is not, or two runs that would write to the same folder.
+/// One line that names the file and the place in it: a file that cannot be read, an invalid entry,
+/// an unknown experiment, or two runs that would write to the same folder.
 pub fn read(path: &Path, processors: usize) -> Result<Vec<Queued>, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
         Failure::impossible(format!("cannot read `{}`: {error}", path.display()))
@@ -128,7 +128,8 @@ impl Entry {
         let Self { name, size, threads, repeat, seed, out } = self;
         let experiment = find(&name).ok_or_else(|| {
             format!(
-                "experiment {number}: there is no `{name}`; `sinew reproduce --list` says which there are"
+                "experiment {number}: there is no `{name}`; `sinew reproduce --list` says which \
+                 there are"
             )
         })?;
         let scale = size.or(defaults.size).unwrap_or_default();

@@ -1,10 +1,9 @@
-//! What an experiment is: a name, a source, blocks of cases to measure, and a report about what
-//! came out.
+//! Experiments: a name, a source, blocks of cases to measure, and a report about the results.
 //!
 //! An experiment is split so that nothing has to be measured to test what it says.
-//! [`Experiment::blocks`] lists what is run; the [runner](crate::runner) runs it;
-//! [`Experiment::report`] is a pure function of the [`Results`], called again and again while they
-//! grow, so that a run that is broken off leaves a report of what it had.
+//! [`Experiment::blocks`] lists the cases, and the [runner](crate::runner) runs them.
+//! [`Experiment::report`] is a pure function of the [`Results`], called repeatedly while they grow,
+//! so an interrupted run leaves a report of its results so far.
 
 use std::fmt;
 
@@ -13,23 +12,22 @@ use crate::report::Part;
 use crate::results::{Labels, Metrics, Results};
 use crate::setting::{Scale, Setting};
 
-/// One table or figure of a publication, repeated.
+/// One repeated table or figure of a publication.
 pub trait Experiment: Sync {
     /// Its name and its source.
     fn about(&self) -> &About;
 
-    /// How often everything is measured, unless the user says so: as in the publication, where it
-    /// is said there.
+    /// Default number of repetitions: the publication's, if it states one.
     fn usual_repeat(&self, scale: Scale) -> usize {
         Setting::new(scale, 1).repeat
     }
 
-    /// How large its problems are, in words.
+    /// The size of its problems, in words.
     fn size(&self, setting: &Setting) -> String {
         setting.scale.to_string()
     }
 
-    /// What is run, block after block.
+    /// The blocks of cases to run, in order.
     ///
     /// # Errors
     ///
@@ -41,47 +39,47 @@ pub trait Experiment: Sync {
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part>;
 }
 
-/// What is known about an experiment before it is run.
+/// Properties of an experiment that are known before it runs.
 #[derive(Debug)]
 pub struct About {
     /// The name, as given to `sinew reproduce`.
     pub name: &'static str,
-    /// One line for people.
+    /// A one-line description.
     pub title: &'static str,
     /// The publication: authors, title, table or figure.
     pub source: &'static str,
-    /// What a smaller machine than the publication's cannot show, in sentences.
+    /// Results that a smaller machine than the publication's cannot show, in sentences.
     pub caveats: &'static [Caveat],
 }
 
 /// A sentence that holds unless the run had what it needs.
 #[derive(Debug)]
 pub struct Caveat {
-    /// What would make it void.
+    /// A condition under which the block is void.
     pub unless: Need,
     /// The sentence.
     pub words: &'static str,
 }
 
-/// What a machine or a run must have for a result to carry over.
+/// Conditions on machine and run under which a result carries over.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Need {
-    /// At least so many workers.
+    /// At least this many workers.
     Workers(usize),
-    /// At least so many NUMA nodes.
+    /// At least this many NUMA nodes.
     Nodes(usize),
-    /// At least so many packages.
+    /// At least this many packages.
     Packages(usize),
-    /// Nothing helps: the sentence always holds.
+    /// Cannot be met: the sentence always holds.
     Nothing,
 }
 
 /// Cases that share what they work on: prepared together, run in turn, forgotten together.
 pub struct Block {
-    /// For the line of progress.
+    /// The name in the line of progress.
     pub name: String,
-    /// How often its cases are run, where that is not the setting's number.
+    /// Number of repetitions of its cases, if it differs from the setting's.
     pub rounds: Option<usize>,
     /// Makes the inputs.
     pub prepare: Box<dyn FnOnce() -> Result<Vec<Case>, Failure>>,
@@ -111,9 +109,9 @@ impl fmt::Debug for Block {
 
 /// Something that is run again and again under the same conditions.
 pub struct Case {
-    /// What tells it apart.
+    /// The labels that distinguish it.
     pub labels: Labels,
-    /// Runs it once and judges its answer.
+    /// Runs it once and checks its result.
     pub run: Box<dyn FnMut() -> Result<Metrics, Failure>>,
 }
 

@@ -1,4 +1,4 @@
-//! What may go wrong with an experiment.
+//! Failures of an experiment.
 
 use std::fmt;
 use std::io;
@@ -11,9 +11,9 @@ pub enum Failure {
     /// Something asked for is impossible: a size, a number of workers, a folder that holds
     /// something else.
     Impossible(String),
-    /// An answer was wrong: its figures are worth nothing.
+    /// A result was wrong: its figures are worthless.
     Wrong(String),
-    /// What was found could not be written.
+    /// A result could not be written.
     Output {
         /// The file or folder.
         path: PathBuf,
@@ -23,7 +23,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// From anything that prints as one line.
+    /// A failure with this one-line reason.
     pub fn impossible(why: impl fmt::Display) -> Self {
         Self::Impossible(why.to_string())
     }

@@ -14,9 +14,8 @@
 //! # Not handled
 //!
 //! Hard links: the other names keep the earlier text. A symbolic link that names nothing becomes
-//! the
-//! file. A folder that lets nobody make files, with a
-//! file in it that may be written: the file is written in place, so W1 does not hold there.
+//! the file. A folder that is not writable, with a writable file in it: the file is written in
+//! place, so W1 does not hold there.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -26,12 +25,12 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct ResultFile {
     path: PathBuf,
-    /// Where the text is written first, unless it is written in place.
+    /// The temporary file to which the text is written first, unless it is written in place.
     beside: Option<PathBuf>,
 }
 
 impl ResultFile {
-    /// Finds out whether the file can be written. Leaves it as it is.
+    /// Finds out whether the file can be written. Does not change the file.
     ///
     /// # Errors
     ///
@@ -135,7 +134,7 @@ mod tests {
         assert!(ResultFile::create(Path::new("")).is_err());
     }
 
-    /// Catches: half a text in place of the earlier one where there is no more room (W1).
+    /// Catches: an incomplete text in place of the earlier one when the disk is full (W1).
     #[cfg(target_os = "linux")]
     #[test]
     fn where_there_is_no_room_the_earlier_text_stays() {

@@ -38,7 +38,7 @@ pub(crate) struct Folder {
     path: PathBuf,
 }
 
-/// What `meta.json` holds.
+/// The contents of `meta.json`.
 #[derive(Serialize)]
 struct Meta<'a> {
     experiment: &'a str,
@@ -53,7 +53,7 @@ struct Meta<'a> {
     files: Vec<String>,
 }
 
-/// What is read of an earlier run's.
+/// The fields of an earlier run's file that are read.
 #[derive(Deserialize)]
 struct Earlier {
     files: Vec<String>,
@@ -74,7 +74,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Where it is.
+    /// The folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -103,7 +103,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes the report as it is now, and all that belongs to it.
+    /// Writes the current report and its files.
     ///
     /// # Errors
     ///
@@ -231,7 +231,8 @@ mod tests {
         let samples = fs::read_to_string(folder.path().join("samples.csv")).unwrap();
         assert_eq!(
             samples,
-            "round,app,workers,metric,value\n0,\"fib, small\",2,wall_s,0.5\n0,\"fib, small\",2,steals,3\n"
+            "round,app,workers,metric,value\n0,\"fib, small\",2,wall_s,0.5\n0,\"fib, \
+             small\",2,steals,3\n"
         );
         let meta: serde_json::Value =
             serde_json::from_str(&fs::read_to_string(folder.path().join("meta.json")).unwrap())
@@ -251,7 +252,7 @@ mod tests {
         assert_eq!(names(&folder), ["README.md", "meta.json", "samples.csv", "speeds.csv"]);
     }
 
-    /// Catches: somebody's files overwritten (F2).
+    /// Catches: files of the user that are overwritten (F2).
     #[test]
     fn a_folder_that_holds_something_else_is_left_alone() {
         let out = tempfile::tempdir().unwrap();
@@ -277,7 +278,7 @@ mod tests {
         assert!(out.path().join("precious").exists());
     }
 
-    /// Catches: a report cut off in the middle because there was no more room (F1).
+    /// Catches: an incomplete report when the disk is full (F1).
     #[cfg(target_os = "linux")]
     #[test]
     fn where_there_is_no_room_the_earlier_report_stays() {

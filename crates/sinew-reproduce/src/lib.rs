@@ -2,11 +2,11 @@
 //! The published experiments that Sinew repeats, and the reports about them: what `sinew reproduce`
 //! runs.
 //!
-//! An experiment is a table or a figure of a publication. It lists what is to be run
-//! ([`Experiment::blocks`]) and says what came out ([`Experiment::report`]); everything else is the
-//! same for all of them: the [`runner`] takes all cases in turn, [`reproduce`] keeps a folder of
-//! results up to date, and a [`report`] has tables, plots and words, with the publication's value
-//! beside ours where there is one, and what this machine cannot show.
+//! An experiment is a table or a figure of a publication. An experiment lists its cases
+//! ([`Experiment::blocks`]) and describes the results ([`Experiment::report`]); everything else is
+//! common. The [`runner`] takes all cases in turn, and [`reproduce`] keeps a folder of results up
+//! to date. A [`report`] has tables, plots and words, with the publication's values beside ours if
+//! there are any, and the limits of this machine.
 //!
 //! ```
 //! use sinew_reproduce::{Origin, Scale, Setting, find, reproduce};
@@ -21,9 +21,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # The rooms
+//! # Modules
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `experiment`, `catalogue` | what an experiment is; all of them |
 //! | [`config`] | several experiments, queued from a file |

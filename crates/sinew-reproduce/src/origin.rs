@@ -1,4 +1,4 @@
-//! Where something was measured, with what, and how to measure it again.
+//! The origin of a measurement: machine, program, and the command that repeats it.
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,19 +11,19 @@ use sinew_topology::{Level, Limits, Machine};
 pub struct Origin {
     /// The model of the processor.
     pub processor: String,
-    /// How many processing units this process may use.
+    /// Number of processing units that this process may use.
     pub processors: usize,
-    /// How many packages the machine has.
+    /// Number of packages of the machine.
     pub packages: usize,
-    /// How many NUMA nodes it has.
+    /// Number of NUMA nodes of the machine.
     pub nodes: usize,
     /// The operating system.
     pub system: String,
-    /// What compiled the program.
+    /// The compiler of the program.
     pub compiler: String,
     /// The level of optimisation.
     pub optimisation: String,
-    /// The commit of the sources, as far as it was known when the program was built.
+    /// The commit of the sources, if it was known when the program was built.
     pub commit: String,
     /// The command line.
     pub command: String,
@@ -58,12 +58,13 @@ impl Origin {
         matches!(self.optimisation.as_str(), "2" | "3" | "s" | "z")
     }
 
-    /// For a reader, a fact each.
+    /// As text, one fact per line.
     pub fn lines(&self) -> Vec<String> {
         let Self { processor, processors, packages, nodes, system, .. } = self;
         vec![
             format!(
-                "{processor}; processors to use: {processors}, packages: {packages}, NUMA nodes: {nodes}; {system}"
+                "{processor}; processors to use: {processors}, packages: {packages}, NUMA nodes: \
+                 {nodes}; {system}"
             ),
             format!(
                 "commit {}, {}, optimisation {}",

@@ -9,7 +9,7 @@ use crate::report::{Part, Table};
 use crate::results::Results;
 use crate::setting::Setting;
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// More is coming, unless the run was broken off.
@@ -18,20 +18,20 @@ pub(crate) enum Progress {
     Finished,
 }
 
-/// What a report is made of.
+/// The input of a report.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Page<'a> {
     /// The experiment.
     pub about: &'a About,
     /// The conditions.
     pub setting: &'a Setting,
-    /// How large the problems are.
+    /// The size of the problems.
     pub size: &'a str,
     /// The machine, and what ran on it.
     pub origin: &'a Origin,
-    /// What was measured.
+    /// The measurements.
     pub results: &'a Results,
-    /// What the experiment says about it.
+    /// The experiment's report about them.
     pub parts: &'a [Part],
     /// Whether all of it is here.
     pub progress: Progress,
@@ -60,7 +60,8 @@ impl Page<'_> {
             let runs = self.results.samples().len();
             let _ = write!(
                 text,
-                "\n**Unfinished**: what {runs} runs have shown. The experiment was still running, or was broken off.\n"
+                "\n**Unfinished**: what {runs} runs have shown. The experiment was still running, \
+                 or was broken off.\n"
             );
         }
         if !self.results.wrong.is_empty() {
@@ -76,7 +77,8 @@ impl Page<'_> {
         let (workers, cores) = (self.setting.most_workers(), self.origin.processors);
         if workers > cores {
             sentences.push(format!(
-                "{workers} workers shared {cores} processors: times say how well they take turns, not how well they share work."
+                "{workers} workers shared {cores} processors: times say how well they take turns, \
+                 not how well they share work."
             ));
         }
         if !self.origin.optimised() {
@@ -105,7 +107,8 @@ impl Page<'_> {
         let threads: Vec<String> = threads.iter().map(usize::to_string).collect();
         let mut lines = self.origin.lines();
         lines.push(format!(
-            "size {size}, workers {}, repetitions {repeat} (figures are medians; all cases in turn, shuffled with seed {seed})",
+            "size {size}, workers {}, repetitions {repeat} (figures are medians; all cases in \
+             turn, shuffled with seed {seed})",
             threads.join(", ")
         ));
         lines

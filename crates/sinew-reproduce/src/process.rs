@@ -1,7 +1,7 @@
 //! A process that is spoken to by lines: programs that are measured beside others run in one each.
 //!
-//! It waits on its standard input and answers on its standard output, a line each. Standard error
-//! is the caller's.
+//! It reads its standard input and writes its standard output, line by line. Standard error is the
+//! caller's.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
@@ -22,7 +22,7 @@ impl Spoken {
     ///
     /// # Errors
     ///
-    /// One line: it cannot be started.
+    /// One line: the process cannot be started.
     pub fn start(name: &str, command: &mut Command) -> Result<Self, String> {
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = piped.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
@@ -35,7 +35,7 @@ impl Spoken {
     ///
     /// # Errors
     ///
-    /// One line: nobody listens.
+    /// An error of one line: the reader has gone.
     pub fn say(&mut self, line: impl fmt::Display) -> Result<(), String> {
         let Self { name, input, .. } = self;
         let input = input.as_mut().ok_or_else(|| format!("{name} has no input"))?;
@@ -43,11 +43,11 @@ impl Spoken {
         said.map_err(|error| format!("{name} does not listen: {error}"))
     }
 
-    /// Waits for a line, and answers it without its end.
+    /// Waits for a line, and returns it without its end.
     ///
     /// # Errors
     ///
-    /// One line: it has ended.
+    /// One line: the process has ended.
     ///
     /// # Blocking
     ///
@@ -61,7 +61,7 @@ impl Spoken {
         }
     }
 
-    /// Says a line and waits for the one that answers it.
+    /// Sends a line and waits for the answer.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl Spoken {
     ///
     /// # Errors
     ///
-    /// One line: it has not ended well.
+    /// One line: the process has failed.
     pub fn end(mut self) -> Result<(), String> {
         drop(self.input.take());
         match self.child.wait() {
@@ -85,7 +85,7 @@ impl Spoken {
         }
     }
 
-    /// Ends it wherever it is.
+    /// Kills the process.
     pub fn kill(&mut self) {
         // It may have ended already.
         let _ = self.child.kill();
@@ -107,7 +107,7 @@ mod tests {
         Spoken::start("the shell", Command::new("sh").args(["-c", script])).unwrap()
     }
 
-    /// Catches: lines that are joined or cut, and an end that is taken for an answer.
+    /// Catches: lines that are joined or cut, and an end that is read as a line.
     #[test]
     fn lines_are_answered_by_lines_until_the_process_ends() {
         let mut twice = shell("while read line; do echo \"$line $line\"; done");

@@ -1,9 +1,8 @@
-//! What has been measured so far, and the questions that reports ask about it.
+//! The measurements so far, and the queries of the reports.
 //!
 //! A report asks for a metric of *a case*, named by some of its labels:
-//! `results.median(&[("workload", "fib 43"), ("workers", "2")], "wall_s")`. Where several cases
-//! fit, their values are taken together; where none does, the answer is `None`, which becomes a gap
-//! in the report.
+//! `results.median(&[("workload", "fib 43"), ("workers", "2")], "wall_s")`. If several cases match,
+//! their values are pooled; if none does, the result is `None`, which becomes a gap in the report.
 //!
 //! Ratios are taken within rounds: what the machine does meanwhile to the one is done to the other
 //! as well.
@@ -14,7 +13,7 @@ use crate::statistics;
 /// for all of them.
 pub type Labels = Vec<(&'static str, String)>;
 
-/// What one run has measured: names, which end in their unit, and values.
+/// The measurements of one run: names, which end in their unit, and values.
 pub type Metrics = Vec<(&'static str, f64)>;
 
 /// Some labels of a case.
@@ -24,7 +23,7 @@ pub type Which<'a> = [(&'a str, &'a str)];
 #[derive(Debug, Clone, Default)]
 pub struct Results {
     samples: Vec<Sample>,
-    /// What was left out, and why.
+    /// The omitted parts, and the reasons.
     pub left_out: Vec<String>,
     /// Returns that were wrong.
     pub wrong: Vec<String>,
@@ -37,7 +36,7 @@ pub struct Sample {
     pub round: usize,
     /// The case.
     pub labels: Labels,
-    /// What was measured.
+    /// The measurements.
     pub metrics: Metrics,
 }
 

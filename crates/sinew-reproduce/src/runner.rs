@@ -1,7 +1,7 @@
 //! Runs an experiment: block after block, and within a block all cases in turn, round after round.
 //!
 //! The order within a round is shuffled, so that no case always follows the same other one. A case
-//! whose answer is wrong, or that cannot be run, is noted and not run again; the others go on.
+//! with a wrong result, or one that cannot run, is noted and not run again; the others continue.
 
 use fastrand::Rng;
 
@@ -10,24 +10,24 @@ use crate::failure::Failure;
 use crate::results::{Labels, Results, Sample};
 use crate::setting::Setting;
 
-/// Where a run is.
+/// The position of a run.
 #[derive(Debug)]
 pub struct Step<'a> {
     /// The block, counted from 1.
     pub block: usize,
-    /// How many blocks there are.
+    /// Number of blocks.
     pub blocks: usize,
     /// The block's name.
     pub name: &'a str,
     /// The round, counted from 1; 0 while the block is being prepared.
     pub round: usize,
-    /// How many rounds there are.
+    /// Number of rounds.
     pub rounds: usize,
-    /// What is run next.
+    /// The labels of the next case.
     pub labels: &'a Labels,
 }
 
-/// Who is told how a run goes.
+/// A listener to the progress of a run.
 pub trait Watcher {
     /// Something begins.
     fn begins(&mut self, step: &Step<'_>);
@@ -44,8 +44,8 @@ pub trait Watcher {
 ///
 /// # Errors
 ///
-/// If nothing can be run with this setting, or with what the watcher says. What a single case or
-/// block fails with is noted in the results instead.
+/// If nothing can be run with this setting, or with what the watcher says. A failure of a single
+/// case or block is noted in the results instead.
 pub fn run(
     experiment: &dyn Experiment,
     setting: &Setting,
@@ -207,8 +207,7 @@ mod tests {
         Setting { repeat, ..Setting::new(Scale::Quick, 2) }
     }
 
-    /// Catches: a failure that ends the others' runs, or a case that goes on after a wrong
-    /// answer.
+    /// Catches: a failure that ends the other cases, or a case that continues after a wrong result.
     #[test]
     fn what_fails_is_noted_and_the_rest_goes_on() {
         let mut log = Log::default();

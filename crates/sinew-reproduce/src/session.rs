@@ -16,14 +16,14 @@ use crate::setting::Setting;
 /// measured.
 const BETWEEN_SAVES: Duration = Duration::from_secs(1);
 
-/// What came of an experiment.
+/// The outcome of an experiment.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Where everything is.
+    /// The folder of the results.
     pub folder: PathBuf,
     /// The report.
     pub text: String,
-    /// All that was measured; the experiment has failed unless no answer was wrong.
+    /// All measurements; the experiment has failed if a result was wrong.
     pub results: Results,
 }
 
@@ -34,8 +34,8 @@ pub struct Outcome {
 ///
 /// # Errors
 ///
-/// If the folder cannot be written, before anything is run; if nothing can be run with this
-/// setting; or if there is no more room.
+/// If the folder is not writable, before anything runs; if nothing can run with this setting; or if
+/// the disk is full.
 pub fn reproduce(
     experiment: &dyn Experiment,
     setting: &Setting,

@@ -1,10 +1,10 @@
-//! What the user may choose about an experiment.
+//! Options of an experiment.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// How large an experiment to run.
+/// The size of the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
@@ -37,11 +37,11 @@ impl fmt::Display for Scale {
 /// The conditions of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// How large the problems are.
+    /// The size of the problems.
     pub scale: Scale,
     /// The numbers of workers, rising, at least one.
     pub threads: Vec<usize>,
-    /// How often everything is measured; figures are medians.
+    /// Number of repetitions; figures are medians.
     pub repeat: usize,
     /// Decides the order of the runs.
     pub seed: u64,
@@ -70,7 +70,7 @@ impl Setting {
         self.threads.iter().copied().max().unwrap_or(1)
     }
 
-    /// The numbers of workers above one: those with anybody to steal from.
+    /// The numbers of workers above one: those with victims.
     pub fn parallel_counts(&self) -> Vec<usize> {
         self.threads.iter().copied().filter(|&workers| workers > 1).collect()
     }

@@ -6,7 +6,7 @@ use sinew::{Mapping, Pool, PoolBuilder, StackKind, Victims};
 
 use crate::failure::Failure;
 
-/// How a pool is built.
+/// The configuration of a pool.
 #[derive(Debug, Clone)]
 pub(crate) struct Conditions {
     workers: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    /// A pool of so many workers that steal from random victims, and defaults for the rest.
+    /// A pool of `workers` workers with random victims, and defaults for the rest.
     pub(crate) fn workers(workers: usize) -> Self {
         Self {
             workers,
@@ -30,13 +30,13 @@ impl Conditions {
         }
     }
 
-    /// Whom thieves steal from, as [`Victims`] is written.
+    /// The victim policy, as the text of [`Victims`].
     pub(crate) fn victims(mut self, victims: &'static str) -> Self {
         self.victims = victims;
         self
     }
 
-    /// Which task stacks workers have.
+    /// The task stack of the workers.
     pub(crate) fn stack(mut self, stack: StackKind) -> Self {
         self.stack = stack;
         self
@@ -54,7 +54,7 @@ impl Conditions {
         self
     }
 
-    /// Every successful steal takes so many cycles more.
+    /// Cycles by which every successful steal is delayed.
     pub(crate) fn delayed(mut self, cycles: u32) -> Self {
         self.delay_cycles = cycles;
         self
@@ -64,7 +64,7 @@ impl Conditions {
     ///
     /// # Errors
     ///
-    /// If there is no such policy, or the system has no room for the threads.
+    /// An unknown policy, or too few system resources for the threads.
     pub(crate) fn build(&self) -> Result<Pool, Failure> {
         self.builder()?.build().map_err(Failure::impossible)
     }

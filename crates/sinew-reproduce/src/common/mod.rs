@@ -1,8 +1,8 @@
-//! What the experiments of all publications share.
+//! The code that the experiments of all publications share.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
-//! | `subject` | an application, prepared, run in a pool and judged |
+//! | `subject` | an application, prepared, run in a pool and checked |
 //! | `conditions` | the pool that a case runs in |
 //! | `profile` | a run whose time is accounted for |
 

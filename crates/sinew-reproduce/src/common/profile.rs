@@ -12,12 +12,12 @@ use crate::results::Metrics;
 ///
 /// # Errors
 ///
-/// If there is no such pool, or the answer is wrong.
+/// An impossible pool, or a wrong result.
 pub(crate) fn profiled(subject: &Subject, conditions: &Conditions) -> Result<Metrics, Failure> {
     let measured = subject.parallel(&conditions.build_profiled()?)?;
     let profile = measured.profile.as_ref().expect("a pool that profiles has a profile");
     let profile = profile.clone().net();
-    // Pieces of loops are tasks as well, though nobody makes them.
+    // Pieces of loops count as tasks as well, though no call spawns them.
     let tasks = profile.tasks().spawned as f64 + measured.chunks();
     let run = vec![
         ("wall_s", measured.wall_s),
@@ -27,7 +27,7 @@ pub(crate) fn profiled(subject: &Subject, conditions: &Conditions) -> Result<Met
     Ok([run, character(&profile), breakdown(&profile), functions(&profile)].concat())
 }
 
-/// How parallel and how fine-grained the program is, at the burdens of 0, 1000 and 2000 cycles.
+/// Parallelism and grain of the program, at the burdens of 0, 1000 and 2000 cycles.
 fn character(profile: &Profile) -> Metrics {
     vec![
         ("work_s", profile.seconds(profile.work())),

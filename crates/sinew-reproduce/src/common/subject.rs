@@ -1,4 +1,4 @@
-//! An application, prepared, run serially or in a pool, and judged.
+//! An application, prepared, run serially or in a pool, and checked.
 
 use std::rc::Rc;
 
@@ -8,13 +8,13 @@ use sinew_apps::{Options, Problem, Run, Size, Transactions};
 
 use crate::failure::Failure;
 
-/// What a case works on. Cheap to clone: the input is shared.
+/// The subject of a case. Cheap to clone: the input is shared.
 #[derive(Clone)]
 pub(crate) struct Subject {
     problem: Rc<dyn Problem>,
 }
 
-/// What one run has shown; its answer was right.
+/// The measurements of one run with a right result.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) wall_s: f64,
@@ -78,7 +78,7 @@ impl Subject {
 }
 
 impl Measured {
-    /// Tasks that ran elsewhere than where they were made.
+    /// Tasks that another worker ran.
     pub(crate) fn steals(&self) -> f64 {
         self.counters.steals() as f64
     }
@@ -103,7 +103,7 @@ impl Measured {
 mod tests {
     use super::*;
 
-    /// Catches: an application that an experiment names and nobody has.
+    /// Catches: an experiment that names an unknown application.
     #[test]
     fn what_is_not_there_is_named() {
         let message = |app, size| Subject::prepare(app, size).err().unwrap().to_string();

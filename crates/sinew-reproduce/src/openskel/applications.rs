@@ -1,6 +1,6 @@
-//! Which applications are run, and how large.
+//! The applications, and their sizes.
 //!
-//! Those of the publication, as far as they are there.
+//! The publication's applications that exist here.
 
 use crate::experiment::{Block, Case};
 use crate::failure::Failure;
@@ -10,7 +10,7 @@ use crate::setting::{Scale, Setting};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Application {
     pub(crate) name: &'static str,
-    /// As the application takes it.
+    /// In the application's notation.
     pub(crate) size: &'static str,
 }
 
@@ -40,7 +40,7 @@ pub fn search_size(name: &str) -> Option<&'static str> {
     SEARCHED.into_iter().find_map(|(searched, size)| (searched == name).then_some(size))
 }
 
-/// Those that are there.
+/// The applications that exist here.
 pub(crate) fn applications(scale: Scale) -> Vec<Application> {
     let there = APPLICATIONS.into_iter().filter(|(name, _)| sinew_apps::find(name).is_some());
     there

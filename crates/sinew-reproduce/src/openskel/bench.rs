@@ -17,16 +17,16 @@ use crate::common::Subject;
 use crate::failure::Failure;
 use crate::results::Metrics;
 
-/// How an application is run.
+/// The way an application is run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Way {
     /// With settings that stay, in a pool that has the workers and helpers for them and no others.
     Fixed { choice: Choice, cores: usize },
-    /// By the tuner, on so many cores.
+    /// The tuner, with this many cores.
     Tuned { knobs: Knobs, cores: usize },
-    /// By hand, on so many workers.
+    /// The hand-written version, with this many workers.
     ByHand(usize),
-    /// As the baseline, on so many workers whose places are left to the system.
+    /// The baseline, with this many workers that the system places.
     Floating(usize),
 }
 
@@ -83,7 +83,7 @@ impl Way {
     }
 }
 
-/// What tuning took of the time of all lists, as shares, if anything was tuned.
+/// The cost of tuning as shares of the time of all lists, if any list was tuned.
 pub(crate) fn tuning_cost(
     recorded: &Recorded,
     cores: usize,
@@ -132,7 +132,7 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// If the answer is wrong.
+    /// If the result is wrong.
     pub(crate) fn serial(&self) -> Result<Metrics, Failure> {
         Ok(vec![("wall_s", self.subject.serial()?.wall_s)])
     }
@@ -141,13 +141,13 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// If there is no such pool, or the answer is wrong.
+    /// An impossible pool, or a wrong result.
     pub(crate) fn run(&self, way: &Way) -> Result<Metrics, Failure> {
         Ok(self.run_recorded(way)?.0)
     }
 
-    /// As [`run_recorded`](Self::run_recorded), with a sample of the pages for so many attempts of
-    /// each worker.
+    /// As [`run_recorded`](Self::run_recorded), with a sample of the pages every `attempts` attempts
+    /// of each worker.
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ impl Bench {
         measured
     }
 
-    /// As [`run`](Self::run), with transactions that lock so.
+    /// As [`run`](Self::run), with transactions of this locking.
     ///
     /// # Errors
     ///
@@ -175,7 +175,7 @@ impl Bench {
         measured
     }
 
-    /// As [`run`](Self::run), with what the worklists have recorded.
+    /// As [`run`](Self::run), with the records of the worklists.
     ///
     /// # Errors
     ///

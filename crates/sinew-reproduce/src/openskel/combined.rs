@@ -26,7 +26,8 @@ pub(crate) struct Combined;
 static ABOUT: About = About {
     name: "openskel-combined",
     title: "the tuner of the worklist against the static oracle and the best single optimisation",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional Memory\", Figures 6.5 and 7.6",
+    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
+        for Transactional Memory\", Figures 6.5 and 7.6",
     caveats: &[THREADS_ARE_FEW, ONE_NODE, SHUFFLED, OTHER_MACHINE],
 };
 
@@ -75,7 +76,7 @@ impl Experiment for Combined {
     }
 }
 
-/// What the report reads.
+/// The data that the report reads.
 struct View<'a> {
     results: &'a Results,
     applications: Vec<String>,
@@ -190,7 +191,7 @@ impl View<'_> {
         table
     }
 
-    /// How the tuner relates to the oracle and to the best single optimisation.
+    /// The tuner compared with the oracle and with the best single optimisation.
     fn verdict(&self) -> String {
         let sentence = |what: &'static str| {
             let ratio = |app: &String| self.measured(app, what)?.of_oracle;
@@ -231,7 +232,7 @@ impl View<'_> {
             let values = self.applications.iter().map(|app| self.improvement(app, what)).collect();
             plot = plot.with(Series::new(what, values));
         }
-        // What everything is held against, where nothing improves on it.
+        // The label of the comparison's base where no optimisation improves on it.
         let zero =
             self.applications.iter().map(|app| self.measured(app, BASELINE).map(|_| 0.0)).collect();
         if plot.is_empty() { plot.with(Series::new(BASELINE, zero)) } else { plot }
@@ -275,7 +276,7 @@ mod tests {
         assert_eq!(table.shown(&["average"])[6], "25");
     }
 
-    /// Catches: a tuner that is worse than a single optimisation, and nobody says so.
+    /// Catches: a tuner that is worse than a single optimisation, without a remark.
     #[test]
     fn a_tuner_that_is_beaten_is_named() {
         let words = |tuned_s| match &parts(tuned_s)[2] {

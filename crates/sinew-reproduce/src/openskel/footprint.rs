@@ -26,7 +26,8 @@ pub(crate) struct Footprint;
 static ABOUT: About = About {
     name: "openskel-footprint",
     title: "pages that the transactions of each worker touch, over time",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional Memory\", Figure 7.1",
+    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
+        for Transactional Memory\", Figure 7.1",
     caveats: &[THREADS_ARE_FEW, OTHER_MACHINE],
 };
 
@@ -129,12 +130,12 @@ fn table(results: &Results, applications: &[String], workers: usize) -> Table {
     table
 }
 
-/// How samples spread over the pages, as parts of the regions.
+/// The spread of samples over the pages, as fractions of the regions.
 #[derive(Debug, PartialEq)]
 struct Spread {
-    /// That a worker touches, on average.
+    /// The fraction that a worker touches on average.
     each: f64,
-    /// That all workers touch.
+    /// The fraction that all workers touch.
     all: f64,
 }
 

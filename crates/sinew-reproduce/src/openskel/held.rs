@@ -5,7 +5,7 @@ use crate::report::{Form, Plot, Series};
 use crate::results::Results;
 use crate::statistics::mean;
 
-/// What a report reads.
+/// The data that a report reads.
 pub(super) struct Held<'a> {
     pub(super) results: &'a Results,
     pub(super) applications: Vec<String>,
@@ -16,7 +16,7 @@ pub(super) struct Held<'a> {
     pub(super) base: &'static str,
 }
 
-/// A version on so many workers.
+/// A version with this number of workers.
 pub(super) type Version<'v> = (&'v str, usize);
 
 impl Held<'_> {
@@ -39,12 +39,12 @@ impl Held<'_> {
         self.ask(app, version, |results, which| results.spread(which, metric))
     }
 
-    /// How many times as fast as `of` another version is.
+    /// The speed of another version relative to `of`.
     pub(super) fn speed_up(&self, app: &str, of: Version<'_>, to: Version<'_>) -> Option<f64> {
         self.ask(app, of, |results, of| self.ask(app, to, |_, to| results.ratio(of, to, "wall_s")))
     }
 
-    /// How much faster than `of`, in per cent.
+    /// The gain over `of`, in per cent.
     pub(super) fn improvement_over(
         &self,
         app: &str,

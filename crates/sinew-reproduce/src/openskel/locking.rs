@@ -1,8 +1,8 @@
 //! Section 4.1: do the optimisations do the same where transactions lock when they commit?
 //!
 //! The baseline and each optimisation alone on all cores, as in `single`, once with locks at the
-//! first write, once with locks at the commit. What is compared is the improvement over the
-//! baseline under the same locks, as transactions that lock late are slower here in any case.
+//! first write, once with locks at the commit. The comparison uses the improvement over the
+//! baseline under the same locks, because transactions that lock late are slower here in any case.
 
 use sinew::stm::Locking;
 
@@ -24,12 +24,14 @@ pub(crate) struct LateLocks;
 static ABOUT: About = About {
     name: "openskel-locking",
     title: "each optimisation of the worklist with locks at the first write and at the commit",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional Memory\", section 4.1",
+    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
+        for Transactional Memory\", section 4.1",
     caveats: &[
         THREADS_ARE_FEW,
         Caveat {
             unless: Need::Nothing,
-            words: "Locks at the commit are there to compare: their accesses look through what was written before, so times under both are no race.",
+            words: "Locks at the commit are there to compare: their accesses look through what \
+                was written before, so times under both are no race.",
         },
         SHUFFLED,
         OTHER_MACHINE,
@@ -89,7 +91,7 @@ fn cases(Application { name, size }: Application, setting: &Setting) -> Result<V
     Ok(cases)
 }
 
-/// What the report reads.
+/// The data that the report reads.
 struct View<'a> {
     results: &'a Results,
     applications: Vec<String>,
@@ -158,7 +160,7 @@ impl View<'_> {
         plot
     }
 
-    /// Where an optimisation helps under one kind of locks and harms under the other.
+    /// Optimisations that help under one kind of locks and harm under the other.
     fn verdict(&self) -> String {
         let all = self
             .applications
@@ -174,13 +176,15 @@ impl View<'_> {
         match (&apart[..], alike.len()) {
             ([], 0) => "Nothing has been compared yet.".to_owned(),
             ([], alike) => format!(
-                "In all {alike} pairs of an application and an optimisation, none helps by more than {NOTHING} % under one kind of locks and harms by as much under the other."
+                "In all {alike} pairs of an application and an optimisation, none helps by more \
+                 than {NOTHING} % under one kind of locks and harms by as much under the other."
             ),
             (some, alike) => {
                 let names: Vec<String> =
                     some.iter().map(|(app, what, ..)| format!("{what} of {app}")).collect();
                 format!(
-                    "Alike in {alike} pairs; one helps where the other harms, by more than {NOTHING} %: {}.",
+                    "Alike in {alike} pairs; one helps where the other harms, by more than \
+                     {NOTHING} %: {}.",
                     names.join(", ")
                 )
             }

@@ -1,7 +1,7 @@
 //! Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory": the
 //! worklist of OpenSkel, its optimisations and its tuner.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `applications` | what is run, and how large |
 //! | `bench` | an application, prepared once and run in many ways |
@@ -54,22 +54,27 @@ pub(crate) fn usual_repeat(scale: Scale) -> usize {
 
 const THREADS_ARE_FEW: Caveat = Caveat {
     unless: Need::Workers(16),
-    words: "The publication had 16 and 32 cores. Few workers hardly wait for a list or abort each other, so stealing, coalescing and swapping have little to \
+    words: "The publication had 16 and 32 cores. Few workers hardly wait for a list or abort each \
+        other, so stealing, coalescing and swapping have little to \
 mend; and where all workers have a core there is none left for helpers.",
 };
 
 const OTHER_MACHINE: Caveat = Caveat {
     unless: Need::Nothing,
-    words: "The publication's transactions were those of TinySTM in C, with encounter-time locking and suicide, on processors of 2007 to 2010; the applications \
-here are other programs with the same inputs' shapes. Its cross-check with TL2, which it does not show, is not repeated.",
+    words: "The publication's transactions were those of TinySTM in C, with encounter-time \
+        locking and suicide, on processors of 2007 to 2010; the applications \
+here are other programs with the same inputs' shapes. Its cross-check with TL2, which it does not \
+show, is not repeated.",
 };
 
 const ONE_NODE: Caveat = Caveat {
     unless: Need::Nodes(2),
-    words: "With one NUMA node there is one place for pages, and the rows of page placement are the same runs as those without: they are left out.",
+    words: "With one NUMA node there is one place for pages, and the rows of page placement are \
+        the same runs as those without: they are left out.",
 };
 
 const SHUFFLED: Caveat = Caveat {
     unless: Need::Nothing,
-    words: "Units are shuffled in the publication. Here they are made in random order, except that labyrinth lays short paths first, as its original does.",
+    words: "Units are shuffled in the publication. Here they are made in random order, except \
+        that labyrinth lays short paths first, as its original does.",
 };

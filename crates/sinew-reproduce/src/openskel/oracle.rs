@@ -21,14 +21,14 @@ use crate::statistics::{mean, median, spread};
 /// Rows of the table of the best.
 const BEST: usize = 10;
 
-/// How thorough a search is.
+/// The thoroughness of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
     /// Whether fewer choices are tried: [few numbers](Effort::QUICK) of threads, retries and words.
     pub is_coarse: bool,
-    /// How often each choice is run.
+    /// Number of runs of each choice.
     pub runs: usize,
-    /// How often what is compared is run again.
+    /// Number of further runs of the compared choices.
     pub again: usize,
 }
 
@@ -36,7 +36,7 @@ impl Effort {
     /// Shows that everything works.
     pub const QUICK: Self = Self { is_coarse: true, runs: 1, again: 3 };
 
-    /// All choices, with so many runs each.
+    /// All choices, with this number of runs each.
     pub fn full(runs: usize) -> Self {
         Self { is_coarse: false, runs, again: runs.max(10) }
     }
@@ -79,7 +79,8 @@ impl Oracle {
         let about = About {
             name: app.name,
             title: "the best fixed settings of its worklist, and the tuner beside them",
-            source: "the static oracle of Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional \
+            source: "the static oracle of Luís Fabrício Wanderley Góes, \"Automatic \
+                Skeleton-Driven Performance Optimizations for Transactional \
                      Memory\", section 6.3",
             caveats: &[THREADS_ARE_FEW, OTHER_MACHINE],
         };
@@ -103,7 +104,7 @@ impl Oracle {
         Bench::listed(self.search.app, &self.search.size, self.search.path.clone()).map(drop)
     }
 
-    /// What was found, for machines to read.
+    /// The machine-readable results.
     pub fn summary(&self, results: &Results) -> Summary {
         let app = self.search.app;
         let chosen = ranked(results, app).into_iter();
@@ -123,12 +124,12 @@ impl Oracle {
     }
 }
 
-/// What a search has found.
+/// The results of a search.
 #[derive(Debug, Serialize)]
 pub struct Summary {
     /// The application.
     pub application: &'static str,
-    /// Its size, as it was asked for.
+    /// Its size, as requested.
     pub size: String,
     /// The cores that runs could use.
     pub cores: usize,
@@ -147,7 +148,7 @@ pub struct Chosen {
     pub median_s: f64,
     /// Half the distance of the quartiles, in seconds.
     pub spread_s: Option<f64>,
-    /// How often they were run.
+    /// Number of these runs.
     pub runs: usize,
 }
 
@@ -164,7 +165,7 @@ impl Summary {
     }
 }
 
-/// What several applications come to, beside their oracles: a row each, and the means.
+/// The results of several applications beside their oracles: a row each, and the means.
 pub fn averages(summaries: &[Summary]) -> Table {
     let [published, accepted, throughput] = TUNERS;
     let titles = ["application", published, accepted, throughput, "best single", BASELINE];
@@ -190,7 +191,7 @@ pub fn averages(summaries: &[Summary]) -> Table {
 /// Something that was measured again, beside the oracle.
 #[derive(Debug, Serialize)]
 pub struct Compared {
-    /// What it is.
+    /// The name of the choice.
     pub what: &'static str,
     /// Its settings as text; `auto` for the tuner.
     pub settings: String,
@@ -200,7 +201,7 @@ pub struct Compared {
     pub of_oracle: Option<f64>,
     /// Half the distance of the quartiles of that.
     pub of_oracle_spread: Option<f64>,
-    /// How much faster than the baseline it was, in per cent: the median over the rounds.
+    /// Gain over the baseline in per cent: the median over the rounds.
     pub over_baseline_percent: Option<f64>,
     /// Attempts given up, as a part of all.
     pub abort_ratio: Option<f64>,
@@ -239,7 +240,7 @@ fn ranked(results: &Results, app: &str) -> Vec<Ranked> {
     all
 }
 
-/// What is measured again, in the order of tables.
+/// The choices that are measured again, in the order of the tables.
 pub(crate) fn roles() -> impl Iterator<Item = &'static str> {
     let singles = SINGLES.iter().map(|(name, _)| *name);
     [ORACLE, PATTERNS].into_iter().chain(TUNERS).chain([BASELINE]).chain(singles)
@@ -288,7 +289,8 @@ impl Experiment for Oracle {
         let plot = plot(results, app);
         let plots = Part::drawn(plot);
         let intro = format!(
-            "{} choices on {} cores, each run {} times; what is compared was then run {} times more, in turn.",
+            "{} choices on {} cores, each run {} times; what is compared was then run {} times \
+             more, in turn.",
             self.search.space.choices().count(),
             self.search.space.cores,
             self.search.runs,

@@ -24,7 +24,8 @@ pub(crate) struct TunersPath;
 static ABOUT: About = About {
     name: "openskel-path",
     title: "what the tuner of the worklist does, epoch by epoch, and what that costs",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional Memory\", Figure 6.7",
+    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
+        for Transactional Memory\", Figure 6.7",
     caveats: &[THREADS_ARE_FEW, SHUFFLED, OTHER_MACHINE],
 };
 

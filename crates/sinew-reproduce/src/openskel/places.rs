@@ -23,12 +23,15 @@ pub(crate) struct Places;
 
 static ABOUT: About = About {
     name: "openskel-places",
-    title: "where the worklist's threads sit and its pages lie: scatter, compact, the system; first touch, cyclic, bound",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional Memory\", Figures 7.4 and 7.5",
+    title: "where the worklist's threads sit and its pages lie: scatter, compact, the system; \
+        first touch, cyclic, bound",
+    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
+        for Transactional Memory\", Figures 7.4 and 7.5",
     caveats: &[
         Caveat {
             unless: Need::Packages(2),
-            words: "Scatter and compact are the same places where all cores of a machine have a worker, and nearly so where they share all but the nearest caches.",
+            words: "Scatter and compact are the same places where all cores of a machine have a \
+                worker, and nearly so where they share all but the nearest caches.",
         },
         ONE_NODE,
         SHUFFLED,
@@ -43,7 +46,8 @@ const CYCLIC: &str = "pages cyclic";
 const BOUND: &str = "pages bound";
 const PLACES: [&str; 5] = [SCATTER, COMPACT, SYSTEM, CYCLIC, BOUND];
 
-/// The baseline at a place, on so many workers; none where pages would have a choice of one node.
+/// The baseline at a place, with this number of workers; `None` if there is only one node for the
+/// pages.
 fn way(place: &str, workers: usize, nodes: usize) -> Option<Way> {
     let baseline = plain(Settings::baseline(workers));
     let choice = match place {

@@ -1,8 +1,8 @@
 //! The static oracle's search, and the second measurement of what it picks.
 //!
-//! All choices of a space are run in turn, round after round. The best of so many medians is as
-//! much luck as merit: so the pick is measured again, in turn with what it is compared with, and
-//! only that is compared.
+//! All choices of a space are run in turn, round after round. The best of many medians is as much
+//! luck as merit. So the best choice is measured again, in turn with the others of the comparison,
+//! and only these runs are compared.
 //!
 //! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory"
 //! (2012), section 6.3. Differences: the second measurement.
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::results::Labels;
 use crate::statistics::median;
 
-/// What is searched, and how thoroughly.
+/// The space of a search, and its thoroughness.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     pub(crate) app: &'static str,
@@ -37,7 +37,7 @@ pub(crate) struct Search {
 pub(crate) const SEARCH: &str = "search";
 pub(crate) const AGAIN: &str = "again";
 
-/// What is measured again: the names of tables.
+/// The names of the choices that are measured again, as in tables.
 pub(crate) const ORACLE: &str = "oracle";
 pub(crate) const PATTERNS: &str = "oracle, patterns only";
 pub(crate) const TUNED: &str = "tuned";
@@ -62,7 +62,7 @@ pub(crate) const SINGLES: [(&str, Uses); 7] = [
     ("bind local", |choice| choice.pages == Pages::BindLocal),
 ];
 
-/// What of a space is tried in a coarse search: numbers of workers that double, one number of
+/// The part of a space that a coarse search tries: numbers of workers that double, one number of
 /// retries, one lifespan.
 pub(crate) fn coarse(space: Space) -> Space {
     let cores = space.cores;
@@ -79,7 +79,7 @@ pub(crate) fn coarse(space: Space) -> Space {
 /// A choice and how long it took.
 type Timed = (Choice, Vec<f64>);
 
-/// What one application's search has found so far.
+/// The results of one application's search so far.
 #[derive(Debug, Default)]
 struct Found(RefCell<Vec<Timed>>);
 
@@ -191,7 +191,7 @@ impl Search {
     }
 }
 
-/// What one of the [`TUNERS`] is asked for by.
+/// The command-line name of one of the [`TUNERS`].
 fn knobs_of(what: &str) -> Knobs {
     match what {
         ACCEPTED => Knobs { baseline: Baseline::Accepted, ..Knobs::default() },

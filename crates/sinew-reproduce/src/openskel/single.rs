@@ -25,12 +25,14 @@ pub(crate) struct Single;
 static ABOUT: About = About {
     name: "openskel-single",
     title: "each optimisation of the worklist alone: speed-up and aborts",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional Memory\", Figures 5.3 to 5.6 and 5.8",
+    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
+        for Transactional Memory\", Figures 5.3 to 5.6 and 5.8",
     caveats: &[
         THREADS_ARE_FEW,
         Caveat {
             unless: Need::Nothing,
-            words: "Figure 5.7, the cache misses that helpers save, needs the processor's counters, which are not read: it is left out.",
+            words: "Figure 5.7, the cache misses that helpers save, needs the processor's \
+                counters, which are not read: it is left out.",
         },
         SHUFFLED,
         OTHER_MACHINE,
@@ -42,7 +44,7 @@ pub(super) const BASELINE: &str = "baseline";
 const HELPERS: &str = "helpers";
 pub(super) const OPTIMISATIONS: [&str; 4] = ["stealing", "coalescing", "swap retry", HELPERS];
 
-/// An optimisation on so many cores; none if it cannot be used there.
+/// An optimisation with this number of cores; `None` if it does not apply there.
 pub(super) fn settings(optimisation: &str, cores: usize) -> Option<Settings> {
     let all = Settings::baseline(cores);
     match optimisation {

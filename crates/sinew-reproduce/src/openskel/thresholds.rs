@@ -23,7 +23,8 @@ pub(crate) struct Thresholds;
 static ABOUT: About = About {
     name: "openskel-thresholds",
     title: "how much the thresholds of the worklist's tuner matter",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional Memory\", Figure 6.6",
+    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
+        for Transactional Memory\", Figure 6.6",
     caveats: &[THREADS_ARE_FEW, SHUFFLED, OTHER_MACHINE],
 };
 
@@ -80,7 +81,7 @@ fn cases(Application { name, size }: Application, setting: &Setting) -> Result<V
     Ok(pairs.map(case).collect())
 }
 
-/// What the report reads.
+/// The data that the report reads.
 struct View<'a> {
     results: &'a Results,
     applications: Vec<String>,

@@ -1,8 +1,9 @@
 //! Figures 4.2 and 4.3, Tables 4.2 and 4.3: worklists against transactions by hand, on more and
 //! more workers.
 //!
-//! By hand means the original program's structure. The worklist is run as the baseline, with one
-//! list for all, and with stealing, which is how it is run unless something else is said.
+//! The hand-written version has the original program's structure. The worklist is run as the
+//! baseline, with one list for all, and with stealing, which is how it is run unless something else
+//! is said.
 
 use sinew_policy::worklist::Settings;
 
@@ -24,19 +25,23 @@ pub(crate) struct Versions;
 
 static ABOUT: About = About {
     name: "openskel-versions",
-    title: "applications as worklists against transactions by hand: times, aborts, numbers of transactions, deviations",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional Memory\", Figures 4.2 and 4.3, \
+    title: "applications as worklists against transactions by hand: times, aborts, numbers of \
+        transactions, deviations",
+    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
+        for Transactional Memory\", Figures 4.2 and 4.3, \
              Tables 4.2 and 4.3",
     caveats: &[
         THREADS_ARE_FEW,
         Caveat {
             unless: Need::Nothing,
-            words: "Threads of both versions are pinned in the same way here. There the original's were left to the system, which is one reason for its larger \
+            words: "Threads of both versions are pinned in the same way here. There the \
+                original's were left to the system, which is one reason for its larger \
 deviations.",
         },
         Caveat {
             unless: Need::Nothing,
-            words: "Cache misses, a column of Table 4.2, need the processor's counters, which are not read.",
+            words: "Cache misses, a column of Table 4.2, need the processor's counters, which are \
+                not read.",
         },
         SHUFFLED,
         OTHER_MACHINE,
@@ -192,7 +197,8 @@ fn deviations(held: &Held<'_>) -> Table {
         "paper: NUMA32 baseline",
         "original there",
     ];
-    let title = "Standard deviations of the time in per cent, averaged over all numbers of workers (Table 4.3)";
+    let title = "Standard deviations of the time in per cent, averaged over all numbers of \
+        workers (Table 4.3)";
     let mut table = Table::new("deviations", title, &titles);
     for app in &held.applications {
         let paper = TABLE_4_3.iter().find(|row| row.app == app);

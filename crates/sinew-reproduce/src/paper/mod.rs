@@ -1,7 +1,6 @@
-//! What the publications say: numbers that stand in their text and tables, each with the place it
-//! is from.
+//! The values of the publications: numbers from their text and tables, each with its place.
 //!
-//! Values that only a picture shows are not here: nobody can read them off exactly.
+//! Values that only a picture shows are omitted, because they cannot be read off exactly.
 
 pub mod openskel;
 pub mod plastic;

@@ -11,11 +11,11 @@ pub struct Character {
     pub app: &'static str,
     /// The number of cores up to which it scales.
     pub scales_to: u32,
-    /// How much of it aborts.
+    /// The abort rate.
     pub aborts: &'static str,
-    /// How much of what it reads is not in the last cache.
+    /// The fraction of its reads that miss the last cache.
     pub misses: &'static str,
-    /// How long its transactions are.
+    /// The length of its transactions.
     pub length: &'static str,
 }
 
@@ -68,7 +68,7 @@ const fn deviation(app: &'static str, all: [f64; 4]) -> Deviation {
     Deviation { app, baseline_uma16, original_uma16, baseline_numa32, original_numa32 }
 }
 
-/// What section 5.2 says about an optimisation alone.
+/// The statements of section 5.2 about single optimisations.
 const SINGLES: [(&str, &str, &str); 16] = [
     ("intruder", "stealing", "up to 102 %"),
     ("kmeans", "stealing", "35 %"),
@@ -92,7 +92,7 @@ const SINGLES: [(&str, &str, &str); 16] = [
 const HELPERS: [(&str, &str); 3] =
     [("intruder", "NUMA32: 12 %"), ("vacation", "UMA16: up to 10 %"), ("kmeans", "no improvement")];
 
-/// What is said about an optimisation alone; `None` if nothing that could stand in a table.
+/// The statement about a single optimisation; `None` if there is none that fits into a table.
 pub fn single(app: &str, optimisation: &str) -> Option<&'static str> {
     let helped = HELPERS.iter().filter(|_| optimisation == "helpers").find(|(of, _)| *of == app);
     let said = SINGLES.iter().find(|(of, what, _)| (*of, *what) == (app, optimisation));
@@ -100,31 +100,43 @@ pub fn single(app: &str, optimisation: &str) -> Option<&'static str> {
 }
 
 /// Section 4.3.2, of Figure 4.2.
-pub const VERSIONS_WORDS: &str = "The publication: the baseline is up to 28 % faster than the original on UMA16 and up to 26 % on NUMA32, 3 % on average on both; vacation, \
+pub const VERSIONS_WORDS: &str = "The publication: the baseline is up to 28 % faster than the \
+    original on UMA16 and up to 26 % on NUMA32, 3 % on average on both; vacation, \
 whose original has no list, is left out there, as its baseline is much slower above 4 cores.";
 
 /// Section 4.1, of commit-time locking and of TL2.
-pub const LOCKING_WORDS: &str = "The publication shows no figures of it: applications and optimisations behaved alike under commit-time and under encounter-time locking, whose results it gives.";
+pub const LOCKING_WORDS: &str = "The publication shows no figures of it: applications and \
+    optimisations behaved alike under commit-time and under encounter-time locking, whose results \
+    it gives.";
 
 /// Sections 6.3 and 7.2.3, of Figures 6.5 and 7.6.
-pub const COMBINED_WORDS: &str = "The publication: the tuner is 2 % slower than the oracle on UMA16 and 7 % faster on NUMA32, on average, and nowhere slower than the best single \
-optimisation; up to 88 % over the baseline, 46 % on average, on UMA16, up to 115 % and 56 % on NUMA32. With threads mapped and pages placed as well: the same on UMA16, up \
+pub const COMBINED_WORDS: &str = "The publication: the tuner is 2 % slower than the oracle on \
+    UMA16 and 7 % faster on NUMA32, on average, and nowhere slower than the best single \
+optimisation; up to 88 % over the baseline, 46 % on average, on UMA16, up to 115 % and 56 % on \
+NUMA32. With threads mapped and pages placed as well: the same on UMA16, up \
 to 162 % and 91 % on NUMA32.";
 
 /// Section 6.3.2, of Figure 6.6.
-pub const THRESHOLDS_WORDS: &str = "The publication, on UMA16: (0.1, 0.1) is the best pair and (0.9, 0.9) the worst; most of the pairs differ little.";
+pub const THRESHOLDS_WORDS: &str = "The publication, on UMA16: (0.1, 0.1) is the best pair and \
+    (0.9, 0.9) the worst; most of the pairs differ little.";
 
 /// Section 6.3.3, of Figure 6.7.
-pub const PATH_WORDS: &str = "The publication, on UMA16: tuning yada took less than 2 % of its time, and so for all but labyrinth, which has few and long transactions; yada's \
-lifespan ended at 1000 words, labyrinth's retries fell from 32 to 4, and intruder's rose at the end of the run, where nearly everything aborts.";
+pub const PATH_WORDS: &str = "The publication, on UMA16: tuning yada took less than 2 % of its \
+    time, and so for all but labyrinth, which has few and long transactions; yada's \
+lifespan ended at 1000 words, labyrinth's retries fell from 32 to 4, and intruder's rose at the \
+end of the run, where nearly everything aborts.";
 
 /// Section 7.1.1, of Figure 7.1.
-pub const FOOTPRINT_WORDS: &str = "The publication, of four applications with four threads: each thread ends up traversing most of the pages, where others do so as well; so no \
+pub const FOOTPRINT_WORDS: &str = "The publication, of four applications with four threads: each \
+    thread ends up traversing most of the pages, where others do so as well; so no \
 placement of pages once and for all suits them.";
 
 /// Sections 7.2.1 and 7.2.2, of Figures 7.4 and 7.5.
-pub const PLACES_WORDS: &str = "The publication, of the baseline: on NUMA32 compact is up to 134 % faster than scatter, 48 % on average, for all but labyrinth, and what the system does is about as \
-good as scatter; on NUMA16 and NUMA32 binding pages to their threads' nodes, or spreading them, is 8 % faster than first touch on average, up to 14 % for kmeans and 46 % for vacation on NUMA16.";
+pub const PLACES_WORDS: &str = "The publication, of the baseline: on NUMA32 compact is up to 134 \
+    % faster than scatter, 48 % on average, for all but labyrinth, and what the system does is \
+    about as \
+good as scatter; on NUMA16 and NUMA32 binding pages to their threads' nodes, or spreading them, \
+is 8 % faster than first touch on average, up to 14 % for kmeans and 46 % for vacation on NUMA16.";
 
 #[cfg(test)]
 mod tests {

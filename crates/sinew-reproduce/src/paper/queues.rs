@@ -6,13 +6,13 @@
 pub struct Speed {
     /// The order in which blocks are submitted, from the outermost loop to the innermost.
     pub order: &'static str,
-    /// How first touch placed the blocks: `static`, or `static,1`.
+    /// The first-touch placement of the blocks: `static`, or `static,1`.
     pub placement: &'static str,
     /// Whether tasks went through locality queues.
     pub queues: bool,
     /// Million updates a second.
     pub mlups: f64,
-    /// What the publication gives behind its ± sign.
+    /// The publication's value after its ± sign.
     pub deviation: f64,
 }
 
@@ -48,11 +48,15 @@ pub fn find(order: &str, placement: &str, queues: bool) -> Option<&'static Speed
 /// The locality domains of the publication's machine.
 pub const DOMAINS: usize = 4;
 
-/// What the text says about Figures 1 and 2, whose values only the pictures show.
-pub const FIGURE_WORDS: &str = "Its Figures 1 and 2 are pictures without numbers. The text says of the ccNUMA machine: static loops \
-scale nearly as on a machine with uniform memory; dynamic ones lose most of their parallel efficiency to remote accesses, and vary from \
-sweep to sweep; with all pages in one domain nothing is gained over one socket, about what its Table 1 has for plain tasks \
-over statically placed blocks submitted in order (149.8 MLUP/s); 4 threads on two sockets under a dynamic loop reach about 247.9, 8 threads \
+/// The text about Figures 1 and 2, whose values only the pictures show.
+pub const FIGURE_WORDS: &str = "Its Figures 1 and 2 are pictures without numbers. The text says \
+    of the ccNUMA machine: static loops \
+scale nearly as on a machine with uniform memory; dynamic ones lose most of their parallel \
+efficiency to remote accesses, and vary from \
+sweep to sweep; with all pages in one domain nothing is gained over one socket, about what its \
+Table 1 has for plain tasks \
+over statically placed blocks submitted in order (149.8 MLUP/s); 4 threads on two sockets under a \
+dynamic loop reach about 247.9, 8 threads \
 on four about 412.7; locality queues come within 10 % of the static loop.";
 
 #[cfg(test)]

@@ -20,18 +20,18 @@ pub enum Technique {
     SortedLocal,
 }
 
-/// What is said about an application under a technique.
+/// The statements about an application under a technique.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quote {
     /// The application.
     pub app: &'static str,
-    /// How victims were chosen.
+    /// The victim policy.
     pub technique: Technique,
     /// The machine, or `all`.
     pub machine: &'static str,
     /// The gain in per cent that is quoted as the most, where one is.
     pub most_gain: Option<f64>,
-    /// What is said, in short.
+    /// A short form of the statement.
     pub words: &'static str,
 }
 
@@ -87,7 +87,7 @@ const fn quote(
     Quote { app, technique, machine, most_gain, words }
 }
 
-/// What is said about an application under a technique, in one line; empty if nothing is.
+/// The statements about an application under a technique, in one line; empty if there is none.
 pub fn said(app: &str, technique: Technique) -> String {
     let about = QUOTES.iter().filter(|quote| quote.app == app && quote.technique == technique);
     let sentence = |quote: &Quote| match quote.most_gain {
@@ -97,10 +97,13 @@ pub fn said(app: &str, technique: Technique) -> String {
     about.map(sentence).collect::<Vec<_>>().join("; ")
 }
 
-/// What chapter 2 says about the profiles, whose values only its pictures show.
-pub const PROFILE_WORDS: &str = "The thesis shows its profiles as pictures without numbers. Its text says: many applications scale better \
-on the NUMA machine, whose packages do not share one memory bus; stealing dominates the time in the library for every application, and within \
-it the waiting between attempts, so most attempts fail, on the NUMA machine even more of them; strassen and fluidanimate scale badly on \
+/// The text of chapter 2 about the profiles, whose values only its pictures show.
+pub const PROFILE_WORDS: &str = "The thesis shows its profiles as pictures without numbers. Its \
+    text says: many applications scale better \
+on the NUMA machine, whose packages do not share one memory bus; stealing dominates the time in \
+the library for every application, and within \
+it the waiting between attempts, so most attempts fail, on the NUMA machine even more of them; \
+strassen and fluidanimate scale badly on \
 both machines, and strassen's time for stealing grows with the number of threads.";
 
 #[cfg(test)]
@@ -112,7 +115,8 @@ mod tests {
     fn quoted_gains_stand_with_their_machines() {
         assert_eq!(
             said("heat", Nearest),
-            "Termi: gains with many threads, up to 3.6 %; Sandman: gains with many threads, up to 40 %; Dunnington: loses"
+            "Termi: gains with many threads, up to 3.6 %; Sandman: gains with many threads, up to \
+             40 %; Dunnington: loses"
         );
         assert_eq!(said("heat", SortedLocal), "");
     }

@@ -14,7 +14,7 @@ pub struct Workload {
     pub app: &'static str,
     /// Its parameter: rows, concatenations, height, elements, n, or the sample tree.
     pub parameter: &'static str,
-    /// How often the kernel was repeated.
+    /// Number of repetitions of the kernel.
     pub repetitions: u32,
     /// Average parallelism, work over span, where a steal costs nothing.
     pub parallelism_0: f64,

@@ -1,5 +1,5 @@
-//! What the publication names as future work: tasks whose bottleneck is the memory's bandwidth or
-//! latency instead of the processor.
+//! The publication's future work: tasks whose bottleneck is the memory's bandwidth or latency
+//! instead of the processor.
 
 use sinew::Schedule;
 use sinew_apps::collatz::Kind;
@@ -20,11 +20,13 @@ pub(crate) struct Access;
 static ABOUT: About = About {
     name: "plastic-access",
     title: "tasks that compute, read memory in a row, or read it at random",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", section 7.1 (future work)",
+    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
+        section 7.1 (future work)",
     caveats: &[
         Caveat {
             unless: Need::Nothing,
-            words: "The publication has no values for this: it is what its author would have measured next.",
+            words: "The publication has no values for this: it is what its author would have \
+                measured next.",
         },
         Caveat {
             unless: Need::Nodes(2),
@@ -54,7 +56,7 @@ fn size(scale: Scale) -> (usize, usize) {
     scale.pick((200, 1 << 12), (2_000, 1 << 25), (10_000, 1 << 28))
 }
 
-/// What a task of a kind does, so that all kinds take about as long.
+/// The work of a task of each kind, chosen so that all kinds take about as long.
 fn repeats(scale: Scale, kind: Kind) -> u32 {
     let [compute, stream, irregular] =
         scale.pick([50, 500, 50], [10_000, 200_000, 2_000], [100_000, 2_000_000, 20_000]);

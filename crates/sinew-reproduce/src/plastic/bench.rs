@@ -1,4 +1,4 @@
-//! The workload, gone about in several ways, timed and judged.
+//! The workload, run in several ways, timed and checked.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,14 +15,14 @@ use crate::failure::Failure;
 use crate::queues::pinned_pool;
 use crate::results::{Labels, Metrics};
 
-/// How the workload is gone about.
+/// The way the workload is run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Way {
     /// One task after the other.
     Sequential,
     /// By a program in C.
     OpenMp(Team),
-    /// By a map-array that nobody can change.
+    /// By a map-array without a control.
     Plain(Schedule),
     /// With the metrics of each thread.
     Metered(Schedule),
@@ -130,8 +130,8 @@ impl Bench {
         self.controlled(from, pool, after, |control| control.set_schedule(to))
     }
 
-    /// Runs under a control that somebody else uses so long after the loop has begun, unless it is
-    /// over by then.
+    /// Runs under a control that another thread uses this long after the loop has begun, unless the
+    /// loop has ended by then.
     fn controlled(
         &self,
         schedule: Schedule,
@@ -162,7 +162,7 @@ impl Bench {
     }
 }
 
-/// Waits until somebody works under `control`; false if the loop is over before that is seen.
+/// Waits until a worker takes part under `control`; false if the loop ends before that is seen.
 fn has_begun(control: &Control, ended: &mpsc::Receiver<()>) -> bool {
     let between_looks = Duration::from_micros(20);
     while control.snapshot().working == 0 {
@@ -173,7 +173,7 @@ fn has_begun(control: &Control, ended: &mpsc::Receiver<()>) -> bool {
     true
 }
 
-/// A pool whose workers are there before the clock starts.
+/// A pool whose workers run before the clock starts.
 fn pool(workers: usize) -> Result<Pool, Failure> {
     let pool = pinned_pool(workers)?;
     pool.broadcast(|_| ());
@@ -212,8 +212,7 @@ mod tests {
         metrics.iter().find(|(known, _)| *known == name).map(|(_, value)| *value).unwrap()
     }
 
-    /// Catches: a way whose answers are wrong, metrics of other tasks, and a change that nobody
-    /// makes.
+    /// Catches: a way with wrong results, metrics of other tasks, and a change that is not made.
     #[test]
     fn every_way_is_judged_and_measures_what_it_says() {
         let load =

@@ -18,7 +18,8 @@ pub(crate) struct Metrics;
 static ABOUT: About = About {
     name: "plastic-metrics",
     title: "what it costs to collect the metrics of each thread",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", Experiment 1 (Figure 6.1, Table 6.1)",
+    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
+        Experiment 1 (Figure 6.1, Table 6.1)",
     caveats: &[FEWER_THREADS, OTHER_TIMES],
 };
 
@@ -99,7 +100,7 @@ fn overhead(results: &Results) -> Table {
     table
 }
 
-/// Where the time of all threads goes, as the metrics have it.
+/// The breakdown of all threads' time by the metrics.
 fn threads(results: &Results) -> Table {
     let titles = ["of all threads together", "s", "share of the run, %"];
     let mut table = Table::new("threads", "The metrics themselves", &titles);

@@ -1,10 +1,10 @@
 //! Jenkins, "Design and Analysis of a Plastic Parallel Programming System": experiments 1 to 5,
 //! what it names as future work about access to memory, and what programs do to each other.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `common` | what the experiments share |
-//! | `bench` | the workload, gone about in several ways, timed and judged |
+//! | `bench` | the workload, run in several ways, timed and checked |
 //! | `openmp` | the same in C, compiled where there is a compiler for it |
 //! | `metrics` | Experiment 1: what metrics of each thread cost |
 //! | `performance` | Experiment 2: beside sequential programs and OpenMP |

@@ -1,5 +1,5 @@
-//! The workload in C, serially and with OpenMP: compiled when needed, where there is a compiler,
-//! and run in a process of its own that answers lines.
+//! The workload in C, serially and with OpenMP: compiled on demand if there is a compiler, and run
+//! in a process of its own that communicates by lines.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use crate::process::Spoken;
 
 const SOURCE: &str = include_str!("../../rivals/collatz.c");
 
-/// What the tasks are.
+/// The tasks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) kind: Kind,
@@ -19,7 +19,7 @@ pub(crate) struct Load {
     pub(crate) heavy: u32,
     pub(crate) light: u32,
     pub(crate) parts: usize,
-    /// Of the table; a power of two.
+    /// Entries of the table; a power of two.
     pub(crate) entries: usize,
 }
 
@@ -30,10 +30,10 @@ impl Load {
     }
 }
 
-/// How they are handed out.
+/// The schedule of the tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Team {
-    /// By nobody: one after the other.
+    /// Serial: one after the other.
     Alone,
     Static,
     Dynamic(usize),
@@ -64,7 +64,7 @@ impl OpenMp {
         Spoken::start("the OpenMP program", &mut Command::new(&program)).ok().map(Self)
     }
 
-    /// Runs all tasks; returns the seconds it took and what the answers add up to.
+    /// Runs all tasks; returns the seconds it took and the sum of the results.
     ///
     /// # Errors
     ///

@@ -20,13 +20,15 @@ pub(crate) struct Performance;
 static ABOUT: About = About {
     name: "plastic-performance",
     title: "the map-array beside a sequential program and OpenMP",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", Experiment 2 (Figure 6.2)",
+    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
+        Experiment 2 (Figure 6.2)",
     caveats: &[
         FEWER_THREADS,
         Caveat { unless: Need::Nothing, words: PERFORMANCE_WORDS },
         Caveat {
             unless: Need::Nothing,
-            words: "The program in C is compiled by another compiler: what it gains or loses against ours on one thread is the compilers' doing.",
+            words: "The program in C is compiled by another compiler: what it gains or loses \
+                against ours on one thread is the compilers' doing.",
         },
         OTHER_TIMES,
     ],
@@ -37,7 +39,7 @@ const IN_C: &str = "sequential, C";
 const OPENMP: &str = "OpenMP";
 const OURS: &str = "map-array";
 
-/// What runs on one thread, and what on any number.
+/// The variants on one thread, and those on any number.
 const ALONE: [(&str, Way); 2] = [(SEQUENTIAL, Way::Sequential), (IN_C, Way::OpenMp(Team::Alone))];
 const TOGETHER: [(&str, Way); 2] =
     [(OPENMP, Way::OpenMp(Team::Static)), (OURS, Way::Plain(Schedule::Static))];

@@ -22,8 +22,10 @@ pub(crate) struct Schedules;
 
 static ABOUT: About = About {
     name: "plastic-schedules",
-    title: "tasks of unequal length under several schedules, and under one that is changed while they run",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", Experiment 4 (Figure 6.4)",
+    title: "tasks of unequal length under several schedules, and under one that is changed while \
+        they run",
+    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
+        Experiment 4 (Figure 6.4)",
     caveats: &[
         FEWER_THREADS,
         Caveat { unless: Need::Nothing, words: SCHEDULES_WORDS },
@@ -45,7 +47,7 @@ struct Line {
     way: Way,
     /// Whether all tasks are alike.
     uniform: bool,
-    /// How many times as fast as static it was there.
+    /// The published speed relative to static.
     published: Option<f64>,
 }
 
@@ -94,7 +96,8 @@ impl Experiment for Schedules {
         let (tasks, heavy, light) = size(setting.scale);
         let (scale, parts) = (setting.scale, setting.most_workers());
         format!(
-            "{scale}: {tasks} tasks, the first of {parts} parts of {heavy} repeats, the others of {light}"
+            "{scale}: {tasks} tasks, the first of {parts} parts of {heavy} repeats, the others of \
+             {light}"
         )
     }
 
@@ -104,7 +107,7 @@ impl Experiment for Schedules {
             let (tasks, heavy, light) = size(scale);
             let load =
                 Load { kind: Kind::Compute, tasks, heavy, light, parts: workers, entries: 1 };
-            // As much work in all, evenly.
+            // The same total work, evenly distributed.
             let mean = (heavy as usize / workers + light as usize * (workers - 1) / workers) as u32;
             let biased = Bench::new(load, true);
             let uniform = Bench::new(Load { heavy: mean, light: mean, ..load }, false);
@@ -119,7 +122,9 @@ impl Experiment for Schedules {
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
         let words = format!(
-            "The schedule is switched {:?} after the beginning. Throughput is relative to the same tasks under dynamic chunks from the beginning; for tasks that are all alike, under \
+            "The schedule is switched {:?} after the beginning. Throughput is relative to the \
+             same tasks under dynamic chunks from the beginning; for tasks that are all alike, \
+             under \
 static. The bar for a switched schedule is 0.98.",
             switch_after(setting.scale)
         );

@@ -1,6 +1,6 @@
 //! Experiment 5: two programs at once. The first has all cores, half of them while the second is
-//! there, and all again; or both have as many threads as there are cores, wherever the system puts
-//! them.
+//! running, and then all again; or both have as many threads as there are cores, placed by the
+//! system.
 
 use std::path::Path;
 
@@ -22,31 +22,38 @@ pub(crate) struct Sharing;
 
 static ABOUT: About = About {
     name: "plastic-sharing",
-    title: "two programs at once: one gives half of its cores to the other for as long as that is there, against neither knowing of the other",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", Experiment 5 (Figure 6.5, Table 6.7)",
+    title: "two programs at once: one gives half of its cores to the other for as long as that \
+        is there, against neither knowing of the other",
+    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
+        Experiment 5 (Figure 6.5, Table 6.7)",
     caveats: &[
         FEWER_THREADS,
         Caveat {
             unless: Need::Workers(4),
-            words: "With two cores each program has a single thread while both are there, so that nobody waits for a thread that has lost its core: what anarchy costs a team, this cannot show.",
+            words: "With two cores each program has a single thread while both are there, so that \
+                nobody waits for a thread that has lost its core: what anarchy costs a team, this \
+                cannot show.",
         },
         Caveat { unless: Need::Nothing, words: SHARING_WORDS },
         Caveat {
             unless: Need::Nothing,
-            words: "The publication's main threads sleep between two looks, also when the tasks are done, so that its times end with an interval; here only messages wait for it. When its second \
+            words: "The publication's main threads sleep between two looks, also when the tasks \
+                are done, so that its times end with an interval; here only messages wait for it. \
+                When its second \
 program began is not published; here it does when the first has done a fifth.",
         },
         OTHER_TIMES,
     ],
 };
 
-/// How the two programs go about it.
+/// The way the two programs share the cores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Manner {
     /// The first, without the second.
     Alone,
     Anarchy,
-    /// By a script, with so many milliseconds between two looks for messages; 0: told at once.
+    /// By a script; the milliseconds between two checks for messages, or 0 if the program is
+    /// notified at once.
     Scripted(u64),
     /// Pools that share by themselves.
     Pools,
@@ -105,7 +112,7 @@ fn size(scale: Scale) -> ([usize; 2], u32) {
     (SHARING_TASKS.map(|tasks| tasks / fewer), scale.pick(500, 10_000, SHARING_REPEATS))
 }
 
-/// How both times would be if nothing were lost: of the first alone.
+/// The ideal of both times, without losses: the time of the first program alone.
 ///
 /// The second comes at a fifth, works on half of the machine as long as the first would on the
 /// whole, and leaves the first three tenths.
@@ -191,9 +198,13 @@ impl Experiment for Sharing {
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
         let threads = setting.most_workers();
         let words = format!(
-            "In anarchy both programs have {threads} threads. Coordinated, the first has {threads}, {} while the second is there, and {threads} again, and the second {}: a script \
-says so, and each program looks for its share at intervals, or is told at once. Pools that share by themselves need no script. Of the ideal is a time over what it \
-would be if nothing were lost: {} times that of the first alone for the first, as much as that for the second.",
+            "In anarchy both programs have {threads} threads. Coordinated, the first has \
+             {threads}, {} while the second is there, and {threads} again, and the second {}: a \
+             script \
+says so, and each program looks for its share at intervals, or is told at once. Pools that share \
+by themselves need no script. Of the ideal is a time over what it \
+would be if nothing were lost: {} times that of the first alone for the first, as much as that \
+for the second.",
             threads.div_ceil(2),
             (threads / 2).max(1),
             IDEAL[0],
@@ -274,8 +285,8 @@ impl View<'_> {
     }
 }
 
-/// What the text says about it; of a program that is told at once, and of pools that share by
-/// themselves, nothing.
+/// The publication's text about it; there is none about a program that is notified at once, and
+/// about pools that share by themselves.
 fn published(manner: Manner) -> Cell {
     let [shorter, longer] = SHARING_INTERVALS_MS.map(Manner::Scripted);
     match manner {
@@ -314,7 +325,7 @@ mod tests {
         assert_eq!(parts.len(), 3, "words, a table, a plot");
     }
 
-    /// Catches: a script that nobody can read, or that leaves a program without a thread.
+    /// Catches: a script that does not parse, or that leaves a program without a thread.
     #[test]
     fn the_script_gives_half_of_the_threads_away_and_takes_them_back() {
         for (threads, halves) in [(1, [1, 1]), (2, [1, 1]), (4, [2, 2]), (5, [3, 2])] {

@@ -1,6 +1,6 @@
-//! Experiment 3: what it costs that a loop can be changed, and is: one switch that changes nothing,
-//! as the publication's controller answers a program that registers. Its messages between programs
-//! are no part of this.
+//! Experiment 3: the cost of a loop that can be changed, and of a change. One switch changes
+//! nothing, like the publication's controller that replies to a program that registers. Its
+//! messages between programs are no part of this.
 
 use super::bench::{Bench, DYNAMIC_CHUNKS, Way};
 use super::common::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat};
@@ -19,12 +19,14 @@ pub(crate) struct Switching;
 static ABOUT: About = About {
     name: "plastic-switching",
     title: "what it costs that a loop can be changed while it runs, and is",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", Experiment 3 (Figure 6.3, Table 6.4)",
+    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
+        Experiment 3 (Figure 6.3, Table 6.4)",
     caveats: &[
         FEWER_THREADS,
         Caveat {
             unless: Need::Nothing,
-            words: "The publication's times include the messages to and from its controller; here a thread of the same program makes the change.",
+            words: "The publication's times include the messages to and from its controller; here \
+                a thread of the same program makes the change.",
         },
         OTHER_TIMES,
     ],
@@ -77,7 +79,8 @@ impl Experiment for Switching {
     }
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let words = "Added is the median, over rounds, of the time with a change over the time without. Chunks of 1000 of 1000 tasks are one chunk: one thread works, as there.";
+        let words = "Added is the median, over rounds, of the time with a change over the time \
+            without. Chunks of 1000 of 1000 tasks are one chunk: one thread works, as there.";
         let plot = plot(results, setting.scale);
         let plot = Part::drawn(plot);
         [Part::words(words), Part::Table(table(results, setting.scale))]
@@ -91,7 +94,7 @@ fn which<'a>(way: &'a str, tasks: &'a str) -> [(&'a str, &'a str); 2] {
     [("way", way), ("tasks", tasks)]
 }
 
-/// What the change adds, as a part of the time without.
+/// The time added by the change, as a fraction of the time without it.
 fn more(results: &Results, tasks: &str) -> Option<f64> {
     Some(results.ratio(&which(CHANGED, tasks), &which(FIXED, tasks), "wall_s")? - 1.0)
 }

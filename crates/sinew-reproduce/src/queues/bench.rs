@@ -17,7 +17,7 @@ use crate::setting::Scale;
 /// The largest error a site may have, as a share of the largest one, after all sweeps of all cases.
 const TOLERANCE: f64 = 1e-9;
 
-/// What a lattice is made for.
+/// The purpose of a lattice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) scale: Scale,
@@ -42,7 +42,7 @@ fn side(scale: Scale) -> usize {
     scale.pick(30, 240, 600)
 }
 
-/// What makes a domain: a NUMA node, or a part of the pool where there is only one node.
+/// The kind of domain: a NUMA node, or a part of the pool if there is only one node.
 pub(crate) fn domain_kind() -> DomainKind {
     if Machine::host().nodes().len() > 1 { DomainKind::Node } else { DomainKind::Parts(DOMAINS) }
 }
@@ -52,7 +52,7 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// If the machine has no such placement, or no room.
+    /// An impossible placement, or too little memory.
     pub(crate) fn prepare(shape: Shape) -> Result<Self, Failure> {
         let Shape { scale, workers, deal, placement } = shape;
         let pool = pinned_pool(workers)?;

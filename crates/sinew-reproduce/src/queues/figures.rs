@@ -23,13 +23,16 @@ pub(crate) struct Figures;
 static ABOUT: About = About {
     name: "jacobi-figures",
     title: "a Jacobi solver with static and dynamic loops, and with all pages on one node",
-    source: "Markus Wittmann and Georg Hager, \"A Proof of Concept for Optimizing Task Parallelism by Locality Queues\", Figures 1 and 2",
+    source: "Markus Wittmann and Georg Hager, \"A Proof of Concept for Optimizing Task \
+        Parallelism by Locality Queues\", Figures 1 and 2",
     caveats: &[
         ONE_MEMORY,
         Caveat {
             unless: Need::Packages(4),
-            words: "The publication goes from one socket to four, two threads on each, which is what a socket's memory bus can feed. Here workers are added within \
-what there is: where one of them takes most of the bandwidth, efficiency falls for that reason alone.",
+            words: "The publication goes from one socket to four, two threads on each, which is \
+                what a socket's memory bus can feed. Here workers are added within \
+what there is: where one of them takes most of the bandwidth, efficiency falls for that reason \
+alone.",
         },
         FIGURES_IN_WORDS,
         OTHER_MEMORY,
@@ -111,7 +114,7 @@ fn cases(way: Way, shape: Shape) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// What the report reads.
+/// The data that the report reads.
 struct View<'a> {
     results: &'a Results,
     counts: &'a [usize],

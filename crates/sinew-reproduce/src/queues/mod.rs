@@ -1,16 +1,16 @@
 //! Wittmann and Hager, "A Proof of Concept for Optimizing Task Parallelism by Locality Queues":
 //! Table 1, and Figures 1 and 2.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `bench` | the solver in a pool, ready to be swept over and timed |
 //! | `table1` | Table 1: orders, placements, and with or without queues |
 //! | `routes` | which worker runs which block, counted |
 //! | `figures` | Figures 1 and 2: loops on more and more workers |
 //!
-//! Where there are several NUMA nodes, they are the domains. Elsewhere the pool is divided into as
-//! many parts as the publication's machine had, so that queues, orders and bounds do what they do
-//! there, on memory that is equally near to all.
+//! If there are several NUMA nodes, they are the domains. Otherwise the pool is divided into as
+//! many parts as the publication's machine had. Queues, orders and bounds then work as there, on
+//! memory that is equally near to all workers.
 
 mod bench;
 mod figures;
@@ -24,16 +24,18 @@ pub(crate) use table1::Table1;
 use crate::experiment::{Caveat, Need};
 use crate::paper::queues::FIGURE_WORDS;
 
-/// What the publication's text says about its pictures.
+/// The publication's text about its pictures.
 const FIGURES_IN_WORDS: Caveat = Caveat { unless: Need::Nothing, words: FIGURE_WORDS };
 
 const ONE_MEMORY: Caveat = Caveat {
     unless: Need::Nodes(2),
-    words: "All memory is equally near to all workers here: where a block lies, and who works on it, changes nothing about its bandwidth. The publication's \
+    words: "All memory is equally near to all workers here: where a block lies, and who works on \
+        it, changes nothing about its bandwidth. The publication's \
 factors of up to 4 come from memory behind other sockets, which one NUMA node does not have.",
 };
 
 const OTHER_MEMORY: Caveat = Caveat {
     unless: Need::Nothing,
-    words: "The publication's machine is of 2007, with four memory controllers: its updates a second are for comparison among themselves.",
+    words: "The publication's machine is of 2007, with four memory controllers: its updates a \
+        second are for comparison among themselves.",
 };

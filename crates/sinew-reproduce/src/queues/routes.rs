@@ -1,11 +1,11 @@
-//! Which worker runs which block, counted: what the bound on pending tasks does to the order of
+//! Counts which worker runs which block: the effect of the bound of pending tasks on the order of
 //! submission, on any machine.
 //!
 //! As many workers and domains as in the publication, 60 × 60 blocks, at most 257 pending. A task
-//! sleeps for some microseconds instead of moving memory, so that all workers are busy at the same
-//! time even if they have to share a processor, and notes whether its worker belongs to the block's
-//! domain, and how many domains are at work at that moment: the first decides about distance, the
-//! second about how many memories serve at once.
+//! sleeps for some microseconds instead of moving memory, so all workers are busy at the same time
+//! even if they share a processor. It notes whether its worker belongs to the block's domain, and
+//! how many domains are active at that time. The former determines distances, the latter the number
+//! of memories in use.
 
 use std::thread;
 use std::time::Duration;
@@ -24,13 +24,13 @@ const WORKERS: usize = 8;
 const EDGE: usize = 60;
 const PENDING: usize = 257;
 
-/// How long a task takes, and what the system adds to it.
+/// Duration of a task, and the system's addition to it.
 const TASK: Duration = Duration::from_micros(50);
 
-/// What the tasks of a run have noted.
+/// The observations of a run's tasks.
 #[derive(Default)]
 struct Notes {
-    /// How many tasks are at work in each domain.
+    /// Number of running tasks in each domain.
     at_work: [AtomicUsize; DOMAINS],
     own: AtomicUsize,
     all: AtomicUsize,
@@ -62,8 +62,8 @@ impl Notes {
     }
 }
 
-/// Submits all blocks once; answers which share of them was run in its own domain, and how many
-/// domains were at work at the same time.
+/// Submits all blocks once; returns the share of them that ran in its own domain, and the mean
+/// number of domains that were active at the same time.
 ///
 /// # Errors
 ///

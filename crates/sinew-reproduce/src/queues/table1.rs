@@ -20,13 +20,16 @@ pub(crate) struct Table1;
 
 static ABOUT: About = About {
     name: "jacobi-table1",
-    title: "a Jacobi solver with tasks and with locality queues, by order of submission and placement",
-    source: "Markus Wittmann and Georg Hager, \"A Proof of Concept for Optimizing Task Parallelism by Locality Queues\", Table 1",
+    title: "a Jacobi solver with tasks and with locality queues, by order of submission and \
+        placement",
+    source: "Markus Wittmann and Georg Hager, \"A Proof of Concept for Optimizing Task \
+        Parallelism by Locality Queues\", Table 1",
     caveats: &[
         ONE_MEMORY,
         Caveat {
             unless: Need::Workers(8),
-            words: "The publication had 8 threads, two in each of 4 domains. With fewer workers than domains, a worker has several domains of its own.",
+            words: "The publication had 8 threads, two in each of 4 domains. With fewer workers \
+                than domains, a worker has several domains of its own.",
         },
         OTHER_MEMORY,
     ],
@@ -62,9 +65,12 @@ impl Experiment for Table1 {
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
         let view = View { results };
         let words = format!(
-            "Million updates a second on {} workers. The columns `own domain` and `domains at once` do not depend on this machine's memory: with the publication's 8 \
-workers, 4 domains and at most 257 pending tasks, they tell which share of the blocks was run by a worker of their domain, and how many domains were worked on at \
-the same time. Where the former is small, most accesses are remote on a machine that has remote memory; where the latter is near 1, one memory serves all.",
+            "Million updates a second on {} workers. The columns `own domain` and `domains at \
+             once` do not depend on this machine's memory: with the publication's 8 \
+workers, 4 domains and at most 257 pending tasks, they tell which share of the blocks was run by \
+a worker of their domain, and how many domains were worked on at \
+the same time. Where the former is small, most accesses are remote on a machine that has remote \
+memory; where the latter is near 1, one memory serves all.",
             setting.most_workers()
         );
         let plots = [view.plot(), view.routes()];
@@ -90,7 +96,7 @@ fn cases(placement: &'static str, shape: Shape) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// What the report reads.
+/// The data that the report reads.
 struct View<'a> {
     results: &'a Results,
 }

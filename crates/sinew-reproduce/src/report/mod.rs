@@ -1,6 +1,6 @@
-//! What a report consists of, apart from how it is written.
+//! The parts of a report, independent of the output format.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `table` | tables, and how they become text and CSV |
 //! | `plot` | plots: what is shown |

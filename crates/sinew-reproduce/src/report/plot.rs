@@ -5,27 +5,27 @@
 pub struct Plot {
     /// The name of its file, without the ending.
     pub name: String,
-    /// What stands above it.
+    /// The heading.
     pub title: String,
-    /// What the categories are.
+    /// The meaning of the categories.
     pub x: String,
-    /// What the values are, and their unit.
+    /// The meaning of the values, and their unit.
     pub y: String,
-    /// How they are drawn.
+    /// The kind of plot.
     pub form: Form,
-    /// From left to right.
+    /// The categories from left to right.
     pub categories: Vec<String>,
-    /// How wide each category is, where they are not all alike.
+    /// The width of each category, if they differ.
     pub widths: Option<Vec<f64>>,
-    /// What is drawn, a colour each.
+    /// The series, a colour each.
     pub series: Vec<Series>,
-    /// What was expected, behind the values.
+    /// The expected values, behind the measured ones.
     pub band: Option<Band>,
     /// A level worth a line of its own: 1 for ratios.
     pub level: Option<f64>,
 }
 
-/// How values are drawn.
+/// The kind of plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// The bars of a category side by side.
@@ -43,18 +43,18 @@ pub enum Form {
 /// A value for each category; gaps stay empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What it is.
+    /// The name of the series.
     pub name: String,
-    /// As many as there are categories.
+    /// One per category.
     pub values: Vec<Option<f64>>,
 }
 
 /// A range for each category.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Band {
-    /// What it is.
+    /// The name of the band.
     pub name: String,
-    /// From the lower to the upper end; as many as there are categories.
+    /// Lower and upper ends, one pair per category.
     pub ranges: Vec<Option<(f64, f64)>>,
 }
 
@@ -82,7 +82,7 @@ impl Plot {
         }
     }
 
-    /// What stands along the axes.
+    /// The labels of the axes.
     pub fn axes(mut self, x: impl Into<String>, y: impl Into<String>) -> Self {
         (self.x, self.y) = (x.into(), y.into());
         self
@@ -94,7 +94,7 @@ impl Plot {
         self
     }
 
-    /// How wide each category is, in proportion to the others.
+    /// The width of each category, relative to the others.
     pub fn wide(mut self, widths: Vec<f64>) -> Self {
         self.widths = Some(widths);
         self
@@ -130,7 +130,7 @@ impl Plot {
         self.series.is_empty()
     }
 
-    /// Where each category begins, and where the last one ends. Categories that are alike have
+    /// The beginning of each category, and the end of the last one. Categories that are alike have
     /// width 1.
     pub(super) fn edges(&self) -> Vec<f64> {
         let width = |at: usize| {

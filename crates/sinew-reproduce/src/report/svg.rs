@@ -1,9 +1,8 @@
 //! Plots as SVG.
 //!
-//! Axes, bars and lines are drawn by `plotters`; the legend and the names of the categories are
-//! placed here, since they decide how much room there has to be. Ink and background carry colours
-//! that occur nowhere else, which a style sheet in the picture exchanges where the reader prefers a
-//! dark page.
+//! `plotters` draws axes, bars and lines. The legend and the names of the categories are placed
+//! here, because they determine the margins. Ink and background carry colours that occur nowhere
+//! else, which a style sheet in the picture exchanges where the reader prefers a dark page.
 
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
@@ -18,9 +17,10 @@ const LINE: RGBColor = RGBColor(0xdd, 0xdd, 0xde);
 const PAPER: RGBColor = RGBColor(0xff, 0xff, 0xfe);
 const BAND: RGBColor = RGBColor(0xbb, 0xbb, 0xbc);
 
-/// What a dark page has in place of the colours above.
+/// The colours of a dark page, in place of those above.
 const STYLE: &str = "<style>@media (prefers-color-scheme: dark) {\
-[fill=\"#FFFFFE\"]{fill:#16181c} [fill=\"#222223\"]{fill:#e4e4e4} [stroke=\"#222223\"]{stroke:#e4e4e4} \
+[fill=\"#FFFFFE\"]{fill:#16181c} [fill=\"#222223\"]{fill:#e4e4e4} \
+[stroke=\"#222223\"]{stroke:#e4e4e4} \
 [stroke=\"#DDDDDE\"]{stroke:#3a3d42} [fill=\"#BBBBBC\"]{fill:#50545a}}</style>";
 
 /// Okabe and Ito's colours, which the colour-blind can tell apart, without the yellow and the black
@@ -62,7 +62,7 @@ pub fn svg(plot: &Plot) -> String {
     text
 }
 
-/// Where everything goes.
+/// The layout.
 struct Layout {
     width: i32,
     height: i32,
@@ -87,7 +87,7 @@ impl Layout {
         Self { width, height, legend, below, upright }
     }
 
-    /// Where the axes begin, from the top.
+    /// The vertical position of the axes, from the top.
     fn top(&self) -> i32 {
         MARGIN + 24 + LEGEND_LINE * self.legend.len() as i32
     }
@@ -290,7 +290,7 @@ fn steps(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
     Ok(())
 }
 
-/// The values that are there and have a category, with its number.
+/// The values that exist and have a category, with its number.
 fn values(plot: &Plot, series: &Series) -> impl Iterator<Item = (usize, f64)> {
     let values = series.values.iter().take(plot.categories.len());
     values.enumerate().filter_map(|(at, value)| Some((at, (*value)?)))
@@ -424,8 +424,7 @@ mod tests {
         assert_eq!(colours.len(), 9 + 2, "{colours:?}");
     }
 
-    /// Catches: spans of one width whatever they stand for, and names of narrow ones written over
-    /// each other.
+    /// Catches: spans of equal width for different weights, and overlapping names of narrow ones.
     #[test]
     fn a_step_is_as_wide_as_its_span() {
         let names = ["e0", "e1", "e2", "e3", "e4", "e5"].map(str::to_owned).to_vec();

@@ -11,13 +11,13 @@ use std::io;
 pub struct Table {
     /// The name of its file, without the ending.
     pub name: String,
-    /// What stands above it.
+    /// The heading.
     pub title: String,
     columns: Vec<String>,
     rows: Vec<Vec<Cell>>,
 }
 
-/// What stands in one place of a table.
+/// The content of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
     /// A word.
@@ -82,7 +82,7 @@ impl Cell {
     }
 }
 
-/// A number as it is shown: whole from 1000, and with three digits that count below.
+/// A number as text: an integer from 1000, otherwise with three significant digits.
 pub fn number(value: f64) -> String {
     // Adding 0 takes the sign off a negative zero.
     let (value, size) = (value + 0.0, value.abs());
@@ -127,7 +127,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// As Markdown, title included.
+    /// As Markdown, including the title.
     pub fn markdown(&self) -> String {
         let shown: Vec<Vec<String>> =
             self.rows.iter().map(|row| row.iter().map(Cell::shown).collect()).collect();
@@ -147,11 +147,11 @@ impl Table {
         !self.rows.is_empty() && self.rows.iter().all(|row| !matches!(row[at], Cell::Text(_)))
     }
 
-    /// As CSV, a line of titles first.
+    /// As CSV, with a line of titles first.
     ///
     /// # Errors
     ///
-    /// Those of the destination.
+    /// Errors of the destination.
     pub fn csv(&self, destination: impl io::Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(destination);
         writer.write_record(&self.columns)?;

@@ -19,21 +19,26 @@ pub(crate) struct Matrix;
 
 static ABOUT: About = About {
     name: "tbb-matrix",
-    title: "stealing from the nearest and from the most loaded worker, on every application of the thesis",
+    title: "stealing from the nearest and from the most loaded worker, on every application of \
+        the thesis",
     source: super::EVALUATION,
     caveats: &[
         Caveat {
             unless: Need::Packages(2),
-            words: "The thesis' machines have two or four packages. In one package every victim is as near as any other and nothing needs a \
-master, so that stealing from the nearest worker is stealing from any, and the local lists are the global ones.",
+            words: "The thesis' machines have two or four packages. In one package every victim \
+                is as near as any other and nothing needs a \
+master, so that stealing from the nearest worker is stealing from any, and the local lists are \
+the global ones.",
         },
         Caveat {
             unless: Need::Workers(8),
-            words: "The quoted gains appear with many threads. Between two workers there is one victim to choose: a policy can only lose what choosing costs.",
+            words: "The quoted gains appear with many threads. Between two workers there is one \
+                victim to choose: a policy can only lose what choosing costs.",
         },
         Caveat {
             unless: Need::Nothing,
-            words: "The baseline there is TBB's random stealing; here it is Sinew's, whose workers steal from the bottom of a stack of joins and rest when \
+            words: "The baseline there is TBB's random stealing; here it is Sinew's, whose \
+                workers steal from the bottom of a stack of joins and rest when \
 there is nothing to steal.",
         },
     ],
@@ -66,7 +71,7 @@ const SORTED: [Policy; 8] = [
     policy(Technique::SortedLocal, "sorted:10,package,restart"),
 ];
 
-/// Which applications were measured under which policies.
+/// The applications and policies that were measured.
 const NEAREST_APPS: [&str; 6] =
     ["heat", "gauss", "floyd-warshall", "quicksort", "matmul", "numbercount"];
 const HEAVIEST_APPS: [(&str, &[Policy]); 2] =
@@ -164,7 +169,7 @@ fn cases(app: &str, size: &str, counts: &[usize]) -> Result<Vec<Case>, Failure> 
     Ok(cases)
 }
 
-/// What the report reads.
+/// The data that the report reads.
 struct View<'a> {
     results: &'a Results,
     counts: Vec<usize>,
@@ -228,8 +233,7 @@ impl View<'_> {
         ]
     }
 
-    /// Which gains are more than what the baseline of the same application seems to gain over
-    /// itself.
+    /// The gains that exceed the baseline's variation for the same application.
     fn verdict(&self) -> String {
         let (mut beyond, mut all) = (Vec::new(), 0);
         for (app, workers) in
@@ -249,10 +253,12 @@ impl View<'_> {
         match beyond.len() {
             _ if all == 0 => "Nothing has been measured on several workers yet.".to_owned(),
             0 => format!(
-                "None of {all} combinations differs from the baseline by more than the baseline from itself."
+                "None of {all} combinations differs from the baseline by more than the baseline \
+                 from itself."
             ),
             some => format!(
-                "Of {all} combinations {some} differ from the baseline by more than it differs from itself in its worst round: {}.",
+                "Of {all} combinations {some} differ from the baseline by more than it differs \
+                 from itself in its worst round: {}.",
                 beyond.join("; ")
             ),
         }

@@ -1,7 +1,7 @@
 //! Section 2.4 and appendix A: what part of the time the scheduler takes, which of its functions,
 //! and how each grows with the workers.
 //!
-//! All times are of all workers together. `acquire_queue` lies inside of `spawn` and `get_task`, as
+//! All times are totals over all workers. `acquire_queue` lies inside of `spawn` and `get_task`, as
 //! there; `lib_wait` is what is left of the library's time.
 
 use crate::common::{Conditions, Subject, profiled};
@@ -18,21 +18,26 @@ pub(crate) struct Profiles;
 
 static ABOUT: About = About {
     name: "tbb-profiles",
-    title: "time in the program and in each of the scheduler's functions, on every application of the thesis",
+    title: "time in the program and in each of the scheduler's functions, on every application of \
+        the thesis",
     source: super::PROFILING,
     caveats: &[
         Caveat {
             unless: Need::Workers(12),
-            words: "The thesis profiles up to 24 threads. With two workers there is hardly any stealing, so that the functions it is made of take next to nothing.",
+            words: "The thesis profiles up to 24 threads. With two workers there is hardly any \
+                stealing, so that the functions it is made of take next to nothing.",
         },
         Caveat {
             unless: Need::Nodes(2),
-            words: "The thesis compares a machine with one memory bus to one with two NUMA nodes: whether stealing costs more across nodes is not seen on one.",
+            words: "The thesis compares a machine with one memory bus to one with two NUMA nodes: \
+                whether stealing costs more across nodes is not seen on one.",
         },
         Caveat { unless: Need::Nothing, words: PROFILE_WORDS },
         Caveat {
             unless: Need::Nothing,
-            words: "Sinew has no lock around a worker's tasks: `lock` is the claim of a task, `acquire_queue` what its owner does to publish tasks or to take published ones back.",
+            words: "Sinew has no lock around a worker's tasks: `lock` is the claim of a task, \
+                `acquire_queue` what its owner does to publish tasks or to take published ones \
+                back.",
         },
     ],
 };
@@ -97,7 +102,7 @@ fn cases(app: &str, size: &str, counts: &[usize]) -> Result<Vec<Case>, Failure> 
     Ok(counts.iter().map(case).collect())
 }
 
-/// What the report reads.
+/// The data that the report reads.
 struct View<'a> {
     results: &'a Results,
     counts: &'a [usize],

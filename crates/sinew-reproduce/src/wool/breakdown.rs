@@ -20,24 +20,28 @@ pub(crate) struct Breakdown;
 
 static ABOUT: About = About {
     name: "wool-breakdown",
-    title: "time in the application, in successful steals and in search, inside and outside of joins",
+    title: "time in the application, in successful steals and in search, inside and outside of \
+        joins",
     source: "Karl-Filip Faxén and John Ardelius, \"Manycore Work Stealing\", Figure 6",
     caveats: &[
         FEW_WORKERS,
         OTHER_PROCESSOR,
         Caveat {
             unless: Need::Nothing,
-            words: "The publication's values stand in a picture only. Its text says: successful steals are a minor part everywhere; much search goes with too \
-little parallelism; and only multisort's application time grows, by data that do not fit the caches or move between them.",
+            words: "The publication's values stand in a picture only. Its text says: successful \
+                steals are a minor part everywhere; much search goes with too \
+little parallelism; and only multisort's application time grows, by data that do not fit the \
+caches or move between them.",
         },
         Caveat {
             unless: Need::Nothing,
-            words: "The clock is read at every steal and every blocked join, which is a part of the times it tells.",
+            words: "The clock is read at every steal and every blocked join, which is a part of \
+                the times it tells.",
         },
     ],
 };
 
-/// From the bottom of the bars to their top.
+/// The parts of the bars from bottom to top.
 const PARTS: [(&str, &str); 6] = [
     ("application", "application_s"),
     ("application in a join", "application_in_join_s"),
@@ -81,7 +85,7 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
     Ok(counts.iter().map(case).collect())
 }
 
-/// What the report reads.
+/// The data that the report reads.
 struct View<'a> {
     results: &'a Results,
     workloads: Vec<Workload>,
@@ -125,7 +129,7 @@ impl View<'_> {
         table
     }
 
-    /// What the publication's text says, asked of our figures.
+    /// The statements of the publication's text, evaluated for our figures.
     fn verdict(&self, workers: usize) -> Option<String> {
         let measured: Vec<(String, [f64; 6])> = self
             .workloads
@@ -142,7 +146,8 @@ impl View<'_> {
         let (grower, growth) = most(|parts| parts[0] + parts[1])?;
         let (searcher, search) = most(|parts| parts[4] + parts[5])?;
         Some(format!(
-            "On {workers} workers, successful steals take {} of one worker's application time at the most ({stealer}), search {} ({searcher}); \
+            "On {workers} workers, successful steals take {} of one worker's application time at \
+             the most ({stealer}), search {} ({searcher}); \
 application time grows most in {grower}, to {}.",
             number(steals),
             number(search),

@@ -1,9 +1,9 @@
 //! Faxén and Ardelius, "Manycore Work Stealing": Table 1 and Figures 5 to 8.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `workloads` | which programs are run, how large, how often |
-//! | `strategies` | whom their thieves steal from |
+//! | `strategies` | the victims of their thieves |
 //! | `model` | the bounds that work and span set |
 //! | `table1` | Table 1 |
 //! | `speedup` | Figure 5 |
@@ -30,23 +30,27 @@ use crate::experiment::{Caveat, Need};
 use crate::failure::Failure;
 use crate::results::Metrics;
 
-/// What Figure 5 to 8 and Table 1 lose on a small machine.
+/// The limits of Figures 5 to 8 and Table 1 on a small machine.
 const FEW_WORKERS: Caveat = Caveat {
     unless: Need::Workers(32),
-    words: "The publication had 63 workers. With few of them hardly anything is stolen, a victim set holds everybody, and sampling has nobody to \
-choose from: differences between the strategies are noise here, and where speed-up falls away from the model is not seen.",
+    words: "The publication had 63 workers. With few of them hardly anything is stolen, a victim \
+        set holds everybody, and sampling has nobody to \
+choose from: differences between the strategies are noise here, and where speed-up falls away \
+from the model is not seen.",
 };
 
 /// The same for all of them.
 const OTHER_PROCESSOR: Caveat = Caveat {
     unless: Need::Nothing,
-    words: "The publication's processor ran at 700 MHz, in order, with 64 KiB of second-level cache a core and a cheap test-and-set: cycles here are \
+    words: "The publication's processor ran at 700 MHz, in order, with 64 KiB of second-level \
+        cache a core and a cheap test-and-set: cycles here are \
 others, and relate to memory differently.",
 };
 
 const INTERRUPTIONS: Caveat = Caveat {
     unless: Need::Nothing,
-    words: "The span is measured by the clock, which goes on while another program has the core: parallelism is the largest of all rounds, and still too small on a \
+    words: "The span is measured by the clock, which goes on while another program has the core: \
+        parallelism is the largest of all rounds, and still too small on a \
 machine that is busy otherwise.",
 };
 

@@ -28,8 +28,10 @@ static ABOUT: About = About {
         OTHER_PROCESSOR,
         Caveat {
             unless: Need::Nothing,
-            words: "The publication's values stand in pictures only. Its text says: sampling reduces the number of steals and makes each dearer, so that times \
-hardly change; with steals delayed by 4000 cycles, stress and ssf gain a little, the others do not.",
+            words: "The publication's values stand in pictures only. Its text says: sampling \
+                reduces the number of steals and makes each dearer, so that times \
+hardly change; with steals delayed by 4000 cycles, stress and ssf gain a little, the others do \
+not.",
         },
     ],
 };
@@ -109,7 +111,7 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// What the report reads.
+/// The data that the report reads.
 struct View<'a> {
     results: &'a Results,
     workloads: Vec<Workload>,

@@ -79,7 +79,7 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// What the report reads.
+/// The data that the report reads.
 struct View<'a> {
     results: &'a Results,
     workloads: Vec<Workload>,
@@ -153,7 +153,7 @@ impl View<'_> {
         cells
     }
 
-    /// How the measured speed-ups relate to the model, in words.
+    /// The relation of the measured speed-ups to the model, in words.
     fn verdict(&self) -> String {
         let all = self
             .workloads
@@ -174,7 +174,8 @@ impl View<'_> {
             .max_by(|a, b| a.above.total_cmp(&b.above))
             .filter(|place| place.above > 0.0);
         let mut words = format!(
-            "Under RAND, {inside} of {} workloads lie within the model's range, whose lower end holds for greedy scheduling at no cost only.",
+            "Under RAND, {inside} of {} workloads lie within the model's range, whose lower end \
+             holds for greedy scheduling at no cost only.",
             places.len()
         );
         if let Some(place) = lowest {
@@ -183,7 +184,8 @@ impl View<'_> {
         }
         if let Some(place) = highest {
             words += &format!(
-                " {} is {:.0} % above the upper end, which work and span do not allow: one worker took longer for the same work, by its caches or by noise.",
+                " {} is {:.0} % above the upper end, which work and span do not allow: one worker \
+                 took longer for the same work, by its caches or by noise.",
                 place.name,
                 place.above * 100.0
             );
@@ -215,8 +217,8 @@ impl View<'_> {
     }
 }
 
-/// Where a speed-up lies beside the model's range: shares of its ends; negative where it does not
-/// reach them.
+/// The position of a speed-up relative to the model's range: fractions of its ends; negative if it
+/// does not reach them.
 struct Place {
     name: String,
     below: f64,

@@ -4,12 +4,12 @@ use sinew::StackKind;
 
 use crate::common::Conditions;
 
-/// Whom thieves steal from, and from which kind of stack.
+/// The victim policy, and the kind of task stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Strategy {
     /// As in the publication.
     pub(crate) name: &'static str,
-    /// As [`Victims`](sinew::Victims) is written.
+    /// In the notation of [`Victims`](sinew::Victims).
     victims: &'static str,
     stack: StackKind,
 }
@@ -41,8 +41,8 @@ impl Strategy {
         super::conditions(workers).victims(self.victims).stack(self.stack)
     }
 
-    /// What one worker is timed under, to which several are compared: the same stack, and nobody to
-    /// steal from.
+    /// The configuration of one worker to which several are compared: the same stack, without
+    /// victims.
     pub(crate) fn alone(self) -> Self {
         if self.stack == TWO_FIELD.stack { TWO_FIELD } else { RAND }
     }

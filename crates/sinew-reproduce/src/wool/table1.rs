@@ -25,7 +25,8 @@ static ABOUT: About = About {
     caveats: &[
         Caveat {
             unless: Need::Workers(7),
-            words: "The publication's steal intervals are for 7 to 63 workers. Fewer workers steal less often, so that ours are longer, and cannot be \
+            words: "The publication's steal intervals are for 7 to 63 workers. Fewer workers \
+                steal less often, so that ours are longer, and cannot be \
 held against any of its columns.",
         },
         FEW_WORKERS,
@@ -33,12 +34,14 @@ held against any of its columns.",
         INTERRUPTIONS,
         Caveat {
             unless: Need::Nothing,
-            words: "cholesky works on blocks of 8 x 8 here and on single elements there; multisort goes over to serial code at other lengths: their tasks are \
+            words: "cholesky works on blocks of 8 x 8 here and on single elements there; \
+                multisort goes over to serial code at other lengths: their tasks are \
 larger and their parallelism is smaller.",
         },
         Caveat {
             unless: Need::Nothing,
-            words: "fib makes no tasks below fib(9) here, and a task of every call there, so that its tasks are larger and fewer.",
+            words: "fib makes no tasks below fib(9) here, and a task of every call there, so that \
+                its tasks are larger and fewer.",
         },
     ],
 };
@@ -101,14 +104,14 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// What the report reads.
+/// The data that the report reads.
 struct View<'a> {
     results: &'a Results,
     workloads: Vec<Workload>,
     counts: Vec<usize>,
 }
 
-/// What one worker has shown about a workload.
+/// The measurements of one worker on a workload.
 struct Character {
     parallelism: [Option<f64>; 3],
     /// Thousands of cycles.
@@ -154,7 +157,8 @@ impl View<'_> {
             "cycles a task",
             "paper",
         ];
-        let title = "Work over span where a steal costs so many cycles, size of a repetition on one worker, and mean size of a task";
+        let title = "Work over span where a steal costs so many cycles, size of a repetition on \
+            one worker, and mean size of a task";
         let mut table = Table::new("characteristics", title, &titles);
         for workload in &self.workloads {
             let Character { parallelism: [free, cheap, dear], repetition, granularity } =

@@ -1,4 +1,4 @@
-//! Which programs are run, how large, and how often each.
+//! The programs, their sizes, and their numbers of repetitions.
 //!
 //! A workload is a line of the publication's Table 1: an application and its parameter. Small
 //! kernels are repeated, as there; at the default size so often that one processor takes some
@@ -20,21 +20,21 @@ pub(crate) struct Workload {
     pub(crate) parameter: &'static str,
     /// As the application takes it.
     pub(crate) size: String,
-    /// How often its kernel is repeated.
+    /// Number of repetitions of its kernel.
     pub(crate) repetitions: u32,
 }
 
-/// At the default size, about so much work on the publication's processor, in thousands of cycles;
-/// ours takes fewer.
+/// At the default size, the approximate work on the publication's processor, in thousands of
+/// cycles; ours takes fewer.
 const ENOUGH: u32 = 1_500_000;
 
 /// At the default size, one repetition of more than that is too much.
 const TOO_MUCH: u32 = 50_000_000;
 
-/// One of so many repetitions is enough to see work and span.
+/// One of these repetitions suffices to measure work and span.
 const BRIEFLY: u32 = 64;
 
-/// What takes milliseconds, with the publication's smallest parameters where they do.
+/// Sizes that take milliseconds, with the publication's smallest parameters if those do.
 const QUICK: [(&str, &str, u32); 7] = [
     ("cholesky", "125", 1),
     ("ssf", "12", 2),
@@ -88,13 +88,13 @@ impl Workload {
         self.app == "ssf"
     }
 
-    /// The number of workers that work and span are measured on: one, except that a loop is not
-    /// divided where nobody could take a part of it.
+    /// The number of workers on which work and span are measured: one, except that a loop is not
+    /// divided if no other worker could take a part of it.
     pub(crate) fn span_workers(&self) -> usize {
         if self.is_loop() { 2 } else { 1 }
     }
 
-    /// What the publication has about it.
+    /// The publication's values.
     pub(crate) fn published(&self) -> Option<&'static Published> {
         crate::paper::wool::find(self.app, self.parameter)
     }

@@ -1,5 +1,5 @@
-//! What programs do to each other: every two of several kinds side by side, and all of them
-//! together, each with all the machine's threads or with its share.
+//! Interference of programs: every pair of several kinds side by side, and all of them together,
+//! each with all the machine's threads or with its share.
 //!
 //! A program's slowdown is its speed alone over its speed beside others, in tasks a second, while
 //! all of them are at work. On a machine that is divided well two programs have a slowdown of 2
@@ -28,17 +28,21 @@ pub(crate) struct Pairs;
 
 static ABOUT: About = About {
     name: "plastic-pairs",
-    title: "every two of several kinds of programs beside each other, sharing by agreement and without",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", Figure 2.1 and section 5.2.5",
+    title: "every two of several kinds of programs beside each other, sharing by agreement and \
+        without",
+    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
+        Figure 2.1 and section 5.2.5",
     caveats: &[
         Caveat { unless: Need::Nothing, words: PAIRS_WORDS },
         Caveat {
             unless: Need::Packages(2),
-            words: "All programs share one package here, and mostly its last cache: which of them should be put together, and which apart, this cannot show.",
+            words: "All programs share one package here, and mostly its last cache: which of them \
+                should be put together, and which apart, this cannot show.",
         },
         Caveat {
             unless: Need::Workers(4),
-            words: "With two cores a program that shares has a single thread, and of four programs none has a core for itself.",
+            words: "With two cores a program that shares has a single thread, and of four \
+                programs none has a core for itself.",
         },
         OTHER_TIMES,
     ],
@@ -88,7 +92,7 @@ const KINDS: [Kind; 4] = [
     },
 ];
 
-/// How programs stand to each other.
+/// The relation between the programs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mode {
     Anarchy,
@@ -107,7 +111,7 @@ impl Mode {
         }
     }
 
-    /// Those that differ on a machine with so many last-level caches.
+    /// The relations that differ on a machine with this number of last-level caches.
     fn all(caches: usize) -> Vec<Self> {
         let all = [Self::Anarchy, Self::Shared, Self::Contention];
         all.into_iter().filter(|&mode| mode != Self::Contention || caches > 1).collect()
@@ -248,8 +252,11 @@ impl Experiment for Pairs {
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
         let words = format!(
-            "Each program has {} threads, or shares the machine's cores with the others. A slowdown is the speed alone over that beside the others, within a round; together is the sum of what is left of \
-all speeds: 1 is what the programs would reach one after the other, more is a gain, less what they cost each other.",
+            "Each program has {} threads, or shares the machine's cores with the others. A \
+             slowdown is the speed alone over that beside the others, within a round; together is \
+             the sum of what is left of \
+all speeds: 1 is what the programs would reach one after the other, more is a gain, less what \
+they cost each other.",
             setting.most_workers()
         );
         let view = View { results };
@@ -262,7 +269,7 @@ all speeds: 1 is what the programs would reach one after the other, more is a ga
     }
 }
 
-/// How many last-level caches the machine has.
+/// Number of last-level caches of the machine.
 fn caches() -> usize {
     let layout = layout();
     let mut caches: Vec<usize> = layout.places().iter().map(|place| place.cache).collect();

@@ -1,10 +1,10 @@
-//! What the report says about programs beside each other.
+//! The report about programs that run beside each other.
 
 use super::{ALONE, Group, Kind, Mode, groups, name};
 use crate::report::{Form, Plot, Series, Table};
 use crate::results::Results;
 
-/// What has been measured so far, as tables and plots.
+/// The measurements so far, as tables and plots.
 pub(super) struct View<'a> {
     pub(super) results: &'a Results,
 }
@@ -28,7 +28,7 @@ impl View<'_> {
         self.results.ratio(&[("programs", kind.name), ("mode", ALONE)], &beside, kind.speed)
     }
 
-    /// What is left of all speeds, relative to each alone.
+    /// The sum of all speeds, each relative to the program alone.
     pub(super) fn together(&self, group: &[Kind], mode: Mode) -> Option<f64> {
         group.iter().map(|&kind| Some(1.0 / self.slowdown(kind, group, mode)?)).sum()
     }

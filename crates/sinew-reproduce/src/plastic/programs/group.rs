@@ -88,7 +88,7 @@ pub(crate) struct Standing {
     thread: Option<JoinHandle<()>>,
 }
 
-/// How soon a coordinator sees that it is to end.
+/// The time in which a coordinator notices that it is to end.
 const LOOK: Duration = Duration::from_millis(20);
 
 impl Standing {

@@ -1,11 +1,11 @@
-//! What a program is told, and what it says: a line of JSON each.
+//! The messages to and from a program: a line of JSON each.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use sinew_apps::collatz::{Kind, Workload};
 
-/// What its tasks do.
+/// The kind of its tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Access {
     /// Arithmetic.
@@ -16,15 +16,15 @@ pub(crate) enum Access {
     Random,
 }
 
-/// All that a program has to know.
+/// The complete job of a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {
-    /// What coordinators know it by.
+    /// Its name in the table.
     pub(crate) name: String,
     pub(crate) access: Access,
     pub(crate) tasks: usize,
     pub(crate) repeats: u32,
-    /// Of the table; a power of two.
+    /// Entries of the table; a power of two.
     pub(crate) entries: usize,
     /// The most that work.
     pub(crate) threads: usize,
@@ -32,19 +32,19 @@ pub(crate) struct Job {
     pub(crate) until: Until,
 }
 
-/// How it stands to others.
+/// Its relation to other programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Way {
-    /// It has all its threads at any time, wherever the system puts them.
+    /// It has all its threads at any time, placed by the system.
     Anarchic,
     /// Its pool takes part in the table of this folder.
     Shares(PathBuf),
-    /// The program takes part in it, and changes its loop when it finds its share changed: it looks
-    /// every so many milliseconds, or is told at once (0).
+    /// The program takes part in it, and changes its loop when its share has changed. It checks at
+    /// this interval in milliseconds, or is notified at once (0).
     Looks { folder: PathBuf, every_ms: u64 },
 }
 
-/// How long it works.
+/// Its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Until {
     /// Until all tasks are done, once. It says when this part of them is.
@@ -54,7 +54,7 @@ pub(crate) enum Until {
     Told,
 }
 
-/// What it says.
+/// The messages that it sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Said {
     /// It waits to begin.
@@ -65,16 +65,16 @@ pub(crate) enum Said {
     Done(Finished),
 }
 
-/// What came of it.
+/// Its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Finished {
     /// By its own clock.
     pub(crate) seconds: f64,
     /// Tasks that were done in that time.
     pub(crate) tasks: u64,
-    /// How often its loop was changed.
+    /// Number of changes of its loop.
     pub(crate) changes: u64,
-    /// What is wrong with its answers.
+    /// The error in its results.
     pub(crate) wrong: Option<String>,
 }
 

@@ -1,14 +1,14 @@
 //! Programs beside each other: real processes of this binary, each with a pool of its own, alone on
 //! the machine or by agreement.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `job` | what a program is told, and what it says |
 //! | `program` | the program: what `sinew` does when it is started as one |
 //! | `group` | starting programs, speaking with them, and the coordinator beside them |
 //!
-//! A program is told its job, says that it is ready, and begins when it is told to: so processes
-//! and inputs are there before anything is measured.
+//! A program receives its job, reports that it is ready, and begins on command. So processes and
+//! inputs exist before anything is measured.
 
 mod group;
 mod job;

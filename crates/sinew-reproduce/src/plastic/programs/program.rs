@@ -1,8 +1,8 @@
 //! The program: a map-array in a pool, changed while it runs by what the program is given of the
 //! machine.
 //!
-//! It speaks with whoever started it by lines: a [`Job`] comes, [`Said::Ready`] goes, any line lets
-//! it begin, [`Said`] says the rest.
+//! It communicates by lines with the process that started it. It receives a [`Job`] and sends
+//! [`Said::Ready`]; any line lets it begin; [`Said`] has the other messages.
 
 use std::convert::Infallible;
 use std::io::{BufRead, Write};
@@ -22,12 +22,12 @@ use crate::plastic::bench::DYNAMIC_INDIVIDUAL;
 /// Between two looks at how much is done.
 const PROGRESS: Duration = Duration::from_millis(1);
 
-/// Is a program, for whoever speaks through `input` and listens to `output`. Ends early, and well,
-/// where nobody speaks.
+/// Runs as a program, controlled through `input`; messages go to `output`. Ends early and
+/// successfully if `input` is closed.
 ///
 /// # Errors
 ///
-/// If what is said makes no sense, nobody listens, or the pool or the table cannot be had.
+/// An invalid message, a closed output, or a pool or table that cannot be opened.
 pub fn run_program(mut input: impl BufRead + Send, mut output: impl Write) -> Result<(), Failure> {
     let Some(line) = hear(&mut input) else { return Ok(()) };
     let job: Job = serde_json::from_str(&line)
@@ -48,7 +48,7 @@ pub fn run_program(mut input: impl BufRead + Send, mut output: impl Write) -> Re
 /// A line, if there is another one.
 fn hear(input: &mut impl BufRead) -> Option<String> {
     let mut line = String::new();
-    // Who cannot be heard says nothing.
+    // A program without a row has no message.
     input.read_line(&mut line).ok().filter(|&bytes| bytes > 0).map(|_| line)
 }
 
@@ -67,7 +67,7 @@ struct Running<'j> {
     began: Instant,
 }
 
-/// What happens in a program that does its tasks once.
+/// The messages of a program that does its tasks once.
 enum Event {
     Part,
     Done(Result<Vec<u64>, Cancelled>),
@@ -134,7 +134,7 @@ impl<'j> Running<'j> {
         let answers = thread::scope(|s| {
             s.spawn(move || self.follow(&ended));
             s.spawn(move || {
-                // Nobody listens any more only after an error.
+                // The reader is gone only after an error.
                 let _ = happened.send(Event::Done(self.tasks()));
                 drop(end);
             });
@@ -201,7 +201,7 @@ fn join(job: &Job, folder: &Path) -> Result<Member, Failure> {
     Member::join(&table, Offer::new(&job.name).max(threads)).map_err(Failure::impossible)
 }
 
-/// What a share means for a loop: its threads, on these cores, and its schedule if one is named.
+/// The effect of a share on a loop: its threads, on these cores, and its schedule if one is named.
 fn change(control: &Control, share: &Share) {
     control.set_threads(share.threads.max(1) as usize);
     // A core that has just been taken from the process: its threads stay where they are.
@@ -221,7 +221,7 @@ mod tests {
         Job { name, access, tasks: 300, repeats: 40, entries: 256, threads: 2, way, until }
     }
 
-    /// All that a program says if all lines are there from the beginning.
+    /// All messages of a program whose input lines exist from the beginning.
     fn says(job: &Job, lines: &str) -> Vec<Said> {
         let input = format!("{}\n{lines}", serde_json::to_string(job).unwrap());
         let mut output = Vec::new();
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Catches: a program that outlives who started it, or begins unasked.
+    /// Catches: a program that outlives its parent, or begins without the command.
     #[test]
     fn a_program_to_whom_nobody_speaks_ends() {
         let done = Until::Done { tell_at: None };
