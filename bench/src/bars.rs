@@ -56,8 +56,8 @@ pub(crate) fn same_thing(comparison: &Comparison) -> Option<Summary> {
     ratios(&comparison.find(AGAIN, Team::All)?.ns, &comparison.baseline(Team::All)?.ns)
 }
 
-/// How far two series of the same thing are apart, as a share: no smaller difference between two
-/// rows means anything.
+/// The relative difference of two series of the same program: no smaller difference between two
+/// rows is significant.
 pub(crate) fn noise(comparison: &Comparison) -> f64 {
     same_thing(comparison).map_or(0.0, |ratio| (ratio.median - 1.0).abs())
 }

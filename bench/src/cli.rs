@@ -13,12 +13,12 @@ use std::path::PathBuf;
 /// Sinew beside serial code, rayon, chili, fork_union, OpenMP and oneTBB, interleaved in one run.
 ///
 /// A table for each problem: the median of the rounds, its spread (width of the middle half), the
-/// speed-up over serial, and the time divided by Sinew's with as many threads, taken round by
+/// speed-up over serial, and the time relative to Sinew's with as many threads, taken round by
 /// round. Rows called "sinew again" show the noise. Bars are printed as PASS or MISS, for
-/// information; the exit status is 1 only after a wrong answer.
+/// information; the exit status is 1 only after a wrong result.
 ///
 /// OpenMP and oneTBB need a C++ compiler called c++ when the program runs; fork_union needs one
-/// when it is built, with `--features fork-union`. What is missing is skipped, with its reason.
+/// when it is built, with `--features fork-union`. A missing rival is skipped, with the reason.
 #[derive(Debug, Parser)]
 #[command(name = "bench", version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
@@ -45,15 +45,15 @@ pub(crate) struct Cli {
     /// Count instructions per operation with valgrind; alone, no times are taken.
     #[arg(long)]
     pub(crate) instructions: bool,
-    /// Print the instructions of a join that nobody steals, by objdump; alone, no times are taken.
+    /// Print the instructions of a join that is not stolen, by objdump; alone, no times are taken.
     #[arg(long)]
     pub(crate) listing: bool,
-    /// What a child under valgrind runs: problem, form and number of the case.
+    /// The run of a child under valgrind: problem, form and number of the case.
     #[arg(long, num_args = 3, hide = true)]
     pub(crate) child: Option<Vec<String>>,
 }
 
-/// What else this program does.
+/// The other modes of this program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Programs(programs::Options),
@@ -87,7 +87,7 @@ impl Cli {
         self.threads.map_or_else(all, |threads| usize::from(threads.get()))
     }
 
-    /// Whether something or somebody is to be compared: its name was given, or no name was.
+    /// Whether a problem or runtime is selected: its name was given, or no name was.
     pub(crate) fn compares(&self, problem: &str) -> bool {
         let only_counts = self.instructions || self.listing;
         if self.names.is_empty() {

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 /// The name of the row that measures Sinew a second time.
 pub(crate) const AGAIN: &str = "sinew again";
 
-/// How to compare.
+/// The parameters of a comparison.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
     /// Threads of the teams beside those of one.
     pub(crate) threads: usize,
     pub(crate) rounds: usize,
-    /// How long a runtime that has just been started works before it is measured.
+    /// Warm-up time of a runtime that has just been started.
     pub(crate) warm_up: Duration,
 }
 
@@ -46,16 +46,16 @@ pub(crate) struct Series {
     pub(crate) runtime: Runtime,
     pub(crate) team: Team,
     pub(crate) threads: usize,
-    /// One time a round.
+    /// One time per round.
     pub(crate) ns: Vec<u64>,
-    /// What went wrong, if something did; the times are worthless then.
+    /// The error, if there was one; the times are worthless then.
     pub(crate) fault: Option<Fault>,
 }
 
 /// Why a contender has no times.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// It gave another answer than the serial program.
+    /// Its result differed from the serial program's.
     Wrong { answer: u64, expected: u64 },
     /// It could not be started, or it stopped answering.
     Broken(String),
@@ -95,12 +95,12 @@ impl Comparison {
 
     /// The series of a row, if it has times.
     pub(crate) fn find(&self, name: &str, team: Team) -> Option<&Series> {
-        // Where one thread is all there is, the team of all is the team of one.
+        // On a single thread, the team of all is the team of one.
         let found = |team| self.series.iter().find(move |row| row.name == name && row.team == team);
         found(team).or_else(|| found(Team::One)).filter(|row| row.fault.is_none())
     }
 
-    /// What others with this team are divided by.
+    /// The times by which others with this team are divided.
     pub(crate) fn baseline(&self, team: Team) -> Option<&Series> {
         let ours = self.series.iter().find(|row| row.runtime == Runtime::Sinew)?;
         self.find(ours.name, team)
@@ -121,7 +121,7 @@ impl Series {
     }
 }
 
-/// The ladder: serial, everybody on one thread, everybody on all, and ours on all once more.
+/// The ladder: serial, all runtimes on one thread, all on all threads, and ours on all once more.
 fn contenders(forms: &[Form], threads: usize) -> Vec<Contender<'_>> {
     let row = |form, team, threads| Contender { form, name: form.name, team, threads };
     let mut rows = Vec::new();
@@ -138,8 +138,8 @@ fn contenders(forms: &[Form], threads: usize) -> Vec<Contender<'_>> {
     rows
 }
 
-/// The order of `count` contenders in a round: shuffled anew each time, so that nobody always runs
-/// behind the same neighbour, and the same in every run of this program.
+/// The order of `count` contenders in a round: shuffled in each round, so that no contender always
+/// runs after the same neighbour, and the same in every run of this program.
 fn order(count: usize, round: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by_key(|index| work::hash((round * count + index) as u64));
@@ -147,7 +147,7 @@ fn order(count: usize, round: usize) -> Vec<usize> {
 }
 
 /// Starts a contender, warms it up with the first case, measures the second, stops it; checks all
-/// answers.
+/// results.
 fn sample(
     contender: &Contender<'_>,
     cases: [&Case; 2],
@@ -162,7 +162,7 @@ fn sample(
     };
     let start = Instant::now();
     checked(0)?;
-    // Those in other processes warm up there.
+    // Rivals in other processes warm up there.
     while contender.form.runtime.is_here() && start.elapsed() < warm_up {
         checked(0)?;
     }

@@ -76,11 +76,11 @@ pub(crate) fn collected(line: &str) -> Option<u64> {
     line.split_once("Collected :")?.1.trim().parse().ok()
 }
 
-/// What the child does: one form, one counted case, one thread. The answer is checked.
+/// The work of the child: one form, one counted case, one thread. The result is checked.
 ///
 /// # Errors
 ///
-/// One line: an unknown name, or a wrong answer.
+/// One line: an unknown name, or a wrong result.
 pub(crate) fn child(arguments: &[String]) -> Result<(), String> {
     let [problem, form, index] = arguments else {
         return Err("--child takes three values".to_owned());

@@ -1,4 +1,4 @@
-//! The instruction listing of a join that nobody steals: what the fast path really executes.
+//! The instruction listing of a join that is not stolen: the instructions of the fast path.
 //!
 //! The listing is that of fib with an explicit worker, from this very program. The slow paths are
 //! calls to functions of their own, so a fence or an atomic read-modify-write in the listing would
@@ -18,7 +18,7 @@ const FUNCTION: &str = "problems::fib::sinew::listed_fib";
 ///
 /// One line: `objdump` is missing, or the function is not found.
 pub(crate) fn print() -> Result<(), String> {
-    // What is listed must also be what computes.
+    // The listed function must also be the one that computes.
     let answer = sinew::pool(1)?.run(|w| listed_fib(w, 20));
     if answer != 6765 {
         return Err(format!("the listed function says that fib 20 is {answer}"));

@@ -1,4 +1,4 @@
-//! Where a figure was measured, with what, and how to measure it again.
+//! The origin of a figure: machine, program, and the command that repeats it.
 
 use crate::output::say;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What a report must say about its origin.
+/// The fields of a report about its origin.
 #[derive(Debug, Serialize)]
 pub(crate) struct Machine {
     pub(crate) processor: String,

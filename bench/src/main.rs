@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
 //! Sinew beside other runtimes, interleaved in one run: `cargo run --release -p bench -- --help`.
 //!
-//! | room | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | [`cli`] | the command line |
 //! | [`problem`] | problems, cases, forms and bars, as data |
@@ -9,7 +9,7 @@
 //! | [`runtimes`] | how each runtime is started, and kept quiet while others are measured |
 //! | [`mod@compare`] | interleaved rounds |
 //! | [`statistics`], [`bars`] | medians, ratios within rounds, verdicts |
-//! | [`table`], [`report`], [`machine`] | output, for people and for programs |
+//! | [`table`], [`report`], [`machine`] | output, as text and as JSON |
 //! | [`output`] | standard output, and the file that `--json` names |
 //! | [`instructions`], [`listing`] | figures that repeat: callgrind and objdump |
 //! | [`mod@measure`] | latencies, idling, memory, transactions |
@@ -96,7 +96,7 @@ fn run(cli: &Cli) -> Result<(), (String, u8)> {
     if wrong.is_empty() { Ok(()) } else { Err((wrong.join("\n"), 1)) }
 }
 
-/// Starts the rivals that run in processes of their own; prints who is missing and why.
+/// Starts the rivals that run in processes of their own; prints the missing ones with the reasons.
 fn rivals(cli: &Cli) -> (Vec<SharedRival>, Vec<String>) {
     let (mut rivals, mut skipped) = (Vec::new(), Vec::new());
     if !problems::ALL.iter().any(|problem| cli.compares(problem.name)) {
@@ -122,7 +122,7 @@ fn rivals(cli: &Cli) -> (Vec<SharedRival>, Vec<String>) {
     (rivals, skipped)
 }
 
-/// Compares the problems that were asked for; returns the wrong answers.
+/// Compares the requested problems; returns the wrong results.
 fn compare(cli: &Cli, rivals: &[SharedRival], report: &mut Report) -> Vec<String> {
     let mut wrong = Vec::new();
     let options = Options::new(cli.threads(), cli.rounds(), cli.scale());

@@ -1,7 +1,8 @@
 //! The ways out: standard output, and the file that `--json` names.
 //!
-//! None panics when nobody reads. A reader that has seen enough (`bench | head -1`) ends the
-//! process, unless a report is still to be written: then the measurements go on, unheard.
+//! No function here panics when the reader has gone. A reader that has seen enough (`bench | head
+//! -1`) ends the process, unless a report is still to be written: then the measurements go on,
+//! unheard.
 
 use std::fmt;
 use std::io::{self, Write};

@@ -1,8 +1,9 @@
-//! What is compared: problems, their sizes, and the forms in which a runtime solves them.
+//! The subjects of a comparison: problems, their sizes, and the forms in which a runtime solves
+//! them.
 
 use std::time::Instant;
 
-/// Who does the work.
+/// The runtime that does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Runtime {
     Serial,
@@ -30,21 +31,20 @@ impl Runtime {
     }
 }
 
-/// One size of a problem. What the numbers mean belongs to the problem; they travel to rivals in
-/// other processes as they are.
+/// One size of a problem. The problem defines the meaning of the numbers; they are passed to rivals
+/// in other processes unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Case {
-    /// How the case is called in tables.
+    /// The name of the case in tables.
     pub(crate) label: &'static str,
     pub(crate) size: u64,
     pub(crate) kind: u64,
     pub(crate) repeats: u64,
-    /// How many operations a run consists of; the time per operation is the run's time divided by
-    /// this.
+    /// Number of operations in a run; the time per operation is the run's time divided by this.
     pub(crate) operations: u64,
 }
 
-/// What one run took, and what it computed.
+/// The time of one run, and its result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
     pub(crate) ns: u64,
@@ -105,7 +105,7 @@ impl Form {
     ///
     /// # Errors
     ///
-    /// One line that says why it cannot start.
+    /// One line with the reason why it cannot start.
     pub(crate) fn start(&self, threads: usize) -> Result<Running, String> {
         (self.start)(threads).map_err(|why| format!("{} on {threads} threads: {why}", self.name))
     }
@@ -119,15 +119,15 @@ fn timed(program: impl FnOnce() -> u64) -> Sample {
     Sample { ns, answer }
 }
 
-/// Something to compute, with everybody's way of computing it.
+/// A computation, with every runtime's form of it.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) name: &'static str,
     /// One line for the help text.
     pub(crate) about: &'static str,
-    /// What an operation is called.
+    /// The name of an operation.
     pub(crate) unit: &'static str,
-    /// The answer, computed without any runtime: what every form must say.
+    /// The expected result, computed without any runtime.
     pub(crate) serial: fn(&Case) -> u64,
     /// Forms that run in this process, ours first: the first of ours is what others are divided by.
     pub(crate) forms: fn() -> Vec<Form>,
@@ -140,7 +140,7 @@ pub(crate) struct Problem {
     pub(crate) bars: &'static [Bar],
 }
 
-/// How much to compute.
+/// The size of the computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
     Full,
@@ -155,11 +155,11 @@ impl Scale {
     }
 }
 
-/// How many threads a row uses.
+/// The number of threads of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Team {
     One,
-    /// As many as `--threads` says.
+    /// The number given by `--threads`.
     All,
 }
 
@@ -167,7 +167,7 @@ pub(crate) enum Team {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row(pub(crate) &'static str, pub(crate) Team);
 
-/// What a bar compares.
+/// The rows that a bar compares.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Measure {
     /// Time of the first divided by time of the second, round by round.
@@ -176,7 +176,7 @@ pub(crate) enum Measure {
     PerOperation(Row),
 }
 
-/// What a bar demands.
+/// The demand of a bar.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Limit {
     AtMost(f64),

@@ -28,7 +28,7 @@ pub(crate) struct Entry {
     case: &'static str,
     operations: u64,
     unit: &'static str,
-    /// How far two series of the same thing are apart, as a share.
+    /// The relative difference of two series of the same program.
     noise: f64,
     rows: Vec<RowEntry>,
     bars: Vec<Verdict>,
@@ -70,7 +70,7 @@ impl Entry {
     }
 }
 
-/// The wrong answers among the rows of a comparison, a line each.
+/// The wrong results among the rows of a comparison, a line each.
 pub(crate) fn wrong_answers(comparison: &Comparison) -> Vec<String> {
     let wrong = |series: &&Series| matches!(series.fault, Some(Fault::Wrong { .. }));
     let line = |series: &Series| {

@@ -1,4 +1,4 @@
-//! Tables for people.
+//! Text tables.
 
 use crate::bars::{Verdict, against_ours, per_operation, same_thing, speed_up};
 use crate::compare::{Comparison, Fault, Series};
@@ -70,7 +70,7 @@ fn bar_text(verdict: &Verdict) -> String {
     )
 }
 
-/// What went wrong, for people.
+/// The error, as text.
 pub(crate) fn fault_line(fault: &Fault) -> String {
     match fault {
         Fault::Wrong { answer, expected } => format!("WRONG ANSWER: {answer}, expected {expected}"),

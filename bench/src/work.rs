@@ -23,8 +23,8 @@ pub(crate) fn hash(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// How many steps take `ns` nanoseconds here: the fastest of several tries, since others may
-/// disturb them.
+/// The number of steps that take `ns` nanoseconds here: the fastest of several tries, because
+/// others may be disturbed.
 pub(crate) fn steps_for_ns(ns: u64) -> u64 {
     const STEPS: u64 = 200_000;
     let fastest = (0..20).map(|try_number| {

@@ -1,4 +1,4 @@
-//! The real binary with a standard output that nobody reads.
+//! The real binary with a standard output that is not read.
 #![cfg(unix)]
 
 use std::io;
@@ -22,7 +22,7 @@ fn a_reader_that_has_gone_ends_the_process_and_is_no_error() {
     }
 }
 
-/// Catches: a report that is not written because nobody reads what is printed beside it.
+/// Catches: a report that is not written because standard output is closed.
 #[test]
 fn a_report_is_written_although_nobody_reads() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -24,7 +24,7 @@ fn crates(checker: &str) -> &'static [&'static str] {
     if checker == "shuttle" { &CRATES } else { &CRATES[..5] }
 }
 
-/// How far a checker looks.
+/// The depth of a checker's search.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Depth {
     /// Look further: more preemptions, more schedules, the larger models. Takes minutes to hours.
@@ -62,8 +62,8 @@ pub(crate) fn shuttle(depth: Depth) -> Result<(), String> {
     })
 }
 
-/// Runs every test of the workspace and of the drop-in with `seconds` for each stress test; what
-/// has a `deep` run, such as a million changes of loops and skeletons, does that as well.
+/// Runs every test of the workspace and of the drop-in with `seconds` for each stress test. Tests
+/// with a `deep` run, such as a million changes of loops and skeletons, do that as well.
 ///
 /// # Errors
 ///
@@ -82,13 +82,15 @@ pub(crate) fn stress(seconds: u32, deep: bool) -> Result<(), String> {
 /// The folder of the fuzzer's targets, a workspace of its own.
 pub(crate) const FUZZ: &str = "fuzz";
 
-/// What lets the compiler tell the fuzzer which ways a program takes, as `cargo fuzz` does; that
-/// wants a nightly compiler for its sanitizers, of which safe code needs none.
-const COVERAGE: &str = "--cfg fuzzing -C debug-assertions -C passes=sancov-module -C codegen-units=1 \
+/// Flags with which the compiler tells the fuzzer which paths a program takes, as `cargo fuzz`
+/// does; that needs a nightly compiler for its sanitizers, which safe code does not need.
+const COVERAGE: &str = "--cfg fuzzing -C debug-assertions -C passes=sancov-module \
+-C codegen-units=1 \
 -C llvm-args=-sanitizer-coverage-level=4 -C llvm-args=-sanitizer-coverage-inline-8bit-counters \
 -C llvm-args=-sanitizer-coverage-pc-table -C llvm-args=-sanitizer-coverage-trace-compares";
 
-/// Runs the fuzzer for `seconds`. What it has found worth keeping it finds again the next time.
+/// Runs the fuzzer for `seconds`. The next run finds again the inputs that it has found worth
+/// keeping.
 ///
 /// # Errors
 ///
@@ -113,7 +115,7 @@ pub(crate) fn fuzz(seconds: u32) -> Result<(), String> {
     command::run(&mut cargo)
 }
 
-/// What the compiler calls this kind of machine.
+/// The compiler's name of this kind of machine.
 fn host() -> Result<String, String> {
     let version = command::output(Command::new("rustc").arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));

@@ -1,13 +1,13 @@
 //! Everything a change must pass, step by step, with the time each step took.
 //!
-//! The first failure ends the run; `cargo xtask ci STEP` repeats one step alone. What cannot run on
-//! this machine prints `skipped: reason`.
+//! The first failure ends the run; `cargo xtask ci STEP` repeats one step alone. A step that cannot
+//! run on this machine prints `skipped: reason`.
 
 use crate::{bench, checkers, command, growth, numa, rayon, tidy};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How a step ends, if it does not fail.
+/// The end of a step that does not fail.
 enum Outcome {
     Passed,
     Skipped(String),
@@ -20,7 +20,7 @@ struct Step {
     run: fn() -> Result<Outcome, String>,
 }
 
-/// In order: what fails fast first.
+/// In order: steps that fail fast come first.
 const STEPS: [Step; 18] = [
     Step { name: "fmt", run: fmt },
     Step {
@@ -151,7 +151,7 @@ fn compat() -> Result<Outcome, String> {
     for place in NESTED {
         pass(command::nested(place, &["fmt", "--", "--check"]))?;
         pass(command::nested(place, &["clippy", "--all-targets", "--", "--deny", "warnings"]))?;
-        // The programs that are measured check their answers themselves, whenever they run.
+        // The measured programs check their results themselves, whenever they run.
         if place == command::DROP_IN {
             let all = ["clippy", "--all-targets", "--all-features", "--", "--deny", "warnings"];
             pass(command::nested(place, &all))?;
@@ -185,7 +185,7 @@ fn check_for(target: &str) -> Result<Outcome, String> {
     pass(command::nested(command::DROP_IN, &["check", "--target", target]))
 }
 
-/// What `rustup` lists; nothing where there is no `rustup`.
+/// The output of `rustup`; empty without `rustup`.
 fn installed_targets() -> Vec<String> {
     let mut rustup = Command::new("rustup");
     rustup.args(["target", "list", "--installed"]);

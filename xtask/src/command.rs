@@ -37,8 +37,8 @@ pub(crate) fn nested(place: &str, arguments: &[&str]) -> Command {
     nested
 }
 
-/// Takes all settings of thread pools away from what `command` starts: a check that depends on who
-/// started it checks nothing.
+/// Removes all settings of thread pools from the environment of `command`: a check must not depend
+/// on its caller's environment.
 pub(crate) fn without_settings(command: &mut Command) {
     remove_settings(command, std::env::vars_os().map(|(name, _)| name));
 }

@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
 //! The chores of the workspace: `cargo xtask CHORE`.
 //!
-//! | chore | what it does | room |
+//! | chore | contents | module |
 //! |---|---|---|
 //! | `ci` | everything a change must pass, with the time of each step | [`ci`], [`growth`] |
 //! | `tidy` | house rules that no compiler checks | [`tidy`] |

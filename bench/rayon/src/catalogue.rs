@@ -3,7 +3,7 @@
 //! Pure data and nothing else: the driver (`bench programs`) includes this file, so that it knows
 //! the names before it has built anything.
 
-/// What is asked of a program beyond not being slower.
+/// A condition on a program besides not being slower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Plain,

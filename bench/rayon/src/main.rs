@@ -60,7 +60,7 @@ fn serve() -> std::io::Result<()> {
     Ok(())
 }
 
-/// What to do with a program.
+/// The mode of the server.
 #[derive(Debug, Clone, Copy)]
 enum Verb {
     Run,

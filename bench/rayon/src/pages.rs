@@ -1,15 +1,15 @@
 //! Memory of the programs: what is as large as a page is kept, and begins at a place that does not
 //! depend on what else was allocated.
 //!
-//! Where an array lies decides a good part of the time of a loop over it, and is settled by what
-//! was allocated before. Two builds that allocate different things in their pools would differ in
-//! it for no reason of theirs.
+//! The address of an array determines a good part of the time of a loop over it, and depends on
+//! earlier allocations. Two builds that allocate different things in their pools would differ in it
+//! for no reason of theirs.
 //!
 //! - New pages come one by one from the system, which takes 2 µs a page and more: half of the time
 //!   of filling an array. So memory that was given back is kept for the next array of about the
 //!   same size, for ever: what is kept is what was once in use.
-//! - Where an array begins within a line decided up to a quarter of the time: the game of life took
-//!   33 or 41 µs a generation. So arrays begin at lines.
+//! - The offset of an array within a line made a difference of up to a quarter of the time: the
+//!   game of life took 33 or 41 µs a generation. So arrays begin at lines.
 //! - A load from an address that has its lower twelve bits in common with a store that is still
 //!   under way waits for that. So arrays that are used together do not all begin at pages, but
 //!   [`SHIFT`] bytes apart, in the order in which they were first asked for.
@@ -20,8 +20,8 @@ use std::sync::{Mutex, PoisonError};
 
 const PAGE: usize = 4096;
 const LINE: usize = 64;
-/// Bytes by which an array begins later within its page than the one of about its size that was
-/// made before it: no multiple of a row of 128 bytes, 256, and so on.
+/// Offset of an array within its page relative to the array of about its size that was made before
+/// it: not a multiple of a row of 128 bytes, 256, and so on.
 const SHIFT: usize = 5 * LINE;
 /// Different places within a page.
 const SHIFTS: usize = 12;
@@ -35,9 +35,9 @@ pub(crate) struct Pages;
 /// Arrays of one size.
 #[derive(Clone, Copy)]
 struct Shelf {
-    /// The first one that nobody has, whose first word leads to the next; 0 for none.
+    /// The first free array, whose first word leads to the next; 0 for none.
     free: usize,
-    /// How many were made.
+    /// Number of arrays made.
     made: usize,
 }
 
@@ -63,8 +63,7 @@ fn with_shelf<R>(shelf: usize, f: impl FnOnce(&mut Shelf) -> R) -> R {
     f(&mut SHELVES.lock().unwrap_or_else(PoisonError::into_inner)[shelf])
 }
 
-/// An array that nobody else has, and whether it is new and so all zero; null if the system has
-/// none.
+/// A free array, and whether it is new and so all zero; null if the system has none.
 fn take(number: usize) -> (*mut u8, bool) {
     with_shelf(number, |shelf| {
         if shelf.free == 0 {
@@ -73,8 +72,8 @@ fn take(number: usize) -> (*mut u8, bool) {
             return (make(size_of_shelf(number), shift), true);
         }
         let array: *mut u8 = with_exposed_provenance_mut(shelf.free);
-        // SAFETY: what lies on a shelf is nobody's, at least a page, and begins with what `keep`
-        // has written.
+        // SAFETY: an array on a shelf is owned by the shelf, has at least a page, and begins with
+        // the word that `keep` has written.
         shelf.free = unsafe { array.cast::<usize>().read() };
         (array, false)
     })
@@ -102,11 +101,11 @@ fn keep(number: usize, array: *mut u8) {
     });
 }
 
-// SAFETY: an array is memory of the system allocator's that is never given back to it, of at least
-// the size that was asked for and with at least the alignment (the shift is a multiple of a line);
-// between `keep` and `take` it is nobody's, and `take` hands it to one caller. Whether memory is an
-// array is a function of its layout, the same one each time; the rest goes to the system as it
-// comes. The provided `realloc` is made of these.
+// SAFETY: an array is memory of the system allocator that is never returned to it. It has at least
+// the requested size and alignment (the shift is a multiple of a line). Between `keep` and `take`
+// the shelf owns it, and `take` hands it to one caller. Whether memory is an array is a function of
+// its layout, the same one each time; the rest goes to the system as it comes. The provided
+// `realloc` is made of these.
 unsafe impl GlobalAlloc for Pages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match shelf_of(layout) {
@@ -123,7 +122,7 @@ unsafe impl GlobalAlloc for Pages {
         };
         let (array, new) = take(shelf);
         if !new {
-            // SAFETY: the array is of at least this size, and nobody else's.
+            // SAFETY: the array has at least this size, and is owned here.
             unsafe { array.write_bytes(0, layout.size()) };
         }
         array

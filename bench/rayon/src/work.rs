@@ -1,8 +1,8 @@
 //! A program with its input, and how one run of it is measured.
 //!
-//! Wall time is that of the repetitions alone. Processor time is that of the whole process, and
-//! goes on until its threads have come to rest: what a pool spends on looking for more after the
-//! last task is part of the price. Then the answer of the last repetition is digested.
+//! Wall time is that of the repetitions alone. Processor time is that of the whole process, until
+//! its threads have come to rest: the time that a pool searches after the last task is part of the
+//! price. Then the answer of the last repetition is digested.
 
 use crate::answer::Answer;
 use cpu_time::ProcessTime;
@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How much to compute.
+/// The size of the computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Scale {
     /// A few milliseconds each.
@@ -26,7 +26,7 @@ impl Scale {
     }
 }
 
-/// What one run took, and what it computed.
+/// The times of one run, and its result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
     pub(crate) wall_ns: u128,
@@ -82,7 +82,7 @@ fn sample<O: Answer>(repeats: u32, run: impl Fn() -> O) -> Sample {
     Sample { wall_ns: wall.as_nanos(), cpu_ns: cpu.as_nanos(), answer: last.digest() }
 }
 
-/// What the last of `repeats` runs returns.
+/// The result of the last of `repeats` runs.
 fn repeat<O>(repeats: u32, run: impl Fn() -> O) -> O {
     for _ in 1..repeats {
         drop(black_box(run()));

@@ -18,7 +18,7 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     Ok(KINDS.iter().flat_map(|kind| measure(&pool, scale, &mut programs, *kind)).collect())
 }
 
-/// How the costs of a loop lie.
+/// The distribution of a loop's costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Uniform,
@@ -104,7 +104,7 @@ fn measure(pool: &Pool, scale: Scale, programs: &mut Programs, kind: Kind) -> Ve
         black_box(timed(Schedule::Auto));
     }
     let mut schedules = FIXED.to_vec();
-    // The last is there twice: what differs between the two is noise.
+    // The last one appears twice: the difference between the two is noise.
     schedules.extend([Schedule::Auto, Schedule::Auto]);
     let rounds: Vec<Vec<f64>> = (0..scale.pick(41, 2))
         .map(|_| schedules.iter().map(|&schedule| timed(schedule)).collect())

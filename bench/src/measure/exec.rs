@@ -1,11 +1,12 @@
 //! OpenMP programs of many short loops beside each other: under the plain operating system, `sinew
 //! exec` and `sinew exec --malleable`.
 //!
-//! The *ideal* is serial work split perfectly over the cores, for programs that come one after the
-//! other as well: at each moment those that are there have equal parts. Programs with a *thread
-//! each*, and a lone plain one, show how near to that this machine comes where there is nothing to
-//! share out. Programs whose threads lose their core while others spin for them take many times
-//! that under the plain system, so those are ended at a limit, and the limit is what is shown then.
+//! The *ideal* is serial work divided perfectly over the cores. It also applies to programs that
+//! arrive one after the other: at each time the running programs have equal parts. Programs with a
+//! *thread each*, and a lone plain one, show how near to that this machine comes where there is
+//! nothing to share out. Programs whose threads lose their core while others spin for them take
+//! many times as long under the plain system. They are ended at a limit, and the limit is shown
+//! instead.
 //!
 //! This program becomes `sinew exec` itself, when it is started with [`MODE`] in its environment:
 //! no other binary is needed.
@@ -26,10 +27,10 @@ pub(crate) const MODE: &str = "BENCH_EXEC_MODE";
 
 /// Iterations of a loop, and multiplications in each: about 70 µs.
 const LOOP: [&str; 2] = ["64", "1000"];
-/// A run that takes so many times the ideal is ended.
+/// A run is ended at this multiple of the ideal.
 const CAP: f64 = 12.0;
 
-/// How a program is started.
+/// The way a program is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Plain,
@@ -39,11 +40,11 @@ enum Mode {
     Malleable,
 }
 
-/// What is compared. A test cannot become another program by starting itself.
+/// The compared configurations. A test cannot become another program by starting itself.
 const MODES: &[Mode] =
     if cfg!(test) { &[Mode::Plain] } else { &[Mode::Plain, Mode::Safe, Mode::Malleable] };
 
-/// What is measured.
+/// The measured programs.
 struct Setup {
     /// Holds program and table, and is removed in the end.
     folder: tempfile::TempDir,
@@ -83,8 +84,8 @@ fn compile(folder: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// Some programs, started so and in this way, and what came out in each round: the total time and
-/// the worst program's, as parts of the ideal; of a lone program that is not plain, of its plain
+/// Some programs, started this way, and the results of each round. Results are the total time and
+/// the worst program's, as parts of the ideal; for a lone program that is not plain, of its plain
 /// time.
 struct Case {
     programs: usize,
@@ -143,8 +144,8 @@ impl Case {
     }
 }
 
-/// When each of some programs ends that start at `starts`, need `work` core-seconds each, and have
-/// equal parts of `cores` while they are there.
+/// The end of each of some programs that start at `starts`, need `work` core-seconds each, and have
+/// equal parts of `cores` while they run.
 fn ideal_ends(starts: &[f64], work: f64, cores: f64) -> Vec<f64> {
     let mut left = vec![work; starts.len()];
     let mut ends = vec![0.0; starts.len()];
@@ -158,7 +159,7 @@ fn ideal_ends(starts: &[f64], work: f64, cores: f64) -> Vec<f64> {
         let finish = here.iter().map(|&i| left[i] / rate).fold(f64::INFINITY, f64::min);
         let step = finish.min(arrival - now);
         for &i in &here {
-            // What is left of rounding is nothing.
+            // Rounding to zero yields no sign.
             left[i] =
                 if left[i] <= rate * step * (1.0 + 1e-9) { 0.0 } else { left[i] - rate * step };
             ends[i] = now + step;
@@ -202,7 +203,7 @@ impl Setup {
         Ok(command)
     }
 
-    /// Seconds of a program with nobody beside it.
+    /// Seconds of a program that runs alone.
     fn alone(&self, mode: Mode, threads: Option<&str>) -> Result<f64, String> {
         let mut command = self.command(mode)?;
         if let Some(threads) = threads {
@@ -219,13 +220,13 @@ impl Setup {
         }
     }
 
-    /// One run of every case. What it is compared with is measured in the same round: the machine
-    /// is not equally quick all the time.
+    /// One run of every case. Its base is measured in the same round, because the speed of the
+    /// machine varies over time.
     fn round(&self, cases: &mut [Case], round: usize) -> Result<(), String> {
         let serial = self.alone(Mode::Plain, Some("1"))?;
         let plain = self.alone(Mode::Plain, None)?;
         for case in cases {
-            // What takes many times the ideal is not measured more than once.
+            // Configurations that take many times the ideal are measured only once.
             if case.mode == Mode::Plain && case.programs > 1 && round > 0 {
                 continue;
             }
@@ -332,7 +333,7 @@ const COMMAND: &str = "/bin/true";
 const A_SECOND: u32 = 64;
 const PERIOD: Duration = Duration::from_nanos(1_000_000_000 / A_SECOND as u64);
 
-/// Of a hundred commands, so many more may be late than plain ones.
+/// Of a hundred commands, this many more than plain ones may be late.
 const MORE_LATE: f64 = 5.0;
 
 /// Of the commands that do nothing, what is compared.
@@ -404,7 +405,7 @@ fn run_bare(mode: Mode, folder: &Path) -> Result<Duration, String> {
     }
 }
 
-/// How many of these commands end late.
+/// The number of these commands that end late.
 fn late(
     commands: u32,
     start: &(dyn Fn() -> Result<Duration, String> + Sync),

@@ -1,4 +1,4 @@
-//! What an idle pool costs: processor time of this process while a pool that has just worked is
+//! The cost of an idle pool: processor time of this process while a pool that has just worked is
 //! left alone.
 //!
 //! The main thread sleeps meanwhile, so what the kernel counts belongs to the pool. Ten
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// After this long without work a pool is idle.
 const IDLE_AFTER: Duration = Duration::from_millis(10);
 
-/// Measures everybody's pools of four workers.
+/// Measures pools of four workers of every runtime.
 pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     let time = Duration::from_millis(scale.pick(1_000, 20));
     processor_ns()?;

@@ -24,7 +24,7 @@ const LEAST: f64 = 0.9;
 /// The domains of the published machine.
 const PARTS: usize = 4;
 
-/// The largest error that counts as a right answer, a sweep.
+/// The largest error per sweep that counts as a right result.
 const TOLERANCE: f64 = 1e-13;
 
 /// Measures every form with every kind of store and every size of block.
@@ -91,7 +91,7 @@ fn compare(pool: &Pool, lattice: &mut Lattice, rounds: usize) -> Result<Vec<Line
     for round in 0..=rounds {
         let copy_alone = timed(|| copy(None, lattice));
         let copy_together = timed(|| copy(Some(pool), lattice));
-        // The copy has put the field into both places; the field is as it was.
+        // The copy has left the field in both places; the field is unchanged.
         for (times, (_, form)) in times.iter_mut().zip(&forms) {
             let time = timed(|| pool.run(|_| lattice.run(*form, 1)));
             // The first round warms up.

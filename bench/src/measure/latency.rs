@@ -1,8 +1,8 @@
-//! How soon others notice: a pushed task, the next task of a victim, a loop.
+//! Latencies of observation: a pushed task, the next task of a victim, a loop.
 //!
-//! All on two workers. "Warm" means that the thief has just been searching; "parked", that it has
-//! been left alone long enough to park. Every wait here has an end, so that a lost wake-up shows as
-//! a long time and not as a hang.
+//! All measurements use two workers. "Warm" means that the thief has just been searching; "parked",
+//! that it has been left alone long enough to park. Every wait here has an end, so that a lost
+//! wake-up shows as a long time and not as a hang.
 
 use super::line::Line;
 use crate::problem::Scale;
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Long enough for an idle worker to have parked.
 const LONG: Duration = Duration::from_millis(2);
 
-/// What the owner of a task does after it pushed it.
+/// The owner's action after it has pushed a task.
 #[derive(Clone, Copy)]
 enum Owner {
     Computes,
@@ -65,7 +65,7 @@ fn series(thief: Thief, scale: Scale, mut sample: impl FnMut() -> f64) -> Vec<f6
     (0..count).map(paused).collect()
 }
 
-/// From pushing a task to its first instruction on another worker.
+/// The time from pushing a task to its first instruction on another worker.
 fn taken(pool: &Pool, scale: Scale, note: &str) -> Vec<Line> {
     let mut lines = Vec::new();
     for (owner, does) in [(Owner::Computes, "computes"), (Owner::Blocks, "blocks")] {
@@ -84,10 +84,10 @@ fn pushed_to_taken(w: &Worker, owner: Owner) -> f64 {
     let (tell, told) = mpsc::channel();
     let pushed = now_ns();
     let wait = |_: &Worker| match owner {
-        // Relaxed: nothing but the time itself is read, here and after the join.
+        // Relaxed: only the time itself is read, here and after the join.
         Owner::Computes => until(|| taken.load(Ordering::Relaxed) != 0),
-        // An error means that nobody came in time; the task then runs here, late, and its time says
-        // so.
+        // An error means that no thief came in time; the task then runs here, late, as its time
+        // shows.
         Owner::Blocks => drop(told.recv_timeout(PATIENCE)),
     };
     let task = |_: &Worker| {
@@ -130,7 +130,7 @@ fn steals(pool: &Pool, scale: Scale, note: &str) -> Option<Line> {
 const CHAIN: usize = 1_000;
 
 fn chain(w: &Worker, left: &[AtomicU64], all: &[AtomicU64]) {
-    // Relaxed: nothing but the times themselves is read.
+    // Relaxed: only the times themselves are read.
     let Some((first, rest)) = left.split_first() else {
         return until(|| all.iter().all(|stamp| stamp.load(Ordering::Relaxed) != 0));
     };
@@ -144,7 +144,7 @@ fn gaps(stamps: &[AtomicU64]) -> Vec<f64> {
     times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect()
 }
 
-/// What noting the time costs by itself.
+/// The cost of taking the time.
 fn stamp_cost() -> f64 {
     let stamps: Vec<AtomicU64> = (0..CHAIN).map(|_| AtomicU64::new(now_ns())).collect();
     let gaps = gaps(&stamps);

@@ -1,8 +1,7 @@
-//! What a worker costs in memory: what the pool says it keeps for each, and what the system says it
-//! took.
+//! The memory of a worker: as reported by the pool, and as measured by the system.
 //!
-//! The second figure is the growth of resident memory, a worker, when a pool of many starts and all
-//! of them have worked; it includes the part of the threads' stacks that they touched.
+//! The second figure is the growth of resident memory per worker, when a pool of many starts and
+//! all of them have worked. It includes the part of the threads' stacks that they touched.
 
 use super::line::{Line, Unit};
 use crate::problem::Scale;

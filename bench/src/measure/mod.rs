@@ -1,4 +1,5 @@
-//! What the tables cannot show: latencies, idling, memory, bandwidth. Measured on request, by name.
+//! Measurements besides the tables: latencies, idling, memory, bandwidth. Measured on request, by
+//! name.
 
 mod auto;
 pub(crate) mod coord;
@@ -63,7 +64,8 @@ pub(crate) const ALL: [Measure; 13] = [
     Measure { name: "memory", about: "bytes per worker", run: memory::run },
     Measure {
         name: "plastic",
-        about: "how soon a running loop follows a change, what it costs that it could, and metrics of its threads",
+        about: "how soon a running loop follows a change, what it costs that it could, and \
+            metrics of its threads",
         run: plastic::run,
     },
     Measure {
@@ -88,7 +90,7 @@ pub(crate) const ALL: [Measure; 13] = [
     },
 ];
 
-/// What one measurement found.
+/// The result of one measurement.
 #[derive(Debug, Serialize)]
 pub(crate) struct Measurement {
     name: &'static str,
@@ -100,7 +102,7 @@ impl Measure {
     ///
     /// # Errors
     ///
-    /// One line that says what this machine lacks.
+    /// One line that names what this machine lacks.
     pub(crate) fn run(&self, scale: Scale) -> Result<Measurement, String> {
         say!("\n{}: {}", self.name, self.about);
         let lines = (self.run)(scale)?;

@@ -1,11 +1,11 @@
-//! Transactions: what one costs where nobody is in the way, and whether readers scale; beside locks
-//! that do the same.
+//! Transactions: the cost of one without conflicts, and the scaling of readers, beside locks that
+//! do the same.
 //!
 //! Rounds of everything are interleaved, so that a slow moment of the machine hits all alike, and
 //! in each round one thread and two follow one another. The figures are medians of the rounds. On
 //! two threads each does all of it, on the same variables: readers that scale need no longer than
-//! alone. How much longer plain loads need then is the machine's affair, whose cores may share
-//! theirs.
+//! alone. The slow-down of plain loads in this case depends on the machine, whose cores may share
+//! units.
 
 use super::line::{Line, Unit};
 use crate::problem::Scale;
@@ -24,7 +24,8 @@ const MANY: usize = 100;
 /// Rounds of which the median counts.
 const ROUNDS: usize = 21;
 
-/// How much longer each of two readers may take than one alone: together they do 1.9 times as much.
+/// The greatest slow-down of each of two readers relative to one alone: together they do 1.9 times
+/// as much.
 const SCALES: f64 = 2.0 / 1.9;
 
 /// Something that is done again and again, on one thread or on two.
@@ -208,7 +209,7 @@ fn line(row: &Row<'_>, rounds: &[Round]) -> Line {
     }
 }
 
-/// How much longer each of two threads takes than one alone.
+/// The slow-down of each of two threads relative to one alone.
 fn scaling(row: &Row<'_>, rounds: &[Round]) -> Line {
     const NAME: &str = "each of two, of one's time";
     let line = Line::single(

@@ -1,10 +1,10 @@
-//! What victim policies cost: a failed attempt to steal under each, and a program that hardly
+//! The cost of victim policies: a failed attempt to steal under each, and a program that hardly
 //! steals.
 //!
-//! The attempts are made by one worker of sixteen, seated on a described machine of four packages;
-//! the others are blocked in tasks, with nothing to steal, so that nobody disturbs. An attempt
-//! includes its share of the round and of the search: the looks at the own queues and at the
-//! pool's. Rules that look at several workers before an attempt cost that on top.
+//! The attempts are made by one worker of sixteen on a described machine of four packages. The
+//! others are blocked in tasks, with nothing to steal, so they do not disturb. An attempt includes
+//! its share of the round and of the search: the looks at the own queues and at the pool's. Rules
+//! that look at several workers before an attempt cost that on top.
 
 use super::line::{Line, Unit};
 use crate::problem::Scale;
@@ -82,7 +82,7 @@ fn fibs(scale: Scale) -> Result<Vec<Line>, String> {
             samples.push(start.elapsed().as_nanos() as f64);
         }
     }
-    // Where other programs run as well, the fastest says more.
+    // If other programs run as well, the fastest is more significant.
     let line = |(victims, samples): (Victims, Vec<f64>)| {
         let what = format!("fib({n}) on two workers, {victims}");
         let fastest = samples.iter().copied().fold(f64::INFINITY, f64::min);

@@ -24,7 +24,7 @@ type Pair = (u32, u32);
 
 type Vars = Vec<CachePadded<TVar<u64>>>;
 
-/// How the units are run.
+/// The way the units are run.
 #[derive(Debug, Clone, Copy)]
 enum Variant {
     ByHand,

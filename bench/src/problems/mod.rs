@@ -29,7 +29,7 @@ pub(crate) const ALL: [Problem; 8] = [
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: forms that are wrong only at full size; every run checks its answers.
+    //! Blind to: forms that are wrong only at full size; every run checks its results.
     use super::*;
     use crate::problem::Scale;
 

@@ -1,7 +1,7 @@
 //! The two builds of the programs: with upstream's rayon-core, and with one from a folder.
 //!
-//! The first is built where it lies, with its lock file as it is. For the second cargo must lock
-//! another rayon-core, and the committed lock file must not notice: so that build has a manifest
+//! The first is built in place, with its unchanged lock file. For the second one cargo must lock
+//! another rayon-core, and the committed lock file must not change. So that build has a manifest
 //! and a lock file of its own below the target folder, made from the committed ones. The sources
 //! are the same files.
 
@@ -12,12 +12,12 @@ use std::process::Command;
 const PROGRAM: &str = "rayon-programs";
 const CORE: &str = "rayon-core";
 
-/// How both are compiled. Where a loop of a few instructions begins within a line decides up to 1.8
-/// times its time (striking out multiples took 2.7 or 4.7 ms), and is settled by how much code
-/// comes before it, which differs between the two. So every loop begins at a line.
+/// The way both are compiled. The position of a short loop within a line makes up to a factor of
+/// 1.8 (striking out multiples took 2.7 or 4.7 ms). It depends on the amount of code before the
+/// loop, which differs between the two. So every loop begins at a line.
 const ALIGNED_LOOPS: &str = "-C llvm-args=-align-loops=64";
 
-/// Whose rayon-core.
+/// The provider of rayon-core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Core {
     Upstream,
@@ -29,7 +29,7 @@ pub(super) enum Core {
 #[derive(Debug, Clone)]
 pub(super) struct Build {
     pub(super) program: PathBuf,
-    /// Where cargo must have found rayon-core; the program says so when it starts.
+    /// The place where cargo must have found rayon-core; the program prints it when it starts.
     pub(super) origin: &'static str,
 }
 
@@ -68,7 +68,7 @@ fn package() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("rayon")
 }
 
-/// Where everything goes that is built here.
+/// The folder of all build outputs.
 fn target() -> Result<PathBuf, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root, PathBuf::from);
@@ -131,8 +131,8 @@ fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// What the patched build's lock file begins as: the programs' own without rayon-core, so that
-/// cargo chooses that anew and finds the patch, and what the core's own lock file says about
+/// The initial lock file of the patched build. It is the programs' own without rayon-core, so that
+/// cargo resolves it again and finds the patch, with the entries of the core's lock file for
 /// everything else.
 fn seed(programs: &str, core: &str) -> String {
     const ENTRY: &str = "[[package]]\n";
@@ -147,7 +147,7 @@ fn seed(programs: &str, core: &str) -> String {
     entries.join(&format!("\n\n{ENTRY}")) + "\n"
 }
 
-/// Whom an entry of a lock file is about.
+/// The package of a lock file's entry.
 fn name(entry: &str) -> Option<&str> {
     Some(entry.strip_prefix("name = \"")?.split_once('"')?.0)
 }
@@ -207,7 +207,8 @@ mod tests {
         let core =
             format!("{LOCK}source = \"r\"\n\n[[package]]\nname = \"libc\"\nsource = \"r\"\n");
         let core = format!("{core}\n[[package]]\nname = \"ours\"\n");
-        let expected = "version = 4\n\n[[package]]\nname = \"rayon\"\n\n[[package]]\nname = \"libc\"\nsource = \"r\"\n";
+        let expected = "version = 4\n\n[[package]]\nname = \"rayon\"\n\n[[package]]\nname = \
+            \"libc\"\nsource = \"r\"\n";
         assert_eq!(seed(LOCK, &core), expected);
     }
 }

@@ -48,7 +48,7 @@ fn one_run(name: &'static str, build: &Build) -> Result<u64, String> {
     Ok(runs(1 + FURTHER)?.saturating_sub(runs(1)?) / u64::from(FURTHER))
 }
 
-/// The number of instructions of a server that answers `request` and ends.
+/// The number of instructions of a server that serves `request` and ends.
 fn under_callgrind(build: &Build, request: Request) -> Result<u64, String> {
     let mut child = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])

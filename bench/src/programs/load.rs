@@ -1,5 +1,4 @@
-//! Other work for the machine: processes that compute all the time, of the same priority as
-//! everybody.
+//! Other load for the machine: processes that compute all the time, with the same priority.
 //!
 //! Such a process is this program again. It ends when its input does, so it does not outlive the
 //! one that started it, however that one ends.
@@ -43,7 +42,7 @@ impl Drop for Load {
     }
 }
 
-/// What such a process does.
+/// The work of such a process.
 pub(super) fn spin() -> ! {
     thread::spawn(|| {
         // An error ends the input as well as its end does.

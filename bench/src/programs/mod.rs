@@ -5,7 +5,7 @@
 //! run per number of threads: upstream, Sinew, and upstream once more, whose difference from the
 //! first is the noise. Each round visits every program on all three.
 //!
-//! | room | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | [`catalogue`] | the names, shared with the programs |
 //! | [`options`] | the command line |

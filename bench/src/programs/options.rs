@@ -46,7 +46,7 @@ pub(crate) struct Options {
     /// Print the names of the programs with a line about each.
     #[arg(long)]
     pub(super) list: bool,
-    /// What the processes of --loaded do.
+    /// The work of the processes of --loaded.
     #[arg(long, hide = true)]
     pub(super) spin: bool,
 }
@@ -80,7 +80,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// One line: it is none.
+    /// One line: an invalid value.
     pub(super) fn core(&self) -> Result<PathBuf, String> {
         let ours =
             || Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("compat").join("rayon-core");

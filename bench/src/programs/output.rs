@@ -1,4 +1,4 @@
-//! Tables for people, and the report for programs: the same figures with every single time.
+//! Text tables, and the machine-readable report: the same figures with every single time.
 
 use super::instructions::Count;
 use super::options::Options;
@@ -19,7 +19,7 @@ pub(super) struct Report {
     pub(super) load: u16,
     /// Whether upstream was compared with itself.
     pub(super) same: bool,
-    /// What this machine cannot do, each with the reason.
+    /// The skipped programs, each with the reason.
     pub(super) skipped: Vec<String>,
     pub(super) tables: Vec<Table>,
     pub(super) instructions: Vec<Count>,
@@ -92,7 +92,7 @@ impl Table {
         Self { threads, rows, bars }
     }
 
-    /// Prints it; `other` is whom upstream is compared with.
+    /// Prints it; `other` is the name of upstream's rival.
     pub(super) fn print(&self, other: &str) {
         say!(
             "  {:<16}{:>10}{:>10}  {:<21}{:>6}{:>12}{:>10}{:>7}{:>7}",
@@ -144,7 +144,7 @@ fn with_middle_half(ratio: &Summary) -> String {
     format!("{:.2} ({:.2} to {:.2})", ratio.median, ratio.lower, ratio.upper)
 }
 
-/// What went wrong with a program, in one line.
+/// The error of a program, in one line.
 pub(super) fn fault_line(row: &Row, threads: usize) -> Option<String> {
     let Fault { seat, why } = row.fault.as_ref()?;
     Some(format!("{} on {threads} threads by {seat}: {why}", row.entry.name))

@@ -1,9 +1,8 @@
-//! Every program on every seat, round after round.
+//! Every program on every runner, round after round.
 //!
-//! Within a round the three runs of a program follow one another directly, in an order that changes
-//! from round to round and from program to program, so that they meet the same neighbours on a
-//! shared machine. While one server works the others wait for their next line, with their pools at
-//! rest.
+//! Within a round the three runs of a program follow one another directly. Their order changes from
+//! round to round and from program to program, so they have the same neighbours on a shared
+//! machine. While one server works the others wait for their next line, with their pools at rest.
 
 use super::builds::Build;
 use super::catalogue::{Entry, Kind};
@@ -11,7 +10,7 @@ use super::server::{Request, Sample, Server};
 use serde::Serialize;
 use std::time::Duration;
 
-/// How to measure.
+/// The parameters of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
     pub(super) tiny: bool,
@@ -26,7 +25,7 @@ pub(super) const SINEW: usize = 1;
 pub(super) const AGAIN: usize = 2;
 pub(super) const NAMES: [&str; 3] = ["upstream", "sinew", "upstream again"];
 
-/// Whoever runs programs; a server, where it matters.
+/// A runner of programs; a server, in real measurements.
 #[derive(Debug)]
 pub(super) struct Seat(Server);
 
@@ -45,30 +44,30 @@ impl Seat {
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) entry: &'static Entry,
-    /// How often the program runs in a sample.
+    /// Number of runs of the program in a sample.
     pub(super) repeats: u32,
-    /// One sample a round of each seat.
+    /// One sample per round and runner.
     pub(super) samples: [Vec<Sample>; 3],
     /// The program without rayon, where its own processor time matters.
     pub(super) serial: Vec<Sample>,
-    /// What went wrong and with whom; the program is out of the race then.
+    /// The error, and the runner; the program is out of the race then.
     pub(super) fault: Option<Fault>,
 }
 
-/// What went wrong.
+/// The error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Fault {
     pub(super) seat: &'static str,
     pub(super) why: String,
 }
 
-/// Rounds after which every seat gets a new process.
+/// Rounds after which every runner gets a new process.
 const ROUNDS_A_PROCESS: usize = 3;
 
-/// Who is asked to run programs, by seat.
+/// The runners, by number.
 trait Seats {
     fn ask(&mut self, seat: usize, request: Request) -> Result<Sample, String>;
-    /// From now on new processes answer.
+    /// From now on new processes run the programs.
     fn renew(&mut self);
 }
 
@@ -89,7 +88,7 @@ pub(super) fn run(seats: [Seat; 3], entries: &[&'static Entry], plan: Plan) -> V
     measure(&mut Servers(seats), entries, plan)
 }
 
-/// The same, with somebody else to ask.
+/// The same, with another runner.
 fn measure(seats: &mut impl Seats, entries: &[&'static Entry], plan: Plan) -> Vec<Row> {
     let row = |entry| Row {
         entry,
@@ -129,13 +128,13 @@ fn visit(seats: &mut impl Seats, row: &mut Row, plan: Plan, turn: usize) -> Resu
     Ok(())
 }
 
-/// How often a program must run to take `time`.
+/// The number of runs that take `time`.
 fn repeats(once: Sample, time: Duration) -> u32 {
     let times = time.as_nanos() / u128::from(once.wall_ns.max(1));
     u32::try_from(times.clamp(1, 10_000)).unwrap_or(1)
 }
 
-/// All six orders of the seats, one after another.
+/// All six orders of the runners, one after another.
 fn order(turn: usize) -> [usize; 3] {
     const ORDERS: [[usize; 3]; 6] = [
         [UPSTREAM, SINEW, AGAIN],
@@ -156,7 +155,7 @@ mod tests {
 
     const PLAN: Plan = Plan { tiny: true, rounds: 6, sample: Duration::from_nanos(100) };
 
-    /// Seats that answer by a function.
+    /// Runners that call a function.
     struct Answers<F> {
         answer: F,
         renewed: usize,

@@ -14,10 +14,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// After this long without an answer a program hangs.
+/// A program that takes longer than this to reply hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What one run took, and what it computed.
+/// The times of one run, and its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Sample {
     pub(super) wall_ns: u64,
@@ -25,7 +25,7 @@ pub(super) struct Sample {
     pub(super) answer: u64,
 }
 
-/// What is asked of a server.
+/// A request to a server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     pub(super) verb: &'static str,
@@ -70,7 +70,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// One line: a wrong answer, a crash, or no answer within a minute.
+    /// One line: a wrong result, a crash, or no reply within a minute.
     pub(super) fn ask(&mut self, request: Request) -> Result<Sample, String> {
         let process = match self.process.take() {
             Some(process) => process,
@@ -98,7 +98,7 @@ struct Process {
 impl Process {
     fn start(build: &Build, threads: usize) -> Result<Self, String> {
         let mut command = Command::new(&build.program);
-        // What is set for Sinew would change one side only.
+        // Environment variables of Sinew would change one side only.
         remove_settings(&mut command, std::env::vars_os().map(|(name, _)| name));
         let mut child = command
             .env("RAYON_NUM_THREADS", threads.to_string())

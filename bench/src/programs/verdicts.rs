@@ -1,4 +1,4 @@
-//! What the times say: ratios within rounds, a verdict on each program, and the bars.
+//! The verdicts: ratios within rounds, a verdict on each program, and the bars.
 
 use super::catalogue::Kind;
 use super::rounds::{AGAIN, Row, SINEW, UPSTREAM};
@@ -13,7 +13,7 @@ const HALF: f64 = 0.5;
 /// Processor time of an idle second that is nothing: looking at the clocks costs some of it.
 const NOTHING_NS: f64 = 2e5;
 
-/// What the times of one program say.
+/// The statistics of one program.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Figures {
     /// Times of one run: upstream, Sinew, upstream again.
@@ -30,7 +30,7 @@ pub(super) struct Figures {
     pub(super) verdict: Verdict,
 }
 
-/// How Sinew's time compares.
+/// The comparison of Sinew's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) enum Verdict {
     Faster,
@@ -66,7 +66,7 @@ fn series(samples: &[Sample], ns: impl Fn(&Sample) -> u64) -> Vec<u64> {
     samples.iter().map(ns).collect()
 }
 
-/// Processor time of one run of each seat, less that of the program without rayon in the same
+/// Processor time of one run on each runner, less that of the program without rayon in the same
 /// round.
 fn beyond_serial(row: &Row) -> Option<[f64; 3]> {
     let beyond = |seat: usize| {
@@ -146,7 +146,7 @@ fn bar(
     (!met.is_empty()).then(|| Bar { what, details, met: met.into_iter().all(|met| met) })
 }
 
-/// Where upstream spends nothing beyond the program's own time, there is nothing to take half of.
+/// If upstream spends nothing beyond the program's own time, there is no half to take.
 fn beyond_serial_bar(figures: &Figures) -> (bool, String) {
     match figures.beyond_serial_ns {
         Some([upstream, sinew, _]) if upstream > 0.0 => {

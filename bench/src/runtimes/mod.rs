@@ -1,8 +1,8 @@
-//! How each runtime is started, and how it is kept quiet while others are measured.
+//! Starting each runtime, and keeping it quiet while others are measured.
 //!
-//! Idle threads of one runtime disturb another's measurement, so nothing is left running: every
-//! sample starts its runtime, lets it work on a short case until its threads have found cores of
-//! their own, measures, and stops it.
+//! Idle threads of one runtime disturb another's measurement, so none is left running. Every sample
+//! starts its runtime, runs a short case until its threads have found cores of their own, measures,
+//! and stops it.
 //!
 //! | runtime | started for a sample | stopped after it |
 //! |---|---|---|

@@ -1,7 +1,7 @@
 //! Rivals in C++: compiled when needed, one process each, spoken to by lines.
 //!
 //! A process waits on its standard input, so it sleeps while others are measured. A line names a
-//! problem, a number of threads and the three numbers of a case; the answer is a line with
+//! problem, a number of threads and the three numbers of a case; the reply is a line with
 //! nanoseconds and a result:
 //!
 //! ```text
@@ -114,7 +114,7 @@ fn compile(recipe: &Recipe, folder: &Path, program: &Path) -> Result<(), String>
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: a rival that computes something else; every run compares its answers.
+    //! Blind to: a rival that computes something else; every run compares its results.
     use super::*;
 
     #[test]

@@ -1,5 +1,5 @@
-//! Ours: a pool of its own for every sample, as for everybody else. The calling thread is one of
-//! its workers.
+//! Ours: a pool of its own for every sample, as for every rival. The calling thread is one of its
+//! workers.
 
 use crate::problem::{Case, Form, Runtime};
 

@@ -5,8 +5,8 @@ use super::rounds::{Rounds, Sample, Series, Version};
 use crate::statistics::Summary;
 use serde::Serialize;
 
-/// At most so much of the time by hand; of the processor time for tuning; of the run until it has
-/// settled.
+/// Upper limits: of the time of the hand-written version; of the processor time for tuning; of the
+/// part of the run until the tuner has settled.
 const LIST: f64 = 1.03;
 const TUNING: f64 = 0.01;
 const SETTLING: f64 = 0.02;
@@ -21,7 +21,7 @@ pub(super) struct Entry {
     pub(super) wrong: Vec<String>,
 }
 
-/// One version on so many threads.
+/// One version with this number of threads.
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
     pub(super) version: Version,
@@ -37,7 +37,7 @@ pub(super) struct Row {
     samples: Vec<Sample>,
 }
 
-/// What was demanded, and what was measured.
+/// The demand, and the measurement.
 #[derive(Debug, Serialize)]
 pub(super) struct Bar {
     pub(super) what: String,
@@ -103,7 +103,7 @@ fn bars(input: &Input, rows: &[Row]) -> Vec<Bar> {
     rows.iter().flat_map(|row| bars_of(input, row, noise(rows, row.threads))).collect()
 }
 
-/// How far two runs of the same thing are apart.
+/// The relative difference of two runs of the same program.
 fn noise(rows: &[Row], threads: usize) -> f64 {
     let again = rows.iter().find(|row| row.version == Version::Again && row.threads == threads);
     again.and_then(|row| row.of_by_hand).map_or(0.0, |ratio| (ratio.median - 1.0).abs())

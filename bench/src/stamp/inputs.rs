@@ -1,4 +1,4 @@
-//! Which applications are run, and how large.
+//! The applications, and their sizes.
 
 use clap::ValueEnum;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 /// The applications that have versions with transactions.
 pub(super) const NAMES: [&str; 6] = ["bank", "intruder", "kmeans", "labyrinth", "vacation", "yada"];
 
-/// How large they are run.
+/// The size of the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Size {
     Tiny,

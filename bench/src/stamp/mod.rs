@@ -5,7 +5,7 @@
 //! the other, in an order of its own, and ratios are taken within rounds. Transactions by hand are
 //! run twice in each round: how far two runs of the same thing are apart is the noise.
 //!
-//! | room | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | [`options`] | the command line |
 //! | [`inputs`] | which applications, and how large |
@@ -40,7 +40,7 @@ struct Report {
 /// # Errors
 ///
 /// Status 2: a report that cannot be written, or a pool that cannot be built. Status 1: a wrong
-/// answer.
+/// result.
 pub(crate) fn run(options: &Options) -> Result<(), (String, u8)> {
     let file = ReportFile::create(options.json.as_deref())?;
     let machine = Machine::here();

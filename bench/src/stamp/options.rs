@@ -9,16 +9,16 @@ use std::path::PathBuf;
 /// The applications with transactions: serially, by hand, as worklists with stealing, and tuned,
 /// interleaved in one run.
 ///
-/// A table for each application: medians of the rounds, processor time, the time divided by the
-/// serial one and by that of transactions by hand with as many threads, round by round; "by hand
-/// again" shows the noise. Bars are printed as PASS or MISS, for information; the exit status is 1
-/// only after a wrong answer.
+/// A table for each application: medians of the rounds, processor time, and the time relative to
+/// the serial one and to that of hand-written transactions with as many threads, round by round;
+/// "by hand again" shows the noise. Bars are printed as PASS or MISS, for information; the exit
+/// status is 1 only after a wrong result.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Applications to run (default: all).
     #[arg(value_name = "APPLICATION", value_parser = PossibleValuesParser::new(NAMES))]
     names: Vec<String>,
-    /// How large: tiny shows that it works, default takes some ten minutes for all, stamp are the
+    /// The size: tiny is a functional test, default takes some ten minutes for all, stamp are the
     /// suite's sizes for real machines.
     #[arg(long, value_enum, default_value = "default")]
     size: Size,

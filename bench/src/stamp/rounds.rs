@@ -6,7 +6,7 @@ use sinew::Pool;
 use sinew::worklist::{Settings, Tuning, mapping_for};
 use sinew_apps::{Problem, Record, Recorded, Run};
 
-/// What is run.
+/// The version to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) enum Version {
     Serial,
@@ -17,7 +17,7 @@ pub(super) enum Version {
     Tuned,
 }
 
-/// Those that run in a pool.
+/// The versions that run in a pool.
 pub(super) const PARALLEL: [Version; 4] =
     [Version::ByHand, Version::Again, Version::Worklist, Version::Tuned];
 
@@ -27,11 +27,11 @@ impl Version {
     }
 }
 
-/// What one run took.
+/// The times of one run.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Sample {
     pub(super) wall_s: f64,
-    /// Of all threads together.
+    /// Sum over all threads.
     pub(super) processor_s: Option<f64>,
     pub(super) abort_ratio: f64,
     /// The part of the run until the tuner had settled, and its part of the processor time.
@@ -39,7 +39,7 @@ pub(super) struct Sample {
     pub(super) tuning_share: Option<f64>,
 }
 
-/// A version on so many threads, and what its runs took, round by round.
+/// A version with this number of threads, and its runs' times, round by round.
 #[derive(Debug)]
 pub(super) struct Series {
     pub(super) version: Version,
@@ -47,7 +47,7 @@ pub(super) struct Series {
     pub(super) samples: Vec<Sample>,
 }
 
-/// All that was run of an application.
+/// All runs of an application.
 #[derive(Debug)]
 pub(super) struct Rounds {
     pub(super) what: String,
@@ -65,11 +65,11 @@ struct Bench {
 }
 
 impl Rounds {
-    /// So many rounds on each of the numbers of threads.
+    /// This number of rounds with each of the numbers of threads.
     ///
     /// # Errors
     ///
-    /// No such size, or no such pool. A wrong answer is no error here: it is among the
+    /// No such size, or no such pool. A wrong result is no error here: it is among the
     /// [`wrong`](Self::wrong).
     pub(super) fn run(input: &Input, threads: &[usize], rounds: usize) -> Result<Self, String> {
         let bench = Bench::prepare(input, threads)?;

@@ -2,8 +2,8 @@
 
 use numa_protocol::{Outcome, Shape};
 
-/// What a check finds: that all is as it should be, or that it cannot be looked at here; an error
-/// says what is wrong.
+/// The result of a check: everything is right, or it cannot be checked here; an error says what is
+/// wrong.
 pub(crate) type Verdict = Result<Outcome, String>;
 
 /// Something that should hold on any machine of a known shape.

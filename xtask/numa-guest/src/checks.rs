@@ -30,11 +30,11 @@ fn groups() -> [&'static [Check]; 11] {
     ]
 }
 
-/// Runs what was ordered and writes the answer.
+/// Runs the order and writes the results.
 ///
 /// # Errors
 ///
-/// The answer cannot be written. What checks find is no error here.
+/// The results cannot be written. The findings of checks are no errors here.
 pub(crate) fn run(order: &Order, answer: &mut File) -> Result<(), String> {
     let wanted = |check: &&Check| {
         order.only.is_empty()

@@ -19,13 +19,13 @@ const DEEP: usize = 600;
 /// Pages that this touches at least.
 const PAGES: usize = DEEP * 32 / 4096;
 
-/// What a worker has found about itself.
+/// The observations of a worker.
 struct Found {
     cpu: usize,
     pages: OwnPages,
 }
 
-/// Workers on these CPUs, seat by seat, each with a thread of its own.
+/// Workers on these CPUs, in order, each with a thread of its own.
 fn pool(cpus: &[usize], stack: StackKind) -> Result<Pool, String> {
     let builder = Pool::builder().threads(cpus.len()).mapping(Mapping::Explicit(cpus.to_vec()));
     builder.stack(stack).external_slot(false).build().map_err(|error| error.to_string())
@@ -56,7 +56,7 @@ impl Found {
         self.pages.stack.iter().copied().flatten().collect()
     }
 
-    /// Everything that is there lies where the CPU has its memory from.
+    /// All resident pages lie on the node from which the CPU has its memory.
     fn is_at_home(&self, shape: &Shape) -> Result<(), String> {
         let (cpu, home) = (self.cpu, nearest_memory(shape, self.cpu)?);
         let state = &self.pages.state;

@@ -31,7 +31,7 @@ impl Off {
 
 impl Drop for Off {
     fn drop(&mut self) {
-        // What stays off is found by the next check.
+        // The next check finds CPUs that stay off.
         self.0.iter().for_each(|cpu| drop(switch(cpu, "1")));
     }
 }
@@ -41,7 +41,7 @@ fn switch(cpu: usize, state: &str) -> Result<(), String> {
     fs::write(&path, state).map_err(|error| format!("cannot write {state} to {path}: {error}"))
 }
 
-/// The machine as it is now; the one that pools know was looked at once.
+/// The machine as it is now; pools use the one that was read once.
 fn look() -> Result<Machine, String> {
     let machine = Machine::from_sysfs("/");
     ensure(machine.warnings().is_empty(), || format!("{:?}", machine.warnings()))?;
@@ -94,7 +94,7 @@ fn package_off(shape: &Shape) -> Verdict {
     Ok(Outcome::Passed)
 }
 
-/// The kernel lets a thread run elsewhere when the only CPU it may run on goes away.
+/// The kernel lets a thread run on other CPUs when its only allowed CPU goes offline.
 fn pool_on_lost_cpu(shape: &Shape) -> Verdict {
     let pool = pool(shape.cpus(), &Mapping::Compact)?;
     survey(&pool);

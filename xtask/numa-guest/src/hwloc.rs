@@ -20,7 +20,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "hwloc/sees-the-same-distances", run: same_distances },
 ];
 
-/// What `lstopo` prints as XML; `None` if it is not here.
+/// The XML output of `lstopo`; `None` if it is not installed.
 fn lstopo() -> Result<Option<String>, String> {
     if !Path::new(LSTOPO_PATH).exists() {
         return Ok(None);
@@ -86,7 +86,7 @@ pub(crate) fn compare(machine: &Machine) -> Verdict {
     })
 }
 
-/// By their numbers: CPUs and bytes of memory.
+/// Objects by number: CPUs and bytes of memory.
 type Nodes = BTreeMap<Option<u64>, (CpuSet, Option<u64>)>;
 
 fn our_nodes(machine: &Machine) -> Nodes {

@@ -1,4 +1,4 @@
-//! What the first process must do for itself: mounts, the serial line, power off.
+//! The duties of the first process: mounts, the serial line, power off.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
@@ -8,7 +8,7 @@ use numa_protocol::{ANSWER_PATH, ORDER_PATH, Order};
 use rustix::mount::MountFlags;
 use rustix::system::RebootCommand;
 
-/// What is mounted where.
+/// The mounts.
 const MOUNTS: [(&str, &str); 4] =
     [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("cgroup2", "/sys/fs/cgroup")];
 
@@ -18,11 +18,11 @@ pub(crate) fn is_first_process() -> bool {
     rustix::process::getpid().is_init() && Path::new(ORDER_PATH).exists()
 }
 
-/// Mounts what the checks look at, and opens the line for the answer.
+/// Mounts the file systems of the checks, and opens the serial line.
 ///
 /// # Errors
 ///
-/// What the kernel refused.
+/// The error of the kernel.
 pub(crate) fn prepare() -> Result<File, String> {
     for (kind, place) in MOUNTS {
         mount(kind, place).map_err(|error| format!("cannot mount {kind} at {place}: {error}"))?;
@@ -36,7 +36,7 @@ fn mount(kind: &str, place: &str) -> std::io::Result<()> {
     Ok(rustix::mount::mount(kind, place, kind, MountFlags::empty(), None)?)
 }
 
-/// What is to be checked.
+/// The order to check.
 ///
 /// # Errors
 ///

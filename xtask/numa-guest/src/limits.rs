@@ -50,8 +50,8 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // A check that panicked may have left the process inside. What fails here is noticed by the
-        // next check of groups.
+        // A check that panicked may have left the process inside. The next check of groups notices
+        // a failure here.
         let _ = leave();
         let _ = fs::remove_dir(&self.0);
     }
@@ -128,11 +128,10 @@ fn cpuset(shape: &Shape) -> Verdict {
     Ok(Outcome::Passed)
 }
 
-/// How long a pool may take to follow; it looks at its limits ten times a second, when it has time
-/// to.
+/// The greatest delay of a pool; it checks its limits ten times a second, if it has time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Keeps a pool busy, now and then, until so many of its workers may work.
+/// Keeps a pool busy, at intervals, until this many of its workers may work.
 fn wait_for_workers(pool: &Pool, workers: usize) -> Result<(), String> {
     let start = Instant::now();
     while pool.workers() != workers {

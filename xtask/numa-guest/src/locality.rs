@@ -1,4 +1,4 @@
-//! Locality domains of a machine that has some: who lies in which, and whose queue each worker
+//! Locality domains of a machine that has some: the members of each, and the queue that each worker
 //! serves first.
 
 use std::collections::BTreeSet;
@@ -99,8 +99,7 @@ fn bare_nodes(shape: &Shape) -> Verdict {
     Ok(Outcome::Passed)
 }
 
-/// A task that was run: by which seat on which CPU, and of which domain it was, with its place in
-/// that domain's row.
+/// A task that has run: its worker and CPU, its domain, and its place in that domain's row.
 #[derive(Debug, Clone, Copy)]
 struct Ran {
     seat: usize,

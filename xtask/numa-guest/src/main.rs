@@ -1,13 +1,13 @@
 #![forbid(unsafe_code)]
-//! The first process of a machine with several NUMA nodes: checks Sinew from inside, answers,
+//! The first process of a machine with several NUMA nodes: checks Sinew from inside, reports,
 //! switches the machine off.
 //!
 //! `cargo xtask numa-guest` boots it in an emulator, of which [`numa_protocol`] says what both must
-//! agree on. No machine at hand has several nodes, but the kernel cannot tell: what is checked here
-//! is what that kernel says and does, on a machine whose shape is known from the command line it
-//! was made by.
+//! agree on. No machine at hand has several nodes, but the kernel cannot tell. The checks cover the
+//! reports and actions of that kernel, on a machine whose shape is known from the command line that
+//! created it.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `init` | what the first process must do for itself: mounts, the serial line, power off |
 //! | `check`, `checks` | a check; the table of all checks, and how they are run |
@@ -15,7 +15,7 @@
 //! | `pin` | workers and guests on CPUs |
 //! | `pages`, `locality`, `placed` | pages on nodes; queues of locality domains; arrays whose blocks have one |
 //! | `homes` | where the memory of workers themselves lies |
-//! | `steals` | whom thieves go to |
+//! | `steals` | the victims of thieves |
 //! | `worklist` | where a worklist's pages lie |
 //! | `limits`, `hotplug` | control groups; CPUs that are switched off |
 //! | `workers` | asking all workers of a pool, and the kernel about threads |
@@ -57,8 +57,9 @@ mod worklist;
 
 use std::process::ExitCode;
 
-/// What anybody is told who starts this by hand.
-const NOT_HERE: &str = "numa-guest: this is the first process of an emulated machine: `cargo xtask numa-guest` boots it";
+/// The message to a user who starts this by hand.
+const NOT_HERE: &str = "numa-guest: this is the first process of an emulated machine: `cargo \
+    xtask numa-guest` boots it";
 
 #[cfg(target_os = "linux")]
 fn main() -> ExitCode {
@@ -71,7 +72,7 @@ fn main() -> ExitCode {
         checks::run(&order, &mut answer)
     });
     if let Err(why) = done {
-        // To the kernel's console: the answer may be what is broken.
+        // Printed on the kernel's console, because the serial line may be broken.
         eprintln!("numa-guest: {why}");
     }
     init::power_off()

@@ -51,7 +51,7 @@ pub(crate) fn touch(memory: &mut MmapMut) -> Result<Vec<usize>, String> {
     Ok(nodes)
 }
 
-/// How many pages lie on each node that has some.
+/// The number of pages on each node that has some.
 pub(crate) fn counts(nodes: &[usize]) -> Vec<(usize, usize)> {
     let present: CpuSet = nodes.iter().copied().collect();
     present

@@ -1,7 +1,7 @@
 //! Workers run where their mapping puts them, guests where they were.
 //!
-//! What a mapping should give is said here by what it is for, not by the code that deals the seats;
-//! on the regular shape it is written out.
+//! The expected result of a mapping is specified here by its purpose, not by the code that deals
+//! the slots; on the regular shape it is written out.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub(crate) const CHECKS: &[Check] = &[
 ];
 
 /// Every worker is on one CPU only, which is also all the kernel would allow it. Returns the CPUs
-/// by seat.
+/// by worker.
 fn pinned(mapping: &Mapping, threads: usize) -> Result<Vec<usize>, String> {
     let mut cpus = Vec::new();
     for worker in survey(&pool(threads, mapping)?) {
@@ -52,7 +52,7 @@ fn all_pinned(shape: &Shape, mapping: &Mapping) -> Result<Vec<usize>, String> {
     Ok(cpus)
 }
 
-/// How many different packages a run of seats touches.
+/// The number of different packages of a run of slots.
 fn packages_of(shape: &Shape, cpus: &[usize]) -> usize {
     cpus.iter().map(|&cpu| shape.package_of(cpu)).collect::<BTreeSet<_>>().len()
 }

@@ -118,7 +118,7 @@ fn bound(shape: &Shape) -> Verdict {
     Ok(Outcome::Passed)
 }
 
-/// Whatever they were dealt by, blocks that all lie on one node belong to the domain nearest to it.
+/// Blocks that all lie on one node belong to the domain nearest to it, however they were dealt.
 fn asked(shape: &Shape) -> Verdict {
     let (pool, domains) = by_node(shape)?;
     for node in memory_nodes().iter() {

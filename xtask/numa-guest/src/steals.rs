@@ -2,7 +2,7 @@
 //! and strand no task.
 //!
 //! An emulated CPU stands still for longer than a policy may usually keep a worker from work, so
-//! that everybody would be stranded now and then. Where it counts that slaves stay at home, rules
+//! all workers would be stranded now and then. Where slaves have to stay in their package, rules
 //! may withhold work for ever.
 
 use std::sync::{Barrier, Mutex};
@@ -35,7 +35,7 @@ fn pool(shape: &Shape, victims: Victims) -> Result<Pool, String> {
     builder.victims(victims).build().map_err(|error| error.to_string())
 }
 
-/// The CPU of each seat.
+/// The CPU of each worker.
 fn cpus(pool: &Pool) -> Vec<usize> {
     survey(pool).iter().flat_map(|worker| worker.mask.iter()).collect()
 }
@@ -44,7 +44,7 @@ fn cpus(pool: &Pool) -> Vec<usize> {
 const TASKS: usize = 5;
 
 /// Every worker but `thief` fills its own queue and is held up; the thief, alone, takes all there
-/// is. Answers from whom, in order, and who took it.
+/// is. Records the victims in order, and the thieves.
 fn rob(pool: &Pool, thief: usize) -> Vec<(usize, usize)> {
     let workers = pool.max_workers();
     let (all_held, all_filled) = (Barrier::new(workers), Barrier::new(workers));
@@ -101,7 +101,7 @@ fn nearest_first(shape: &Shape) -> Verdict {
     })
 }
 
-/// A rule that keeps everybody in the package goes beyond it, too, when nothing else is left: no
+/// A rule that keeps all workers in the package goes beyond it, too, when nothing else is left: no
 /// task is stranded.
 fn strictly_at_home(shape: &Shape) -> Verdict {
     let loads =
@@ -114,8 +114,8 @@ fn strictly_at_home(shape: &Shape) -> Verdict {
 /// Looks in vain after which a thief may not do what it has not done.
 const LOOKS: u64 = 300;
 
-/// Holds all workers up but `thief`, with tasks in the queue of `owner`. Returns how many the thief
-/// has taken once it has them all, or has looked in vain often.
+/// Holds all workers up but `thief`, with tasks in the queue of `owner`. Returns the number of
+/// steals when the thief has all tasks, or after many failed attempts.
 fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
     let workers = pool.max_workers();
     let (held, offered) = (Barrier::new(workers), Barrier::new(workers));

@@ -7,11 +7,11 @@ use rustix::thread;
 use sinew_core::{Mapping, Pool};
 use sinew_topology::CpuSet;
 
-/// How often a worker looks where it runs: a pin that does not hold shows soon, as all others want
-/// CPUs meanwhile.
+/// Number of times that a worker looks where it runs: a pin that does not hold shows soon, because
+/// all others want CPUs meanwhile.
 const LOOKS: usize = 200;
 
-/// Where a thread has been seen, and what the kernel would allow it.
+/// The places of a thread, and the CPUs that the kernel would allow it.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) seat: usize,
@@ -57,13 +57,14 @@ pub(crate) fn restricted<R: Send>(
     })
 }
 
-/// A pool whose every seat has a thread of its own.
+/// A pool whose every worker has a thread of its own.
 pub(crate) fn pool(threads: usize, mapping: &Mapping) -> Result<Pool, String> {
     let builder = Pool::builder().threads(threads).mapping(mapping.clone()).external_slot(false);
     builder.build().map_err(|error| format!("{mapping}: {error}"))
 }
 
-/// What each worker of a pool without a guest seat sees, all at the same time, by seat.
+/// The observations of each worker of a pool without external slots, all at the same time, by
+/// number.
 pub(crate) fn survey(pool: &Pool) -> Vec<Seen> {
     let seen = Mutex::new(Vec::new());
     pool.broadcast(|context| {
@@ -82,7 +83,7 @@ pub(crate) struct Gate {
     opened: Condvar,
 }
 
-/// Long beside everything that happens here, so that what waits for longer waits in vain.
+/// Much longer than any step here, so a longer wait has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Gate {

@@ -1,8 +1,8 @@
 #![forbid(unsafe_code)]
-//! What the NUMA guest and the program that boots it must agree on.
+//! The protocol between the NUMA guest and the program that boots it.
 //!
 //! `cargo xtask numa-guest` describes a machine to the emulator and puts an [`Order`] into the
-//! guest's initial RAM disk: that same machine, as the guest should find it. The guest answers over
+//! guest's initial RAM disk: that same machine, as the guest should find it. The guest reports over
 //! a serial line, one [`Line`] at a time.
 
 mod line;
@@ -13,16 +13,16 @@ pub use shape::{Node, Shape};
 
 use serde::{Deserialize, Serialize};
 
-/// Where the guest finds its [`Order`], as JSON.
+/// The path of the [`Order`] in the guest, as JSON.
 pub const ORDER_PATH: &str = "/order.json";
 
-/// Where the guest finds hwloc's `lstopo-no-graphics`, if the host has one.
+/// The path of hwloc's `lstopo-no-graphics` in the guest, if the host has one.
 pub const LSTOPO_PATH: &str = "/hwloc/lstopo";
 
 /// The serial line that [`Line`]s are written to; the kernel has the first one for itself.
 pub const ANSWER_PATH: &str = "/dev/ttyS1";
 
-/// What the guest is to check.
+/// The checks that the guest runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// The machine that it should find.

@@ -1,35 +1,35 @@
-//! The lines by which the guest answers.
+//! The lines of the guest's report.
 //!
 //! First the names of all checks that will be run, then one line a check, then the end. So a check
-//! that is missing, whatever the reason, can be told from one that was never meant to run.
+//! that is missing for any reason differs from one that was never meant to run.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A line of the answer. Written with [`fmt::Display`], read with [`str::parse`].
+/// A line of the report. Written with [`fmt::Display`], read with [`str::parse`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     /// The names of the checks, in the order in which they will be run.
     Plan(Vec<String>),
-    /// How one of them ended.
+    /// The outcome of one of them.
     Check {
         /// Its name: its group, a slash, what it checks.
         name: String,
-        /// How it ended.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// All checks have been run.
+    /// All checks have run.
     End,
 }
 
-/// How a check ended.
+/// The outcome of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// Everything was as it should be.
     Passed,
     /// It could not be looked at on this machine, and why.
     Skipped(String),
-    /// What was not as it should be.
+    /// The difference from the expectation.
     Failed(String),
 }
 
@@ -106,7 +106,7 @@ mod tests {
             check(Outcome::Failed("CPU 3: on node 1".into())),
             Line::End,
         ] {
-            // As a terminal ends it.
+            // With a terminal's line end.
             assert_eq!(format!("{line}\r\n").parse(), Ok(line));
         }
     }

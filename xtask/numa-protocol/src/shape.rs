@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// A machine of equal packages, with nodes that need not follow them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
-    /// By which it is asked for.
+    /// The name on the command line.
     pub name: String,
     /// Processor packages.
     pub packages: usize,

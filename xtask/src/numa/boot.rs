@@ -39,13 +39,13 @@ const MACHINE: [&str; 18] = [
 ];
 
 /// Panics restart at once. Emulated time runs unevenly, so that the kernel's watchdogs would bark
-/// at nothing. What the checks ask for is where pages were put: balancing would move those that
-/// another node's CPU reads for a second or so, as it does in a slow machine while the answers are
-/// checked.
-const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check nowatchdog \
+/// at nothing. The checks ask where pages were put. Balancing would move those that another node's
+/// CPU reads for a second or so, as a slow machine does while the results are checked.
+const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check \
+                                nowatchdog \
                                 rcupdate.rcu_cpu_stall_suppress=1 numa_balancing=disable";
 
-/// Boots a machine and collects what it answers, printing every check as it ends.
+/// Boots a machine and collects its report, printing every check as it ends.
 ///
 /// # Errors
 ///
@@ -93,7 +93,7 @@ fn listen(child: &mut Child) -> Receiver<String> {
     std::thread::spawn(move || {
         let lines = output.map(BufReader::new).into_iter().flat_map(|output| output.split(b'\n'));
         for line in lines.map_while(Result::ok) {
-            // Fails only if nobody listens any more.
+            // Fails only if the receiver has gone.
             let _ = sender.send(String::from_utf8_lossy(&line).into_owned());
         }
     });

@@ -15,7 +15,7 @@ fn folder() -> PathBuf {
     super::folder().join("kernel")
 }
 
-/// Where the kernel lies afterwards.
+/// The path of the kernel afterwards.
 pub(super) fn boot_folder() -> PathBuf {
     folder().join("boot")
 }

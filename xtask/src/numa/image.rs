@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Builds the program that the guest runs, without shared libraries, as there are none. Answers
-/// where it lies.
+/// Builds the program that the guest runs, without shared libraries, because the guest has none.
+/// Answers where it lies.
 ///
 /// # Errors
 ///
@@ -24,7 +24,7 @@ pub(super) fn build_guest() -> Result<PathBuf, String> {
     let mut cargo =
         command::cargo(&["build", "--quiet", "--package", "numa-guest", "--target", TARGET]);
     cargo.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", "-C target-feature=+crt-static");
-    // Nobody looks at it with a debugger, and the kernel unpacks what is left out here.
+    // It is not debugged, and the kernel unpacks the omitted parts here.
     cargo.env("CARGO_PROFILE_DEV_DEBUG", "none");
     command::run(&mut cargo)?;
     Ok(target.join(TARGET).join("debug").join("numa-guest"))

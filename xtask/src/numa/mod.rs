@@ -1,11 +1,11 @@
 //! `cargo xtask numa-guest`: Sinew on a real kernel with several NUMA nodes.
 //!
-//! An emulator makes the machine, of any shape one asks for; a kernel of the distribution's boots
-//! on it, from an initial RAM disk with nothing but our test program (`xtask/numa-guest`), which
-//! checks and answers over a serial line. Nothing is installed, and nothing is downloaded unless
-//! asked for with `--fetch-kernel`: what is missing is named with the command that gets it.
+//! An emulator makes the machine, of any shape. A kernel of the distribution boots on it, from an
+//! initial RAM disk with only our test program (`xtask/numa-guest`), which checks and reports over
+//! a serial line. Nothing is installed, and nothing is downloaded unless asked for with
+//! `--fetch-kernel`: what is missing is named with the command that gets it.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | [`shapes`] | the machines, and how the emulator is told |
 //! | [`needs`], [`fetch`] | emulator, kernel and hwloc of this machine; getting a kernel without installing it |
@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use transcript::Transcript;
 
-/// What to check, and with what.
+/// The checks to run, and their tools.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Beginnings of the names of checks to run (default: all).
@@ -43,7 +43,12 @@ pub(crate) struct Options {
     #[arg(long)]
     fetch_kernel: bool,
     /// Seconds that each machine may run.
-    #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = LIMIT_S,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     limit: u64,
 }
 
@@ -54,7 +59,7 @@ const LIMIT_S: u64 = 300;
 ///
 /// # Errors
 ///
-/// Something is missing here, a check failed or did not answer, or the guest's kernel gave up.
+/// A requirement is missing here, a check failed or did not reply, or the guest's kernel panicked.
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     if options.fetch_kernel {
         fetch::kernel()?;
@@ -70,7 +75,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// As for [`run`], except for what is missing.
+/// As for [`run`], apart from missing requirements.
 pub(crate) fn in_ci() -> Result<Option<String>, String> {
     match Needs::find(None) {
         Ok(needs) => check(&needs, shapes::all(), &[], Duration::from_secs(LIMIT_S)).map(|()| None),

@@ -1,4 +1,4 @@
-//! What the host must have: an emulator, a kernel; and what helps: hwloc.
+//! The requirements on the host: an emulator and a kernel; hwloc is optional.
 
 use crate::command;
 use std::fs;
@@ -11,7 +11,7 @@ pub(super) const QEMU: &str = "qemu-system-x86_64";
 /// The program whose view of the machine ours is compared with.
 const LSTOPO: &str = "lstopo-no-graphics";
 
-/// What was found here.
+/// The tools that were found here.
 #[derive(Debug)]
 pub(super) struct Needs {
     pub(super) kernel: PathBuf,
@@ -43,9 +43,12 @@ impl Needs {
             ));
         }
         let kernel = match kernel {
-            Some(file) => readable(file).ok_or_else(|| format!("{} cannot be read", file.display()))?,
+            Some(file) => {
+                readable(file).ok_or_else(|| format!("{} cannot be read", file.display()))?
+            }
             None => newest_kernel().ok_or(
-                "no kernel to boot is in /boot (Debian: cargo xtask numa-guest --fetch-kernel, or apt-get install \
+                "no kernel to boot is in /boot (Debian: cargo xtask numa-guest --fetch-kernel, or \
+                 apt-get install \
                  linux-image-cloud-amd64; elsewhere: --kernel FILE)",
             )?,
         };
@@ -85,7 +88,7 @@ fn find_hwloc() -> Option<Hwloc> {
     Some(Hwloc { program, libraries: libraries(&list) })
 }
 
-/// From lines like `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f…)`; the loader has no
+/// Parses lines like `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f…)`; the loader has no
 /// arrow.
 fn libraries(list: &str) -> Vec<PathBuf> {
     let path =

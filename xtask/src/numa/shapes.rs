@@ -1,7 +1,7 @@
 //! The machines, and how the emulator is told.
 //!
-//! Each is there for something that the others do not show. Distances are chosen so that no two
-//! kinds of pairs are alike, where the shape allows it: a table read sideways would show.
+//! Each shape covers a case that the others do not. Distances are chosen so that no two kinds of
+//! pairs are alike, where the shape allows it: a table read sideways would show.
 
 use numa_protocol::{Node, Shape};
 
@@ -81,7 +81,7 @@ fn far_memory(name: &str) -> Shape {
     }
 }
 
-/// In a few words, for people.
+/// A short description.
 pub(super) fn described(shape: &Shape) -> String {
     let nodes: Vec<String> = shape
         .nodes

@@ -1,11 +1,11 @@
-//! What a guest has answered, and what it means.
+//! The report of a guest, and its meaning.
 //!
 //! A guest that was killed, that panicked, or that lost a line has not passed: every check of its
 //! plan must have ended, once, and the end must have been told.
 
 use numa_protocol::{Line, Outcome};
 
-/// All that was heard of one machine.
+/// All that one machine has reported.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     plan: Vec<String>,

@@ -91,7 +91,7 @@ fn paths(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// Removes `folder` with everything in it, if it is there.
+/// Removes `folder` and its contents, if it exists.
 ///
 /// # Errors
 ///

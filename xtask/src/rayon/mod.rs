@@ -1,11 +1,11 @@
 //! The drop-in under other people's tests and programs: `cargo xtask rayon`.
 //!
-//! `compat/rayon-core` claims that it can stand in for the published `rayon-core`. Two things hold
-//! it to that claim: the tests that rayon's authors wrote, and programs that use rayon, whose
-//! answers must not change by one byte. Nothing of theirs is kept in this repository: cargo fetches
-//! it, and what is generated from it lies under `target/rayon`.
+//! `compat/rayon-core` claims that it can stand in for the published `rayon-core`. Two checks of
+//! this claim: the tests of rayon's authors, and programs that use rayon, whose results must not
+//! change by one byte. Nothing of theirs is kept in this repository: cargo fetches it, and what is
+//! generated from it lies under `target/rayon`.
 //!
-//! | room | what it does |
+//! | file | contents |
 //! |---|---|
 //! | [`suite`] | the published tests of rayon and rayon-core, run against the drop-in |
 //! | [`programs`] | real programs, built with either rayon-core, their outputs compared |
@@ -24,10 +24,10 @@ mod watchdog;
 use clap::{Args, ValueEnum};
 use side::Side;
 
-/// What to check, and with which rayon-core.
+/// The parts to check, and the rayon-core to use.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// What to run (default: the tests, then the programs).
+    /// The parts to run (default: the tests, then the programs).
     #[arg(value_name = "WHAT")]
     what: Option<What>,
     /// Use the published rayon-core instead of the drop-in: this checks the check.

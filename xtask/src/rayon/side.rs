@@ -10,7 +10,7 @@ pub(super) const RAYON: &str = "1.12.0";
 /// The release of rayon-core that the drop-in replaces.
 pub(super) const RAYON_CORE: &str = "1.13.0";
 
-/// Whose rayon-core is under test.
+/// The rayon-core under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Ours,
@@ -43,7 +43,7 @@ pub(super) fn cargo_in(folder: &Path, target: &Path) -> Command {
     let mut cargo = command::cargo(&[]);
     cargo.current_dir(folder).env("CARGO_TARGET_DIR", target).env("CARGO_TERM_COLOR", "never");
     command::without_settings(&mut cargo);
-    // Where a test failed stands in its message; the way there through libtest is of no use.
+    // The place of a failure is in its message; the backtrace through libtest is of no use.
     cargo.env("RUST_BACKTRACE", "0");
     cargo
 }

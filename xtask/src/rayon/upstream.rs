@@ -1,7 +1,7 @@
-//! Where cargo put the published sources, and which rayon-core a build resolved to.
+//! The place of the published sources, and the rayon-core to which a build resolved.
 //!
-//! A scratch package that depends on what is wanted makes cargo fetch it, from wherever this
-//! machine's cargo fetches.
+//! A scratch package with these dependencies makes cargo fetch them, from the source configured on
+//! this machine.
 
 use super::files;
 use super::side::{RAYON, RAYON_CORE, Side, cargo_in, drop_in, folder};
@@ -60,12 +60,12 @@ fn scratch(name: &str, dependencies: &str) -> Result<Value, String> {
     metadata(&place, true)
 }
 
-/// What `cargo metadata` says of the package or workspace in `place`.
+/// The output of `cargo metadata` for the package or workspace in `place`.
 fn metadata(place: &Path, with_dependencies: bool) -> Result<Value, String> {
     let mut cargo = cargo_in(place, &folder().join("fetch/target"));
     cargo.args(["metadata", "--quiet", "--format-version", "1"]);
     if with_dependencies {
-        // What other kinds of machine need is not fetched.
+        // Packages for other kinds of machine are not fetched.
         cargo.args(["--filter-platform", &host()?]);
     } else {
         cargo.arg("--no-deps");
@@ -138,7 +138,7 @@ pub(super) fn patch(side: Side) -> String {
 ///
 /// # Errors
 ///
-/// It is not: there are several, or the only one comes from elsewhere.
+/// It is not: there are several, or the only one comes from another place.
 pub(super) fn check_resolved(place: &Path, side: Side, sources: &Sources) -> Result<(), String> {
     let wanted = if side == Side::Ours { drop_in() } else { sources.rayon_core.clone() };
     let metadata = metadata(place, true)?;
@@ -176,7 +176,11 @@ mod tests {
     #[test]
     fn packages_are_read_with_their_folders() {
         let metadata = serde_json::json!({ "packages": [
-            { "name": "rayon-core", "version": "1.13.0", "manifest_path": "/r/rayon-core-1.13.0/Cargo.toml" },
+            {
+                "name": "rayon-core",
+                "version": "1.13.0",
+                "manifest_path": "/r/rayon-core-1.13.0/Cargo.toml",
+            },
             { "name": "half" },
         ]});
         let found: Vec<Package> = packages(&metadata).collect();

@@ -1,7 +1,7 @@
 //! Running a command that may hang.
 //!
 //! The command gets a process group of its own, so that what it started ends with it. An interrupt
-//! from the keyboard then reaches this program only, so the group begins with a *reaper*: a shell
+//! from the keyboard then reaches this program only. So the group begins with a *reaper*: a shell
 //! that waits for the end of a pipe which this program holds, and then kills the group. However
 //! this program ends, the kernel closes the pipe.
 
@@ -10,10 +10,10 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often a running command is looked at.
+/// Interval between two looks at a running command.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     Exited(ExitStatus),
@@ -27,7 +27,7 @@ impl Ending {
     }
 }
 
-/// Where the output of a command goes.
+/// The destination of a command's output.
 #[derive(Debug)]
 pub(super) struct Outputs {
     out: File,
@@ -126,7 +126,7 @@ impl Group {
     fn kill(&self, child: &mut Child) {
         if let Some(reaper) = &self.reaper {
             let mut group = Command::new("kill");
-            // What cannot be killed has ended already; the wait below tells.
+            // A process that cannot be killed has ended already; the wait below tells.
             let _ = group
                 .args(["-KILL", "--", &format!("-{}", reaper.id())])
                 .stderr(Stdio::null())
@@ -139,7 +139,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // The pipe is open still, so the reaper has killed nobody.
+        // The pipe is still open, so the reaper has not killed any process.
         if let Some(reaper) = &mut self.reaper {
             let _ = reaper.kill();
             let _ = reaper.wait();

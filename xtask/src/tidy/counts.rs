@@ -48,12 +48,14 @@ pub(super) fn check(root: &Path, files: &[SourceFile]) -> Result<(), String> {
         if count > limit {
             let _ = write!(
                 wrong,
-                "\n{part}: {count} findings of `{rule}`, at most {limit}: `cargo xtask tidy --show {rule} {part}` lists them"
+                "\n{part}: {count} findings of `{rule}`, at most {limit}: `cargo xtask tidy \
+                 --show {rule} {part}` lists them"
             );
         } else if count < limit {
             let _ = write!(
                 wrong,
-                "\n{part}: {count} findings of `{rule}` instead of {limit}: `cargo xtask tidy --lower` notes it"
+                "\n{part}: {count} findings of `{rule}` instead of {limit}: `cargo xtask tidy \
+                 --lower` notes it"
             );
         }
     }

@@ -1,9 +1,9 @@
 //! House rules that no compiler checks: `cargo xtask tidy`.
 //!
-//! A rule is a pure function from a file to findings; this room only collects the files and prints.
-//! Rules look at lines, not at syntax: they are cheap, they may be fooled, and clippy stands behind
-//! them for what matters. Imports and prose are not yet as they should be, so their findings are
-//! counted, and the counts only fall ([`counts`]).
+//! A rule is a pure function from a file to findings; this module only collects the files and
+//! prints. Rules look at lines, not at syntax: they are cheap, they may be fooled, and clippy
+//! stands behind them for what matters. Imports and prose are not yet as they should be, so their
+//! findings are counted, and the counts only fall ([`counts`]).
 
 mod circles;
 mod counts;
@@ -32,7 +32,7 @@ struct Finding {
 /// Kinds of file that the rules look at.
 const EXTENSIONS: [&str; 5] = ["rs", "md", "toml", "cpp", "sh"];
 
-/// What `cargo xtask tidy` takes.
+/// The options of `cargo xtask tidy`.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
     /// List the findings behind a count: `--show imports crates/sinew-core`.
@@ -47,8 +47,8 @@ pub(crate) struct Options {
 ///
 /// # Errors
 ///
-/// How many findings there are (each is printed), a count that has changed, or a file that cannot
-/// be read.
+/// The number of findings (each is printed), a count that has changed, or a file that cannot be
+/// read.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<(), String> {
     let mut files = Vec::new();
     collect(root, root, &mut files)?;

@@ -36,7 +36,7 @@ struct Mention {
     line: usize,
 }
 
-/// What one file says.
+/// The contents of one file.
 #[derive(Default)]
 struct Contents {
     mentions: Vec<Mention>,

@@ -1,5 +1,4 @@
-//! What can be counted of plain English: long lines, long sentences, sentences with a clause as
-//! their subject.
+//! Measures of plain English: long lines, long sentences, sentences with a clause as their subject.
 //!
 //! Prose is what Markdown says outside of code, and what comments say in Rust. A table's cells are
 //! sentences of their own.
@@ -99,7 +98,7 @@ fn sentences(file: &SourceFile) -> Vec<(usize, String)> {
     found
 }
 
-/// What a line of a Markdown file, or the comment on a line of Rust, says.
+/// The prose of a line of a Markdown file, or of the comment on a line of Rust.
 fn prose_of<'l>(path: &str, line: &'l str) -> Option<&'l str> {
     if path.ends_with(".md") {
         return Some(line.trim());

@@ -2,7 +2,7 @@
 //!
 //! | rule | why |
 //! |---|---|
-//! | `length` | a file is a room; past 600 lines it is a hall |
+//! | `length` | a file holds one mechanism, in at most 600 lines |
 //! | `header` | `//!` tells what lives here |
 //! | `safety` | an `unsafe` block without its proof is a guess |
 //! | `forbids_unsafe` | `unsafe` lives in few crates, and the others say so |
@@ -114,11 +114,11 @@ fn forbids_unsafe(file: &SourceFile, found: &mut Vec<Finding>) {
 }
 
 fn facade(file: &SourceFile, found: &mut Vec<Finding>) {
-    // A model keeps its own books outside the world that it models. An integration test is a user's
-    // program, and so is what `bench/rayon` measures: it is built without Sinew as well.
+    // A model has its own counters outside the world that it models. An integration test is a
+    // user's program, and so is what `bench/rayon` measures: it is built without Sinew as well.
     let users = file.path.contains("/tests/") || file.path.starts_with("bench/rayon/");
     let outside = file.path.ends_with("/models.rs") || users;
-    // What is loaded into other people's programs is built without any other crate.
+    // The library that is loaded into other people's programs is built without any other crate.
     let preloaded = file.path.starts_with("crates/sinew-preload/");
     if outside || preloaded || file.path.starts_with("crates/sinew-sync/") {
         return;

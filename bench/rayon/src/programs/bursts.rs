@@ -18,7 +18,7 @@ fn labour(us: u64, seed: u64) -> u64 {
     (0..us * STEPS_PER_US).fold(seed, |state, _| mix(state).wrapping_add(1))
 }
 
-/// What lies between two bursts.
+/// The work between two bursts.
 #[derive(Clone, Copy)]
 enum Stretch {
     Busy(u64),

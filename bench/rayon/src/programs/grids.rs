@@ -61,7 +61,7 @@ pub(super) fn stencil(scale: Scale) -> Box<dyn Work> {
 
 const MOST_STEPS: u32 = 300;
 
-/// How many steps the point takes until it leaves, or [`MOST_STEPS`].
+/// Number of steps until the point leaves, or [`MOST_STEPS`].
 fn steps(x: f64, y: f64) -> u32 {
     let (mut re, mut im) = (0.0, 0.0);
     for step in 0..MOST_STEPS {

@@ -42,9 +42,9 @@ pub(super) fn by_quadrants(scale: Scale) -> Box<dyn Work> {
     work(Factors::new(scale), serial, parallel)
 }
 
-/// Where element (`row`, `column`) is kept: a matrix is four quadrants, one after another, and so
-/// on down to blocks of [`LEAF`], which are kept by rows. So a quadrant is a slice, and four of
-/// them can be written at the same time.
+/// The index of element (`row`, `column`): a matrix is four quadrants, one after another, and so on
+/// down to blocks of [`LEAF`], which are stored by rows. So a quadrant is a slice, and four of them
+/// can be written at the same time.
 fn place(side: usize, row: usize, column: usize) -> usize {
     if side == LEAF {
         return row * LEAF + column;

@@ -1,7 +1,7 @@
 //! The programs: a file for each, or for each small family.
 //!
-//! All of them are called from the main thread, as programs that use rayon do, except where
-//! [`inside`] says otherwise: what measures a primitive by itself runs on a thread of the pool.
+//! All of them are called from the main thread, as programs that use rayon do. [`inside`] marks the
+//! exceptions: programs that measure a primitive by itself run on a thread of the pool.
 
 mod bfs;
 mod bursts;

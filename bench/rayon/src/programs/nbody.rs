@@ -43,7 +43,7 @@ impl Bodies {
     }
 }
 
-/// How `other` pulls at `one`; softened, so that a body does not pull at itself.
+/// The attraction of `one` by `other`; softened, so that a body does not attract itself.
 fn pull(one: &Place, other: &Place) -> Pull {
     let away: Place = std::array::from_fn(|axis| other[axis] - one[axis]);
     let square: f64 = away.iter().map(|part| part * part).sum::<f64>() + 1e-4;

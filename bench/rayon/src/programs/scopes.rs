@@ -7,7 +7,7 @@ use rayon::Scope;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
 
-/// What `count` tasks must have written.
+/// The expected result of `count` tasks.
 fn written(count: &usize) -> Vec<u64> {
     (0..*count as u64).map(mix).collect()
 }

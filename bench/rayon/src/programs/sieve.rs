@@ -25,7 +25,7 @@ pub(super) fn program(scale: Scale) -> Box<dyn Work> {
     work(scale.pick(3_000_000, 100_000), serial, parallel)
 }
 
-/// Which numbers below `limit` are primes.
+/// The primes below `limit`.
 fn small_primes(limit: usize) -> Vec<bool> {
     let mut flags = vec![true; limit];
     flags[..2.min(limit)].fill(false);

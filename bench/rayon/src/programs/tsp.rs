@@ -1,8 +1,8 @@
 //! The shortest round trip through some cities: branch and bound, with tasks in a scope and one
 //! shared bound.
 //!
-//! How many branches are looked at would depend on when a good tour is found. So the search begins
-//! with a bound just above the best tour, and has to find that tour and to show that there is no
+//! The number of examined branches would depend on when a good tour is found. So the search begins
+//! with a bound just above the best tour. It has to find that tour and to prove that there is no
 //! better one: the same work in every run.
 
 use crate::work::{Scale, Work, work};

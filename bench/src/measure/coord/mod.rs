@@ -1,10 +1,10 @@
 //! Programs that share this machine: what it costs them together, with a table and without, and
 //! what the table costs.
 //!
-//! Programs are processes of this binary, each with many short parallel loops. A lone one's time is
-//! the measure: k of them, wherever they are in time, have the ideal total of k times as much, and
-//! the fair time of each is what it would take on its part of the machine while others are there.
-//! Modes are run in turn, so that what else happens on the machine hits all.
+//! Programs are processes of this binary, each with many short parallel loops. The base is the time
+//! of a lone program. The ideal total of k programs is k times as much, whenever they run. The fair
+//! time of each is its time on its part of the machine while others are present. Modes are run in
+//! turn, so that what else happens on the machine hits all.
 
 mod program;
 mod table;
@@ -44,15 +44,15 @@ enum Start {
     Staggered,
 }
 
-/// How programs share.
+/// The way programs share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mode {
     Anarchic,
     Coordinated,
 }
 
-/// What came of one run: the total time against the ideal, and the worst program's against its fair
-/// one.
+/// The result of one run: the total time relative to the ideal, and the worst program's relative to
+/// its fair one.
 #[derive(Debug, Clone, Copy)]
 struct Outcome {
     total: f64,
@@ -89,7 +89,7 @@ fn compare(scale: Scale, count: usize, start: Start, place: &Path) -> Result<Vec
     Ok(anarchic.into_iter().chain(judged).collect())
 }
 
-/// What one program takes on the whole machine.
+/// The time of one program on the whole machine.
 fn alone(loops: usize) -> Result<Duration, String> {
     Program::start(loops, None)?.go()?.finish()
 }
@@ -126,8 +126,8 @@ fn round(
     Ok(Outcome { total: total / (alone * count as f64), worst })
 }
 
-/// What each of `count` programs takes that come at intervals of `gap`, and share a machine on
-/// which one takes `alone`.
+/// The fair time of each of `count` programs that arrive at intervals of `gap`, and share a machine
+/// on which one takes `alone`.
 fn fair_times(count: usize, gap: f64, alone: f64) -> Vec<f64> {
     let mut left = vec![alone; count];
     let mut ended = vec![0.0; count];

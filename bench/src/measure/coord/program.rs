@@ -14,16 +14,16 @@ use crate::work::spin;
 const ITEMS: u64 = 64;
 const STEPS: u64 = 1_000;
 
-/// What a program is told on its command line.
+/// The command line of a program.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// How many loops.
+    /// Number of loops.
     loops: usize,
     /// The folder of the table, if there is one.
     table: Option<PathBuf>,
 }
 
-/// The program itself: says that it is there, waits for a line, and answers with nanoseconds and a
+/// The program itself: reports that it is running, waits for a line, and prints nanoseconds and a
 /// checksum.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
     let builder = Pool::builder();

@@ -1,5 +1,5 @@
-//! What the table itself costs: joining, a run beside programs that do nothing, and how soon the
-//! dead are found.
+//! The costs of the table itself: joining, a run beside programs that do nothing, and the detection
+//! of dead programs.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -51,14 +51,14 @@ fn joining(scale: Scale, table: &Table, others: usize) -> Result<Vec<f64>, Strin
         .collect()
 }
 
-/// How a neighbour ends.
+/// The way a neighbour ends.
 #[derive(Debug, Clone, Copy)]
 enum End {
     /// A program by a signal.
     Killed,
     /// A program by itself, with all that is done then.
     Ended,
-    /// A command that nobody rewrote, under `exec`.
+    /// An unmodified command under `exec`.
     Command,
 }
 
@@ -69,7 +69,7 @@ impl End {
         &[Self::Killed, Self::Ended]
     };
 
-    /// Whose cores they are.
+    /// The owner of the cores.
     fn of(self) -> &'static str {
         match self {
             Self::Killed => "of a killed program",
@@ -97,7 +97,7 @@ impl Neighbour {
         }
     }
 
-    /// Whether its neighbour's share tells that it is there. One that has not begun yet may be
+    /// Whether its neighbour's share shows that it is running. One that has not begun yet may be
     /// dormant.
     fn is_seen(&self, share: &Share, all: u32) -> bool {
         let waits = matches!(self, Self::Program(_, End::Ended));
@@ -141,7 +141,7 @@ fn command(place: &Path) -> std::io::Result<Child> {
     command.arg("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn()
 }
 
-/// From a neighbour's end to the moment at which this program has everything.
+/// The time from a neighbour's end until this program has all cores.
 fn ending(scale: Scale, place: &Path, table: &Table, end: End) -> Result<Vec<f64>, String> {
     let mine = member(table)?;
     let all = mine.share().threads;

@@ -1,5 +1,5 @@
-//! What it costs that a loop can be changed or is measured, and what a change is worth: beside the
-//! same without, in turn.
+//! The cost of a control and of metrics, and the gain of a change: beside the same loop without, in
+//! turn.
 
 use crate::measure::line::Line;
 use crate::measure::pairs;
@@ -29,7 +29,7 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     Ok(lines)
 }
 
-/// A control that nobody uses.
+/// A control that is not used.
 fn unused(pool: &Pool, scale: Scale, steps: u32, items: usize) -> Option<Line> {
     let item = |number: usize| {
         black_box(
@@ -45,7 +45,7 @@ fn unused(pool: &Pool, scale: Scale, steps: u32, items: usize) -> Option<Line> {
     pairs::compare(what, scale.pick(500, 2), plain, controlled, (1.01, "at most 1 % more"))
 }
 
-/// What each thread does, measured.
+/// The measured breakdown of each thread.
 fn metrics(
     pool: &Pool,
     scale: Scale,

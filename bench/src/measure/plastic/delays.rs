@@ -1,13 +1,13 @@
-//! How soon a change takes effect.
+//! The delay until a change takes effect.
 //!
-//! A change counts as followed when the first item begins whose participant works under it and,
-//! where the number of threads has changed, when just so many work. All of the pool's workers have
+//! A change has taken effect when the first item begins whose participant works under it. If the
+//! number of threads has changed, exactly that number must work. All of the pool's workers have
 //! threads of their own: guests are not pinned, and so would follow a mapping without moving.
 //!
 //! Changes come from a thread outside, which sleeps in between, and from the loop's own bodies. The
-//! thread outside takes a core from a worker whenever it wakes, as any other thread would on a
-//! machine whose cores are all at work; from the bodies nothing is measured but the loop. All
-//! changes of one kind are made to one loop, so a cost that grows with the number of changes shows.
+//! outside thread takes a core from a worker whenever it wakes, as any thread would on a machine
+//! whose cores are all busy. The bodies measure only the loop. All changes of one kind are made to
+//! one loop, so a cost that grows with the number of changes shows.
 
 use crate::measure::line::{Line, Unit};
 use crate::problem::Scale;
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// Slices are cut to this, unless a single item takes longer.
 const SLICE_NS: u64 = 50_000;
 
-/// What a change may take beyond the slice under way.
+/// The greatest delay of a change beyond the current slice.
 const BEYOND_NS: u64 = 50_000;
 
 pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
@@ -59,7 +59,7 @@ fn judge(what: String, mut delays: Vec<f64>, grain_ns: u64) -> Vec<Line> {
     all.into_iter().chain(median).collect()
 }
 
-/// What is changed.
+/// The setting to change.
 #[derive(Clone, Copy)]
 enum Kind {
     Threads,
@@ -77,7 +77,7 @@ const SCHEDULES: [Schedule; 6] = [
 ];
 
 impl Kind {
-    /// Makes a change of a loop that so many threads may work on.
+    /// Makes a change of a loop on which `threads` threads may work.
     fn change(self, control: &Control, threads: usize, random: usize) {
         match self {
             Self::Threads => {
@@ -99,7 +99,7 @@ impl Kind {
     }
 }
 
-/// Who makes the changes.
+/// The thread that makes the changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Caller {
     Outside,
@@ -116,7 +116,7 @@ struct Changes<'c> {
     caller: Caller,
     threads: usize,
     wanted: usize,
-    /// How many changes there are with the one under way; 0 if none is.
+    /// The number of changes including the current one; 0 if there is none.
     number: AtomicU64,
     began_ns: AtomicU64,
     /// When a body is to make the next.
@@ -160,7 +160,8 @@ impl<'c> Changes<'c> {
 
     /// An item begins.
     fn look(&self) {
-        // Relaxed, here and below: exchanges decide who is first, and only times are handed over.
+        // Relaxed, here and below: exchanges decide which thread is first, and only times are
+        // passed on.
         let number = self.number.load(Ordering::Relaxed);
         if number > 0 && self.is_followed(number) && is_first(&self.number, number, 0) {
             self.note();
@@ -223,7 +224,7 @@ fn is_first(word: &AtomicU64, seen: u64, next: u64) -> bool {
     word.compare_exchange(seen, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
 
-/// From the call to the first item under the new setting.
+/// The time from the call to the first item under the new setting.
 fn delays(pool: &Pool, scale: Scale, grain_ns: u64, kind: Kind, caller: Caller) -> Vec<f64> {
     let control = Control::new();
     let changes = Changes::new(&control, kind, caller, pool.max_workers(), scale.pick(10_000, 5));

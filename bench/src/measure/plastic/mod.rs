@@ -1,10 +1,10 @@
 //! Loops that are changed while they run: how soon a change takes effect, what it costs that there
 //! could be one, and what one is worth.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `delays` | from the call that changes something to the first chunk under the new setting |
-//! | `costs` | a control that nobody uses, metrics of each thread, a schedule that is switched in time: beside the same without |
+//! | `costs` | an unused control, metrics of each thread, a schedule that is switched in time: beside the same without |
 
 mod costs;
 mod delays;

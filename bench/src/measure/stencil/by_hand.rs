@@ -41,8 +41,8 @@ impl<const BESIDE: usize> ByHand<BESIDE> {
         &self.now
     }
 
-    /// So many sweeps on the calling thread. The second grid is filled anew, as it is for whoever
-    /// has only the first.
+    /// Sweeps `sweeps` times on the calling thread. The second grid is filled again, as a caller
+    /// with only one grid has to.
     pub(super) fn run(&mut self, sweeps: usize) {
         self.next = self.now.clone();
         for _ in 0..sweeps {
@@ -121,7 +121,7 @@ impl<const BESIDE: usize> ByHand<BESIDE> {
         middle(here, beside, start..end, &mut out[start - first..end - first]);
     }
 
-    /// What is on both sides of the element at one of the ends.
+    /// The value on both sides of the element at one of the ends.
     fn ends(&self, here: &[f64], column: usize) -> Option<(f64, f64)> {
         let last = here.len() - 1;
         let beyond = |opposite: usize| match self.edge {

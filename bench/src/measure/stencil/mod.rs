@@ -5,7 +5,7 @@
 //! Every run of ours and by hand goes on from where the one before has ended, and both are compared
 //! bit by bit before they are timed.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `by_hand` | what one would write without the skeleton |
 

@@ -1,4 +1,4 @@
-//! Fibonacci numbers by the naive recursion: nothing but spawning and joining.
+//! Fibonacci numbers by the naive recursion: only spawns and joins.
 //!
 //! An operation is a join, so the time per operation is the whole price of a task: its call, its
 //! spawn and its join.

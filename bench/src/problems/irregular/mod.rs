@@ -1,4 +1,4 @@
-//! One loop whose iterations differ in length: whoever deals them out evenly beforehand loses.
+//! One loop whose iterations differ in length: an even distribution in advance loses.
 //!
 //! | case | iterations |
 //! |---|---|
@@ -82,7 +82,7 @@ impl Load {
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: rivals in C++ with other lengths; their answers would differ.
+    //! Blind to: rivals in C++ with other lengths; their results would differ.
     use super::*;
 
     #[test]

@@ -9,8 +9,8 @@ pub(super) fn form() -> Form {
     fork_union::form("fork_union", |pool, case| {
         let mut matrices = Matrices::new(case);
         let n = matrices.n;
-        // Its loops hand out indices only, so a row is reached through a lock that nobody else
-        // wants; it costs nothing beside a row's work.
+        // Its loops hand out indices only, so a row is reached through an uncontended lock; its
+        // cost is negligible beside a row's work.
         let rows: Vec<_> = matrices.c.chunks_mut(n).map(Mutex::new).collect();
         let (a, b) = (&matrices.a, &matrices.b);
         drop(pool.for_n(n, |prong| {

@@ -1,7 +1,7 @@
 //! The product of two square matrices, by rows: regular work with enough in every piece.
 //!
-//! The elements are small whole numbers, so every order of adding gives the same sum and answers
-//! can be compared.
+//! The elements are small integers, so every order of addition gives the same sum, and results can
+//! be compared.
 
 mod chili;
 #[cfg(feature = "fork-union")]

@@ -1,4 +1,4 @@
-//! matmul on Sinew: halves of halves like everybody else, and a loop over the rows.
+//! matmul on Sinew: recursive halves like the rivals, and a loop over the rows.
 
 use super::{Matrices, Rows, multiply_row};
 use crate::problem::Form;

@@ -1,5 +1,5 @@
-//! The same loop again and again over the same data, which fit into the caches: whoever gets
-//! another part every time moves the data from core to core.
+//! The same loop repeatedly over the same data, which fit into the caches: a worker with a new part
+//! every time moves the data from core to core.
 //!
 //! | case | data | rows |
 //! |---|---|---|

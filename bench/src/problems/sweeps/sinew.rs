@@ -1,4 +1,4 @@
-//! Sweeps on Sinew, with the schedules that differ in who gets what the next time.
+//! Sweeps on Sinew, with schedules that assign parts differently in the next sweep.
 
 use super::{Sweep, WIDTH};
 use crate::problem::{Case, Form};

@@ -1,9 +1,9 @@
 //! Fetching and building a program with the rayon-core of one side.
 //!
 //! A copy of the published package is built with the dependencies that its authors locked, except
-//! for rayon and rayon-core, which are the same releases on both sides but for the drop-in. That a
-//! program is built with the drop-in is read from cargo's graph and, since a graph may hold what a
-//! program never calls, from the names of its functions in the binary.
+//! for rayon and rayon-core, which are the same releases on both sides but for the drop-in. Cargo's
+//! graph tells whether a program is built with the drop-in. A graph may hold crates that a program
+//! never calls, so the names of its functions in the binary are checked as well.
 
 use super::super::files;
 use super::super::side::{RAYON, Side, cargo_in, folder};
@@ -19,8 +19,8 @@ const LIMIT: Duration = Duration::from_secs(20 * 60);
 /// Part of the name of every function of the runtime below the drop-in.
 const MARK: &[u8] = b"sinew_core";
 
-/// The profile of every program, whatever its authors chose: quick to build, and with the names of
-/// its functions.
+/// The profile of every program, overriding its own: quick to build, and with the names of its
+/// functions.
 const PROFILE: [(&str, &str); 5] = [
     ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "2"),
     ("CARGO_PROFILE_RELEASE_LTO", "off"),
@@ -29,7 +29,7 @@ const PROFILE: [(&str, &str); 5] = [
     ("CARGO_PROFILE_RELEASE_DEBUG", "0"),
 ];
 
-/// What came of a build.
+/// The outcome of a build.
 pub(super) enum Built {
     Program(PathBuf),
     /// Why there is none.
@@ -40,7 +40,7 @@ pub(super) enum Built {
 ///
 /// # Errors
 ///
-/// The program is there, but with another rayon-core.
+/// The program exists, but with another rayon-core.
 pub(super) fn program(
     program: &Program,
     side: Side,

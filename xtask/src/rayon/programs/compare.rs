@@ -1,7 +1,7 @@
-//! Running both builds of a program, and finding where their answers differ.
+//! Running both builds of a program, and finding the differences of their results.
 //!
-//! An answer is the exit status, what was printed on standard output, and every file in the folder
-//! afterwards. Standard error is not compared: programs show times there.
+//! A result is the exit status, the standard output, and every file in the folder afterwards.
+//! Standard error is not compared: programs show times there.
 
 use super::super::files;
 use super::super::watchdog::{self, Ending, Outputs};
@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// Names of files with their contents.
 type Tree = BTreeMap<String, Vec<u8>>;
 
-/// What a program made of its inputs.
+/// The outputs of a program for its inputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Answer {
     ending: Ending,
@@ -26,8 +26,7 @@ struct Answer {
     files: Tree,
 }
 
-/// Runs both builds in all ways and returns the number of comparisons, and where the answers
-/// differ.
+/// Runs both builds in all ways and returns the number of comparisons, and the differences.
 ///
 /// # Errors
 ///
@@ -90,7 +89,7 @@ fn ordered(printed: Vec<u8>, order: Order) -> Vec<u8> {
     lines.join(&b'\n')
 }
 
-/// The first way in which two answers differ.
+/// The first difference between two results.
 fn difference(wanted: &Answer, got: &Answer) -> Option<String> {
     if wanted.ending != got.ending {
         return Some(format!("the end ({:?}, not {:?})", got.ending, wanted.ending));

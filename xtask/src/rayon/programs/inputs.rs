@@ -1,4 +1,4 @@
-//! Files for programs to work on, the same for everybody: made from a fixed seed, never stored.
+//! Input files of the programs, the same for both builds: made from a fixed seed, never stored.
 
 use super::png;
 use std::collections::BTreeMap;

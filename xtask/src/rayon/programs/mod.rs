@@ -1,16 +1,15 @@
 //! Programs that use rayon, built with either rayon-core, their outputs compared byte for byte.
 //!
-//! | room | what it does |
+//! | file | contents |
 //! |---|---|
 //! | [`table`] | the programs, how each is run, and on what |
 //! | [`build`] | fetching and building a program with the rayon-core of one side |
-//! | [`inputs`], [`png`] | files to work on, the same for everybody |
+//! | [`inputs`], [`png`] | input files, the same for both builds |
 //! | [`compare`] | running both, and finding where they differ |
 //!
-//! Each program runs with several sizes of the pool, and every answer of ours is compared with the
-//! answer that the published rayon-core gives at that size. A program that this machine cannot
-//! fetch or build is skipped with its reason; if all are skipped, nothing was checked, and that is
-//! a failure.
+//! Each program runs with several sizes of the pool, and every result of ours is compared with that
+//! of the published rayon-core at the same size. A program that this machine cannot fetch or build
+//! is skipped with its reason; if all are skipped, nothing was checked, and that is a failure.
 
 mod build;
 mod compare;
@@ -28,7 +27,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     PROGRAMS.iter().map(|program| program.name)
 }
 
-/// What became of a program.
+/// The outcome of a program.
 enum Outcome {
     Same { runs: usize },
     Different(Vec<String>),
@@ -40,7 +39,7 @@ enum Outcome {
 ///
 /// # Errors
 ///
-/// A program's answers differ, a program is built with the wrong rayon-core, or all programs were
+/// A program's results differ, a program is built with the wrong rayon-core, or all programs were
 /// skipped.
 pub(super) fn run(side: Side, only: &[String]) -> Result<(), String> {
     let chosen: Vec<&Program> = PROGRAMS
@@ -77,7 +76,7 @@ fn check(
         build::Built::Program(binary) => binary,
         build::Built::Not(reason) => return Ok(Outcome::Skipped(reason)),
     };
-    // What builds with the published rayon-core must build with ours.
+    // Programs that build with the published rayon-core must build with ours.
     let candidate = match build::program(program, side, version, sources)? {
         build::Built::Program(binary) => binary,
         build::Built::Not(reason) => {

@@ -9,10 +9,10 @@ use super::inputs::Inputs;
 /// Sizes of the pool: alone, as many as a small machine has cores, and more than that.
 pub(super) const THREADS: [usize; 3] = [1, 2, 5];
 
-/// Times that each size is tried: an answer that depends on who is first may be right once.
+/// Number of runs with each size: a result that depends on the schedule may be right once.
 pub(super) const REPEATS: usize = 3;
 
-/// What of an output is compared.
+/// The compared part of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     /// Every byte.

@@ -1,8 +1,8 @@
 //! The tests that cannot run because they look inside rayon-core, each with its reason.
 //!
-//! Whatever can be said with the public interface runs. A test is cut by making it conditional on
-//! nothing, which leaves the rest of its file as it is; one that is listed here and no longer
-//! exists is an error, so that the list cannot outlive its reasons.
+//! Every test that uses only the public interface runs. A test is cut by making it conditional on a
+//! false `cfg`, which leaves the rest of its file as it is. A listed test that no longer exists is
+//! an error, so the list cannot outlive its reasons.
 
 /// A test that is left out.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(super) fn apply(cuts: &[Cut], file: &str, text: &str) -> Result<String, Stri
     Ok(text)
 }
 
-/// Where the line starts that defines the function `name`.
+/// The start of the line that defines the function `name`.
 fn find(text: &str, name: &str) -> Option<usize> {
     let definition = format!("fn {name}(");
     let mut start = 0;

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 /// One fenced block of a documentation comment.
 #[derive(Debug, PartialEq, Eq)]
 struct Example {
-    /// Where it opens, from 1.
+    /// The line where it opens, from 1.
     line: usize,
-    /// What follows the fence: how rustdoc is to treat it.
+    /// The text after the fence, which tells rustdoc how to treat the example.
     kind: String,
     text: Vec<String>,
 }
@@ -79,7 +79,8 @@ mod tests {
 
     #[test]
     fn an_example_keeps_its_kind_and_its_text() {
-        let text = "//! A crate.\n\n    /// Spawns.\n    ///\n    /// ```ignore-wasm\n    /// # use a as b;\n    \
+        let text = "//! A crate.\n\n    /// Spawns.\n    ///\n    /// ```ignore-wasm\n    \
+                    /// # use a as b;\n    \
                     /// b::f(|| {\n    ///     1\n    /// });\n    /// ```\n    fn f() {}\n";
         let found = find(text);
         assert_eq!(found.len(), 1);
@@ -91,7 +92,8 @@ mod tests {
     fn examples_of_several_files_stand_on_modules_of_their_own() {
         let text = "/// ```\n/// one();\n///\n/// two();\n/// ```\nfn f() {}\n";
         let made = module([("src/lib.rs", text), ("src/join/mod.rs", text)].into_iter());
-        let wanted = "/// src/join/mod.rs, line 1\n///\n/// ```\n/// one();\n///\n/// two();\n/// ```\n\
+        let wanted = "/// src/join/mod.rs, line 1\n///\n/// ```\n/// one();\n///\n\
+                      /// two();\n/// ```\n\
                       pub mod join_mod_line_1 {}\n";
         assert!(made.ends_with(wanted) && made.contains("pub mod lib_line_1 {}"), "{made}");
     }

@@ -1,9 +1,9 @@
 //! A workspace with rayon's sources and a package made of rayon-core's tests.
 //!
-//! rayon is copied as it is: its tests are its own. The tests of rayon-core live inside of it, so a
-//! package is made around them that offers the whole public interface as if it were its own: there
-//! `crate::join` is `rayon_core::join`, and the test modules compile unchanged. The few private
-//! helpers that they use are written anew, with the public interface.
+//! rayon is copied unchanged: its tests are its own. The tests of rayon-core live inside of it. So
+//! a package is made around them that offers the whole public interface as if it were its own:
+//! there `crate::join` is `rayon_core::join`, and the test modules compile unchanged. The few
+//! private helpers that they use are written anew, with the public interface.
 //!
 //! ```text
 //! target/rayon/tests/ours/
@@ -22,7 +22,7 @@ use std::path::Path;
 /// The package that is made around the tests of rayon-core.
 pub(super) const CORE: &str = "rayon-core-tests";
 
-/// What the test modules use besides the public interface, in its own words.
+/// The items besides the public interface that the test modules use, in its own words.
 const HELPERS: &str = "
 /// `registry::in_worker` runs a closure in the pool, as a scope does.
 #[cfg(test)]
@@ -41,12 +41,12 @@ mod unwind {
 }
 ";
 
-/// What is under test is optimised a little, as in the workspace. The tests are not: their builds
+/// The tested crates are optimised a little, as in the workspace. The tests are not: their builds
 /// take longer than they do.
 const PROFILE: &str =
     "[profile.dev]\ndebug = \"line-tables-only\"\n\n[profile.dev.package.\"*\"]\nopt-level = 1\n";
 
-/// Where the published manifest asks for libc.
+/// The libc dependency of the published manifest.
 const LIBC: &str = "dev-dependencies.libc]\n";
 
 type Tree = BTreeMap<String, Vec<u8>>;
@@ -100,7 +100,7 @@ fn core_package(tree: &Tree, version: &str) -> Result<Tree, String> {
     Ok(made)
 }
 
-/// Whether the package of tests takes a file as it is.
+/// Whether the package of tests takes a file unchanged.
 fn is_test(name: &str) -> bool {
     name.starts_with("tests/")
         || name.starts_with("src/compile_fail/")
@@ -109,8 +109,10 @@ fn is_test(name: &str) -> bool {
 
 /// The root of the package, with the test modules that are in `made`.
 fn library(made: &Tree) -> String {
-    let mut text = "//! Generated: the tests of rayon-core, for whichever rayon-core this is built with.\n\
-                    #![allow(warnings)]\n\npub use rayon_core::*;\n\npub mod examples;\nmod compile_fail;\n"
+    let mut text = "//! Generated: the tests of rayon-core, for the rayon-core that this is built \
+                    with.\n\
+                    #![allow(warnings)]\n\npub use rayon_core::*;\n\npub mod examples;\nmod \
+                    compile_fail;\n"
         .to_owned();
     for name in made.keys() {
         let inner = name.strip_prefix("src/").and_then(|name| name.strip_suffix("/test.rs"));
@@ -136,7 +138,7 @@ fn manifest(theirs: &str, version: &str) -> Result<String, String> {
         ("build = \"build.rs\"\n", "build = false\n"),
         ("links = \"rayon-core\"\n", ""),
         ("readme = \"README.md\"\n", ""),
-        // As rayon's dependencies have it. With another set of features cargo would build
+        // The versions of rayon's own dependencies. With another set of features cargo would build
         // everything once for both packages and once more for each.
         (LIBC, "dev-dependencies.libc]\ndefault-features = false\n"),
     ] {
@@ -156,7 +158,8 @@ mod tests {
     //! Blind to: whether what is made compiles, which the command itself meets.
     use super::*;
 
-    const MANIFEST: &str = "[package]\nname = \"rayon-core\"\nbuild = \"build.rs\"\nlinks = \"rayon-core\"\n\
+    const MANIFEST: &str = "[package]\nname = \"rayon-core\"\nbuild = \"build.rs\"\n\
+                            links = \"rayon-core\"\n\
                             readme = \"README.md\"\n\n[lib]\nname = \"rayon_core\"\n\n\
                             [dev-dependencies.libc]\nversion = \"0.2\"\n";
 

@@ -1,10 +1,10 @@
-//! What a run of `cargo test` printed, as numbers and names.
+//! The output of `cargo test`, as numbers and names.
 //!
 //! The lines of all test programs of a run stand in one text, those of cargo among them. Numbers
 //! come from the lines that open and close a program's report; a program that died has opened one
 //! and not closed it, and is then missed.
 
-/// What the tests of one run did.
+/// The results of one run's tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Report {
     /// Tests that were announced.
@@ -20,7 +20,7 @@ pub(super) struct Report {
     pub(super) crashes: Vec<String>,
     /// The last test with a result.
     pub(super) last: Option<String>,
-    /// What the failed tests printed.
+    /// The output of the failed tests.
     pub(super) details: String,
 }
 

@@ -1,6 +1,6 @@
 //! The published tests of rayon and rayon-core, run against either rayon-core.
 //!
-//! | room | what it does |
+//! | file | contents |
 //! |---|---|
 //! | [`generate`] | a workspace with rayon's sources and a package made of rayon-core's tests |
 //! | [`examples`] | the examples in rayon-core's documentation, as a module of that package |
@@ -34,7 +34,7 @@ const TAIL: usize = 40;
 /// One run of `cargo test`.
 struct Group {
     name: &'static str,
-    /// Which package and which of its targets.
+    /// The package and its target.
     arguments: &'static [&'static str],
     /// Tests that the pinned release has on 64-bit Linux; other machines may add to them.
     at_least: usize,
@@ -117,7 +117,7 @@ fn build(place: &Path) -> Result<(), String> {
     Err(format!("the tests {why}: {}", log.display()))
 }
 
-/// How a group ended.
+/// The outcome of a group.
 struct Outcome {
     report: Report,
     took: Duration,
