@@ -60,7 +60,7 @@ impl Order {
 
 /// The domain into which each task is spawned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Homes {
+pub enum Placement {
     /// Equal blocks: the first tasks into the first domain, and so on.
     #[default]
     Blocks,
@@ -70,7 +70,7 @@ pub enum Homes {
     First,
 }
 
-impl Homes {
+impl Placement {
     /// All placements.
     pub const ALL: [Self; 3] = [Self::Blocks, Self::Turns, Self::First];
 
@@ -94,7 +94,7 @@ pub struct Domains {
     /// The order in which queues are served.
     pub order: Order,
     /// The domains of the tasks.
-    pub homes: Homes,
+    pub placement: Placement,
     /// Number of tasks.
     pub tasks: usize,
     /// Duration of each task near its data.
@@ -140,7 +140,7 @@ impl Domains {
             workers: machine.pus().len(),
             machine,
             order: Order::default(),
-            homes: Homes::default(),
+            placement: Placement::default(),
             tasks,
             task: Duration::ns(10_000),
             far: vec![2.0],
@@ -193,7 +193,7 @@ impl Domains {
         self.check().map_err(RunError::Setup)?;
         let places = Places::new(Some(&self.machine), self.workers)
             .map_err(|error| RunError::Setup(SetupError::from(error)))?;
-        Course::new(self, &places).run(goes_on).map_err(RunError::Violation)
+        Run::new(self, &places).run(goes_on).map_err(RunError::Violation)
     }
 
     /// Checks that the setup can run.
@@ -219,11 +219,11 @@ impl Domains {
 #[derive(Debug, Clone, Copy)]
 struct Task {
     number: usize,
-    home: usize,
+    domain: usize,
 }
 
 /// A run.
-struct Course<'c> {
+struct Run<'c> {
     setup: &'c Domains,
     places: &'c Places,
     queue: Queue,
@@ -245,7 +245,7 @@ struct Course<'c> {
     report: DomainsReport,
 }
 
-impl<'c> Course<'c> {
+impl<'c> Run<'c> {
     fn new(setup: &'c Domains, places: &'c Places) -> Self {
         let mut queue = Queue::new(setup.workers);
         queue.set(0, 0);
@@ -312,31 +312,31 @@ impl<'c> Course<'c> {
     /// Worker 0 spawns the next task.
     fn spawn(&mut self) {
         let (number, domains) = (self.spawned, self.queues.len());
-        let home = match self.setup.homes {
-            Homes::Blocks => number * domains / self.setup.tasks,
-            Homes::Turns => number % domains,
-            Homes::First => 0,
+        let domain = match self.setup.placement {
+            Placement::Blocks => number * domains / self.setup.tasks,
+            Placement::Turns => number % domains,
+            Placement::First => 0,
         };
         self.spawned += 1;
         self.pending += 1;
         self.report.pending = self.report.pending.max(self.pending);
         self.balance = self.balance.wrapping_add(mix(number as u64));
         self.trace.add(self.queue.now(), 0, Step::Spawns, number as u64);
-        let line = self.line(home);
-        self.queues[line].push_back(Task { number, home });
-        self.call(home);
+        let line = self.line(domain);
+        self.queues[line].push_back(Task { number, domain });
+        self.call(domain);
         let time = self.queue.now() + self.setup.spawn.draw(self.chance.u64(..));
         self.queue.set(0, time);
     }
 
     /// The index of the queue that holds the tasks of a domain.
-    fn line(&self, home: usize) -> usize {
-        if self.setup.order == Order::Single { 0 } else { home }
+    fn line(&self, domain: usize) -> usize {
+        if self.setup.order == Order::Single { 0 } else { domain }
     }
 
     /// Wakes one worker that may run a task of this domain, preferably one of the domain.
-    fn call(&mut self, home: usize) {
-        let of_domain = self.idle.iter().rposition(|&worker| self.places.package(worker) == home);
+    fn call(&mut self, domain: usize) {
+        let of_domain = self.idle.iter().rposition(|&worker| self.places.package(worker) == domain);
         let anybody = || {
             if self.setup.order == Order::Strict { None } else { self.idle.len().checked_sub(1) }
         };
@@ -394,9 +394,9 @@ impl<'c> Course<'c> {
 
     fn begin(&mut self, me: usize, task: Task) {
         let work = self.setup.task.draw(mix(mix(self.setup.seed) ^ task.number as u64));
-        let is_near = self.places.package(me) == task.home;
+        let is_near = self.places.package(me) == task.domain;
         // Index 0 is the nearest domain outside of the worker's package.
-        let beyond = usize::from(self.beyond(me, task.home));
+        let beyond = usize::from(self.beyond(me, task.domain));
         let far = self.setup.far.get(beyond).or(self.setup.far.last());
         self.trace.add(self.queue.now(), me, Step::Works, task.number as u64);
         let factor = if is_near { 1.0 } else { far.copied().unwrap_or(1.0) };
@@ -468,13 +468,13 @@ mod tests {
     /// Catches: tasks that run in another domain although a worker of their own is free, or that
     /// wait although other workers may run them.
     #[test]
-    fn evenly_spread_tasks_stay_at_home_and_others_help_only_where_they_may() {
-        let even = Domains { homes: Homes::Turns, ..free("package:4 core:2", 80) };
+    fn evenly_spread_tasks_stay_in_their_domain_and_other_workers_help_only_where_they_may() {
+        let even = Domains { placement: Placement::Turns, ..free("package:4 core:2", 80) };
         for order in [Order::Ring, Order::Distance, Order::Strict] {
             let report = run(&Domains { order, ..even.clone() });
             assert_eq!((report.time, report.near, report.far), (100_000 * NS, 80, 0), "{order:?}");
         }
-        let all_in_one = Domains { homes: Homes::First, ..even };
+        let all_in_one = Domains { placement: Placement::First, ..even };
         assert_eq!(run(&Domains { order: Order::Strict, ..all_in_one.clone() }).time, 400_000 * NS);
         let helped = run(&all_in_one);
         // In 20 us two workers run two tasks each in their own domain, and six run one each in
@@ -525,7 +525,7 @@ mod tests {
     /// Catches: different runs with the same fingerprint.
     #[test]
     fn runs_that_differ_have_different_fingerprints() {
-        let setup = Domains { homes: Homes::First, ..free("package:2 core:2", 99) };
+        let setup = Domains { placement: Placement::First, ..free("package:2 core:2", 99) };
         let seeds = [0, 1].map(|seed| Domains { seed, ..setup.clone() });
         let strict = Domains { order: Order::Strict, ..setup };
         let traces =
@@ -543,7 +543,8 @@ mod tests {
             let setup = Domains {
                 order: [Order::Ring, Order::Distance, Order::Strict, Order::Single]
                     [chance.usize(..4)],
-                homes: [Homes::Blocks, Homes::Turns, Homes::First][chance.usize(..3)],
+                placement: [Placement::Blocks, Placement::Turns, Placement::First]
+                    [chance.usize(..3)],
                 task: Duration::Exponential(chance.u64(1..9_000) * NS),
                 far: vec![1.5, 3.0],
                 most_pending: chance.bool().then(|| chance.usize(1..40)),

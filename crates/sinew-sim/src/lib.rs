@@ -27,19 +27,19 @@
 //! | [`programs`] | programs that arrive, end and share machines |
 //! | [`worklist`] | transactional worklists with a model of conflicts, and their autotuner |
 //! | [`figure`] | the effect of sampling, in the model of the paper that introduced it |
-//! | `view`, `places`, `seat`, `offers` | a worker's state, its place, its load, and the victim policy's view of them |
+//! | `view`, `places`, `worker`, `offers` | a worker's state, its place, its load, and the victim policy's view of them |
 //! | `queue`, `random`, `trace` | event queue; repeatable random numbers; fingerprints |
 //!
 //! # Cost
 //!
 //! Measured in processor time on one core of a present-day server:
 //!
-//! - 9 million events a second with 1,024 workers   (`cargo run --release -p sinew-sim --example
-//!   rate -- 1024 20`);
+//! - 9 million events a second with 1,024 workers
+//!   (`cargo run --release -p sinew-sim --example rate -- 1024 20`);
 //! - 61 million events in 32 s and 111 MB for 65,536 workers on a tree of 2²⁰ leaves.
 //!
 //! Rules that compare all other workers (`most-loaded`, `sorted`) read a list of loads and pay as
-//! if they had sampled everybody; up to 2,048 workers they sample.
+//! if they had sampled all workers; up to 2,048 workers they sample.
 //!
 //! # Not handled
 //!
@@ -59,10 +59,10 @@ pub mod programs;
 mod queue;
 mod random;
 mod report;
-mod seat;
 mod setup;
 mod trace;
 mod view;
+mod worker;
 pub mod worklist;
 pub mod workload;
 

@@ -1,8 +1,8 @@
-//! Loads of all workers, for policies that compare everybody.
+//! Loads of all workers, for policies that compare all workers.
 //!
 //! In a large pool, sampling every worker would be one step for each. Here workers are listed by
-//! load, and the heaviest are found from the top. The thief pays as if it had sampled everybody, as
-//! it does in the runtime.
+//! load, and the heaviest are found from the top. The thief pays as if it had sampled all workers,
+//! as it does in the runtime.
 //!
 //! # Invariants
 //!
@@ -148,7 +148,7 @@ mod tests {
         /// Catches: a worker that is lost or duplicated when its load changes, a wrong order of
         /// loads or of equals, a wrong number of results (O1).
         #[test]
-        fn the_heaviest_are_those_that_sorting_everybody_finds(
+        fn the_heaviest_are_those_that_sorting_finds(
             workers in 2..400_usize,
             changes in proptest::collection::vec(
                 (any::<prop::sample::Index>(), 0..4_usize),

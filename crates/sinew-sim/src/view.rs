@@ -10,11 +10,11 @@ use sinew_policy::victim::{Heaviest, Neighbours, Reach, Stride, View};
 use crate::costs::Costs;
 use crate::offers::Offers;
 use crate::places::{Packages, Places};
-use crate::seat::{Seat, State};
+use crate::worker::{State, Worker};
 
 /// The view of one thief.
 pub(crate) struct Sight<'a, N> {
-    pub(crate) seats: &'a [Seat<N>],
+    pub(crate) workers: &'a [Worker<N>],
     pub(crate) places: &'a Places,
     pub(crate) packages: &'a Packages,
     pub(crate) costs: &'a Costs,
@@ -30,21 +30,21 @@ pub(crate) struct Sight<'a, N> {
 }
 
 impl<N: Copy> Sight<'_, N> {
-    fn look(&self, worker: usize) -> &Seat<N> {
+    fn look(&self, worker: usize) -> &Worker<N> {
         let (looks, factors) = self.looks.get();
         let factor = match self.costs.know_distance() {
             true => self.costs.factor(self.places.distance(self.me, worker)),
             false => 1.0,
         };
         self.looks.set((looks + 1, factors + factor));
-        &self.seats[worker]
+        &self.workers[worker]
     }
 
     /// The sum of the factors for all distances.
     fn all_factors(&self) -> f64 {
         let runs = match self.costs.know_distance() {
             true => self.places.neighbours(self.me),
-            false => return (self.seats.len() - 1) as f64,
+            false => return (self.workers.len() - 1) as f64,
         };
         runs.iter().map(|run| (run.end - run.first) as f64 * self.costs.factor(run.distance)).sum()
     }
@@ -56,7 +56,7 @@ impl<N: Copy> Sight<'_, N> {
 
 impl<N: Copy> View for Sight<'_, N> {
     fn workers(&self) -> usize {
-        self.seats.len()
+        self.workers.len()
     }
 
     fn me(&self) -> usize {
@@ -64,7 +64,7 @@ impl<N: Copy> View for Sight<'_, N> {
     }
 
     fn is_active(&self, worker: usize) -> bool {
-        self.seats[worker].state != State::Gone
+        self.workers[worker].state != State::Gone
     }
 
     fn load(&self, worker: usize) -> usize {
@@ -82,7 +82,7 @@ impl<N: Copy> View for Sight<'_, N> {
         let all = offers.factors(self.me, || self.all_factors());
         self.looks.set((looks + order.others() as u32, factors + all));
         let may_run = |worker: usize| {
-            let oldest = self.seats[worker].tasks.oldest_depth();
+            let oldest = self.workers[worker].tasks.oldest_depth();
             oldest.is_some_and(|depth| self.may_run(depth))
         };
         Some(offers.heaviest(order, most, may_run))

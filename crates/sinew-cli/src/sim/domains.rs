@@ -1,6 +1,6 @@
 //! Locality domains: a row for each number of workers, order of queues and placement of tasks.
 
-use sinew_sim::domains::{Domains, DomainsReport, Homes, Order};
+use sinew_sim::domains::{Domains, DomainsReport, Order, Placement};
 
 use super::args::SimArgs;
 use super::rows::{Rows, failed, micros};
@@ -9,7 +9,7 @@ use super::{prices, setup};
 use crate::failure::Failure;
 
 const TITLES: [&str; 9] =
-    ["workers", "order", "homes", "time us", "speed-up", "near %", "far %", "pending", "trace"];
+    ["workers", "order", "placement", "time us", "speed-up", "near %", "far %", "pending", "trace"];
 
 /// The default machine.
 const USUAL: &str = "package:4 core:2";
@@ -39,8 +39,12 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
     scopes.iter().try_for_each(|scope| scope.check().map_err(Failure::usage))?;
     let mut rows = Rows::new(&TITLES);
     for (at, scope) in scopes.iter().enumerate() {
-        let title =
-            format!("{} workers, {}, {}", scope.workers, scope.order.name(), scope.homes.name());
+        let title = format!(
+            "{} workers, {}, {}",
+            scope.workers,
+            scope.order.name(),
+            scope.placement.name()
+        );
         let report = scope.run_while(watch.run(at, scopes.len(), &title)).map_err(failed)?;
         rows.push(row(scope, &report));
         if !report.is_whole || watch.has_enough() {
@@ -53,7 +57,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
 /// Each order with each placement, for each number of workers.
 fn scopes(domains: &Domains, workers: &[usize]) -> Vec<Domains> {
     let of_order = |workers: usize, order: Order| {
-        Homes::ALL.map(|homes| Domains { order, homes, workers, ..domains.clone() })
+        Placement::ALL.map(|placement| Domains { order, placement, workers, ..domains.clone() })
     };
     workers
         .iter()
@@ -66,7 +70,7 @@ fn row(setup: &Domains, report: &DomainsReport) -> Vec<String> {
     vec![
         setup.workers.to_string(),
         setup.order.name().to_owned(),
-        setup.homes.name().to_owned(),
+        setup.placement.name().to_owned(),
         format!("{:.3}", micros(report.time)),
         format!("{:.2}", report.work as f64 / report.time.max(1) as f64),
         format!("{:.1}", 100.0 * report.near as f64 / all),

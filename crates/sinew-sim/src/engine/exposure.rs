@@ -20,25 +20,25 @@ impl<W: Workload> Simulation<'_, W> {
     /// The worker has spawned. Returns whether it published tasks, which takes time.
     #[inline]
     pub(super) fn shows_spawn(&mut self, me: usize) -> bool {
-        let seat = &mut self.seats[me];
+        let worker = &mut self.workers[me];
         if self.setup.stack != Stack::SPLIT {
-            seat.tasks.publish_all();
+            worker.tasks.publish_all();
             self.note_offer(me);
             self.call_sleeper();
             return false;
         }
-        if seat.shares.is_some() && self.shows_pieces(me) {
+        if worker.shares.is_some() && self.shows_pieces(me) {
             self.call_sleeper();
             return false;
         }
-        let seat = &mut self.seats[me];
-        if seat.asked.is_none() && seat.answered == self.calls {
+        let worker = &mut self.workers[me];
+        if worker.asked.is_none() && worker.answered == self.calls {
             return false;
         }
-        seat.tasks.publish_half();
-        (seat.asked, seat.answered) = (None, self.calls);
+        worker.tasks.publish_half();
+        (worker.asked, worker.answered) = (None, self.calls);
         self.note_offer(me);
-        self.books.counts.publications += 1;
+        self.counters.counts.publications += 1;
         self.call_sleeper();
         true
     }
@@ -46,9 +46,9 @@ impl<W: Workload> Simulation<'_, W> {
     /// Shows the pieces of a loop to its participants. Returns whether any were private.
     fn shows_pieces(&mut self, owner: usize) -> bool {
         let workload = self.workload;
-        let seat = &mut self.seats[owner];
-        let Some(shared) = seat.shares else { return false };
-        let shows = seat.tasks.publish_while(|node| workload.of_loop(node) == Some(shared));
+        let worker = &mut self.workers[owner];
+        let Some(shared) = worker.shares else { return false };
+        let shows = worker.tasks.publish_while(|node| workload.of_loop(node) == Some(shared));
         if shows {
             self.note_offer(owner);
         }
@@ -62,8 +62,8 @@ impl<W: Workload> Simulation<'_, W> {
         if shared.is_none() {
             return false;
         }
-        let takes_part = self.seats[me].shares == shared;
-        (self.seats[me].shares, self.seats[owner].shares) = (shared, shared);
+        let takes_part = self.workers[me].shares == shared;
+        (self.workers[me].shares, self.workers[owner].shares) = (shared, shared);
         self.shows_pieces(owner);
         takes_part
     }
@@ -74,7 +74,7 @@ impl<W: Workload> Simulation<'_, W> {
         if self.setup.stack != Stack::SPLIT {
             return;
         }
-        if self.seats[victim].tasks.load() == 0 {
+        if self.workers[victim].tasks.load() == 0 {
             self.ask_to_publish(me, victim, false);
         }
         if self.on_offer > 0 {
@@ -92,17 +92,17 @@ impl<W: Workload> Simulation<'_, W> {
         }
         let silence = self.setup.silence;
         let now = self.now();
-        let seat = &mut self.seats[victim];
-        match seat.asked {
-            _ if seat.tasks.load() > 0 => false,
+        let worker = &mut self.workers[victim];
+        match worker.asked {
+            _ if worker.tasks.load() > 0 => false,
             None => {
-                seat.asked = Some(now);
+                worker.asked = Some(now);
                 self.asked.push_back((now, victim as u32));
                 false
             }
             Some(since) => {
                 now - since >= silence
-                    && seat.tasks.hidden() > 0
+                    && worker.tasks.hidden() > 0
                     && self.would_get(me, victim, advised)
             }
         }
@@ -111,7 +111,7 @@ impl<W: Workload> Simulation<'_, W> {
     /// Whether an exposure would yield a task that the thief may run. Otherwise the thief would pay
     /// for exposures without a gain.
     fn would_get(&self, me: usize, victim: usize, advised: bool) -> bool {
-        let depth = self.seats[victim].tasks.oldest_hidden_depth();
+        let depth = self.workers[victim].tasks.oldest_hidden_depth();
         match advised {
             true => depth.is_some_and(|depth| self.above(me).is_none_or(|above| depth > above)),
             false => self.may_help_with_oldest(me, victim),
@@ -120,11 +120,11 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// Exposes the private tasks of an owner. Returns the cost.
     pub(super) fn expose(&mut self, me: usize, victim: usize) -> Time {
-        let seat = &mut self.seats[victim];
-        seat.tasks.publish_all();
-        seat.asked = None;
+        let worker = &mut self.workers[victim];
+        worker.tasks.publish_all();
+        worker.asked = None;
         self.note_offer(victim);
-        self.books.counts.exposures += 1;
+        self.counters.counts.exposures += 1;
         self.draw(me, self.setup.costs.exposure)
     }
 
@@ -135,29 +135,29 @@ impl<W: Workload> Simulation<'_, W> {
         if self.setup.stack != Stack::SPLIT || self.on_offer == 0 {
             return 0;
         }
-        if self.seats[me].in_vain.is_multiple_of(LONG) {
-            self.ask_everybody(me);
+        if self.workers[me].in_vain.is_multiple_of(LONG) {
+            self.ask_all(me);
         }
         while let Some(&(since, owner)) = self.asked.front() {
             let owner = owner as usize;
-            let is_open = self.seats[owner].asked == Some(since);
+            let is_open = self.workers[owner].asked == Some(since);
             if is_open && self.now() - since < silence {
                 break;
             }
             self.asked.pop_front();
-            if is_open && self.seats[owner].tasks.hidden() > 0 {
+            if is_open && self.workers[owner].tasks.hidden() > 0 {
                 return self.expose(me, owner);
             }
             if is_open {
-                self.seats[owner].asked = None;
+                self.workers[owner].asked = None;
             }
         }
         0
     }
 
-    fn ask_everybody(&mut self, me: usize) {
-        for owner in 0..self.seats.len() {
-            if self.seats[owner].tasks.hidden() > 0 {
+    fn ask_all(&mut self, me: usize) {
+        for owner in 0..self.workers.len() {
+            if self.workers[owner].tasks.hidden() > 0 {
                 self.ask_to_publish(me, owner, false);
             }
         }

@@ -5,15 +5,15 @@
 
 use super::Simulation;
 use crate::report::Activity;
-use crate::seat::State;
 use crate::setup::Mishap;
 use crate::trace::Step;
+use crate::worker::State;
 use crate::workload::Workload;
 
 impl<W: Workload> Simulation<'_, W> {
     /// Schedules the event of the next fault.
     pub(super) fn announce_fault(&mut self) {
-        let outside = self.seats.len();
+        let outside = self.workers.len();
         match self.faults.last() {
             Some(fault) => self.queue.set(outside, fault.at.max(self.queue.now())),
             None => self.queue.clear(outside),
@@ -27,15 +27,15 @@ impl<W: Workload> Simulation<'_, W> {
             match fault.what {
                 Mishap::Leaves => self.ask_to_leave(fault.worker),
                 Mishap::Returns => self.come_back(fault.worker),
-                Mishap::Slows(factor) => self.seats[fault.worker].slowness = factor,
+                Mishap::Slows(factor) => self.workers[fault.worker].slowness = factor,
             }
         }
         self.announce_fault();
     }
 
     fn ask_to_leave(&mut self, worker: usize) {
-        self.seats[worker].leaves = true;
-        match self.seats[worker].state {
+        self.workers[worker].leaves = true;
+        match self.workers[worker].state {
             State::Parked => {
                 self.parked.retain(|&sleeper| sleeper as usize != worker);
                 self.leave(worker);
@@ -56,9 +56,9 @@ impl<W: Workload> Simulation<'_, W> {
     }
 
     fn come_back(&mut self, worker: usize) {
-        self.seats[worker].leaves = false;
-        if self.seats[worker].state == State::Gone {
-            self.seats[worker].state = State::Searches;
+        self.workers[worker].leaves = false;
+        if self.workers[worker].state == State::Gone {
+            self.workers[worker].state = State::Searches;
             self.after(worker, 0, Activity::Searches);
         }
     }

@@ -70,7 +70,7 @@ impl<W: Workload> Simulation<'_, W> {
     pub(super) fn has_spun_enough(&self, me: usize, rounds: u32) -> bool {
         match self.setup.idle {
             Idle::Spin => false,
-            Idle::Park { .. } => self.seats[me].in_vain >= rounds,
+            Idle::Park { .. } => self.workers[me].in_vain >= rounds,
             Idle::Adaptive => self
                 .spinners
                 .get(me)

@@ -13,7 +13,7 @@
 //! | `wait` | a worker in a join whose task was stolen |
 //! | `idle` | spin windows of idle workers |
 //! | `faults` | workers that leave, come back and slow down |
-//! | `books` | counters, and the checks at the end |
+//! | `counters` | counters, and the checks at the end |
 //!
 //! # States
 //!
@@ -41,7 +41,7 @@
 //! An event costs one path in the queue, one step and one hash; the crate's documentation has the
 //! measured rate.
 
-mod books;
+mod counters;
 mod exposure;
 mod faults;
 mod idle;
@@ -64,12 +64,12 @@ use crate::places::{Packages, Places};
 use crate::queue::{Queue, Time};
 use crate::random::Duration;
 use crate::report::{Activity, Report, Violation};
-use crate::seat::{Frame, Origin, Seat, State, Task};
 use crate::setup::{Fault, Idle, Setup, SetupError, Waiting};
 use crate::trace::Trace;
 use crate::view::Sight;
+use crate::worker::{Frame, Origin, State, Task, Worker};
 use crate::workload::Workload;
-use books::Books;
+use counters::Counters;
 use idle::Spinner;
 
 /// Number of events between two calls of `goes_on`.
@@ -103,7 +103,7 @@ pub struct Simulation<'w, W: Workload> {
     setup: Setup,
     /// One event per worker, followed by one for faults.
     queue: Queue,
-    seats: Vec<Seat<W::Node>>,
+    workers: Vec<Worker<W::Node>>,
     policies: Vec<Box<dyn VictimPolicy>>,
     places: Places,
     packages: Packages,
@@ -111,7 +111,7 @@ pub struct Simulation<'w, W: Workload> {
     parked: Vec<u32>,
     /// The spin windows, under [`Idle::Adaptive`].
     spinners: Vec<Spinner>,
-    /// Loads of all workers, for policies that compare everybody.
+    /// Loads of all workers, for policies that compare all workers.
     offers: Option<Offers>,
     /// Number of busy workers in each package.
     busy: Vec<u32>,
@@ -119,7 +119,7 @@ pub struct Simulation<'w, W: Workload> {
     faults: Vec<Fault>,
     chance: fastrand::Rng,
     trace: Trace,
-    books: Books,
+    counters: Counters,
     /// Tasks that were created and have not finished.
     open: u64,
     /// Tasks that no worker has begun, including private ones.
@@ -183,7 +183,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
         let mut simulation = Self {
             workload,
             queue: Queue::new(setup.workers + 1),
-            seats: (0..setup.workers).map(|_| Seat::new()).collect(),
+            workers: (0..setup.workers).map(|_| Worker::new()).collect(),
             policies: std::iter::repeat_with(policy).take(setup.workers).collect(),
             packages: Packages::new(places.packages()),
             busy: vec![0; places.packages()],
@@ -197,7 +197,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
             faults,
             chance: fastrand::Rng::with_seed(crate::random::mix(setup.seed)),
             trace: Trace::new(setup.seed),
-            books: Books::default(),
+            counters: Counters::default(),
             open: 0,
             on_offer: 0,
             calls: 0,
@@ -236,7 +236,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
                 return Err(Violation::Stranded { tasks: self.open });
             };
             self.step(worker);
-            let events = &mut self.books.counts.events;
+            let events = &mut self.counters.counts.events;
             *events += 1;
             if events.is_multiple_of(LOOK_UP) && !goes_on(&self.progress()) {
                 break;
@@ -246,17 +246,17 @@ impl<'w, W: Workload> Simulation<'w, W> {
     }
 
     fn progress(&self) -> Progress {
-        let counts = &self.books.counts;
+        let counts = &self.counters.counts;
         let of = |done: u64, all: u64| done as f64 / all.max(1) as f64;
         let by_tasks = self.workload.tasks().map(|all| of(counts.tasks, all));
         let share =
-            by_tasks.or_else(|| self.workload.total_work().map(|all| of(self.books.work, all)));
+            by_tasks.or_else(|| self.workload.total_work().map(|all| of(self.counters.work, all)));
         let expected = self.workload.expected_tasks();
         Progress { expected, ..Progress::new(self.now(), counts.events, counts.tasks, share) }
     }
 
     fn begin(&mut self) {
-        for worker in 1..self.seats.len() {
+        for worker in 1..self.workers.len() {
             self.queue.set(worker, 0);
         }
         self.announce_fault();
@@ -265,7 +265,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
 
     #[inline]
     fn step(&mut self, worker: usize) {
-        match self.seats.get(worker).map(|seat| seat.state) {
+        match self.workers.get(worker).map(|worker| worker.state) {
             Some(State::Runs) => self.go_on(worker),
             Some(State::Searches) => self.search(worker),
             Some(State::Pauses) => self.ask_again(worker),
@@ -288,7 +288,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
             Duration::Fixed(time) => time,
             drawn => drawn.draw(self.chance.u64(..)),
         };
-        crate::costs::times(time, self.seats[worker].slowness)
+        crate::costs::times(time, self.workers[worker].slowness)
     }
 
     /// Draws the duration of an operation between two workers.
@@ -306,15 +306,15 @@ impl<'w, W: Workload> Simulation<'w, W> {
     #[inline]
     fn after(&mut self, worker: usize, delay: Time, doing: Activity) {
         let now = self.queue.now();
-        self.seats[worker].does(doing, now);
+        self.workers[worker].does(doing, now);
         self.queue.set(worker, now + delay);
     }
 
     /// Clears the worker's event.
     fn rest(&mut self, worker: usize, state: State, doing: Activity) {
         let now = self.now();
-        self.seats[worker].state = state;
-        self.seats[worker].does(doing, now);
+        self.workers[worker].state = state;
+        self.workers[worker].does(doing, now);
         self.queue.clear(worker);
     }
 
@@ -322,21 +322,21 @@ impl<'w, W: Workload> Simulation<'w, W> {
     #[inline]
     fn create(&mut self, node: W::Node, path: Time, depth: u32) -> Task<W::Node> {
         self.open += 1;
-        Task { node, id: self.books.created(), path, depth }
+        Task { node, id: self.counters.created(), path, depth }
     }
 
     /// Updates the worker's load in the list, if there is one.
     #[inline]
     fn note_offer(&mut self, worker: usize) {
         if let Some(offers) = &mut self.offers {
-            offers.set(worker, self.seats[worker].tasks.load());
+            offers.set(worker, self.workers[worker].tasks.load());
         }
     }
 
     #[inline]
     fn take(&mut self, worker: usize, task: Task<W::Node>, origin: Option<Origin>) {
-        self.books.begun(task.id);
-        self.seats[worker].frames.push(Frame::of(task, origin));
+        self.counters.begun(task.id);
+        self.workers[worker].frames.push(Frame::of(task, origin));
     }
 
     /// Asks the worker's policy, and returns the cost of its samples as well.
@@ -345,14 +345,14 @@ impl<'w, W: Workload> Simulation<'w, W> {
         Q: FnOnce(&mut dyn VictimPolicy, &Sight<'_, W::Node>, &mut dyn FnMut() -> u64) -> T,
     {
         let sight = Sight {
-            seats: &self.seats,
+            workers: &self.workers,
             places: &self.places,
             packages: &self.packages,
             costs: &self.setup.costs,
             me,
             above: self.above(me),
             boundary: self.boundary,
-            stranded: self.seats[me].in_vain >= steal::LONG,
+            stranded: self.workers[me].in_vain >= steal::LONG,
             offers: self.offers.as_ref(),
             looks: Cell::new((0, 0.0)),
         };
@@ -367,7 +367,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
         if looks == 0 || self.setup.costs.sample.is_zero() {
             return 0;
         }
-        self.books.counts.samples += u64::from(looks);
+        self.counters.counts.samples += u64::from(looks);
         let sample = self.setup.costs.sample;
         // The sum of many draws is approximated by their mean.
         let time = match looks {

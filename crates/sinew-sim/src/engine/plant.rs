@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use crate::queue::Time;
-use crate::seat::{Frame, Task};
+use crate::worker::{Frame, Task};
 use crate::workload::Workload;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +34,8 @@ impl<W: Workload> Simulation<'_, W> {
         match self.planted {
             Some(Bug::RunTwice) => {
                 self.open += 1;
-                self.books.begun(task.id);
-                self.seats[me].frames.push(Frame::of(*task, None));
+                self.counters.begun(task.id);
+                self.workers[me].frames.push(Frame::of(*task, None));
             }
             Some(Bug::WrongTask) => task.id += 1,
             Some(Bug::IntoThePast) => self.queue.set(me, self.now().saturating_sub(1)),

@@ -8,8 +8,8 @@ use sinew_policy::victim::{Victims, boundary};
 use super::Simulation;
 use crate::queue::Time;
 use crate::report::Activity;
-use crate::seat::{Frame, Origin, State, Top};
 use crate::trace::Step;
+use crate::worker::{Frame, Origin, State, Top};
 use crate::workload::Workload;
 
 /// Least number of stolen tasks from which classes are learned; the runtime has the same limit.
@@ -45,11 +45,11 @@ impl<W: Workload> Simulation<'_, W> {
     /// Continues with the youngest frame until an operation takes time or no frame is left.
     #[inline]
     pub(super) fn go_on(&mut self, me: usize) {
-        if self.seats[me].is_crowding && self.works_on(me) {
+        if self.workers[me].is_crowding && self.works_on(me) {
             return;
         }
         loop {
-            let Some(frame) = self.seats[me].frames.last() else { return self.run_dry(me) };
+            let Some(frame) = self.workers[me].frames.last() else { return self.run_dry(me) };
             let takes_time = match frame.next() {
                 Next::Work => self.work(me),
                 Next::Spawn => self.spawn(me),
@@ -72,9 +72,9 @@ impl<W: Workload> Simulation<'_, W> {
             let node = self.workload.root(self.root);
             self.root += 1;
             self.packages.begin(self.places.package(worker));
-            let root = self.create(node, self.books.span, 0);
+            let root = self.create(node, self.counters.span, 0);
             self.take(worker, root, None);
-            self.seats[worker].state = State::Runs;
+            self.workers[worker].state = State::Runs;
             self.after(worker, 0, Activity::Schedules);
         }
     }
@@ -83,7 +83,7 @@ impl<W: Workload> Simulation<'_, W> {
     /// tasks so far, once there are enough.
     fn learn_classes(&mut self) {
         let Victims::Cats { large_us } = self.setup.victims else { return };
-        let tallies = self.books.tallies();
+        let tallies = self.counters.tallies();
         let stolen: u64 = tallies.iter().map(|tally| tally.tasks).sum();
         if self.boundary.is_none() && stolen >= ENOUGH {
             self.boundary = Some(boundary(&tallies, large_us, self.places.packages()));
@@ -91,8 +91,8 @@ impl<W: Workload> Simulation<'_, W> {
     }
 
     /// Creates the next child of the youngest frame.
-    fn child(&mut self, me: usize) -> Option<crate::seat::Task<W::Node>> {
-        let frame = self.seats[me].frames.last_mut()?;
+    fn child(&mut self, me: usize) -> Option<crate::worker::Task<W::Node>> {
+        let frame = self.workers[me].frames.last_mut()?;
         let (node, path, depth) =
             (self.workload.child(&frame.task.node, frame.made), frame.task.path, frame.task.depth);
         frame.made += 1;
@@ -102,9 +102,9 @@ impl<W: Workload> Simulation<'_, W> {
     fn spawn(&mut self, me: usize) -> bool {
         let Some(task) = self.child(me) else { return false };
         self.trace.add(self.queue.now(), me, Step::Spawns, task.id);
-        self.seats[me].tasks.push(task);
+        self.workers[me].tasks.push(task);
         self.on_offer += 1;
-        self.books.counts.spawns += 1;
+        self.counters.counts.spawns += 1;
         let publishes = self.shows_spawn(me);
         let publication = if publishes { self.draw(me, self.setup.costs.publish) } else { 0 };
         let spawn = self.draw(me, self.setup.costs.spawn);
@@ -119,18 +119,18 @@ impl<W: Workload> Simulation<'_, W> {
     }
 
     fn join(&mut self, me: usize) -> bool {
-        let top = self.seats[me].tasks.pop();
+        let top = self.workers[me].tasks.pop();
         self.note_offer(me);
         if let Some(Top::Stolen(thief)) = top {
             return self.wait_for(me, thief);
         }
-        if let Some(frame) = self.seats[me].frames.last_mut() {
+        if let Some(frame) = self.workers[me].frames.last_mut() {
             frame.joins -= 1;
         }
         match top {
             Some(Top::Mine(task)) => {
                 self.on_offer -= 1;
-                self.books.counts.inlined += 1;
+                self.counters.counts.inlined += 1;
                 self.trace.add(self.queue.now(), me, Step::Inlines, task.id);
                 self.take(me, task, None);
                 self.pay(me, self.setup.costs.join)
@@ -147,7 +147,7 @@ impl<W: Workload> Simulation<'_, W> {
     /// A task that the youngest frame waited for has ended at distance `end` from the root.
     #[inline]
     fn has_joined(&mut self, me: usize, end: Time) {
-        if let Some(frame) = self.seats[me].frames.last_mut() {
+        if let Some(frame) = self.workers[me].frames.last_mut() {
             frame.end = frame.end.max(end);
         }
     }
@@ -155,7 +155,7 @@ impl<W: Workload> Simulation<'_, W> {
     /// Begins the sequel of the youngest frame after its joins. Returns whether it has one.
     fn begins_sequel(&mut self, me: usize) -> bool {
         let workload = self.workload;
-        let Some(frame) = self.seats[me].frames.last_mut() else { return false };
+        let Some(frame) = self.workers[me].frames.last_mut() else { return false };
         let Some(sequel) = workload.sequel(&frame.task.node) else { return false };
         (frame.task.node, frame.task.path) = (sequel, frame.end);
         (frame.begun, frame.made) = (false, 0);
@@ -166,7 +166,7 @@ impl<W: Workload> Simulation<'_, W> {
         if self.workload.has_sequels() && self.begins_sequel(me) {
             return false;
         }
-        let Some(frame) = self.seats[me].frames.pop() else { return false };
+        let Some(frame) = self.workers[me].frames.pop() else { return false };
         self.open -= 1;
         self.trace.add(self.queue.now(), me, Step::Finishes, frame.task.id);
         if let Some(origin) = frame.origin {
@@ -183,12 +183,12 @@ impl<W: Workload> Simulation<'_, W> {
     /// Reports a finished stolen task to its owner.
     fn give_back(&mut self, me: usize, origin: Origin, depth: u32, end: Time) {
         let (owner, slot) = (origin.victim as usize, origin.slot as usize);
-        self.books.tally(depth, self.queue.now() - origin.at);
+        self.counters.tally(depth, self.queue.now() - origin.at);
         if self.setup.wait == crate::setup::Waiting::Leave {
             return;
         }
-        self.seats[owner].tasks.finish(slot, me, end);
-        if self.seats[owner].state == State::Blocked && self.seats[owner].tasks.is_top(slot) {
+        self.workers[owner].tasks.finish(slot, me, end);
+        if self.workers[owner].state == State::Blocked && self.workers[owner].tasks.is_top(slot) {
             #[cfg(test)]
             if self.planted(super::plant::Bug::NobodyIsTold) {
                 return;

@@ -11,9 +11,9 @@ use super::Simulation;
 use crate::queue::Time;
 use crate::random::Duration;
 use crate::report::Activity;
-use crate::seat::{Frame, Origin, State, Task};
 use crate::setup::{Idle, Stack, Waiting};
 use crate::trace::Step;
+use crate::worker::{Frame, Origin, State, Task};
 use crate::workload::Workload;
 
 /// Failed rounds, while tasks exist, after which a thief ignores the restrictions of its policy.
@@ -22,8 +22,8 @@ pub(super) const LONG: u32 = 8;
 impl<W: Workload> Simulation<'_, W> {
     /// The last frame has ended.
     pub(super) fn run_dry(&mut self, me: usize) {
-        self.seats[me].state = State::Searches;
-        if self.seats[me].is_about_to_leave() {
+        self.workers[me].state = State::Searches;
+        if self.workers[me].is_about_to_leave() {
             self.leave(me);
         } else {
             self.search(me);
@@ -32,7 +32,7 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// Begins a search.
     pub(super) fn search(&mut self, me: usize) {
-        (self.seats[me].in_vain, self.seats[me].attempts) = (0, 0);
+        (self.workers[me].in_vain, self.workers[me].attempts) = (0, 0);
         self.begin_to_spin(me);
         self.stand_for_mastership(me);
         let ((), price) = self.ask(me, |policy, sight, chance| policy.start(sight, chance));
@@ -51,18 +51,18 @@ impl<W: Workload> Simulation<'_, W> {
     /// Goes to a victim.
     pub(super) fn set_out(&mut self, me: usize, victim: usize, advised: bool, spent: Time) {
         let cost = self.draw_between(me, victim, self.setup.costs.attempt);
-        let seat = &mut self.seats[me];
-        seat.state = State::Tries { victim: victim as u32, advised };
-        seat.attempts += u32::from(advised);
-        let doing = seat.idleness();
+        let worker = &mut self.workers[me];
+        worker.state = State::Tries { victim: victim as u32, advised };
+        worker.attempts += u32::from(advised);
+        let doing = worker.idleness();
         self.trace.add(self.queue.now(), me, Step::Tries, victim as u64);
         self.after(me, spent + cost, doing);
     }
 
     fn end_round(&mut self, me: usize, spent: Time) {
-        let seat = &mut self.seats[me];
-        let (idle_round, waits) = (std::mem::take(&mut seat.attempts) == 0, seat.waits());
-        seat.in_vain = seat.in_vain.saturating_add(1);
+        let worker = &mut self.workers[me];
+        let (idle_round, waits) = (std::mem::take(&mut worker.attempts) == 0, worker.waits());
+        worker.in_vain = worker.in_vain.saturating_add(1);
         if self.gives_up(me) {
             return if waits { self.block(me) } else { self.park(me) };
         }
@@ -92,8 +92,8 @@ impl<W: Workload> Simulation<'_, W> {
             _ => 1,
         };
         let pause = self.draw(me, self.setup.costs.attempt).max(least).max(1);
-        self.seats[me].state = State::Pauses;
-        let doing = self.seats[me].idleness();
+        self.workers[me].state = State::Pauses;
+        let doing = self.workers[me].idleness();
         self.after(me, spent + pause, doing);
     }
 
@@ -101,7 +101,7 @@ impl<W: Workload> Simulation<'_, W> {
     pub(super) fn ask_again(&mut self, me: usize) {
         if self.has_what_it_waits_for(me) {
             self.go_on_again(me);
-        } else if self.seats[me].is_about_to_leave() {
+        } else if self.workers[me].is_about_to_leave() {
             self.leave(me);
         } else {
             self.choose(me, 0);
@@ -112,7 +112,7 @@ impl<W: Workload> Simulation<'_, W> {
         let rounds = if let Idle::Park { rounds } = self.setup.idle { rounds } else { 1 };
         // A worker that waits is not needed: its task is run by another worker, or that one waits
         // for another that works.
-        self.has_spun_enough(me, rounds) && (self.seats[me].waits() || self.on_offer == 0)
+        self.has_spun_enough(me, rounds) && (self.workers[me].waits() || self.on_offer == 0)
     }
 
     fn park(&mut self, me: usize) {
@@ -132,10 +132,10 @@ impl<W: Workload> Simulation<'_, W> {
         }
         if let Some(sleeper) = self.parked.pop() {
             let sleeper = sleeper as usize;
-            self.books.counts.wakes += 1;
+            self.counters.counts.wakes += 1;
             let delay = self.draw(sleeper, self.setup.costs.wake);
             self.trace.add(self.queue.now(), sleeper, Step::Wakes, delay);
-            self.seats[sleeper].state = State::Searches;
+            self.workers[sleeper].state = State::Searches;
             self.after(sleeper, delay, Activity::Parks);
         }
     }
@@ -143,16 +143,16 @@ impl<W: Workload> Simulation<'_, W> {
     /// An attempt reaches its victim.
     #[inline]
     pub(super) fn arrive(&mut self, me: usize, victim: usize, advised: bool) {
-        self.books.counts.attempts += 1;
+        self.counters.counts.attempts += 1;
         if self.has_what_it_waits_for(me) {
             return self.go_on_again(me);
         }
-        if self.seats[me].is_about_to_leave() {
+        if self.workers[me].is_about_to_leave() {
             return self.leave(me);
         }
         let backs_out = self.is_busy(victim);
         let found = if self.may_take(me, victim, advised) && !backs_out {
-            self.seats[victim].tasks.steal(me)
+            self.workers[victim].tasks.steal(me)
         } else {
             None
         };
@@ -161,26 +161,26 @@ impl<W: Workload> Simulation<'_, W> {
             let outcome = match found {
                 Some(_) => Outcome::Stolen,
                 None if backs_out => Outcome::Lost,
-                None if self.seats[victim].is_thief() => Outcome::Thief,
+                None if self.workers[victim].is_thief() => Outcome::Thief,
                 None => Outcome::Empty,
             };
             self.policies[me].outcome(victim, outcome);
         }
-        self.books.counts.back_outs += u64::from(backs_out);
+        self.counters.counts.back_outs += u64::from(backs_out);
         match found {
-            Some((task, slot)) => self.carry_home(me, victim, task, slot, advised),
+            Some((task, slot)) => self.carry_back(me, victim, task, slot, advised),
             None => self.come_away(me, victim, advised),
         }
     }
 
     /// Whether another thief is taking the victim's oldest task.
     fn is_busy(&self, victim: usize) -> bool {
-        self.setup.stack == Stack::TWO_FIELD && self.queue.now() < self.seats[victim].busy_until
+        self.setup.stack == Stack::TWO_FIELD && self.queue.now() < self.workers[victim].busy_until
     }
 
     /// Whether the victim has a public task that this worker may run.
     fn may_take(&self, me: usize, victim: usize, advised: bool) -> bool {
-        let Some(depth) = self.seats[victim].tasks.oldest_depth() else { return false };
+        let Some(depth) = self.workers[victim].tasks.oldest_depth() else { return false };
         if advised {
             self.above(me).is_none_or(|above| depth > above)
         } else {
@@ -188,7 +188,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    fn carry_home(
+    fn carry_back(
         &mut self,
         me: usize,
         victim: usize,
@@ -198,9 +198,9 @@ impl<W: Workload> Simulation<'_, W> {
     ) {
         self.on_offer -= 1;
         let is_piece = self.shares_loop(me, victim, &task.node);
-        self.books.counts.steals += u64::from(!is_piece);
-        self.books.counts.pieces += u64::from(is_piece);
-        self.books.counts.leaps += u64::from(!advised);
+        self.counters.counts.steals += u64::from(!is_piece);
+        self.counters.counts.pieces += u64::from(is_piece);
+        self.counters.counts.leaps += u64::from(!advised);
         self.trace.add(self.queue.now(), me, Step::Steals, task.id);
         #[cfg(test)]
         self.plant_in_steal(me, &mut task);
@@ -209,18 +209,18 @@ impl<W: Workload> Simulation<'_, W> {
             self.packages.got_piece(mine);
         }
         let cost = self.draw_between(me, victim, self.setup.costs.steal);
-        self.seats[victim].busy_until = self.queue.now() + cost;
+        self.workers[victim].busy_until = self.queue.now() + cost;
         self.ask_for_more(me, victim);
         let refill = self.refill(me, victim);
         task.node = self.workload.stolen(&task.node);
         let origin = Origin { victim: victim as u32, slot: slot as u32, at: self.queue.now() };
-        self.books.begun(task.id);
-        if !self.seats[me].waits() {
+        self.counters.begun(task.id);
+        if !self.workers[me].waits() {
             self.learns_from_idle_time(me);
         }
-        let seat = &mut self.seats[me];
-        seat.state = State::Runs;
-        seat.frames.push(Frame::of(task, Some(origin)));
+        let worker = &mut self.workers[me];
+        worker.state = State::Runs;
+        worker.frames.push(Frame::of(task, Some(origin)));
         self.after(me, cost + refill, Activity::Schedules);
     }
 
@@ -238,7 +238,7 @@ impl<W: Workload> Simulation<'_, W> {
             let price = self.expose(me, victim);
             return self.set_out(me, victim, advised, price);
         }
-        if self.seats[me].waits() {
+        if self.workers[me].waits() {
             self.help_on(me, victim);
         } else {
             self.choose(me, 0);
@@ -256,18 +256,20 @@ impl<W: Workload> Simulation<'_, W> {
             Some(master) if master == me => return,
             Some(master) => self.master_does(master),
         };
-        let candidate =
-            Candidate { waits: self.seats[me].waits(), stranded: self.seats[me].in_vain >= LONG };
+        let candidate = Candidate {
+            waits: self.workers[me].waits(),
+            stranded: self.workers[me].in_vain >= LONG,
+        };
         self.packages.stand(package, me, holder, candidate);
     }
 
     fn master_does(&self, master: usize) -> Holder {
-        let seat = &self.seats[master];
-        match seat.state {
+        let worker = &self.workers[master];
+        match worker.state {
             State::Parked | State::Gone => Holder::Parked,
             State::Blocked => Holder::Waits,
             State::Runs => Holder::Works,
-            _ if seat.waits() => Holder::Waits,
+            _ if worker.waits() => Holder::Waits,
             _ => Holder::Searches,
         }
     }
@@ -276,7 +278,7 @@ impl<W: Workload> Simulation<'_, W> {
     pub(super) fn above(&self, me: usize) -> Option<u32> {
         match self.setup.wait {
             Waiting::Runtime(Wait::Any) | Waiting::Leave => None,
-            _ => self.seats[me].frames.last().map(|frame| frame.task.depth),
+            _ => self.workers[me].frames.last().map(|frame| frame.task.depth),
         }
     }
 }

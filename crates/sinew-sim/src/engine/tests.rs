@@ -252,7 +252,7 @@ fn two_workers_on_two_chains_take_one_steal_and_one_chain() {
 /// Catches: neighbours that do not slow each other down, a slow-down of a lone worker or one in
 /// another package, a slow-down that continues after the neighbours have finished.
 #[test]
-fn who_works_beside_others_is_slower_by_the_contention() {
+fn a_worker_beside_others_is_slower_by_the_contention() {
     let setup = |workers| {
         let costs = Costs { contention: vec![1.5], ..Costs::ZERO };
         Setup {
@@ -274,7 +274,7 @@ fn who_works_beside_others_is_slower_by_the_contention() {
 /// Catches: a load list whose thieves choose other victims or pay other costs than thieves that
 /// sample every worker.
 #[test]
-fn who_is_told_the_heaviest_takes_the_same_steps_as_who_looks_at_everybody() {
+fn a_list_of_loads_leads_to_the_same_steps_as_sampling_all_workers() {
     let machine: Option<sinew_topology::Machine> =
         Some("package:33 l3:8 core:8".parse().expect("a machine"));
     let tree = Tree::new(11, Duration::Exponential(20_000 * NS), 3);
@@ -442,7 +442,7 @@ fn thieves_that_come_at_once_back_out_of_a_two_field_stack() {
 
 /// Catches: two ways of waiting that behave the same.
 #[test]
-fn who_may_help_with_more_waits_less() {
+fn a_worker_that_may_help_with_more_waits_less() {
     let waits = |wait| {
         let setup = Setup { wait, stack: Stack::Open, ..Setup::new(16) };
         let time = |seed| {

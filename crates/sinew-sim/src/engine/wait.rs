@@ -8,13 +8,13 @@ use sinew_policy::Wait;
 use super::Simulation;
 use crate::queue::Time;
 use crate::report::Activity;
-use crate::seat::{Origin, State, Top};
 use crate::setup::Waiting;
 use crate::trace::Step;
+use crate::worker::{Origin, State, Top};
 use crate::workload::Workload;
 
 /// Failed attempts in a row at the thief, after which a worker that may park parks.
-const PATIENCE: u32 = 16;
+const MOST_FAILURES: u32 = 16;
 
 impl<W: Workload> Simulation<'_, W> {
     /// Begins to wait for the task that `thief` has. Returns that the step is over.
@@ -29,7 +29,7 @@ impl<W: Workload> Simulation<'_, W> {
     }
 
     fn begin_to_help(&mut self, me: usize, thief: usize) {
-        (self.seats[me].in_vain, self.seats[me].attempts) = (0, 0);
+        (self.workers[me].in_vain, self.workers[me].attempts) = (0, 0);
         self.begin_to_spin_in_join(me);
         let price = match self.setup.wait {
             wait if wait.helps_thieves_only() => 0,
@@ -43,8 +43,8 @@ impl<W: Workload> Simulation<'_, W> {
         if self.setup.wait.helps_thieves_only() {
             return self.leap_again(me, victim);
         }
-        match self.seats[me].state {
-            State::Tries { advised: true, .. } if self.seats[me].attempts.is_multiple_of(2) => {
+        match self.workers[me].state {
+            State::Tries { advised: true, .. } if self.workers[me].attempts.is_multiple_of(2) => {
                 self.try_thief(me, 0);
             }
             _ => self.choose(me, 0),
@@ -53,14 +53,14 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// If only the thief is helped: tries it again, or the thief that it waits for, or blocks.
     fn leap_again(&mut self, me: usize, victim: usize) {
-        let seat = &mut self.seats[me];
-        seat.in_vain = seat.in_vain.saturating_add(1);
-        if self.has_spun_enough(me, PATIENCE) {
+        let worker = &mut self.workers[me];
+        worker.in_vain = worker.in_vain.saturating_add(1);
+        if self.has_spun_enough(me, MOST_FAILURES) {
             return self.block(me);
         }
         let further = match self.setup.wait {
             Waiting::Runtime(Wait::Transitive) => {
-                self.seats[victim].tasks.thief_of_top().filter(|&thief| thief != me)
+                self.workers[victim].tasks.thief_of_top().filter(|&thief| thief != me)
             }
             _ => None,
         };
@@ -79,12 +79,12 @@ impl<W: Workload> Simulation<'_, W> {
     /// worker's stack, and so are parts of it.
     fn has_only_parts(&self, me: usize, thief: usize) -> bool {
         let top = |origin: &Origin| {
-            origin.victim as usize == me && self.seats[me].tasks.is_top(origin.slot as usize)
+            origin.victim as usize == me && self.workers[me].tasks.is_top(origin.slot as usize)
         };
         let mut below = 0;
-        for frame in &self.seats[thief].frames {
+        for frame in &self.workers[thief].frames {
             if frame.origin.as_ref().is_some_and(top) {
-                return self.seats[thief].tasks.oldest_is_above(below);
+                return self.workers[thief].tasks.oldest_is_above(below);
             }
             below += frame.joins as usize;
         }
@@ -93,7 +93,7 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// Goes to the thief of the awaited task; `spent` has already passed.
     pub(super) fn try_thief(&mut self, me: usize, spent: Time) {
-        match self.seats[me].tasks.thief_of_top() {
+        match self.workers[me].tasks.thief_of_top() {
             Some(thief) => self.set_out(me, thief, false, spent),
             None => self.go_on_again(me),
         }
@@ -101,13 +101,13 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// The awaited task has finished.
     pub(super) fn go_on_again(&mut self, me: usize) {
-        self.seats[me].state = State::Runs;
+        self.workers[me].state = State::Runs;
         self.after(me, 0, Activity::Schedules);
     }
 
     /// Whether the worker is in a join whose task has finished.
     pub(super) fn has_what_it_waits_for(&self, me: usize) -> bool {
-        self.seats[me].waits() && self.seats[me].tasks.thief_of_top().is_none()
+        self.workers[me].waits() && self.workers[me].tasks.thief_of_top().is_none()
     }
 
     /// Waits without doing anything.
@@ -121,9 +121,9 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// Leaves the join. All remaining tasks are with thieves; the one that finishes last continues.
     fn abandon(&mut self, me: usize) {
-        let frames = self.seats[me].frames.len() as u64;
-        self.seats[me].frames.clear();
-        self.seats[me].tasks.abandon();
+        let frames = self.workers[me].frames.len() as u64;
+        self.workers[me].frames.clear();
+        self.workers[me].tasks.abandon();
         self.note_offer(me);
         self.open -= frames;
         if self.open == 0 {
@@ -134,7 +134,7 @@ impl<W: Workload> Simulation<'_, W> {
     }
 }
 
-impl<N: Copy> crate::seat::TaskStack<N> {
+impl<N: Copy> crate::worker::TaskStack<N> {
     /// The thief of the youngest entry, if it is stolen and has not finished.
     pub(crate) fn thief_of_top(&self) -> Option<usize> {
         match self.top() {

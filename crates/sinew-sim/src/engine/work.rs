@@ -29,8 +29,8 @@ impl<W: Workload> Simulation<'_, W> {
     #[inline]
     pub(super) fn work(&mut self, me: usize) -> bool {
         let workload = self.workload;
-        let seat = &mut self.seats[me];
-        let Some(frame) = seat.frames.last_mut() else { return false };
+        let worker = &mut self.workers[me];
+        let Some(frame) = worker.frames.last_mut() else { return false };
         let work = workload.work(&frame.task.node);
         frame.begun = true;
         frame.children = workload.children(&frame.task.node);
@@ -39,13 +39,13 @@ impl<W: Workload> Simulation<'_, W> {
         frame.task.path += work;
         frame.end = frame.task.path;
         let (end, id) = (frame.task.path, frame.task.id);
-        self.books.worked(work, end);
+        self.counters.worked(work, end);
         self.trace.add(self.queue.now(), me, Step::Works, id);
         if !self.setup.costs.contention.is_empty() {
             return self.begin_to_crowd(me, work);
         }
-        let takes = times(work, self.seats[me].slowness);
-        self.books.took(takes);
+        let takes = times(work, self.workers[me].slowness);
+        self.counters.took(takes);
         #[cfg(test)]
         let takes = self.plant_in_work(takes);
         if takes > 0 {
@@ -58,7 +58,7 @@ impl<W: Workload> Simulation<'_, W> {
         if work == 0 {
             return false;
         }
-        (self.seats[me].is_crowding, self.seats[me].work_left) = (true, work);
+        (self.workers[me].is_crowding, self.workers[me].work_left) = (true, work);
         self.busy[self.places.package(me)] += 1;
         self.works_on(me)
     }
@@ -67,17 +67,17 @@ impl<W: Workload> Simulation<'_, W> {
     #[inline(never)]
     pub(super) fn works_on(&mut self, me: usize) -> bool {
         let package = self.places.package(me);
-        let seat = &mut self.seats[me];
-        let slice = seat.work_left.min(SLICE);
+        let worker = &mut self.workers[me];
+        let slice = worker.work_left.min(SLICE);
         if slice == 0 {
-            seat.is_crowding = false;
+            worker.is_crowding = false;
             self.busy[package] -= 1;
             return false;
         }
-        seat.work_left -= slice;
+        worker.work_left -= slice;
         let takes =
-            times(times(slice, seat.slowness), self.setup.costs.contention(self.busy[package]));
-        self.books.took(takes);
+            times(times(slice, worker.slowness), self.setup.costs.contention(self.busy[package]));
+        self.counters.took(takes);
         self.after(me, takes, Activity::Works);
         true
     }

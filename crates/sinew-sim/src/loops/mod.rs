@@ -16,7 +16,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `course` | one run: the workers' claims in order of time |
+//! | `run` | one run: the workers' claims in order of time |
 //! | `source` | the unclaimed iterations |
 //! | `memory` | state that one run leaves for the next |
 //!
@@ -33,8 +33,8 @@
 //! - data that a part finds in its owner's cache;
 //! - the first iterations, from which the runtime estimates a loop's time (known here).
 
-mod course;
 mod memory;
+mod run;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -51,8 +51,8 @@ use crate::queue::Time;
 use crate::random::Duration;
 use crate::setup::{Fault, Mishap, Setup, SetupError, Stack, Waiting};
 use crate::workload::{IterationCosts, Splits};
-use course::Course;
 use memory::Lesson;
+use run::Run;
 
 /// The configuration of a loop's run, apart from its iterations.
 #[derive(Debug, Clone)]
@@ -163,7 +163,7 @@ impl Loop {
                 let splitter = Splitter::adaptive(self.workers);
                 Ok((self.run_tree(costs, splitter, grain, goes_on)?, lesson))
             }
-            _ => Course::new(self, costs, lesson).run(goes_on).map_err(RunError::Violation),
+            _ => Run::new(self, costs, lesson).run(goes_on).map_err(RunError::Violation),
         }
     }
 

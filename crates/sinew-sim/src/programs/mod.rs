@@ -12,8 +12,8 @@
 //! | `parse` | the same, read from text |
 //! | `host` | one machine: its programs, their cores and their progress |
 //! | `dispatch` | the machine for an arriving program |
-//! | `course` | arrivals, ends, deaths |
-//! | `books` | results, and the checks at the end |
+//! | `run` | arrivals, ends, deaths |
+//! | `counters` | results, and the checks at the end |
 //!
 //! # Invariants
 //!
@@ -32,12 +32,12 @@
 //!
 //! Migration of programs between machines.
 
-mod books;
-mod course;
+mod counters;
 mod dispatch;
 mod host;
 mod mix;
 mod parse;
+mod run;
 #[cfg(test)]
 mod tests;
 
@@ -175,7 +175,7 @@ impl Cluster {
         goes_on: impl FnMut(&Progress) -> bool,
     ) -> Result<ProgramsReport, RunError> {
         self.check(mix).map_err(RunError::Setup)?;
-        course::run(self, mix, goes_on).map_err(RunError::Violation)
+        run::run(self, mix, goes_on).map_err(RunError::Violation)
     }
 
     /// Checks that these programs can run.

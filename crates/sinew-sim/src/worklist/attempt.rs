@@ -2,14 +2,14 @@
 
 use sinew_policy::worklist::swap;
 
-use super::course::{Course, State};
 use super::memory::Found;
 use super::mix::Access;
+use super::run::{Run, State};
 use crate::queue::Time;
 use crate::trace::Step;
 
 /// Failed attempts after which a worker takes the token.
-const PATIENCE: u32 = 64;
+const MOST_FAILURES: u32 = 64;
 
 /// The state of a transaction.
 #[derive(Debug, Default)]
@@ -38,33 +38,33 @@ impl Attempt {
     }
 }
 
-impl Course<'_> {
+impl Run<'_> {
     /// Begins the transaction of the current units after `delay`.
     pub(super) fn attempt(&mut self, me: usize, delay: Time) {
         let factor = if self.is_helped(me) { self.mix.helped(self.settings.lifespan) } else { 1.0 };
         let frame = self.draw(me, self.setup.transaction);
-        if self.seats[me].in_vain >= PATIENCE && self.token.is_none() {
+        if self.workers[me].in_vain >= MOST_FAILURES && self.token.is_none() {
             self.token = Some(me);
-            self.books.tokens += 1;
+            self.counters.tokens += 1;
         }
         let (mix, snapshot, began) = (self.mix, self.memory.now(), self.queue.now() + delay);
-        let seat = &mut self.seats[me];
-        let work: Time = seat.current.iter().map(|unit| mix.work(unit)).sum();
-        let attempt = &mut seat.attempt;
+        let worker = &mut self.workers[me];
+        let work: Time = worker.current.iter().map(|unit| mix.work(unit)).sum();
+        let attempt = &mut worker.attempt;
         attempt.accesses.clear();
-        attempt.accesses.extend(seat.current.iter().flat_map(|unit| mix.accesses(unit)));
+        attempt.accesses.extend(worker.current.iter().flat_map(|unit| mix.accesses(unit)));
         attempt.reads.clear();
         attempt.locks.clear();
         (attempt.next, attempt.snapshot, attempt.is_doomed) = (0, snapshot, false);
         (attempt.began, attempt.frame) = (began, frame);
-        attempt.work = crate::costs::times(work, factor * seat.slowness);
+        attempt.work = crate::costs::times(work, factor * worker.slowness);
         let due = attempt.due();
         self.at(me, State::Attempts, due);
     }
 
     /// Executes the next access or the commit.
     pub(super) fn advance(&mut self, me: usize) {
-        let attempt = &self.seats[me].attempt;
+        let attempt = &self.workers[me].attempt;
         let may_go_on = match attempt.accesses.get(attempt.next) {
             _ if attempt.is_doomed => false,
             Some(&access) => self.access(me, access),
@@ -73,7 +73,7 @@ impl Course<'_> {
         if !may_go_on {
             return self.abort(me);
         }
-        let attempt = &mut self.seats[me].attempt;
+        let attempt = &mut self.workers[me].attempt;
         attempt.next += 1;
         let due = attempt.due();
         self.queue.set(me, due);
@@ -84,15 +84,15 @@ impl Course<'_> {
             Found::Version(version) => version,
             Found::Locked(_) if self.token != Some(me) => return false,
             Found::Locked(owner) => {
-                self.seats[owner].attempt.is_doomed = true;
+                self.workers[owner].attempt.is_doomed = true;
                 self.memory.break_lock(variable);
                 return self.access(me, Access { variable, writes });
             }
         };
-        if version > self.seats[me].attempt.snapshot && !self.extend(me) {
+        if version > self.workers[me].attempt.snapshot && !self.extend(me) {
             return false;
         }
-        let attempt = &mut self.seats[me].attempt;
+        let attempt = &mut self.workers[me].attempt;
         if !writes {
             attempt.reads.push((variable, version));
         } else if self.memory.lock(variable, me) {
@@ -106,22 +106,22 @@ impl Course<'_> {
         let now = self.memory.now();
         let is_valid = self.is_valid(me);
         if is_valid {
-            self.seats[me].attempt.snapshot = now;
+            self.workers[me].attempt.snapshot = now;
         }
         is_valid
     }
 
     fn is_valid(&self, me: usize) -> bool {
         #[cfg(test)]
-        if self.books.skips_validation {
+        if self.counters.skips_validation {
             return true;
         }
-        let reads = &self.seats[me].attempt.reads;
+        let reads = &self.workers[me].attempt.reads;
         reads.iter().all(|&(variable, version)| self.memory.is_still(variable, version))
     }
 
     fn commit(&mut self, me: usize) {
-        let writes = !self.seats[me].attempt.locks.is_empty();
+        let writes = !self.workers[me].attempt.locks.is_empty();
         if writes && self.token.is_some_and(|holder| holder != me) {
             self.waiting.push(me);
             return self.rest(me, State::Waits);
@@ -129,10 +129,10 @@ impl Course<'_> {
         if writes && !self.is_valid(me) {
             return self.abort(me);
         }
-        let locks = std::mem::take(&mut self.seats[me].attempt.locks);
+        let locks = std::mem::take(&mut self.workers[me].attempt.locks);
         self.check_reads(me);
         self.memory.publish(&locks, me);
-        self.seats[me].attempt.locks = locks;
+        self.workers[me].attempt.locks = locks;
         self.give_token_back(me);
         self.settle(me);
     }
@@ -140,13 +140,13 @@ impl Course<'_> {
     /// Checks that all reads were true together at the end of the transaction or, if it wrote
     /// nothing, at its snapshot.
     fn check_reads(&mut self, me: usize) {
-        let attempt = &self.seats[me].attempt;
-        let writes = !attempt.locks.is_empty() || self.books.skips_validation;
+        let attempt = &self.workers[me].attempt;
+        let writes = !attempt.locks.is_empty() || self.counters.skips_validation;
         let is_torn = |&(variable, version): &(u32, u64)| match writes {
             true => !self.memory.is_still(variable, version),
             false => version > attempt.snapshot,
         };
-        self.books.torn += u64::from(attempt.reads.iter().any(is_torn));
+        self.counters.torn += u64::from(attempt.reads.iter().any(is_torn));
     }
 
     fn give_token_back(&mut self, me: usize) {
@@ -161,21 +161,21 @@ impl Course<'_> {
 
     /// Finishes the units and adds those that they create.
     fn settle(&mut self, me: usize) {
-        let current = std::mem::take(&mut self.seats[me].current);
-        self.books.coalesced += u64::from(current.len() > 1);
+        let current = std::mem::take(&mut self.workers[me].current);
+        self.counters.coalesced += u64::from(current.len() > 1);
         let list = if self.settings.stealing { me } else { self.lists.shared() };
         let mut added = 0;
         for unit in &current {
             self.trace.add(self.queue.now(), me, Step::Finishes, unit.id);
-            self.books.has_committed(unit.id, self.mix.work(unit));
+            self.counters.has_committed(unit.id, self.mix.work(unit));
             for bits in self.mix.added(unit) {
                 let mut new = super::mix::Unit { id: 0, bits };
-                new.id = self.books.created(self.mix.work(&new));
+                new.id = self.counters.created(self.mix.work(&new));
                 self.lists.push(list, new);
                 added += 1;
             }
         }
-        self.seats[me].current = current;
+        self.workers[me].current = current;
         let mut end = self.now();
         if added > 0 {
             let access = self.draw(me, self.setup.access);
@@ -187,15 +187,15 @@ impl Course<'_> {
 
     fn abort(&mut self, me: usize) {
         let now = self.now();
-        self.trace.add(now, me, Step::Fails, u64::from(self.seats[me].in_vain));
-        let seat = &mut self.seats[me];
-        self.memory.release(&seat.attempt.locks, me);
-        seat.in_row += 1;
-        seat.in_vain += 1;
-        self.books.aborts += 1;
-        self.books.wasted += now.saturating_sub(seat.attempt.began);
+        self.trace.add(now, me, Step::Fails, u64::from(self.workers[me].in_vain));
+        let worker = &mut self.workers[me];
+        self.memory.release(&worker.attempt.locks, me);
+        worker.in_row += 1;
+        worker.in_vain += 1;
+        self.counters.aborts += 1;
+        self.counters.wasted += now.saturating_sub(worker.attempt.began);
         let mut delay = self.draw(me, self.setup.abort);
-        if swap::is_due(self.seats[me].in_row, self.settings.swap_after) {
+        if swap::is_due(self.workers[me].in_row, self.settings.swap_after) {
             delay += self.swap(me);
         }
         self.attempt(me, delay);
@@ -206,10 +206,10 @@ impl Course<'_> {
         let list = if self.settings.stealing { me } else { self.lists.shared() };
         let random = self.chance.u64(..);
         let Some(place) = swap::partner(self.lists.len(list), random) else { return 0 };
-        let Some(first) = self.seats[me].current.first().copied() else { return 0 };
-        self.seats[me].current[0] = self.lists.swap(list, place, first);
-        self.seats[me].in_row = 0;
-        self.books.swaps += 1;
+        let Some(first) = self.workers[me].current.first().copied() else { return 0 };
+        self.workers[me].current[0] = self.lists.swap(list, place, first);
+        self.workers[me].in_row = 0;
+        self.counters.swaps += 1;
         let access = self.draw(me, self.setup.access);
         self.lists.use_lock(list, self.now(), access) - self.now()
     }

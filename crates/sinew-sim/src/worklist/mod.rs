@@ -15,9 +15,9 @@
 //! | `mix` | the units: durations and variables |
 //! | `memory` | variables, their versions and locks |
 //! | `lists` | a shared list and one per worker, each with a lock |
-//! | `course` | workers between two units |
+//! | `run` | workers between two units |
 //! | `attempt` | workers in a transaction |
-//! | `books` | counters, and the checks at the end |
+//! | `counters` | counters, and the checks at the end |
 //!
 //! # Invariants
 //!
@@ -33,11 +33,11 @@
 //! [`Mix::memory`] says.
 
 mod attempt;
-mod books;
-mod course;
+mod counters;
 mod lists;
 mod memory;
 mod mix;
+mod run;
 #[cfg(test)]
 mod tests;
 
@@ -186,7 +186,7 @@ impl Worklist {
         goes_on: impl FnMut(&Progress) -> bool,
     ) -> Result<WorklistReport, RunError> {
         self.check(mix).map_err(RunError::Setup)?;
-        course::Course::new(self, mix).run(goes_on).map_err(RunError::Violation)
+        run::Run::new(self, mix).run(goes_on).map_err(RunError::Violation)
     }
 
     /// Checks that these units can run.

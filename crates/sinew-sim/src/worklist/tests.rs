@@ -3,7 +3,7 @@
 use sinew_policy::tune::{Knobs, State};
 use sinew_policy::worklist::Settings;
 
-use super::course::Course;
+use super::run::Run;
 use super::{Mix, Tuning, Worklist, WorklistReport};
 use crate::random::{Duration, NS};
 use crate::report::Violation;
@@ -137,9 +137,9 @@ fn the_tuner_halves_threads_that_conflict_and_steals_where_the_list_is_contended
 fn transactions_that_do_not_look_at_their_reads_again_are_found() {
     let mix = Mix { variables: 20, ..Mix::new(500, Duration::ns(1_000)) };
     let list = fixed(4, Settings::baseline(4));
-    let mut course = Course::new(&list, &mix);
-    course.books.skips_validation = true;
-    assert!(matches!(course.run(|_| true), Err(Violation::Torn(_))));
+    let mut run = Run::new(&list, &mix);
+    run.counters.skips_validation = true;
+    assert!(matches!(run.run(|_| true), Err(Violation::Torn(_))));
 }
 
 /// Catches: an impossible list that runs.

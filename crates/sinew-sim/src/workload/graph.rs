@@ -291,7 +291,7 @@ mod tests {
     /// Catches: a helper of a loop that counts as an independent task, or a task that counts as a
     /// helper.
     #[test]
-    fn who_takes_the_second_arm_beside_a_loop_takes_part_in_it() {
+    fn a_thief_of_the_second_arm_beside_a_loop_takes_part_in_it() {
         for (calls, pieces) in [
             ("0: 5{1|2|3|4}\n", 6),
             ("0: 5(2{1|2|3|4}1|3)\n", 7),
@@ -335,7 +335,7 @@ mod tests {
 
     /// Catches: a way of waiting that ignores sequels.
     #[test]
-    fn who_goes_on_after_joins_cannot_leave_them() {
+    fn tasks_with_sequels_cannot_leave_their_joins() {
         let setup = Setup::greedy(2);
         let error = Simulation::new(setup, &recorded("")).expect_err("leaves").to_string();
         assert!(error.contains("leave"), "{error}");

@@ -225,7 +225,7 @@ pub(crate) enum State {
 
 /// A worker.
 #[derive(Debug)]
-pub(crate) struct Seat<N> {
+pub(crate) struct Worker<N> {
     pub(crate) frames: Vec<Frame<N>>,
     pub(crate) tasks: TaskStack<N>,
     pub(crate) state: State,
@@ -254,7 +254,7 @@ pub(crate) struct Seat<N> {
     spent: [Time; Activity::COUNT],
 }
 
-impl<N: Copy> Seat<N> {
+impl<N: Copy> Worker<N> {
     pub(crate) fn new() -> Self {
         Self {
             frames: Vec::new(),

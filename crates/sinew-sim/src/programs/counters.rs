@@ -1,9 +1,9 @@
 //! Results, and the checks of every run.
 
 use super::ProgramsReport;
-use super::course::Course;
 use super::host::Resident;
 use super::mix::Arrival;
+use super::run::Run;
 use crate::queue::Time;
 use crate::report::Violation;
 
@@ -12,7 +12,7 @@ const ROUNDING: f64 = 1e-6;
 
 /// Counters that are updated during a run.
 #[derive(Debug, Default)]
-pub(super) struct Books {
+pub(super) struct Counters {
     pub(super) arrived: u64,
     pub(super) died: u64,
     pub(super) events: u64,
@@ -26,7 +26,7 @@ pub(super) struct Books {
     broken: Option<Violation>,
 }
 
-impl Books {
+impl Counters {
     /// Programs that have arrived and ended or died.
     pub(super) fn left(&self) -> u64 {
         self.ended + self.died
@@ -62,7 +62,7 @@ impl Books {
     }
 }
 
-impl Course<'_> {
+impl Run<'_> {
     /// Checks the invariants and returns the report.
     pub(super) fn close(self) -> Result<ProgramsReport, Violation> {
         if self.queue.backwards() > 0 {
@@ -73,42 +73,42 @@ impl Course<'_> {
             return Err(Violation::Shared(overlaps));
         }
         let present: usize = self.hosts.iter().map(|host| host.residents.len()).sum();
-        if self.books.arrived != self.books.left() + present as u64 {
+        if self.counters.arrived != self.counters.left() + present as u64 {
             return Err(Violation::NotOnceEach {
-                created: self.books.arrived,
-                run: self.books.left(),
+                created: self.counters.arrived,
+                run: self.counters.left(),
             });
         }
-        self.books.broken.map_or_else(|| Ok(self.report()), Err)
+        self.counters.broken.map_or_else(|| Ok(self.report()), Err)
     }
 
     fn report(&self) -> ProgramsReport {
-        let books = &self.books;
-        let ended = books.ended.max(1) as f64;
+        let counters = &self.counters;
+        let ended = counters.ended.max(1) as f64;
         let sum = |count: fn(&super::host::Host<'_>) -> u64| self.hosts.iter().map(count).sum();
         let cores = (self.hosts.len() * self.facts.layout.len()) as f64;
         let used: f64 = self.hosts.iter().map(|host| host.used).sum();
-        let fairness = if books.squares > 0.0 {
-            books.slowdowns * books.slowdowns / (ended * books.squares)
+        let fairness = if counters.squares > 0.0 {
+            counters.slowdowns * counters.slowdowns / (ended * counters.squares)
         } else {
             1.0
         };
         ProgramsReport {
-            arrived: books.arrived,
-            ended: books.ended,
-            died: books.died,
-            makespan: books.makespan,
-            mean_response: books.responses / ended,
-            mean_slowdown: books.slowdowns / ended,
-            worst_slowdown: books.worst,
+            arrived: counters.arrived,
+            ended: counters.ended,
+            died: counters.died,
+            makespan: counters.makespan,
+            mean_response: counters.responses / ended,
+            mean_slowdown: counters.slowdowns / ended,
+            worst_slowdown: counters.worst,
             fairness,
             moved: sum(|host| host.moved),
             decisions: sum(|host| host.decisions),
             moving_decisions: sum(|host| host.moving),
             used: used / (self.queue.now().max(1) as f64 * cores),
-            events: books.events,
+            events: counters.events,
             trace: self.trace.hash(),
-            is_whole: books.left() == self.facts.mix.arrivals.len() as u64,
+            is_whole: counters.left() == self.facts.mix.arrivals.len() as u64,
         }
     }
 }

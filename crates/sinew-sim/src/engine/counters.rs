@@ -13,7 +13,7 @@ const US: Time = 1_000_000;
 
 /// Counters that are updated during a run.
 #[derive(Debug, Default)]
-pub(super) struct Books {
+pub(super) struct Counters {
     pub(super) counts: Counts,
     /// T1 and T∞ of the tasks so far.
     pub(super) work: Time,
@@ -27,7 +27,7 @@ pub(super) struct Books {
     tallies: Vec<(u64, Time)>,
 }
 
-impl Books {
+impl Counters {
     /// Registers a new task and returns its number.
     #[inline]
     pub(super) fn created(&mut self) -> u64 {
@@ -90,19 +90,19 @@ impl<W: Workload> Simulation<'_, W> {
     fn report(&self) -> Report {
         let now = self.now();
         let mut spent = [0; Activity::COUNT];
-        for seat in &self.seats {
-            for (all, one) in spent.iter_mut().zip(seat.spent(now)) {
+        for worker in &self.workers {
+            for (all, one) in spent.iter_mut().zip(worker.spent(now)) {
                 *all += one;
             }
         }
         Report {
-            workers: self.seats.len(),
+            workers: self.workers.len(),
             time: now,
-            work: self.books.work,
-            span: self.books.span,
-            counts: self.books.counts,
+            work: self.counters.work,
+            span: self.counters.span,
+            counts: self.counters.counts,
             spent,
-            tallies: self.books.tallies(),
+            tallies: self.counters.tallies(),
             trace: self.trace.hash(),
             is_whole: self.open == 0,
         }
@@ -117,13 +117,13 @@ impl<W: Workload> Simulation<'_, W> {
     }
 
     fn check_tasks(&self, report: &Report) -> Result<(), Violation> {
-        let (created, run) = (self.books.created, report.counts.tasks);
-        if created != run || self.books.balance != 0 {
+        let (created, run) = (self.counters.created, report.counts.tasks);
+        if created != run || self.counters.balance != 0 {
             return Err(Violation::NotOnceEach { created, run });
         }
         let done = report.spent[Activity::Works as usize];
-        if done != self.books.effort {
-            return Err(Violation::WorkNotConserved { had: self.books.effort, done });
+        if done != self.counters.effort {
+            return Err(Violation::WorkNotConserved { had: self.counters.effort, done });
         }
         Ok(())
     }

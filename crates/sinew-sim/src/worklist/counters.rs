@@ -3,14 +3,14 @@
 use sinew_policy::tune::Counts;
 
 use super::WorklistReport;
-use super::course::Course;
+use super::run::Run;
 use crate::queue::Time;
 use crate::random::{NS, mix};
 use crate::report::Violation;
 
 /// Counters that are updated during a run.
 #[derive(Debug, Default)]
-pub(super) struct Books {
+pub(super) struct Counters {
     created: u64,
     committed: u64,
     /// Hashes of units, added when they are created and subtracted when they commit.
@@ -31,7 +31,7 @@ pub(super) struct Books {
     pub(super) skips_validation: bool,
 }
 
-impl Books {
+impl Counters {
     /// Registers a new unit and returns its number.
     pub(super) fn created(&mut self, work: Time) -> u64 {
         let id = self.created;
@@ -62,11 +62,11 @@ impl Books {
     }
 }
 
-impl Course<'_> {
+impl Run<'_> {
     pub(super) fn totals(&self) -> Counts {
         Counts {
-            commits: self.books.committed(),
-            aborts: self.books.aborts,
+            commits: self.counters.committed(),
+            aborts: self.counters.aborts,
             stalls: self.lists.stalls,
             elapsed_ns: self.now() / NS,
         }
@@ -77,25 +77,26 @@ impl Course<'_> {
         if self.queue.backwards() > 0 {
             return Err(Violation::TimeRanBackwards(self.queue.backwards()));
         }
-        if self.books.torn > 0 {
-            return Err(Violation::Torn(self.books.torn));
+        if self.counters.torn > 0 {
+            return Err(Violation::Torn(self.counters.torn));
         }
-        if self.books.open() == 0 {
+        if self.counters.open() == 0 {
             self.check_units()?;
         }
         Ok(self.report())
     }
 
     fn check_units(&self) -> Result<(), Violation> {
-        let books = &self.books;
-        if books.balance != 0 || self.memory.locked() != 0 {
-            return Err(super::not_once(books.created, books.committed));
+        let counters = &self.counters;
+        if counters.balance != 0 || self.memory.locked() != 0 {
+            return Err(super::not_once(counters.created, counters.committed));
         }
-        if books.had != books.done {
-            return Err(Violation::WorkNotConserved { had: books.had, done: books.done });
+        if counters.had != counters.done {
+            return Err(Violation::WorkNotConserved { had: counters.had, done: counters.done });
         }
         // A helper saves at most the time spent waiting for memory.
-        let least = (books.done as f64 * (1.0 - self.mix.memory) / self.setup.cores as f64) as Time;
+        let least =
+            (counters.done as f64 * (1.0 - self.mix.memory) / self.setup.cores as f64) as Time;
         if self.now() + 1 < least {
             return Err(Violation::OutOfBounds { time: self.now(), bound: least });
         }
@@ -103,20 +104,20 @@ impl Course<'_> {
     }
 
     fn report(self) -> WorklistReport {
-        let books = &self.books;
+        let counters = &self.counters;
         WorklistReport {
             time: self.now(),
-            work: books.done,
-            wasted: books.wasted,
+            work: counters.done,
+            wasted: counters.wasted,
             counts: self.totals(),
-            coalesced: books.coalesced,
-            steals: books.steals,
-            swaps: books.swaps,
-            tokens: books.tokens,
-            events: books.events,
+            coalesced: counters.coalesced,
+            steals: counters.steals,
+            swaps: counters.swaps,
+            tokens: counters.tokens,
+            events: counters.events,
             settings: self.settings,
             trace: self.trace.hash(),
-            is_whole: books.open() == 0,
+            is_whole: counters.open() == 0,
             path: self.path,
         }
     }

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::books::Books;
+use super::counters::Counters;
 use super::dispatch::{Load, choose};
 use super::host::{Facts, Host};
 use super::mix::{Arrival, Mix};
@@ -18,11 +18,11 @@ use crate::trace::{Step, Trace};
 const LOOK_UP: u64 = 256;
 
 /// A run.
-pub(super) struct Course<'f> {
+pub(super) struct Run<'f> {
     pub(super) facts: &'f Facts<'f>,
     pub(super) queue: Queue,
     pub(super) hosts: Vec<Host<'f>>,
-    pub(super) books: Books,
+    pub(super) counters: Counters,
     pub(super) trace: Trace,
     loads: Vec<Load>,
     /// Numbers of future arrivals; the next one is at the end.
@@ -41,20 +41,20 @@ pub(super) fn run(
     goes_on: impl FnMut(&Progress) -> bool,
 ) -> Result<ProgramsReport, Violation> {
     let facts = Facts::new(setup, mix);
-    Course::new(&facts).run(goes_on)
+    Run::new(&facts).run(goes_on)
 }
 
-impl<'f> Course<'f> {
+impl<'f> Run<'f> {
     fn new(facts: &'f Facts<'f>) -> Self {
         let machines = facts.setup.machines;
         let arrivals = &facts.mix.arrivals;
         let mut coming: Vec<usize> = (0..arrivals.len()).collect();
         coming.sort_by_key(|&id| Reverse((arrivals[id].at, id)));
-        let mut course = Self {
+        let mut run = Self {
             facts,
             queue: Queue::new(machines + 1),
             hosts: (0..machines).map(|_| Host::new(facts)).collect(),
-            books: Books::default(),
+            counters: Counters::default(),
             trace: Trace::new(facts.setup.seed),
             loads: vec![Load::default(); machines],
             coming,
@@ -62,8 +62,8 @@ impl<'f> Course<'f> {
             at: vec![None; arrivals.len()],
             chance: fastrand::Rng::with_seed(crate::random::mix(facts.setup.seed)),
         };
-        course.announce();
-        course
+        run.announce();
+        run
     }
 
     fn run(
@@ -71,17 +71,17 @@ impl<'f> Course<'f> {
         mut goes_on: impl FnMut(&Progress) -> bool,
     ) -> Result<ProgramsReport, Violation> {
         let all = self.at.len() as u64;
-        while self.books.left() < all {
+        while self.counters.left() < all {
             let Some(next) = self.queue.next() else {
-                return Err(Violation::Stranded { tasks: all - self.books.left() });
+                return Err(Violation::Stranded { tasks: all - self.counters.left() });
             };
             if next < self.hosts.len() {
                 self.attend(next);
             } else {
                 self.attend_outside();
             }
-            self.books.events += 1;
-            if self.books.events.is_multiple_of(LOOK_UP) && !goes_on(&self.progress(all)) {
+            self.counters.events += 1;
+            if self.counters.events.is_multiple_of(LOOK_UP) && !goes_on(&self.progress(all)) {
                 break;
             }
         }
@@ -89,8 +89,8 @@ impl<'f> Course<'f> {
     }
 
     fn progress(&self, all: u64) -> Progress {
-        let share = (all > 0).then(|| self.books.left() as f64 / all as f64);
-        Progress::new(self.queue.now(), self.books.events, self.books.left(), share)
+        let share = (all > 0).then(|| self.counters.left() as f64 / all as f64);
+        Progress::new(self.queue.now(), self.counters.events, self.counters.left(), share)
     }
 
     /// Handles the due event of a machine: the end of a program, or a decision.
@@ -115,11 +115,11 @@ impl<'f> Course<'f> {
         load.programs -= 1;
         load.demand -= gone.program.max;
         if dies {
-            self.books.died += 1;
+            self.counters.died += 1;
             return;
         }
         let alone = arrival.work as f64 / self.facts.best_speed(arrival.kind);
-        self.books.has_ended(now, &arrival, &gone, alone, alone / self.facts.best_company());
+        self.counters.has_ended(now, &arrival, &gone, alone, alone / self.facts.best_company());
     }
 
     /// Handles the next arrival or death.
@@ -144,12 +144,15 @@ impl<'f> Course<'f> {
         let Arrival { kind, work, dies_after, .. } = self.facts.mix.arrivals[id];
         let cores = self.facts.layout.len() as u32;
         let chance = &mut self.chance;
-        let machine =
-            choose(self.facts.setup.dispatch, &self.loads, cores, self.books.arrived, &mut || {
-                chance.u64(..)
-            });
+        let machine = choose(
+            self.facts.setup.dispatch,
+            &self.loads,
+            cores,
+            self.counters.arrived,
+            &mut || chance.u64(..),
+        );
         self.trace.add(now, machine, Step::Spawns, id as u64);
-        self.books.arrived += 1;
+        self.counters.arrived += 1;
         self.at[id] = Some(machine);
         self.hosts[machine].admit(now, id, kind, work);
         let load = &mut self.loads[machine];

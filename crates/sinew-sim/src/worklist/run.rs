@@ -15,7 +15,7 @@ use sinew_policy::tune::{Autotuner, Epochs, Path};
 use sinew_policy::worklist::{Settings, helpers, units};
 
 use super::attempt::Attempt;
-use super::books::Books;
+use super::counters::Counters;
 use super::lists::Lists;
 use super::memory::Memory;
 use super::mix::{Mix, Unit};
@@ -44,7 +44,7 @@ pub(super) enum State {
 
 /// A worker.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct Worker {
     pub(super) state: State,
     /// Units that it has taken and not begun.
     pub(super) held: std::collections::VecDeque<Unit>,
@@ -60,16 +60,16 @@ pub(super) struct Seat {
 }
 
 /// A run.
-pub(super) struct Course<'c> {
+pub(super) struct Run<'c> {
     pub(super) setup: &'c Worklist,
     pub(super) mix: &'c Mix,
     /// One event per worker, followed by one for faults.
     pub(super) queue: Queue,
-    pub(super) seats: Vec<Seat>,
+    pub(super) workers: Vec<Worker>,
     pub(super) lists: Lists,
     pub(super) memory: Memory,
     pub(super) settings: Settings,
-    pub(super) books: Books,
+    pub(super) counters: Counters,
     pub(super) trace: Trace,
     pub(super) chance: fastrand::Rng,
     /// The owner of the token, and the workers that wait for its release.
@@ -82,7 +82,7 @@ pub(super) struct Course<'c> {
     faults: Vec<Fault>,
 }
 
-impl<'c> Course<'c> {
+impl<'c> Run<'c> {
     pub(super) fn new(setup: &'c Worklist, mix: &'c Mix) -> Self {
         let mut tuner = match setup.tuning {
             // The knobs have been checked.
@@ -99,15 +99,15 @@ impl<'c> Course<'c> {
         let length = tuner.as_ref().map_or(1, Autotuner::epoch_length);
         let mut faults = setup.faults.clone();
         faults.sort_by_key(|fault| std::cmp::Reverse(fault.at));
-        let mut course = Self {
+        let mut run = Self {
             setup,
             mix,
             queue: Queue::new(setup.cores + 1),
-            seats: (0..setup.cores).map(|_| Seat::new()).collect(),
+            workers: (0..setup.cores).map(|_| Worker::new()).collect(),
             lists: Lists::new(setup.cores),
             memory: Memory::new(mix.variables),
             settings: settings.stealing(false),
-            books: Books::default(),
+            counters: Counters::default(),
             trace: Trace::new(setup.seed),
             chance: fastrand::Rng::with_seed(crate::random::mix(setup.seed)),
             token: None,
@@ -118,17 +118,17 @@ impl<'c> Course<'c> {
             idle: Vec::new(),
             faults,
         };
-        course.fill();
-        course.follow(settings);
-        course.announce_fault();
-        course
+        run.fill();
+        run.follow(settings);
+        run.announce_fault();
+        run
     }
 
     fn fill(&mut self) {
         let shared = self.lists.shared();
         for id in 0..self.mix.units {
             let unit = self.mix.first(id);
-            self.books.created(self.mix.work(&unit));
+            self.counters.created(self.mix.work(&unit));
             self.lists.push(shared, unit);
         }
     }
@@ -137,13 +137,13 @@ impl<'c> Course<'c> {
         mut self,
         mut goes_on: impl FnMut(&Progress) -> bool,
     ) -> Result<WorklistReport, Violation> {
-        while self.books.open() > 0 {
+        while self.counters.open() > 0 {
             let Some(worker) = self.queue.next() else {
-                return Err(Violation::Stranded { tasks: self.books.open() });
+                return Err(Violation::Stranded { tasks: self.counters.open() });
             };
             self.step(worker);
-            self.books.events += 1;
-            if self.books.events.is_multiple_of(LOOK_UP) && !goes_on(&self.progress()) {
+            self.counters.events += 1;
+            if self.counters.events.is_multiple_of(LOOK_UP) && !goes_on(&self.progress()) {
                 break;
             }
         }
@@ -151,12 +151,12 @@ impl<'c> Course<'c> {
     }
 
     fn progress(&self) -> Progress {
-        let (events, tasks) = (self.books.events, self.books.committed());
-        Progress::new(self.now(), events, tasks, self.books.share())
+        let (events, tasks) = (self.counters.events, self.counters.committed());
+        Progress::new(self.now(), events, tasks, self.counters.share())
     }
 
     fn step(&mut self, worker: usize) {
-        match self.seats.get(worker).map(|seat| seat.state) {
+        match self.workers.get(worker).map(|worker| worker.state) {
             Some(State::Begins) => self.begin(worker),
             Some(State::Takes) => self.has_taken(worker),
             Some(State::Attempts) => self.advance(worker),
@@ -177,27 +177,30 @@ impl<'c> Course<'c> {
             Duration::Fixed(time) => time,
             drawn => drawn.draw(self.chance.u64(..)),
         };
-        crate::costs::times(time, self.seats[me].slowness)
+        crate::costs::times(time, self.workers[me].slowness)
     }
 
     pub(super) fn at(&mut self, me: usize, state: State, time: Time) {
-        self.seats[me].state = state;
+        self.workers[me].state = state;
         self.queue.set(me, time);
     }
 
     pub(super) fn rest(&mut self, me: usize, state: State) {
-        self.seats[me].state = state;
+        self.workers[me].state = state;
         self.queue.clear(me);
     }
 
     /// Begins the next unit.
     fn begin(&mut self, me: usize) {
         self.look_at_epoch();
-        if !self.seats[me].is_active {
+        if !self.workers[me].is_active {
             return self.stand_down(me);
         }
-        let wanted =
-            units::to_take(self.settings.coalescing, self.is_helped(me), self.seats[me].held.len());
+        let wanted = units::to_take(
+            self.settings.coalescing,
+            self.is_helped(me),
+            self.workers[me].held.len(),
+        );
         if wanted > 0 { self.fetch(me, wanted) } else { self.set_to_work(me) }
     }
 
@@ -209,7 +212,7 @@ impl<'c> Course<'c> {
     fn fetch(&mut self, me: usize, wanted: usize) {
         let (list, looks) = self.choose_list(me);
         let Some(list) = list else {
-            return if self.seats[me].held.is_empty() {
+            return if self.workers[me].held.is_empty() {
                 self.fall_idle(me);
             } else {
                 self.set_to_work(me);
@@ -226,13 +229,13 @@ impl<'c> Course<'c> {
 
     fn take_from(&mut self, me: usize, list: usize, wanted: usize) {
         let there = self.lists.len(list);
-        let held = &mut self.seats[me].held;
+        let held = &mut self.workers[me].held;
         if list == me {
             held.extend(self.lists.take(list, units::batch(wanted, there, 1)));
         } else if list == self.lists.shared() {
             held.extend(self.lists.take(list, wanted));
         } else {
-            self.books.steals += 1;
+            self.counters.steals += 1;
             self.trace.add(self.queue.now(), me, Step::Steals, list as u64);
             let mut stolen = self.lists.steal(list, units::stolen(there));
             held.extend(stolen.by_ref().take(wanted));
@@ -261,7 +264,7 @@ impl<'c> Course<'c> {
 
     /// Tries all victims in a circle from a random one.
     fn choose_victim(&mut self, me: usize) -> (Option<usize>, usize) {
-        let workers = self.seats.len();
+        let workers = self.workers.len();
         let first = self.chance.usize(..workers);
         let circle = (0..workers).map(|at| (first + at) % workers).filter(|&worker| worker != me);
         let mut looks = 0;
@@ -275,17 +278,17 @@ impl<'c> Course<'c> {
     }
 
     fn has_taken(&mut self, me: usize) {
-        if self.seats[me].held.is_empty() { self.begin(me) } else { self.set_to_work(me) }
+        if self.workers[me].held.is_empty() { self.begin(me) } else { self.set_to_work(me) }
     }
 
     /// Begins its next transaction with one unit or two.
     fn set_to_work(&mut self, me: usize) {
         let many = 1 + usize::from(self.settings.coalescing);
-        let seat = &mut self.seats[me];
-        let many = many.min(seat.held.len());
-        seat.current.clear();
-        seat.current.extend(seat.held.drain(..many));
-        (seat.in_row, seat.in_vain) = (0, 0);
+        let worker = &mut self.workers[me];
+        let many = many.min(worker.held.len());
+        worker.current.clear();
+        worker.current.extend(worker.held.drain(..many));
+        (worker.in_row, worker.in_vain) = (0, 0);
         self.attempt(me, 0);
     }
 
@@ -307,7 +310,7 @@ impl<'c> Course<'c> {
 
     /// Returns its held units and leaves.
     fn stand_down(&mut self, me: usize) {
-        let held = std::mem::take(&mut self.seats[me].held);
+        let held = std::mem::take(&mut self.workers[me].held);
         let list = if self.settings.stealing { me } else { self.lists.shared() };
         held.into_iter().for_each(|unit| self.lists.push(list, unit));
         self.rest(me, State::Down);
@@ -330,20 +333,20 @@ impl<'c> Course<'c> {
     /// Changes the settings.
     fn follow(&mut self, settings: Settings) {
         let before = std::mem::replace(&mut self.settings, settings);
-        self.seat_workers();
+        self.activate_workers();
         if settings.stealing && !before.stealing {
             self.deal();
         }
     }
 
     /// Activates as many present workers as there are threads, in order of their numbers.
-    fn seat_workers(&mut self) {
+    fn activate_workers(&mut self) {
         let mut left = self.settings.threads;
-        for me in 0..self.seats.len() {
-            let takes_part = left > 0 && !self.seats[me].is_gone;
+        for me in 0..self.workers.len() {
+            let takes_part = left > 0 && !self.workers[me].is_gone;
             left -= usize::from(takes_part);
-            self.seats[me].is_active = takes_part;
-            match self.seats[me].state {
+            self.workers[me].is_active = takes_part;
+            match self.workers[me].state {
                 State::Down if takes_part => self.at(me, State::Begins, self.now()),
                 State::Idle if !takes_part => {
                     self.idle.retain(|&sleeper| sleeper != me);
@@ -358,7 +361,7 @@ impl<'c> Course<'c> {
     fn deal(&mut self) {
         let units: Vec<Unit> = self.lists.steal(self.lists.shared(), usize::MAX).collect();
         let players: Vec<usize> =
-            (0..self.seats.len()).filter(|&me| self.seats[me].is_active).collect();
+            (0..self.workers.len()).filter(|&me| self.workers[me].is_active).collect();
         let block = units::block(units.len(), players.len());
         for (place, unit) in units.into_iter().enumerate() {
             self.lists.push(players[units::dealt_to(place, block, players.len())], unit);
@@ -366,7 +369,7 @@ impl<'c> Course<'c> {
     }
 
     fn announce_fault(&mut self) {
-        let outside = self.seats.len();
+        let outside = self.workers.len();
         match self.faults.last() {
             Some(fault) => self.queue.set(outside, fault.at.max(self.queue.now())),
             None => self.queue.clear(outside),
@@ -377,7 +380,7 @@ impl<'c> Course<'c> {
         if let Some(Fault { worker, what, .. }) = self.faults.pop() {
             self.trace.add(self.queue.now(), worker, Step::Fault, mix(self.faults.len() as u64));
             match what {
-                Mishap::Slows(factor) => self.seats[worker].slowness = factor,
+                Mishap::Slows(factor) => self.workers[worker].slowness = factor,
                 Mishap::Leaves => self.goes_or_comes(worker, true),
                 Mishap::Returns => self.goes_or_comes(worker, false),
             }
@@ -386,20 +389,20 @@ impl<'c> Course<'c> {
     }
 
     fn goes_or_comes(&mut self, worker: usize, goes: bool) {
-        self.seats[worker].is_gone = goes;
-        let cores = self.seats.iter().filter(|seat| !seat.is_gone).count();
+        self.workers[worker].is_gone = goes;
+        let cores = self.workers.iter().filter(|worker| !worker.is_gone).count();
         match &mut self.tuner {
             Some(tuner) => {
                 tuner.set_cores(cores);
                 let settings = tuner.settings();
                 self.follow(settings);
             }
-            None => self.seat_workers(),
+            None => self.activate_workers(),
         }
     }
 }
 
-impl Seat {
+impl Worker {
     fn new() -> Self {
         Self {
             state: State::Down,

@@ -18,14 +18,14 @@ const LOOK_UP: u64 = 1 << 14;
 
 /// The work of one participant, and its time.
 #[derive(Debug, Clone, Copy, Default)]
-struct Stay {
+struct Participation {
     items: usize,
     arrival: Time,
     end: Time,
 }
 
 /// A running loop.
-pub(super) struct Course<'c> {
+pub(super) struct Run<'c> {
     setup: &'c Loop,
     costs: &'c IterationCosts,
     source: Source,
@@ -33,7 +33,7 @@ pub(super) struct Course<'c> {
     queue: Queue,
     chance: fastrand::Rng,
     report: LoopReport,
-    stays: Vec<Stay>,
+    participations: Vec<Participation>,
     claimed: usize,
     /// Hashes of the chunks' starts minus hashes of their ends. For adjacent chunks all cancel out
     /// but the first and the last.
@@ -41,9 +41,9 @@ pub(super) struct Course<'c> {
     trace: Trace,
 }
 
-impl<'c> Course<'c> {
+impl<'c> Run<'c> {
     pub(super) fn new(setup: &'c Loop, costs: &'c IterationCosts, lesson: Lesson) -> Self {
-        let mut course = Self {
+        let mut run = Self {
             setup,
             costs,
             source: Source::new(setup, costs.len(), &lesson),
@@ -51,18 +51,18 @@ impl<'c> Course<'c> {
             queue: Queue::new(setup.workers),
             chance: fastrand::Rng::with_seed(mix(setup.seed)),
             report: nothing(setup.schedule),
-            stays: vec![Stay::default(); setup.workers],
+            participations: vec![Participation::default(); setup.workers],
             claimed: 0,
             ends: 0,
             trace: Trace::new(setup.seed),
         };
         let mut arrival = 0;
         for worker in 0..setup.workers {
-            course.queue.set(worker, arrival);
-            course.stays[worker].arrival = arrival;
-            arrival += setup.steal.draw(course.chance.u64(..));
+            run.queue.set(worker, arrival);
+            run.participations[worker].arrival = arrival;
+            arrival += setup.steal.draw(run.chance.u64(..));
         }
-        course
+        run
     }
 
     pub(super) fn run(
@@ -103,8 +103,8 @@ impl<'c> Course<'c> {
         }
         let end = self.queue.now() + time;
         self.queue.set(worker, end);
-        let stay = &mut self.stays[worker];
-        (stay.items, stay.end) = (stay.items + chunk.len(), end);
+        let participation = &mut self.participations[worker];
+        (participation.items, participation.end) = (participation.items + chunk.len(), end);
         self.claimed += chunk.len();
         self.ends =
             self.ends.wrapping_add(mix(chunk.start as u64)).wrapping_sub(mix(chunk.end as u64));
@@ -134,13 +134,19 @@ impl<'c> Course<'c> {
                 done: self.report.work,
             });
         }
-        self.report.time = self.stays.iter().map(|stay| stay.end).max().unwrap_or(0);
+        self.report.time =
+            self.participations.iter().map(|participation| participation.end).max().unwrap_or(0);
         let bound = self.bound();
         if self.report.time < bound {
             return Err(Violation::OutOfBounds { time: self.report.time, bound });
         }
-        for (worker, stay) in self.stays.iter().enumerate() {
-            self.lesson.has_worked(worker, stay.items, stay.end.saturating_sub(stay.arrival), n);
+        for (worker, participation) in self.participations.iter().enumerate() {
+            self.lesson.has_worked(
+                worker,
+                participation.items,
+                participation.end.saturating_sub(participation.arrival),
+                n,
+            );
         }
         Ok((self.report, self.lesson))
     }
