@@ -19,7 +19,7 @@ use sinew::stm::{TVar, Tx, TxResult, atomically};
 use sinew::worklist::{More, Work, Worklist};
 
 use crate::app::App;
-use crate::crew::{crew, share};
+use crate::each_worker::{on_each_worker, share};
 use crate::lists::Lists;
 use crate::memory::room;
 use crate::options::{Error, Options};
@@ -288,7 +288,7 @@ impl Solve for Bank {
     fn parallel(&self, worker: &Worker, mut list: Worklist<Order>) -> Ledger {
         let (shared, workers) = (Shared::new(self.accounts), worker.max_workers());
         if self.by_hand {
-            crew(worker, |member| {
+            on_each_worker(worker, |member| {
                 shared.serve(&self.orders[share(self.orders.len(), member, workers)]);
             });
         } else {

@@ -7,7 +7,7 @@ use sinew::{Schedule, Worker, over};
 ///
 /// The call of a busy worker is made by another one later: this costs time, not correctness. So no
 /// call may wait for another.
-pub(crate) fn crew<R: Send>(worker: &Worker, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+pub(crate) fn on_each_worker<R: Send>(worker: &Worker, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     over(0..worker.max_workers()).schedule(Schedule::Dynamic { chunk: 1 }).map(work)
 }
 
@@ -26,7 +26,7 @@ mod tests {
     fn every_worker_is_called_once() {
         for threads in [1, 2, 4] {
             let pool = sinew::Pool::builder().threads(threads).build().unwrap();
-            let numbers = pool.run(|worker| crew(worker, |member| member));
+            let numbers = pool.run(|worker| on_each_worker(worker, |member| member));
             assert_eq!(numbers, (0..threads).collect::<Vec<_>>());
         }
     }

@@ -1,4 +1,4 @@
-//! A meeting of all workers of a pool, so that their books are up to date.
+//! A meeting of all workers of a pool, so that their counters are up to date.
 //!
 //! A worker enters the time it has spent searching or parked when it finds work again. Before a run
 //! and after it, therefore, every worker is given a task that lasts until all have one: what is
@@ -11,7 +11,7 @@ use sinew::{Pool, Worker};
 
 /// A meeting does not wait longer for workers without a core, or for workers that serve another
 /// call.
-const PATIENCE: Duration = Duration::from_millis(5);
+const LONGEST_WAIT: Duration = Duration::from_millis(5);
 
 struct Meeting {
     expected: usize,
@@ -29,12 +29,12 @@ pub(crate) fn gather(pool: &Pool) -> usize {
 }
 
 impl Meeting {
-    fn invite(&self, worker: &Worker, guests: usize) {
-        if guests <= 1 {
+    fn invite(&self, worker: &Worker, participants: usize) {
+        if participants <= 1 {
             return self.attend();
         }
-        let half = guests / 2;
-        worker.join(|w| self.invite(w, half), |w| self.invite(w, guests - half));
+        let half = participants / 2;
+        worker.join(|w| self.invite(w, half), |w| self.invite(w, participants - half));
     }
 
     fn attend(&self) {
@@ -43,7 +43,7 @@ impl Meeting {
         self.complete.notify_all();
         let some_missing = |arrived: &mut usize| *arrived < self.expected;
         // No code panics while it holds the lock, and after the wait nothing is left to do.
-        let _ = self.complete.wait_timeout_while(arrived, PATIENCE, some_missing);
+        let _ = self.complete.wait_timeout_while(arrived, LONGEST_WAIT, some_missing);
     }
 }
 

@@ -29,7 +29,7 @@
 //! | `gather`, `processor`, `memory` | all workers awake; the processor time of a run; whether it fits |
 //! | `lettered`, `product` | sizes with several numbers |
 //! | `dense`, `sorted`, `lines`, `text` | matrices, numbers to sort, input files, source files |
-//! | `fork`, `loops`, `crew` | one recursion for both versions; schedules; a call a worker |
+//! | `fork`, `loops`, `each_worker` | one recursion for both versions; schedules; one call per worker |
 //! | `published` | the parameters of published experiments |
 //! | `lists`, `record` | worklists as options say; what they and transactions did |
 //!
@@ -38,8 +38,8 @@
 //! Deciding how often to run and what to print: that is the command's part.
 
 mod app;
-mod crew;
 mod dense;
+mod each_worker;
 mod fork;
 mod gather;
 mod lettered;

@@ -71,7 +71,7 @@ struct Arrays {
 
 fn sort(fork: &impl Fork, numbers: &mut [u32], room: &mut [u32]) {
     if numbers.len() <= SORT {
-        return quicksort::serial(numbers, quicksort::patience(numbers.len()));
+        return quicksort::serial(numbers, quicksort::depth_limit(numbers.len()));
     }
     let half = numbers.len() / 2;
     let (left, right) = numbers.split_at_mut(half);

@@ -31,8 +31,8 @@ pub enum Size {
 impl FromStr for Size {
     type Err = Infallible;
 
-    /// `tiny`, `small` and `full`; anything else is [`Size::Exact`], judged when the application is
-    /// prepared.
+    /// `tiny`, `small` and `full`; anything else is [`Size::Exact`], checked when the application
+    /// is prepared.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(match text {
             "tiny" => Self::Tiny,

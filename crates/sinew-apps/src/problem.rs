@@ -31,7 +31,7 @@ pub trait Problem: Send + Sync {
     ///
     /// # Blocking
     ///
-    /// Until the result exists. A caller from outside takes the pool's guest seat meanwhile.
+    /// Until the result exists. A caller from outside takes the pool's external slot meanwhile.
     fn parallel(&self, pool: &Pool) -> Run;
 
     /// Checks a result by itself: against a published value if there is one, otherwise by its

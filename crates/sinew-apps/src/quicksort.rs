@@ -48,28 +48,28 @@ struct Quicksort {
     unsorted: Vec<u32>,
 }
 
-pub(crate) fn serial(numbers: &mut [u32], patience: u32) {
+pub(crate) fn serial(numbers: &mut [u32], depth_limit: u32) {
     if numbers.len() <= SHORT {
         insert(numbers);
-    } else if patience == 0 {
+    } else if depth_limit == 0 {
         numbers.sort_unstable();
     } else {
         let (left, right) = partition(numbers);
-        serial(left, patience - 1);
-        serial(right, patience - 1);
+        serial(left, depth_limit - 1);
+        serial(right, depth_limit - 1);
     }
 }
 
-fn parallel(worker: &Worker, numbers: &mut [u32], patience: u32) {
-    if numbers.len() <= CUTOFF || patience == 0 {
-        return serial(numbers, patience);
+fn parallel(worker: &Worker, numbers: &mut [u32], depth_limit: u32) {
+    if numbers.len() <= CUTOFF || depth_limit == 0 {
+        return serial(numbers, depth_limit);
     }
     let (left, right) = partition(numbers);
-    worker.join(|w| parallel(w, left, patience - 1), |w| parallel(w, right, patience - 1));
+    worker.join(|w| parallel(w, left, depth_limit - 1), |w| parallel(w, right, depth_limit - 1));
 }
 
 /// The number of partitions on a path after which something must be wrong with the pivots.
-pub(crate) fn patience(length: usize) -> u32 {
+pub(crate) fn depth_limit(length: usize) -> u32 {
     2 * length.max(1).ilog2()
 }
 
@@ -122,14 +122,14 @@ impl Solve for Quicksort {
     }
 
     fn serial(&self, mut numbers: Vec<u32>) -> Sorted {
-        let patience = patience(numbers.len());
-        serial(&mut numbers, patience);
+        let depth_limit = depth_limit(numbers.len());
+        serial(&mut numbers, depth_limit);
         Sorted(numbers)
     }
 
     fn parallel(&self, worker: &Worker, mut numbers: Vec<u32>) -> Sorted {
-        let patience = patience(numbers.len());
-        parallel(worker, &mut numbers, patience);
+        let depth_limit = depth_limit(numbers.len());
+        parallel(worker, &mut numbers, depth_limit);
         Sorted(numbers)
     }
 
@@ -145,8 +145,8 @@ mod tests {
     use crate::sorted::awkward;
 
     fn sorted(mut numbers: Vec<u32>) -> Vec<u32> {
-        let patience = patience(numbers.len());
-        serial(&mut numbers, patience);
+        let depth_limit = depth_limit(numbers.len());
+        serial(&mut numbers, depth_limit);
         numbers
     }
 

@@ -26,7 +26,7 @@ fn pool(threads: usize) -> Pool {
     Pool::builder().threads(threads).build().unwrap()
 }
 
-/// Runs and judges one problem as the command does.
+/// Runs one problem and checks its results as the command does.
 fn solve(app: &App, problem: &dyn Problem, pool: &Pool) {
     let (serial, parallel) = (problem.serial(), problem.parallel(pool));
     problem.check(&serial.answer).unwrap_or_else(|wrong| panic!("{}, serial: {wrong}", app.name));

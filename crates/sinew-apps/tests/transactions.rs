@@ -23,7 +23,7 @@ fn tiny(app: &App, by_hand: bool, tuning: Option<Tuning>) -> Box<dyn Problem> {
     prepare(app, &Options { size: "tiny".parse().unwrap(), by_hand, tuning, ..Options::default() })
 }
 
-/// Runs a problem, and judges it.
+/// Runs a problem, and checks its result.
 fn solve(name: &str, problem: &dyn Problem, pool: &Pool) {
     let (serial, parallel) = (problem.serial(), problem.parallel(pool));
     problem.check(&serial.answer).unwrap_or_else(|wrong| panic!("{name}, serial: {wrong}"));

@@ -6,7 +6,7 @@ use sinew::stm::{TQueue, atomically};
 use super::detector::Findings;
 use super::reassembly::{Fragments, Reassembly};
 use super::{Intruder, Verdict};
-use crate::crew::crew;
+use crate::each_worker::on_each_worker;
 
 /// The state that the workers share.
 pub(super) struct ByHand {
@@ -25,7 +25,7 @@ impl ByHand {
     }
 
     pub(super) fn run(&self, worker: &Worker, intruder: &Intruder) -> Verdict {
-        let found = crew(worker, |_| self.detect(intruder)).into_iter().sum();
+        let found = on_each_worker(worker, |_| self.detect(intruder)).into_iter().sum();
         Verdict { found, left: self.reassembly.left() }
     }
 

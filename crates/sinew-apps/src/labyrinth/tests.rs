@@ -78,14 +78,14 @@ fn a_wrong_path_is_noticed() {
         cells.iter().map(|&[x, y]| labyrinth.maze.shape.cell([x, y, 0])).collect()
     };
     let straight = |y: usize| -> Vec<u32> { way(&(0..9).map(|x| [x, y]).collect::<Vec<_>>()) };
-    let judge = |first: Vec<u32>, second: Option<Vec<u32>>| {
+    let check = |first: Vec<u32>, second: Option<Vec<u32>>| {
         let mut paths = Paths::none(2);
         paths.put(0, Some(first));
         paths.put(1, second);
         labyrinth.check(&paths).map_err(|wrong| wrong.to_string())
     };
-    assert_eq!(judge(straight(4), Some(straight(6))), Ok(()));
-    let wrong = |first, second| judge(first, second).unwrap_err();
+    assert_eq!(check(straight(4), Some(straight(6))), Ok(()));
+    let wrong = |first, second| check(first, second).unwrap_err();
     assert!(wrong(straight(4), None).contains("path 2 is missing, and there is a way"));
     assert!(wrong(straight(4), Some(straight(5))).contains("path 2 does not join its ends"));
     assert!(wrong(vec![straight(4)[0], straight(4)[8]], None).contains("path 1 is not contiguous"));

@@ -6,7 +6,7 @@ use super::sessions::{Plan, Tally};
 use super::tables::{Booking, Kind, Records, Row};
 use crate::problem::Wrong;
 
-/// Judges the books after the sessions of `plan`.
+/// Checks the tables after the sessions of `plan`.
 pub(super) fn audit(plan: Plan, tally: &Tally, records: &Records) -> Result<(), Wrong> {
     let held = tally.bookings + tally.departures + tally.changes;
     Wrong::unless(held == plan.sessions, || {
@@ -92,9 +92,9 @@ mod tests {
     const PLAN: Plan =
         Plan { queries: 2, query_percent: 100, booking_percent: 50, rows: 9, sessions: 3 };
 
-    /// Books in which one customer has booked a car and a room, one has booked a flight and left,
+    /// Tables in which one customer has booked a car and a room, one has booked a flight and left,
     /// and 100 flights were added.
-    fn books() -> (Tally, Records) {
+    fn sample() -> (Tally, Records) {
         let mut records = PLAN.records();
         let held =
             [(Kind::Car, 4), (Kind::Room, 5)].map(|(kind, id)| Booking { kind, id, price: 50 });
@@ -120,10 +120,10 @@ mod tests {
     /// Blind to: two faults that cancel each other out in everything that is looked at.
     #[test]
     fn every_kind_of_fault_is_noticed() {
-        let (tally, records) = books();
+        let (tally, records) = sample();
         audit(PLAN, &tally, &records).unwrap();
         let wrong = |tamper: fn(&mut Tally, &mut Records)| {
-            let (mut tally, mut records) = books();
+            let (mut tally, mut records) = sample();
             tamper(&mut tally, &mut records);
             audit(PLAN, &tally, &records).unwrap_err().to_string()
         };

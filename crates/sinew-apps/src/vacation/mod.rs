@@ -3,7 +3,7 @@
 //!
 //! Source: the application vacation in Cao Minh, Chung, Kozyrakis and Olukotun, *STAMP: Stanford
 //! transactional applications for multi-processing*, IISWC 2008. Four tables; a session is one
-//! transaction, coarse enough that the books always agree. Few sessions conflict. Those of high
+//! transaction, coarse enough that the tables always agree. Few sessions conflict. Those of high
 //! contention ask about more rows out of fewer.
 //!
 //! By hand, as in the suite, there is no list of sessions: each worker thinks of its own. As a
@@ -28,7 +28,7 @@ use sinew::stm::{Tx, TxResult, atomically};
 use sinew::worklist::{More, Work, Worklist};
 
 use crate::app::App;
-use crate::crew::{crew, share};
+use crate::each_worker::{on_each_worker, share};
 use crate::lettered::{Lettered, whole};
 use crate::lists::Lists;
 use crate::memory::room;
@@ -38,7 +38,7 @@ use audit::audit;
 use plain::Plain;
 use sessions::{Plan, Tally};
 use shared::Shared;
-use tables::Books;
+use tables::Audited;
 
 const SIZES: &str = "high, low (contention), high++ or stamp, low++ (the same, larger), or parts \
     of n4-q60-u90-r16384-t4096: queries a session, percent of rows asked about, percent of \
@@ -109,7 +109,7 @@ struct Vacation {
 #[derive(Debug)]
 struct Outcome {
     tally: Tally,
-    books: Box<dyn Books>,
+    tables: Box<dyn Audited>,
 }
 
 impl PartialEq for Outcome {
@@ -163,7 +163,7 @@ impl Vacation {
                 |number| atomically(|tx| self.plan.hold(&mut shared.access(tx), number as u32));
             own.map(hold).fold(Tally::default(), Tally::and)
         };
-        crew(worker, client).into_iter().fold(Tally::default(), Tally::and)
+        on_each_worker(worker, client).into_iter().fold(Tally::default(), Tally::and)
     }
 
     fn listed(&self, shared: &Shared, sessions: &mut Worklist<u32>) -> Tally {
@@ -221,7 +221,7 @@ impl Solve for Vacation {
     }
 
     fn serial(&self, Input { mut plain, .. }: Input) -> Outcome {
-        Outcome { tally: self.one_by_one(&mut plain), books: Box::new(plain) }
+        Outcome { tally: self.one_by_one(&mut plain), tables: Box::new(plain) }
     }
 
     fn parallel(&self, worker: &Worker, Input { shared, mut sessions, .. }: Input) -> Outcome {
@@ -230,12 +230,12 @@ impl Solve for Vacation {
         } else {
             self.listed(&shared, &mut sessions)
         };
-        Outcome { tally, books: Box::new(shared) }
+        Outcome { tally, tables: Box::new(shared) }
     }
 
-    /// The books agree with themselves and with what was done.
+    /// The tables agree with themselves and with what was done.
     fn check(&self, outcome: &Outcome) -> Result<(), Wrong> {
-        audit(self.plan, &outcome.tally, &outcome.books.records())
+        audit(self.plan, &outcome.tally, &outcome.tables.records())
     }
 }
 
@@ -254,7 +254,7 @@ mod tests {
         let input = vacation.parallel_input();
         let by_hand = pool.run(|worker| vacation.parallel(worker, input));
         let sorted = |outcome: &Outcome| {
-            let mut records = outcome.books.records();
+            let mut records = outcome.tables.records();
             records
                 .customers
                 .iter_mut()

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use rustc_hash::FxBuildHasher;
 
-use super::tables::{Booking, Books, Choice, Kind, Records, Row, Tables};
+use super::tables::{Booking, Audited, Choice, Kind, Records, Row, Tables};
 
 type Map<V> = HashMap<u32, V, FxBuildHasher>;
 
@@ -26,7 +26,7 @@ impl Plain {
     }
 }
 
-impl Books for Plain {
+impl Audited for Plain {
     fn records(&self) -> Records {
         let rows =
             self.rows.each_ref().map(|rows| rows.iter().map(|(&id, &row)| (id, row)).collect());
@@ -60,8 +60,8 @@ impl Tables for Plain {
         mut wanted: Choice,
     ) -> Result<Choice, Infallible> {
         let held = self.customers.entry(customer).or_default();
-        for wish in &mut wanted {
-            wish.take_if(|wish| held.iter().any(|booking| booking.is_like(wish)));
+        for choice in &mut wanted {
+            choice.take_if(|choice| held.iter().any(|booking| booking.is_like(choice)));
         }
         held.extend(wanted.iter().flatten());
         Ok(wanted)

@@ -81,13 +81,13 @@ impl Plan {
         }
     }
 
-    /// Holds the session with this number; its wishes follow from the number alone.
+    /// Holds the session with this number; its choices follow from the number alone.
     ///
     /// # Errors
     ///
     /// Bookings of the tables.
     pub(super) fn hold<T: Tables>(self, tables: &mut T, number: u32) -> Result<Tally, T::Lost> {
-        // Neighbouring seeds would make similar wishes.
+        // Neighbouring seeds would make similar choices.
         let rng = Rng::with_seed((u64::from(number) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut session = Session { plan: self, number, rng };
         let choice = session.rng.u64(..100);

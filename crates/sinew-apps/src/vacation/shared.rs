@@ -10,7 +10,7 @@ use std::hash::BuildHasherDefault;
 use rustc_hash::FxHasher;
 use sinew::stm::{THashMap, TVar, Tx, TxResult, atomically};
 
-use super::tables::{Booking, Books, Choice, Kind, Records, Row, Tables};
+use super::tables::{Booking, Audited, Choice, Kind, Records, Row, Tables};
 
 /// The place of no node. There are far fewer sessions than a third of it.
 const NONE: u32 = u32::MAX;
@@ -90,7 +90,7 @@ impl Default for Shared {
     }
 }
 
-impl Books for Shared {
+impl Audited for Shared {
     fn records(&self) -> Records {
         let rows = self.rows.each_ref().map(|rows| atomically(|tx| rows.to_vec(tx)));
         let customers = atomically(|tx| self.customers.to_vec(tx));
@@ -111,7 +111,9 @@ impl Access<'_, '_, '_> {
     fn keep_new(&mut self, wanted: &mut Choice, mut place: u32) -> TxResult<()> {
         while place != NONE {
             let node = self.shared.nodes[place as usize].get(self.tx)?;
-            wanted.iter_mut().for_each(|wish| _ = wish.take_if(|wish| wish.is_like(&node.booking)));
+            for choice in &mut *wanted {
+                choice.take_if(|choice| choice.is_like(&node.booking));
+            }
             place = node.next;
         }
         Ok(())

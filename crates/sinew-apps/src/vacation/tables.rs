@@ -117,6 +117,6 @@ impl Records {
 }
 
 /// Tables that can be looked through when all sessions are over.
-pub(super) trait Books: std::fmt::Debug + Send {
+pub(super) trait Audited: std::fmt::Debug + Send {
     fn records(&self) -> Records;
 }

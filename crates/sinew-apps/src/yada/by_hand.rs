@@ -13,7 +13,7 @@ use super::domain::Domain;
 use super::refine::{Outcome, refine};
 use super::shared::{Inside, Shared};
 use super::triangle::Bad;
-use crate::crew::crew;
+use crate::each_worker::on_each_worker;
 
 /// Fills the heap.
 pub(super) fn heap(bad: &[Bad]) -> THeap<Bad> {
@@ -29,7 +29,7 @@ pub(super) fn refine_all(
     domain: &Domain,
     heap: &THeap<Bad>,
 ) -> u64 {
-    crew(worker, |_| work_off(mesh, domain, heap)).into_iter().sum()
+    on_each_worker(worker, |_| work_off(mesh, domain, heap)).into_iter().sum()
 }
 
 /// One worker's part.

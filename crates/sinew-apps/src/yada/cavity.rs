@@ -16,7 +16,7 @@
 
 use super::domain::Domain;
 use super::geometry::{is_in_circle, is_left};
-use super::store::{Store, judge};
+use super::store::{Store, bad_triangle};
 use super::triangle::{Bad, NONE, Point, Side, Triangle, Vertex, next};
 
 /// A triangle that is taken out.
@@ -199,7 +199,7 @@ impl Cavity {
             let (slot, triangle) = (self.rim[place].slot, self.new_triangle(place, new.vertex));
             store.set(slot, triangle)?;
             self.tell_beyond(store, place)?;
-            judge(store, domain, slot, &triangle).into_iter().for_each(&mut more);
+            bad_triangle(store, domain, slot, &triangle).into_iter().for_each(&mut more);
         }
         Ok(true)
     }

@@ -48,12 +48,12 @@ impl Mesh {
     /// Everything about it that is to be made better.
     pub(super) fn bad(&self, domain: &Domain) -> Vec<Bad> {
         let numbered = (0..).zip(&self.triangles);
-        numbered.filter_map(|(slot, triangle)| judge(self, domain, slot, triangle)).collect()
+        numbered.filter_map(|(slot, triangle)| bad_triangle(self, domain, slot, triangle)).collect()
     }
 }
 
 /// The triangle in a slot as a unit of work, if it is bad.
-pub(super) fn judge<S: Store>(
+pub(super) fn bad_triangle<S: Store>(
     store: &S,
     domain: &Domain,
     slot: u32,
