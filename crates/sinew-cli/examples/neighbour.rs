@@ -19,10 +19,10 @@ use sinew_coord::{CpuSet, FailPoint, Forger, Member, Offer, ProcessId, Table, at
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [folder, "halt", moment] => halt(folder.as_ref(), moment),
+        [folder, "halt", point] => halt(folder.as_ref(), point),
         [folder, "forge", seed] => forge(folder.as_ref(), seed.parse().expect("a number")),
         _ => {
-            eprintln!("usage: neighbour FOLDER halt MOMENT | neighbour FOLDER forge SEED");
+            eprintln!("usage: neighbour FOLDER halt POINT | neighbour FOLDER forge SEED");
             std::process::exit(2);
         }
     }
@@ -37,8 +37,8 @@ fn say(line: &str) {
 fn halt(folder: &Path, name: &str) {
     let table = Table::open(folder).expect("a table");
     let member = Member::join(&table, Offer::new("neighbour")).expect("a row");
-    let moment = FailPoint::ALL.into_iter().find(|moment| format!("{moment:?}") == name);
-    at_fail_point(moment.expect("a moment"), || {
+    let point = FailPoint::ALL.into_iter().find(|point| format!("{point:?}") == name);
+    at_fail_point(point.expect("a fail point"), || {
         say("begun");
         loop {
             thread::park();

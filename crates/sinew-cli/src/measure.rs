@@ -83,7 +83,7 @@ pub(crate) fn measure(
         result.add_profile(parallel.profile);
         result.transactions += parallel.transactions;
         result.worklists += &record.take();
-        result.judge(problem, &serial.answer, &parallel.answer);
+        result.check(problem, &serial.answer, &parallel.answer);
     }
     result
 }
@@ -122,7 +122,7 @@ impl Measurement {
         self.waited = self.waited.zip(before).zip(after).map(sum);
     }
 
-    fn judge(&mut self, problem: &dyn Problem, serial: &Answer, parallel: &Answer) {
+    fn check(&mut self, problem: &dyn Problem, serial: &Answer, parallel: &Answer) {
         self.answer = parallel.to_string();
         let right = || {
             problem.check(serial).map_err(|wrong| Wrong(format!("serial: {wrong}")))?;

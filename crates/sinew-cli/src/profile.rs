@@ -138,11 +138,11 @@ fn workers(profile: &Profile) -> String {
         "search",
         "parked",
     ]);
-    for (seat, worker) in profile.workers().iter().enumerate() {
+    for (number, worker) in profile.workers().iter().enumerate() {
         let (tasks, breakdown) = (worker.tasks(), worker.breakdown());
         let time = |ticks| seconds(profile.seconds(ticks));
         table.row(vec![
-            seat.to_string(),
+            number.to_string(),
             tasks.spawned.to_string(),
             tasks.inlined.to_string(),
             tasks.stolen.to_string(),

@@ -18,7 +18,7 @@ use serde_json::Value;
 use sinew::Schedule;
 use sinew_coord::{CpuSet, Member, Offer, OwnSettings, Table};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn output(folder: &Path, words: &[&str]) -> Output {
     sinew(folder, words).output().expect("the command starts")
@@ -72,8 +72,8 @@ fn solver_under_a_script(place: &Path) -> (Program, Member) {
 fn wait_for_schedule(member: &Member, is_there: bool) {
     let (mut share, began) = (member.share(), Instant::now());
     while share.schedule.is_some() != is_there {
-        assert!(began.elapsed() < PATIENCE, "{share:?}");
-        share = member.wait_change(share.epoch, PATIENCE);
+        assert!(began.elapsed() < LIMIT, "{share:?}");
+        share = member.wait_change(share.epoch, LIMIT);
     }
 }
 
@@ -128,7 +128,7 @@ fn a_full_pipe_keeps_no_coordinator_from_coordinating_or_from_its_end() {
         let until = |what: &str, child: &mut Child, holds: &mut dyn FnMut(&mut Child) -> bool| {
             let began = Instant::now();
             while !holds(child) {
-                if began.elapsed() > PATIENCE {
+                if began.elapsed() > LIMIT {
                     let _ = child.kill();
                     panic!("{signal}: never {what}");
                 }
@@ -167,7 +167,7 @@ fn a_script_is_followed() {
 /// Catches: a reader that leaves a table or its folder, and one that fails because there is no
 /// table.
 #[test]
-fn who_only_looks_makes_no_table() {
+fn a_reader_creates_no_table() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("shared");
     let out = output(&place, &["top", "--once", "--json", "--interval-ms", "1"]);

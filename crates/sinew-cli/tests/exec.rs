@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use sinew_coord::{Member, Offer, Table};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn command(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
@@ -46,8 +46,8 @@ fn wait_for_all(member: &Member, has_all: bool) {
     let all =
         member.table().read().iter().find(|row| row.name.as_str() == "test").map(|row| row.max);
     while (Some(share.threads) == all) != has_all {
-        assert!(began.elapsed() < PATIENCE, "{share:?}");
-        share = member.wait_change(share.epoch, PATIENCE);
+        assert!(began.elapsed() < LIMIT, "{share:?}");
+        share = member.wait_change(share.epoch, LIMIT);
     }
 }
 

@@ -16,7 +16,7 @@ use sinew_coord::{
 };
 
 /// Time after which a step counts as hanging. Generous, because the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(180);
 
 fn sinew(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
@@ -36,7 +36,7 @@ fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
         if let Some(value) = attempt() {
             return value;
         }
-        assert!(began.elapsed() < PATIENCE, "never {what}");
+        assert!(began.elapsed() < LIMIT, "never {what}");
         std::thread::park_timeout(Duration::from_millis(1));
     }
 }
@@ -269,7 +269,7 @@ fn watch(
     let table = Table::open(place).expect("a table");
     let began = Instant::now();
     for runs in (0..).map(|round| 100 << round) {
-        assert!(began.elapsed() < PATIENCE, "{name}: {:?}", table.log());
+        assert!(began.elapsed() < LIMIT, "{name}: {:?}", table.log());
         let mut command = application(place, name, schedule, runs);
         let command = command.env("SINEW_COORDINATE", "1").stdout(Stdio::piped());
         let mut program = Program(command.spawn().expect("the command starts"));

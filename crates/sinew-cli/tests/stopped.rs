@@ -109,11 +109,11 @@ fn commands_run_beside_whatever_is_stopped() {
 fn commands_run_beside_a_stopped_holder_of_the_lock() {
     for (index, policy) in Policy::ALL.into_iter().enumerate() {
         let place = Place::new(policy);
-        for (number, moment) in FailPoint::ALL.into_iter().enumerate() {
+        for (number, point) in FailPoint::ALL.into_iter().enumerate() {
             if !is_deep() && number % 3 != index % 3 {
                 continue;
             }
-            let name = format!("{moment:?}");
+            let name = format!("{point:?}");
             let holder = Program::neighbour(&place.table(), &["halt", &name]);
             kill("STOP", holder.id());
             until("stopped", || is_stopped(holder.id()));

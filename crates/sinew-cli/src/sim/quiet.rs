@@ -50,9 +50,9 @@ pub(super) struct Real {
 }
 
 /// The threads of some pools, whose waiting times are read.
-pub(super) struct Crew(Vec<PathBuf>);
+pub(super) struct Threads(Vec<PathBuf>);
 
-impl Crew {
+impl Threads {
     pub(super) fn of(pools: &[&Pool]) -> Self {
         let threads = pools.iter().flat_map(|pool| pool.broadcast(|_| thread()));
         Self(threads.flatten().collect())
@@ -193,7 +193,7 @@ mod tests {
     /// Catches: a row that counts although one of its kinds was hardly ever undisturbed; a search
     /// that never ends, or ends too early.
     #[test]
-    fn who_finds_too_few_undisturbed_runs_gives_up_and_does_not_count() {
+    fn a_search_with_too_few_undisturbed_runs_ends_and_does_not_count() {
         let none = rounds(6, &[(3.0, 0.2); 6]);
         assert!(none.are_over() && !none.count());
         assert_eq!(none.quarters(), Some([run(1.0), run(3.0)]));
@@ -232,17 +232,17 @@ mod tests {
     fn each_worker_of_a_pool_is_asked_once() {
         let pool =
             sinew::PoolBuilder::new().threads(2).external_slot(false).build().expect("a pool");
-        let crew = Crew::of(&[&pool, &pool]);
-        let mut threads = crew.0.clone();
+        let watched = Threads::of(&[&pool, &pool]);
+        let mut threads = watched.0.clone();
         threads.sort();
         threads.dedup();
-        assert_eq!((crew.0.len(), threads.len()), (4, 2), "{threads:?}");
+        assert_eq!((watched.0.len(), threads.len()), (4, 2), "{threads:?}");
         assert!(!threads.contains(&thread().expect("this thread's place")));
-        if crew.lost().is_none() {
+        if watched.lost().is_none() {
             eprintln!("skipped: this system does not say how long threads wait for a core");
             return;
         }
-        assert_eq!(crew.watch(|| 7).0, 7);
-        assert!(crew.watch(|| ()).1.is_some());
+        assert_eq!(watched.watch(|| 7).0, 7);
+        assert!(watched.watch(|| ()).1.is_some());
     }
 }

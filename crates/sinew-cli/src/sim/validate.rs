@@ -29,7 +29,7 @@ use sinew_sim::{Activity, Costs, Idle, Report, Setup, Simulation};
 
 use super::args::SimArgs;
 use super::crowding::at_once;
-use super::quiet::{Crew, ENOUGH, Real, Rounds};
+use super::quiet::{ENOUGH, Real, Rounds, Threads};
 use super::rows::Rows;
 use super::watch::Watch;
 use super::{calibrate, prices, setup};
@@ -272,10 +272,10 @@ fn measure(
 ) -> Result<Option<Measured>, Failure> {
     let (lone, two) = ([pool(1, false)?, pool(1, false)?], pool(2, false)?);
     let crews = [
-        Crew::of(&[&lone[0]]),
-        Crew::of(&[&lone[1]]),
-        Crew::of(&[&lone[0], &lone[1]]),
-        Crew::of(&[&two]),
+        Threads::of(&[&lone[0]]),
+        Threads::of(&[&lone[1]]),
+        Threads::of(&[&lone[0], &lone[1]]),
+        Threads::of(&[&two]),
     ];
     let round = |number: usize| {
         let at = number % 2;
@@ -305,8 +305,8 @@ fn measure(
 }
 
 /// A run with its workers' lost time, as a share of its duration.
-fn watched(crew: &Crew, run: impl FnOnce() -> Real) -> (Real, Option<f64>) {
-    let (run, lost) = crew.watch(run);
+fn watched(watched: &Threads, run: impl FnOnce() -> Real) -> (Real, Option<f64>) {
+    let (run, lost) = watched.watch(run);
     (run, lost.map(|lost| lost.as_secs_f64() / run.time.max(f64::MIN_POSITIVE)))
 }
 

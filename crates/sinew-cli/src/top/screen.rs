@@ -28,14 +28,14 @@ pub(super) fn run(interval: Duration) -> Result<(), Failure> {
     }
     let table = sinew_coord::Table::find_default().map_err(|error| failed(&error))?;
     let mut terminal = ratatui::try_init()?;
-    let result = Screen::new(table).stay(&mut terminal, interval);
+    let result = Screen::new(table).run(&mut terminal, interval);
     ratatui::restore();
     result
 }
 
 /// The action of a key.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Wish {
+enum Action {
     Nothing,
     Quit,
     Choose(isize),
@@ -43,17 +43,17 @@ enum Wish {
     Reset,
 }
 
-fn wish(key: KeyEvent) -> Wish {
+fn action(key: KeyEvent) -> Action {
     match key.code {
-        _ if key.kind == KeyEventKind::Release => Wish::Nothing,
-        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Wish::Quit,
-        KeyCode::Char('q') | KeyCode::Esc => Wish::Quit,
-        KeyCode::Up | KeyCode::Char('k') => Wish::Choose(-1),
-        KeyCode::Down | KeyCode::Char('j') => Wish::Choose(1),
-        KeyCode::Char('+') | KeyCode::Right => Wish::Weigh { factor: 2.0 },
-        KeyCode::Char('-') | KeyCode::Left => Wish::Weigh { factor: 0.5 },
-        KeyCode::Char('=') => Wish::Reset,
-        _ => Wish::Nothing,
+        _ if key.kind == KeyEventKind::Release => Action::Nothing,
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Action::Quit,
+        KeyCode::Char('q') | KeyCode::Esc => Action::Quit,
+        KeyCode::Up | KeyCode::Char('k') => Action::Choose(-1),
+        KeyCode::Down | KeyCode::Char('j') => Action::Choose(1),
+        KeyCode::Char('+') | KeyCode::Right => Action::Weigh { factor: 2.0 },
+        KeyCode::Char('-') | KeyCode::Left => Action::Weigh { factor: 0.5 },
+        KeyCode::Char('=') => Action::Reset,
+        _ => Action::Nothing,
     }
 }
 
@@ -70,13 +70,13 @@ impl Screen {
         Self { view: View::new(table.as_ref()), table, chosen, message: HELP.into() }
     }
 
-    fn stay(mut self, terminal: &mut DefaultTerminal, interval: Duration) -> Result<(), Failure> {
+    fn run(mut self, terminal: &mut DefaultTerminal, interval: Duration) -> Result<(), Failure> {
         loop {
             terminal.draw(|frame| self.draw(frame))?;
             let until = Instant::now() + interval;
             while event::poll(until.saturating_duration_since(Instant::now()))? {
                 if let Event::Key(key) = event::read()?
-                    && !self.follow(wish(key))
+                    && !self.follow(action(key))
                 {
                     return Ok(());
                 }
@@ -88,13 +88,13 @@ impl Screen {
     }
 
     /// Executes the action. Returns false to quit.
-    fn follow(&mut self, wish: Wish) -> bool {
-        match wish {
-            Wish::Nothing => {}
-            Wish::Quit => return false,
-            Wish::Choose(step) => self.choose(step),
-            Wish::Weigh { factor } => self.weigh(|weight| weight * factor),
-            Wish::Reset => self.weigh(|_| 1.0),
+    fn follow(&mut self, action: Action) -> bool {
+        match action {
+            Action::Nothing => {}
+            Action::Quit => return false,
+            Action::Choose(step) => self.choose(step),
+            Action::Weigh { factor } => self.weigh(|weight| weight * factor),
+            Action::Reset => self.weigh(|_| 1.0),
         }
         true
     }
@@ -214,7 +214,7 @@ mod tests {
             KeyCode::Char('+'),
             KeyCode::Char('-'),
         ] {
-            assert!(screen.follow(wish(key(code))));
+            assert!(screen.follow(action(key(code))));
         }
         assert_eq!(table.read().iter().map(|row| row.weight).collect::<Vec<_>>(), [2.0, 2.0]);
         let mut terminal = Terminal::new(TestBackend::new(120, 20)).unwrap();
@@ -258,8 +258,8 @@ mod tests {
             }
             assert_eq!(drawn.contains("2.00"), columns == 60, "{drawn}");
         }
-        assert!(screen.follow(wish(key(KeyCode::Char('=')))));
-        assert!(!screen.follow(wish(key(KeyCode::Char('q')))));
+        assert!(screen.follow(action(key(KeyCode::Char('=')))));
+        assert!(!screen.follow(action(key(KeyCode::Char('q')))));
         assert_eq!(table.read()[0].weight, 1.0);
     }
 }
