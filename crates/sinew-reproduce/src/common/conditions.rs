@@ -86,11 +86,7 @@ impl Conditions {
             .stack(self.stack)
             .never_park(self.restless)
             .steal_delay(self.delay_cycles);
-        // A guest is never pinned, so all seats have threads.
-        Ok(if self.pinned {
-            builder.mapping(Mapping::Compact).external_slot(false)
-        } else {
-            builder
-        })
+        // An external thread is never pinned, so every slot has a thread of its own.
+        Ok(if self.pinned { builder.mapping(Mapping::Compact).external_slot(false) } else { builder })
     }
 }

@@ -62,15 +62,15 @@ impl Subject {
 
     /// Runs the serial version.
     pub(crate) fn serial(&self) -> Result<Measured, Failure> {
-        self.judge(self.problem.serial())
+        self.check(self.problem.serial())
     }
 
     /// Runs the parallel version.
     pub(crate) fn parallel(&self, pool: &Pool) -> Result<Measured, Failure> {
-        self.judge(self.problem.parallel(pool))
+        self.check(self.problem.parallel(pool))
     }
 
-    fn judge(&self, run: Run) -> Result<Measured, Failure> {
+    fn check(&self, run: Run) -> Result<Measured, Failure> {
         self.problem.check(&run.answer).map_err(|wrong| Failure::Wrong(wrong.to_string()))?;
         let Run { wall, counters, profile, transactions, .. } = run;
         Ok(Measured { wall_s: wall.as_secs_f64(), profile, transactions, counters })

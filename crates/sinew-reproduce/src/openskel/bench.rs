@@ -41,7 +41,7 @@ impl Way {
         Self::Fixed { choice: plain(settings), cores }
     }
 
-    fn seats(&self) -> (usize, Seats) {
+    fn placed(&self) -> (usize, Seats) {
         match *self {
             Self::Fixed { choice: Choice { settings, mapping, .. }, cores } => {
                 let helping =
@@ -59,8 +59,8 @@ impl Way {
     }
 
     fn pool(&self) -> Result<Pool, Failure> {
-        let (workers, mapping) = self.seats();
-        // A guest is never pinned, so all seats have threads.
+        let (workers, mapping) = self.placed();
+        // An external thread is never pinned, so every slot has a thread of its own.
         let builder = Pool::builder().threads(workers).mapping(mapping).external_slot(false);
         builder.build().map_err(Failure::impossible)
     }
@@ -146,8 +146,8 @@ impl Bench {
         Ok(self.run_recorded(way)?.0)
     }
 
-    /// As [`run_recorded`](Self::run_recorded), with a sample of the pages every `attempts` attempts
-    /// of each worker.
+    /// As [`run_recorded`](Self::run_recorded), with a sample of the pages every `attempts`
+    /// attempts of each worker.
     ///
     /// # Errors
     ///
@@ -200,7 +200,7 @@ impl Bench {
                 ("coalesced", recorded.coalesced as f64),
                 ("words_ahead", recorded.words_ahead as f64),
             ]);
-            metrics.extend(tuning_cost(&recorded, way.seats().0));
+            metrics.extend(tuning_cost(&recorded, way.placed().0));
         }
         Ok((metrics, recorded))
     }
@@ -214,13 +214,13 @@ mod tests {
     /// do not use.
     #[test]
     fn a_pool_has_the_workers_that_its_settings_use() {
-        let seats = |settings| Way::settings(settings, 4).seats().0;
-        assert_eq!(seats(Settings::baseline(2)), 2);
-        assert_eq!(seats(Settings::baseline(2).lifespan(10)), 4);
-        assert_eq!(seats(Settings::baseline(3).lifespan(10)), 4);
-        assert_eq!(seats(Settings::baseline(1).lifespan(10)), 2);
-        assert_eq!(Way::Floating(3).seats(), (3, Seats::None));
-        assert_eq!(Way::Tuned { knobs: Knobs::default(), cores: 4 }.seats().0, 4);
+        let placed = |settings| Way::settings(settings, 4).placed().0;
+        assert_eq!(placed(Settings::baseline(2)), 2);
+        assert_eq!(placed(Settings::baseline(2).lifespan(10)), 4);
+        assert_eq!(placed(Settings::baseline(3).lifespan(10)), 4);
+        assert_eq!(placed(Settings::baseline(1).lifespan(10)), 2);
+        assert_eq!(Way::Floating(3).placed(), (3, Seats::None));
+        assert_eq!(Way::Tuned { knobs: Knobs::default(), cores: 4 }.placed().0, 4);
     }
 
     /// Catches: settings that do not reach the list, and a version by hand that has one.

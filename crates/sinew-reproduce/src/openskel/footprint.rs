@@ -38,7 +38,7 @@ const EVERY: u64 = 7;
 const KEPT: usize = 2_000;
 
 /// Parts of the run and of the pages, for the plot and for the table.
-const MOMENTS: usize = 80;
+const INTERVALS: usize = 80;
 const REGIONS: usize = 32;
 
 /// The names of a sample's values among the metrics of a run, each as often as there are samples.
@@ -158,18 +158,18 @@ impl Spread {
     }
 }
 
-/// A dot for each worker at each moment: the page of one of its samples then.
+/// A dot for each worker at each interval: the page of one of its samples then.
 fn plot(app: &str, samples: &[Sampled], workers: usize) -> Plot {
     let end_s = samples.iter().map(|[_, at_s, _]| *at_s).fold(0.0, f64::max);
-    let mut seen = vec![vec![None; MOMENTS]; workers];
+    let mut seen = vec![vec![None; INTERVALS]; workers];
     for &[worker, at_s, page] in samples {
-        let moment = ((at_s / end_s * MOMENTS as f64) as usize).min(MOMENTS - 1);
+        let interval = ((at_s / end_s * INTERVALS as f64) as usize).min(INTERVALS - 1);
         if let Some(worker) = seen.get_mut(worker as usize) {
-            worker[moment] = Some(page);
+            worker[interval] = Some(page);
         }
     }
     let moments =
-        (0..MOMENTS).map(|moment| format!("{:.3}", end_s * moment as f64 / MOMENTS as f64));
+        (0..INTERVALS).map(|interval| format!("{:.3}", end_s * interval as f64 / INTERVALS as f64));
     let plot = Plot::new(
         &format!("footprint-{app}"),
         format!("{app}: pages that were touched"),
@@ -227,12 +227,12 @@ mod tests {
         assert_eq!(row[1..], ["8", "4", "75", "50"]);
     }
 
-    /// Catches: a plot without its last moment, or one of nothing.
+    /// Catches: a plot without its last interval, or one of nothing.
     #[test]
     fn a_dot_is_a_page_at_a_moment() {
         let results = Results::of([(labels("kmeans"), metrics())]);
         let drawn = plot("kmeans", &first_run(&results, "kmeans"), 2);
-        assert_eq!((drawn.categories.len(), drawn.series.len()), (MOMENTS, 2));
+        assert_eq!((drawn.categories.len(), drawn.series.len()), (INTERVALS, 2));
         assert!(drawn.series[1].values.iter().all(|page| page.is_some_and(|page| page >= 5.0)));
         assert!(plot("yada", &[], 2).is_empty());
     }

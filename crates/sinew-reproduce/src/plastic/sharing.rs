@@ -122,12 +122,12 @@ const IDEAL: [f64; 2] = [1.5, 1.0];
 const TIMES: [&str; 2] = ["first_s", "second_s"];
 
 #[derive(Debug, Clone, Copy)]
-struct Course {
+struct Scenario {
     scale: Scale,
     threads: usize,
 }
 
-impl Course {
+impl Scenario {
     fn labels(self, manner: Manner) -> Labels {
         vec![("manner", manner.name()), ("threads", self.threads.to_string())]
     }
@@ -187,9 +187,9 @@ impl Experiment for Sharing {
     }
 
     fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let course = Course { scale: setting.scale, threads: setting.most_workers() };
+        let scenario = Scenario { scale: setting.scale, threads: setting.most_workers() };
         let cases = move || {
-            let case = |manner| Case::new(course.labels(manner), move || course.run(manner));
+            let case = |manner| Case::new(scenario.labels(manner), move || scenario.run(manner));
             Ok(MANNERS.map(case).into())
         };
         Ok(vec![Block::new("two programs", cases)])
@@ -304,13 +304,13 @@ mod tests {
     /// Catches: times that are held against the wrong ideal, and a ratio that is upside down.
     #[test]
     fn times_are_held_against_anarchy_and_the_ideal() {
-        let course = Course { scale: Scale::Default, threads: 4 };
+        let scenario = Scenario { scale: Scale::Default, threads: 4 };
         let times = |manner, first: f64, second: f64| {
-            (course.labels(manner), vec![(TIMES[0], first), ("changes", 3.0), (TIMES[1], second)])
+            (scenario.labels(manner), vec![(TIMES[0], first), ("changes", 3.0), (TIMES[1], second)])
         };
         let at_once = Manner::Scripted(0);
         let results = Results::of([
-            (course.labels(Manner::Alone), vec![(TIMES[0], 2.0), ("changes", 0.0)]),
+            (scenario.labels(Manner::Alone), vec![(TIMES[0], 2.0), ("changes", 0.0)]),
             times(Manner::Anarchy, 6.0, 4.0),
             times(at_once, 3.0, 2.0),
         ]);

@@ -189,8 +189,8 @@ impl<'j> Running<'j> {
     }
 
     fn outcome(&self, seconds: f64, tasks: u64, answers: Option<&[u64]>) -> Finished {
-        let judged = answers.map_or(Ok(()), |answers| self.workload.check(answers));
-        let wrong = judged.err().map(|wrong| wrong.to_string());
+        let checked = answers.map_or(Ok(()), |answers| self.workload.check(answers));
+        let wrong = checked.err().map(|wrong| wrong.to_string());
         Finished { seconds, tasks, changes: self.control.snapshot().changes, wrong }
     }
 }
