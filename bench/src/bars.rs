@@ -36,11 +36,11 @@ fn verdict(comparison: &Comparison, bar: &Bar) -> Option<Verdict> {
         Measure::Ratio(of, by) => (ratios(&find(of)?.ns, &find(by)?.ns)?, noise(comparison)),
         Measure::PerOperation(of) => (per_operation(comparison, find(of)?)?, 0.0),
     };
-    Some(judge(bar, measured, allowance))
+    Some(verdict_on(bar, measured, allowance))
 }
 
 /// Holds `measured` against a bar; a bar within 5 % of 1 grows by `noise` where noise is larger.
-pub(crate) fn judge(bar: &Bar, measured: Summary, noise: f64) -> Verdict {
+pub(crate) fn verdict_on(bar: &Bar, measured: Summary, noise: f64) -> Verdict {
     let (limit, passed) = match bar.limit {
         Limit::AtMost(limit) => {
             let limit = if (limit - 1.0).abs() < NARROW { limit.max(1.0 + noise) } else { limit };
@@ -95,16 +95,16 @@ mod tests {
 
     #[test]
     fn a_bar_is_met_on_its_line_and_missed_beyond_it() {
-        assert!(judge(&bar(Limit::AtMost(0.5)), measured(0.5), 0.0).passed);
-        assert!(!judge(&bar(Limit::AtMost(0.5)), measured(0.51), 0.0).passed);
-        assert!(judge(&bar(Limit::AtLeast(1.95)), measured(1.95), 0.0).passed);
-        assert!(!judge(&bar(Limit::AtLeast(1.95)), measured(1.94), 0.0).passed);
+        assert!(verdict_on(&bar(Limit::AtMost(0.5)), measured(0.5), 0.0).passed);
+        assert!(!verdict_on(&bar(Limit::AtMost(0.5)), measured(0.51), 0.0).passed);
+        assert!(verdict_on(&bar(Limit::AtLeast(1.95)), measured(1.95), 0.0).passed);
+        assert!(!verdict_on(&bar(Limit::AtLeast(1.95)), measured(1.94), 0.0).passed);
     }
 
     #[test]
     fn noise_widens_narrow_bars_only() {
-        assert!(judge(&bar(Limit::AtMost(1.0)), measured(1.08), 0.1).passed);
-        assert!(!judge(&bar(Limit::AtMost(1.0)), measured(1.12), 0.1).passed);
-        assert!(!judge(&bar(Limit::AtMost(1.3)), measured(1.35), 0.1).passed);
+        assert!(verdict_on(&bar(Limit::AtMost(1.0)), measured(1.08), 0.1).passed);
+        assert!(!verdict_on(&bar(Limit::AtMost(1.0)), measured(1.12), 0.1).passed);
+        assert!(!verdict_on(&bar(Limit::AtMost(1.3)), measured(1.35), 0.1).passed);
     }
 }

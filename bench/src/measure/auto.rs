@@ -11,7 +11,7 @@ use std::hint::black_box;
 /// Runs in which the choice is made.
 const RUNS: usize = 10;
 
-/// Measures everything in this room.
+/// Makes all measurements of this file.
 pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     let pool = Pool::builder().build().map_err(|error| error.to_string())?;
     let mut programs = Programs::new(scale.pick(20_000, 500), scale.pick(4_000_000, 10_000));

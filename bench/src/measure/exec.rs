@@ -34,7 +34,7 @@ const CAP: f64 = 12.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Plain,
-    /// With one thread, by the user's wish.
+    /// With one thread, by the user's choice.
     Single,
     Safe,
     Malleable,

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The longest that anything here waits for another thread.
-const PATIENCE: Duration = Duration::from_millis(50);
+const LIMIT: Duration = Duration::from_millis(50);
 
 /// Long enough for an idle worker to have parked.
 const LONG: Duration = Duration::from_millis(2);
@@ -35,7 +35,7 @@ enum Thief {
     Parked,
 }
 
-/// Measures everything in this room.
+/// Makes all measurements of this file.
 pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     let mut lines = Vec::new();
     for (fences, note) in [(Fences::Auto, ""), (Fences::Full, ", full fences")] {
@@ -88,21 +88,21 @@ fn pushed_to_taken(w: &Worker, owner: Owner) -> f64 {
         Owner::Computes => until(|| taken.load(Ordering::Relaxed) != 0),
         // An error means that no thief came in time; the task then runs here, late, as its time
         // shows.
-        Owner::Blocks => drop(told.recv_timeout(PATIENCE)),
+        Owner::Blocks => drop(told.recv_timeout(LIMIT)),
     };
     let task = |_: &Worker| {
         taken.store(now_ns(), Ordering::Relaxed);
-        // An error means that the owner has lost its patience.
+        // An error means that the owner has stopped waiting.
         let _ = tell.send(());
     };
     w.join(wait, task);
     taken.load(Ordering::Relaxed).saturating_sub(pushed) as f64
 }
 
-/// Computes until `done`, or until patience ends.
+/// Computes until `done`, or until the limit.
 fn until(done: impl Fn() -> bool) {
     let start = now_ns();
-    while !done() && Duration::from_nanos(now_ns() - start) < PATIENCE {
+    while !done() && Duration::from_nanos(now_ns() - start) < LIMIT {
         spin_loop();
     }
 }

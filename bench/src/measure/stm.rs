@@ -77,7 +77,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Measures everything in this room.
+/// Makes all measurements of this file.
 pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     let vars: Vec<CachePadded<TVar<u64>>> =
         (0..MANY as u64).map(|n| CachePadded(TVar::new(n))).collect();

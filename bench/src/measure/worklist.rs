@@ -88,7 +88,7 @@ impl Table {
     }
 }
 
-/// Measures everything in this room.
+/// Makes all measurements of this file.
 pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     let table = Table::new(scale.pick(200_000, 200));
     let pools = [1, 2].map(|threads| Pool::builder().threads(threads).build());

@@ -36,7 +36,7 @@ use builds::{Build, Core};
 use catalogue::Entry;
 use load::Load;
 use output::{Report, Table};
-use rounds::{Plan, Row, Seat};
+use rounds::{Plan, Row, Runner};
 
 /// Everything that `bench programs` does; an error comes with the exit status it deserves.
 ///
@@ -81,7 +81,7 @@ fn fill(report: &mut Report, options: &Options, other: &Core) -> Result<Vec<Stri
         let rows = measure([&upstream, &other], &entries, options.plan(), threads)?;
         drop(load);
         wrong.extend(rows.iter().filter_map(|row| output::fault_line(row, threads)));
-        let table = Table::new(threads, rows, options.judged());
+        let table = Table::new(threads, rows, options.has_bars());
         table.print(if options.same { "same" } else { "sinew" });
         report.tables.push(table);
     }
@@ -100,7 +100,10 @@ fn measure(
         [(threads, "thread"), (plan.rounds, "round"), (entries.len(), "program")]
             .map(|(count, what)| counted(count, what));
     say!("\n{threads_text}, {rounds}, {programs}");
-    let seats =
-        [Seat::new(upstream, threads)?, Seat::new(other, threads)?, Seat::new(upstream, threads)?];
-    Ok(rounds::run(seats, entries, plan))
+    let runners = [
+        Runner::new(upstream, threads)?,
+        Runner::new(other, threads)?,
+        Runner::new(upstream, threads)?,
+    ];
+    Ok(rounds::run(runners, entries, plan))
 }

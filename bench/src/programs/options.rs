@@ -72,7 +72,7 @@ impl Options {
     }
 
     /// Whether the figures are worth holding against the bars.
-    pub(super) fn judged(&self) -> bool {
+    pub(super) fn has_bars(&self) -> bool {
         !self.tiny && !self.same
     }
 

@@ -77,8 +77,8 @@ impl Line {
 }
 
 impl Table {
-    /// The table of `rows`, with its bars if the figures are to be judged.
-    pub(super) fn new(threads: usize, rows: Vec<Row>, judged: bool) -> Self {
+    /// The table of `rows`, with its bars if `has_bars`.
+    pub(super) fn new(threads: usize, rows: Vec<Row>, has_bars: bool) -> Self {
         let figures: Vec<Option<Figures>> =
             rows.iter().map(|row| Figures::of(row).filter(|_| row.fault.is_none())).collect();
         let measured: Vec<(&Row, &Figures)> = rows
@@ -86,7 +86,7 @@ impl Table {
             .zip(&figures)
             .filter_map(|(row, figures)| Some((row, figures.as_ref()?)))
             .collect();
-        let bars = if judged { bars(&measured) } else { Vec::new() };
+        let bars = if has_bars { bars(&measured) } else { Vec::new() };
         let rows =
             rows.into_iter().zip(figures).map(|(row, figures)| Line::new(row, figures)).collect();
         Self { threads, rows, bars }
@@ -146,6 +146,6 @@ fn with_middle_half(ratio: &Summary) -> String {
 
 /// The error of a program, in one line.
 pub(super) fn fault_line(row: &Row, threads: usize) -> Option<String> {
-    let Fault { seat, why } = row.fault.as_ref()?;
-    Some(format!("{} on {threads} threads by {seat}: {why}", row.entry.name))
+    let Fault { runner, why } = row.fault.as_ref()?;
+    Some(format!("{} on {threads} threads by {runner}: {why}", row.entry.name))
 }

@@ -27,9 +27,9 @@ pub(super) const NAMES: [&str; 3] = ["upstream", "sinew", "upstream again"];
 
 /// A runner of programs; a server, in real measurements.
 #[derive(Debug)]
-pub(super) struct Seat(Server);
+pub(super) struct Runner(Server);
 
-impl Seat {
+impl Runner {
     /// Starts a server.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ pub(super) struct Row {
 /// The error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Fault {
-    pub(super) seat: &'static str,
+    pub(super) runner: &'static str,
     pub(super) why: String,
 }
 
@@ -65,31 +65,31 @@ pub(super) struct Fault {
 const ROUNDS_A_PROCESS: usize = 3;
 
 /// The runners, by number.
-trait Seats {
-    fn ask(&mut self, seat: usize, request: Request) -> Result<Sample, String>;
+trait Runners {
+    fn ask(&mut self, runner: usize, request: Request) -> Result<Sample, String>;
     /// From now on new processes run the programs.
     fn renew(&mut self);
 }
 
-struct Servers([Seat; 3]);
+struct Servers([Runner; 3]);
 
-impl Seats for Servers {
-    fn ask(&mut self, seat: usize, request: Request) -> Result<Sample, String> {
-        self.0[seat].0.ask(request)
+impl Runners for Servers {
+    fn ask(&mut self, runner: usize, request: Request) -> Result<Sample, String> {
+        self.0[runner].0.ask(request)
     }
 
     fn renew(&mut self) {
-        self.0.iter_mut().for_each(|seat| seat.0.renew());
+        self.0.iter_mut().for_each(|runner| runner.0.renew());
     }
 }
 
 /// Runs all rounds.
-pub(super) fn run(seats: [Seat; 3], entries: &[&'static Entry], plan: Plan) -> Vec<Row> {
-    measure(&mut Servers(seats), entries, plan)
+pub(super) fn run(runners: [Runner; 3], entries: &[&'static Entry], plan: Plan) -> Vec<Row> {
+    measure(&mut Servers(runners), entries, plan)
 }
 
 /// The same, with another runner.
-fn measure(seats: &mut impl Seats, entries: &[&'static Entry], plan: Plan) -> Vec<Row> {
+fn measure(runners: &mut impl Runners, entries: &[&'static Entry], plan: Plan) -> Vec<Row> {
     let row = |entry| Row {
         entry,
         repeats: 0,
@@ -100,27 +100,27 @@ fn measure(seats: &mut impl Seats, entries: &[&'static Entry], plan: Plan) -> Ve
     let mut rows: Vec<Row> = entries.iter().map(|entry| row(*entry)).collect();
     for round in 0..plan.rounds {
         if round > 0 && round.is_multiple_of(ROUNDS_A_PROCESS) {
-            seats.renew();
+            runners.renew();
         }
         for (index, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.fault.is_none()) {
-            row.fault = visit(seats, row, plan, round + index).err();
+            row.fault = visit(runners, row, plan, round + index).err();
         }
     }
     rows
 }
 
 /// One program in one round.
-fn visit(seats: &mut impl Seats, row: &mut Row, plan: Plan, turn: usize) -> Result<(), Fault> {
-    let mut ask = |seat: usize, verb, repeats| {
+fn visit(runners: &mut impl Runners, row: &mut Row, plan: Plan, turn: usize) -> Result<(), Fault> {
+    let mut ask = |runner: usize, verb, repeats| {
         let request = Request { verb, name: row.entry.name, tiny: plan.tiny, repeats };
-        seats.ask(seat, request).map_err(|why| Fault { seat: NAMES[seat], why })
+        runners.ask(runner, request).map_err(|why| Fault { runner: NAMES[runner], why })
     };
     if row.repeats == 0 {
         row.repeats = repeats(ask(UPSTREAM, "run", 1)?, plan.sample);
     }
-    for seat in order(turn) {
-        let sample = ask(seat, "run", row.repeats)?;
-        row.samples[seat].push(sample);
+    for runner in order(turn) {
+        let sample = ask(runner, "run", row.repeats)?;
+        row.samples[runner].push(sample);
     }
     if row.entry.kind == Kind::Burst {
         row.serial.push(ask(UPSTREAM, "serial", row.repeats)?);
@@ -161,9 +161,9 @@ mod tests {
         renewed: usize,
     }
 
-    impl<F: FnMut(usize, Request) -> Result<Sample, String>> Seats for Answers<F> {
-        fn ask(&mut self, seat: usize, request: Request) -> Result<Sample, String> {
-            (self.answer)(seat, request)
+    impl<F: FnMut(usize, Request) -> Result<Sample, String>> Runners for Answers<F> {
+        fn ask(&mut self, runner: usize, request: Request) -> Result<Sample, String> {
+            (self.answer)(runner, request)
         }
 
         fn renew(&mut self) {
@@ -178,9 +178,9 @@ mod tests {
     #[test]
     fn every_three_rounds_the_processes_are_new() {
         for (rounds, renewed) in [(1, 0), (3, 0), (4, 1), (15, 4)] {
-            let mut seats = answers(|_, _| Ok(sample(30)));
-            measure(&mut seats, &[&catalogue::ALL[0]], Plan { rounds, ..PLAN });
-            assert_eq!(seats.renewed, renewed, "{rounds} rounds");
+            let mut runners = answers(|_, _| Ok(sample(30)));
+            measure(&mut runners, &[&catalogue::ALL[0]], Plan { rounds, ..PLAN });
+            assert_eq!(runners.renewed, renewed, "{rounds} rounds");
         }
     }
 
@@ -190,9 +190,9 @@ mod tests {
 
     #[test]
     fn every_seat_is_first_second_and_third_as_often_as_the_others() {
-        for seat in [UPSTREAM, SINEW, AGAIN] {
+        for runner in [UPSTREAM, SINEW, AGAIN] {
             for place in 0..3 {
-                assert_eq!((0..6).filter(|turn| order(*turn)[place] == seat).count(), 2);
+                assert_eq!((0..6).filter(|turn| order(*turn)[place] == runner).count(), 2);
             }
         }
     }
@@ -200,8 +200,8 @@ mod tests {
     #[test]
     fn all_seats_repeat_a_program_as_often_as_upstream_needs() {
         let mut asked = Vec::new();
-        let ask = |seat, request: Request| {
-            asked.push((seat, request.repeats));
+        let ask = |runner, request: Request| {
+            asked.push((runner, request.repeats));
             Ok(sample(30))
         };
         let rows = measure(&mut answers(ask), &[&catalogue::ALL[0]], PLAN);
@@ -213,12 +213,12 @@ mod tests {
     #[test]
     fn a_program_that_failed_is_not_asked_for_again_and_the_others_go_on() {
         let [first, second] = [&catalogue::ALL[0], &catalogue::ALL[1]];
-        let ask = |seat, request: Request| {
-            let fails = seat == SINEW && request.name == first.name;
+        let ask = |runner, request: Request| {
+            let fails = runner == SINEW && request.name == first.name;
             if fails { Err("hangs".to_owned()) } else { Ok(sample(200)) }
         };
         let rows = measure(&mut answers(ask), &[first, second], PLAN);
-        assert_eq!(rows[0].fault, Some(Fault { seat: "sinew", why: "hangs".to_owned() }));
+        assert_eq!(rows[0].fault, Some(Fault { runner: "sinew", why: "hangs".to_owned() }));
         assert!(rows[0].samples[UPSTREAM].len() <= 1 && rows[1].samples[SINEW].len() == 6);
     }
 

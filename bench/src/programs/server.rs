@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 /// A program that takes longer than this to reply hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// The times of one run, and its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -127,9 +127,9 @@ impl Process {
     }
 
     fn line(&mut self) -> Result<String, String> {
-        self.lines.recv_timeout(PATIENCE).map_err(|error| match error {
+        self.lines.recv_timeout(LIMIT).map_err(|error| match error {
             RecvTimeoutError::Timeout => {
-                format!("hangs: no answer within {} s", PATIENCE.as_secs())
+                format!("hangs: no answer within {} s", LIMIT.as_secs())
             }
             RecvTimeoutError::Disconnected => match self.child.wait() {
                 Ok(status) => format!("crashed: {status}"),

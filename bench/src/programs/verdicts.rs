@@ -42,8 +42,8 @@ pub(super) enum Verdict {
 impl Figures {
     /// The figures of a program; `None` if it has no times.
     pub(super) fn of(row: &Row) -> Option<Self> {
-        let wall = |seat: usize| series(&row.samples[seat], |sample| sample.wall_ns);
-        let cpu = |seat: usize| series(&row.samples[seat], |sample| sample.cpu_ns);
+        let wall = |runner: usize| series(&row.samples[runner], |sample| sample.wall_ns);
+        let cpu = |runner: usize| series(&row.samples[runner], |sample| sample.cpu_ns);
         let once = |ns: Vec<u64>| {
             Summary::of(ns.iter().map(|ns| *ns as f64 / f64::from(row.repeats.max(1))))
         };
@@ -57,7 +57,7 @@ impl Figures {
             wall_noise: noise,
             cpu_noise: ratios(&cpu(AGAIN), &cpu(UPSTREAM))?,
             beyond_serial_ns: beyond_serial(row),
-            verdict: judge(ratio.median, noise.median),
+            verdict: verdict(ratio.median, noise.median),
         })
     }
 }
@@ -69,8 +69,8 @@ fn series(samples: &[Sample], ns: impl Fn(&Sample) -> u64) -> Vec<u64> {
 /// Processor time of one run on each runner, less that of the program without rayon in the same
 /// round.
 fn beyond_serial(row: &Row) -> Option<[f64; 3]> {
-    let beyond = |seat: usize| {
-        let pairs = row.samples[seat].iter().zip(&row.serial);
+    let beyond = |runner: usize| {
+        let pairs = row.samples[runner].iter().zip(&row.serial);
         let differences = pairs.map(|(sample, serial)| sample.cpu_ns as f64 - serial.cpu_ns as f64);
         Summary::of(differences).map(|summary| summary.median / f64::from(row.repeats.max(1)))
     };
@@ -78,7 +78,7 @@ fn beyond_serial(row: &Row) -> Option<[f64; 3]> {
 }
 
 /// Holds a ratio against 2 %, or against the ratio of two runs of the same thing.
-fn judge(ratio: f64, noise: f64) -> Verdict {
+fn verdict(ratio: f64, noise: f64) -> Verdict {
     let limit = SLOWEST.max(1.0 + (noise - 1.0).abs());
     match ratio {
         ratio if ratio > limit => Verdict::Slower,
@@ -135,14 +135,14 @@ fn bar(
     what: &'static str,
     rows: &[(&Row, &Figures)],
     about: impl Fn(&(&Row, &Figures)) -> bool,
-    judge: impl Fn(&Figures) -> (bool, String),
+    verdict: impl Fn(&Figures) -> (bool, String),
 ) -> Option<Bar> {
-    let judged = |(row, figures): &(&Row, &Figures)| {
-        let (met, figure) = judge(figures);
+    let met_by = |(row, figures): &(&Row, &Figures)| {
+        let (met, figure) = verdict(figures);
         (met, format!("{} {figure}", row.entry.name))
     };
     let (met, details): (Vec<bool>, Vec<String>) =
-        rows.iter().filter(|row| about(row)).map(judged).unzip();
+        rows.iter().filter(|row| about(row)).map(met_by).unzip();
     (!met.is_empty()).then(|| Bar { what, details, met: met.into_iter().all(|met| met) })
 }
 
@@ -180,10 +180,10 @@ mod tests {
 
     #[test]
     fn two_per_cent_are_allowed_and_the_noise_if_it_is_larger() {
-        assert_eq!(judge(1.02, 1.0), Verdict::Even);
-        assert_eq!(judge(1.03, 1.01), Verdict::Slower);
-        assert_eq!(judge(1.03, 0.95), Verdict::Even);
-        assert_eq!(judge(0.97, 1.0), Verdict::Faster);
+        assert_eq!(verdict(1.02, 1.0), Verdict::Even);
+        assert_eq!(verdict(1.03, 1.01), Verdict::Slower);
+        assert_eq!(verdict(1.03, 0.95), Verdict::Even);
+        assert_eq!(verdict(0.97, 1.0), Verdict::Faster);
     }
 
     #[test]

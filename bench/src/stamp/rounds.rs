@@ -127,7 +127,7 @@ impl Bench {
         })
     }
 
-    /// Runs a version once, and judges its answer.
+    /// Runs a version once, and checks its result.
     fn measure(&self, version: Version, threads: usize) -> Result<Sample, String> {
         let pool = self.pools.iter().find(|(other, _)| *other == threads).map(|(_, pool)| pool);
         let settings = Settings::baseline(threads).stealing(true);

@@ -129,14 +129,14 @@ fn cpuset(shape: &Shape) -> Verdict {
 }
 
 /// The greatest delay of a pool; it checks its limits ten times a second, if it has time.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Keeps a pool busy, at intervals, until this many of its workers may work.
 fn wait_for_workers(pool: &Pool, workers: usize) -> Result<(), String> {
     let start = Instant::now();
     while pool.workers() != workers {
-        ensure(start.elapsed() < PATIENCE, || {
-            format!("{} workers may work after {PATIENCE:?}, not {workers}", pool.workers())
+        ensure(start.elapsed() < LIMIT, || {
+            format!("{} workers may work after {LIMIT:?}, not {workers}", pool.workers())
         })?;
         pool.run(|worker| worker.join(|_| std::thread::yield_now(), |_| std::thread::yield_now()));
     }

@@ -84,7 +84,7 @@ pub(crate) struct Gate {
 }
 
 /// Much longer than any step here, so a longer wait has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(60);
 
 impl Gate {
     pub(crate) fn open(&self) {
@@ -99,8 +99,8 @@ impl Gate {
     /// If that is never.
     pub(crate) fn wait(&self) {
         let open = self.open.lock().expect("nobody panics with the lock");
-        let waited = self.opened.wait_timeout_while(open, PATIENCE, |open| !*open);
+        let waited = self.opened.wait_timeout_while(open, LIMIT, |open| !*open);
         let opened = *waited.expect("nobody panics with the lock").0;
-        assert!(opened, "what should have happened first did not, within {PATIENCE:?}");
+        assert!(opened, "what should have happened first did not, within {LIMIT:?}");
     }
 }

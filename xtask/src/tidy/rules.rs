@@ -3,7 +3,7 @@
 //! | rule | why |
 //! |---|---|
 //! | `length` | a file holds one mechanism, in at most 600 lines |
-//! | `header` | `//!` tells what lives here |
+//! | `header` | `//!` tells what a file contains |
 //! | `safety` | an `unsafe` block without its proof is a guess |
 //! | `forbids_unsafe` | `unsafe` lives in few crates, and the others say so |
 //! | `facade` | atomics come from `sinew-sync`, so that models see them |
@@ -87,7 +87,7 @@ fn header(file: &SourceFile, found: &mut Vec<Finding>) {
         report(
             found,
             first.map_or(1, |(number, _)| number),
-            "no `//!` header: say what lives here",
+            "no `//!` header: say what the file contains",
         );
     }
 }
@@ -184,14 +184,14 @@ mod tests {
 
     #[test]
     fn a_tidy_file_has_no_findings() {
-        assert_eq!(findings("crates/a/src/b.rs", "//! A room.\n\nfn f() {}\n"), [""; 0]);
+        assert_eq!(findings("crates/a/src/b.rs", "//! A file.\n\nfn f() {}\n"), [""; 0]);
     }
 
     #[test]
     fn a_file_of_six_hundred_and_one_lines_is_too_long() {
-        one("crates/a/src/b.rs", &format!("//! A room.\n{}", "\n".repeat(600)), "601: 601 lines");
+        one("crates/a/src/b.rs", &format!("//! A file.\n{}", "\n".repeat(600)), "601: 601 lines");
         assert_eq!(
-            findings("crates/a/src/b.rs", &format!("//! A room.\n{}", "\n".repeat(599))),
+            findings("crates/a/src/b.rs", &format!("//! A file.\n{}", "\n".repeat(599))),
             [""; 0]
         );
     }
@@ -205,13 +205,13 @@ mod tests {
     #[test]
     fn an_unsafe_block_needs_its_proof_nearby() {
         let block = format!("let x = {} f() }};\n", UNSAFE_FORMS[0]);
-        one("a/src/b.rs", &format!("//! A room.\n{block}"), "2: `unsafe`");
+        one("a/src/b.rs", &format!("//! A file.\n{block}"), "2: `unsafe`");
         assert_eq!(
-            findings("a/src/b.rs", &format!("//! A room.\n// SAFETY: by I1.\n{block}")),
+            findings("a/src/b.rs", &format!("//! A file.\n// SAFETY: by I1.\n{block}")),
             [""; 0]
         );
         let far = "\n".repeat(PROOF_REACH + 1);
-        one("a/src/b.rs", &format!("//! A room.\n// SAFETY: by I1.{far}{block}"), "15: `unsafe`");
+        one("a/src/b.rs", &format!("//! A file.\n// SAFETY: by I1.{far}{block}"), "15: `unsafe`");
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn atomics_are_named_in_the_facade_only() {
-        let direct = format!("//! A room.\nuse {}::AtomicU8;\n", ATOMICS[0]);
+        let direct = format!("//! A file.\nuse {}::AtomicU8;\n", ATOMICS[0]);
         one("crates/sinew-core/src/b.rs", &direct, "2: atomics come from");
         for allowed in [
             "crates/sinew-sync/src/b.rs",
@@ -232,10 +232,10 @@ mod tests {
         ] {
             assert_eq!(findings(allowed, &direct), [""; 0]);
         }
-        let grouped = format!("//! A room.\n{GROUPED_IMPORT}Arc, atomic::AtomicU8}};\n");
+        let grouped = format!("//! A file.\n{GROUPED_IMPORT}Arc, atomic::AtomicU8}};\n");
         one("a/src/b.rs", &grouped, "2: atomics");
         assert_eq!(
-            findings("a/src/b.rs", &format!("//! A room.\n/// Like {}.\n", ATOMICS[0])),
+            findings("a/src/b.rs", &format!("//! A file.\n/// Like {}.\n", ATOMICS[0])),
             [""; 0]
         );
     }
@@ -243,23 +243,23 @@ mod tests {
     #[test]
     fn unfinished_work_is_found_in_every_kind_of_file() {
         one("a.md", &format!("{}: later\n", UNFINISHED[0]), "1: `");
-        one("a/src/b.rs", &format!("//! A room.\n// {}\n", UNFINISHED[1]), "2: `");
+        one("a/src/b.rs", &format!("//! A file.\n// {}\n", UNFINISHED[1]), "2: `");
     }
 
     #[test]
     fn a_test_may_not_sleep_but_a_program_may() {
         let sleep = format!("fn f() {{ std::{SLEEP}(D) }}\n");
-        assert_eq!(findings("a/src/b.rs", &format!("//! A room.\n{sleep}")), [""; 0]);
-        one("a/tests/b.rs", &format!("//! A room.\n{sleep}"), "2: a test that sleeps");
+        assert_eq!(findings("a/src/b.rs", &format!("//! A file.\n{sleep}")), [""; 0]);
+        one("a/tests/b.rs", &format!("//! A file.\n{sleep}"), "2: a test that sleeps");
         one(
             "a/src/b.rs",
-            &format!("//! A room.\n#[cfg(test)]\nmod tests {{\n{sleep}}}\n"),
+            &format!("//! A file.\n#[cfg(test)]\nmod tests {{\n{sleep}}}\n"),
             "4: a test that sleeps",
         );
     }
 
     #[test]
     fn an_ignored_test_is_found() {
-        one("a/src/b.rs", &format!("//! A room.\n{IGNORE}]\nfn f() {{}}\n"), "2: an ignored test");
+        one("a/src/b.rs", &format!("//! A file.\n{IGNORE}]\nfn f() {{}}\n"), "2: an ignored test");
     }
 }

@@ -19,7 +19,7 @@ use program::Program;
 
 pub(crate) use program::{Arguments, run as run_program};
 
-/// Measures everything in this room.
+/// Makes all measurements of this file.
 pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     let binary = std::env::current_exe().map_err(|error| error.to_string())?;
     if binary.file_stem().is_none_or(|name| name != "bench") {
@@ -82,11 +82,11 @@ fn compare(scale: Scale, count: usize, start: Start, place: &Path) -> Result<Vec
     let [anarchic, coordinated] = &outcomes;
     let anarchic = line(("anarchic", anarchic));
     let coordinated = line(("coordinated", coordinated));
-    let judged = coordinated.map(|line| {
+    let with_bars = coordinated.map(|line| {
         let line = line.at_most("total", 1.05, "total at most 1.05 times the ideal");
         line.at_most("worst", 1.15, "the worst at most 1.15 times its fair share")
     });
-    Ok(anarchic.into_iter().chain(judged).collect())
+    Ok(anarchic.into_iter().chain(with_bars).collect())
 }
 
 /// The time of one program on the whole machine.

@@ -145,13 +145,13 @@ fn command(place: &Path) -> std::io::Result<Child> {
 fn ending(scale: Scale, place: &Path, table: &Table, end: End) -> Result<Vec<f64>, String> {
     let mine = member(table)?;
     let all = mine.share().threads;
-    let patience = Duration::from_secs(20);
+    let limit = Duration::from_secs(20);
     (0..scale.pick(50, 2))
         .map(|_| {
             let mut neighbour = Neighbour::start(end, place)?;
             let mut share = mine.share();
             while !neighbour.is_seen(&share, all) {
-                let next = mine.wait_change(share.epoch, patience);
+                let next = mine.wait_change(share.epoch, limit);
                 if next == share {
                     return Err("a program does not join".to_owned());
                 }
@@ -160,7 +160,7 @@ fn ending(scale: Scale, place: &Path, table: &Table, end: End) -> Result<Vec<f64
             let ended = neighbour.end()?;
             let mut share = mine.share();
             while share.neighbours > 0 {
-                share = mine.wait_change(share.epoch, patience);
+                share = mine.wait_change(share.epoch, limit);
             }
             Ok(now_ns().saturating_sub(ended) as f64)
         })

@@ -2,7 +2,8 @@
 //!
 //! A change has taken effect when the first item begins whose participant works under it. If the
 //! number of threads has changed, exactly that number must work. All of the pool's workers have
-//! threads of their own: guests are not pinned, and so would follow a mapping without moving.
+//! threads of their own: external threads are not pinned, and so would follow a mapping without
+//! moving.
 //!
 //! Changes come from a thread outside, which sleeps in between, and from the loop's own bodies. The
 //! outside thread takes a core from a worker whenever it wakes, as any thread would on a machine
@@ -35,7 +36,7 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
         {
             for (caller, by) in [(Caller::Outside, ""), (Caller::Body, " by a body")] {
                 let delays = delays(&pool, scale, grain_ns, kind, caller);
-                lines.extend(judge(
+                lines.extend(verdict(
                     format!("{what} changed{by}, items of {grain}"),
                     delays,
                     grain_ns,
@@ -47,7 +48,7 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
 }
 
 /// All percentiles, and the median on a line of its own, as there is a bar for it too.
-fn judge(what: String, mut delays: Vec<f64>, grain_ns: u64) -> Vec<Line> {
+fn verdict(what: String, mut delays: Vec<f64>, grain_ns: u64) -> Vec<Line> {
     delays.sort_by(f64::total_cmp);
     let limit = (SLICE_NS.max(grain_ns) + BEYOND_NS) as f64;
     let median = quantile(&delays, 0.5).map(|median| {
@@ -121,15 +122,15 @@ struct Changes<'c> {
     began_ns: AtomicU64,
     /// When a body is to make the next.
     due_ns: AtomicU64,
-    books: Mutex<Books>,
+    record: Mutex<Record>,
 }
 
-struct Books {
+struct Record {
     delays: Vec<f64>,
     random: fastrand::Rng,
 }
 
-impl Books {
+impl Record {
     fn pause_ns(&mut self) -> u64 {
         self.random.u64(..300_000)
     }
@@ -143,8 +144,8 @@ impl<'c> Changes<'c> {
         threads: usize,
         wanted: usize,
     ) -> Self {
-        let books =
-            Books { delays: Vec::with_capacity(wanted), random: fastrand::Rng::with_seed(6) };
+        let record =
+            Record { delays: Vec::with_capacity(wanted), random: fastrand::Rng::with_seed(6) };
         Self {
             control,
             kind,
@@ -154,7 +155,7 @@ impl<'c> Changes<'c> {
             number: AtomicU64::new(0),
             began_ns: AtomicU64::new(0),
             due_ns: AtomicU64::new(if caller == Caller::Body { 0 } else { NEVER }),
-            books: Mutex::new(books),
+            record: Mutex::new(record),
         }
     }
 
@@ -184,18 +185,18 @@ impl<'c> Changes<'c> {
     /// The change under way is followed.
     fn note(&self) {
         let now = now_ns();
-        let mut books = self.books.lock();
-        books.delays.push(now.saturating_sub(self.began_ns.load(Ordering::Relaxed)) as f64);
-        if books.delays.len() == self.wanted {
+        let mut record = self.record.lock();
+        record.delays.push(now.saturating_sub(self.began_ns.load(Ordering::Relaxed)) as f64);
+        if record.delays.len() == self.wanted {
             self.control.cancel();
         } else if self.caller == Caller::Body {
-            self.due_ns.store(now + books.pause_ns(), Ordering::Relaxed);
+            self.due_ns.store(now + record.pause_ns(), Ordering::Relaxed);
         }
     }
 
     /// Makes a change, unless the one that is drawn is none.
     fn make(&self) -> bool {
-        let random = self.books.lock().random.usize(..);
+        let random = self.record.lock().random.usize(..);
         let before = self.control.snapshot();
         self.began_ns.store(now_ns(), Ordering::Relaxed);
         self.number.store(before.changes + 1, Ordering::Relaxed);
@@ -210,7 +211,7 @@ impl<'c> Changes<'c> {
     /// Makes all of them, from a thread outside the loop.
     fn make_all(&self) {
         while !self.control.is_cancelled() {
-            let pause_ns = self.books.lock().pause_ns();
+            let pause_ns = self.record.lock().pause_ns();
             thread::sleep(Duration::from_nanos(pause_ns));
             let now = self.control.snapshot();
             if now.working > 0 && self.number.load(Ordering::Relaxed) == 0 {
@@ -242,5 +243,5 @@ fn delays(pool: &Pool, scale: Scale, grain_ns: u64, kind: Kind, caller: Caller) 
         // Endless: it is cancelled when all changes are made.
         let _cancelled = pool.run(|_| over(0..usize::MAX).control(&control).for_each(item));
     });
-    changes.books.into_inner().delays
+    changes.record.into_inner().delays
 }

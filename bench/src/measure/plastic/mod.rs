@@ -12,7 +12,7 @@ mod delays;
 use super::line::Line;
 use crate::problem::Scale;
 
-/// Measures everything in this room.
+/// Makes all measurements of this file.
 pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     let mut lines = delays::run(scale)?;
     lines.extend(costs::run(scale)?);
