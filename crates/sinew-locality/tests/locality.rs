@@ -321,7 +321,8 @@ fn all_workers_serve_a_domain_without_threads() {
         let domains = parts(&with_external_slot, 2);
         let ran = AtomicUsize::new(0);
         let strict = || ScopeBuilder::new().queues(domains.queues(Order::Strict));
-        with_external_slot.install(|_| strict().run(|s| (0..8).for_each(|_| s.spawn_into(0, |_| add(&ran)))));
+        with_external_slot
+            .install(|_| strict().run(|s| (0..8).for_each(|_| s.spawn_into(0, |_| add(&ran)))));
         let full = full_pool(4);
         full.set_workers(1);
         let domains = parts(&full, 4);

@@ -9,7 +9,7 @@ use std::thread;
 use sinew_core::{Pool, Wait, Worker};
 use sinew_loops::loops::{Options, for_each};
 use sinew_loops::sort::{sort_by, sort_by_under};
-use sinew_loops::stream::{self, Exit, Parallel, Stages, Identity};
+use sinew_loops::stream::{self, Exit, Identity, Parallel, Stages};
 use sinew_loops::{Control, Operation, Participant};
 use sinew_policy::chunk::Schedule;
 

@@ -10,7 +10,7 @@ use std::thread::{self, ThreadId};
 use sinew_core::{Cancelled, Enrolled, Mapping, Pool, PoolControl, Victims, Worker, serially};
 use sinew_loops::Control;
 use sinew_loops::loops::{Options, for_each, try_for_each};
-use sinew_loops::stream::{self, Exit, Parallel, Stages, Identity};
+use sinew_loops::stream::{self, Exit, Identity, Parallel, Stages};
 use sinew_policy::chunk::Schedule;
 
 use crate::support::{chunks, ends, full_pool, payload_of, pool};

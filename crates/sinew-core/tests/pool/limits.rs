@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sinew_core::{Cancelled, Pool, Worker};
 use sinew_loops::loops::{Options, for_each, try_for_each};
-use sinew_loops::stream::{self, Exit, Parallel, Stages, Identity};
+use sinew_loops::stream::{self, Exit, Identity, Parallel, Stages};
 use sinew_loops::{Control, Operation};
 use sinew_policy::chunk::Schedule;
 use sinew_topology::ThreadRef;

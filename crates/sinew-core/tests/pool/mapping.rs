@@ -6,7 +6,7 @@ use std::sync::{Barrier, Mutex};
 
 use sinew_core::{Cancelled, Mapping, Pool, Worker};
 use sinew_loops::loops::{Options, for_each};
-use sinew_loops::stream::{self, Exit, Parallel, Stages, Identity};
+use sinew_loops::stream::{self, Exit, Identity, Parallel, Stages};
 use sinew_loops::{Control, Operation};
 use sinew_policy::chunk::Schedule;
 use sinew_topology::ThreadRef;

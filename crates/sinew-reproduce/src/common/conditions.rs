@@ -87,6 +87,10 @@ impl Conditions {
             .never_park(self.restless)
             .steal_delay(self.delay_cycles);
         // An external thread is never pinned, so every slot has a thread of its own.
-        Ok(if self.pinned { builder.mapping(Mapping::Compact).external_slot(false) } else { builder })
+        Ok(if self.pinned {
+            builder.mapping(Mapping::Compact).external_slot(false)
+        } else {
+            builder
+        })
     }
 }
