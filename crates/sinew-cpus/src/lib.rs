@@ -3,6 +3,8 @@
 //! The machine, the decisions about shares, and the table by which programs share a machine all
 //! use this one type.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::str::FromStr;
 
