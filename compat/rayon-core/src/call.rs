@@ -8,7 +8,7 @@ use sinew_core::{BroadcastContext, Entering, Worker, with_current};
 
 use crate::global::global;
 use crate::yielding::Yield;
-use crate::{Scope, ScopeFifo};
+use sinew_core::open::{OpenScope as Scope, OpenScopeFifo as ScopeFifo};
 
 /// Tells an arm of [`join_context`] whether it has moved to another thread. It cannot leave the
 /// arm:

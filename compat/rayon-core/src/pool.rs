@@ -7,7 +7,7 @@ use sinew_core::{BroadcastContext, Pool, Worker};
 
 use crate::recipe::Recipe;
 use crate::yielding::Yield;
-use crate::{Scope, ScopeFifo};
+use sinew_core::open::{OpenScope as Scope, OpenScopeFifo as ScopeFifo};
 
 /// A pool of threads.
 ///

@@ -18,8 +18,6 @@ use std::sync::Arc;
 use sinew_core::{MAX_WORKERS, Pool, Worker};
 use sinew_topology::{Level, Machine, Seating};
 
-use crate::queues::{DomainQueues, Order};
-
 /// The part of the machine or of the pool that makes a locality domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DomainKind {
@@ -163,8 +161,8 @@ impl Domains {
     ///
     /// Domains are the objects of the kind in which at least one worker slot lies, in the order of
     /// the machine's tree. A machine that has no such objects, or one, makes one domain. A worker
-    /// slot lies where the pool's mapping places it; so does the external slot, though its threads are
-    /// not pinned.
+    /// slot lies where the pool's mapping places it; so does the external slot, though its threads
+    /// are not pinned.
     ///
     /// # Errors
     ///
@@ -282,32 +280,6 @@ impl Domains {
         let placed =
             self.0.nodes.iter().enumerate().filter_map(|(domain, node)| Some((domain, (*node)?)));
         placed.min_by_key(|&(_, other)| (node != other, distance(other))).map(|(domain, _)| domain)
-    }
-
-    /// Queues for a scope, one for each domain: the option [`ScopeBuilder::queues`] takes them.
-    /// `order` says how a worker goes on when its own domain has no task.
-    ///
-    /// [`ScopeBuilder::queues`]: sinew_core::ScopeBuilder::queues
-    ///
-    /// ```
-    /// use sinew_core::{Pool, ScopeBuilder};
-    /// use sinew_locality::{DomainKind, Domains, Order};
-    ///
-    /// let pool = Pool::builder().threads(2).build()?;
-    /// let domains = Domains::new(&pool, DomainKind::Parts(2))?;
-    /// let mut halves = [0; 2];
-    /// pool.run(|_| {
-    ///     ScopeBuilder::new().queues(domains.queues(Order::Nearest)).max_pending(257).run(|s| {
-    ///         for (domain, half) in halves.iter_mut().enumerate() {
-    ///             s.spawn_into(domain, move |_| *half = domain + 1);
-    ///         }
-    ///     })
-    /// });
-    /// assert_eq!(halves, [1, 2]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn queues(&self, order: Order) -> DomainQueues {
-        DomainQueues::new(self, order)
     }
 
     /// The order in which a worker serves the domains, its own first.

@@ -83,6 +83,34 @@ impl FromStr for Order {
     }
 }
 
+impl Domains {
+    /// Queues for a scope, one for each domain: the option [`ScopeBuilder::queues`] takes them.
+    /// `order` says how a worker goes on when its own domain has no task.
+    ///
+    /// [`ScopeBuilder::queues`]: sinew_core::ScopeBuilder::queues
+    ///
+    /// ```
+    /// use sinew_core::{Pool, ScopeBuilder};
+    /// use sinew_locality::{DomainKind, Domains, Order};
+    ///
+    /// let pool = Pool::builder().threads(2).build()?;
+    /// let domains = Domains::new(&pool, DomainKind::Parts(2))?;
+    /// let mut halves = [0; 2];
+    /// pool.run(|_| {
+    ///     ScopeBuilder::new().queues(domains.queues(Order::Nearest)).max_pending(257).run(|s| {
+    ///         for (domain, half) in halves.iter_mut().enumerate() {
+    ///             s.spawn_into(domain, move |_| *half = domain + 1);
+    ///         }
+    ///     })
+    /// });
+    /// assert_eq!(halves, [1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn queues(&self, order: Order) -> DomainQueues {
+        DomainQueues::new(self, order)
+    }
+}
+
 /// The queues of one scope, one for each domain, made by [`Domains::queues`].
 pub struct DomainQueues {
     domains: Domains,

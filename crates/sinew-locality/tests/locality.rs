@@ -487,7 +487,8 @@ fn placed_blocks_hold_their_values_and_know_who_touched_them() {
     });
 }
 
-/// Catches: blocks that are said to be the external slot's, though a thread of the pool touched them.
+/// Catches: blocks that are said to be the external slot's, though a thread of the pool touched
+/// them.
 #[test]
 fn a_block_belongs_to_who_touched_it() {
     ends(|| {
