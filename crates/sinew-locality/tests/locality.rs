@@ -19,7 +19,7 @@ use sinew_topology::Mapping;
 /// other tests.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What a waiting worker may run.
+/// Every choice of the tasks that a waiting worker may run.
 const WAITS: [Wait; 5] =
     [Wait::Leapfrog, Wait::Any, Wait::Descendants, Wait::Transitive, Wait::Block];
 

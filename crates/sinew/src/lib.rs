@@ -34,7 +34,8 @@
 //! let domains = Domains::new(&pool, DomainKind::Node)?;
 //! let (side, layer) = (8, 64);
 //! pool.run(|_| {
-//!     let field = || Placed::options(&domains).fill(side * layer, layer, |i| f64::from(i % layer == 0));
+//!     let warm = |i: usize| f64::from(i % layer == 0);
+//!     let field = || Placed::options(&domains).fill(side * layer, layer, warm);
 //!     let (mut now, mut next) = (field()?, field()?);
 //!     for _ in 0..3 {
 //!         domain_scope(&domains, |s| {

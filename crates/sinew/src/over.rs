@@ -98,9 +98,9 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     ///
     /// It holds, whatever the pool was given for its loops
     /// ([`PoolControl::set_schedule`](crate::PoolControl::set_schedule)) or is granted by other
-    /// programs (`PoolBuilder::coordinate`). Without a named schedule, as with [`Schedule::Auto`] and
-    /// [`default_schedule`](Self::default_schedule), a loop follows the pool's: from the next loop
-    /// on, and with a [`control`](Over::control) at once.
+    /// programs (`PoolBuilder::coordinate`). Without a named schedule, as with [`Schedule::Auto`]
+    /// and [`default_schedule`](Self::default_schedule), a loop follows the pool's: from the next
+    /// loop on, and with a [`control`](Over::control) at once.
     ///
     /// # Panics
     ///

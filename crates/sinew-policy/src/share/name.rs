@@ -51,8 +51,8 @@ impl Policy {
         }
     }
 
-    /// Whether `request` decides about a program's threads and cores. A requested schedule is granted
-    /// under every policy.
+    /// Whether `request` decides about a program's threads and cores. A requested schedule is
+    /// granted under every policy.
     pub fn goes_by(self, request: &Request) -> bool {
         self == Self::Script && (request.threads.is_some() || request.cores.is_some())
     }

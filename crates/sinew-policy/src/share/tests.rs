@@ -248,13 +248,14 @@ proptest! {
     ) {
         let grants = decide(policy, &layout, &programs, &effects(programs.len(), &changes));
         let asked =
-            |p: &Program| p.request.as_ref().and_then(|request| request.threads).filter(|_| policy == Policy::Script);
+            |p: &Program| p.request.as_ref().filter(|_| policy == Policy::Script)?.threads;
         let can_use =
             |p: &Program| p.max.min(layout.len() as u32).min(asked(p).unwrap_or(u32::MAX)) as usize;
         let wanted: usize = programs.iter().map(can_use).sum();
         let granted: usize = grants.iter().map(|grant| grant.cores.len()).sum();
         prop_assert_eq!(granted, wanted.min(layout.len()));
-        check_cores(&grants.iter().map(|grant| (layout.cores(), grant.clone())).collect::<Vec<_>>())?;
+        let whole = grants.iter().map(|grant| (layout.cores(), grant.clone()));
+        check_cores(&whole.collect::<Vec<_>>())?;
     }
 
     /// Catches: cores that move to and fro although only noise has changed.
@@ -278,7 +279,8 @@ proptest! {
         let mut programs: Vec<Program> =
             bends
                 .iter()
-                .map(|&bend| Program { curve: curve(bend, 0.0), ..Program::new(2_000, all.clone()) })
+                .map(|&bend| (curve(bend, 0.0), all.clone()))
+                .map(|(curve, all)| Program { curve, ..Program::new(2_000, all) })
                 .collect();
         programs.iter_mut().for_each(|program| program.demand = DEMAND as u32);
         let mut seen = vec![decide(policy, &layout, &programs, &effects(programs.len(), &changes))];
