@@ -8,8 +8,8 @@ use std::mem;
 
 use sinew::locality::{Deal, Order};
 use sinew::{
-    Domains, Placed, Placement, Row, Schedule, ScopeBuilder, Shape, Tile, TileOrder,
-    locality, tiles,
+    Domains, Placed, Placement, Row, Schedule, ScopeBuilder, Shape, Tile, TileOrder, locality,
+    tiles,
 };
 
 use super::kernel::{Field, Stores, Wave};
@@ -159,7 +159,8 @@ pub(crate) fn sweep(
             slabs.for_each(|(slab, sites)| relax_slab(plan, &field, slab, sites));
         }
         Form::Tasks(order) => {
-            let scope = ScopeBuilder::new().queues(domains.queues(order)).max_pending(plan.max_pending);
+            let scope =
+                ScopeBuilder::new().queues(domains.queues(order)).max_pending(plan.max_pending);
             scope.run(|s| {
                 for tile in plan.tiles(next) {
                     let domain = owners(tile.layers().start / plan.block.1);

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use rustc_hash::FxBuildHasher;
 
-use super::tables::{Booking, Audited, Choice, Kind, Records, Row, Tables};
+use super::tables::{Audited, Booking, Choice, Kind, Records, Row, Tables};
 
 type Map<V> = HashMap<u32, V, FxBuildHasher>;
 

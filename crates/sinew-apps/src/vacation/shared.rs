@@ -10,7 +10,7 @@ use std::hash::BuildHasherDefault;
 use rustc_hash::FxHasher;
 use sinew::stm::{THashMap, TVar, Tx, TxResult, atomically};
 
-use super::tables::{Booking, Audited, Choice, Kind, Records, Row, Tables};
+use super::tables::{Audited, Booking, Choice, Kind, Records, Row, Tables};
 
 /// The place of no node. There are far fewer sessions than a third of it.
 const NONE: u32 = u32::MAX;
