@@ -155,7 +155,7 @@ impl Member {
     /// # Cost
     ///
     /// An uncontended lock if they are unchanged; else a change of the table.
-    pub fn set_own_settings(&self, own_settings: OwnSettings) {
+    pub fn set_own_settings(&self, own_settings: &OwnSettings) {
         if !self.shared.table.is_of_another_process() {
             self.shared.set_own_settings(own_settings);
         }

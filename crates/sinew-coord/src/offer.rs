@@ -44,7 +44,7 @@ impl Offer {
     /// below [`MAX_CORES`] are left out.
     pub fn on(name: &str, mask: CpuSet, threads: u32) -> Self {
         let max = threads.clamp(1, MAX_CORES as u32);
-        let mask = mask.intersection(&CpuSet::first(MAX_CORES));
+        let mask = mask.below(MAX_CORES);
         let (name, own_settings) = (Name::new(name), OwnSettings::default());
         Self { name, demand: max, min: 1, max, weight: 1.0, mask, own_settings, on_behalf_of: None }
     }
@@ -82,8 +82,8 @@ impl Offer {
 
     /// Restricts the cores that the program may run on. A mask without any of them has no effect.
     #[must_use]
-    pub fn mask(mut self, mask: CpuSet) -> Self {
-        let both = self.mask.intersection(&mask);
+    pub fn mask(mut self, mask: &CpuSet) -> Self {
+        let both = self.mask.intersection(mask);
         self.mask = if both.is_empty() { self.mask } else { both };
         self
     }

@@ -258,8 +258,8 @@ impl Table {
     /// # Errors
     ///
     /// As [`set_weight`](Self::set_weight).
-    pub fn set_request(&self, pid: u32, request: Option<Request>) -> Result<(), Error> {
-        self.change_program(pid, Reason::Asked, |row| row.request.clone_from(&request))
+    pub fn set_request(&self, pid: u32, request: Option<&Request>) -> Result<(), Error> {
+        self.change_program(pid, Reason::Asked, |row| row.request = request.cloned())
     }
 
     /// Computes shares by another policy from now on.

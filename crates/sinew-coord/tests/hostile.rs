@@ -84,7 +84,7 @@ fn a_row_with_a_dead_watchdog_moves_no_thread() {
         let before = stranger.mask();
         let mut watchdog = Command::new("sleep").arg("600").spawn().unwrap();
         let member = Member::join(&table, offer()).unwrap();
-        let row = offer().mask(CpuSet::first(1)).on_behalf_of(stranger.process());
+        let row = offer().mask(&CpuSet::first(1)).on_behalf_of(stranger.process());
         let forged = Member::join(&table, row).unwrap();
         let mut rows = table.read();
         // No thread serves the row from here on.

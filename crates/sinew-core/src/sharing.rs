@@ -170,7 +170,7 @@ impl Sharing {
         let mut state = AgentState { published, ..AgentState::default() };
         while !self.is_ending() {
             if let Some(published) = pool.upgrade().map(|pool| pool.published()) {
-                member.set_own_settings(published.own_settings.clone());
+                member.set_own_settings(&published.own_settings);
                 member.set_last_loop(published.last_loop);
                 state.published = published;
             }

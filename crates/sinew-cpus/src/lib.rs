@@ -96,6 +96,16 @@ impl CpuSet {
         }
     }
 
+    /// The CPUs of this set that are below `end`.
+    #[must_use]
+    pub fn below(mut self, end: usize) -> Self {
+        self.words.truncate(end.div_ceil(64));
+        if let (Some(last), rest @ 1..) = (self.words.get_mut(end / 64), end % 64) {
+            *last &= (1 << rest) - 1;
+        }
+        Self::trimmed(self.words)
+    }
+
     /// The lowest CPU.
     pub fn lowest(&self) -> Option<usize> {
         self.iter().next()
@@ -299,6 +309,16 @@ mod tests {
         assert!(!set.contains(1023) && set.len() == 4 && set.words().len() == 2);
         assert_eq!(CpuSet::from_words(&[1 << 63 | 1, 3, 0, 0]), set);
         assert_eq!(CpuSet::from_words(set.words()), set);
+    }
+
+    /// Catches: a bound that is off by one, within a word or at its edge.
+    #[test]
+    fn the_cpus_below_a_bound_are_those_that_are_less() {
+        let set: CpuSet = [0, 5, 63, 64, 70, 200].into_iter().collect();
+        for end in [0, 1, 5, 6, 63, 64, 65, 70, 71, 128, 200, 201, 999] {
+            let less: CpuSet = set.iter().filter(|&cpu| cpu < end).collect();
+            assert_eq!(set.clone().below(end), less, "{end}");
+        }
     }
 
     /// Catches: operations with their sides exchanged, and sets of unequal length.

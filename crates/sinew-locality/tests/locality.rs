@@ -255,7 +255,7 @@ fn grow<'scope>(s: &'scope DomainScope<'scope, '_>, work: usize, leaves: &'scope
     }
     for child in 0..3 {
         s.spawn_into((work + child) % s.queues().domains().len(), move |_| {
-            grow(s, work - 1, leaves)
+            grow(s, work - 1, leaves);
         });
     }
 }
@@ -287,7 +287,7 @@ fn tasks_may_spawn_into_domains_as_well() {
             ScopeBuilder::new()
                 .queues(domains.queues(Order::Ring))
                 .max_pending(0)
-                .run(|s| chain(s, 100_000))
+                .run(|s| chain(s, 100_000));
         });
     });
 }

@@ -267,11 +267,11 @@ impl MemberState {
         }
     }
 
-    pub(super) fn set_own_settings(&self, own_settings: OwnSettings) {
+    pub(super) fn set_own_settings(&self, own_settings: &OwnSettings) {
         let before = std::mem::replace(&mut *self.own_settings.lock(), own_settings.clone());
-        if before != own_settings {
+        if before != *own_settings {
             // If the table cannot be written now, the next look at the row tries again.
-            let _ = self.publish(Reason::OwnSettings, |row| row.own_settings != own_settings);
+            let _ = self.publish(Reason::OwnSettings, |row| row.own_settings != *own_settings);
         }
     }
 

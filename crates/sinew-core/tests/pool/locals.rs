@@ -55,7 +55,7 @@ fn the_owners_of_a_external_slot_share_its_value_one_after_the_other() {
     for before in 0..3 {
         std::thread::scope(|s| {
             s.spawn(|| {
-                pool.run(|w| assert_eq!(w.local(&EXTERNAL_THREADS).replace(before + 1), before))
+                pool.run(|w| assert_eq!(w.local(&EXTERNAL_THREADS).replace(before + 1), before));
             });
         });
     }

@@ -367,7 +367,7 @@ impl World {
     }
 
     /// Waits until what `pool` does agrees with its row.
-    fn settle(&self, pool: &Pool, step: (Option<Request>, Own), alone: bool) -> Look {
+    fn settle(&self, pool: &Pool, step: &(Option<Request>, Own), alone: bool) -> Look {
         let mut last = None;
         eventually(|| last.insert(Look::take(self, pool, step.clone(), alone)?).agrees());
         last.expect("one that agrees")
@@ -381,13 +381,13 @@ impl World {
                 pool.control().set_schedule(step.own.of_pool());
                 let offer = Offer::on(&format!("step-{k}"), table.layout().cores(), MANY);
                 let neighbour = Member::join(&table, offer.demand(step.demand)).unwrap();
-                self.settle(&pool, (step.request.clone(), step.own), false);
+                self.settle(&pool, &(step.request.clone(), step.own), false);
                 drop(neighbour);
-                self.settle(&pool, (step.request.clone(), step.own), true);
+                self.settle(&pool, &(step.request.clone(), step.own), true);
                 if step.anew {
                     drop(pool);
                     pool = self.pool(&table);
-                    self.settle(&pool, (None, Own::Default(Schedule::Static)), true);
+                    self.settle(&pool, &(None, Own::Default(Schedule::Static)), true);
                 }
             }
         });
@@ -443,7 +443,7 @@ fn faults() -> Vec<Fault> {
         ("other workers ran", |look| look.did.workers.retain(|&worker| worker > 0)),
         ("other cores", |look| look.did.masks.extend([CpuSet::from_iter([0])])),
         ("the mask of an external thread", |look| {
-            look.did.external_threads.extend([CpuSet::from_iter([0])])
+            look.did.external_threads.extend([CpuSet::from_iter([0])]);
         }),
         ("another last loop", |look| look.row.last_loop = None),
         ("another last loop", |look| {
@@ -471,9 +471,9 @@ fn with_agreeing_pool(f: impl Fn(&World, &Pool, Look)) {
         let pool = world.pool(&table);
         let offer = Offer::on("step-0", table.layout().cores(), MANY).demand(0);
         let neighbour = Member::join(&table, offer).unwrap();
-        world.settle(&pool, (request.clone(), own), false);
+        world.settle(&pool, &(request.clone(), own), false);
         drop(neighbour);
-        let look = world.settle(&pool, (request.clone(), own), true);
+        let look = world.settle(&pool, &(request.clone(), own), true);
         f(&world, &pool, look);
     });
 }
@@ -509,13 +509,13 @@ fn planted_differences_between_a_pool_and_its_row_are_found() {
                 other.own = own;
                 other.agrees()
             });
-            world.settle(pool, (request.clone(), own), true);
+            world.settle(pool, &(request.clone(), own), true);
             pool.control().set_threads(1);
             finds("another limit", || {
                 Look::take(world, pool, (request.clone(), own), true)?.agrees()
             });
             pool.control().set_threads(2);
-            world.settle(pool, (request.clone(), own), true);
+            world.settle(pool, &(request.clone(), own), true);
             let cpu = look.row.grant.cores.iter().next().unwrap();
             pool.broadcast(|w| {
                 if w.index() > 0 {

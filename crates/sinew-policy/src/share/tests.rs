@@ -63,7 +63,7 @@ fn any_program(cpus: usize) -> impl Strategy<Value = Program> {
             ),
             request: (threads == 3).then_some(Request {
                 threads: Some(2),
-                cores: Some(held.clone()),
+                cores: Some(held),
                 schedule: None,
             }),
             ..free

@@ -106,7 +106,7 @@ impl<'j> Running<'j> {
         let Some((member, every)) = &self.member else { return };
         if every.is_zero() {
             let control = self.control.clone();
-            return member.on_change(move |share| change(&control, &share));
+            return member.on_change(move |share| change(&control, share));
         }
         let mut seen = None;
         loop {
