@@ -201,7 +201,7 @@ fn a_child_that_waits_for_a_stolen_scope_task_aborts_with_one_line() {
 #[test]
 fn a_child_that_enters_a_pool_whose_slot_was_taken_aborts_with_one_line() {
     let output =
-        alone("a_child_that_enters_a_pool_whose_seat_was_taken_aborts_with_one_line", || {
+        alone("a_child_that_enters_a_pool_whose_slot_was_taken_aborts_with_one_line", || {
             let pool = pool(2);
             let (inside, leave) = (Barrier::new(2), Barrier::new(2));
             std::thread::scope(|s| {
