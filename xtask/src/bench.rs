@@ -1,4 +1,4 @@
-//! The side-by-side benchmarks, with the rivals that this machine can build.
+//! The side-by-side benchmarks, with the rivals that this machine can build, and the command.
 
 use crate::command;
 
@@ -8,6 +8,8 @@ use crate::command;
 ///
 /// It cannot be built, or fails.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    // The measurements of `sinew exec` start the command.
+    command::run(&mut command::cargo(&["build", "--release", "--package", "sinew-cli"]))?;
     let mut cargo = command::cargo(&["run", "--release", "--package", "bench"]);
     if command::cpp_compiler().is_some() {
         cargo.args(["--features", "fork-union"]);

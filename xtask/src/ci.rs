@@ -97,7 +97,7 @@ fn pass(mut command: Command) -> Result<Outcome, String> {
 /// files are named here.
 fn fmt() -> Result<Outcome, String> {
     let mut fmt = command::cargo(&["fmt", "--all", "--", "--check"]);
-    fmt.args(tidy::rust_files(&command::root(), "crates/sinew-apps/src")?);
+    fmt.args(tidy::rust_files(&command::root(), "lab/apps/src")?);
     pass(fmt)
 }
 
@@ -143,7 +143,7 @@ fn doc() -> Result<Outcome, String> {
 
 /// Workspaces of their own, below the root: what stands in for a published package, and what is
 /// measured with either.
-const NESTED: [&str; 2] = [command::DROP_IN, "bench/rayon"];
+const NESTED: [&str; 2] = [command::DROP_IN, "lab/bench/rayon"];
 
 /// For those nested in it what `fmt`, `clippy`, `test` and `doc` are for the workspace; and what
 /// the drop-in leaves to others.

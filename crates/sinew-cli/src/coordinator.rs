@@ -12,11 +12,10 @@ use std::time::Duration;
 
 use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use sinew_console::{Failure, read};
 use sinew_coord::{Coordinator, Decision, Policy, Request, Row, Script, Table};
 use sinew_sync::atomic::{AtomicBool, Ordering};
 
-use crate::failure::Failure;
-use crate::files::read;
 use crate::printer::Printer;
 use crate::values::milliseconds;
 

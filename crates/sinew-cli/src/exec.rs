@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 
 use clap::{Args, FromArgMatches};
+use sinew_console::Failure;
 
-use crate::failure::Failure;
 use crate::values::{cores, weight};
 
 /// Arguments of `exec`.

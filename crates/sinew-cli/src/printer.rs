@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::thread;
 use std::time::Duration;
 
-use crate::output;
+use sinew_console::output;
 
 /// Capacity of the queue.
 const WAITING: usize = 256;

@@ -3,8 +3,7 @@
 use clap::Args;
 use sinew_topology::{Limits, Machine, render, to_json};
 
-use crate::failure::Failure;
-use crate::output;
+use sinew_console::{Failure, output};
 
 /// Arguments of `topo`.
 #[derive(Debug, Args)]

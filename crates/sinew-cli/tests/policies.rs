@@ -20,6 +20,8 @@ use common::{coordinator, kill, masks_of, sinew, until};
 use sinew_coord::{CpuSet, Policy, Row, Table};
 use sinew_sync::atomic::{AtomicU32, Ordering};
 
+/// The name of the first thread of a program with a pool.
+const POOL: &str = "pool";
 const TEAM: &str = include_str!("common/team.c");
 
 /// A busy program with a team of threads; killed at the end.
@@ -251,8 +253,8 @@ fn workers(pid: u32) -> Vec<(String, u64, CpuSet)> {
     let read = |path: PathBuf| std::fs::read_to_string(path).ok();
     let worker = |path: PathBuf| {
         let name = read(path.join("comm"))?.trim().to_owned();
-        let number = name.strip_prefix("sinew").map(|number| number.trim_start_matches('-'));
-        let works = number.is_some_and(|rest| rest.is_empty() || rest.parse::<u32>().is_ok());
+        let number = name.strip_prefix("sinew-").and_then(|number| number.parse::<u32>().ok());
+        let works = name == POOL || number.is_some();
         let stat = read(path.join("stat"))?;
         let ticks = stat.rsplit(')').next()?.split_whitespace().skip(11).take(2);
         let ticks: u64 = ticks.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
@@ -271,7 +273,7 @@ fn pool_follows(pid: u32, row: &Row) -> bool {
     let mut working = workers(pid);
     working.retain(|(name, ticks, _)| !before.iter().any(|(n, t, _)| (n, t) == (name, ticks)));
     let is_within = |(name, _, mask): &(String, u64, CpuSet)| {
-        name == "sinew" || mask.iter().all(|cpu| cores.contains(cpu))
+        name == POOL || mask.iter().all(|cpu| cores.contains(cpu))
     };
     (1..=row.grant.threads as usize).contains(&working.len()) && working.iter().all(is_within)
 }
@@ -282,21 +284,9 @@ fn a_pool_beside_a_command_does_what_each_policy_promises() {
     let Some(place) = Place::new() else { return };
     let Some(programs) = place.programs(&["heavy"]) else { return };
     let heavy = Team::start(&place.table(), &programs[0], 3);
-    let threads = place.all.len().to_string();
-    let words = [
-        "run",
-        "collatz",
-        "--size",
-        "tiny",
-        "--threads",
-        &threads,
-        "--repeat",
-        "1000000",
-        "--json",
-    ];
-    let mut pool = sinew(&place.table(), &words);
-    let pool = pool.env("SINEW_COORDINATE", "1").stdin(Stdio::null()).stdout(Stdio::null()).spawn();
-    let pool = Team { child: pool.expect("the command"), threads: Arc::default() };
+    let mut pool = common::pool(&place.table(), u64::MAX);
+    let pool = pool.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+    let pool = Team { child: pool.expect("the program"), threads: Arc::default() };
     for policy in Policy::ALL {
         let words = place.words(policy);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -83,7 +83,7 @@ impl fmt::Display for GraphError {
             Self::NoGraph => {
                 write!(
                     f,
-                    "not a recorded task graph: its first line must be `{HEAD}` (see sinew run \
+                    "not a recorded task graph: its first line must be `{HEAD}` (see sinew-lab run \
                      --record)"
                 )
             }

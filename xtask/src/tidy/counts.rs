@@ -109,7 +109,8 @@ fn tally(files: &[SourceFile]) -> Result<BTreeMap<Key, Vec<Located>>, String> {
 
 /// The crate or document that a file belongs to.
 fn part_of(path: &str) -> String {
-    let depth = if path.starts_with("crates/") || path.starts_with("compat/") { 2 } else { 1 };
+    let nested = ["crates/", "lab/", "compat/"].iter().any(|folder| path.starts_with(folder));
+    let depth = if nested { 2 } else { 1 };
     path.split('/').take(depth).collect::<Vec<_>>().join("/")
 }
 
@@ -212,7 +213,7 @@ mod tests {
     #[test]
     fn parts_are_crates_folders_and_documents() {
         assert_eq!(part_of("crates/a/src/b.rs"), "crates/a");
-        assert_eq!(part_of("bench/src/b.rs"), "bench");
+        assert_eq!(part_of("lab/bench/src/b.rs"), "lab/bench");
         assert_eq!(part_of("README.md"), "README.md");
     }
 }

@@ -33,7 +33,7 @@ const UNSAFE_CRATES: [&str; 10] = [
 ];
 
 /// A program that brings its own allocator.
-const UNSAFE_PROGRAM: &str = "bench/rayon/src/main.rs";
+const UNSAFE_PROGRAM: &str = "lab/bench/rayon/src/main.rs";
 
 // Spelled in two halves, so that this file keeps its own rules.
 const ATOMICS: [&str; 2] = [concat!("std::sync::", "atomic"), concat!("core::sync::", "atomic")];
@@ -115,8 +115,8 @@ fn forbids_unsafe(file: &SourceFile, found: &mut Vec<Finding>) {
 
 fn facade(file: &SourceFile, found: &mut Vec<Finding>) {
     // A model has its own counters outside the world that it models. An integration test is a
-    // user's program, and so is what `bench/rayon` measures: it is built without Sinew as well.
-    let users = file.path.contains("/tests/") || file.path.starts_with("bench/rayon/");
+    // user's program, and so is what `lab/bench/rayon` measures: it is built without Sinew as well.
+    let users = file.path.contains("/tests/") || file.path.starts_with("lab/bench/rayon/");
     let outside = file.path.ends_with("/models.rs") || users;
     // The library that is loaded into other people's programs is built without any other crate.
     let preloaded = file.path.starts_with("crates/sinew-preload/");
@@ -228,7 +228,7 @@ mod tests {
             "crates/sinew-sync/src/b.rs",
             "a/src/c/models.rs",
             "a/tests/b.rs",
-            "bench/rayon/src/b.rs",
+            "lab/bench/rayon/src/b.rs",
         ] {
             assert_eq!(findings(allowed, &direct), [""; 0]);
         }

@@ -12,10 +12,9 @@ mod view;
 use std::time::Duration;
 
 use clap::Args;
+use sinew_console::{Failure, output};
 use sinew_coord::Table;
 
-use crate::failure::Failure;
-use crate::output;
 use crate::values::milliseconds;
 use view::View;
 

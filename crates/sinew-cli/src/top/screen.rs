@@ -1,36 +1,70 @@
 //! The terminal of `sinew top`: a table of programs, a list of decisions, and a few keys.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Modifier, Style};
-use ratatui::text::Line;
-use ratatui::widgets::{Block, Cell, List, Paragraph, Row, Table, TableState};
-use ratatui::{DefaultTerminal, Frame};
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::style::{Attribute, Print, SetAttribute};
+use crossterm::terminal::{self, Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
+use crossterm::{cursor, execute, queue};
+use sinew_console::{Failure, Table};
 
 use super::view::{TITLES, View};
 use super::{failed, find_again};
-use crate::failure::Failure;
 
 /// Columns of a program's name that are shown before other columns are left out.
-const NAME: u16 = 12;
+const NAME: usize = 12;
+/// Blanks between two columns.
+const GAP: usize = 2;
 
 const HELP: &str = "up/down choose   + heavier   - lighter   = weight 1   q quit";
 
 /// Updates the screen until the user quits.
 pub(super) fn run(interval: Duration) -> Result<(), Failure> {
-    if !std::io::stdout().is_terminal() {
+    if !io::stdout().is_terminal() {
         return Err(Failure::usage(
             "`sinew top` needs a terminal: use --once, and --json for scripts",
         ));
     }
     let table = sinew_coord::Table::find_default().map_err(|error| failed(&error))?;
-    let mut terminal = ratatui::try_init()?;
-    let result = Screen::new(table).run(&mut terminal, interval);
-    ratatui::restore();
-    result
+    let _restored = FullScreen::enter()?;
+    Screen::new(table).run(interval)
+}
+
+/// The whole terminal, without line editing; its end restores what was shown before.
+struct FullScreen;
+
+impl FullScreen {
+    fn enter() -> io::Result<Self> {
+        terminal::enable_raw_mode()?;
+        // From here on, an error restores the terminal.
+        let entered = Self;
+        execute!(io::stdout(), EnterAlternateScreen, cursor::Hide)?;
+        Ok(entered)
+    }
+}
+
+impl Drop for FullScreen {
+    fn drop(&mut self) {
+        let _ = execute!(io::stdout(), cursor::Show, LeaveAlternateScreen);
+        let _ = terminal::disable_raw_mode();
+    }
+}
+
+/// A line of the screen.
+struct Line {
+    text: String,
+    look: Attribute,
+}
+
+impl Line {
+    fn plain(text: impl Into<String>) -> Self {
+        Self { text: text.into(), look: Attribute::Reset }
+    }
+
+    fn bold(text: impl Into<String>) -> Self {
+        Self { text: text.into(), look: Attribute::Bold }
+    }
 }
 
 /// The action of a key.
@@ -60,19 +94,19 @@ fn action(key: KeyEvent) -> Action {
 struct Screen {
     table: Option<sinew_coord::Table>,
     view: View,
-    chosen: TableState,
+    /// The row of the chosen program.
+    chosen: usize,
     message: String,
 }
 
 impl Screen {
     fn new(table: Option<sinew_coord::Table>) -> Self {
-        let chosen = TableState::default().with_selected(0);
-        Self { view: View::new(table.as_ref()), table, chosen, message: HELP.into() }
+        Self { view: View::new(table.as_ref()), table, chosen: 0, message: HELP.into() }
     }
 
-    fn run(mut self, terminal: &mut DefaultTerminal, interval: Duration) -> Result<(), Failure> {
+    fn run(mut self, interval: Duration) -> Result<(), Failure> {
         loop {
-            terminal.draw(|frame| self.draw(frame))?;
+            self.draw()?;
             let until = Instant::now() + interval;
             while event::poll(until.saturating_duration_since(Instant::now()))? {
                 if let Event::Key(key) = event::read()?
@@ -80,7 +114,7 @@ impl Screen {
                 {
                     return Ok(());
                 }
-                terminal.draw(|frame| self.draw(frame))?;
+                self.draw()?;
             }
             find_again(&mut self.table);
             self.view.look(self.table.as_ref());
@@ -101,15 +135,12 @@ impl Screen {
 
     fn choose(&mut self, step: isize) {
         let last = self.view.rows.len().saturating_sub(1);
-        let at = self.chosen.selected().unwrap_or(0).min(last);
-        self.chosen.select(Some(at.saturating_add_signed(step).min(last)));
+        self.chosen = self.chosen.min(last).saturating_add_signed(step).min(last);
     }
 
     fn weigh(&mut self, change: impl Fn(f64) -> f64) {
         let Some(table) = &self.table else { return };
-        let Some(row) = self.chosen.selected().and_then(|at| self.view.rows.get(at)) else {
-            return;
-        };
+        let Some(row) = self.view.rows.get(self.chosen) else { return };
         let (pid, weight) = (row.program.pid, change(row.weight));
         self.message = match table.set_weight(pid, weight) {
             Ok(()) => HELP.into(),
@@ -118,75 +149,95 @@ impl Screen {
         self.view.rows = table.read();
     }
 
-    fn draw(&mut self, frame: &mut Frame<'_>) {
-        let heights = [
-            Constraint::Length(1),
-            Constraint::Min(4),
-            Constraint::Percentage(40),
-            Constraint::Length(1),
-        ];
-        let [title, programs, decisions, help] = Layout::vertical(heights).areas(frame.area());
-        frame.render_widget(Paragraph::new(self.view.title()), title);
-        self.draw_programs(frame, programs);
-        self.draw_decisions(frame, decisions);
-        frame.render_widget(Paragraph::new(self.message.as_str()), help);
+    fn draw(&self) -> io::Result<()> {
+        let (width, height) = terminal::size()?;
+        let lines = self.lines(width.into(), height.into());
+        let mut out = io::stdout().lock();
+        for (row, line) in lines.iter().enumerate() {
+            queue!(
+                out,
+                cursor::MoveTo(0, row as u16),
+                SetAttribute(line.look),
+                Print(&line.text),
+                SetAttribute(Attribute::Reset),
+                Clear(ClearType::UntilNewLine)
+            )?;
+        }
+        out.flush()
     }
 
-    fn draw_programs(&mut self, frame: &mut Frame<'_>, area: Rect) {
-        let bold = Style::default().add_modifier(Modifier::BOLD);
-        let block = Block::bordered().title("programs");
+    /// A screen of `height` lines, none of which is longer than `width`.
+    fn lines(&self, width: usize, height: usize) -> Vec<Line> {
+        // The title, the heading of each list, the rule below the first, and the message.
+        let room = height.saturating_sub(5);
+        let decisions = room * 2 / 5;
+        let mut lines = vec![Line::plain(self.view.title())];
+        lines.extend(self.programs(width, room - decisions));
+        lines.push(Line::bold("decisions"));
+        lines.extend(self.decisions().take(decisions));
+        lines.resize_with(height.saturating_sub(1), || Line::plain(""));
+        lines.push(Line::plain(self.message.as_str()));
+        for line in &mut lines {
+            line.text = line.text.chars().take(width).collect();
+        }
+        lines
+    }
+
+    /// The heading, the rule, and `room` lines of programs, the chosen one among them.
+    fn programs(&self, width: usize, room: usize) -> Vec<Line> {
         let rows: Vec<Vec<String>> =
             self.view.rows.iter().map(|row| self.view.cells(row)).collect();
-        let widths = widths(&rows, block.inner(area).width);
-        let row =
-            |cells: Vec<String>| Row::new(cells.into_iter().take(widths.len()).map(Cell::from));
-        let table = Table::new(rows.into_iter().map(row), &widths)
-            .header(Row::new(TITLES.into_iter().take(widths.len())).style(bold))
-            .row_highlight_style(Style::default().add_modifier(Modifier::REVERSED))
-            .block(block);
-        frame.render_stateful_widget(table, area, &mut self.chosen);
+        let mut text = table(&rows, width).into_iter();
+        let mut lines: Vec<Line> = text.by_ref().take(2).map(Line::bold).collect();
+        let first = (self.chosen + 1).saturating_sub(room);
+        let shown = text.enumerate().skip(first).take(room).map(|(row, text)| Line {
+            text,
+            look: if row == self.chosen { Attribute::Reverse } else { Attribute::Reset },
+        });
+        lines.extend(shown);
+        lines.resize_with(room + 2, || Line::plain(""));
+        lines
     }
 
-    fn draw_decisions(&self, frame: &mut Frame<'_>, area: Rect) {
-        let lines = self.view.decisions.iter().rev().map(|decision| {
+    /// The decisions, the last one first.
+    fn decisions(&self) -> impl Iterator<Item = Line> {
+        self.view.decisions.iter().rev().map(|decision| {
             let ago = self.view.seconds_ago(decision.at_ns);
-            Line::from(format!(
+            Line::plain(format!(
                 "{ago:8.1} s ago  {:<15} {} ({}), {} shares changed",
                 decision.reason, decision.name, decision.subject, decision.changed
             ))
-        });
-        frame.render_widget(List::new(lines).block(Block::bordered().title("decisions")), area);
+        })
     }
 }
 
-/// The columns that fit into `room`, each as wide as its widest cell. The last columns are left out
-/// if they do not fit, because a number that is cut is another number. Only a program's name is
-/// cut.
-fn widths(rows: &[Vec<String>], room: u16) -> Vec<Constraint> {
+/// The table of these rows, in lines of `width`: the titles, a rule, and the rows. The last columns
+/// are left out if they do not fit, because a number that is cut is another number. Only a
+/// program's name is cut.
+fn table(rows: &[Vec<String>], width: usize) -> Vec<String> {
     let widest = |at: usize| {
         let cells = rows.iter().map(|cells| cells[at].as_str()).chain([TITLES[at]]);
-        cells.map(|cell| cell.chars().count() as u16).max().unwrap_or(0)
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
-    let (name, rest) = (widest(0), room.saturating_sub(widest(0).min(NAME)));
-    let others = (1..TITLES.len()).scan(rest, |rest, at| {
-        // One blank between two columns.
-        *rest = rest.checked_sub(widest(at) + 1)?;
-        Some((widest(at), *rest))
-    });
-    let others: Vec<(u16, u16)> = others.collect();
-    let left = others.last().map_or(rest, |(_, left)| *left);
-    let name = name.min(name.min(NAME) + left);
-    std::iter::once(name)
-        .chain(others.into_iter().map(|(width, _)| width))
-        .map(Constraint::Length)
-        .collect()
+    let name = widest(0).min(NAME);
+    let (mut columns, mut rest) = (1, width.saturating_sub(name));
+    while columns < TITLES.len()
+        && let Some(left) = rest.checked_sub(GAP + widest(columns))
+    {
+        (columns, rest) = (columns + 1, left);
+    }
+    let mut table = Table::new(&TITLES[..columns]);
+    for cells in rows {
+        let mut cells = cells[..columns].to_vec();
+        cells[0] = cells[0].chars().take(name + rest).collect();
+        table.row(cells);
+    }
+    table.render().lines().map(str::to_owned).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
     use sinew::Schedule;
     use sinew_coord::{CpuSet, Member, Offer, OwnSettings};
 
@@ -217,10 +268,8 @@ mod tests {
             assert!(screen.follow(action(key(code))));
         }
         assert_eq!(table.read().iter().map(|row| row.weight).collect::<Vec<_>>(), [2.0, 2.0]);
-        let mut terminal = Terminal::new(TestBackend::new(120, 20)).unwrap();
         screen.view.look(Some(&table));
-        terminal.draw(|frame| screen.draw(frame)).unwrap();
-        let drawn = format!("{}", terminal.backend());
+        let drawn = drawn(&screen, 120);
         for part in [
             "2 programs",
             "first",
@@ -236,16 +285,10 @@ mod tests {
         // On a narrow terminal columns are left out, and no number is cut.
         let pid = std::process::id().to_string();
         for columns in [60, 40] {
-            let mut terminal = Terminal::new(TestBackend::new(columns, 20)).unwrap();
-            terminal.draw(|frame| screen.draw(frame)).unwrap();
-            let drawn = format!("{}", terminal.backend());
+            let drawn = self::drawn(&screen, columns);
             for row in &screen.view.rows {
-                let words = |line: &str| {
-                    line.trim_matches(['"', '│'])
-                        .split_whitespace()
-                        .map(str::to_owned)
-                        .collect::<Vec<_>>()
-                };
+                let words =
+                    |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
                 let shown = drawn
                     .lines()
                     .map(words)
@@ -261,5 +304,36 @@ mod tests {
         assert!(screen.follow(action(key(KeyCode::Char('=')))));
         assert!(!screen.follow(action(key(KeyCode::Char('q')))));
         assert_eq!(table.read()[0].weight, 1.0);
+    }
+
+    /// Catches: a chosen program outside the screen, and lines that are too many or too long.
+    #[test]
+    fn the_chosen_program_is_on_a_small_screen() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = sinew_coord::Table::open(&folder.path().join("shared")).unwrap();
+        let offer = |number| Offer::on(&format!("p{number}"), CpuSet::first(1), 1);
+        let _members: Vec<Member> =
+            (0..20).map(|number| Member::join(&table, offer(number)).unwrap()).collect();
+        let mut screen = Screen::new(Some(table));
+        for _ in 0..15 {
+            screen.choose(1);
+        }
+        for (width, height) in [(80, 12), (20, 8), (5, 3), (0, 0)] {
+            let lines = screen.lines(width, height);
+            assert_eq!(lines.len(), height.max(1));
+            assert!(lines.iter().all(|line| line.text.chars().count() <= width));
+            let chosen: Vec<&str> = lines
+                .iter()
+                .filter(|line| line.look == Attribute::Reverse)
+                .map(|line| line.text.as_str())
+                .collect();
+            assert_eq!(chosen.len(), usize::from(height > 5), "{width} x {height}");
+            assert!(chosen.iter().all(|line| line.starts_with("p15")), "{chosen:?}");
+        }
+    }
+
+    /// The lines of a screen of 20 lines.
+    fn drawn(screen: &Screen, width: usize) -> String {
+        screen.lines(width, 20).into_iter().map(|line| line.text + "\n").collect()
     }
 }

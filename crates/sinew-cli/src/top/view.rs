@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use sinew_coord::{Decision, Policy, ProcessId, Row, Table};
 
-use crate::table::Table as TextTable;
+use sinew_console::Table as TextTable;
 
 /// The columns, on the screen and in plain text.
 pub(super) const TITLES: [&str; 11] = [

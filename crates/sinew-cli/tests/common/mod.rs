@@ -24,6 +24,27 @@ pub(crate) fn sinew(folder: &Path, words: &[&str]) -> Command {
     command
 }
 
+/// The example of this name.
+fn example(name: &str) -> Command {
+    let mut path = std::env::current_exe().expect("a path");
+    path.pop();
+    path.pop();
+    Command::new(path.join("examples").join(name))
+}
+
+/// A program with a pool that shares the machine, and adds the same numbers so many times.
+pub(crate) fn pool(folder: &Path, rounds: u64) -> Command {
+    let mut command = example("pool");
+    command.arg(rounds.to_string()).env(FOLDER_VARIABLE, folder).env("SINEW_COORDINATE", "1");
+    for name in ["SINEW_THREADS", "SINEW_EXEC", "LD_PRELOAD", "OMP_NUM_THREADS"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// The output of [`pool`].
+pub(crate) const SUM: &str = "2999997\n";
+
 /// A program that prints and waits for a line; killed at the end.
 pub(crate) struct Program {
     pub(crate) child: Child,
@@ -34,7 +55,7 @@ impl Program {
     pub(crate) fn start(command: &mut Command) -> Self {
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = child.expect(
-            "`cargo test` builds the example; for this test alone: cargo build --example neighbour",
+            "`cargo test` builds the examples; for this test alone: cargo build --examples",
         );
         let said = BufReader::new(child.stdout.take().expect("its output"));
         Self { child, said }
@@ -50,10 +71,7 @@ impl Program {
 
     /// Starts the example of this name, and waits for `begun`.
     pub(crate) fn neighbour(folder: &Path, words: &[&str]) -> Self {
-        let mut path = std::env::current_exe().expect("a path");
-        path.pop();
-        path.pop();
-        let mut command = Command::new(path.join("examples").join("neighbour"));
+        let mut command = example("neighbour");
         let mut program = Self::start(command.arg(folder).args(words));
         assert_eq!(program.line(), "begun\n");
         program

@@ -1,0 +1,214 @@
+//! The two builds of the programs: with upstream's rayon-core, and with one from a folder.
+//!
+//! The first is built in place, with its unchanged lock file. For the second one cargo must lock
+//! another rayon-core, and the committed lock file must not change. So that build has a manifest
+//! and a lock file of its own below the target folder, made from the committed ones. The sources
+//! are the same files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PROGRAM: &str = "rayon-programs";
+const CORE: &str = "rayon-core";
+
+/// The way both are compiled. The position of a short loop within a line makes up to a factor of
+/// 1.8 (striking out multiples took 2.7 or 4.7 ms). It depends on the amount of code before the
+/// loop, which differs between the two. So every loop begins at a line.
+const ALIGNED_LOOPS: &str = "-C llvm-args=-align-loops=64";
+
+/// The provider of rayon-core.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Core {
+    Upstream,
+    /// The one in this folder, whose path is absolute.
+    Sinew(PathBuf),
+}
+
+/// A program that has been built.
+#[derive(Debug, Clone)]
+pub(super) struct Build {
+    pub(super) program: PathBuf,
+    /// The place where cargo must have found rayon-core; the program prints it when it starts.
+    pub(super) origin: &'static str,
+}
+
+impl Build {
+    /// Builds the programs with `core`; cargo's messages go to standard error.
+    ///
+    /// # Errors
+    ///
+    /// One line: cargo failed.
+    pub(super) fn of(core: &Core) -> Result<Self, String> {
+        let package = package();
+        let (manifest, folder, origin) = match core {
+            Core::Upstream => (package.join("Cargo.toml"), target()?.join("upstream"), "registry"),
+            Core::Sinew(core) => (patched(&package, core)?, target()?.join("sinew"), "path"),
+        };
+        let mut cargo = cargo();
+        cargo
+            .args(["build", "--release", "--manifest-path"])
+            .arg(&manifest)
+            .arg("--target-dir")
+            .arg(&folder);
+        if *core == Core::Upstream {
+            cargo.arg("--locked");
+        }
+        let status = cargo.status().map_err(|error| format!("cannot start cargo: {error}"))?;
+        if !status.success() {
+            return Err(format!("{} does not build ({status})", manifest.display()));
+        }
+        let program =
+            folder.join("release").join(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
+        Ok(Self { program, origin })
+    }
+}
+
+fn package() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("rayon")
+}
+
+/// The folder of all build outputs.
+fn target() -> Result<PathBuf, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root, PathBuf::from);
+    let target =
+        std::path::absolute(target).map_err(|error| format!("no target folder: {error}"))?;
+    Ok(target.join(PROGRAM))
+}
+
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
+    command.env("RUSTFLAGS", format!("{flags} {ALIGNED_LOOPS}").trim_start());
+    // `cargo run` describes this package in the environment; a build script that looked there would
+    // be misled.
+    for (name, _) in std::env::vars_os() {
+        if name
+            .to_str()
+            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name == "CARGO_MANIFEST_DIR")
+        {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Writes a manifest that takes rayon-core from `core`, and its lock file; returns the manifest's
+/// path.
+fn patched(package: &Path, core: &Path) -> Result<PathBuf, String> {
+    let folder = target()?.join("patched");
+    fs::create_dir_all(&folder)
+        .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    let manifest = patched_manifest(&read(&package.join("Cargo.toml"))?, package, core)?;
+    write_if_new(&folder.join("Cargo.toml"), &manifest)?;
+    // Cargo goes on from its own lock file, unless a committed one has changed since.
+    let core_lock = read(&core.join("Cargo.lock")).unwrap_or_default();
+    let lock = seed(&read(&package.join("Cargo.lock"))?, &core_lock);
+    let last = folder.join("seed.lock");
+    if !(read(&last).is_ok_and(|last| last == lock) && folder.join("Cargo.lock").exists()) {
+        write_if_new(&folder.join("Cargo.lock"), &lock)?;
+        write_if_new(&last, &lock)?;
+    }
+    Ok(folder.join("Cargo.toml"))
+}
+
+/// The committed manifest, with sources named from anywhere and rayon-core from `core`.
+fn patched_manifest(committed: &str, package: &Path, core: &Path) -> Result<String, String> {
+    let mut manifest = committed.to_owned();
+    for (key, file) in [("build", "build.rs"), ("path", "src/main.rs")] {
+        let line = format!("{key} = \"{file}\"");
+        if manifest.matches(&line).count() != 1 {
+            return Err(format!("the manifest of {PROGRAM} does not say {line} once"));
+        }
+        manifest = manifest.replace(&line, &format!("{key} = {}", quoted(&package.join(file))));
+    }
+    Ok(format!("{manifest}\n[patch.crates-io]\nrayon-core = {{ path = {} }}\n", quoted(core)))
+}
+
+/// A path as a string of TOML.
+fn quoted(path: &Path) -> String {
+    format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// The initial lock file of the patched build. It is the programs' own without rayon-core, so that
+/// cargo resolves it again and finds the patch, with the entries of the core's lock file for
+/// everything else.
+fn seed(programs: &str, core: &str) -> String {
+    const ENTRY: &str = "[[package]]\n";
+    let mut entries: Vec<&str> =
+        programs.split(ENTRY).map(str::trim).filter(|entry| name(entry) != Some(CORE)).collect();
+    let known: Vec<Option<&str>> = entries.iter().map(|entry| name(entry)).collect();
+    // Packages from folders have no source, and are not cargo's to choose.
+    let chosen =
+        core.split(ENTRY).skip(1).map(str::trim).filter(|entry| entry.contains("\nsource = "));
+    entries
+        .extend(chosen.filter(|entry| name(entry) != Some(CORE) && !known.contains(&name(entry))));
+    entries.join(&format!("\n\n{ENTRY}")) + "\n"
+}
+
+/// The package of a lock file's entry.
+fn name(entry: &str) -> Option<&str> {
+    Some(entry.strip_prefix("name = \"")?.split_once('"')?.0)
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+/// Leaves a file alone that says the same already, so that cargo does not build anew.
+fn write_if_new(path: &Path, text: &str) -> Result<(), String> {
+    if read(path).is_ok_and(|there| there == text) {
+        return Ok(());
+    }
+    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    //! Blind to: a manifest that cargo does not take; `programs --tiny` builds it.
+    use super::*;
+
+    #[test]
+    fn the_patched_manifest_takes_the_core_from_its_folder() {
+        let committed = read(&package().join("Cargo.toml")).expect("the package is here");
+        let manifest = patched_manifest(&committed, Path::new("/here"), Path::new("/there"));
+        let manifest = manifest.expect("the manifest names its sources");
+        assert!(manifest.contains("path = \"/here/src/main.rs\""), "{manifest}");
+        assert!(
+            manifest.ends_with("[patch.crates-io]\nrayon-core = { path = \"/there\" }\n"),
+            "{manifest}"
+        );
+    }
+
+    #[test]
+    fn a_manifest_that_does_not_name_its_sources_is_refused() {
+        let why =
+            patched_manifest("[package]\n", Path::new("/here"), Path::new("/there")).unwrap_err();
+        assert!(why.contains("build = \"build.rs\""), "{why}");
+    }
+
+    const LOCK: &str =
+        "version = 4\n\n[[package]]\nname = \"rayon\"\n\n[[package]]\nname = \"rayon-core\"\n";
+
+    #[test]
+    fn the_seed_of_the_lock_file_lacks_the_core_and_nothing_else() {
+        assert_eq!(seed(LOCK, ""), "version = 4\n\n[[package]]\nname = \"rayon\"\n");
+        let committed = read(&package().join("Cargo.lock")).expect("the lock file is committed");
+        let seed = seed(&committed, "");
+        assert_eq!(
+            committed.matches("[[package]]").count(),
+            seed.matches("[[package]]").count() + 1
+        );
+    }
+
+    #[test]
+    fn the_seed_adds_what_the_core_alone_needs_and_does_not_overrule_the_programs() {
+        let core =
+            format!("{LOCK}source = \"r\"\n\n[[package]]\nname = \"libc\"\nsource = \"r\"\n");
+        let core = format!("{core}\n[[package]]\nname = \"ours\"\n");
+        let expected = "version = 4\n\n[[package]]\nname = \"rayon\"\n\n[[package]]\nname = \
+            \"libc\"\nsource = \"r\"\n";
+        assert_eq!(seed(LOCK, &core), expected);
+    }
+}

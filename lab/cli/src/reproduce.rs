@@ -1,0 +1,192 @@
+//! `sinew-lab reproduce`: published experiments, repeated and reported.
+
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use sinew::Pool;
+use sinew_console::{Failure, Table, output, unknown};
+use sinew_reproduce::config::{self, Queued};
+use sinew_reproduce::runner::{Step, describe};
+use sinew_reproduce::{
+    Experiment, Failure as Failed, Origin, Outcome, Scale, Setting, all, find, reproduce,
+};
+
+use crate::progress::Progress;
+use crate::values::{count, seed};
+
+/// Arguments of `reproduce`.
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceArgs {
+    /// The experiment; see --list [default: all experiments]
+    pub(crate) experiment: Option<String>,
+    /// List the experiments
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Run the experiments listed in this TOML file: [[experiment]] with name, size, threads,
+    /// repeat, seed and out; [defaults] for all of them
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["experiment", "list", "size", "out", "threads", "repeat", "seed"]
+    )]
+    pub(crate) config: Option<PathBuf>,
+    /// Size of the experiment
+    #[arg(long, value_enum, default_value = "default")]
+    pub(crate) size: NamedScale,
+    /// The folder for results; each experiment has a folder of its name in it
+    #[arg(long, value_name = "DIR", default_value = "reproduced")]
+    pub(crate) out: PathBuf,
+    /// Numbers of workers, such as 1,2,4; 1 is always added [default: powers of two, up to the
+    /// number of processors that the process may use]
+    #[arg(
+        long,
+        value_name = "N,N",
+        value_delimiter = ',',
+        allow_negative_numbers = true,
+        value_parser = count
+    )]
+    pub(crate) threads: Vec<usize>,
+    /// Number of repetitions [default: 5, 10 for openskel, 50 for plastic at size full, and 1 at
+    /// size quick]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
+    pub(crate) repeat: Option<usize>,
+    /// Random seed for the order of the cases in a round
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        allow_negative_numbers = true,
+        value_parser = seed
+    )]
+    pub(crate) seed: u64,
+}
+
+/// The size of an experiment.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum NamedScale {
+    /// Some seconds: a functional test
+    Quick,
+    /// Some minutes on two cores
+    Default,
+    /// The published sizes, which may take hours
+    Full,
+}
+
+impl From<NamedScale> for Scale {
+    fn from(size: NamedScale) -> Self {
+        match size {
+            NamedScale::Quick => Self::Quick,
+            NamedScale::Default => Self::Default,
+            NamedScale::Full => Self::Full,
+        }
+    }
+}
+
+pub(crate) fn perform(args: &ReproduceArgs) -> Result<(), Failure> {
+    if args.list {
+        return list(&chosen(args.experiment.as_deref())?);
+    }
+    let origin = Origin::here(command_line());
+    let queue = queue(args, origin.processors)?;
+    // Checked before anything runs, so that the error does not appear once per case.
+    let most = queue.iter().map(|queued| queued.setting.most_workers()).max().unwrap_or(1);
+    Pool::builder().threads(most).build().map_err(Failure::usage)?;
+    let (mut wrong, mut printed) = (Vec::new(), Ok(()));
+    for Queued { experiment, setting, out } in queue {
+        let outcome = one(experiment, &setting, &origin, &out)?;
+        // Without a reader the other experiments still run: their results are in folders.
+        printed = printed.and(output::print(&format!("{}\n", outcome.text)));
+        wrong.extend(outcome.results.wrong);
+    }
+    // Wrong results are more important than a closed output.
+    if wrong.is_empty() {
+        Ok(printed?)
+    } else {
+        Err(Failure::Wrong(format!("wrong answers: {}", wrong.join("; "))))
+    }
+}
+
+/// The experiments to run: those in the file, or those on the command line.
+fn queue(args: &ReproduceArgs, processors: usize) -> Result<Vec<Queued>, Failure> {
+    if let Some(file) = &args.config {
+        return config::read(file, processors).map_err(failed);
+    }
+    let usual = Setting {
+        seed: args.seed,
+        ..Setting::new(args.size.into(), processors).workers(&args.threads)
+    };
+    let queued = |experiment: &'static dyn Experiment| {
+        let repeat = args.repeat.unwrap_or(experiment.usual_repeat(usual.scale));
+        Queued { experiment, setting: Setting { repeat, ..usual.clone() }, out: args.out.clone() }
+    };
+    Ok(chosen(args.experiment.as_deref())?.into_iter().map(queued).collect())
+}
+
+/// The named experiment, or all of them.
+fn chosen(name: Option<&str>) -> Result<Vec<&'static dyn Experiment>, Failure> {
+    let Some(name) = name else { return Ok(all().to_vec()) };
+    let names: Vec<&str> = all().iter().map(|experiment| experiment.about().name).collect();
+    let found = find(name).ok_or_else(|| Failure::Usage(unknown("experiment", name, &names)))?;
+    Ok(vec![found])
+}
+
+fn list(experiments: &[&dyn Experiment]) -> Result<(), Failure> {
+    let mut table = Table::new(&["experiment", "what it shows", "source"]);
+    for about in experiments.iter().map(|experiment| experiment.about()) {
+        table.row(vec![about.name.into(), about.title.into(), about.source.into()]);
+    }
+    Ok(output::print(&table.render())?)
+}
+
+/// Runs as one of several programs, controlled by the process that measures them.
+pub(crate) fn program() -> Result<(), Failure> {
+    let input = BufReader::new(std::io::stdin());
+    sinew_reproduce::run_program(input, std::io::stdout()).map_err(failed)
+}
+
+/// Runs one experiment, with its progress on standard error.
+pub(crate) fn one(
+    experiment: &dyn Experiment,
+    setting: &Setting,
+    origin: &Origin,
+    out: &Path,
+) -> Result<Outcome, Failure> {
+    let name = experiment.about().name;
+    let progress = Progress::new();
+    let mut told = false;
+    let now = |step: &Step<'_>| {
+        // Printed only now, so that a folder that is not writable produces one line.
+        if !std::mem::replace(&mut told, true) {
+            output::note(&format!("{name}: results so far are in {}", out.join(name).display()));
+        }
+        show(&progress, name, step);
+    };
+    reproduce(experiment, setting, origin, out, now).map_err(failed)
+}
+
+fn show(progress: &Progress, experiment: &str, step: &Step<'_>) {
+    let Step { block, blocks, name, round, rounds, labels } = step;
+    let title = format!("{experiment} [{block}/{blocks}] {name}");
+    if *round == 0 {
+        progress.done(&title);
+        progress.now(&title);
+    } else {
+        progress.now(&format!("{title}, {round}/{rounds}: {}", describe(labels)));
+    }
+}
+
+/// The command line as it was typed, as far as it can be reconstructed.
+pub(crate) fn command_line() -> String {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The failure of an experiment as one of the command.
+pub(crate) fn failed(failed: Failed) -> Failure {
+    match failed {
+        Failed::Output { .. } => Failure::Unwritten(failed.to_string()),
+        Failed::Wrong(why) => Failure::Wrong(why),
+        other => Failure::Usage(other.to_string()),
+    }
+}

@@ -1,0 +1,237 @@
+//! Several experiments, queued from one file and run one after the other.
+//!
+//! The file is TOML: an entry for each run, and what holds for all that do not say otherwise.
+//!
+//! ```toml
+//! [defaults]
+//! size = "quick"            # quick, default or full
+//! out = "results"           # a folder for each experiment, below this one
+//!
+//! [[experiment]]
+//! name = "plastic-schedules"
+//! threads = [1, 2]          # 1 is always among them
+//! repeat = 10
+//!
+//! [[experiment]]            # once more, in another place
+//! name = "plastic-schedules"
+//! size = "default"
+//! seed = 7                  # decides the order of the runs
+//! out = "longer"
+//! ```
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::catalogue::find;
+use crate::experiment::Experiment;
+use crate::failure::Failure;
+use crate::setting::{Scale, Setting};
+
+/// The default folder of results.
+const OUT: &str = "reproduced";
+
+/// An experiment and the conditions under which it is to be run.
+#[allow(missing_debug_implementations, reason = "experiments have none")]
+pub struct Queued {
+    /// The experiment.
+    pub experiment: &'static dyn Experiment,
+    /// The conditions of the run.
+    pub setting: Setting,
+    /// Its folder of results.
+    pub out: PathBuf,
+}
+
+/// The contents of a file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    defaults: Conditions,
+    #[serde(default)]
+    experiment: Vec<Entry>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Conditions {
+    size: Option<Scale>,
+    threads: Option<Vec<NonZeroUsize>>,
+    repeat: Option<NonZeroUsize>,
+    seed: Option<u64>,
+    out: Option<PathBuf>,
+}
+
+/// A run: its name, and the [`Conditions`], which are written beside it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    size: Option<Scale>,
+    threads: Option<Vec<NonZeroUsize>>,
+    repeat: Option<NonZeroUsize>,
+    seed: Option<u64>,
+    out: Option<PathBuf>,
+}
+
+/// Reads a file, for a machine on which this process may use `processors`.
+///
+/// # Errors
+///
+/// One line that names the file and the place in it: a file that cannot be read, an invalid entry,
+/// an unknown experiment, or two runs that would write to the same folder.
+pub fn read(path: &Path, processors: usize) -> Result<Vec<Queued>, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::impossible(format!("cannot read `{}`: {error}", path.display()))
+    })?;
+    parse(&text, processors)
+        .map_err(|why| Failure::impossible(format!("`{}`, {why}", path.display())))
+}
+
+fn parse(text: &str, processors: usize) -> Result<Vec<Queued>, String> {
+    let File { defaults, experiment } =
+        toml::from_str(text).map_err(|error| in_one_line(text, &error))?;
+    if experiment.is_empty() {
+        return Err("there is no experiment in it: write `[[experiment]]` and a `name`".to_owned());
+    }
+    let queued = experiment.into_iter().enumerate();
+    let queued: Vec<_> = queued
+        .map(|(at, entry)| entry.queue(at + 1, &defaults, processors))
+        .collect::<Result<_, _>>()?;
+    match first_double(&queued) {
+        Some((first, second)) => Err(format!(
+            "experiments {} and {} would both write to `{}`: give one of them another `out`",
+            first + 1,
+            second + 1,
+            place(&queued[second]).display()
+        )),
+        None => Ok(queued),
+    }
+}
+
+fn in_one_line(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    format!("line {line}: {}", error.message().replace('\n', "; "))
+}
+
+impl Entry {
+    /// The run that it stands for, as the `number`th of its file.
+    fn queue(
+        self,
+        number: usize,
+        defaults: &Conditions,
+        processors: usize,
+    ) -> Result<Queued, String> {
+        let Self { name, size, threads, repeat, seed, out } = self;
+        let experiment = find(&name).ok_or_else(|| {
+            format!(
+                "experiment {number}: there is no `{name}`; `sinew-lab reproduce --list` says \
+                 which \
+                 there are"
+            )
+        })?;
+        let scale = size.or(defaults.size).unwrap_or_default();
+        let usual = Setting::new(scale, processors);
+        let threads: Vec<usize> = threads
+            .as_ref()
+            .or(defaults.threads.as_ref())
+            .into_iter()
+            .flatten()
+            .map(|count| count.get())
+            .collect();
+        let repeat =
+            repeat.or(defaults.repeat).map_or(experiment.usual_repeat(scale), NonZeroUsize::get);
+        let seed = seed.or(defaults.seed).unwrap_or(usual.seed);
+        let out = out.or_else(|| defaults.out.clone()).unwrap_or_else(|| OUT.into());
+        Ok(Queued { experiment, setting: Setting { repeat, seed, ..usual.workers(&threads) }, out })
+    }
+}
+
+/// The folder that a run writes to.
+fn place(queued: &Queued) -> PathBuf {
+    queued.out.join(queued.experiment.about().name)
+}
+
+fn first_double(queued: &[Queued]) -> Option<(usize, usize)> {
+    let places: Vec<PathBuf> = queued.iter().map(place).collect();
+    (0..places.len()).find_map(|at| {
+        let first = places[..at].iter().position(|other| *other == places[at])?;
+        Some((first, at))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches: a default that beats an entry, or one that is forgotten.
+    #[test]
+    fn entries_beat_defaults_and_defaults_the_usual() {
+        let text = "
+            [defaults]
+            size = 'quick'
+            threads = [2]
+            out = 'here'
+            [[experiment]]
+            name = 'plastic-metrics'
+            [[experiment]]
+            name = 'plastic-metrics'
+            size = 'full'
+            threads = [4, 2, 4]
+            repeat = 3
+            seed = 9
+            out = 'there'";
+        let queued = parse(text, 8).unwrap();
+        let [first, second] = &queued[..] else { panic!("{} runs", queued.len()) };
+        let quick = Setting { scale: Scale::Quick, threads: vec![1, 2], repeat: 1, seed: 1 };
+        assert_eq!((&first.setting, first.out.as_path()), (&quick, Path::new("here")));
+        let full = Setting { scale: Scale::Full, threads: vec![1, 2, 4], repeat: 3, seed: 9 };
+        assert_eq!((&second.setting, second.out.as_path()), (&full, Path::new("there")));
+        assert_eq!(place(second), Path::new("there/plastic-metrics"));
+        let usual = parse("[[experiment]]\nname = 'plastic-metrics'", 2).unwrap();
+        assert_eq!((usual[0].setting.repeat, usual[0].out.as_path()), (5, Path::new(OUT)));
+    }
+
+    /// Catches: a file that is misread in silence, and a complaint that does not say where.
+    #[test]
+    fn what_is_wrong_is_named_in_one_line() {
+        for (text, words) in [
+            ("", "there is no experiment"),
+            (
+                "[[experiment]]\nname = 'plastic-metric'",
+                "experiment 1: there is no `plastic-metric`",
+            ),
+            ("[[experiment]]\n\nnam = 'plastic-metrics'", "line 3: unknown field `nam`"),
+            (
+                "[[experiment]]\nname = 'plastic-metrics'\nthreads = [2, 0]",
+                "line 3: invalid value: integer `0`",
+            ),
+            (
+                "[[experiment]]\nname = 'plastic-metrics'\nrepeat = 0",
+                "line 3: invalid value: integer `0`",
+            ),
+            (
+                "[[experiment]]\nname = 'plastic-metrics'\nsize = 'tiny'",
+                "line 3: unknown variant `tiny`",
+            ),
+            ("[defaults]\nseed = -1", "line 2: "),
+            ("[[experiment", "line 1: "),
+            (
+                "[[experiment]]\nname='wool-table1'\n[[experiment]]\nname='wool-table1'",
+                "experiments 1 and 2",
+            ),
+        ] {
+            let why = parse(text, 2).err().unwrap_or_else(|| panic!("{text} was taken"));
+            assert!(why.contains(words) && !why.contains('\n'), "{text}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let message = read(Path::new("/no/such/file.toml"), 2).err().unwrap().to_string();
+        assert!(message.contains("/no/such/file.toml"), "{message}");
+    }
+}

@@ -1,0 +1,129 @@
+//! Experiments: a name, a source, blocks of cases to measure, and a report about the results.
+//!
+//! An experiment is split so that nothing has to be measured to test what it says.
+//! [`Experiment::blocks`] lists the cases, and the [runner](crate::runner) runs them.
+//! [`Experiment::report`] is a pure function of the [`Results`], called repeatedly while they grow,
+//! so an interrupted run leaves a report of its results so far.
+
+use std::fmt;
+
+use crate::failure::Failure;
+use crate::report::Part;
+use crate::results::{Labels, Metrics, Results};
+use crate::setting::{Scale, Setting};
+
+/// One repeated table or figure of a publication.
+pub trait Experiment: Sync {
+    /// Its name and its source.
+    fn about(&self) -> &About;
+
+    /// Default number of repetitions: the publication's, if it states one.
+    fn usual_repeat(&self, scale: Scale) -> usize {
+        Setting::new(scale, 1).repeat
+    }
+
+    /// The size of its problems, in words.
+    fn size(&self, setting: &Setting) -> String {
+        setting.scale.to_string()
+    }
+
+    /// The blocks of cases to run, in order.
+    ///
+    /// # Errors
+    ///
+    /// If nothing can be run with this setting: one line that names the value and the way out.
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure>;
+
+    /// Tables, plots and words about what has been measured so far; gaps are left where nothing has
+    /// been yet.
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part>;
+}
+
+/// Properties of an experiment that are known before it runs.
+#[derive(Debug)]
+pub struct About {
+    /// The name, as given to `sinew-lab reproduce`.
+    pub name: &'static str,
+    /// A one-line description.
+    pub title: &'static str,
+    /// The publication: authors, title, table or figure.
+    pub source: &'static str,
+    /// Results that a smaller machine than the publication's cannot show, in sentences.
+    pub caveats: &'static [Caveat],
+}
+
+/// A sentence that holds unless the run had what it needs.
+#[derive(Debug)]
+pub struct Caveat {
+    /// A condition under which the block is void.
+    pub unless: Need,
+    /// The sentence.
+    pub words: &'static str,
+}
+
+/// Conditions on machine and run under which a result carries over.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Need {
+    /// At least this many workers.
+    Workers(usize),
+    /// At least this many NUMA nodes.
+    Nodes(usize),
+    /// At least this many packages.
+    Packages(usize),
+    /// Cannot be met: the sentence always holds.
+    Nothing,
+}
+
+/// Cases that share what they work on: prepared together, run in turn, forgotten together.
+pub struct Block {
+    /// The name in the line of progress.
+    pub name: String,
+    /// Number of repetitions of its cases, if it differs from the setting's.
+    pub rounds: Option<usize>,
+    /// Makes the inputs.
+    pub prepare: Box<dyn FnOnce() -> Result<Vec<Case>, Failure>>,
+}
+
+impl Block {
+    /// A block of this name, prepared by `prepare` when its turn comes.
+    pub fn new(
+        name: impl Into<String>,
+        prepare: impl FnOnce() -> Result<Vec<Case>, Failure> + 'static,
+    ) -> Self {
+        Self { name: name.into(), rounds: None, prepare: Box::new(prepare) }
+    }
+
+    /// The same, with its cases run so often.
+    #[must_use]
+    pub fn rounds(self, rounds: usize) -> Self {
+        Self { rounds: Some(rounds), ..self }
+    }
+}
+
+impl fmt::Debug for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Block").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Something that is run again and again under the same conditions.
+pub struct Case {
+    /// The labels that distinguish it.
+    pub labels: Labels,
+    /// Runs it once and checks its result.
+    pub run: Box<dyn FnMut() -> Result<Metrics, Failure>>,
+}
+
+impl Case {
+    /// A case with these labels.
+    pub fn new(labels: Labels, run: impl FnMut() -> Result<Metrics, Failure> + 'static) -> Self {
+        Self { labels, run: Box::new(run) }
+    }
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Case").field("labels", &self.labels).finish_non_exhaustive()
+    }
+}

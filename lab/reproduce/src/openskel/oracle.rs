@@ -1,0 +1,451 @@
+//! The static oracle of one application: what `sinew-lab oracle` runs.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use sinew::worklist::Knobs;
+use sinew_apps::App;
+use sinew_policy::worklist::Space;
+use sinew_topology::Machine;
+
+use super::bench::Bench;
+use super::search::{AGAIN, BASELINE, ORACLE, PATTERNS, SEARCH, SINGLES, Search, TUNERS, coarse};
+use super::{OTHER_MACHINE, THREADS_ARE_FEW};
+use crate::experiment::{About, Block, Experiment};
+use crate::failure::Failure;
+use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::results::Results;
+use crate::setting::Setting;
+use crate::statistics::{mean, median, spread};
+
+/// Rows of the table of the best.
+const BEST: usize = 10;
+
+/// The thoroughness of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effort {
+    /// Whether fewer choices are tried: [few numbers](Effort::QUICK) of threads, retries and words.
+    pub is_coarse: bool,
+    /// Number of runs of each choice.
+    pub runs: usize,
+    /// Number of further runs of the compared choices.
+    pub again: usize,
+}
+
+impl Effort {
+    /// Shows that everything works.
+    pub const QUICK: Self = Self { is_coarse: true, runs: 1, again: 3 };
+
+    /// All choices, with this number of runs each.
+    pub fn full(runs: usize) -> Self {
+        Self { is_coarse: false, runs, again: runs.max(10) }
+    }
+}
+
+/// A search for the best fixed settings of one application's worklist, and the tuner beside them,
+/// as an experiment.
+///
+/// Its results go to a folder of the application's name.
+#[derive(Debug)]
+pub struct Oracle {
+    about: About,
+    search: Search,
+}
+
+impl Oracle {
+    /// A search on `cores` cores.
+    ///
+    /// # Errors
+    ///
+    /// If the application has no worklist, or no such size: one line with the way out.
+    pub fn new(
+        app: &App,
+        size: &str,
+        path: Option<PathBuf>,
+        cores: usize,
+        effort: Effort,
+    ) -> Result<Self, Failure> {
+        let Effort { is_coarse, runs, again } = effort;
+        if !app.has_worklist {
+            let all = sinew_apps::all().iter().filter(|app| app.has_worklist);
+            let names: Vec<&str> = all.map(|app| app.name).collect();
+            let (name, names) = (app.name, names.join(", "));
+            return Err(Failure::Impossible(format!(
+                "{name} has no worklist to tune: choose one of {names}"
+            )));
+        }
+        let space =
+            Space::full(cores, Machine::host().nodes().len(), Knobs::default().longest_lifespan);
+        let about = About {
+            name: app.name,
+            title: "the best fixed settings of its worklist, and the tuner beside them",
+            source: "the static oracle of Luís Fabrício Wanderley Góes, \"Automatic \
+                Skeleton-Driven Performance Optimizations for Transactional \
+                     Memory\", section 6.3",
+            caveats: &[THREADS_ARE_FEW, OTHER_MACHINE],
+        };
+        let search = Search {
+            app: app.name,
+            size: size.to_owned(),
+            path,
+            space: if is_coarse { coarse(space) } else { space },
+            runs,
+            again,
+        };
+        Ok(Self { about, search })
+    }
+
+    /// Makes the input, and forgets it: so that an impossible size is said before anything is run.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such size or file, or not enough memory.
+    pub fn check(&self) -> Result<(), Failure> {
+        Bench::listed(self.search.app, &self.search.size, self.search.path.clone()).map(drop)
+    }
+
+    /// The machine-readable results.
+    pub fn summary(&self, results: &Results) -> Summary {
+        let app = self.search.app;
+        let chosen = ranked(results, app).into_iter();
+        let chosen = chosen.map(|Ranked { settings, median_s, spread_s, runs }| Chosen {
+            settings,
+            median_s,
+            spread_s,
+            runs,
+        });
+        Summary {
+            application: app,
+            size: self.search.size.clone(),
+            cores: self.search.space.cores,
+            search: chosen.collect(),
+            again: roles().filter_map(|what| compared(results, app, what)).collect(),
+        }
+    }
+}
+
+/// The results of a search.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    /// The application.
+    pub application: &'static str,
+    /// Its size, as requested.
+    pub size: String,
+    /// The cores that runs could use.
+    pub cores: usize,
+    /// All fixed settings, the best first.
+    pub search: Vec<Chosen>,
+    /// The pick, the tuner and others, measured again in turn.
+    pub again: Vec<Compared>,
+}
+
+/// Settings, and how long they took in the search.
+#[derive(Debug, Serialize)]
+pub struct Chosen {
+    /// As text.
+    pub settings: String,
+    /// The median, in seconds.
+    pub median_s: f64,
+    /// Half the distance of the quartiles, in seconds.
+    pub spread_s: Option<f64>,
+    /// Number of these runs.
+    pub runs: usize,
+}
+
+impl Summary {
+    /// The time of `what`, divided by the oracle's.
+    pub fn of_oracle(&self, what: &str) -> Option<f64> {
+        self.again.iter().find(|row| row.what == what)?.of_oracle
+    }
+
+    /// The lowest ratio of those that use a single optimisation.
+    pub fn best_single(&self) -> Option<f64> {
+        let singles = SINGLES.iter().filter_map(|(name, _)| self.of_oracle(name));
+        singles.min_by(f64::total_cmp)
+    }
+}
+
+/// The results of several applications beside their oracles: a row each, and the means.
+pub fn averages(summaries: &[Summary]) -> Table {
+    let [published, accepted, throughput] = TUNERS;
+    let titles = ["application", published, accepted, throughput, "best single", BASELINE];
+    let mut table = Table::new("averages", "Time of the oracle's, measured again in turn", &titles);
+    let values = |summary: &Summary| {
+        let [published, accepted, throughput] = TUNERS.map(|what| summary.of_oracle(what));
+        [published, accepted, throughput, summary.best_single(), summary.of_oracle(BASELINE)]
+    };
+    let rows: Vec<_> = summaries.iter().map(values).collect();
+    let mean_of = |at: usize| {
+        let known: Vec<f64> = rows.iter().filter_map(|row| row[at]).collect();
+        mean(&known)
+    };
+    let means = std::array::from_fn(mean_of);
+    let names = summaries.iter().map(|summary| summary.application);
+    for (name, values) in names.zip(rows.iter().copied()).chain([("mean", means)]) {
+        let values = values.into_iter().map(Cell::from);
+        table.row([Cell::from(name)].into_iter().chain(values).collect());
+    }
+    table
+}
+
+/// Something that was measured again, beside the oracle.
+#[derive(Debug, Serialize)]
+pub struct Compared {
+    /// The name of the choice.
+    pub what: &'static str,
+    /// Its settings as text; `auto` for the tuner.
+    pub settings: String,
+    /// The median, in seconds.
+    pub median_s: f64,
+    /// The median over the rounds of its time divided by the oracle's.
+    pub of_oracle: Option<f64>,
+    /// Half the distance of the quartiles of that.
+    pub of_oracle_spread: Option<f64>,
+    /// Gain over the baseline in per cent: the median over the rounds.
+    pub over_baseline_percent: Option<f64>,
+    /// Attempts given up, as a part of all.
+    pub abort_ratio: Option<f64>,
+    /// The part of the run until the tuner had settled, in per cent.
+    pub settling_percent: Option<f64>,
+    /// The tuner's part of the processor time, in per cent.
+    pub tuning_percent: Option<f64>,
+}
+
+struct Ranked {
+    settings: String,
+    median_s: f64,
+    spread_s: Option<f64>,
+    runs: usize,
+}
+
+/// All settings of an application's search, the fastest first.
+fn ranked(results: &Results, app: &str) -> Vec<Ranked> {
+    let mut names: Vec<&str> = Vec::new();
+    for sample in results.samples() {
+        if let [(_, of), (_, stage), (_, what), ..] = &sample.labels[..]
+            && (of.as_str(), stage.as_str()) == (app, SEARCH)
+            && !names.contains(&what.as_str())
+        {
+            names.push(what);
+        }
+    }
+    let ranked = |name: &str| {
+        let times =
+            results.values(&[("application", app), ("stage", SEARCH), ("what", name)], "wall_s");
+        let (median_s, spread_s) = (median(&times)?, spread(&times));
+        Some(Ranked { settings: name.to_owned(), median_s, spread_s, runs: times.len() })
+    };
+    let mut all: Vec<Ranked> = names.into_iter().filter_map(ranked).collect();
+    all.sort_by(|one, other| one.median_s.total_cmp(&other.median_s));
+    all
+}
+
+/// The choices that are measured again, in the order of the tables.
+pub(crate) fn roles() -> impl Iterator<Item = &'static str> {
+    let singles = SINGLES.iter().map(|(name, _)| *name);
+    [ORACLE, PATTERNS].into_iter().chain(TUNERS).chain([BASELINE]).chain(singles)
+}
+
+pub(crate) fn compared(results: &Results, app: &str, what: &'static str) -> Option<Compared> {
+    let which = |what| [("application", app), ("stage", AGAIN), ("what", what)];
+    let median_s = results.median(&which(what), "wall_s")?;
+    let of_oracle = results.ratios(&which(what), &which(ORACLE), "wall_s");
+    let baseline = results.ratio(&which(BASELINE), &which(what), "wall_s");
+    let sample = results.samples().iter().find(|sample| {
+        which(what).iter().all(|wanted| {
+            sample.labels.iter().any(|(name, value)| (*name, value.as_str()) == *wanted)
+        })
+    });
+    let settings =
+        sample.and_then(|sample| sample.labels.iter().find(|(name, _)| *name == "settings"));
+    Some(Compared {
+        what,
+        settings: settings.map(|(_, value)| value.clone()).unwrap_or_default(),
+        median_s,
+        of_oracle: median(&of_oracle),
+        of_oracle_spread: spread(&of_oracle),
+        over_baseline_percent: baseline.map(|ratio| (ratio - 1.0) * 100.0),
+        abort_ratio: results.median(&which(what), "abort_ratio"),
+        settling_percent: results.median(&which(what), "settling_share").map(|share| share * 100.0),
+        tuning_percent: results.median(&which(what), "tuning_share").map(|share| share * 100.0),
+    })
+}
+
+impl Experiment for Oracle {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn size(&self, _: &Setting) -> String {
+        self.search.size.clone()
+    }
+
+    fn blocks(&self, _: &Setting) -> Result<Vec<Block>, Failure> {
+        Ok(self.search.clone().blocks().into())
+    }
+
+    fn report(&self, results: &Results, _: &Setting) -> Vec<Part> {
+        let app = self.search.app;
+        let plot = plot(results, app);
+        let plots = Part::drawn(plot);
+        let intro = format!(
+            "{} choices on {} cores, each run {} times; what is compared was then run {} times \
+             more, in turn.",
+            self.search.space.choices().count(),
+            self.search.space.cores,
+            self.search.runs,
+            self.search.again,
+        );
+        let parts =
+            [Part::words(intro), Part::Table(best(results, app)), Part::Table(again(results, app))];
+        parts.into_iter().chain([Part::words(verdict(results, app))]).chain(plots).collect()
+    }
+}
+
+fn best(results: &Results, app: &str) -> Table {
+    let titles = ["settings", "seconds", "±", "of the best"];
+    let mut table =
+        Table::new("search", "The best fixed settings, as the search saw them", &titles);
+    let ranked = ranked(results, app);
+    let first = ranked.first().map(|first| first.median_s);
+    for Ranked { settings, median_s, spread_s, .. } in ranked.into_iter().take(BEST) {
+        table.row(vec![
+            settings.into(),
+            median_s.into(),
+            spread_s.into(),
+            first.map(|best| median_s / best).into(),
+        ]);
+    }
+    table
+}
+
+fn again(results: &Results, app: &str) -> Table {
+    let titles = [
+        "what",
+        "settings",
+        "seconds",
+        "of the oracle",
+        "±",
+        "over the baseline, %",
+        "aborts / attempts",
+        "settled after, % of the run",
+        "tuner, % of processor time",
+    ];
+    let mut table = Table::new("again", "Measured again, in turn", &titles);
+    for row in roles().filter_map(|what| compared(results, app, what)) {
+        table.row(vec![
+            row.what.into(),
+            row.settings.into(),
+            row.median_s.into(),
+            row.of_oracle.into(),
+            row.of_oracle_spread.into(),
+            row.over_baseline_percent.into(),
+            row.abort_ratio.into(),
+            row.settling_percent.into(),
+            row.tuning_percent.into(),
+        ]);
+    }
+    table
+}
+
+fn verdict(results: &Results, app: &str) -> String {
+    let sentence = |what| {
+        let Compared { of_oracle, of_oracle_spread, .. } = compared(results, app, what)?;
+        let spread = of_oracle_spread.map_or_else(String::new, |spread| format!(" ± {spread:.3}"));
+        Some(format!(
+            "The run that is {what} took {:.3}{spread} times as long as the oracle.",
+            of_oracle?
+        ))
+    };
+    let sentences: Vec<String> = TUNERS.into_iter().filter_map(sentence).collect();
+    if sentences.is_empty() {
+        "Nothing has been compared yet.".to_owned()
+    } else {
+        sentences.join(" ")
+    }
+}
+
+fn plot(results: &Results, app: &str) -> Plot {
+    let rows: Vec<Compared> = roles().filter_map(|what| compared(results, app, what)).collect();
+    let names = rows.iter().map(|row| row.what.to_owned()).collect();
+    let values = rows.iter().map(|row| row.of_oracle).collect();
+    Plot::new("again", format!("{app}: time of the oracle's"), Form::Bars)
+        .axes("what", "time / the oracle's")
+        .over(names)
+        .level(1.0)
+        .with(Series::new("time", values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::search::TUNED;
+    use super::*;
+    use crate::openskel::search::labels;
+    use crate::results::Sample;
+    use crate::setting::Scale;
+
+    fn oracle() -> Oracle {
+        Oracle::new(sinew_apps::find("kmeans").unwrap(), "tiny", None, 2, Effort::QUICK).unwrap()
+    }
+
+    fn results() -> Results {
+        let mut results = Results::default();
+        let mut push = |round, stage, what: &str, settings: &str, wall_s| {
+            let labels = labels("kmeans", stage, what, settings);
+            results.push(Sample {
+                round,
+                labels,
+                metrics: vec![("wall_s", wall_s), ("abort_ratio", 0.25)],
+            });
+        };
+        for (round, slower) in [(0, 1.0), (1, 10.0)] {
+            push(round, SEARCH, "1 thread", "1 thread", 3.0 * slower);
+            push(round, SEARCH, "2 threads", "2 threads", 2.0 * slower);
+            push(round, AGAIN, ORACLE, "2 threads", 2.0 * slower);
+            push(round, AGAIN, TUNED, "auto", 2.1 * slower);
+            push(round, AGAIN, BASELINE, "2 threads", 4.0 * slower);
+        }
+        results
+    }
+
+    /// Catches: a ratio that a machine which slows down spoils, a list that does not begin with
+    /// the best, times of the search that are compared.
+    #[test]
+    fn the_tuner_is_compared_with_the_oracle_round_by_round() {
+        let summary = oracle().summary(&results());
+        assert_eq!(summary.search[0].settings, "2 threads");
+        assert_eq!(summary.search.len(), 2);
+        let tuned = summary.again.iter().find(|row| row.what == TUNED).unwrap();
+        assert!(
+            (tuned.of_oracle.unwrap() - 1.05).abs() < 1e-12
+                && tuned.of_oracle_spread.unwrap() < 1e-12
+        );
+        assert!((tuned.over_baseline_percent.unwrap() - 100.0 * (4.0 / 2.1 - 1.0)).abs() < 1e-9);
+        assert_eq!(tuned.settings, "auto");
+        let parts = oracle().report(&results(), &Setting::new(Scale::Quick, 2));
+        assert!(
+            matches!(&parts[3], Part::Words(words) if words.contains("tuned took 1.050 ± 0.000")),
+            "{parts:?}"
+        );
+    }
+
+    /// Catches: a mean over something else than the applications, and a gap that counts as a
+    /// value.
+    #[test]
+    fn applications_are_averaged() {
+        let summary = oracle().summary(&results());
+        assert_eq!(summary.best_single(), None);
+        let table = averages(&[oracle().summary(&results()), summary]);
+        let text = table.markdown();
+        let last = text.lines().rfind(|line| line.contains("mean")).unwrap();
+        assert!(last.contains("1.05") && text.matches("kmeans").count() == 2, "{text}");
+    }
+
+    /// Catches: an application that has nothing to tune, found out in the middle.
+    #[test]
+    fn an_application_without_a_worklist_is_refused() {
+        let fib = sinew_apps::find("fib").unwrap();
+        let message = Oracle::new(fib, "tiny", None, 2, Effort::QUICK).unwrap_err().to_string();
+        assert!(message.contains("fib has no worklist") && message.contains("kmeans"), "{message}");
+    }
+}
