@@ -26,23 +26,34 @@ use crate::state::pool_state::PoolState;
 use crate::state::queue::Header;
 use crate::state::worker::Worker;
 
+/// What a call runs, once. It is not generic, so that all calls share the code of this file.
+pub(super) type Body<'f> = &'f mut (dyn FnMut(&Worker) + Send);
+
+/// Calls `enter` with `f` as a [`Body`]. Returns what `f` returned; `None` if it was not called.
+pub(super) fn erased<F, R>(f: F, enter: impl FnOnce(Body<'_>)) -> Option<R>
+where
+    F: for<'w> FnOnce(&'w Worker) -> R + Send,
+    R: Send,
+{
+    let (mut f, mut result) = (Some(f), None);
+    enter(&mut |worker| result = f.take().map(|f| f(worker)));
+    result
+}
+
 /// A task in the frame of the thread that waits for it.
 #[repr(C)]
-struct Injected<F, R> {
+struct Injected<'f> {
     header: Header,
-    work: UnsafeCell<Option<F>>,
-    result: UnsafeCell<Option<Result<R, Box<dyn Any + Send>>>>,
+    work: UnsafeCell<Option<Body<'f>>>,
+    result: UnsafeCell<Option<Result<(), Box<dyn Any + Send>>>>,
     latch: Latch,
 }
 
-impl<F, R> Injected<F, R>
-where
-    F: for<'w> FnOnce(&'w Worker) -> R,
-{
+impl Injected<'_> {
     /// # Safety
     ///
-    /// `header` is the first field of an `Injected<F, R>` that is valid until its latch is set;
-    /// called once.
+    /// `header` is the first field of an `Injected` that is valid until its latch is set; called
+    /// once.
     unsafe fn run(header: NonNull<Header>, worker: &Worker) {
         let task = header.cast::<Self>().as_ptr();
         // SAFETY: valid until the latch is set, and the waiting thread looks at the fields only
@@ -140,19 +151,15 @@ impl Awaited for Call<'_> {
 
 /// Queues `f` for a worker of `pool`, to which the calling thread does not belong, and calls
 /// `wait`, which returns when the call is over or withdrawn. Then `f` comes back.
-fn offer<F, R>(
+fn offer<'f>(
     pool: &PoolState,
-    f: F,
+    f: Body<'f>,
     control: Option<&dyn Cancellable>,
     wait: impl FnOnce(&Call<'_>, &Waiter<'_>),
-) -> Result<R, F>
-where
-    F: for<'w> FnOnce(&'w Worker) -> R + Send,
-    R: Send,
-{
+) -> Result<(), Body<'f>> {
     let waiter = Waiter::here();
     let task = Injected {
-        header: Header { run: Injected::<F, R>::run },
+        header: Header { run: Injected::run },
         work: UnsafeCell::new(Some(f)),
         result: UnsafeCell::new(None),
         latch: Latch::new(Owner::Elsewhere(Arc::clone(waiter.parker()))),
@@ -163,7 +170,7 @@ where
     let fate = Cell::new(Fate::Queued);
     wait(&Call { pool, latch: &task.latch, ticket, control, cancellations, fate }, &waiter);
     match (task.result.into_inner(), task.work.into_inner()) {
-        (Some(Ok(result)), _) => Ok(result),
+        (Some(Ok(())), _) => Ok(()),
         (Some(Err(payload)), _) => resume_unwind(payload),
         (None, Some(work)) => Err(work),
         (None, None) => unreachable!("the latch is set after the result"),
@@ -172,33 +179,28 @@ where
 
 /// Runs `f` on a worker of `pool`, to which the calling thread does not belong, unless `control` is
 /// cancelled before.
-pub(crate) fn run<F, R>(
+pub(super) fn run(
     pool: &PoolState,
-    f: F,
+    f: Body<'_>,
     control: Option<&dyn Cancellable>,
-) -> Result<R, Cancelled>
-where
-    F: for<'w> FnOnce(&'w Worker) -> R + Send,
-    R: Send,
-{
+) -> Result<(), Cancelled> {
     offer(pool, f, control, |call, waiter| call.wait(waiter)).map_err(|_| Cancelled)
 }
 
 /// The same in a pool of one, whose external slot another thread has, for a thread that may take
 /// the slot.
-pub(crate) fn run_or_sit<F, R>(
+pub(super) fn run_or_sit(
     pool: &PoolState,
-    f: F,
+    f: Body<'_>,
     control: Option<&dyn Cancellable>,
-) -> Result<R, Cancelled>
-where
-    F: for<'w> FnOnce(&'w Worker) -> R + Send,
-    R: Send,
-{
+) -> Result<(), Cancelled> {
     let mut sits = false;
     match offer(pool, f, control, |call, waiter| sits = call.wait_or_sit(waiter)) {
-        Ok(result) => Ok(result),
-        Err(f) if sits => Ok(pool.as_external_thread(f)),
+        Ok(()) => Ok(()),
+        Err(f) if sits => {
+            pool.as_external_thread(f);
+            Ok(())
+        }
         Err(_) => Err(Cancelled),
     }
 }

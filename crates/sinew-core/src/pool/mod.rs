@@ -26,6 +26,7 @@ use sinew_sync::lock::Mutex;
 use sinew_sync::thread::JoinHandle;
 use sinew_topology::Seating;
 
+use self::inject::{Body, erased};
 use crate::fork;
 use crate::pool::threads::ThreadSettings;
 use crate::scheduler::waiter;
@@ -81,13 +82,23 @@ impl Pool {
         F: for<'w> FnOnce(&'w Worker) -> R + Send,
         R: Send,
     {
+        let result = erased(f, |body| {
+            let called = self.run_body(body, None);
+            debug_assert!(called.is_ok(), "a call without a control is not cancelled");
+        });
+        result.unwrap_or_else(|| unreachable!("the call has run"))
+    }
+
+    /// Calls `body` as [`run`](Self::run) does.
+    fn run_body(&self, body: Body<'_>, control: Option<&dyn Cancellable>) -> Result<(), Cancelled> {
         if let Some(worker) = tls::serving(&self.state) {
-            tls::with_current(worker, f)
+            tls::with_current(worker, body);
         } else if self.state.takes_external_threads() && self.state.external_slot.try_enter() {
-            self.state.as_external_thread(f)
+            self.state.as_external_thread(body);
         } else {
-            self.inject(f)
+            return self.call(body, control);
         }
+        Ok(())
     }
 
     /// Runs `f` on one of the pool's threads and waits for it; at once, if the calling thread is
@@ -123,9 +134,18 @@ impl Pool {
         F: for<'w> FnOnce(&'w Worker) -> R + Send,
         R: Send,
     {
+        let result = erased(f, |body| self.install_body(body));
+        result.unwrap_or_else(|| unreachable!("the call has run"))
+    }
+
+    /// Calls `body` as [`install`](Self::install) does.
+    fn install_body(&self, body: Body<'_>) {
         match tls::serving(&self.state) {
-            Some(worker) => tls::with_current(worker, f),
-            None => self.inject(f),
+            Some(worker) => tls::with_current(worker, body),
+            None => {
+                let called = self.call(body, None);
+                debug_assert!(called.is_ok(), "a call without a control is not cancelled");
+            }
         }
     }
 
@@ -164,51 +184,34 @@ impl Pool {
         R: Send,
     {
         if control.is_cancelled() {
-            Err(Cancelled)
-        } else if let Some(worker) = tls::serving(&self.state) {
-            Ok(tls::with_current(worker, f))
-        } else if self.state.takes_external_threads() && self.state.external_slot.try_enter() {
-            Ok(self.state.as_external_thread(f))
-        } else {
-            self.call(f, Some(control))
+            return Err(Cancelled);
         }
+        let mut called = Err(Cancelled);
+        let result = erased(f, |body| called = self.run_body(body, Some(control)));
+        called.and(result.ok_or(Cancelled))
     }
 
-    fn inject<F, R>(&self, f: F) -> R
-    where
-        F: for<'w> FnOnce(&'w Worker) -> R + Send,
-        R: Send,
-    {
-        match self.call(f, None) {
-            Ok(result) => result,
-            Err(Cancelled) => unreachable!("a call without a control is not cancelled"),
-        }
-    }
-
-    /// Has `f` called by a thread that is not in the pool yet.
-    fn call<F, R>(&self, f: F, control: Option<&dyn Cancellable>) -> Result<R, Cancelled>
-    where
-        F: for<'w> FnOnce(&'w Worker) -> R + Send,
-        R: Send,
-    {
+    /// Calls `body` for a thread that is not in the pool yet.
+    fn call(&self, body: Body<'_>, control: Option<&dyn Cancellable>) -> Result<(), Cancelled> {
         if self.state.is_of_another_process() {
             // Nobody else is here; whoever held the slot at the fork holds it for ever.
             if !self.state.takes_external_threads() || !self.state.external_slot.try_enter() {
                 fork::die_of_lost_workers();
             }
         } else if self.state.has_threads() || !self.state.takes_external_threads() {
-            return inject::run(&self.state, f, control);
+            return inject::run(&self.state, body, control);
         } else if waiter::living_worker().is_some() && self.start_standby() {
             // A worker that sat down here would serve this pool only, while it waits in it, and no
             // longer its own. In a ring of pools that call each other, each thread could wait for a
             // pool that another one no longer serves. So it stays in its own pool. The external
             // thread of this one serves the call if it waits for another pool; else the standby
             // thread does.
-            return inject::run(&self.state, f, control);
+            return inject::run(&self.state, body, control);
         } else if !self.state.external_slot.try_enter() {
-            return inject::run_or_sit(&self.state, f, control);
+            return inject::run_or_sit(&self.state, body, control);
         }
-        Ok(self.state.as_external_thread(f))
+        self.state.as_external_thread(body);
+        Ok(())
     }
 
     /// The number of slots, including the external thread's. Never changes.
