@@ -3,7 +3,7 @@
 //! A loop over `n` iterations hands them out as chunks. Small chunks balance well and cost an
 //! atomic operation each; large ones are cheap and may leave one worker busy while the others wait.
 //! The rules here compute the size of the next chunk from numbers alone. The chunk sources in
-//! `sinew-core` decide which worker takes it.
+//! `sinew-loops` decide which worker takes it.
 //!
 //! Schedules with arithmetic of their own are in [`affinity`](crate::affinity),
 //! [`weighted`](crate::weighted) and [`split`](crate::split).

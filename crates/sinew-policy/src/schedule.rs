@@ -1,7 +1,15 @@
 //! The schedules of loops: one table of their names, numbers and codes.
 //!
-//! To add one: a variant, its number in `number_mut`, and a line at the end of the table here; its
-//! chunk source in `sinew-core/src/source`. Command lines, messages and tests follow the table.
+//! To add one:
+//!
+//! - here a variant, its number in `number_mut`, and a line at the end of the table. Command lines
+//!   and messages follow the table;
+//! - the size of its chunks in [`chunk`](crate::chunk), and in `next_chunk` there if it has one
+//!   counter: the simulator reads that;
+//! - its source in `sinew-loops/src/source`: an arm in `with_memory` and in `pieces`. Both have a
+//!   wildcard, so the compiler does not ask for them;
+//! - a line in `any_schedule` in the tests of the sources. The code of the last schedule in the
+//!   tests below changes.
 
 use std::fmt;
 use std::mem::discriminant;
