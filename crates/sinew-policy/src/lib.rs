@@ -7,8 +7,6 @@
 //! run the same code, a test can replay any case, and an error is in one place only.
 //!
 //! | module | decides |
-//!
-//! | module | decides |
 //! |---|---|
 //! | [`victim`] | the worker from which a thief steals next |
 //! | [`chunk`] | how many iterations of a loop a worker takes at once |

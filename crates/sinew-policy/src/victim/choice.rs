@@ -9,7 +9,6 @@ use super::{
 ///
 /// As text; parameters may be left out from the end:
 ///
-///
 /// | text | policy |
 /// |---|---|
 /// | `random` | [`Random`] |
