@@ -34,6 +34,18 @@
 //! I4 is why rules that check only some workers (those with most tasks, those nearest to the root)
 //! now and then walk past all: a task that no rule finds would never run.
 //!
+//! # To add a rule
+//!
+//! - a file here, with its `mod` and `pub use` below and a line in the table above;
+//! - in `choice`: a variant of [`Victims`], its presets in `PRESETS`, its arm in `policy`, and
+//!   `looks_at_all`, `looks_at_places` and `has_masters`, which have wildcards;
+//! - in `parse`: a line of `FORMS`, and an arm of `Display`.
+//!
+//! A rule that needs another fact about the pool needs another method of [`View`], with a default.
+//! The pool has it in `sinew-core/src/scheduler/victim/view.rs`, the simulator in
+//! `lab/sim/src/view.rs`, and tests in `testing` and `model`. What the workers must record for it
+//! belongs to `sinew-core/src/stealing`.
+//!
 //! # Tests
 //!
 //! I1 and I4 for every rule in `tests`, over pools in which workers come and go; 200 random runs of
