@@ -11,6 +11,16 @@
 //! programs than cores, each has one thread on its whole mask: the kernel is fair among threads,
 //! and passing cores around is not.
 //!
+//! | file | contents |
+//! |---|---|
+//! | `name` | the policies, and how one is added |
+//! | `count`, `place` | how many cores each program gets; which |
+//! | `contention` | placement by the effects of a shared cache |
+//! | `layout` | the machine as policies see it |
+//! | `curve`, `meter` | measured speeds; how they are measured |
+//! | `demand`, `last_loop` | what a program reports: how much work it has, its last schedule |
+//! | `script` | requests over time |
+//!
 //! # Invariants
 //!
 //! - H1: every program has at least one thread, and at least one core if its mask has one on this

@@ -1,4 +1,16 @@
 //! The share policies by name.
+//!
+//! To add one:
+//!
+//! - here a variant, a line at the end of [`Policy::ALL`], and its name;
+//! - its rule in `real` of `count`, which has a wildcard; or in `decide_once` if it places cores
+//!   by a rule of its own. A fact that it needs is a field of [`Program`](super::Program), which
+//!   `table_state.rs` of `sinew-coord` fills from the row, and `lab/sim/src/programs` for the
+//!   simulator;
+//! - the help of `sinew coordinator` and `sinew-lab sim`, which list the names.
+//!
+//! The table holds a policy as its place in [`Policy::ALL`]. Programs built before refuse a place
+//! that they do not know, so a new policy also needs a new `LAYOUT` in `table.rs` of `sinew-coord`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +41,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// All policies.
+    /// All policies. Programs exchange the places in this list.
     pub const ALL: [Self; 6] = [
         Self::Equal,
         Self::Proportional,
