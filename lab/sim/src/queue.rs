@@ -8,7 +8,7 @@
 //! # Invariants
 //!
 //! - Q1: of two workers with the same time, the one with the smaller number comes first. So the
-//!   order of   events depends on times and numbers only.
+//!   order of events depends on times and numbers only.
 //! - Q2: no worker's time is set to a time in the past. [`Queue::set`] counts the attempts.
 //!
 //! # Cost

@@ -7,9 +7,9 @@
 //! # Invariants
 //!
 //! - T1: the entries below `bottom` have been stolen; those from `bottom` on have not.
-//! - T3: bottom ≤ limit ≤ number of entries; those from `limit` on are private.
 //! - T2: a frame that joins has one entry for each child that it has yet to join, directly below
-//!   the entries   of the frames above it.
+//!   the entries of the frames above it.
+//! - T3: bottom ≤ limit ≤ number of entries; those from `limit` on are private.
 
 use crate::queue::Time;
 use crate::report::Activity;

@@ -15,9 +15,9 @@
 //! # Invariants
 //!
 //! - Q1: if enough runs of each kind are undisturbed, no other run is used; otherwise the row is
-//!   marked and   does not count.
+//!   marked and does not count.
 //! - Q2: a search for undisturbed runs ends: after [`MOST`] rounds for each wanted run, or after as
-//!   many rounds   as wanted runs if a kind has no undisturbed run by then.
+//!   many rounds as wanted runs if a kind has no undisturbed run by then.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -30,11 +30,11 @@
 //! # Invariants
 //!
 //! - E1: no worker parks while an unclaimed task exists, and each spawn that thieves can see wakes
-//!   a parked   worker. So no task is left without a worker that searches.
-//! - E3: while a worker is parked and none searches, every owner's next spawn is public. A worker
-//!   that   parks, or takes the last visible task, sets a steal request on every worker.
+//!   a parked worker. So no task is left without a worker that searches.
 //! - E2: all random numbers come from one stream in the order of events, so setup and program
-//!   determine the   run.
+//!   determine the run.
+//! - E3: while a worker is parked and none searches, every owner's next spawn is public. A worker
+//!   that parks, or takes the last visible task, sets a steal request on every worker.
 //!
 //! # Cost
 //!

@@ -18,7 +18,7 @@
 //! # Invariants
 //!
 //! - W1: the methods depend on the workload and the node only. As an exception [`Workload::stolen`]
-//!   may return   another node, because the adaptive splitter splits a stolen range further. Its
+//!   may return another node, because the adaptive splitter splits a stolen range further. Its
 //!   work is the same.
 
 mod chains;

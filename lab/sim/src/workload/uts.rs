@@ -3,7 +3,7 @@
 //! Source: S. Olivier and others, "UTS: An Unbalanced Tree Search Benchmark" (2006). Differences:
 //!
 //! - The splittable generator is SplitMix64 instead of SHA-1. Trees have the published
-//!   distributions, but not   the published numbers of nodes.
+//!   distributions, but not the published numbers of nodes.
 //! - A geometric node's mean number of children does not fall off with its level: there is no shape
 //!   function.
 
