@@ -28,8 +28,8 @@
 //!
 //! # Tests
 //!
-//! `tests/pool/mapping.rs`, as the kernel sees it; `loops/controlled`: B1 and B2 under random
-//! changes; `loom`: B2 for every interleaving of two threads.
+//! `sinew-core`'s `tests/pool/mapping.rs`, as the kernel sees it; `loops/controlled`: B1 and B2
+//! under random changes; `loom`: B2 for every interleaving of two threads.
 
 #[cfg(all(test, loom))]
 mod loom;

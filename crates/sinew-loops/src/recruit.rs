@@ -15,7 +15,7 @@
 //!
 //! # Tests
 //!
-//! `tests/pool/prompt.rs`.
+//! `sinew-core`'s `tests/pool/prompt.rs`.
 
 use std::cell::Cell;
 

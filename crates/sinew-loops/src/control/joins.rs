@@ -22,7 +22,7 @@
 //!
 //! # Tests
 //!
-//! `control::shuttle`, with a planted bug; `sinew-core`'s `tests/pool/operation.rs`; the crate
+//! `control::shuttle`, with a planted bug; `sinew-core`'s `tests/pool/course.rs`; the crate
 //! `sinew`'s `tests/changes.rs`.
 
 use sinew_sync::atomic::{AtomicBool, Ordering};
