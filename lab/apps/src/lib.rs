@@ -21,7 +21,10 @@
 //! # Modules
 //!
 //! An application is a file or a folder, and a line of `applications!` below. Its file says at the
-//! top what it computes and in which parallel form. The other files serve all applications:
+//! top what it computes and in which parallel form. It has an `APP` ([`App`]) and implements
+//! `Solve` of `problem`: the input, both versions and the check. The demo and the tests run all
+//! entries; `loops` in `APP` makes the tests run it under every schedule. The other files serve all
+//! applications:
 //!
 //! | file | contents |
 //! |---|---|

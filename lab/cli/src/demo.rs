@@ -25,7 +25,7 @@ const PLAN: Plan = Plan { repeat: 3, budget: Duration::from_secs(2) };
 pub(crate) struct DemoArgs {
     #[command(flatten)]
     pub(crate) pool: PoolArgs,
-    /// Size of the applications [default: the size that takes some seconds each]
+    /// Size of the applications [default: of each the size that takes some tenths of a second]
     #[arg(long, value_enum)]
     pub(crate) size: Option<NamedSize>,
     /// The folder whose words are counted [default: the sources that cargo has downloaded]
