@@ -31,7 +31,10 @@
 //! | `fail_point` | for tests: the points at which a program dies |
 //! | `process`, `machine` | process identifiers; the machine that is shared |
 //! | `sys`, `sigbus` | system calls; mapped pages that the file loses; the only files with `unsafe` |
-//! | `sys_unsupported`, `private_unsupported` | their replacements on systems other than Linux |
+//! | `sys_unsupported`, `private_unsupported` | `sys` and `private` on systems other than Linux |
+//!
+//! A port replaces the last two files, takes `sigbus` or something like it along, and gives
+//! `process` another source than `/proc`. The `cfg`s are below, in `error` and in `Cargo.toml`.
 //!
 //! # Not handled
 //!

@@ -1,4 +1,4 @@
-//! Whether a process is alive, and whether it is stopped.
+//! Whether a process is alive, and whether it is stopped: by `/proc`, so on Linux only.
 //!
 //! The system may refuse to tell (no descriptors left, no `/proc`). A refusal does not prove that a
 //! process has ended: such a process counts as running, and the next program that can look finds
