@@ -33,8 +33,9 @@
 //! | `sys`, `sigbus` | system calls; mapped pages that the file loses; the only files with `unsafe` |
 //! | `sys_unsupported`, `private_unsupported` | `sys` and `private` on systems other than Linux |
 //!
-//! A port replaces the last two files, takes `sigbus` or something like it along, and gives
-//! `process` another source than `/proc`. The `cfg`s are below, in `error` and in `Cargo.toml`.
+//! A port to another system replaces the last two files, needs what `sigbus` does, and reads
+//! processes elsewhere than in `/proc` (`process`). The conditions on the system are below, in
+//! `error` and in `Cargo.toml`.
 //!
 //! # Not handled
 //!
