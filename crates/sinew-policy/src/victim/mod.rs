@@ -43,8 +43,8 @@
 //!
 //! A rule that needs another fact about the pool needs another method of [`View`], with a default.
 //! The pool has it in `sinew-core/src/scheduler/victim/view.rs`, the simulator in
-//! `lab/sim/src/view.rs`, and tests in `testing` and `model`. What the workers must record for it
-//! belongs to `sinew-core/src/stealing`.
+//! `lab/sim/src/view.rs`, and tests in `testing` and `model`. If workers must record something for
+//! it, the record lies in `sinew-core/src/stealing` or in the worker (`state/worker.rs`).
 //!
 //! # Tests
 //!
