@@ -169,10 +169,10 @@ fn decide_once(
     effects: &Effects,
 ) -> Vec<Grant> {
     let all = layout.cores();
-    let mrequest_of = |i: usize| programs[i].mask.intersection(&all);
-    let is_here = |&i: &usize| programs[i].is_at_work() && !mrequest_of(i).is_empty();
+    let mask_of = |i: usize| programs[i].mask.intersection(&all);
+    let is_here = |&i: &usize| programs[i].is_at_work() && !mask_of(i).is_empty();
     let at_work: Vec<usize> = (0..programs.len()).filter(is_here).collect();
-    let masks: Vec<CpuSet> = at_work.iter().map(|&i| mrequest_of(i)).collect();
+    let masks: Vec<CpuSet> = at_work.iter().map(|&i| mask_of(i)).collect();
     let mut grants: Vec<Grant> =
         programs.iter().map(|program| on_whole_mask(program, &all)).collect();
     if at_work.is_empty() {
