@@ -26,7 +26,8 @@ use crate::state::pool_state::PoolState;
 use crate::state::queue::Header;
 use crate::state::worker::Worker;
 
-/// What a call runs, once. It is not generic, so that all calls share the code of this file.
+/// The closure of a call, which runs once. The type is not generic, so all calls share the code of
+/// this file.
 pub(super) type Body<'f> = &'f mut (dyn FnMut(&Worker) + Send);
 
 /// Calls `enter` with `f` as a [`Body`]. Returns what `f` returned; `None` if it was not called.
