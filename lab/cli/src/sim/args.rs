@@ -2,8 +2,9 @@
 //! names the kinds of simulation to which it applies (`kind`), and the check for useless options
 //! reads the same heading.
 //!
-//! To add an option: a field here; its value in `setup` (for trees and graphs) or in the file of its
-//! kind. Its effect on a run is a field of `Setup` in `lab/sim/src/setup.rs`, with its check there.
+//! To add an option: a field here; its value in `setup` (for trees and graphs) or in the file of
+//! its kind. Its effect on a run is a field of `Setup` in `lab/sim/src/setup.rs`, with its check
+//! there.
 
 use std::path::PathBuf;
 
