@@ -17,7 +17,7 @@
 //! owner nothing.
 
 use sinew_sync::clock::ticks;
-use sinew_sync::ledger::Ledger;
+use sinew_sync::seqlock::SeqLock;
 
 use crate::activity::{Activity, KINDS, Kind};
 
@@ -48,7 +48,7 @@ const WORDS: usize = WORK + 1;
 #[derive(Debug)]
 pub(crate) struct TimeCounters<C> {
     pub(crate) clock: C,
-    ledger: Ledger<WORDS>,
+    seqlock: SeqLock<WORDS>,
     /// How much of an interval is the clock's own cost.
     cost: u64,
 }
@@ -73,8 +73,8 @@ pub(crate) struct Times {
 impl<C: Clock> TimeCounters<C> {
     /// Counters that begin now, of a worker without a thread.
     pub(crate) fn new(clock: C, cost: u64) -> Self {
-        let counters = Self { clock, ledger: Ledger::new(), cost };
-        counters.ledger.write(|row| {
+        let counters = Self { clock, seqlock: SeqLock::new(), cost };
+        counters.seqlock.write(|row| {
             row.set(SINCE, counters.clock.now());
             row.set(PRESENT, Kind::new(Activity::Away, false).number() as u64);
         });
@@ -84,13 +84,13 @@ impl<C: Clock> TimeCounters<C> {
     /// The worker's present activity. For the owner.
     #[inline]
     pub(crate) fn present(&self) -> Kind {
-        Kind::of(self.ledger.get(PRESENT))
+        Kind::of(self.seqlock.get(PRESENT))
     }
 
     /// The work so far, the present interval aside. For the owner.
     #[inline]
     pub(crate) fn work(&self) -> u64 {
-        self.ledger.get(WORK)
+        self.seqlock.get(WORK)
     }
 
     /// From now on its worker does `next`. Returns what it has done until now.
@@ -102,10 +102,10 @@ impl<C: Clock> TimeCounters<C> {
     /// The same for a worker that has been doing `present`, as it now knows.
     #[inline]
     pub(crate) fn turn_from(&self, present: Kind, next: Kind) -> Interval {
-        let since = self.ledger.get(SINCE);
+        let since = self.seqlock.get(SINCE);
         // A thread that moves between processors may find the clock of the other a little behind.
         let now = self.clock.now().max(since);
-        self.ledger.write(|row| {
+        self.seqlock.write(|row| {
             row.add(TIMES + present.number(), now - since);
             row.add(INTERVALS + present.number(), 1);
             if present.activity() == Activity::Application {
@@ -119,13 +119,13 @@ impl<C: Clock> TimeCounters<C> {
 
     /// The worker's present activity, and since when. From any thread.
     pub(crate) fn read_present(&self) -> (Kind, u64) {
-        let words = self.ledger.read();
+        let words = self.seqlock.read();
         (Kind::of(words[PRESENT]), words[SINCE])
     }
 
     /// The counters as of now. From any thread.
     pub(crate) fn read(&self) -> Times {
-        let words = self.ledger.read();
+        let words = self.seqlock.read();
         let at = self.clock.now().max(words[SINCE]);
         let mut times: [u64; KINDS] = std::array::from_fn(|kind| words[TIMES + kind]);
         let intervals = std::array::from_fn(|kind| words[INTERVALS + kind]);

@@ -11,7 +11,7 @@
 //! | [`fence`] | the asymmetric pair of fences: free for the owner, expensive for the thief |
 //! | [`parker`] | a thread waits for a token |
 //! | [`padded`], [`counter`] | data that one core writes |
-//! | [`ledger`] | a seqlock: numbers of one writer, read as of one moment |
+//! | [`seqlock`] | a seqlock: numbers of one writer, read as of one moment |
 //! | [`seat`] | the current worker of a thread |
 //! | [`fork`] | handlers around `fork(2)` |
 //! | [`clock`] | monotonic time |
@@ -27,12 +27,12 @@ pub mod counter;
 pub mod explore;
 pub mod fence;
 pub mod fork;
-pub mod ledger;
 pub mod lock;
 pub mod padded;
 pub mod parker;
 pub mod plant;
 pub mod seat;
+pub mod seqlock;
 pub mod statics;
 pub mod thread;
 

@@ -33,22 +33,22 @@ use crate::plant::{Bug, planted};
 
 /// `N` numbers, all zero at first.
 #[derive(Debug)]
-pub struct Ledger<const N: usize> {
+pub struct SeqLock<const N: usize> {
     version: AtomicU64,
     words: [AtomicU64; N],
 }
 
-/// The numbers of a [`Ledger`] during a change.
+/// The numbers of a [`SeqLock`] during a change.
 #[derive(Debug)]
-pub struct Row<'a, const N: usize>(&'a [AtomicU64; N]);
+pub struct Words<'a, const N: usize>(&'a [AtomicU64; N]);
 
-impl<const N: usize> Default for Ledger<N> {
+impl<const N: usize> Default for SeqLock<N> {
     fn default() -> Self {
         Self { version: AtomicU64::new(0), words: std::array::from_fn(|_| AtomicU64::new(0)) }
     }
 }
 
-impl<const N: usize> Ledger<N> {
+impl<const N: usize> SeqLock<N> {
     /// A seqlock over zeros.
     pub fn new() -> Self {
         Self::default()
@@ -57,12 +57,12 @@ impl<const N: usize> Ledger<N> {
     /// Changes the numbers; a reader sees the whole change or nothing of it. Only one thread at a
     /// time may write, and `change` may not write again.
     #[inline]
-    pub fn write<R>(&self, change: impl FnOnce(&Row<'_, N>) -> R) -> R {
+    pub fn write<R>(&self, change: impl FnOnce(&Words<'_, N>) -> R) -> R {
         // Relaxed: there is one writer.
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version + 1, Ordering::Relaxed);
         fence(Ordering::Release); // L1
-        let result = change(&Row(&self.words));
+        let result = change(&Words(&self.words));
         // Release: L2.
         self.version.store(version + 2, Ordering::Release);
         result
@@ -94,7 +94,7 @@ impl<const N: usize> Ledger<N> {
     }
 }
 
-impl<const N: usize> Row<'_, N> {
+impl<const N: usize> Words<'_, N> {
     /// The number at `at`.
     #[inline]
     pub fn get(&self, at: usize) -> u64 {
@@ -118,21 +118,21 @@ impl<const N: usize> Row<'_, N> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::Ledger;
+    use super::SeqLock;
 
     /// Catches: a read that mixes two states.
     #[test]
     fn readers_see_whole_changes() {
-        let ledger = Ledger::<8>::new();
+        let seqlock = SeqLock::<8>::new();
         std::thread::scope(|s| {
             s.spawn(|| {
                 for _ in 0..20_000 {
-                    ledger.write(|row| (0..8).for_each(|at| row.add(at, 1)));
+                    seqlock.write(|words| (0..8).for_each(|at| words.add(at, 1)));
                 }
             });
             let mut last = 0;
             while last < 20_000 {
-                let words = ledger.read();
+                let words = seqlock.read();
                 assert!(
                     words.iter().all(|&word| word == words[0]) && words[0] >= last,
                     "{words:?}"
@@ -145,19 +145,19 @@ mod tests {
 
 #[cfg(all(test, loom))]
 mod models {
-    use super::Ledger;
+    use super::SeqLock;
     use crate::plant::{Bug, plant};
     use std::sync::Arc;
 
     fn check() {
         loom::model(|| {
-            let ledger = Arc::new(Ledger::<2>::new());
-            let theirs = Arc::clone(&ledger);
+            let seqlock = Arc::new(SeqLock::<2>::new());
+            let theirs = Arc::clone(&seqlock);
             let reader = loom::thread::spawn(move || {
                 let [a, b] = theirs.read();
                 assert_eq!(a, b);
             });
-            ledger.write(|row| (0..2).for_each(|at| row.add(at, 1)));
+            seqlock.write(|words| (0..2).for_each(|at| words.add(at, 1)));
             reader.join().unwrap();
         });
     }
