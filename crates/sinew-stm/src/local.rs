@@ -1,6 +1,6 @@
 //! The thread's descriptor, and whether the thread is inside a transaction.
 //!
-//! A scheduler on this thread is notified as well ([`seat`]): in a pool, joins, scopes and loops of
+//! A scheduler on this thread is notified as well ([`current_worker`]): in a pool, joins, scopes and loops of
 //! a transaction stay on the thread, and it runs no other task meanwhile.
 //!
 //! # Invariants
@@ -10,7 +10,7 @@
 
 use crate::descriptor::Descriptor;
 use crate::sites::Site;
-use sinew_sync::seat;
+use sinew_sync::current_worker;
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
 
@@ -107,7 +107,7 @@ pub(crate) fn enter(site: Site) -> NonNull<Descriptor> {
         let descriptor = NonNull::new(here.idle.get()).unwrap_or_else(|| enter_cold(here, site));
         here.idle.set(null_mut());
         here.site.set(Some(site));
-        seat::begin();
+        current_worker::begin();
         descriptor
     })
 }
@@ -115,7 +115,7 @@ pub(crate) fn enter(site: Site) -> NonNull<Descriptor> {
 /// Ends the transaction of this thread, which borrowed `descriptor`.
 #[inline(always)]
 pub(crate) fn leave(descriptor: NonNull<Descriptor>) {
-    seat::end();
+    current_worker::end();
     HERE.with(|here| here.idle.set(descriptor.as_ptr()));
 }
 

@@ -12,7 +12,7 @@
 //! | [`parker`] | a thread waits for a token |
 //! | [`padded`], [`counter`] | data that one core writes |
 //! | [`seqlock`] | a seqlock: numbers of one writer, read as of one moment |
-//! | [`seat`] | the current worker of a thread |
+//! | [`current_worker`] | the current worker of a thread |
 //! | [`fork`] | handlers around `fork(2)` |
 //! | [`clock`] | monotonic time |
 //! | [`statics`] | atomics outside of the facade, for statics |
@@ -23,6 +23,7 @@ pub mod atomic;
 pub mod cell;
 pub mod clock;
 pub mod counter;
+pub mod current_worker;
 #[cfg(shuttle)]
 pub mod explore;
 pub mod fence;
@@ -31,7 +32,6 @@ pub mod lock;
 pub mod padded;
 pub mod parker;
 pub mod plant;
-pub mod seat;
 pub mod seqlock;
 pub mod statics;
 pub mod thread;

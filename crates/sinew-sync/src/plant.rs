@@ -87,7 +87,7 @@ pub enum Bug {
     TornWithdrawal,
     /// In a pool of one worker, a caller that has its result does not wake the next caller, though
     /// its own wake-up may have been for the free worker slot.
-    KeptSeat,
+    KeptExternalSlot,
     /// A cancellation does not wake the callers whose calls it ends.
     SilentCancel,
     /// Workers that stand down are not woken when the limit rises.

@@ -10,7 +10,7 @@
 //! costs: its fast path knows nothing of this. Who calls into another pool stays in this one.
 //!
 //! Transactions need no call of it: they put that worker in the place of the current one by
-//! themselves ([`seat`]).
+//! themselves ([`current_worker`]).
 //!
 //! # Not handled
 //!
@@ -20,7 +20,7 @@
 use std::cell::OnceCell;
 use std::ptr::null;
 
-use sinew_sync::seat;
+use sinew_sync::current_worker;
 
 use crate::builder::PoolBuilder;
 use crate::pool::Pool;
@@ -38,7 +38,7 @@ impl Own {
 impl Drop for Own {
     /// Transactions of destructors that are still to come do without.
     fn drop(&mut self) {
-        seat::set_alone(null());
+        current_worker::set_alone(null());
     }
 }
 
@@ -112,10 +112,10 @@ fn enter<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
 /// The worker of the thread's own pool, for a transaction that begins; null where the thread is
 /// past its destructors.
 #[cold]
-pub(crate) fn alone() -> seat::Pointer {
+pub(crate) fn alone() -> current_worker::Pointer {
     let worker = OWN.try_with(|own| std::ptr::from_ref(&own.pool().state.slots[0]).cast());
     let worker = worker.unwrap_or(null());
-    seat::set_alone(worker);
+    current_worker::set_alone(worker);
     worker
 }
 

@@ -75,7 +75,7 @@ impl ExternalSlot {
         while self.state.swap(AWAITED, Ordering::Acquire) != FREE {
             if is_done() {
                 drop(listed);
-                if !plant::planted(Bug::KeptSeat) {
+                if !plant::planted(Bug::KeptExternalSlot) {
                     // It may have been woken for the slot (G2).
                     self.waiting.wake_first();
                 }
@@ -203,7 +203,7 @@ mod models {
     #[test]
     #[should_panic(expected = "deadlock")]
     fn loom_finds_a_caller_that_keeps_what_it_was_woken_for() {
-        plant(&[Bug::KeptSeat]);
+        plant(&[Bug::KeptExternalSlot]);
         check_answer();
     }
 

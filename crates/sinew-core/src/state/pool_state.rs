@@ -23,11 +23,11 @@ use std::sync::Arc;
 use sinew_deque::{Injector, Queued};
 use sinew_policy::Wait;
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use sinew_sync::current_worker;
 use sinew_sync::fence as asymmetric;
 use sinew_sync::lock::{Condvar, Mutex};
 use sinew_sync::parker::Parker;
 use sinew_sync::plant::{Bug, planted};
-use sinew_sync::seat;
 use sinew_sync::thread::yield_now;
 use sinew_topology::Seating;
 
@@ -115,7 +115,7 @@ pub(crate) struct PoolState {
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// Returns the calling thread's worker of a pool of its own, and makes it first if need be; see
     /// [`serially`](crate::serially). A field, because this floor does not know how to build pools.
-    pub(crate) serial_worker: fn() -> seat::Pointer,
+    pub(crate) serial_worker: fn() -> current_worker::Pointer,
 }
 
 impl PoolState {

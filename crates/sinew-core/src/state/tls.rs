@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::ptr::null;
 use std::sync::Arc;
 
-use sinew_sync::seat;
+use sinew_sync::current_worker;
 
 use crate::seams::observer::Event;
 use crate::state::pool_state::PoolState;
@@ -20,7 +20,7 @@ struct Frame {
     around: *const Frame,
 }
 
-/// The innermost entry. Its worker lies in the thread's [`seat`], because the free functions look
+/// The innermost entry. Its worker lies in the thread's [`current_worker`], because the free functions look
 /// for nothing else, and a transaction puts another in its place.
 struct Here {
     frame: Cell<*const Frame>,
@@ -54,7 +54,7 @@ pub(crate) fn current<'a>() -> Option<&'a Worker> {
     // life of the pool; callers use the reference inside one call of theirs, during which no guard
     // of this thread below them can go. Or it is the worker of the thread's own pool, for the time
     // of a transaction: that pool lives as long as the thread runs transactions (`serially`).
-    unsafe { seat::current().cast::<Worker>().as_ref() }
+    unsafe { current_worker::current().cast::<Worker>().as_ref() }
 }
 
 /// The worker of `pool` that this thread is, if it is one.
@@ -100,11 +100,11 @@ pub(crate) fn serving<'a>(pool: &PoolState) -> Option<&'a Worker> {
 /// The serial worker of a thread outside of pools that is in the middle of a transaction.
 #[cold]
 fn alone<'a>(pool: &PoolState) -> Option<&'a Worker> {
-    if !seat::is_busy() {
+    if !current_worker::is_busy() {
         return None;
     }
     // Until the transaction ends.
-    seat::restore((pool.serial_worker)());
+    current_worker::restore((pool.serial_worker)());
     current()
 }
 
@@ -134,7 +134,8 @@ pub(crate) fn around_serial<'a>() -> Option<&'a Worker> {
 pub(crate) fn within<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
     HERE.with(|here| {
         let frame = Frame { worker, around: here.frame.get() };
-        let before = seat::replace(std::ptr::from_ref(worker).cast(), worker.pool().serial_worker);
+        let before =
+            current_worker::replace(std::ptr::from_ref(worker).cast(), worker.pool().serial_worker);
         let _guard = Guard { here, worker: before, frame: here.frame.replace(&raw const frame) };
         f()
     })
@@ -146,7 +147,7 @@ pub(crate) fn settle(pool: &Arc<PoolState>) {
     let pool: &'static PoolState = Box::leak(Box::new(Arc::clone(pool)));
     let worker = &pool.slots[0];
     let frame: &'static Frame = Box::leak(Box::new(Frame { worker, around: null() }));
-    seat::replace(std::ptr::from_ref(worker).cast(), pool.serial_worker);
+    current_worker::replace(std::ptr::from_ref(worker).cast(), pool.serial_worker);
     HERE.with(|here| here.frame.set(frame));
     worker.tell(Event::Enter { calls: true });
     worker.activate();
@@ -164,13 +165,13 @@ pub(crate) fn with_current<R>(worker: &Worker, f: impl FnOnce(&Worker) -> R) -> 
 /// Restores what was current before, also by a panic.
 struct Guard<'a> {
     here: &'a Here,
-    worker: seat::Pointer,
+    worker: current_worker::Pointer,
     frame: *const Frame,
 }
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        seat::restore(self.worker);
+        current_worker::restore(self.worker);
         self.here.frame.set(self.frame);
     }
 }

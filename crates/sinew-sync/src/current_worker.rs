@@ -21,7 +21,7 @@ use std::ptr::null;
 /// A scheduler's worker; this module never dereferences it.
 pub type Pointer = *const ();
 
-struct Seat {
+struct ThreadState {
     current: Cell<Pointer>,
     /// The thread's worker without others, once it exists.
     alone: Cell<Pointer>,
@@ -32,7 +32,7 @@ struct Seat {
     make: Cell<fn() -> Pointer>,
 }
 
-impl Seat {
+impl ThreadState {
     const fn new() -> Self {
         Self {
             current: Cell::new(null()),
@@ -51,52 +51,52 @@ impl Seat {
 
 #[cfg(not(any(loom, shuttle)))]
 std::thread_local! {
-    static SEAT: Seat = const { Seat::new() };
+    static STATE: ThreadState = const { ThreadState::new() };
 }
 
 #[cfg(shuttle)]
 shuttle::thread_local! {
-    static SEAT: Seat = Seat::new();
+    static STATE: ThreadState = ThreadState::new();
 }
 
 #[cfg(loom)]
 loom::thread_local! {
-    static SEAT: Seat = Seat::new();
+    static STATE: ThreadState = ThreadState::new();
 }
 
 /// The current worker, or null.
 #[inline(always)]
 pub fn current() -> Pointer {
     // Under a model checker the slot may be gone when destructors of the thread run.
-    SEAT.try_with(|seat| seat.current.get()).unwrap_or(null())
+    STATE.try_with(|state| state.current.get()).unwrap_or(null())
 }
 
 /// Makes `worker` the current one and returns the one before. `make` makes the thread's alone
 /// worker and passes it to [`set_alone`].
 #[inline(always)]
 pub fn replace(worker: Pointer, make: fn() -> Pointer) -> Pointer {
-    SEAT.with(|seat| {
-        seat.make.set(make);
-        seat.current.replace(worker)
+    STATE.with(|state| {
+        state.make.set(make);
+        state.current.replace(worker)
     })
 }
 
 /// Restores the worker that [`replace`] returned.
 #[inline(always)]
 pub fn restore(worker: Pointer) {
-    SEAT.with(|seat| seat.current.set(worker));
+    STATE.with(|state| state.current.set(worker));
 }
 
 /// Sets the thread's alone worker; null once it is dropped.
 pub fn set_alone(worker: Pointer) {
     // As in `current`: no code uses it any more then.
-    let _ = SEAT.try_with(|seat| seat.alone.set(worker));
+    let _ = STATE.try_with(|state| state.alone.set(worker));
 }
 
 /// Whether this thread runs something that must not be interrupted.
 #[inline]
 pub fn is_busy() -> bool {
-    SEAT.with(|seat| seat.busy.get())
+    STATE.with(|state| state.busy.get())
 }
 
 /// Begins something on this thread that must not be interrupted; calls do not nest. The current
@@ -105,23 +105,23 @@ pub fn is_busy() -> bool {
 /// A thread that is not a worker may have none; code that needs a worker there checks [`is_busy`].
 #[inline(always)]
 pub fn begin() {
-    SEAT.with(|seat| {
-        let (current, mut alone) = (seat.current.get(), seat.alone.get());
+    STATE.with(|state| {
+        let (current, mut alone) = (state.current.get(), state.alone.get());
         if !current.is_null() && alone.is_null() {
-            alone = seat.make_cold();
+            alone = state.make_cold();
         }
-        seat.aside.set(current);
-        seat.busy.set(true);
-        seat.current.set(alone);
+        state.aside.set(current);
+        state.busy.set(true);
+        state.current.set(alone);
     });
 }
 
 /// Ends what [`begin`] began: the worker before it is the current one again.
 #[inline(always)]
 pub fn end() {
-    SEAT.with(|seat| {
-        seat.busy.set(false);
-        seat.current.set(seat.aside.get());
+    STATE.with(|state| {
+        state.busy.set(false);
+        state.current.set(state.aside.get());
     });
 }
 
