@@ -44,7 +44,7 @@ use sinew_policy::share::{DemandMeter, LastLoop, Layout};
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use sinew_sync::lock::Mutex;
 use sinew_sync::parker::Parker;
-use sinew_topology::{CpuSet, Machine, Mapping, Seating, current_cpu, pin_current_thread};
+use sinew_topology::{CpuAssignment, CpuSet, Machine, Mapping, current_cpu, pin_current_thread};
 
 pub use sinew_coord::Share;
 
@@ -347,8 +347,10 @@ impl PoolState {
             (mapping, cores) => {
                 let (machine, limits) = machine();
                 let cores = cores.unwrap_or(limits.allowed());
-                let Ok(seating) = Seating::new(machine, cores, mapping, seats) else { return };
-                ((0..seats).map(|seat| seating.pin_of(seat)).collect(), room(mapping, cores))
+                let Ok(cpu_assignment) = CpuAssignment::new(machine, cores, mapping, seats) else {
+                    return;
+                };
+                ((0..seats).map(|seat| cpu_assignment.pin_of(seat)).collect(), room(mapping, cores))
             }
         };
         self.pins.set_pins(pins, room);

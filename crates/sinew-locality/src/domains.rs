@@ -16,7 +16,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use sinew_core::{MAX_WORKERS, Pool, Worker};
-use sinew_topology::{Level, Machine, Seating};
+use sinew_topology::{CpuAssignment, Level, Machine};
 
 /// The part of the machine or of the pool that makes a locality domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -169,7 +169,7 @@ impl Domains {
     /// [`DomainsError::NotPlaced`] if the pool has no mapping and the machine more than one object
     /// of the kind; [`DomainsError::Parts`] for 0 parts, or more than a pool may have workers.
     pub fn new(pool: &Pool, kind: DomainKind) -> Result<Self, DomainsError> {
-        Self::among(pool.seating(), kind)
+        Self::among(pool.cpu_assignment(), kind)
     }
 
     /// Divides the pool of a worker.
@@ -178,21 +178,21 @@ impl Domains {
     ///
     /// As [`new`](Self::new).
     pub fn around(worker: &Worker, kind: DomainKind) -> Result<Self, DomainsError> {
-        Self::among(worker.seating(), kind)
+        Self::among(worker.cpu_assignment(), kind)
     }
 
-    fn among(seating: &Seating, kind: DomainKind) -> Result<Self, DomainsError> {
+    fn among(cpu_assignment: &CpuAssignment, kind: DomainKind) -> Result<Self, DomainsError> {
         if let DomainKind::Parts(parts) = kind {
             if parts == 0 || parts > MOST_PARTS {
                 return Err(DomainsError::Parts(parts));
             }
-            let own = in_parts(seating.seats(), parts);
-            return Ok(Self::divide(kind, own, vec![None; parts], seating));
+            let own = in_parts(cpu_assignment.workers(), parts);
+            return Ok(Self::divide(kind, own, vec![None; parts], cpu_assignment));
         }
         let machine = Machine::host();
         let level = kind.level(machine);
-        let objects =
-            objects_of_seats(seating, machine, level).ok_or(DomainsError::NotPlaced(kind))?;
+        let objects = objects_of_seats(cpu_assignment, machine, level)
+            .ok_or(DomainsError::NotPlaced(kind))?;
         let mut present = objects.clone();
         present.sort_unstable();
         present.dedup();
@@ -200,18 +200,20 @@ impl Domains {
             .iter()
             .map(|object| vec![present.partition_point(|other| other < object)])
             .collect();
-        let nodes =
-            present.iter().map(|object| node_of(seating, machine, &objects, *object)).collect();
-        Ok(Self::divide(kind, own, nodes, seating))
+        let nodes = present
+            .iter()
+            .map(|object| node_of(cpu_assignment, machine, &objects, *object))
+            .collect();
+        Ok(Self::divide(kind, own, nodes, cpu_assignment))
     }
 
     fn divide(
         kind: DomainKind,
         own: Vec<Vec<usize>>,
         nodes: Vec<Option<usize>>,
-        seating: &Seating,
+        cpu_assignment: &CpuAssignment,
     ) -> Self {
-        Self(Arc::new(Table::new(kind, own, nodes, |a, b| seating.distance(a, b))))
+        Self(Arc::new(Table::new(kind, own, nodes, |a, b| cpu_assignment.distance(a, b))))
     }
 
     /// The kind of the domains.
@@ -340,28 +342,32 @@ fn in_parts(seats: usize, parts: usize) -> Vec<Vec<usize>> {
 }
 
 /// The object in which each worker slot lies; `None` if that is not known.
-fn objects_of_seats(seating: &Seating, machine: &Machine, level: Level) -> Option<Vec<usize>> {
+fn objects_of_seats(
+    cpu_assignment: &CpuAssignment,
+    machine: &Machine,
+    level: Level,
+) -> Option<Vec<usize>> {
     if machine.count(level) <= 1 {
-        return Some(vec![0; seating.seats()]);
+        return Some(vec![0; cpu_assignment.workers()]);
     }
     if level == Level::Pu {
-        return seating.pus().iter().map(|pu| pu.map(|pu| pu.index())).collect();
+        return cpu_assignment.pus().iter().map(|pu| pu.map(|pu| pu.index())).collect();
     }
     // A PU without such an object belongs to the machine as a whole.
-    let placed = seating.pus().iter().all(Option::is_some);
-    let objects = seating.objects(machine, level);
+    let placed = cpu_assignment.pus().iter().all(Option::is_some);
+    let objects = cpu_assignment.objects(machine, level);
     placed.then(|| objects.into_iter().map(|object| object.unwrap_or(0)).collect())
 }
 
 /// The node of the first worker slot that lies in `object`.
 fn node_of(
-    seating: &Seating,
+    cpu_assignment: &CpuAssignment,
     machine: &Machine,
     objects: &[usize],
     object: usize,
 ) -> Option<usize> {
     let seat = objects.iter().position(|&other| other == object)?;
-    let node = match seating.pus()[seat] {
+    let node = match cpu_assignment.pus()[seat] {
         Some(pu) => machine.pu(pu).node?,
         None if machine.nodes().len() == 1 => 0,
         None => return None,

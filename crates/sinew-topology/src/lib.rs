@@ -8,7 +8,7 @@
 //!    one-line description, and is flat on other systems. Any two processing units (PUs) have a
 //!    [distance](Machine::distance).
 //! 2. [`Limits`]: the affinity mask, the cpuset, and the CPU quota of the control groups.
-//! 3. [`Mapping`] and [`Seating`]: a PU for each worker of a pool, and the distances between
+//! 3. [`Mapping`] and [`CpuAssignment`]: a PU for each worker of a pool, and the distances between
 //!    workers. [`pin_current_thread`] pins a worker's thread.
 //! 4. [`Placement`] and [`Memory`]: pages on NUMA nodes. [`where_is`] returns the nodes of pages.
 //!
@@ -16,12 +16,12 @@
 //! programs.
 //!
 //! ```
-//! use sinew_topology::{Limits, Machine, Mapping, Seating};
+//! use sinew_topology::{Limits, Machine, Mapping, CpuAssignment};
 //!
 //! let machine: Machine = "package:2 l3:1 core:4 pu:2".parse()?;
 //! let limits = Limits::unlimited(&machine);
-//! let seating = Seating::new(&machine, limits.allowed(), &Mapping::Scatter, 4)?;
-//! assert_eq!(seating.cpus(), [Some(0), Some(8), Some(2), Some(10)]);
+//! let cpu_assignment = CpuAssignment::new(&machine, limits.allowed(), &Mapping::Scatter, 4)?;
+//! assert_eq!(cpu_assignment.cpus(), [Some(0), Some(8), Some(2), Some(10)]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -35,7 +35,7 @@
 //! | `sysfs`, `kinds`, `synthetic` | the sources of facts |
 //! | `files` | reading the kernel's small files |
 //! | `limits`, `cgroup` | the process's limits |
-//! | `mapping`, `seating`, `beside` | PUs for workers and for their helpers |
+//! | `mapping`, `cpu_assignment`, `beside` | PUs for workers and for their helpers |
 //! | `pin` | pinning threads to CPUs |
 //! | `sys` | the system calls of `pin` and `pages`; the only file with `unsafe` |
 //! | `pages`, `memory` | pages on nodes |
@@ -49,6 +49,7 @@
 mod assemble;
 mod beside;
 mod cgroup;
+mod cpu_assignment;
 mod distance;
 mod files;
 #[cfg(feature = "json")]
@@ -62,7 +63,6 @@ mod memory;
 mod pages;
 mod pin;
 mod render;
-mod seating;
 mod synthetic;
 mod sys;
 mod sysfs;
@@ -70,6 +70,7 @@ mod warning;
 
 pub use beside::place_beside;
 pub use cgroup::Quota;
+pub use cpu_assignment::CpuAssignment;
 #[cfg(feature = "json")]
 pub use json::to_json;
 pub use limits::Limits;
@@ -82,7 +83,6 @@ pub use pages::{
 };
 pub use pin::{PinError, Pinned, ThreadRef, ThreadUsage, current_cpu, pin_current_thread};
 pub use render::render;
-pub use seating::Seating;
 pub use sinew_cpus::{CpuSet, ListError, MAX_CPUS};
 pub use synthetic::DescriptionError;
 pub use warning::Warning;

@@ -6,7 +6,8 @@
 use std::thread;
 
 use sinew_topology::{
-    CpuSet, Level, Limits, Machine, Mapping, PinError, Seating, current_cpu, pin_current_thread,
+    CpuAssignment, CpuSet, Level, Limits, Machine, Mapping, PinError, current_cpu,
+    pin_current_thread,
 };
 
 /// One of the CPUs that this process may use, as a set.
@@ -32,10 +33,14 @@ fn the_host_is_a_sound_tree_that_holds_what_we_may_use() {
     let limits = Limits::read();
     assert!((1..=machine.count(Level::Pu)).contains(&limits.effective_threads()));
     assert_eq!(machine.cpus().intersection(limits.allowed()), *limits.allowed());
-    let seating =
-        Seating::new(machine, limits.allowed(), &Mapping::Compact, limits.effective_threads())
-            .unwrap();
-    assert!(seating.cpus().iter().flatten().all(|&cpu| limits.allowed().contains(cpu)));
+    let cpu_assignment = CpuAssignment::new(
+        machine,
+        limits.allowed(),
+        &Mapping::Compact,
+        limits.effective_threads(),
+    )
+    .unwrap();
+    assert!(cpu_assignment.cpus().iter().flatten().all(|&cpu| limits.allowed().contains(cpu)));
 }
 
 #[test]

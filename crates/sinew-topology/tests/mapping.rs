@@ -7,7 +7,7 @@ mod fake;
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use sinew_topology::{CpuSet, Level, Machine, Mapping, MappingError, PuId, Seating, place};
+use sinew_topology::{CpuAssignment, CpuSet, Level, Machine, Mapping, MappingError, PuId, place};
 
 fn order(machine: &Machine, allowed: &CpuSet, mapping: &Mapping, workers: usize) -> Vec<PuId> {
     place(machine, allowed, mapping, workers).unwrap().into_iter().map(Option::unwrap).collect()
@@ -20,8 +20,8 @@ fn cpus(machine: &Machine, mapping: &Mapping, workers: usize) -> Vec<usize> {
         .collect()
 }
 
-fn distances_from(seating: &Seating, worker: usize) -> Vec<u8> {
-    (0..seating.seats()).map(|other| seating.distance(worker, other)).collect()
+fn distances_from(cpu_assignment: &CpuAssignment, worker: usize) -> Vec<u8> {
+    (0..cpu_assignment.workers()).map(|other| cpu_assignment.distance(worker, other)).collect()
 }
 
 fn numa_server() -> Machine {
@@ -111,24 +111,31 @@ fn a_mask_from_another_machine_leaves_nowhere_to_sit() {
 }
 
 #[test]
-fn a_seating_knows_cpus_distances_and_packages() {
+fn a_cpu_assignment_has_cpus_distances_and_packages() {
     let machine = numa_server();
-    let seating = Seating::new(&machine, &machine.cpus(), &Mapping::Scatter, 5).unwrap();
-    assert_eq!((seating.seats(), seating.farthest()), (5, 5));
-    assert_eq!(seating.cpus(), [0, 8, 16, 24, 4].map(Some));
-    assert_eq!(distances_from(&seating, 0), [0, 4, 5, 4, 3]);
-    assert_eq!(seating.pin_of(4).unwrap().to_string(), "4");
-    let packages = seating.objects(&machine, Level::Package);
+    let cpu_assignment =
+        CpuAssignment::new(&machine, &machine.cpus(), &Mapping::Scatter, 5).unwrap();
+    assert_eq!((cpu_assignment.workers(), cpu_assignment.farthest()), (5, 5));
+    assert_eq!(cpu_assignment.cpus(), [0, 8, 16, 24, 4].map(Some));
+    assert_eq!(distances_from(&cpu_assignment, 0), [0, 4, 5, 4, 3]);
+    assert_eq!(cpu_assignment.pin_of(4).unwrap().to_string(), "4");
+    let packages = cpu_assignment.objects(&machine, Level::Package);
     assert!(packages[0] == packages[4] && packages[0] != packages[1] && packages[0].is_some());
 }
 
 #[test]
 fn workers_without_a_place_are_equally_far() {
     let machine = numa_server();
-    let seating = Seating::new(&machine, &machine.cpus(), &Mapping::None, 3).unwrap();
-    assert_eq!((distances_from(&seating, 1), seating.pin_of(1)), (vec![1, 0, 1], None));
-    assert_eq!(seating.objects(&machine, Level::Package), [None; 3]);
-    assert_eq!(Seating::new(&machine, &machine.cpus(), &Mapping::None, 0).unwrap().farthest(), 0);
+    let cpu_assignment = CpuAssignment::new(&machine, &machine.cpus(), &Mapping::None, 3).unwrap();
+    assert_eq!(
+        (distances_from(&cpu_assignment, 1), cpu_assignment.pin_of(1)),
+        (vec![1, 0, 1], None)
+    );
+    assert_eq!(cpu_assignment.objects(&machine, Level::Package), [None; 3]);
+    assert_eq!(
+        CpuAssignment::new(&machine, &machine.cpus(), &Mapping::None, 0).unwrap().farthest(),
+        0
+    );
 }
 
 /// A random machine with a random mask of at least one CPU.
@@ -238,7 +245,7 @@ proptest! {
 fn packages_of_workers_are_numbered_from_zero_in_their_order() {
     let machine: Machine = "package:4 l3:1 core:2".parse().unwrap();
     let packages = |mapping: &Mapping, workers| {
-        Seating::new(&machine, &machine.cpus(), mapping, workers).unwrap().packages(&machine)
+        CpuAssignment::new(&machine, &machine.cpus(), mapping, workers).unwrap().packages(&machine)
     };
     assert_eq!(packages(&Mapping::Compact, 5), [0, 0, 1, 1, 2]);
     assert_eq!(packages(&Mapping::Scatter, 5), [0, 1, 2, 3, 0]);
@@ -257,13 +264,14 @@ fn who_is_nearer_than_the_last_level_shares_more_than_that_cache() {
         let machine: Machine = machine.parse().unwrap();
         let workers = machine.pus().len();
         let every_cpu = Mapping::Explicit((0..workers).collect());
-        let seating = Seating::new(&machine, &machine.cpus(), &every_cpu, workers).unwrap();
-        let level = seating.last_level_distance(&machine);
-        assert!(seating.distance(from[0], from[1]) < level);
-        assert_eq!(seating.distance(to[0], to[1]), level);
-        assert!(seating.distance(0, workers - 1) > level);
+        let cpu_assignment =
+            CpuAssignment::new(&machine, &machine.cpus(), &every_cpu, workers).unwrap();
+        let level = cpu_assignment.last_level_distance(&machine);
+        assert!(cpu_assignment.distance(from[0], from[1]) < level);
+        assert_eq!(cpu_assignment.distance(to[0], to[1]), level);
+        assert!(cpu_assignment.distance(0, workers - 1) > level);
     }
     let flat = Machine::flat(4);
-    let seating = Seating::new(&flat, &flat.cpus(), &Mapping::None, 4).unwrap();
-    assert_eq!(seating.last_level_distance(&flat), 1);
+    let cpu_assignment = CpuAssignment::new(&flat, &flat.cpus(), &Mapping::None, 4).unwrap();
+    assert_eq!(cpu_assignment.last_level_distance(&flat), 1);
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use numa_protocol::{Outcome, Shape};
 use sinew_core::{Mapping, Pool};
-use sinew_topology::{CpuSet, Machine, Seating};
+use sinew_topology::{CpuAssignment, CpuSet, Machine};
 
 use crate::check::{Check, Verdict, ensure, same};
 use crate::workers::{mask, pool, restricted, survey, watch};
@@ -37,14 +37,18 @@ fn pinned(mapping: &Mapping, threads: usize) -> Result<Vec<usize>, String> {
     Ok(cpus)
 }
 
-/// As [`pinned`], with a worker for each CPU; the seating told the same before, every CPU is used,
+/// As [`pinned`], with a worker for each CPU; the cpu_assignment told the same before, every CPU is used,
 /// and whole cores come first.
 fn all_pinned(shape: &Shape, mapping: &Mapping) -> Result<Vec<usize>, String> {
     let cpus = pinned(mapping, shape.cpus())?;
     let machine = Machine::host();
-    let seating = Seating::new(machine, &machine.cpus(), mapping, shape.cpus());
-    let seating = seating.map_err(|error| error.to_string())?;
-    same("seating", &seating.cpus().iter().copied().flatten().collect::<Vec<_>>(), &cpus)?;
+    let cpu_assignment = CpuAssignment::new(machine, &machine.cpus(), mapping, shape.cpus());
+    let cpu_assignment = cpu_assignment.map_err(|error| error.to_string())?;
+    same(
+        "cpu_assignment",
+        &cpu_assignment.cpus().iter().copied().flatten().collect::<Vec<_>>(),
+        &cpus,
+    )?;
     same("CPUs in use", &cpus.iter().copied().collect(), &CpuSet::first(shape.cpus()))?;
     let cores = shape.packages * shape.cores;
     let first: BTreeSet<usize> = cpus[..cores].iter().map(|&cpu| shape.core_of(cpu)).collect();

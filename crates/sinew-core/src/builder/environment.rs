@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use sinew_topology::{Mapping, MappingError, Seating};
+use sinew_topology::{CpuAssignment, Mapping, MappingError};
 
 use crate::build_error::MAX_WORKERS;
 use crate::builder::{Fences, PoolBuilder};
@@ -164,7 +164,7 @@ fn parse_weight(text: &str) -> Result<f64, String> {
 fn parse_mapping(text: &str) -> Result<Mapping, MappingError> {
     let mapping = text.parse()?;
     let (machine, limits) = machine();
-    Seating::new(machine, limits.allowed(), &mapping, 1)?;
+    CpuAssignment::new(machine, limits.allowed(), &mapping, 1)?;
     Ok(mapping)
 }
 

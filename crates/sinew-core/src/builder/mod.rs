@@ -25,7 +25,7 @@ use sinew_sync::fence;
 use sinew_sync::lock::Mutex;
 use sinew_sync::parker::Parker;
 use sinew_sync::thread;
-use sinew_topology::{Limits, Machine, Mapping, Seating};
+use sinew_topology::{CpuAssignment, Limits, Machine, Mapping};
 
 use crate::build_error::{BuildError, MAX_WORKERS};
 use crate::fork;
@@ -359,10 +359,11 @@ impl PoolBuilder {
         if self.first_slot == FirstSlot::Builder && tls::current().is_some() {
             return Err(BuildError::AlreadyWorker);
         }
-        let seating = Seating::new(machine, limits.allowed(), &self.mapping, threads)
+        let cpu_assignment = CpuAssignment::new(machine, limits.allowed(), &self.mapping, threads)
             .map_err(BuildError::Mapping)?;
         let settings = Arc::new(self.settings.clone());
-        let place = Place { seating, machine, limits: &limits, is_real: described.is_none() };
+        let place =
+            Place { cpu_assignment, machine, limits: &limits, is_real: described.is_none() };
         let state = self.state(threads, place);
         let pool = Pool {
             state,
@@ -382,14 +383,14 @@ impl PoolBuilder {
     }
 
     fn state(self, threads: usize, place: Place<'_>) -> Arc<PoolState> {
-        let Place { seating, machine, limits, is_real } = place;
+        let Place { cpu_assignment, machine, limits, is_real } = place;
         let cores = limits.allowed().len();
         let heavy_fences = self.fences == Fences::Auto;
         let fenced = threads > 1 && !(heavy_fences && (fence::asymmetric() || register_fence()));
         let observer = self.observer;
         let mut observers = observer.as_ref().map(|observer| observer.watch(threads).into_iter());
         let homes = match is_real {
-            true => preferred_nodes(machine, &seating, self.first_slot),
+            true => preferred_nodes(machine, &cpu_assignment, self.first_slot),
             false => vec![PreferredNode::OnlyNode; threads],
         };
         Arc::new_cyclic(|pool| PoolState {
@@ -425,11 +426,11 @@ impl PoolBuilder {
                 self.withhold
                     .map_or(WITHHELD_NS, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
                 machine,
-                &seating,
+                &cpu_assignment,
             ),
             can_pin: is_real,
-            pins: PoolPins::new(self.mapping, &seating, limits.allowed(), is_real),
-            seating,
+            pins: PoolPins::new(self.mapping, &cpu_assignment, limits.allowed(), is_real),
+            cpu_assignment,
             heavy_fences,
             threads: Living::default(),
             ending: AtomicBool::new(false),
@@ -459,7 +460,7 @@ impl Pool {
 
 /// Where the slots of a pool are.
 struct Place<'m> {
-    seating: Seating,
+    cpu_assignment: CpuAssignment,
     machine: &'m Machine,
     limits: &'m Limits,
     /// It is the machine at hand.

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use sinew_sync::lock::Mutex;
 use sinew_sync::thread::JoinHandle;
-use sinew_topology::Seating;
+use sinew_topology::CpuAssignment;
 
 use self::inject::{Body, erased};
 use crate::fork;
@@ -220,8 +220,8 @@ impl Pool {
     }
 
     /// The PU of each worker slot, and their distances, as when the pool was built.
-    pub fn seating(&self) -> &Seating {
-        &self.state.seating
+    pub fn cpu_assignment(&self) -> &CpuAssignment {
+        &self.state.cpu_assignment
     }
 
     /// Lets at most `workers` of the workers work; the others stand down when they are done with

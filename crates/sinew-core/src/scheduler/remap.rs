@@ -22,7 +22,7 @@
 //! when it is done. A worker's own memory stays where the first mapping has put it
 //! (`worker_memory`).
 
-use sinew_topology::{CpuSet, Mapping, MappingError, Seating};
+use sinew_topology::{CpuAssignment, CpuSet, Mapping, MappingError};
 
 use crate::host::machine;
 use crate::seams::pins::{Pin, Posted};
@@ -114,9 +114,10 @@ impl PoolState {
     /// As [`Pool::set_mapping`](crate::Pool::set_mapping).
     pub(crate) fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
         let (machine, limits) = machine();
-        let seating = Seating::new(machine, limits.allowed(), mapping, self.slots.len())?;
+        let cpu_assignment =
+            CpuAssignment::new(machine, limits.allowed(), mapping, self.slots.len())?;
         if self.can_pin {
-            self.pins.set(Posted::new(mapping.clone(), &seating, limits.allowed()));
+            self.pins.set(Posted::new(mapping.clone(), &cpu_assignment, limits.allowed()));
             self.call_to_move();
             self.tell_choice();
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
-use sinew_topology::{CpuSet, Mapping, Pinned, Seating, pin_current_thread};
+use sinew_topology::{CpuAssignment, CpuSet, Mapping, Pinned, pin_current_thread};
 
 /// For each slot what its thread is pinned to, if anything.
 pub(crate) type Pins = Arc<[Option<CpuSet>]>;
@@ -29,8 +29,8 @@ pub(crate) struct Posted {
 }
 
 impl Posted {
-    pub(crate) fn new(mapping: Mapping, seating: &Seating, allowed: &CpuSet) -> Self {
-        let pins = (0..seating.seats()).map(|slot| seating.pin_of(slot)).collect();
+    pub(crate) fn new(mapping: Mapping, cpu_assignment: &CpuAssignment, allowed: &CpuSet) -> Self {
+        let pins = (0..cpu_assignment.workers()).map(|slot| cpu_assignment.pin_of(slot)).collect();
         Self { room: room(&mapping, allowed), mapping, pins }
     }
 }
@@ -47,10 +47,15 @@ pub(crate) fn room(mapping: &Mapping, allowed: &CpuSet) -> CpuSet {
 impl PoolPins {
     /// The first mapping, of slots on the allowed CPUs; nobody is pinned unless `pins`, because the
     /// machine is a real one.
-    pub(crate) fn new(mapping: Mapping, seating: &Seating, allowed: &CpuSet, pins: bool) -> Self {
-        let mut now = Posted::new(mapping, seating, allowed);
+    pub(crate) fn new(
+        mapping: Mapping,
+        cpu_assignment: &CpuAssignment,
+        allowed: &CpuSet,
+        pins: bool,
+    ) -> Self {
+        let mut now = Posted::new(mapping, cpu_assignment, allowed);
         if !pins {
-            now.pins = vec![None; seating.seats()].into();
+            now.pins = vec![None; cpu_assignment.workers()].into();
         }
         Self { version: AtomicUsize::new(1), now: Mutex::new(now) }
     }

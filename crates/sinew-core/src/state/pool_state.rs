@@ -29,7 +29,7 @@ use sinew_sync::lock::{Condvar, Mutex};
 use sinew_sync::parker::Parker;
 use sinew_sync::plant::{Bug, planted};
 use sinew_sync::thread::yield_now;
-use sinew_topology::Seating;
+use sinew_topology::CpuAssignment;
 
 use crate::fork;
 use crate::idle::backoff::ENDLESS;
@@ -98,9 +98,9 @@ pub(crate) struct PoolState {
     pub(crate) panic_handler: Option<PanicHandler>,
     /// Wakes the standby thread of a pool of one.
     pub(crate) standby: Parker,
-    pub(crate) seating: Seating,
+    pub(crate) cpu_assignment: CpuAssignment,
     pub(crate) pins: PoolPins,
-    /// Threads are pinned where the seating says.
+    /// Threads are pinned where the cpu_assignment says.
     pub(crate) can_pin: bool,
     pub(crate) stealing: Stealing,
     pub(crate) wake_placement: WakePlacement,
@@ -121,7 +121,7 @@ pub(crate) struct PoolState {
 impl PoolState {
     /// Distance level between two slots: 0 is the closest.
     pub(crate) fn distance(&self, a: usize, b: usize) -> u8 {
-        self.seating.distance(a, b)
+        self.cpu_assignment.distance(a, b)
     }
 
     /// The slots that have a thread of the pool.

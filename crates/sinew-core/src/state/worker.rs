@@ -23,7 +23,7 @@ use sinew_policy::{StackKind, Wait};
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use sinew_sync::parker::Parker;
-use sinew_topology::Seating;
+use sinew_topology::CpuAssignment;
 
 use crate::idle::wake_placement::WorkerPlacement;
 use crate::seams::observer::{Activity, WorkerObserver};
@@ -206,8 +206,8 @@ impl Worker {
     }
 
     /// The PU of each worker slot of the pool, and their distances, as when the pool was built.
-    pub fn seating(&self) -> &Seating {
-        &self.pool().seating
+    pub fn cpu_assignment(&self) -> &CpuAssignment {
+        &self.pool().cpu_assignment
     }
 
     /// What a waiting worker of the pool may run.

@@ -21,18 +21,18 @@
 //! several nodes.
 
 use sinew_deque::PreferredNode;
-use sinew_topology::{Machine, PlacementError, Seating, memory_nodes, where_is};
+use sinew_topology::{CpuAssignment, Machine, PlacementError, memory_nodes, where_is};
 
 use crate::state::pool_state::FirstSlot;
 use crate::state::worker::Worker;
 
-/// Where the memory of each worker should lie, for workers that are pinned as `seating` says.
+/// Where the memory of each worker should lie, for workers that are pinned as `cpu_assignment` says.
 pub(crate) fn preferred_nodes(
     machine: &Machine,
-    seating: &Seating,
+    cpu_assignment: &CpuAssignment,
     first_slot: FirstSlot,
 ) -> Vec<PreferredNode> {
-    let one_node = || vec![PreferredNode::OnlyNode; seating.seats()];
+    let one_node = || vec![PreferredNode::OnlyNode; cpu_assignment.workers()];
     if machine.nodes().len() < 2 {
         return one_node();
     }
@@ -46,7 +46,7 @@ pub(crate) fn preferred_nodes(
             .and_then(|pu| machine.nearest_node(pu, &nodes))
             .map_or(PreferredNode::Any, PreferredNode::Node)
     };
-    seating.pus().iter().copied().enumerate().map(home).collect()
+    cpu_assignment.pus().iter().copied().enumerate().map(home).collect()
 }
 
 /// On which NUMA nodes a worker's own memory lies, page by page: [`Worker::where_is`].

@@ -16,7 +16,7 @@ mod pieces;
 use sinew_policy::victim::Victims;
 use sinew_sync::atomic::{AtomicU32, Ordering};
 use sinew_sync::lock::Mutex;
-use sinew_topology::{Machine, Seating};
+use sinew_topology::{CpuAssignment, Machine};
 
 use classes::Classes;
 pub(crate) use packages::NOBODY;
@@ -54,9 +54,9 @@ impl Stealing {
         victims: Victims,
         withheld_ns: u64,
         machine: &Machine,
-        seating: &Seating,
+        cpu_assignment: &CpuAssignment,
     ) -> Self {
-        let packages = Packages::new(machine, seating);
+        let packages = Packages::new(machine, cpu_assignment);
         let stealing = Self {
             choice: Mutex::new(victims),
             version: AtomicU32::new(0),

@@ -8,7 +8,7 @@
 
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::AtomicUsize;
-use sinew_topology::{Machine, Seating};
+use sinew_topology::{CpuAssignment, Machine};
 
 pub(crate) const NOBODY: usize = usize::MAX;
 
@@ -22,11 +22,11 @@ pub(crate) struct Packages {
 }
 
 impl Packages {
-    pub(crate) fn new(machine: &Machine, seating: &Seating) -> Self {
-        let of = seating.packages(machine).into_boxed_slice();
+    pub(crate) fn new(machine: &Machine, cpu_assignment: &CpuAssignment) -> Self {
+        let of = cpu_assignment.packages(machine).into_boxed_slice();
         let count = of.iter().max().map_or(0, |last| last + 1);
         let masters = (0..count).map(|_| CachePadded::new(AtomicUsize::new(NOBODY))).collect();
-        Self { of, masters, last_level: seating.last_level_distance(machine) }
+        Self { of, masters, last_level: cpu_assignment.last_level_distance(machine) }
     }
 
     pub(crate) fn count(&self) -> usize {

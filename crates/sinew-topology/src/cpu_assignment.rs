@@ -10,14 +10,14 @@ use sinew_cpus::CpuSet;
 ///
 /// Workers that the operating system places all have distance 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seating {
+pub struct CpuAssignment {
     pus: Vec<Option<PuId>>,
     cpus: Vec<Option<usize>>,
     /// Row by row, `workers` × `workers`; empty if no worker is placed.
     distances: Vec<u8>,
 }
 
-impl Seating {
+impl CpuAssignment {
     /// Places `workers` workers on the allowed CPUs by the mapping; see [`place`].
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Seating {
     }
 
     /// The number of worker slots.
-    pub fn seats(&self) -> usize {
+    pub fn workers(&self) -> usize {
         self.pus.len()
     }
 
@@ -75,16 +75,16 @@ impl Seating {
     /// If there is no such worker.
     pub fn distance(&self, a: usize, b: usize) -> u8 {
         assert!(
-            a < self.seats() && b < self.seats(),
+            a < self.workers() && b < self.workers(),
             "no workers {a} and {b} among {}",
-            self.seats()
+            self.workers()
         );
-        self.distances.get(a * self.seats() + b).copied().unwrap_or(u8::from(a != b))
+        self.distances.get(a * self.workers() + b).copied().unwrap_or(u8::from(a != b))
     }
 
     /// The largest distance between two workers.
     pub fn farthest(&self) -> u8 {
-        self.distances.iter().copied().max().unwrap_or(u8::from(self.seats() > 1))
+        self.distances.iter().copied().max().unwrap_or(u8::from(self.workers() > 1))
     }
 
     /// For each worker the object of `level` that contains its PU, as an index into
