@@ -100,7 +100,7 @@ pub(crate) struct PoolState {
     pub(crate) standby: Parker,
     pub(crate) cpu_assignment: CpuAssignment,
     pub(crate) pins: PoolPins,
-    /// Threads are pinned where the cpu_assignment says.
+    /// Threads are pinned where the CPU assignment says.
     pub(crate) can_pin: bool,
     pub(crate) stealing: Stealing,
     pub(crate) wake_placement: WakePlacement,
