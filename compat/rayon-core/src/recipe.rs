@@ -43,9 +43,9 @@ impl Recipe {
         name: &mut dyn FnMut(usize) -> Option<String>,
         spawn: &mut dyn ThreadSpawn,
     ) -> Result<Pool, ThreadPoolBuildError> {
-        let start = |seat: sinew_core::WorkerThread| {
-            let name = name(seat.index());
-            spawn.spawn(ThreadBuilder::new(seat, name, self.stack_size))
+        let start = |thread: sinew_core::WorkerThread| {
+            let name = name(thread.index());
+            spawn.spawn(ThreadBuilder::new(thread, name, self.stack_size))
         };
         self.builder().build_with(start).map_err(Into::into)
     }

@@ -10,7 +10,7 @@ use sinew_core::WorkerThread;
 
 /// What a new thread of a pool has to do: call [`run`](Self::run).
 pub struct ThreadBuilder {
-    seat: WorkerThread,
+    thread: WorkerThread,
     name: Option<String>,
     stack_size: Option<usize>,
     /// As upstream's, it goes to its thread and is not shared.
@@ -18,13 +18,13 @@ pub struct ThreadBuilder {
 }
 
 impl ThreadBuilder {
-    pub(crate) fn new(seat: WorkerThread, name: Option<String>, stack_size: Option<usize>) -> Self {
-        Self { seat, name, stack_size, not_shared: PhantomData }
+    pub(crate) fn new(thread: WorkerThread, name: Option<String>, stack_size: Option<usize>) -> Self {
+        Self { thread, name, stack_size, not_shared: PhantomData }
     }
 
     /// The number of the thread in its pool.
     pub fn index(&self) -> usize {
-        self.seat.index()
+        self.thread.index()
     }
 
     /// The name the pool's builder was given for it.
@@ -39,7 +39,7 @@ impl ThreadBuilder {
 
     /// Works for the pool until it ends.
     pub fn run(self) {
-        self.seat.run();
+        self.thread.run();
     }
 
     /// A thread of the standard library with this name and stack.

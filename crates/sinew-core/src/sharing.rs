@@ -324,33 +324,33 @@ impl PoolState {
     }
 
     /// Keeps the threads on the cores that other programs leave, or, with `None`, where the mapping
-    /// alone says. Of a mapping that was given seat by seat those processors are left, in its
-    /// order: the first seats are those that may work.
+    /// alone says. Of a mapping that was given for each slot those processors are left, in its
+    /// order: the first slots are those that may work.
     fn keep_to(&self, cores: Option<&CpuSet>) {
         if !self.can_pin {
             return;
         }
         let mapping = self.pins.mapping();
-        let seats = self.slots.len();
+        let slots = self.slots.len();
         let (pins, room): (Pins, _) = match (&mapping, cores) {
             (Mapping::Explicit(cpus), cores) => {
                 let left = |cpu: &&usize| cores.is_none_or(|cores| cores.contains(**cpu));
                 let left: Vec<usize> = cpus.iter().filter(left).copied().collect();
                 // None is left where the share was made before the others knew of the mapping.
                 let cpus = if left.is_empty() { cpus } else { &left };
-                let pins = (0..seats)
-                    .map(|seat| Some(CpuSet::from_iter([cpus[seat % cpus.len()]])))
+                let pins = (0..slots)
+                    .map(|slot| Some(CpuSet::from_iter([cpus[slot % cpus.len()]])))
                     .collect();
                 (pins, cpus.iter().copied().collect())
             }
-            (Mapping::None, cores) => (vec![cores.cloned(); seats].into(), CpuSet::new()),
+            (Mapping::None, cores) => (vec![cores.cloned(); slots].into(), CpuSet::new()),
             (mapping, cores) => {
                 let (machine, limits) = machine();
                 let cores = cores.unwrap_or(limits.allowed());
-                let Ok(cpu_assignment) = CpuAssignment::new(machine, cores, mapping, seats) else {
+                let Ok(cpu_assignment) = CpuAssignment::new(machine, cores, mapping, slots) else {
                     return;
                 };
-                ((0..seats).map(|seat| cpu_assignment.pin_of(seat)).collect(), room(mapping, cores))
+                ((0..slots).map(|slot| cpu_assignment.pin_of(slot)).collect(), room(mapping, cores))
             }
         };
         self.pins.set_pins(pins, room);
@@ -368,22 +368,22 @@ impl PoolState {
 
     /// How many workers have something to do; a hint.
     fn busy(&self) -> u32 {
-        let busy = self.slots.iter().filter(|seat| {
+        let busy = self.slots.iter().filter(|worker| {
             // Relaxed: hints.
-            seat.active.load(Ordering::Relaxed) && !seat.searching.load(Ordering::Relaxed)
+            worker.active.load(Ordering::Relaxed) && !worker.searching.load(Ordering::Relaxed)
         });
         busy.count() as u32
     }
 
     fn is_active(&self) -> bool {
-        self.slots.iter().any(|seat| seat.active.load(Ordering::Relaxed))
+        self.slots.iter().any(|worker| worker.active.load(Ordering::Relaxed))
             || !self.injector.is_empty()
     }
 
     /// Something that grows with what the pool has done: calls, tasks and chunks.
     fn items_done(&self) -> u64 {
-        let items = |seat: &crate::state::worker::Worker| {
-            let counted = seat.counters.read();
+        let items = |worker: &crate::state::worker::Worker| {
+            let counted = worker.counters.read();
             counted.visits + counted.injected + counted.queued_tasks + counted.chunks
         };
         self.slots.iter().map(items).sum()

@@ -136,7 +136,7 @@ impl std::error::Error for DomainsError {}
 ///
 /// let pool = Pool::builder().threads(4).build()?;
 /// let domains = Domains::new(&pool, DomainKind::Parts(2))?;
-/// assert_eq!((domains.len(), domains.of_seat(1), domains.of_seat(2)), (2, 0, 1));
+/// assert_eq!((domains.len(), domains.of_slot(1), domains.of_slot(2)), (2, 0, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -148,7 +148,7 @@ struct Table {
     /// For each worker its own domains; it lies in the first.
     own: Vec<Vec<usize>>,
     /// For each domain the workers whose own it is.
-    seats: Vec<Vec<usize>>,
+    slots: Vec<Vec<usize>>,
     /// For each worker all domains: around the circle from its own, and by distance.
     ring: Vec<Vec<usize>>,
     near: Vec<Vec<usize>>,
@@ -191,7 +191,7 @@ impl Domains {
         }
         let machine = Machine::host();
         let level = kind.level(machine);
-        let objects = objects_of_seats(cpu_assignment, machine, level)
+        let objects = objects_of_slots(cpu_assignment, machine, level)
             .ok_or(DomainsError::NotPlaced(kind))?;
         let mut present = objects.clone();
         present.sort_unstable();
@@ -224,11 +224,11 @@ impl Domains {
     /// The number of domains, at least 1.
     #[allow(clippy::len_without_is_empty, reason = "there is at least one")]
     pub fn len(&self) -> usize {
-        self.0.seats.len()
+        self.0.slots.len()
     }
 
     /// The number of worker slots of the pool.
-    pub fn seats(&self) -> usize {
+    pub fn slots(&self) -> usize {
         self.0.own.len()
     }
 
@@ -237,17 +237,17 @@ impl Domains {
     /// # Panics
     ///
     /// If there is no such slot.
-    pub fn of_seat(&self, seat: usize) -> usize {
-        self.0.own[seat][0]
+    pub fn of_slot(&self, slot: usize) -> usize {
+        self.0.own[slot][0]
     }
 
     /// The domain of the worker that runs the caller.
     ///
     /// # Panics
     ///
-    /// If the worker's number is not below [`seats`](Self::seats): its pool is another one.
+    /// If the worker's number is not below [`slots`](Self::slots): its pool is another one.
     pub fn of(&self, worker: &Worker) -> usize {
-        self.of_seat(worker.index())
+        self.of_slot(worker.index())
     }
 
     /// The worker slots that serve `domain` first: those that lie in it, or, without such a slot,
@@ -256,8 +256,8 @@ impl Domains {
     /// # Panics
     ///
     /// If there is no such domain.
-    pub fn seats_of(&self, domain: usize) -> &[usize] {
-        &self.0.seats[domain]
+    pub fn slots_of(&self, domain: usize) -> &[usize] {
+        &self.0.slots[domain]
     }
 
     /// The NUMA node on which a domain lies, by the system's number. `None` for mere parts, and on
@@ -285,19 +285,19 @@ impl Domains {
     }
 
     /// The order in which a worker serves the domains, its own first.
-    pub(crate) fn order(&self, seat: usize, by_distance: bool) -> &[usize] {
-        if by_distance { &self.0.near[seat] } else { &self.0.ring[seat] }
+    pub(crate) fn order(&self, slot: usize, by_distance: bool) -> &[usize] {
+        if by_distance { &self.0.near[slot] } else { &self.0.ring[slot] }
     }
 
     /// The number of domains in that order that are the worker's own.
-    pub(crate) fn own(&self, seat: usize) -> usize {
-        self.0.own[seat].len()
+    pub(crate) fn own(&self, slot: usize) -> usize {
+        self.0.own[slot].len()
     }
 }
 
 impl fmt::Debug for Domains {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Domains").field("kind", &self.0.kind).field("seats", &self.0.seats).finish()
+        f.debug_struct("Domains").field("kind", &self.0.kind).field("slots", &self.0.slots).finish()
     }
 }
 
@@ -309,40 +309,40 @@ impl Table {
         distance: impl Fn(usize, usize) -> u8,
     ) -> Self {
         let count = nodes.len();
-        let mut seats = vec![Vec::new(); count];
-        for (seat, own) in own.iter().enumerate() {
-            own.iter().for_each(|&domain| seats[domain].extend([seat]));
+        let mut slots = vec![Vec::new(); count];
+        for (slot, own) in own.iter().enumerate() {
+            own.iter().for_each(|&domain| slots[domain].extend([slot]));
         }
         let ring: Vec<Vec<usize>> = own
             .iter()
             .map(|own| (0..count).map(|step| (own[0] + step) % count).collect())
             .collect();
-        let from_to = |seat: usize, domain: usize| {
-            let nearest = seats[domain].iter().map(|&other| distance(seat, other)).min();
-            if own[seat].contains(&domain) { 0 } else { nearest.unwrap_or(u8::MAX).max(1) }
+        let from_to = |slot: usize, domain: usize| {
+            let nearest = slots[domain].iter().map(|&other| distance(slot, other)).min();
+            if own[slot].contains(&domain) { 0 } else { nearest.unwrap_or(u8::MAX).max(1) }
         };
-        let near = ring.iter().enumerate().map(|(seat, ring)| {
+        let near = ring.iter().enumerate().map(|(slot, ring)| {
             let mut near = ring.clone();
-            near.sort_by_key(|&domain| from_to(seat, domain));
+            near.sort_by_key(|&domain| from_to(slot, domain));
             near
         });
         let near = near.collect();
-        Self { kind, own, seats, ring, near, nodes }
+        Self { kind, own, slots, ring, near, nodes }
     }
 }
 
 /// The own parts of each worker: neighbours share a part, or a worker has several in a row (A1).
-fn in_parts(seats: usize, parts: usize) -> Vec<Vec<usize>> {
-    if parts <= seats {
-        return (0..seats).map(|seat| vec![seat * parts / seats]).collect();
+fn in_parts(slots: usize, parts: usize) -> Vec<Vec<usize>> {
+    if parts <= slots {
+        return (0..slots).map(|slot| vec![slot * parts / slots]).collect();
     }
-    (0..seats)
-        .map(|seat| (0..parts).filter(|part| part * seats / parts == seat).collect())
+    (0..slots)
+        .map(|slot| (0..parts).filter(|part| part * slots / parts == slot).collect())
         .collect()
 }
 
 /// The object in which each worker slot lies; `None` if that is not known.
-fn objects_of_seats(
+fn objects_of_slots(
     cpu_assignment: &CpuAssignment,
     machine: &Machine,
     level: Level,
@@ -366,8 +366,8 @@ fn node_of(
     objects: &[usize],
     object: usize,
 ) -> Option<usize> {
-    let seat = objects.iter().position(|&other| other == object)?;
-    let node = match cpu_assignment.pus()[seat] {
+    let slot = objects.iter().position(|&other| other == object)?;
+    let node = match cpu_assignment.pus()[slot] {
         Some(pu) => machine.pu(pu).node?,
         None if machine.nodes().len() == 1 => 0,
         None => return None,
@@ -380,23 +380,23 @@ mod tests {
     //! Blind to: wrong domains of real machines; `xtask/numa-guest` looks for them.
     use super::*;
 
-    fn table(seats: usize, parts: usize) -> Table {
+    fn table(slots: usize, parts: usize) -> Table {
         let distance = |a: usize, b: usize| a.abs_diff(b) as u8;
-        Table::new(DomainKind::Parts(parts), in_parts(seats, parts), vec![None; parts], distance)
+        Table::new(DomainKind::Parts(parts), in_parts(slots, parts), vec![None; parts], distance)
     }
 
     /// Catches: a domain that no worker serves, a worker that serves none (A1), and a domain that
     /// an order leaves out (A2).
     #[test]
     fn every_domain_is_some_workers_own_and_each_worker_serves_all() {
-        for seats in 1..10 {
+        for slots in 1..10 {
             for parts in 1..12 {
-                let table = table(seats, parts);
-                assert!(table.seats.iter().all(|seats| !seats.is_empty()), "{parts} of {seats}");
-                for seat in 0..seats {
-                    let own = &table.own[seat];
-                    for order in [&table.ring[seat], &table.near[seat]] {
-                        assert_eq!(order[..own.len()], own[..], "{parts} of {seats}");
+                let table = table(slots, parts);
+                assert!(table.slots.iter().all(|slots| !slots.is_empty()), "{parts} of {slots}");
+                for slot in 0..slots {
+                    let own = &table.own[slot];
+                    for order in [&table.ring[slot], &table.near[slot]] {
+                        assert_eq!(order[..own.len()], own[..], "{parts} of {slots}");
                         let mut all = order.clone();
                         all.sort_unstable();
                         assert!(all.into_iter().eq(0..parts));

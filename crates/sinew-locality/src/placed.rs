@@ -206,7 +206,7 @@ impl Filling<'_> {
     /// The owner of a block that was dealt to `domain` and is filled by `worker`.
     fn owner(&self, domain: usize, worker: &Worker) -> usize {
         let domains = &self.options.domains;
-        if domains.seats_of(domain).contains(&worker.index()) { domain } else { domains.of(worker) }
+        if domains.slots_of(domain).contains(&worker.index()) { domain } else { domains.of(worker) }
     }
 
     /// Binds each block to the node of its owner, before any block is filled, so that a refusal

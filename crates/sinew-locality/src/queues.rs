@@ -190,7 +190,7 @@ unsafe impl TaskQueues for DomainQueues {
     const NAME: &'static str = "locality domain";
 
     fn check(&self, worker: &Worker) {
-        let (theirs, ours) = (self.domains.seats(), worker.max_workers());
+        let (theirs, ours) = (self.domains.slots(), worker.max_workers());
         assert!(
             theirs == ours,
             "these are the domains of a pool of {theirs} workers, and this one has {ours}"
@@ -229,7 +229,7 @@ impl DomainQueues {
             domains: domains.clone(),
             order,
             queues: (0..count).map(|_| CachePadded::default()).collect(),
-            called: (0..domains.seats()).map(|_| CachePadded::default()).collect(),
+            called: (0..domains.slots()).map(|_| CachePadded::default()).collect(),
         }
     }
 
@@ -282,7 +282,7 @@ impl DomainQueues {
         worker: &Worker,
     ) -> impl Iterator<Item = usize> + use<'a> {
         let served = worker.served_slots();
-        let workers = self.domains.seats_of(domain).iter().copied();
+        let workers = self.domains.slots_of(domain).iter().copied();
         workers.filter(move |worker| served.contains(worker))
     }
 

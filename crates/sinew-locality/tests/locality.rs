@@ -129,7 +129,7 @@ fn strict_tasks_run_in_their_domain_only() {
                             let domain = task * (round % 3) % count;
                             let (strays, s_domains) = (&strays, s.queues().domains());
                             s.spawn_into(domain, move |w| {
-                                if !s_domains.seats_of(domain).contains(&w.index()) {
+                                if !s_domains.slots_of(domain).contains(&w.index()) {
                                     add(strays);
                                 }
                             });
@@ -153,8 +153,8 @@ fn strict_tasks_of_all_domains_run_at_once() {
             for _ in 0..300 {
                 pool.run(|w| {
                     ScopeBuilder::new().queues(domains.queues(Order::Strict)).run_on(w, |s| {
-                        for seat in (0..threads).filter(|&seat| seat != w.index()) {
-                            s.spawn_into(domains.of_seat(seat), |_| meet(&met));
+                        for slot in (0..threads).filter(|&slot| slot != w.index()) {
+                            s.spawn_into(domains.of_slot(slot), |_| meet(&met));
                         }
                         meet(&met);
                     });
@@ -192,12 +192,12 @@ fn own_tasks_come_first_and_the_oldest_of_them() {
         for (slot, order) in orders.into_iter().enumerate() {
             let order = order.into_inner().unwrap();
             let own: Vec<_> =
-                order.iter().filter(|(domain, _)| *domain == domains.of_seat(slot)).collect();
+                order.iter().filter(|(domain, _)| *domain == domains.of_slot(slot)).collect();
             assert!(own.is_sorted_by_key(|(_, task)| *task), "{order:?}");
             let first_stranger =
-                order.iter().position(|(domain, _)| *domain != domains.of_seat(slot));
+                order.iter().position(|(domain, _)| *domain != domains.of_slot(slot));
             let after = &order[first_stranger.unwrap_or(order.len())..];
-            assert!(after.iter().all(|(domain, _)| *domain != domains.of_seat(slot)), "{order:?}");
+            assert!(after.iter().all(|(domain, _)| *domain != domains.of_slot(slot)), "{order:?}");
         }
     });
 }
@@ -413,7 +413,7 @@ fn the_machine_at_hand_has_domains_of_every_kind() {
         let domains = Domains::new(&pool, text.parse().unwrap()).unwrap();
         assert!((1..=2).contains(&domains.len()), "{text}");
         assert!(
-            (0..2).all(|slot| domains.seats_of(domains.of_seat(slot)).contains(&slot)),
+            (0..2).all(|slot| domains.slots_of(domains.of_slot(slot)).contains(&slot)),
             "{text}"
         );
         if let Some(node) = domains.node(0) {

@@ -76,14 +76,14 @@ impl Speeds {
     }
 
     /// The number of workers.
-    pub fn seats(&self) -> usize {
+    pub fn workers(&self) -> usize {
         self.speeds.len()
     }
 
     /// Records that `worker` took `elapsed_ns` for `items` of a loop of `n` iterations.
     /// Ignores a worker that does not exist.
     pub fn learn(&mut self, worker: usize, items: usize, elapsed_ns: u64, n: usize) {
-        let enough = items > 0 && items >= n / self.seats() / SAMPLE;
+        let enough = items > 0 && items >= n / self.workers() / SAMPLE;
         let Some(speed) = self.speeds.get_mut(worker).filter(|_| enough) else { return };
         let measured = ((items as u128) << PERIOD) / u128::from(elapsed_ns.max(1));
         let measured = measured.clamp(1, u128::from(FASTEST)) as Speed;
@@ -101,7 +101,7 @@ impl Speeds {
     }
 
     fn is_near(&self, begins: &[usize]) -> bool {
-        let tolerance = begins.last().unwrap_or(&0) / self.seats() / TOLERANCE;
+        let tolerance = begins.last().unwrap_or(&0) / self.workers() / TOLERANCE;
         let lengths =
             |begins: &[usize]| begins.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
         let (old, new) = (lengths(&self.begins), lengths(begins));

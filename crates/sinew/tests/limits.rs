@@ -37,7 +37,7 @@ fn ends(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// A pool with a thread at each seat.
+/// A pool with a thread at each slot.
 fn pool(threads: usize) -> Pool {
     Pool::builder().threads(threads).external_slot(false).build().unwrap()
 }
@@ -142,34 +142,34 @@ fn a_worklist_and_its_tuner_follow_the_quota_of_their_container() {
     });
 }
 
-/// Units of a list that says which of its seats have had one.
-struct Seats<'a> {
+/// Units of a list that says which of its slots have had one.
+struct SlotsWithWork<'a> {
     seen: &'a AtomicUsize,
     stages: &'a Stages,
     unit: &'a (dyn Fn() + Sync),
     sum: &'a TVar<u64>,
 }
 
-impl<'env> Work<'env> for Seats<'env> {
+impl<'env> Work<'env> for SlotsWithWork<'env> {
     type Unit = ();
     type Value = ();
     type Local = usize;
 
-    fn init(&self, seat: usize) -> usize {
-        seat
+    fn init(&self, slot: usize) -> usize {
+        slot
     }
     fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, (): &(), more: &mut More<()>) -> TxResult<()> {
         goes_on(self.stages, more);
         self.sum.modify(tx, |sum| sum + 1)
     }
-    fn fold(&self, seat: &mut usize, (): ()) {
-        self.seen.fetch_or(1 << *seat, Ordering::SeqCst);
+    fn fold(&self, slot: &mut usize, (): ()) {
+        self.seen.fetch_or(1 << *slot, Ordering::SeqCst);
         (self.unit)();
     }
 }
 
 /// Catches: helpers that go on in their role when a control raises or lowers the number of
-/// workers: none of their seats comes to work then, or they look on for nobody.
+/// workers: none of their slots comes to work then, or they look on for nobody.
 #[test]
 fn helpers_follow_a_control_that_changes_the_number_of_workers() {
     ends(|| {
@@ -188,7 +188,7 @@ fn helpers_follow_a_control_that_changes_the_number_of_workers() {
             };
             stages.leave(reached, |next| control.set_threads(if next == 1 { 4 } else { 1 }));
         };
-        let work = Seats { seen: &seen, stages: &stages, unit: &unit, sum: &sum };
+        let work = SlotsWithWork { seen: &seen, stages: &stages, unit: &unit, sum: &sum };
         let mut list = Worklist::from(vec![(); 16])
             .speculative()
             .tune(Tuning::Fixed(settings))

@@ -48,7 +48,7 @@ fn domains_of_the_shape(shape: &Shape) -> Verdict {
                 let groups: BTreeSet<_> = cpus.iter().map(|&cpu| group(cpu)).collect();
                 same(&format!("domains by {kind}"), &domains.len(), &groups.len())?;
                 for (a, b) in (0..cpus.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
-                    let together = domains.of_seat(a) == domains.of_seat(b);
+                    let together = domains.of_slot(a) == domains.of_slot(b);
                     same(
                         &format!("CPUs {} and {} in one domain by {kind}", cpus[a], cpus[b]),
                         &together,
@@ -61,8 +61,8 @@ fn domains_of_the_shape(shape: &Shape) -> Verdict {
         check(DomainKind::Package, &|cpu| Some(shape.package_of(cpu)))?;
         check(DomainKind::Cache, &|cpu| Some(shape.package_of(cpu)))?;
         let by_node = domains(&pool, DomainKind::Node)?;
-        for (seat, &cpu) in cpus.iter().enumerate() {
-            same("node of a domain", &by_node.node(by_node.of_seat(seat)), &shape.node_of(cpu))?;
+        for (slot, &cpu) in cpus.iter().enumerate() {
+            same("node of a domain", &by_node.node(by_node.of_slot(slot)), &shape.node_of(cpu))?;
         }
     }
     Ok(Outcome::Passed)
@@ -102,7 +102,7 @@ fn bare_nodes(shape: &Shape) -> Verdict {
 /// A task that has run: its worker and CPU, its domain, and its place in that domain's row.
 #[derive(Debug, Clone, Copy)]
 struct Ran {
-    seat: usize,
+    slot: usize,
     cpu: usize,
     domain: usize,
     place: usize,
@@ -118,14 +118,14 @@ fn run(pool: &Pool, domains: &Domains, order: Order, first: usize, quota: usize)
     let all_held = Barrier::new(workers);
     let (filled, others) = (Gate::default(), Gate::default());
     let ran = Mutex::new(Vec::new());
-    let hold = |seat: usize| if seat == first { filled.wait() } else { others.wait() };
+    let hold = |slot: usize| if slot == first { filled.wait() } else { others.wait() };
     pool.install(|body| {
         ScopeBuilder::new().queues(domains.queues(order)).run_on(body, |scope| {
             let (all_held, hold, others, ran) = (&all_held, &hold, &others, &ran);
             // Each is held up in its own domain, as a strict scope wants it; this one is held up in
             // the body.
-            for seat in (0..workers).filter(|&seat| seat != body.index()) {
-                scope.spawn_into(domains.of_seat(seat), move |worker: &Worker| {
+            for slot in (0..workers).filter(|&slot| slot != body.index()) {
+                scope.spawn_into(domains.of_slot(slot), move |worker: &Worker| {
                     all_held.wait();
                     hold(worker.index());
                 });
@@ -136,7 +136,7 @@ fn run(pool: &Pool, domains: &Domains, order: Order, first: usize, quota: usize)
             {
                 scope.spawn_into(domain, move |worker: &Worker| {
                     let mut ran = ran.lock().expect("no task panics");
-                    ran.push(Ran { seat: worker.index(), cpu: here(), domain, place });
+                    ran.push(Ran { slot: worker.index(), cpu: here(), domain, place });
                     if ran.len() == quota {
                         others.open();
                     }
@@ -160,9 +160,9 @@ fn by_node(shape: &Shape) -> Result<Option<(Pool, Domains)>, String> {
 fn all_in_place(shape: &Shape, domains: &Domains, ran: &[Ran]) -> Result<(), String> {
     let tasks: BTreeSet<(usize, usize)> = ran.iter().map(|ran| (ran.domain, ran.place)).collect();
     same("tasks", &(ran.len(), tasks.len()), &(TASKS * domains.len(), TASKS * domains.len()))?;
-    for Ran { seat, cpu, .. } in ran {
-        let expected = domains.node(domains.of_seat(*seat));
-        same(&format!("node on which seat {seat} ran a task"), &shape.node_of(*cpu), &expected)?;
+    for Ran { slot, cpu, .. } in ran {
+        let expected = domains.node(domains.of_slot(*slot));
+        same(&format!("node on which slot {slot} ran a task"), &shape.node_of(*cpu), &expected)?;
     }
     Ok(())
 }
@@ -177,20 +177,20 @@ fn alone(
     let Some((pool, domains)) = by_node(shape)? else {
         return Ok(Outcome::Skipped("one node has all CPUs".into()));
     };
-    for seat in 0..domains.seats() {
-        let ran = run(&pool, &domains, order, seat, TASKS * domains.len());
+    for slot in 0..domains.slots() {
+        let ran = run(&pool, &domains, order, slot, TASKS * domains.len());
         all_in_place(shape, &domains, &ran)?;
-        let own = domains.of_seat(seat);
+        let own = domains.of_slot(slot);
         let mut rows = Vec::new();
         for domain in 0..domains.len() {
             rows.push((key(&domains, own, domain)?, domain));
         }
         rows.sort_unstable();
         let expected =
-            rows.iter().flat_map(|&(_, domain)| (0..TASKS).map(move |place| (seat, domain, place)));
-        let found = ran.iter().map(|ran| (ran.seat, ran.domain, ran.place));
+            rows.iter().flat_map(|&(_, domain)| (0..TASKS).map(move |place| (slot, domain, place)));
+        let found = ran.iter().map(|ran| (ran.slot, ran.domain, ran.place));
         same(
-            "seat, domain and place of each task",
+            "slot, domain and place of each task",
             &found.collect::<Vec<_>>(),
             &expected.collect(),
         )?;
@@ -216,13 +216,13 @@ fn strict(shape: &Shape) -> Verdict {
     let Some((pool, domains)) = by_node(shape)? else {
         return Ok(Outcome::Skipped("one node has all CPUs".into()));
     };
-    for seat in 0..domains.seats() {
-        let ran = run(&pool, &domains, Order::Strict, seat, TASKS);
+    for slot in 0..domains.slots() {
+        let ran = run(&pool, &domains, Order::Strict, slot, TASKS);
         all_in_place(shape, &domains, &ran)?;
-        ensure(ran[..TASKS].iter().all(|ran| ran.seat == seat), || {
-            format!("seat {seat} was not alone with its domain: {ran:?}")
+        ensure(ran[..TASKS].iter().all(|ran| ran.slot == slot), || {
+            format!("slot {slot} was not alone with its domain: {ran:?}")
         })?;
-        let astray = ran.iter().find(|ran| domains.of_seat(ran.seat) != ran.domain);
+        let astray = ran.iter().find(|ran| domains.of_slot(ran.slot) != ran.domain);
         ensure(astray.is_none(), || format!("a task outside of its domain: {astray:?}"))?;
     }
     Ok(Outcome::Passed)

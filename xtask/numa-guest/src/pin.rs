@@ -28,7 +28,7 @@ pub(crate) const CHECKS: &[Check] = &[
 fn pinned(mapping: &Mapping, threads: usize) -> Result<Vec<usize>, String> {
     let mut cpus = Vec::new();
     for worker in survey(&pool(threads, mapping)?) {
-        let at = format!("worker {} of {mapping}", worker.seat);
+        let at = format!("worker {} of {mapping}", worker.slot);
         same(&format!("{at} ran on"), &worker.on, &worker.mask)?;
         same(&format!("CPUs of {at}"), &worker.mask.len(), &1)?;
         cpus.extend(worker.mask.iter());
@@ -52,7 +52,7 @@ fn all_pinned(shape: &Shape, mapping: &Mapping) -> Result<Vec<usize>, String> {
     same("CPUs in use", &cpus.iter().copied().collect(), &CpuSet::first(shape.cpus()))?;
     let cores = shape.packages * shape.cores;
     let first: BTreeSet<usize> = cpus[..cores].iter().map(|&cpu| shape.core_of(cpu)).collect();
-    same("different cores among the first seats", &first.len(), &cores)?;
+    same("different cores among the first slots", &first.len(), &cores)?;
     Ok(cpus)
 }
 
@@ -63,8 +63,8 @@ fn packages_of(shape: &Shape, cpus: &[usize]) -> usize {
 
 fn compact(shape: &Shape) -> Verdict {
     let cpus = all_pinned(shape, &Mapping::Compact)?;
-    for seats in cpus.chunks(shape.cores) {
-        same(&format!("packages under the seats on {seats:?}"), &packages_of(shape, seats), &1)?;
+    for slots in cpus.chunks(shape.cores) {
+        same(&format!("packages under the slots on {slots:?}"), &packages_of(shape, slots), &1)?;
     }
     if shape.name == "four-packages" {
         same("compact", &cpus, &vec![0, 1, 2, 3, 4, 5, 6, 7])?;
@@ -74,9 +74,9 @@ fn compact(shape: &Shape) -> Verdict {
 
 fn scatter(shape: &Shape) -> Verdict {
     let cpus = all_pinned(shape, &Mapping::Scatter)?;
-    for seats in cpus.chunks(shape.packages) {
-        let packages = packages_of(shape, seats);
-        same(&format!("packages under the seats on {seats:?}"), &packages, &shape.packages)?;
+    for slots in cpus.chunks(shape.packages) {
+        let packages = packages_of(shape, slots);
+        same(&format!("packages under the slots on {slots:?}"), &packages, &shape.packages)?;
     }
     if shape.name == "four-packages" {
         same("scatter", &cpus, &vec![0, 2, 4, 6, 1, 3, 5, 7])?;
@@ -101,7 +101,7 @@ fn more_than_cpus(shape: &Shape) -> Verdict {
 fn unpinned(shape: &Shape) -> Verdict {
     let all = CpuSet::first(shape.cpus());
     for worker in survey(&pool(shape.cpus(), &Mapping::None)?) {
-        same(&format!("mask of worker {}", worker.seat), &worker.mask, &all)?;
+        same(&format!("mask of worker {}", worker.slot), &worker.mask, &all)?;
     }
     Ok(Outcome::Passed)
 }
@@ -110,10 +110,10 @@ fn guests(shape: &Shape) -> Verdict {
     let before = mask();
     let pool = Pool::builder().threads(shape.cpus()).mapping(Mapping::Compact).build();
     let pool = pool.map_err(|error| error.to_string())?;
-    let (seat, inside) = pool.run(|worker| (worker.index(), mask()));
-    same("seat of a guest", &seat, &0)?;
-    same("mask of a guest", &inside, &before)?;
-    same("mask after the visit", &mask(), &before)?;
+    let (slot, inside) = pool.run(|worker| (worker.index(), mask()));
+    same("slot of an external thread", &slot, &0)?;
+    same("mask of an external thread", &inside, &before)?;
+    same("mask after the call", &mask(), &before)?;
     Ok(Outcome::Passed)
 }
 

@@ -86,10 +86,10 @@ fn each_thief<K: Ord>(shape: &Shape, victims: Victims, key: impl Fn(usize, usize
         let taken = rob(&pool, thief);
         for from in (0..cpus.len()).filter(|&from| from != thief) {
             let tasks = taken.iter().filter(|&&task| task == (thief, from)).count();
-            same(&format!("tasks that seat {thief} took from seat {from}"), &tasks, &TASKS)?;
+            same(&format!("tasks that slot {thief} took from slot {from}"), &tasks, &TASKS)?;
         }
         ensure(taken.is_sorted_by_key(|&(_, from)| key(cpus[thief], cpus[from])), || {
-            format!("seat {thief} took (by, from) {taken:?}")
+            format!("slot {thief} took (by, from) {taken:?}")
         })?;
     }
     Ok(Outcome::Passed)
@@ -156,7 +156,7 @@ fn slaves_stay(shape: &Shape) -> Verdict {
     let package: Vec<usize> = cpus(&pool).iter().map(|&cpu| shape.package_of(cpu)).collect();
     for home in 1..=package.iter().copied().max().unwrap_or(0) {
         let thieves: Vec<usize> =
-            (0..package.len()).filter(|&seat| package[seat] == home).collect();
+            (0..package.len()).filter(|&slot| package[slot] == home).collect();
         let taken: Vec<usize> = thieves.iter().map(|&thief| taken_by(&pool, thief, 0)).collect();
         let masters = taken.iter().filter(|&&tasks| tasks == TASKS).count();
         let slaves = taken.iter().filter(|&&tasks| tasks == 0).count();

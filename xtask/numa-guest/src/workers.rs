@@ -14,7 +14,7 @@ const LOOKS: usize = 200;
 /// The places of a thread, and the CPUs that the kernel would allow it.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
-    pub(crate) seat: usize,
+    pub(crate) slot: usize,
     pub(crate) on: CpuSet,
     pub(crate) mask: CpuSet,
 }
@@ -68,11 +68,11 @@ pub(crate) fn pool(threads: usize, mapping: &Mapping) -> Result<Pool, String> {
 pub(crate) fn survey(pool: &Pool) -> Vec<Seen> {
     let seen = Mutex::new(Vec::new());
     pool.broadcast(|context| {
-        let here = Seen { seat: context.index(), on: watch(), mask: mask() };
+        let here = Seen { slot: context.index(), on: watch(), mask: mask() };
         seen.lock().expect("no worker panics").push(here);
     });
     let mut seen = seen.into_inner().expect("no worker panics");
-    seen.sort_by_key(|worker| worker.seat);
+    seen.sort_by_key(|worker| worker.slot);
     seen
 }
 

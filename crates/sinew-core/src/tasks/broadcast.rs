@@ -69,7 +69,7 @@ impl fmt::Debug for BroadcastContext<'_> {
 }
 
 impl PoolState {
-    /// The seats that take part in broadcasts: all but a guest's.
+    /// The slots that take part in broadcasts: all but the external slot.
     pub(crate) fn broadcast_slots(&self) -> Range<usize> {
         usize::from(self.first_slot == FirstSlot::ExternalThreads)..self.slots.len()
     }

@@ -76,7 +76,7 @@ impl Dealt {
 
     /// `n` iterations in shares by these speeds, one a slot.
     pub fn by_speed(n: usize, mut speeds: Speeds) -> Self {
-        let source = Self::empty(n, speeds.seats());
+        let source = Self::empty(n, speeds.workers());
         source.fill_by(&mut speeds);
         source
     }

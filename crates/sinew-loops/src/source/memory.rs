@@ -80,7 +80,7 @@ impl LoopMemory {
 
     /// The speeds of `slots` workers, if they are known.
     pub(super) fn take_speeds(&self, slots: usize) -> Box<SharedSpeeds> {
-        let known = self.speeds.lock().take().filter(|speeds| speeds.lock().seats() == slots);
+        let known = self.speeds.lock().take().filter(|speeds| speeds.lock().workers() == slots);
         known.unwrap_or_else(|| Box::new(Mutex::new(Speeds::new(slots))))
     }
 

@@ -103,7 +103,7 @@ fn moved(before: &[Grant], after: &[Grant]) -> usize {
 
 /// The number of masks that can have a core each: the largest matching, found by augmenting paths.
 fn matched(masks: &[CpuSet]) -> usize {
-    fn seat(
+    fn augment(
         program: usize,
         masks: &[CpuSet],
         owner: &mut [Option<usize>],
@@ -114,7 +114,7 @@ fn matched(masks: &[CpuSet]) -> usize {
                 continue;
             }
             seen.insert(cpu);
-            if owner[cpu].is_none_or(|other| seat(other, masks, owner, seen)) {
+            if owner[cpu].is_none_or(|other| augment(other, masks, owner, seen)) {
                 owner[cpu] = Some(program);
                 return true;
             }
@@ -123,7 +123,7 @@ fn matched(masks: &[CpuSet]) -> usize {
     }
     let mut owner = vec![None; MAX_CORES];
     (0..masks.len())
-        .filter(|&program| seat(program, masks, &mut owner, &mut CpuSet::default()))
+        .filter(|&program| augment(program, masks, &mut owner, &mut CpuSet::default()))
         .count()
 }
 

@@ -213,7 +213,7 @@ mod tests {
     /// Catches: attempts at worker slots without a thread, or one that is skipped though it still
     /// has tasks.
     #[test]
-    fn unoccupied_seats_are_skipped() {
+    fn slots_without_a_thread_are_skipped() {
         let mut pool = Pool::dunnington(0);
         pool.active[1] = false;
         for worker in [3, 4, 5] {

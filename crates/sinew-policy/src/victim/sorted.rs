@@ -364,7 +364,7 @@ mod tests {
 
     /// Catches: attempts at empty worker slots, or an endless search for an active one.
     #[test]
-    fn seats_without_anybody_are_passed_over() {
+    fn slots_without_a_thread_are_skipped() {
         let mut pool = falling(5);
         pool.load = vec![0; 5];
         pool.active = vec![true, false, true, false, false];

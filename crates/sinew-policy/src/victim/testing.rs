@@ -48,20 +48,20 @@ impl Pool {
 
     /// A pool of fewer than `most` workers, in any state.
     pub(super) fn any(most: usize) -> impl Strategy<Value = Self> {
-        let seats = proptest::collection::vec((any::<bool>(), 0..3_usize, 0..9_u32), 1..most);
+        let workers = proptest::collection::vec((any::<bool>(), 0..3_usize, 0..9_u32), 1..most);
         let reach =
             prop_oneof![Just(Reach::Package), Just(Reach::Machine), Just(Reach::Everywhere)];
         let rest = (any::<prop::sample::Index>(), 1..5_usize, 1..4_usize, reach);
         let more = (proptest::option::of(0..9_u32), any::<bool>());
-        (seats, rest, more).prop_map(
-            |(seats, (me, cache, package, reach), (boundary, wants_piece))| {
-                let me = me.index(seats.len());
-                let (active, load, depth) = seats.into_iter().fold(
+        (workers, rest, more).prop_map(
+            |(workers, (me, cache, package, reach), (boundary, wants_piece))| {
+                let me = me.index(workers.len());
+                let (active, load, depth) = workers.into_iter().fold(
                     (Vec::new(), Vec::new(), Vec::new()),
-                    |(mut active, mut load, mut depth), seat| {
-                        active.push(seat.0);
-                        load.push(seat.1);
-                        depth.push(seat.2);
+                    |(mut active, mut load, mut depth), worker| {
+                        active.push(worker.0);
+                        load.push(worker.1);
+                        depth.push(worker.2);
                         (active, load, depth)
                     },
                 );

@@ -164,7 +164,7 @@ mod tests {
     /// Catches: a helper for a worker that does not exist, two roles of one slot, a helper on the
     /// core of a worker, and one at a slot beyond the limit.
     #[test]
-    fn seats_beyond_the_workers_help_the_first_of_them() {
+    fn slots_beyond_the_workers_help_the_first_of_them() {
         let in_force = |settings: Settings| InForce { settings, slots: 5 };
         let roles = |settings| (0..5).map(|slot| in_force(settings).role(slot)).collect::<Vec<_>>();
         let settings = Settings::baseline(3);
@@ -179,7 +179,7 @@ mod tests {
 
     /// Catches: a slot with two tasks, and one that is never taken again.
     #[test]
-    fn a_seat_has_one_task_at_a_time() {
+    fn a_slot_has_one_task_at_a_time() {
         let team = Team::new(3);
         let in_force = InForce { settings: Settings::baseline(1).lifespan(1), slots: 3 };
         let [first, second, third] = [0; 3].map(|from| team.take_slot(&in_force, from));
