@@ -46,7 +46,7 @@ impl LoopMemory {
                 }
             }
             Schedule::Weighted => {
-                let known = self.speeds.take().filter(|speeds| speeds.seats() == workers);
+                let known = self.speeds.take().filter(|speeds| speeds.workers() == workers);
                 Lesson::Speeds(known.unwrap_or_else(|| Speeds::new(workers)))
             }
             Schedule::Auto => {
