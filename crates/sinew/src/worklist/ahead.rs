@@ -39,7 +39,7 @@ impl<U> Ahead<U> {
     }
 
     /// Hands `unit` over. The unit handed over before belongs to the worker alone from here on.
-    pub(super) fn hand(&self, unit: Option<Arc<U>>) {
+    pub(super) fn offer(&self, unit: Option<Arc<U>>) {
         *self.unit.lock() = unit;
         self.again();
     }

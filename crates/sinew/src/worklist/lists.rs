@@ -13,13 +13,13 @@
 //!
 //! # Invariants
 //!
-//! - L1: a unit is in one list or in one worker's hands.
+//! - L1: a unit is in one list or in one worker's local units.
 //! - L2: a list's length, which is read without its lock, is right whenever the lock is free.
 //!
 //! # Cost
 //!
 //! An uncontended lock for each access; a load of a length for each list that is passed by. Units
-//! are moved to a worker's hands and to a thief's list as a block. Of short units up to 64 move at
+//! are moved to a worker's local units and to a thief's list as a block. Of short units up to 64 move at
 //! once, but no more than an eighth of the list, because held units cannot be stolen.
 
 use std::cell::Cell;
@@ -30,13 +30,13 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicUsize, Ordering, spin_loop};
 use sinew_sync::lock::{Mutex, MutexGuard};
 
-use super::hands::Hands;
+use super::local_units::LocalUnits;
 use super::tally::Tally;
 
 /// Looks at a list that is locked before the kernel is asked to wait: its accesses are short.
 const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 128 };
 
-/// A unit in a list or in a worker's hands.
+/// A unit in a list or in a worker's local units.
 #[derive(Debug)]
 pub(super) enum Entry<U> {
     /// No other thread knows it.
@@ -160,18 +160,18 @@ impl<U> Lists<U> {
 
     /// Takes at least `wanted` units, if there are so many, from the lists that are this worker's
     /// to work on: the preferred one first. Returns whether there were any. They come after those
-    /// that are in its `hands`.
-    pub(super) fn take(&self, by: Access<'_>, wanted: usize, hands: &mut Hands<U>) -> bool {
+    /// that are in its local units.
+    pub(super) fn take(&self, by: Access<'_>, wanted: usize, local: &mut LocalUnits<U>) -> bool {
         let other = Access { stealing: !by.stealing, ..by };
-        let before = hands.len();
+        let before = local.len();
         for from in [by, other] {
             let list = self.preferred(from);
-            let missing = wanted.saturating_sub(hands.len() - before);
+            let missing = wanted.saturating_sub(local.len() - before);
             if missing == 0 || list.len() == 0 {
                 continue;
             }
             if by.stealing && !from.stealing && !by.alone {
-                self.take_portion(by, missing, hands);
+                self.take_portion(by, missing, local);
             } else {
                 list.with(by.tally, |units| {
                     // The common list is for all workers, unless there is only one.
@@ -181,22 +181,22 @@ impl<U> Lists<U> {
                     } else {
                         missing
                     };
-                    hands.take_top(units, count);
+                    local.take_top(units, count);
                 });
             }
         }
-        hands.len() > before
+        local.len() > before
     }
 
     /// Takes a portion of what has not been dealt: the units that are `wanted`, and the rest into
     /// this worker's own list.
     #[cold]
-    fn take_portion(&self, by: Access<'_>, wanted: usize, hands: &mut Hands<U>) {
+    fn take_portion(&self, by: Access<'_>, wanted: usize, local: &mut LocalUnits<U>) {
         let mut portion = self.shared.with(by.tally, |left| {
             let count = units::portion(left.len(), self.own.len()).max(wanted);
             left.split_off(left.len().saturating_sub(count))
         });
-        hands.take_top(&mut portion, wanted);
+        local.take_top(&mut portion, wanted);
         if !portion.is_empty() {
             self.own[by.worker].with(by.tally, |list| append(list, portion));
         }
@@ -311,25 +311,25 @@ mod tests {
     fn units_stay_whole_on_their_way_between_lists() {
         let tally = Tally::default();
         let lists = Lists::new(entries(101), 3, 2, false);
-        let mut hands = Hands::new();
+        let mut local = LocalUnits::new();
         let by =
             |worker, stealing| Access { worker, stealing, alone: false, brief: 1, tally: &tally };
-        assert!(lists.take(by(0, false), 1, &mut hands));
-        assert_eq!(hands.first(), Some(&100), "a stack");
+        assert!(lists.take(by(0, false), 1, &mut local));
+        assert_eq!(local.first(), Some(&100), "a stack");
         lists.deal(2, &tally);
         assert_eq!([lists.own[0].len(), lists.own[1].len(), lists.own[2].len()], [50, 50, 0]);
         assert!(lists.steal(by(2, true), 0));
         assert_eq!([lists.own[0].len(), lists.own[1].len(), lists.own[2].len()], [25, 50, 25]);
-        assert!(lists.swap(by(2, true), hands.first_mut().unwrap(), u64::MAX));
-        lists.add(by(1, false), hands.drain());
+        assert!(lists.swap(by(2, true), local.first_mut().unwrap(), u64::MAX));
+        lists.add(by(1, false), local.drain());
         assert_eq!(lists.shared.len(), 1);
         assert_eq!(numbers(lists), (0..101).collect::<Vec<_>>());
         assert_eq!((tally.steals.get(), tally.stolen.get(), tally.stalls.get()), (1, 25, 0));
     }
 
-    /// The units in these hands, as they would be run.
-    fn run(hands: &mut Hands<u32>) -> Vec<u32> {
-        let mut numbers: Vec<u32> = hands.drain().map(|entry| *entry.unit()).collect();
+    /// The units of `local`, as they would be run.
+    fn run(local: &mut LocalUnits<u32>) -> Vec<u32> {
+        let mut numbers: Vec<u32> = local.drain().map(|entry| *entry.unit()).collect();
         numbers.reverse();
         numbers
     }
@@ -342,10 +342,10 @@ mod tests {
         let by =
             |worker, stealing| Access { worker, stealing, alone: false, brief: 1, tally: &tally };
         lists.add(by(0, false), std::iter::once(Entry::Own(9)));
-        let mut hands = Hands::new();
-        assert!(lists.take(by(0, false), 4, &mut hands));
-        assert_eq!(run(&mut hands), [9, 2, 0]);
-        assert!(!lists.take(by(0, false), 1, &mut hands) && lists.any());
+        let mut local = LocalUnits::new();
+        assert!(lists.take(by(0, false), 4, &mut local));
+        assert_eq!(run(&mut local), [9, 2, 0]);
+        assert!(!lists.take(by(0, false), 1, &mut local) && lists.any());
         assert!(!lists.steal(by(1, true), 0), "nobody steals from itself");
         assert!(!Lists::<u32>::new(Vec::new(), 1, 1, true).any());
     }
@@ -358,33 +358,33 @@ mod tests {
         let lists = Lists::new(entries(many), 3, 2, true);
         let by = |worker| Access { worker, stealing: true, alone: false, brief: 1, tally: &tally };
         assert!(lists.own.iter().all(|list| list.len() == 0) && lists.has_spare(by(0)));
-        let mut hands = Hands::new();
-        assert!(lists.take(by(0), 2, &mut hands));
+        let mut local = LocalUnits::new();
+        assert!(lists.take(by(0), 2, &mut local));
         assert_eq!(
-            (hands.first(), hands.second(), hands.len()),
+            (local.first(), local.second(), local.len()),
             (Some(&(many - 1)), Some(&(many - 2)), 2)
         );
         assert_eq!(
             (lists.own[0].len(), lists.shared.len()),
             (units::PORTION - 2, many as usize - units::PORTION)
         );
-        assert!(lists.take(by(0), 1, &mut hands), "of its own");
+        assert!(lists.take(by(0), 1, &mut local), "of its own");
         assert_eq!(
-            (hands.len(), lists.own[0].len()),
+            (local.len(), lists.own[0].len()),
             (2 + units::BATCH, units::PORTION - 2 - units::BATCH)
         );
         assert!(lists.steal(by(1), 0));
-        lists.add(by(0), hands.drain());
+        lists.add(by(0), local.drain());
         let left = lists.own.iter().map(|list| list.len()).sum::<usize>();
         assert_eq!(left, units::PORTION);
         let alone = Access { alone: true, ..by(2) };
-        assert!(lists.take(alone, 1, &mut hands));
+        assert!(lists.take(alone, 1, &mut local));
         assert_eq!(
-            (hands.len(), lists.own[2].len()),
+            (local.len(), lists.own[2].len()),
             (units::BATCH, 0),
             "nothing is dealt to who is alone"
         );
-        lists.add(by(0), hands.drain());
+        lists.add(by(0), local.drain());
         lists.deal(2, &tally);
         assert_eq!(lists.shared.len(), many as usize - units::PORTION - units::BATCH, "still long");
         assert_eq!(numbers(lists), (0..many).collect::<Vec<_>>());

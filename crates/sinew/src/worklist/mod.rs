@@ -55,7 +55,7 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `work` | what is done with each unit, by transactions or without |
-//! | `lists`, `hands`, `parked` | units that can be run, that a worker has taken, and that wait for a change |
+//! | `lists`, `local_units`, `parked` | units that can be run, that a worker has taken, and that wait for a change |
 //! | `team` | who works, and when the run is over |
 //! | `run`, `run/worker`, `run/helper` | a run, and its slots |
 //! | `ahead` | what helpers do, and how they get their units |
@@ -75,8 +75,8 @@
 
 mod ahead;
 mod footprint;
-mod hands;
 mod lists;
+mod local_units;
 mod parked;
 mod places;
 mod run;

@@ -6,7 +6,7 @@ mod worker;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use sinew_core::{Enrolled, Scope, Worker as Hand};
+use sinew_core::{Enrolled, Scope, Worker as PoolWorker};
 use sinew_loops::{Operation, Registration};
 use sinew_policy::tune::Counts;
 use sinew_sync::CachePadded;
@@ -28,7 +28,7 @@ use helper::Helper;
 use worker::{End, Worker};
 
 /// The state that all slots of a run share.
-pub(super) struct Arena<'r, R: Run> {
+pub(super) struct RunState<'r, R: Run> {
     run: &'r R,
     lists: Lists<R::Unit>,
     parked: Parked<R::Unit>,
@@ -81,8 +81,13 @@ pub(super) struct Plan<'r> {
     pub(super) speculative: bool,
 }
 
-impl<'r, R: Run> Arena<'r, R> {
-    pub(super) fn new(w: &Hand, run: &'r R, units: Vec<Entry<R::Unit>>, plan: &Plan<'r>) -> Self {
+impl<'r, R: Run> RunState<'r, R> {
+    pub(super) fn new(
+        w: &PoolWorker,
+        run: &'r R,
+        units: Vec<Entry<R::Unit>>,
+        plan: &Plan<'r>,
+    ) -> Self {
         let &Plan { slots, settings, woken, control, steering, speculative } = plan;
         let now = settings.settings();
         let team = Team::new(slots);
@@ -118,7 +123,7 @@ impl<'r, R: Run> Arena<'r, R> {
 
     /// Runs all units, until none is left or the rest waits for a change that no thread will make
     /// (P4 of `parked`). After a panic the units that were not committed are left in the lists.
-    pub(super) fn run_all(&self, w: &Hand) {
+    pub(super) fn run_all(&self, w: &PoolWorker) {
         loop {
             self.run_ready(w);
             if self.is_over() || self.parked.len() == 0 || planted(Bug::NoSecondRound) {
@@ -135,7 +140,7 @@ impl<'r, R: Run> Arena<'r, R> {
 
     /// Tries all units that wait once more. Returns whether there is a reason to go on: one has
     /// committed, or was woken meanwhile.
-    fn look_back(&self, w: &Hand) -> bool {
+    fn look_back(&self, w: &PoolWorker) -> bool {
         let commits = self.counts().commits;
         self.parked.wake_all();
         self.run_ready(w);
@@ -147,7 +152,7 @@ impl<'r, R: Run> Arena<'r, R> {
     ///
     /// This worker runs nothing meanwhile but its own tasks, which no other worker might run.
     /// Another run of a list, say, would keep this one from going on.
-    fn sleep_until_woken(&self, w: &Hand) -> bool {
+    fn sleep_until_woken(&self, w: &PoolWorker) -> bool {
         let mut pause = SHORTEST_SLEEP_NS;
         while !self.is_over() {
             match self.woken.outlook() {
@@ -169,7 +174,7 @@ impl<'r, R: Run> Arena<'r, R> {
     }
 
     /// Runs units until none is left that can be run.
-    fn run_ready(&self, w: &Hand) {
+    fn run_ready(&self, w: &PoolWorker) {
         while self.has_ready() && !self.team.is_stopped() {
             w.scope(|s| {
                 let in_force = self.in_force(w);
@@ -185,7 +190,7 @@ impl<'r, R: Run> Arena<'r, R> {
     }
 
     /// Ends a run: the last calls of the work, and the report.
-    pub(super) fn finish(&self, w: &Hand) -> Report<R::Local> {
+    pub(super) fn finish(&self, w: &PoolWorker) -> Report<R::Local> {
         let mut locals: Vec<_> =
             self.slots.iter().filter_map(|slot| slot.local.lock().take()).collect();
         locals.iter_mut().for_each(|local| self.run.finish(local));
@@ -218,7 +223,7 @@ impl<'r, R: Run> Arena<'r, R> {
     }
 
     /// The settings in force.
-    fn in_force(&self, w: &Hand) -> InForce {
+    fn in_force(&self, w: &PoolWorker) -> InForce {
         let mut settings = self.settings.settings();
         settings.threads = settings.threads.clamp(1, cores(w, self.operation.as_ref()));
         if !self.speculative {
@@ -229,13 +234,13 @@ impl<'r, R: Run> Arena<'r, R> {
 
     /// The present version, which changes whenever the settings in force may have changed.
     #[inline]
-    fn version(&self, w: &Hand) -> Version {
+    fn version(&self, w: &PoolWorker) -> Version {
         let requests = self.operation.as_ref().map_or(0, Operation::version);
         (self.settings.version(), requests, w.allowed_workers())
     }
 
     /// Tells the tuner, if there is one, how many cores there are now.
-    fn tell_cores(&self, w: &Hand) {
+    fn tell_cores(&self, w: &PoolWorker) {
         let Some(steering) = self.steering else { return };
         // Relaxed: written under the lock of the steering only.
         if self.cores.load(Ordering::Relaxed) == cores(w, self.operation.as_ref()) {
@@ -264,7 +269,7 @@ impl<'r, R: Run> Arena<'r, R> {
 
     /// A worker has committed so many units.
     #[inline]
-    fn count(&self, w: &Hand, units: usize) {
+    fn count(&self, w: &PoolWorker, units: usize) {
         if let Some(operation) = &self.operation {
             operation.count(w, units);
         }
@@ -317,7 +322,7 @@ impl<'r, R: Run> Arena<'r, R> {
     /// The task of a slot.
     fn sit<'scope>(
         &'scope self,
-        w: &Hand,
+        w: &PoolWorker,
         s: &'scope Scope<'scope, '_>,
         slot: Registration<'scope>,
     ) {
@@ -330,7 +335,12 @@ impl<'r, R: Run> Arena<'r, R> {
     }
 
     /// Works at a slot as its role says, until it has none.
-    fn serve<'scope>(&'scope self, w: &Hand, s: &'scope Scope<'scope, '_>, slot: usize) -> End {
+    fn serve<'scope>(
+        &'scope self,
+        w: &PoolWorker,
+        s: &'scope Scope<'scope, '_>,
+        slot: usize,
+    ) -> End {
         loop {
             let end = match self.in_force(w).role(slot) {
                 Role::Work => Worker::new(self, w, s, slot).run(),
@@ -345,7 +355,7 @@ impl<'r, R: Run> Arena<'r, R> {
 
     /// Whether another worker of the pool is to have a slot, since this one is to stand down: the
     /// limit was lowered between these versions. The first slot is never given up.
-    fn is_relieved(slot: usize, w: &Hand, before: Version, now: Version) -> bool {
+    fn is_relieved(slot: usize, w: &PoolWorker, before: Version, now: Version) -> bool {
         now.2 < before.2 && slot > 0 && w.is_to_stand_down()
     }
 
@@ -365,12 +375,12 @@ impl<'r, R: Run> Arena<'r, R> {
 }
 
 /// How many workers of its pool a list may have now, helpers included.
-fn allowed(w: &Hand) -> usize {
+fn allowed(w: &PoolWorker) -> usize {
     w.allowed_workers().min(w.max_workers())
 }
 
 /// On how many of them units run at most.
-fn cores(w: &Hand, operation: Option<&Operation<'_>>) -> usize {
+fn cores(w: &PoolWorker, operation: Option<&Operation<'_>>) -> usize {
     let wished = operation.and_then(Operation::threads).unwrap_or(usize::MAX);
     allowed(w).min(wished)
 }
@@ -398,27 +408,27 @@ type Outcome<R> = (std::thread::Result<Ended<R>>, Vec<Entry<<R as Run>::Unit>>);
 
 /// Runs `units`.
 pub(super) fn run<R: Run>(
-    w: &Hand,
+    w: &PoolWorker,
     run: &R,
     units: Vec<Entry<R::Unit>>,
     plan: &Plan<'_>,
 ) -> Outcome<R> {
-    let mut arena = Arena::new(w, run, units, plan);
+    let mut state = RunState::new(w, run, units, plan);
     let began = now_ns();
     let report = catch_unwind(AssertUnwindSafe(|| {
-        arena.run_all(w);
-        let mut report = arena.finish(w);
+        state.run_all(w);
+        let mut report = state.finish(w);
         report.elapsed = std::time::Duration::from_nanos(now_ns() - began);
-        arena.end();
-        (report, arena.waiting())
+        state.end();
+        (report, state.waiting())
     }));
     if let Some(steering) = plan.steering {
-        steering.lock().end(arena.counts(), now_ns());
+        steering.lock().end(state.counts(), now_ns());
     }
-    (report, arena.into_units())
+    (report, state.into_units())
 }
 
-/// Hands a panic on.
+/// Rethrows a panic.
 pub(super) fn or_resume<T>(result: std::thread::Result<T>) -> T {
     result.unwrap_or_else(|payload| resume_unwind(payload))
 }

@@ -50,7 +50,7 @@ use super::footprint::Footprint;
 /// # Ok::<(), sinew::worklist::WorklistError>(())
 /// ```
 pub trait Work<'env>: Sync {
-    /// A unit. Workers hand it to each other and to helpers.
+    /// A unit. It moves between workers, and to helpers.
     type Unit: Send + Sync;
     /// The result of a unit, for [`fold`](Self::fold).
     type Value;
@@ -197,7 +197,7 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
 
     #[inline]
     fn one_by_one(&self) -> impl Fn(&W::Unit, &mut More<W::Unit>) -> Result<W::Value, Failure> {
-        // Copies, which the compiler keeps at hand from one unit to the next.
+        // Copies, which the compiler keeps in registers from one unit to the next.
         let Self { work, how, .. } = *self;
         move |unit, more| {
             how.attempt_or_wait(|tx| work.process(tx, unit, more)).map_err(Failure::from)

@@ -4,7 +4,7 @@ use sinew_loops::HelperPin;
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::thread::yield_now;
 
-use super::{Arena, End, Hand};
+use super::{End, PoolWorker, RunState};
 use crate::worklist::team::{InForce, Role};
 use crate::worklist::work::Run;
 
@@ -13,8 +13,8 @@ use crate::worklist::work::Run;
 const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 1_000 };
 
 pub(super) struct Helper<'a, 'r, R: Run> {
-    arena: &'a Arena<'r, R>,
-    w: &'a Hand,
+    state: &'a RunState<'r, R>,
+    w: &'a PoolWorker,
     part: HelperPin<'a>,
     slot: usize,
     worker: usize,
@@ -23,30 +23,35 @@ pub(super) struct Helper<'a, 'r, R: Run> {
 }
 
 impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
-    pub(super) fn new(arena: &'a Arena<'r, R>, w: &'a Hand, slot: usize, worker: usize) -> Self {
-        let part = HelperPin::enter(w, arena.operation.as_ref());
-        Self { arena, w, part, slot, worker, moves: None }
+    pub(super) fn new(
+        state: &'a RunState<'r, R>,
+        w: &'a PoolWorker,
+        slot: usize,
+        worker: usize,
+    ) -> Self {
+        let part = HelperPin::enter(w, state.operation.as_ref());
+        Self { state, w, part, slot, worker, moves: None }
     }
 
     /// Helps until the settings want something else, or the worker is gone.
     pub(super) fn run(mut self) -> End {
-        let (mut version, mut seen, mut looks) = (self.arena.version(self.w), 0, 0_u32);
-        let mut in_force = self.arena.in_force(self.w);
-        let ahead = &self.arena.slots[self.worker].ahead;
+        let (mut version, mut seen, mut looks) = (self.state.version(self.w), 0, 0_u32);
+        let mut in_force = self.state.in_force(self.w);
+        let ahead = &self.state.slots[self.worker].ahead;
         loop {
-            let now = self.arena.version(self.w);
+            let now = self.state.version(self.w);
             if now != version {
-                if Arena::<R>::is_relieved(self.slot, self.w, version, now) {
+                if RunState::<R>::is_relieved(self.slot, self.w, version, now) {
                     return End::Relieved;
                 }
                 version = now;
-                in_force = self.arena.in_force(self.w);
+                in_force = self.state.in_force(self.w);
                 self.moves = None;
             }
             if in_force.role(self.slot) != Role::Help(self.worker) {
                 return End::Moved;
             }
-            if self.arena.team.is_stopped() || !self.arena.team.is_taken(self.worker) {
+            if self.state.team.is_stopped() || !self.state.team.is_taken(self.worker) {
                 return End::Over;
             }
             self.sit(&in_force);
@@ -64,19 +69,19 @@ impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
     /// Has the thread sit beside its worker, wherever that is now.
     #[inline]
     fn sit(&mut self, in_force: &InForce) {
-        let moves = self.arena.sites.moves();
+        let moves = self.state.sites.moves();
         if self.moves != Some(moves) || self.part.is_behind() {
             self.moves = Some(moves);
-            let workers = self.arena.sites.of(in_force.settings.threads);
+            let workers = self.state.sites.of(in_force.settings.threads);
             self.part.pin_beside(self.worker, &workers, in_force.helpers());
         }
     }
 
     fn run_ahead(&self, ticket: u64, lifespan: u32) {
-        let ahead = &self.arena.slots[self.worker].ahead;
+        let ahead = &self.state.slots[self.worker].ahead;
         if let Some(unit) = ahead.unit() {
-            let words = self.arena.run.run_ahead(&unit, lifespan, &|| ahead.ticket() != ticket);
-            let tally = &self.arena.slots[self.slot].tally;
+            let words = self.state.run.run_ahead(&unit, lifespan, &|| ahead.ticket() != ticket);
+            let tally = &self.state.slots[self.slot].tally;
             tally.ahead.add(1);
             tally.words_ahead.add(words);
         }

@@ -23,9 +23,9 @@ use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::{TICKS_A_US, ticks};
 use sinew_sync::plant::{Bug, planted};
 
-use super::{Arena, Hand, Version};
-use crate::worklist::hands::Hands;
+use super::{PoolWorker, RunState, Version};
 use crate::worklist::lists::{Access, Entry};
+use crate::worklist::local_units::LocalUnits;
 use crate::worklist::places::Place;
 use crate::worklist::tally::Tally;
 use crate::worklist::team::{InForce, Role};
@@ -53,8 +53,8 @@ pub(super) enum End {
 }
 
 pub(super) struct Worker<'w, 'scope, 'env, 'r, R: Run> {
-    arena: &'scope Arena<'r, R>,
-    w: &'w Hand,
+    state: &'scope RunState<'r, R>,
+    w: &'w PoolWorker,
     participant: Participant<'w>,
     s: &'scope Scope<'scope, 'env>,
     slot: usize,
@@ -65,7 +65,7 @@ pub(super) struct Worker<'w, 'scope, 'env, 'r, R: Run> {
     /// Whether a helper may run the next unit ahead.
     helped: bool,
     /// The units taken: those of the transaction that is next, then those that a helper runs ahead.
-    held: Hands<R::Unit>,
+    held: LocalUnits<R::Unit>,
     values: Vec<R::Value>,
     more: More<R::Unit>,
     local: Option<R::Local>,
@@ -82,21 +82,21 @@ pub(super) struct Worker<'w, 'scope, 'env, 'r, R: Run> {
 
 impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     pub(super) fn new(
-        arena: &'scope Arena<'r, R>,
-        w: &'w Hand,
+        state: &'scope RunState<'r, R>,
+        w: &'w PoolWorker,
         s: &'scope Scope<'scope, 'env>,
         slot: usize,
     ) -> Self {
-        let kept = arena.slots[slot].local.lock().take();
-        let local = kept.unwrap_or_else(|| arena.run.init(slot));
-        arena.team.enter();
-        let version = arena.version(w);
-        arena.tell_cores(w);
-        let in_force = arena.in_force(w);
-        let participant = Participant::enter(w, arena.operation.as_ref(), slot);
-        arena.sites.note(slot, w.pinned_cpu());
+        let kept = state.slots[slot].local.lock().take();
+        let local = kept.unwrap_or_else(|| state.run.init(slot));
+        state.team.enter();
+        let version = state.version(w);
+        state.tell_cores(w);
+        let in_force = state.in_force(w);
+        let participant = Participant::enter(w, state.operation.as_ref(), slot);
+        state.sites.note(slot, w.pinned_cpu());
         Self {
-            arena,
+            state,
             w,
             participant,
             s,
@@ -105,11 +105,11 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             role: in_force.role(slot),
             helped: in_force.helps(slot),
             in_force,
-            held: Hands::new(),
+            held: LocalUnits::new(),
             values: Vec::with_capacity(2),
             more: More(Vec::new()),
             local: Some(local),
-            place: Place::new(arena.settings.pages(), arena.several_nodes),
+            place: Place::new(state.settings.pages(), state.several_nodes),
             // To the model checker a schedule has to be the same again.
             rng: if cfg!(shuttle) { Rng::with_seed(slot as u64) } else { Rng::new() },
             failures: 0,
@@ -122,11 +122,11 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     /// Runs units until there are none for a while, or the settings have no use for this worker.
     pub(super) fn run(mut self) -> End {
         loop {
-            let now = self.arena.version(self.w);
+            let now = self.state.version(self.w);
             if now != self.version && self.follow(now) {
                 return End::Relieved;
             }
-            if self.arena.is_over() {
+            if self.state.is_over() {
                 return End::Over;
             }
             if self.role != Role::Work {
@@ -150,11 +150,11 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
 
     /// Says where its thread is now, for the helpers.
     fn note_site(&self) {
-        self.arena.sites.note(self.slot, self.w.pinned_cpu());
+        self.state.sites.note(self.slot, self.w.pinned_cpu());
     }
 
     fn tally(&self) -> &'scope Tally {
-        &self.arena.slots[self.slot].tally
+        &self.state.slots[self.slot].tally
     }
 
     fn access(&self) -> Access<'scope> {
@@ -172,31 +172,31 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     #[cold]
     fn follow(&mut self, now: Version) -> bool {
         let before = std::mem::replace(&mut self.version, now);
-        self.arena.tell_cores(self.w);
-        if let Some(operation) = &self.arena.operation {
+        self.state.tell_cores(self.w);
+        if let Some(operation) = &self.state.operation {
             operation.follow(self.w);
         }
         self.note_site();
-        self.place.choose(self.arena.settings.pages());
+        self.place.choose(self.state.settings.pages());
         let Settings { stealing: stole, .. } = self.in_force.settings;
-        self.in_force = self.arena.in_force(self.w);
+        self.in_force = self.state.in_force(self.w);
         self.role = self.in_force.role(self.slot);
         self.helped = self.in_force.helps(self.slot);
         let Settings { stealing, threads, .. } = self.in_force.settings;
         if stealing && !stole {
-            self.arena.lists.deal(threads, self.tally());
+            self.state.lists.deal(threads, self.tally());
         }
-        self.arena.spawn_missing(self.s, &self.in_force, 0);
-        Arena::<R>::is_relieved(self.slot, self.w, before, now)
+        self.state.spawn_missing(self.s, &self.in_force, 0);
+        RunState::<R>::is_relieved(self.slot, self.w, before, now)
     }
 
     #[inline]
     fn steer(&mut self) {
-        let Some(steering) = self.arena.steering else { return };
+        let Some(steering) = self.state.steering else { return };
         let commits = self.tally().commits.get();
         if commits >= self.next_look {
-            self.arena.steer(steering);
-            self.next_look = commits + self.arena.look_every(steering);
+            self.state.steer(steering);
+            self.next_look = commits + self.state.look_every(steering);
         }
     }
 
@@ -210,7 +210,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         let wanted =
             units::to_take(self.in_force.settings.coalescing, self.helped, self.held.len());
         wanted == 0
-            || self.arena.lists.take(self.access(), wanted, &mut self.held)
+            || self.state.lists.take(self.access(), wanted, &mut self.held)
             || !self.held.is_empty()
     }
 
@@ -218,10 +218,10 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     /// units come before a steal, since they disturb no other worker.
     #[cold]
     fn search(&mut self) -> bool {
-        let (team, began) = (&self.arena.team, ticks());
+        let (team, began) = (&self.state.team, ticks());
         team.begin_search();
         while !self.is_over() && ticks().saturating_sub(began) < SEARCH {
-            if self.arena.has_ready() {
+            if self.state.has_ready() {
                 team.end_search();
                 if self.take() || self.take_woken() || self.steal() {
                     return true;
@@ -237,31 +237,31 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     /// Moves the units that were woken into the list that is preferred, where others can steal
     /// them, and takes some.
     fn take_woken(&mut self) -> bool {
-        if !self.arena.parked.any_woken() {
+        if !self.state.parked.any_woken() {
             return false;
         }
-        self.arena.lists.add(self.access(), self.arena.parked.take_woken());
+        self.state.lists.add(self.access(), self.state.parked.take_woken());
         self.take()
     }
 
     fn steal(&mut self) -> bool {
-        self.arena.lists.steal(self.access(), self.rng.usize(..)) && self.take()
+        self.state.lists.steal(self.access(), self.rng.usize(..)) && self.take()
     }
 
     /// Whether no unit is left (E2 of `team`).
     fn is_over(&self) -> bool {
-        let team = &self.arena.team;
-        team.is_stopped() || (team.all_search() && !self.arena.has_ready() && team.all_search())
+        let team = &self.state.team;
+        team.is_stopped() || (team.all_search() && !self.state.has_ready() && team.all_search())
     }
 
     /// Has a worker that has left come back where there is something for it.
     #[inline]
     fn call_others(&self) {
-        let arena = self.arena;
-        if arena.team.is_short(&self.in_force)
-            && (arena.lists.has_spare(self.access()) || arena.parked.any_woken())
+        let state = self.state;
+        if state.team.is_short(&self.in_force)
+            && (state.lists.has_spare(self.access()) || state.parked.any_woken())
         {
-            self.arena.spawn_missing(self.s, &self.in_force, 0);
+            self.state.spawn_missing(self.s, &self.in_force, 0);
         }
     }
 
@@ -271,7 +271,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         !self.helped
             && !self.in_force.settings.coalescing
             && self.failures == 0
-            && !self.arena.run.is_watched()
+            && !self.state.run.is_watched()
     }
 
     /// Runs units as long as nothing else is to be done between them: until it is time to look for
@@ -279,16 +279,16 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     #[inline]
     fn process_plain(&mut self) {
         let Some(local) = &mut self.local else { return };
-        let (arena, w, tally) = (self.arena, self.w, &self.arena.slots[self.slot].tally);
+        let (state, w, tally) = (self.state, self.w, &self.state.slots[self.slot].tally);
         let most = self.held.len().min(self.participant.items_until_look() as usize);
-        let mut stretch = Stretch { arena, w, tally, held: &mut self.held, ran: 0 };
-        let attempt = arena.run.one_by_one();
+        let mut stretch = Stretch { state, w, tally, held: &mut self.held, ran: 0 };
+        let attempt = state.run.one_by_one();
         let mut last = None;
         for unit in stretch.held.first_ones(most) {
             match attempt(unit, &mut self.more) {
                 Ok(value) if self.more.0.is_empty() => {
                     stretch.ran += 1;
-                    arena.run.fold(local, value);
+                    state.run.fold(local, value);
                 }
                 other => {
                     stretch.ran += usize::from(other.is_ok());
@@ -306,14 +306,14 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             Some(Err(_)) => self.give_up(),
             None => {}
         }
-        arena.tell();
+        state.tell();
     }
 
     /// After the commit of a unit that has added others: these first, as the fold may panic.
     fn add_and_fold(&mut self, value: R::Value) {
         self.add();
         if let Some(local) = &mut self.local {
-            self.arena.run.fold(local, value);
+            self.state.run.fold(local, value);
         }
     }
 
@@ -329,7 +329,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             }
             let units = [self.held.first(), self.held.second().filter(|_| count > 1)];
             let turn = Turn { slot: self.slot, favoured };
-            match self.arena.run.attempt(units, &mut self.values, &mut self.more, turn) {
+            match self.state.run.attempt(units, &mut self.values, &mut self.more, turn) {
                 Ok(()) => return self.commit(favoured),
                 Err(Failure::Waits(change)) => return self.park(change),
                 Err(Failure::SecondWaits) => {
@@ -338,18 +338,18 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
                 }
                 Err(Failure::Conflict) => self.give_up(),
             }
-            if self.arena.is_over() {
+            if self.state.is_over() {
                 return;
             }
         }
     }
 
-    /// Hands the unit after the next `count` to the helper.
+    /// Offers the unit after the next `count` to the helper.
     #[inline]
     fn hand_over(&mut self, count: usize) {
         if self.helped {
-            let ahead = &self.arena.slots[self.slot].ahead;
-            ahead.hand(self.held.share(count));
+            let ahead = &self.state.slots[self.slot].ahead;
+            ahead.offer(self.held.share(count));
         }
     }
 
@@ -369,18 +369,18 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             self.add();
         }
         let Some(local) = &mut self.local else { return };
-        self.values.drain(..).for_each(|value| self.arena.run.fold(local, value));
-        self.arena.count(self.w, count);
-        self.arena.tell();
+        self.values.drain(..).for_each(|value| self.state.run.fold(local, value));
+        self.state.count(self.w, count);
+        self.state.tell();
     }
 
     /// Adds what the transaction has added.
     fn add(&mut self) {
         self.place.adds_units();
         self.tally().added.add(self.more.0.len() as u64);
-        self.arena.expect(self.more.0.len());
+        self.state.expect(self.more.0.len());
         let access = self.access();
-        self.arena.lists.add(access, self.more.0.drain(..).map(Entry::Own));
+        self.state.lists.add(access, self.more.0.drain(..).map(Entry::Own));
     }
 
     /// After a conflict: another unit, if it is time for that, or a pause.
@@ -392,7 +392,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         }
     }
 
-    /// After an attempt of the first unit that waits for `change`: it is out of hand until then.
+    /// After an attempt of the first unit that waits for `change`: it is not among the local units until then.
     #[cold]
     fn park(&mut self, change: Change) {
         self.forget_attempt();
@@ -401,7 +401,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         // An attempt that waits took its time as well.
         self.ran += 1;
         if let Some(unit) = self.held.take_first() {
-            self.arena.parked.park(unit, change);
+            self.state.parked.park(unit, change);
         }
     }
 
@@ -417,14 +417,14 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         self.failures += 1;
         self.retries += 1;
         if self.helped {
-            self.arena.slots[self.slot].ahead.again();
+            self.state.slots[self.slot].ahead.again();
         }
     }
 
     fn swap(&mut self) -> bool {
         let (access, random) = (self.access(), self.rng.u64(..));
         let swapped =
-            self.held.first_mut().is_some_and(|first| self.arena.lists.swap(access, first, random));
+            self.held.first_mut().is_some_and(|first| self.state.lists.swap(access, first, random));
         if swapped {
             self.retries = 0;
             self.tally().swaps.add(1);
@@ -438,12 +438,12 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
 }
 
 /// Units that are run one after the other. Its drop counts those that have run, and takes them out
-/// of the worker's hands (W1).
+/// of the worker's local units (W1).
 struct Stretch<'a, 'r, R: Run> {
-    arena: &'a Arena<'r, R>,
-    w: &'a Hand,
+    state: &'a RunState<'r, R>,
+    w: &'a PoolWorker,
     tally: &'a Tally,
-    held: &'a mut Hands<R::Unit>,
+    held: &'a mut LocalUnits<R::Unit>,
     ran: usize,
 }
 
@@ -454,7 +454,7 @@ impl<R: Run> Drop for Stretch<'_, '_, R> {
             return;
         }
         self.tally.commits.add(self.ran as u64);
-        self.arena.count(self.w, self.ran);
+        self.state.count(self.w, self.ran);
         self.held.drop_first(self.ran);
     }
 }
@@ -464,16 +464,16 @@ impl<R: Run> Drop for Worker<'_, '_, '_, '_, R> {
     /// slot.
     fn drop(&mut self) {
         if self.helped {
-            self.arena.slots[self.slot].ahead.hand(None);
+            self.state.slots[self.slot].ahead.offer(None);
         }
         if std::thread::panicking() {
-            self.arena.team.stop();
+            self.state.team.stop();
         }
         if !self.held.is_empty() {
             let access = self.access();
-            self.arena.lists.add(access, self.held.drain());
+            self.state.lists.add(access, self.held.drain());
         }
-        *self.arena.slots[self.slot].local.lock() = self.local.take();
-        self.arena.team.leave();
+        *self.state.slots[self.slot].local.lock() = self.local.take();
+        self.state.team.leave();
     }
 }

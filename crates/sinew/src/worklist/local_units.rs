@@ -1,4 +1,4 @@
-//! The units in a worker's hands: taken from a list, and not yet run.
+//! The units in a worker's local units: taken from a list, and not yet run.
 
 use std::sync::Arc;
 
@@ -11,72 +11,72 @@ const FEW: usize = 3;
 
 /// Units in the order in which they will be run.
 #[derive(Debug)]
-pub(super) struct Hands<U> {
+pub(super) struct LocalUnits<U> {
     /// The first one is at the end, where taking it away moves no other.
-    upside_down: Vec<Entry<U>>,
+    reversed: Vec<Entry<U>>,
 }
 
-impl<U> Hands<U> {
+impl<U> LocalUnits<U> {
     pub(super) fn new() -> Self {
-        Self { upside_down: Vec::new() }
+        Self { reversed: Vec::new() }
     }
 
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.upside_down.len()
+        self.reversed.len()
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.upside_down.is_empty()
+        self.reversed.is_empty()
     }
 
     /// The first unit.
     #[inline]
     pub(super) fn first(&self) -> Option<&U> {
-        self.upside_down.last().map(Entry::unit)
+        self.reversed.last().map(Entry::unit)
     }
 
     /// The first unit, to be swapped for another.
     pub(super) fn first_mut(&mut self) -> Option<&mut Entry<U>> {
-        self.upside_down.last_mut()
+        self.reversed.last_mut()
     }
 
     /// The unit after the first.
     pub(super) fn second(&self) -> Option<&U> {
-        self.upside_down.iter().nth_back(1).map(Entry::unit)
+        self.reversed.iter().nth_back(1).map(Entry::unit)
     }
 
     /// The first `count` units.
     #[inline]
     pub(super) fn first_ones(&self, count: usize) -> impl Iterator<Item = &U> {
         let others = self.len().saturating_sub(count);
-        self.upside_down[others..].iter().rev().map(Entry::unit)
+        self.reversed[others..].iter().rev().map(Entry::unit)
     }
 
     /// The first `count` units have been run.
     #[inline]
     pub(super) fn drop_first(&mut self, count: usize) {
-        self.upside_down.truncate(self.len().saturating_sub(count));
+        self.reversed.truncate(self.len().saturating_sub(count));
     }
 
     /// Takes the first unit out.
     pub(super) fn take_first(&mut self) -> Option<Entry<U>> {
-        self.upside_down.pop()
+        self.reversed.pop()
     }
 
     /// The unit after the first `count`, if there is one, for a helper as well.
     pub(super) fn share(&mut self, count: usize) -> Option<Arc<U>> {
-        let at = self.upside_down.len().checked_sub(count + 1)?;
-        let (kept, handed) = self.upside_down.remove(at).share();
-        self.upside_down.insert(at, kept);
+        let at = self.reversed.len().checked_sub(count + 1)?;
+        let (kept, handed) = self.reversed.remove(at).share();
+        self.reversed.insert(at, kept);
         Some(handed)
     }
 
     /// Takes up to `count` units from the top of `list`, to be run after those that are here.
     pub(super) fn take_top(&mut self, list: &mut Units<U>, count: usize) {
         if count <= FEW {
-            (0..count).map_while(|_| list.pop()).for_each(|unit| self.upside_down.insert(0, unit));
+            (0..count).map_while(|_| list.pop()).for_each(|unit| self.reversed.insert(0, unit));
         } else {
             let at = list.len().saturating_sub(count);
             let mut taken = list.split_off(at);
@@ -84,14 +84,14 @@ impl<U> Hands<U> {
             // memory.
             let next = count.min(at);
             prefetch(list, at - next, next, Intent::Read);
-            taken.append(&mut self.upside_down);
-            self.upside_down = taken;
+            taken.append(&mut self.reversed);
+            self.reversed = taken;
         }
     }
 
     /// Gives all of them back, so that the first would be on top of the list again.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Entry<U>> {
-        self.upside_down.drain(..)
+        self.reversed.drain(..)
     }
 }
 
@@ -104,21 +104,21 @@ mod tests {
     #[test]
     fn units_are_run_from_the_top_of_the_list_downwards() {
         let mut list: Units<u32> = (0..6).map(Entry::Own).collect();
-        let mut hands = Hands::new();
-        hands.take_top(&mut list, 2);
-        hands.take_top(&mut list, 1);
-        assert_eq!((hands.first(), hands.second(), hands.len()), (Some(&5), Some(&4), 3));
-        assert_eq!(hands.share(2).as_deref(), Some(&3));
-        assert!(hands.share(3).is_none());
-        assert_eq!(hands.take_first().map(|entry| *entry.unit()), Some(5));
-        assert_eq!((hands.first(), hands.second()), (Some(&4), Some(&3)));
-        assert!(hands.first_ones(2).eq(&[4, 3]));
-        hands.drop_first(1);
-        assert_eq!(hands.drain().map(|entry| *entry.unit()).collect::<Vec<_>>(), [3]);
-        hands.take_top(&mut list, 1);
-        hands.take_top(&mut list, 9);
+        let mut local = LocalUnits::new();
+        local.take_top(&mut list, 2);
+        local.take_top(&mut list, 1);
+        assert_eq!((local.first(), local.second(), local.len()), (Some(&5), Some(&4), 3));
+        assert_eq!(local.share(2).as_deref(), Some(&3));
+        assert!(local.share(3).is_none());
+        assert_eq!(local.take_first().map(|entry| *entry.unit()), Some(5));
+        assert_eq!((local.first(), local.second()), (Some(&4), Some(&3)));
+        assert!(local.first_ones(2).eq(&[4, 3]));
+        local.drop_first(1);
+        assert_eq!(local.drain().map(|entry| *entry.unit()).collect::<Vec<_>>(), [3]);
+        local.take_top(&mut list, 1);
+        local.take_top(&mut list, 9);
         assert_eq!(
-            (hands.first(), hands.second(), hands.len(), list.len()),
+            (local.first(), local.second(), local.len(), list.len()),
             (Some(&2), Some(&1), 3, 0)
         );
     }
