@@ -254,7 +254,7 @@ impl Pool {
     /// # Panics
     ///
     /// If the process has more reasons than a poll word has room for.
-    pub fn ask_to_look_up(&self, reason: &PollReason) {
+    pub fn request_poll(&self, reason: &PollReason) {
         self.state.slots.iter().for_each(|slot| slot.ask(reason));
     }
 

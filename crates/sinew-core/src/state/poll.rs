@@ -48,7 +48,7 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 ///
 /// let pool = Pool::builder().threads(1).build()?;
 /// pool.run(|w| {
-///     pool.ask_to_look_up(&COUNT);
+///     pool.request_poll(&COUNT);
 ///     w.safe_point();
 ///     w.safe_point();
 /// });
