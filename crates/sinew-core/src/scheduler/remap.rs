@@ -61,7 +61,7 @@ impl Worker {
     }
 
     /// The processors on which the pool's mapping has room for a thread that is to be near another.
-    pub fn mapping_room(&self) -> CpuSet {
+    pub fn mapping_cpus(&self) -> CpuSet {
         self.pool().pins.room()
     }
 

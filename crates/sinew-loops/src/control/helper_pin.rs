@@ -86,7 +86,7 @@ impl<'c> HelperPin<'c> {
                 let room = pinning.cpus().iter().flat_map(CpuSet::iter).collect();
                 nearest(&room, number, workers, helpers)
             }
-            None => nearest(&self.w.mapping_room(), number, workers, helpers),
+            None => nearest(&self.w.mapping_cpus(), number, workers, helpers),
         };
         self.is_pinned = pin_beside(self.w, self.is_pinned, pinning);
     }
