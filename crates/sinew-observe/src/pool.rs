@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use sinew_policy::graph::Graph;
-use sinew_sync::clock::{start_measuring, ticks, ticks_a_ns};
+use sinew_sync::clock::{start_measuring, ticks, ticks_per_ns};
 use sinew_sync::lock::Mutex;
 
 use crate::paths::{BURDENS, DEFAULT_BURDENS, Paths};
@@ -112,7 +112,7 @@ impl PoolState {
             burdens: self.burdens.0,
             scopes: strays.scopes,
             longest_detached: strays.longest,
-            ticks_a_ns: ticks_a_ns(),
+            ticks_per_ns: ticks_per_ns(),
             clock_cost: self.cost,
         };
         if take {

@@ -66,7 +66,7 @@ pub struct Profile {
     pub(crate) burdens: [u64; BURDENS],
     pub(crate) scopes: Paths,
     pub(crate) longest_detached: Paths,
-    pub(crate) ticks_a_ns: f64,
+    pub(crate) ticks_per_ns: f64,
     pub(crate) clock_cost: u64,
 }
 
@@ -307,12 +307,12 @@ impl Profile {
 
     /// A time in ticks, in nanoseconds.
     pub fn nanoseconds(&self, ticks: f64) -> f64 {
-        ticks / self.ticks_a_ns
+        ticks / self.ticks_per_ns
     }
 
     /// Ticks a nanosecond, as measured against the clock.
-    pub fn ticks_a_ns(&self) -> f64 {
-        self.ticks_a_ns
+    pub fn ticks_per_ns(&self) -> f64 {
+        self.ticks_per_ns
     }
 
     /// The time that one look at the clock adds to an interval, as measured when the pool was

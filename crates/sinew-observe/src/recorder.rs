@@ -26,7 +26,7 @@
 use std::cell::Cell;
 
 use sinew_policy::graph::{Call, Graph, Token};
-use sinew_sync::clock::{TICKS_A_US, thread_cpu_ns, ticks, ticks_a_ns};
+use sinew_sync::clock::{TICKS_A_US, thread_cpu_ns, ticks, ticks_per_ns};
 use sinew_sync::lock::Mutex;
 
 /// Marks of one strand after which no new tasks are recorded: 64 MiB.
@@ -112,7 +112,7 @@ impl Recorder {
         let Some(given_ns) = now.zip(then).map(|(now, then)| now.saturating_sub(then)) else {
             return 0;
         };
-        let given = (given_ns as f64 * ticks_a_ns()) as u64;
+        let given = (given_ns as f64 * ticks_per_ns()) as u64;
         let waited = work.saturating_sub(before).saturating_sub(given);
         if waited < LONG { 0 } else { waited }
     }
@@ -226,7 +226,7 @@ impl Recording {
         let mut calls = std::mem::take(&mut *self.calls.lock());
         calls.sort_by_key(|call| call.began);
         let mut free_from = std::mem::replace(&mut *self.since.lock(), ticks());
-        let ps = 1_000.0 / ticks_a_ns();
+        let ps = 1_000.0 / ticks_per_ns();
         let mut whole = Vec::new();
         for call in calls {
             let gap = call.began.saturating_sub(free_from);

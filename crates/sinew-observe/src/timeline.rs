@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sinew_sync::clock::{ticks, ticks_a_ns};
+use sinew_sync::clock::{ticks, ticks_per_ns};
 
 use crate::state::Shared;
 use crate::trace::{Doing, Entry};
@@ -45,7 +45,7 @@ impl Shared {
 impl Timeline {
     /// The timeline of a pool that `began` at so many ticks.
     pub(crate) fn read(workers: &[Arc<Shared>], began: u64) -> Option<Self> {
-        let rate = ticks_a_ns();
+        let rate = ticks_per_ns();
         let ns = |at: u64| (at.saturating_sub(began) as f64 / rate) as u64;
         let span = |entry: Entry| TimelineSpan {
             doing: entry.doing,

@@ -46,7 +46,7 @@ pub fn ticks() -> u64 {
 /// The first call takes a millisecond, unless [`start_measuring`] was called at least that long
 /// before. Later calls return the same value.
 #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
-pub fn ticks_a_ns() -> f64 {
+pub fn ticks_per_ns() -> f64 {
     use std::sync::OnceLock;
     static RATE: OnceLock<f64> = OnceLock::new();
     *RATE.get_or_init(|| {
@@ -62,7 +62,7 @@ pub fn ticks_a_ns() -> f64 {
     })
 }
 
-/// Starts the measurement for [`ticks_a_ns`], once for the process. Returns the nanoseconds and the
+/// Starts the measurement for [`ticks_per_ns`], once for the process. Returns the nanoseconds and the
 /// ticks at the start.
 #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
 pub fn start_measuring() -> (u64, u64) {
@@ -89,7 +89,7 @@ pub fn thread_cpu_ns() -> Option<u64> {
 
 /// How many [`ticks`] a nanosecond has: one, on systems where a tick is a nanosecond.
 #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle)))))]
-pub fn ticks_a_ns() -> f64 {
+pub fn ticks_per_ns() -> f64 {
     1.0
 }
 
@@ -101,7 +101,7 @@ pub fn start_measuring() -> (u64, u64) {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{TICKS_A_US, now_ns, start_measuring, thread_cpu_ns, ticks_a_ns};
+    use super::{TICKS_A_US, now_ns, start_measuring, thread_cpu_ns, ticks_per_ns};
 
     /// Catches: a clock of anything but this thread's processor time.
     #[cfg(target_os = "linux")]
@@ -119,11 +119,11 @@ mod tests {
     #[test]
     fn the_rate_of_ticks_is_about_what_is_assumed() {
         start_measuring();
-        let rate = ticks_a_ns();
+        let rate = ticks_per_ns();
         let assumed = TICKS_A_US as f64 / 1_000.0;
         let assumed = if cfg!(target_arch = "x86_64") { assumed } else { 1.0 };
         assert!((0.2..5.0).contains(&(rate / assumed)), "{rate} ticks a nanosecond");
-        assert_eq!(rate, ticks_a_ns());
+        assert_eq!(rate, ticks_per_ns());
         assert!(now_ns() <= now_ns());
     }
 }

@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, Ordering};
-use sinew_sync::clock::{now_ns, start_measuring, ticks, ticks_a_ns};
+use sinew_sync::clock::{now_ns, start_measuring, ticks, ticks_per_ns};
 
 /// The measured times of the threads of one loop: see [`Options::meter`](super::Options::meter).
 #[derive(Debug)]
@@ -63,9 +63,9 @@ impl Meter {
     /// The first time in a process up to a millisecond, to find out how fast ticks are.
     pub fn read(&self) -> LoopMetrics {
         let wall = Duration::from_nanos(now_ns() - self.began_ns);
-        let ticks_a_ns = ticks_a_ns();
+        let ticks_per_ns = ticks_per_ns();
         let lines = self.lines.iter().enumerate();
-        let threads = lines.filter_map(|(worker, line)| line.read(worker, ticks_a_ns)).collect();
+        let threads = lines.filter_map(|(worker, line)| line.read(worker, ticks_per_ns)).collect();
         LoopMetrics { wall, threads }
     }
 
@@ -77,10 +77,10 @@ impl Meter {
 }
 
 impl Line {
-    fn read(&self, worker: usize, ticks_a_ns: f64) -> Option<ThreadMetrics> {
+    fn read(&self, worker: usize, ticks_per_ns: f64) -> Option<ThreadMetrics> {
         // Relaxed: the end of the loop, which the caller has waited for, orders them.
         let load = |value: &AtomicU64| value.load(Ordering::Relaxed);
-        let time = |ticks: u64| Duration::from_nanos((ticks as f64 / ticks_a_ns) as u64);
+        let time = |ticks: u64| Duration::from_nanos((ticks as f64 / ticks_per_ns) as u64);
         let (run, work) = (time(load(&self.run)), time(load(&self.work)));
         let blocked = Duration::from_nanos(load(&self.blocked_ns)).min(run.saturating_sub(work));
         let overhead = run.saturating_sub(work + blocked);
