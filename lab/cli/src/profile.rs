@@ -204,7 +204,7 @@ pub(crate) fn json(profile: &Profile, runs: usize) -> Report {
         bounds_a_run_s: [bounds.lower, bounds.upper],
         task_granularity_cycles: profile.task_granularity(),
         steal_interval_cycles: profile.steal_interval(),
-        cycles_a_ns: profile.ticks_a_ns(),
+        cycles_a_ns: profile.ticks_per_ns(),
         clock_cost_cycles: profile.clock_cost(),
         total: worker(profile, &profile.total()),
         workers: profile.workers().iter().map(|w| worker(profile, w)).collect(),

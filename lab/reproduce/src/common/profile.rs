@@ -21,7 +21,7 @@ pub(crate) fn profiled(subject: &Subject, conditions: &Conditions) -> Result<Met
     let tasks = profile.tasks().spawned as f64 + measured.chunks();
     let run = vec![
         ("wall_s", measured.wall_s),
-        ("cycles_a_s", profile.ticks_a_ns() * 1e9),
+        ("cycles_a_s", profile.ticks_per_ns() * 1e9),
         ("tasks", tasks),
     ];
     Ok([run, character(&profile), breakdown(&profile), functions(&profile)].concat())
