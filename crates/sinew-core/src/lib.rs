@@ -51,8 +51,8 @@ pub use builder::serially::serially;
 pub use builder::{Fences, PoolBuilder};
 pub use host::machine_lately;
 pub use pool::Pool;
+pub use pool::cancel_registration::CancelRegistration;
 pub use pool::control::{PoolControl, PoolSnapshot};
-pub use pool::enrolled::Enrolled;
 pub use pool::threads::WorkerThread;
 pub use scope::{
     FirstPanic, NextTask, Queueing, Scope, ScopeBuilder, ScopeQueues, ScopeTask, TaskQueues, scope,

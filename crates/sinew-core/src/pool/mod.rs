@@ -7,13 +7,13 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | `control`, `enrolled` | the handle by which a pool is changed; what it can cancel |
+//! | `control`, `cancel_registration` | the handle by which a pool is changed; what it can cancel |
 //! | `threads`, `standby` | the threads of a pool; the one of a pool of one |
 //! | `visit` | a call by a thread that uses the external slot |
 //! | `inject` | a call that is handed to the pool's threads |
 
+pub(crate) mod cancel_registration;
 pub(crate) mod control;
-pub(crate) mod enrolled;
 pub(crate) mod inject;
 pub(crate) mod standby;
 pub(crate) mod threads;

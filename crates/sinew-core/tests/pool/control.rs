@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, mpsc};
 use std::thread::{self, ThreadId};
 
-use sinew_core::{Cancelled, Enrolled, Mapping, Pool, PoolControl, Victims, Worker, serially};
+use sinew_core::{
+    CancelRegistration, Cancelled, Mapping, Pool, PoolControl, Victims, Worker, serially,
+};
 use sinew_loops::Control;
 use sinew_loops::loops::{Options, for_each, try_for_each};
 use sinew_loops::stream::{self, Exit, Identity, Parallel, Stages};
@@ -135,9 +137,9 @@ fn serial_loops_belong_to_the_pool_around() {
 fn who_has_ended_is_under_way_no_more() {
     let pool = pool(2);
     let handle = pool.control();
-    let outside = Enrolled::here();
+    let outside = CancelRegistration::register();
     pool.run(|_| {
-        let [first, second] = [(); 2].map(|()| Enrolled::here());
+        let [first, second] = [(); 2].map(|()| CancelRegistration::register());
         assert_eq!(handle.snapshot().under_way, 2);
         drop(first);
         handle.cancel();

@@ -5,7 +5,7 @@ use sinew_sync::lock::Mutex;
 
 use super::{Control, SOME};
 use crate::participants::Participants;
-use sinew_core::{Cancelled, Enrolled, Worker};
+use sinew_core::{CancelRegistration, Cancelled, Worker};
 
 /// An operation under way, other than a loop, that follows a [`Control`]: its items, its progress,
 /// and its requested settings. For authors of skeletons.
@@ -29,7 +29,7 @@ use sinew_core::{Cancelled, Enrolled, Worker};
 #[derive(Debug)]
 pub struct Operation<'c> {
     pub(super) control: &'c Control,
-    enrolled: Enrolled,
+    cancel_registration: CancelRegistration,
     /// Those that do not wait for others.
     pub(super) participants: Participants,
     requested: Requested,
@@ -71,7 +71,7 @@ impl<'c> Operation<'c> {
         control.state.loops.fetch_add(1, Ordering::Relaxed);
         let operation = Self {
             control,
-            enrolled: Enrolled::here(),
+            cancel_registration: CancelRegistration::register(),
             participants: Participants::new(0),
             requested: Requested::new(usize::MAX),
         };
@@ -126,7 +126,7 @@ impl<'c> Operation<'c> {
     /// [cancelled](sinew_core::PoolControl::cancel) what it runs.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
-        self.control.is_cancelled() || self.enrolled.is_cancelled()
+        self.control.is_cancelled() || self.cancel_registration.is_cancelled()
     }
 
     /// A number that changes with every request. Not 0.

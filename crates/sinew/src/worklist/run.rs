@@ -6,7 +6,7 @@ mod worker;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use sinew_core::{Enrolled, Scope, Worker as PoolWorker};
+use sinew_core::{CancelRegistration, Scope, Worker as PoolWorker};
 use sinew_loops::{Operation, Registration};
 use sinew_policy::tune::Counts;
 use sinew_sync::CachePadded;
@@ -40,7 +40,7 @@ pub(super) struct RunState<'r, R: Run> {
     operation: Option<Operation<'r>>,
     /// Registers the run with the pool, which may cancel all that it runs, if there is no such
     /// control.
-    enrolled: Option<Enrolled>,
+    cancel_registration: Option<CancelRegistration>,
     steering: Option<&'r Mutex<Steering>>,
     /// The cores that the tuner has been told of.
     cores: AtomicUsize,
@@ -98,14 +98,14 @@ impl<'r, R: Run> RunState<'r, R> {
             // Cancelled before it has begun.
             team.stop();
         }
-        let enrolled = operation.is_none().then(Enrolled::here);
+        let cancel_registration = operation.is_none().then(CancelRegistration::register);
         let lists = Lists::new(units, slots, threads, now.stealing);
         if let Some(steering) = steering {
             steering.lock().set_off(now_ns());
         }
         Self {
             operation,
-            enrolled,
+            cancel_registration,
             run,
             lists,
             parked: Parked::new(Arc::clone(woken)),
@@ -260,7 +260,7 @@ impl<'r, R: Run> RunState<'r, R> {
     #[inline]
     fn is_over(&self) -> bool {
         if self.operation.as_ref().is_some_and(Operation::is_cancelled)
-            || self.enrolled.as_ref().is_some_and(Enrolled::is_cancelled)
+            || self.cancel_registration.as_ref().is_some_and(CancelRegistration::is_cancelled)
         {
             self.team.stop();
         }

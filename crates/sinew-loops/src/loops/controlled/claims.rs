@@ -10,7 +10,7 @@ use crate::Control;
 use crate::affinity::Pinning;
 use crate::control::{Requests, is_cancelled};
 use crate::participants::{Participants, Registration};
-use sinew_core::Enrolled;
+use sinew_core::CancelRegistration;
 use sinew_core::Limit;
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) struct Shared<'c> {
     /// The loop's own settings, in force without requests.
     pub(super) own: LoopSettings,
     /// Registers the loop with its pool, which may cancel all that it runs.
-    pub(super) enrolled: Enrolled,
+    pub(super) cancel_registration: CancelRegistration,
     /// Whether a schedule that the pool has for such loops takes the place of the loop's own.
     pub(super) open: bool,
     /// The schedule of those who leave the choice.
@@ -38,7 +38,7 @@ pub(super) struct Shared<'c> {
 impl Shared<'_> {
     /// Whether the loop is to end, by its control's version or by its pool.
     pub(super) fn is_cancelled(&self, version: u64) -> bool {
-        is_cancelled(version) || self.enrolled.is_cancelled()
+        is_cancelled(version) || self.cancel_registration.is_cancelled()
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -171,11 +171,11 @@ impl<'c> Claims<'c> {
     /// cancelled.
     #[inline]
     fn is_behind(&self) -> bool {
-        let Shared { control, limit, enrolled, .. } = self.shared;
+        let Shared { control, limit, cancel_registration, .. } = self.shared;
         control.version() != self.seen
             || limit.asked() != self.limit
             || limit.schedule().word() != self.preset
-            || enrolled.is_cancelled()
+            || cancel_registration.is_cancelled()
     }
 
     /// The version of the requests that this participant follows.

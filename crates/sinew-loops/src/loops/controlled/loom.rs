@@ -13,7 +13,7 @@ use super::plan::{LoopSettings, Plan};
 use crate::Control;
 use crate::participants::Participants;
 use crate::planted::Planted;
-use sinew_core::Enrolled;
+use sinew_core::CancelRegistration;
 use sinew_core::Limit;
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn shared(n: usize, schedule: Schedule) -> (Arc<Shared<'static>>, Control) {
             participants: Participants::with_ranks(WORKERS),
             plan,
             ending: Ending::default(),
-            enrolled: Enrolled::default(),
+            cancel_registration: CancelRegistration::default(),
         }),
         control,
     )

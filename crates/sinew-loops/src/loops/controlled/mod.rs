@@ -55,7 +55,7 @@ use crate::recruit;
 use crate::source::LoopMemory;
 use claims::Shared;
 use plan::{LoopSettings, Plan};
-use sinew_core::{Cancelled, Enrolled, Scope, Worker};
+use sinew_core::{CancelRegistration, Cancelled, Scope, Worker};
 
 /// The work of a participant: it asks for slices and runs them until there are no more.
 type Session<'r> = &'r (dyn Fn(&mut Chunks<'_>) + Sync);
@@ -91,18 +91,18 @@ pub(super) fn run(
     }
     // A loop that is only measured can be neither changed nor cancelled.
     let nobodys;
-    let (control, enrolled) = match options.control {
-        Some(control) => (control, Enrolled::here()),
+    let (control, cancel_registration) = match options.control {
+        Some(control) => (control, CancelRegistration::register()),
         None => {
             nobodys = Control::new();
-            (&nobodys, Enrolled::default())
+            (&nobodys, CancelRegistration::default())
         }
     };
     if control.is_cancelled() {
         return Err(Cancelled);
     }
     let running = Running::begin(control, n);
-    let run = Controlled::new(w, n, options, (control, enrolled), session);
+    let run = Controlled::new(w, n, options, (control, cancel_registration), session);
     while !run.shared.is_over() {
         w.scope(|s| run.take_part(w, s));
     }
@@ -117,7 +117,7 @@ impl<'r> Controlled<'r> {
         w: &'r Worker,
         n: usize,
         options: &Options<'r>,
-        (control, enrolled): (&'r Control, Enrolled),
+        (control, cancel_registration): (&'r Control, CancelRegistration),
         session: Session<'r>,
     ) -> Self {
         let workers = w.max_workers();
@@ -141,7 +141,7 @@ impl<'r> Controlled<'r> {
             control,
             limit,
             own,
-            enrolled,
+            cancel_registration,
             open,
             auto,
             workers,

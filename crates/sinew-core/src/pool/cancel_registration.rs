@@ -12,28 +12,28 @@ use crate::state::tls;
 /// that follow no control; a skeleton under a control has it.
 ///
 /// ```
-/// use sinew_core::{Enrolled, Pool};
+/// use sinew_core::{CancelRegistration, Pool};
 ///
 /// let pool = Pool::builder().threads(2).build()?;
 /// pool.run(|_| {
-///     let enrolled = Enrolled::here();
+///     let cancel_registration = CancelRegistration::register();
 ///     pool.control().cancel();
-///     assert!(enrolled.is_cancelled() && !Enrolled::here().is_cancelled());
+///     assert!(cancel_registration.is_cancelled() && !CancelRegistration::register().is_cancelled());
 /// });
 /// # Ok::<(), sinew_core::BuildError>(())
 /// ```
 #[derive(Debug, Default)]
 #[must_use = "it lasts until it is dropped"]
-pub struct Enrolled {
+pub struct CancelRegistration {
     /// Outside of pools nobody cancels.
     scope: Option<Arc<CancelScope>>,
     noted: u64,
 }
 
-impl Enrolled {
+impl CancelRegistration {
     /// Something begins in the pool whose worker the calling thread is, and lasts until this is
     /// dropped. With a thread that works [`serially`](crate::serially), it is the pool around.
-    pub fn here() -> Self {
+    pub fn register() -> Self {
         let worker =
             tls::current().filter(|worker| !worker.pool().is_serial()).or_else(tls::around_serial);
         let Some(worker) = worker else { return Self::default() };
@@ -49,7 +49,7 @@ impl Enrolled {
     }
 }
 
-impl Drop for Enrolled {
+impl Drop for CancelRegistration {
     fn drop(&mut self) {
         if let Some(scope) = &self.scope {
             scope.under_way.fetch_sub(1, Ordering::Relaxed);
