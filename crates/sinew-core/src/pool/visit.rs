@@ -27,7 +27,7 @@ impl PoolState {
     pub(crate) fn run_what_waits(&self) {
         self.as_external_thread(|worker| {
             let _search = worker.begin(Activity::Search);
-            while let Some(job) = worker.look_around(Allowed::Any, false) {
+            while let Some(job) = worker.search_once(Allowed::Any, false) {
                 worker.execute(job);
             }
         });
@@ -70,7 +70,7 @@ impl PoolState {
             return;
         }
         let _search = worker.begin(Activity::Search);
-        while let Some(job) = worker.look_around(Allowed::Any, false) {
+        while let Some(job) = worker.search_once(Allowed::Any, false) {
             worker.execute(job);
         }
     }

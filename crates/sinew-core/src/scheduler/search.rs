@@ -69,7 +69,7 @@ impl Worker {
                 self.stand_down();
                 continue;
             }
-            if let Some(job) = self.look_around(Allowed::Any, false) {
+            if let Some(job) = self.search_once(Allowed::Any, false) {
                 return Some(job);
             }
             match self.search_and_sleep() {
@@ -191,7 +191,7 @@ impl Worker {
         self.start_policy();
         let mut backoff = Backoff::new(self.window_ns(), &self.own.shares_core);
         loop {
-            if let Some(job) = self.look_around(Allowed::Any, backoff.rounds > 0) {
+            if let Some(job) = self.search_once(Allowed::Any, backoff.rounds > 0) {
                 return (Some(job), backoff.lost_core);
             }
             // Who could leave does not offer its core before.
@@ -234,7 +234,7 @@ impl Worker {
 
     /// One look everywhere: own queue, injector, every victim once. With `ask`, victims with
     /// nothing public are asked to publish.
-    pub(crate) fn look_around(&self, allowed: Allowed, ask: bool) -> Option<Job<'_>> {
+    pub(crate) fn search_once(&self, allowed: Allowed, ask: bool) -> Option<Job<'_>> {
         if let Some(job) = self.pop_own_or_delivered(allowed) {
             return Some(job);
         }

@@ -377,7 +377,7 @@ impl Worker {
             self.execute(job);
             return true;
         }
-        let job = self.look_around(allowed, ask).or_else(|| match allowed {
+        let job = self.search_once(allowed, ask).or_else(|| match allowed {
             Allowed::Any => self.take_own_join(),
             Allowed::Deeper(_) => None,
         });

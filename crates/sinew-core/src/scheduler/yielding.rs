@@ -30,7 +30,7 @@ impl Worker {
         }
         let _search = self.begin(Activity::Search);
         self.start_policy();
-        let job = self.look_around(Allowed::Any, true);
+        let job = self.search_once(Allowed::Any, true);
         job.map(|job| self.execute(job)).is_some()
     }
 
