@@ -143,7 +143,7 @@ fn calls_are_served_between_items_of_a_numbered_participant() {
         let mut participant = Participant::enter(w, None, 0);
         for _ in 0..1_000 {
             thread::yield_now();
-            participant.look_around();
+            participant.poll();
         }
     });
 }

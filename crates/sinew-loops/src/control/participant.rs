@@ -51,7 +51,7 @@ struct Innermost {
 ///     assert_eq!(control.snapshot().working, 1);
 ///     for _ in 0..1_000 {
 ///         operation.done(w, 1);
-///         participant.look_around();
+///         participant.poll();
 ///     }
 /// });
 /// operation.end();
@@ -95,14 +95,14 @@ impl<'c> Participant<'c> {
     ///
     /// An addition and a comparison, mostly.
     #[inline]
-    pub fn look_around(&mut self) -> bool {
-        self.look_around_after(1)
+    pub fn poll(&mut self) -> bool {
+        self.poll_after(1)
     }
 
     /// The same after so many items, which may be up to
-    /// [`items_until_look`](Self::items_until_look).
+    /// [`items_until_poll`](Self::items_until_poll).
     #[inline]
-    pub fn look_around_after(&mut self, items: u32) -> bool {
+    pub fn poll_after(&mut self, items: u32) -> bool {
         let is_due = self.looks.is_due(items);
         if is_due {
             self.look_cold();
@@ -113,7 +113,7 @@ impl<'c> Participant<'c> {
     /// How many items may follow each other before the next look around, by the time that the last
     /// ones took: from 1 for long items to 64.
     #[inline]
-    pub fn items_until_look(&self) -> u32 {
+    pub fn items_until_poll(&self) -> u32 {
         self.looks.left()
     }
 

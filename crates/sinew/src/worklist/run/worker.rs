@@ -5,7 +5,7 @@
 //! Short units are run in *stretches*, one after the other. After the last one the worker checks
 //! all that is to be checked between units: settings, requests, limits, cancellation, the tuner,
 //! missing workers. How many follows from how long the last ones took
-//! ([`Participant::items_until_look`]): one, if they are long, up to 64. Each unit costs an
+//! ([`Participant::items_until_poll`]): one, if they are long, up to 64. Each unit costs an
 //! attempt, a fold, and a check whether it has added units. A stretch ends early with a unit that
 //! adds others, so that thieves find these, or is given up.
 //!
@@ -132,7 +132,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             if self.role != Role::Work {
                 return End::Moved;
             }
-            if self.participant.look_around_after(std::mem::take(&mut self.ran)) {
+            if self.participant.poll_after(std::mem::take(&mut self.ran)) {
                 self.note_site();
             }
             self.steer();
@@ -163,7 +163,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             worker: self.slot,
             stealing,
             alone: threads == 1,
-            brief: self.participant.items_until_look() as usize,
+            brief: self.participant.items_until_poll() as usize,
             tally: self.tally(),
         }
     }
@@ -280,7 +280,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     fn process_plain(&mut self) {
         let Some(local) = &mut self.local else { return };
         let (state, w, tally) = (self.state, self.w, &self.state.slots[self.slot].tally);
-        let most = self.held.len().min(self.participant.items_until_look() as usize);
+        let most = self.held.len().min(self.participant.items_until_poll() as usize);
         let mut stretch = Stretch { state, w, tally, held: &mut self.held, ran: 0 };
         let attempt = state.run.one_by_one();
         let mut last = None;
