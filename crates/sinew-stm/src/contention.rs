@@ -4,9 +4,9 @@
 //! because only older transactions wait for younger ones, or when another transaction takes the
 //! token. The token's holder waits as long as necessary: by I4 all others give way.
 
+use crate::contention_manager::ContentionManager;
 use crate::descriptor::Descriptor;
 use crate::engine::engine;
-use crate::manager::Manager;
 use crate::record::{LOCKED, OWNER, Record};
 use crate::sites::Cause;
 use crate::stop::TxResult;
@@ -34,9 +34,9 @@ impl Descriptor {
         die_if_lost(&engine().threads, owner_of(seen));
         let worth = self.holds_token() && wait_while(record, seen, u32::MAX, || true)
             || match self.manager {
-                Manager::Suicide => false,
-                Manager::Backoff => wait_while(record, seen, LOOKS, others_may),
-                Manager::Age => {
+                ContentionManager::Suicide => false,
+                ContentionManager::Backoff => wait_while(record, seen, LOOKS, others_may),
+                ContentionManager::Age => {
                     self.is_older(seen) && wait_while(record, seen, u32::MAX, others_may)
                 }
             };
@@ -54,7 +54,7 @@ impl Descriptor {
 
     /// The manager's pause between two attempts.
     pub(crate) fn pause(&mut self) {
-        if self.manager != Manager::Backoff {
+        if self.manager != ContentionManager::Backoff {
             return;
         }
         let longest = self.aborts.min(LONGEST);

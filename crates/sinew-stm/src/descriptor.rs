@@ -23,12 +23,12 @@
 //!   end is enough.
 
 use crate::after::{self, After};
+use crate::contention_manager::ContentionManager;
 use crate::engine::{STEP, TOKEN, engine};
 use crate::fork;
 use crate::grace;
 use crate::index::Index;
 use crate::log::{ONE, Read, Target, Undo, Write};
-use crate::manager::Manager;
 use crate::record::{LOCKED, OWNER, WAITED};
 use crate::run_ahead::{Ahead, Ended};
 use crate::sites::{Cause, Own, Site};
@@ -69,7 +69,7 @@ pub(crate) enum Mode {
 /// The state that passes from one attempt to the next, while others use the descriptor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempts {
-    manager: Manager,
+    manager: ContentionManager,
     aborts: u32,
     wants_token: bool,
     age: u64,
@@ -98,7 +98,7 @@ pub(crate) struct Descriptor {
     pub(crate) undo_from: usize,
     /// Whether a log has grown beyond the size that is kept.
     pub(crate) oversized: bool,
-    pub(crate) manager: Manager,
+    pub(crate) manager: ContentionManager,
     /// Aborted attempts so far.
     pub(crate) aborts: u32,
     /// Whether the next attempt takes the token at its beginning.
@@ -139,7 +139,7 @@ impl Descriptor {
             undo_below: 0,
             undo_from: 0,
             oversized: false,
-            manager: Manager::Backoff,
+            manager: ContentionManager::Backoff,
             aborts: 0,
             wants_token: false,
             buffer: Vec::new(),

@@ -185,7 +185,7 @@ pub(crate) fn steps(vars: usize, thread: usize, turn: usize) -> Vec<Step> {
 #[cfg(not(any(loom, shuttle)))]
 mod tests {
     use super::{Attempt, Recorder, check, steps};
-    use crate::{Locking, Manager, Transaction};
+    use crate::{ContentionManager, Locking, Transaction};
 
     fn attempt(
         times: [u64; 2],
@@ -232,7 +232,9 @@ mod tests {
         let end = std::time::Instant::now() + crate::stress_time();
         let mut round = 0;
         while round < 30 || std::time::Instant::now() < end {
-            let manager = [Manager::Suicide, Manager::Backoff, Manager::Age][round % 3];
+            let manager =
+                [ContentionManager::Suicide, ContentionManager::Backoff, ContentionManager::Age]
+                    [round % 3];
             let recorder = Recorder::new(2 + round % 3);
             let how =
                 Transaction::new().manager(manager).patience([3, 10, u32::MAX][round / 3 % 3]);

@@ -79,7 +79,7 @@
 //! serially on its thread, which runs no other task meanwhile; the pool's free functions and its
 //! handles enforce that. (A method of a worker that the closure has captured is the exception.)
 //!
-//! **Contention.** [`Transaction`] sets a [`Manager`] for a place in the program, and has its
+//! **Contention.** [`Transaction`] sets a [`ContentionManager`] for a place in the program, and has its
 //! counters ([`Counters`]; [`sites()`] for all places). A transaction that has aborted ten times
 //! takes the *token*, and with it wins against all others. So each one commits after a bounded
 //! number of attempts, even a long reader among fast writers. [`Transaction::attempt`] leaves the
@@ -103,7 +103,7 @@
 //! | `containers` | ordered map, hash map, list, queue, heap, grid: built from variables, without `unsafe` |
 //! | `prefetch`, `ahead`, `run_ahead` | runs that only read ahead, for helper threads |
 //! | `late`, `index` | transactions that lock at their commit: irrevocable ones, and for comparison |
-//! | `contention`, `manager`, `waiting`, `sleepers`, `after`, `drops`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, values to drop, counters, threads |
+//! | `contention`, `contention_manager`, `waiting`, `sleepers`, `after`, `drops`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, values to drop, counters, threads |
 //! | `fork` | support for `fork(2)` |
 //!
 //! Time-based, with invisible reads whose snapshot is extended at a younger version, locks at the
@@ -176,6 +176,7 @@ mod container_history;
 mod container_model;
 mod containers;
 mod contention;
+mod contention_manager;
 mod descriptor;
 mod drops;
 mod engine;
@@ -189,7 +190,6 @@ mod local;
 mod log;
 #[cfg(all(test, loom))]
 mod loom;
-mod manager;
 mod prefetch;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod prefetch_tests;
@@ -216,10 +216,10 @@ mod word;
 pub use array::TArray;
 pub use boxed::TBox;
 pub use containers::{TGrid, THashMap, THeap, TList, TMap, TQueue};
+pub use contention_manager::ContentionManager;
 pub use engine::sites;
 pub use late::Locking;
 pub use local::in_transaction;
-pub use manager::Manager;
 pub use prefetch::{Prefetch, Prefetched};
 pub use run::{Transaction, Unfinished, atomically};
 pub use run_ahead::Ended;

@@ -1,7 +1,7 @@
 //! Loom models: every interleaving, and every order that the memory model allows, of two small
 //! transactions.
 
-use crate::{Ended, Locking, Manager, Prefetch, TBox, TVar, Transaction, Unfinished};
+use crate::{ContentionManager, Ended, Locking, Prefetch, TBox, TVar, Transaction, Unfinished};
 use ::loom::thread;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::cell::Cell;
@@ -11,7 +11,7 @@ use std::task::{Wake, Waker};
 
 /// Takes the token soon, so that a model ends.
 fn brief() -> Transaction {
-    Transaction::new().manager(Manager::Suicide).patience(1)
+    Transaction::new().manager(ContentionManager::Suicide).patience(1)
 }
 
 /// Two variables that are always equal; one thread changes them and one reads them.

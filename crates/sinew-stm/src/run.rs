@@ -1,10 +1,10 @@
 //! Runs transactions: attempts until one commits.
 
+use crate::contention_manager::ContentionManager;
 use crate::descriptor::{Attempts, Descriptor, Mode};
 use crate::engine::engine;
 use crate::late::Locking;
 use crate::local;
-use crate::manager::Manager;
 use crate::sites::{Cause, Counters, Site};
 use crate::stop::{Stop, TxResult, Why};
 use crate::tx::Tx;
@@ -57,10 +57,10 @@ pub fn atomically<'env, R>(f: impl for<'tx> FnMut(&mut Tx<'tx, 'env>) -> TxResul
 /// The place of this call is its *site*, which has [`counters`](Self::counters).
 ///
 /// ```
-/// use sinew_stm::{Manager, TVar, Transaction};
+/// use sinew_stm::{ContentionManager, TVar, Transaction};
 ///
 /// let hits = TVar::new(0_u64);
-/// let count = Transaction::new().manager(Manager::Suicide);
+/// let count = Transaction::new().manager(ContentionManager::Suicide);
 /// for _ in 0..3 {
 ///     count.atomically(|tx| hits.modify(tx, |n| n + 1));
 /// }
@@ -69,7 +69,7 @@ pub fn atomically<'env, R>(f: impl for<'tx> FnMut(&mut Tx<'tx, 'env>) -> TxResul
 #[derive(Debug, Clone, Copy)]
 pub struct Transaction {
     site: Site,
-    manager: Manager,
+    manager: ContentionManager,
     patience: u32,
     locking: Locking,
 }
@@ -82,17 +82,17 @@ impl Default for Transaction {
 }
 
 impl Transaction {
-    /// A transaction of the caller's site, under [`Manager::Backoff`] and [`Locking::Encounter`].
+    /// A transaction of the caller's site, under [`ContentionManager::Backoff`] and [`Locking::Encounter`].
     #[inline(always)]
     #[track_caller]
     pub fn new() -> Self {
-        let (manager, locking) = (Manager::Backoff, Locking::Encounter);
+        let (manager, locking) = (ContentionManager::Backoff, Locking::Encounter);
         Self { site: Location::caller(), manager, patience: PATIENCE, locking }
     }
 
     /// Sets the reaction to another transaction's lock.
     #[must_use]
-    pub fn manager(self, manager: Manager) -> Self {
+    pub fn manager(self, manager: ContentionManager) -> Self {
         Self { manager, ..self }
     }
 
@@ -113,7 +113,9 @@ impl Transaction {
     /// attempts of one kind tests it once.
     #[inline(always)]
     fn is_special(&self) -> bool {
-        (self.manager == Manager::Age) | (self.patience == 0) | (self.locking == Locking::Commit)
+        (self.manager == ContentionManager::Age)
+            | (self.patience == 0)
+            | (self.locking == Locking::Commit)
     }
 
     /// The counters of this site's transactions on all threads.
@@ -242,7 +244,7 @@ impl Run {
     #[inline(never)]
     fn begin_specially(&mut self, how: &Transaction) {
         let d = self.descriptor();
-        if how.manager == Manager::Age {
+        if how.manager == ContentionManager::Age {
             d.special = true;
             d.shared.set_age(d.snapshot());
         }

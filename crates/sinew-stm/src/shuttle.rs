@@ -8,7 +8,7 @@
 use crate::container_history::{self, Log, Plan};
 use crate::container_model::{Kind, Op};
 use crate::history::{Recorder, steps};
-use crate::{Ended, Locking, Manager, TArray, TBox, TVar, Transaction, atomically};
+use crate::{ContentionManager, Ended, Locking, TArray, TBox, TVar, Transaction, atomically};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, MaxSteps, Runner, thread};
@@ -44,7 +44,7 @@ fn hunt(bug: Bug, program: fn()) {
 }
 
 /// Three threads, two transactions each, under `manager`.
-fn opaque_under(manager: Manager, patience: u32) {
+fn opaque_under(manager: ContentionManager, patience: u32) {
     opaque(Transaction::new().manager(manager).patience(patience));
 }
 
@@ -62,7 +62,7 @@ fn opaque(how: Transaction) {
 }
 
 fn impatient() {
-    opaque_under(Manager::Suicide, 2);
+    opaque_under(ContentionManager::Suicide, 2);
 }
 
 /// Catches: inconsistent snapshots, lost updates and tokens without effect, as far as random
@@ -75,17 +75,19 @@ fn shuttle_histories_are_opaque_under_suicide() {
 /// Catches: the same with waits, and a deadlock of transactions that wait for each other.
 #[test]
 fn shuttle_histories_are_opaque_under_backoff() {
-    explore(|| opaque_under(Manager::Backoff, 10));
+    explore(|| opaque_under(ContentionManager::Backoff, 10));
 }
 
 /// Catches: the same if the older one waits without a bound.
 #[test]
 fn shuttle_histories_are_opaque_under_age() {
-    explore(|| opaque_under(Manager::Age, 10));
+    explore(|| opaque_under(ContentionManager::Age, 10));
 }
 
 fn late_and_impatient() {
-    opaque(Transaction::new().manager(Manager::Suicide).patience(2).locking(Locking::Commit));
+    opaque(
+        Transaction::new().manager(ContentionManager::Suicide).patience(2).locking(Locking::Commit),
+    );
 }
 
 /// Catches: inconsistent snapshots, lost updates and deadlocks of transactions that lock when
@@ -93,7 +95,7 @@ fn late_and_impatient() {
 #[test]
 fn shuttle_histories_are_opaque_under_late_locks() {
     explore(late_and_impatient);
-    explore(|| opaque(Transaction::new().manager(Manager::Age).locking(Locking::Commit)));
+    explore(|| opaque(Transaction::new().manager(ContentionManager::Age).locking(Locking::Commit)));
 }
 
 /// Catches: a checker that does not check the locks at the commit.

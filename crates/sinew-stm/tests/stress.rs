@@ -5,15 +5,16 @@
 //! does not come up (shuttle).
 
 use sinew_stm::{
-    Locking, Manager, TArray, TBox, THashMap, TList, TMap, TQueue, TVar, Transaction, atomically,
-    in_transaction,
+    ContentionManager, Locking, TArray, TBox, THashMap, TList, TMap, TQueue, TVar, Transaction,
+    atomically, in_transaction,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const MANAGERS: [Manager; 3] = [Manager::Suicide, Manager::Backoff, Manager::Age];
+const MANAGERS: [ContentionManager; 3] =
+    [ContentionManager::Suicide, ContentionManager::Backoff, ContentionManager::Age];
 
 fn stress_time() -> Duration {
     let seconds = std::env::var("SINEW_STRESS_SECONDS").ok().and_then(|text| text.parse().ok());

@@ -4,7 +4,9 @@
 //! Tests in which transactions take the token are in `threads.rs`: they make any other attempt of
 //! the process fail.
 
-use sinew_stm::{Cause, Manager, Stop, TBox, TVar, Transaction, atomically, in_transaction};
+use sinew_stm::{
+    Cause, ContentionManager, Stop, TBox, TVar, Transaction, atomically, in_transaction,
+};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -114,7 +116,7 @@ fn an_attempt_that_hides_its_conflict_does_not_commit() {
             });
         });
         locked.recv().expect("the lock");
-        let hiding = Transaction::new().manager(Manager::Suicide);
+        let hiding = Transaction::new().manager(ContentionManager::Suicide);
         let outcome = hiding.attempt(|tx| {
             other.set(tx, 1)?;
             let _ = var.get(tx);

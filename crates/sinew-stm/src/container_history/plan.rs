@@ -1,7 +1,7 @@
 //! Random transactions: operations, and parts within parts that are kept or undone.
 
 use crate::container_model::{KEYS, KINDS, Op};
-use crate::{Locking, Manager, Transaction};
+use crate::{ContentionManager, Locking, Transaction};
 
 /// How a part of a transaction ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +124,8 @@ impl Plan {
 
 /// Ways to run a transaction: managers, patience, and both lock times.
 pub(crate) fn random_way(rng: &mut fastrand::Rng) -> Transaction {
-    let manager = [Manager::Suicide, Manager::Backoff, Manager::Age][rng.usize(..3)];
+    let manager = [ContentionManager::Suicide, ContentionManager::Backoff, ContentionManager::Age]
+        [rng.usize(..3)];
     let locking = [Locking::Encounter, Locking::Commit][rng.usize(..2)];
     Transaction::new().manager(manager).locking(locking).patience([1, 3, 10, 10][rng.usize(..4)])
 }

@@ -167,7 +167,7 @@ impl<N> Arena<N> {
 #[cfg(all(test, loom))]
 mod models {
     use super::{Arena, NONE};
-    use crate::{Locking, Manager, TVar, Transaction, atomically};
+    use crate::{ContentionManager, Locking, TVar, Transaction, atomically};
     use loom::thread;
     use sinew_sync::plant::{Bug, plant};
     use std::sync::Arc;
@@ -201,7 +201,7 @@ mod models {
 
     /// Takes the token soon, so that a model ends.
     fn early() -> Transaction {
-        Transaction::new().manager(Manager::Suicide).patience(1)
+        Transaction::new().manager(ContentionManager::Suicide).patience(1)
     }
 
     fn late() -> Transaction {

@@ -3,7 +3,7 @@
 /// The reaction to a record that another transaction has locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Manager {
+pub enum ContentionManager {
     /// Abort at once, and restart at once. Best if conflicts are rare and attempts short.
     Suicide,
     /// Wait briefly for the lock, then abort, and pause before the next attempt. The pauses are
