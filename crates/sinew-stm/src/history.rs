@@ -237,7 +237,7 @@ mod tests {
                     [round % 3];
             let recorder = Recorder::new(2 + round % 3);
             let how =
-                Transaction::new().manager(manager).patience([3, 10, u32::MAX][round / 3 % 3]);
+                Transaction::new().manager(manager).max_aborts([3, 10, u32::MAX][round / 3 % 3]);
             std::thread::scope(|s| {
                 for thread in 0..3 {
                     let recorder = &recorder;

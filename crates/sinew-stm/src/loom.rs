@@ -11,7 +11,7 @@ use std::task::{Wake, Waker};
 
 /// Takes the token soon, so that a model ends.
 fn brief() -> Transaction {
-    Transaction::new().manager(ContentionManager::Suicide).patience(1)
+    Transaction::new().manager(ContentionManager::Suicide).max_aborts(1)
 }
 
 /// Two variables that are always equal; one thread changes them and one reads them.

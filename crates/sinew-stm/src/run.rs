@@ -13,7 +13,7 @@ use std::panic::Location;
 use std::ptr::NonNull;
 
 /// Aborted attempts before a transaction takes the token.
-const PATIENCE: u32 = 10;
+const MAX_ABORTS: u32 = 10;
 
 /// Runs `f` as a transaction: all of it happens at one time, or not at all.
 ///
@@ -70,7 +70,7 @@ pub fn atomically<'env, R>(f: impl for<'tx> FnMut(&mut Tx<'tx, 'env>) -> TxResul
 pub struct Transaction {
     site: Site,
     manager: ContentionManager,
-    patience: u32,
+    max_aborts: u32,
     locking: Locking,
 }
 
@@ -87,7 +87,7 @@ impl Transaction {
     #[track_caller]
     pub fn new() -> Self {
         let (manager, locking) = (ContentionManager::Backoff, Locking::Encounter);
-        Self { site: Location::caller(), manager, patience: PATIENCE, locking }
+        Self { site: Location::caller(), manager, max_aborts: MAX_ABORTS, locking }
     }
 
     /// Sets the reaction to another transaction's lock.
@@ -105,8 +105,8 @@ impl Transaction {
     /// Sets the number of aborted attempts after which the next one takes the token and cannot
     /// abort (default: 10). `u32::MAX`: never.
     #[must_use]
-    pub fn patience(self, attempts: u32) -> Self {
-        Self { patience: attempts, ..self }
+    pub fn max_aborts(self, attempts: u32) -> Self {
+        Self { max_aborts: attempts, ..self }
     }
 
     /// Whether its beginning is more than a snapshot. Without branches, so that a caller with many
@@ -114,7 +114,7 @@ impl Transaction {
     #[inline(always)]
     fn is_special(&self) -> bool {
         (self.manager == ContentionManager::Age)
-            | (self.patience == 0)
+            | (self.max_aborts == 0)
             | (self.locking == Locking::Commit)
     }
 
@@ -142,7 +142,7 @@ impl Transaction {
                     run.finish(descriptor);
                     return value;
                 }
-                Err(stop) => descriptor = run.again_cold(stop, self.patience),
+                Err(stop) => descriptor = run.again_cold(stop, self.max_aborts),
             }
         }
     }
@@ -248,7 +248,7 @@ impl Run {
             d.special = true;
             d.shared.set_age(d.snapshot());
         }
-        if how.patience == 0 {
+        if how.max_aborts == 0 {
             self.prepare(0);
         } else if how.locking == Locking::Commit {
             d.lock_late();
@@ -313,9 +313,9 @@ impl Run {
     /// After an attempt that ended with `stop`: aborts it, and begins the next.
     #[cold]
     #[inline(never)]
-    fn again_cold(&mut self, stop: Stop, patience: u32) -> NonNull<Descriptor> {
+    fn again_cold(&mut self, stop: Stop, max_aborts: u32) -> NonNull<Descriptor> {
         self.fail(stop);
-        self.prepare(patience);
+        self.prepare(max_aborts);
         NonNull::from(self.descriptor())
     }
 
@@ -419,10 +419,10 @@ impl Run {
 
     /// Prepares the next attempt.
     #[cold]
-    fn prepare(&mut self, patience: u32) {
+    fn prepare(&mut self, max_aborts: u32) {
         let locking = self.locking;
         let d = self.descriptor();
-        if d.wants_token || d.aborts >= patience {
+        if d.wants_token || d.aborts >= max_aborts {
             engine().gate.take(&engine().clock, d.number);
             d.mode = Mode::Favoured;
             d.special = true;

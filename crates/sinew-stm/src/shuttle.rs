@@ -44,8 +44,8 @@ fn hunt(bug: Bug, program: fn()) {
 }
 
 /// Three threads, two transactions each, under `manager`.
-fn opaque_under(manager: ContentionManager, patience: u32) {
-    opaque(Transaction::new().manager(manager).patience(patience));
+fn opaque_under(manager: ContentionManager, max_aborts: u32) {
+    opaque(Transaction::new().manager(manager).max_aborts(max_aborts));
 }
 
 /// Three threads, two transactions each.
@@ -86,7 +86,7 @@ fn shuttle_histories_are_opaque_under_age() {
 
 fn late_and_impatient() {
     opaque(
-        Transaction::new().manager(ContentionManager::Suicide).patience(2).locking(Locking::Commit),
+        Transaction::new().manager(ContentionManager::Suicide).max_aborts(2).locking(Locking::Commit),
     );
 }
 

@@ -85,7 +85,7 @@ fn readers_go_on_beside_an_irrevocable_transaction() {
             for how in [
                 Transaction::new(),
                 Transaction::new().locking(Locking::Commit),
-                Transaction::new().patience(0),
+                Transaction::new().max_aborts(0),
             ] {
                 reads_beside(how, Transaction::new().locking(reader));
             }

@@ -101,7 +101,7 @@ fn a_change_is_told_once_to_the_last_who_asked() {
 fn who_waits_holds_up_nobody() {
     for how in both_lock_times() {
         let (var, text) = (TVar::new(0), TBox::new(String::new()));
-        let change = wait_for(how.patience(0), |tx| {
+        let change = wait_for(how.max_aborts(0), |tx| {
             text.set(tx, "given up".to_owned())?;
             var.modify(tx, |n| n + 1)?;
             var.get(tx).and_then(|_| text.with(tx, String::len)).and_then(|_| tx.retry())
@@ -148,7 +148,7 @@ fn what_no_change_could_end_panics() {
             || how.attempt_or_wait(|tx| var.set(tx, 1).and_then(|()| tx.retry::<()>())).is_ok();
         assert!(text(&unread).contains("before anything was read"));
         let irrevocable = || {
-            let attempt = how.patience(0).attempt_or_wait(|tx| {
+            let attempt = how.max_aborts(0).attempt_or_wait(|tx| {
                 var.get(tx)?;
                 assert!(!tx.is_irrevocable());
                 tx.irrevocable()?;

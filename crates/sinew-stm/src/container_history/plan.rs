@@ -122,10 +122,10 @@ impl Plan {
     }
 }
 
-/// Ways to run a transaction: managers, patience, and both lock times.
+/// Ways to run a transaction: managers, max_aborts, and both lock times.
 pub(crate) fn random_way(rng: &mut fastrand::Rng) -> Transaction {
     let manager = [ContentionManager::Suicide, ContentionManager::Backoff, ContentionManager::Age]
         [rng.usize(..3)];
     let locking = [Locking::Encounter, Locking::Commit][rng.usize(..2)];
-    Transaction::new().manager(manager).locking(locking).patience([1, 3, 10, 10][rng.usize(..4)])
+    Transaction::new().manager(manager).locking(locking).max_aborts([1, 3, 10, 10][rng.usize(..4)])
 }

@@ -201,7 +201,7 @@ mod models {
 
     /// Takes the token soon, so that a model ends.
     fn early() -> Transaction {
-        Transaction::new().manager(ContentionManager::Suicide).patience(1)
+        Transaction::new().manager(ContentionManager::Suicide).max_aborts(1)
     }
 
     fn late() -> Transaction {

@@ -211,7 +211,7 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
         more: &mut More<W::Unit>,
         turn: Turn,
     ) -> Result<(), Failure> {
-        let how = if turn.favoured { self.how.patience(0) } else { self.how };
+        let how = if turn.favoured { self.how.max_aborts(0) } else { self.how };
         let mut second_waits = false;
         let attempt = how.attempt_or_wait(|tx| {
             while let Some(unit) = next {
