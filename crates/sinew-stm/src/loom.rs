@@ -271,11 +271,11 @@ fn change_is_told() {
     let attempt =
         brief().attempt_or_wait(|tx| if shared.get(tx)? == 0 { tx.retry() } else { Ok(()) });
     if let Err(Unfinished::Waits(change)) = &attempt {
-        change.tell(Waker::from(Arc::clone(&told)));
+        change.notify(Waker::from(Arc::clone(&told)));
     }
     changer.join().unwrap();
     if let Err(Unfinished::Waits(change)) = attempt {
-        assert_eq!((change.has_come(), told.0.load(Ordering::Relaxed)), (true, 1), "told once");
+        assert_eq!((change.has_happened(), told.0.load(Ordering::Relaxed)), (true, 1), "told once");
     }
 }
 

@@ -59,9 +59,9 @@ use std::task::{Wake, Waker};
 ///     None => tx.retry(),
 /// });
 /// let Err(Unfinished::Waits(change)) = take() else { panic!("there is nothing") };
-/// assert!(!change.has_come());
+/// assert!(!change.has_happened());
 /// slot.store(Some(7));
-/// assert!(change.has_come());
+/// assert!(change.has_happened());
 /// assert!(matches!(take(), Ok(7)));
 /// ```
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Change {
     }
 
     /// Whether a variable has changed.
-    pub fn has_come(&self) -> bool {
+    pub fn has_happened(&self) -> bool {
         self.0.has_changed()
     }
 
@@ -98,7 +98,7 @@ impl Change {
     ///
     /// The thread whose commit makes the change calls the waker, within that commit: it must be
     /// short, must not panic, and must not start a transaction.
-    pub fn tell(&self, waker: Waker) {
+    pub fn notify(&self, waker: Waker) {
         let mut state = self.0.state.lock();
         // Dropped after the lock is released: it may be the last reference to something.
         let _before = match &mut *state {
@@ -121,8 +121,8 @@ impl Change {
     /// Until another thread's commit.
     pub fn wait(&self) {
         let sleeper = Arc::new(Sleeper(Parker::new()));
-        self.tell(Waker::from(Arc::clone(&sleeper)));
-        while !self.has_come() {
+        self.notify(Waker::from(Arc::clone(&sleeper)));
+        while !self.has_happened() {
             sleeper.0.park();
         }
     }

@@ -54,14 +54,14 @@ fn an_attempt_commits_is_given_up_or_waits() {
             var.get(tx).and_then(|_| tx.retry())
         });
         assert_eq!(
-            (change.has_come(), other.load(), how.counters().retries),
+            (change.has_happened(), other.load(), how.counters().retries),
             (false, 0, before + 1)
         );
         // A variable that was only written is not waited for.
         other.store(1);
-        assert!(!change.has_come());
+        assert!(!change.has_happened());
         var.store(3);
-        assert!(change.has_come());
+        assert!(change.has_happened());
     }
 }
 
@@ -81,14 +81,14 @@ fn a_change_is_told_once_to_the_last_who_asked() {
         })
         .collect();
     let waker = |at: usize| Waker::from(Arc::clone(&told[at]));
-    changes[0].tell(waker(0));
-    changes[1].tell(waker(0));
-    changes[1].tell(waker(1));
-    changes[2].tell(waker(2));
+    changes[0].notify(waker(0));
+    changes[1].notify(waker(0));
+    changes[1].notify(waker(1));
+    changes[2].notify(waker(2));
     let [first, second, third, fourth] = <[Change; 4]>::try_from(changes).unwrap();
     drop(third);
     vars.iter().for_each(|var| var.store(1));
-    fourth.tell(waker(3));
+    fourth.notify(waker(3));
     assert_eq!(told.each_ref().map(|told| told.count()), [1, 1, 0, 1]);
     drop((first, second, fourth));
     assert!(told.iter().all(|told| Arc::strong_count(told) == 1));
@@ -132,7 +132,7 @@ fn the_attempt_is_over_before_the_change_comes() {
     });
     assert_eq!((undone.load(Ordering::Relaxed), Arc::strong_count(&node)), (1, 1));
     // The handler's change counts as well.
-    assert!(change.has_come());
+    assert!(change.has_happened());
 }
 
 /// Catches: an attempt that waits for what no other could ever change.

@@ -74,7 +74,7 @@ impl<U> Parked<U> {
         let number = self.woken.new_number();
         let waker = Waker::from(Arc::new(Ticket { number, woken: Arc::clone(&self.woken) }));
         if planted(Bug::EarlySet) {
-            change.tell(waker);
+            change.notify(waker);
             self.slots.lock().insert(number, Slot { unit, change });
             return;
         }
@@ -82,7 +82,7 @@ impl<U> Parked<U> {
         let slot = slots.entry(number).or_insert(Slot { unit, change });
         // Under the lock, so that no other unit takes the slot meanwhile. Wakers take the lock of
         // the woken units only.
-        slot.change.tell(waker);
+        slot.change.notify(waker);
     }
 
     /// Takes all units that were woken.
