@@ -25,7 +25,7 @@ mod scope;
 mod shuttle;
 
 pub use domains::{DomainKind, Domains, DomainsError, ParseDomainKindError};
-pub use placed::{Deal, Placed, PlacedOptions};
+pub use placed::{Distribution, Placed, PlacedOptions};
 pub use queues::{DomainQueues, Order};
 pub use scope::{DomainScope, domain_scope};
 pub use sinew_topology::{Placement, PlacementError, where_is};

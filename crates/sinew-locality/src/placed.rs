@@ -1,6 +1,6 @@
 //! Arrays whose blocks know their domain.
 //!
-//! A page lies where it is first touched. So the workers of the domain that a block is dealt to
+//! A page lies where it is first touched. So the workers of the domain that a block is assigned to
 //! fill it, in a strict scope. A block belongs to the domain whose worker touched it, or, on
 //! request, to the node on which the kernel says that its pages lie.
 //!
@@ -21,9 +21,9 @@ use sinew_topology::{Memory, Placement, PlacementError, where_is};
 use crate::domains::Domains;
 use crate::queues::Order;
 
-/// How blocks are dealt to domains.
+/// How blocks are distributed over the domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Deal {
+pub enum Distribution {
     /// Each domain gets neighbouring blocks: OpenMP's `static`.
     #[default]
     Static,
@@ -33,15 +33,15 @@ pub enum Deal {
     One(usize),
 }
 
-impl Deal {
+impl Distribution {
     /// The domain of `block`, one of `blocks`, among `domains`.
     ///
     /// ```
-    /// use sinew_locality::Deal;
+    /// use sinew_locality::Distribution;
     ///
     /// let six = [0, 1, 2, 3, 4, 5];
-    /// assert_eq!(six.map(|block| Deal::Static.domain(block, 6, 3)), [0, 0, 1, 1, 2, 2]);
-    /// assert_eq!(six.map(|block| Deal::Cyclic.domain(block, 6, 3)), [0, 1, 2, 0, 1, 2]);
+    /// assert_eq!(six.map(|block| Distribution::Static.domain(block, 6, 3)), [0, 0, 1, 1, 2, 2]);
+    /// assert_eq!(six.map(|block| Distribution::Cyclic.domain(block, 6, 3)), [0, 1, 2, 0, 1, 2]);
     /// ```
     ///
     /// # Panics
@@ -67,7 +67,7 @@ impl Deal {
 #[must_use = "nothing is allocated before `fill`"]
 pub struct PlacedOptions {
     domains: Domains,
-    deal: Deal,
+    distribution: Distribution,
     placement: Placement,
     large_pages: bool,
 }
@@ -76,11 +76,11 @@ pub struct PlacedOptions {
 ///
 /// ```
 /// use sinew_core::Pool;
-/// use sinew_locality::{Deal, DomainKind, Domains, Placed};
+/// use sinew_locality::{Distribution, DomainKind, Domains, Placed};
 ///
 /// let pool = Pool::builder().threads(2).external_slot(false).build()?;
 /// let domains = Domains::new(&pool, DomainKind::Parts(2))?;
-/// let array = Placed::options(&domains).deal(Deal::Cyclic);
+/// let array = Placed::options(&domains).distribution(Distribution::Cyclic);
 /// let squares = pool.run(|_| array.fill(1000, 250, |i| i * i))?;
 /// assert_eq!((squares.len(), squares[30]), (1000, 900));
 /// assert_eq!([0, 1, 2, 3].map(|block| squares.domain_of(block)), [0, 1, 0, 1]);
@@ -96,9 +96,9 @@ pub struct Placed<T> {
 }
 
 impl PlacedOptions {
-    /// To which domain each block belongs; [`Deal::Static`] by default.
-    pub fn deal(mut self, deal: Deal) -> Self {
-        self.deal = deal;
+    /// To which domain each block belongs; [`Distribution::Static`] by default.
+    pub fn distribution(mut self, distribution: Distribution) -> Self {
+        self.distribution = distribution;
         self
     }
 
@@ -160,7 +160,7 @@ impl PlacedOptions {
         let memory = Memory::new(bytes.unwrap_or(usize::MAX), of_all)?;
         let memory = if self.large_pages { memory.with_large_pages() } else { memory };
         let filling = Filling { options: &self, memory: &memory, len, block };
-        let mut owners = filling.dealt();
+        let mut owners = filling.assigned();
         if is_local {
             filling.bind::<T>(&mut owners, place)?;
             // A block belongs to the domain where it was bound, also if another one's worker fills
@@ -182,10 +182,10 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    /// The domain that each block is dealt to.
-    fn dealt(&self) -> Vec<usize> {
+    /// The domain that each block is assigned to.
+    fn assigned(&self) -> Vec<usize> {
         let (blocks, domains) = (self.len.div_ceil(self.block), self.options.domains.len());
-        (0..blocks).map(|block| self.options.deal.domain(block, blocks, domains)).collect()
+        (0..blocks).map(|block| self.options.distribution.domain(block, blocks, domains)).collect()
     }
 
     /// Calls `each` with every block, on a worker of the block's owner. If the owner has no thread,
@@ -203,7 +203,7 @@ impl Filling<'_> {
         });
     }
 
-    /// The owner of a block that was dealt to `domain` and is filled by `worker`.
+    /// The owner of a block that was assigned to `domain` and is filled by `worker`.
     fn owner(&self, domain: usize, worker: &Worker) -> usize {
         let domains = &self.options.domains;
         if domains.slots_of(domain).contains(&worker.index()) { domain } else { domains.of(worker) }
@@ -250,10 +250,10 @@ impl Filling<'_> {
 
 // So that a call of `options` need not name the type of the values.
 impl Placed<()> {
-    /// Begins an array with these domains: dealt statically, placed by first touch.
+    /// Begins an array with these domains: distributed statically, placed by first touch.
     pub fn options(domains: &Domains) -> PlacedOptions {
-        let (deal, placement) = (Deal::default(), Placement::default());
-        PlacedOptions { domains: domains.clone(), deal, placement, large_pages: false }
+        let (distribution, placement) = (Distribution::default(), Placement::default());
+        PlacedOptions { domains: domains.clone(), distribution, placement, large_pages: false }
     }
 }
 
@@ -386,7 +386,9 @@ mod tests {
     fn blocks_are_bound_by_their_own_domains_workers() {
         let pool = Pool::builder().threads(2).external_slot(false).build().unwrap();
         let domains = Domains::new(&pool, DomainKind::Parts(2)).unwrap();
-        let options = Placed::options(&domains).deal(Deal::Cyclic).placement(Placement::BindLocal);
+        let options = Placed::options(&domains)
+            .distribution(Distribution::Cyclic)
+            .placement(Placement::BindLocal);
         let bound = Mutex::new(Vec::new());
         let place = |_: &Memory, bytes: Range<usize>, _| {
             bound

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use sinew_core::{Pool, ScopeBuilder, Wait, Worker};
 use sinew_locality::{
-    Deal, DomainKind, DomainScope, Domains, DomainsError, Order, Placed, Placement, domain_scope,
+    Distribution, DomainKind, DomainScope, Domains, DomainsError, Order, Placed, Placement,
+    domain_scope,
 };
 use sinew_topology::Mapping;
 
@@ -455,12 +456,12 @@ fn placed_blocks_hold_their_values_and_know_who_touched_them() {
         let domains = parts(&pool, 3);
         let placements =
             ["first-touch", "bind-local", "cyclic", "one-node"].map(|text| text.parse().unwrap());
-        for (placement, deal) in placements
-            .into_iter()
-            .flat_map(|p| [Deal::Static, Deal::Cyclic, Deal::One(2)].map(|d| (p, d)))
-        {
+        for (placement, distribution) in placements.into_iter().flat_map(|p| {
+            [Distribution::Static, Distribution::Cyclic, Distribution::One(2)].map(|d| (p, d))
+        }) {
             let placed = pool.run(|_| {
-                let options = Placed::options(&domains).deal(deal).placement(placement);
+                let options =
+                    Placed::options(&domains).distribution(distribution).placement(placement);
                 options.fill(10_001, 1_000, |i| i as u64)
             });
             let mut placed = match placed {
@@ -471,15 +472,18 @@ fn placed_blocks_hold_their_values_and_know_who_touched_them() {
                 }
             };
             assert!(placed.iter().copied().eq(0..10_001) && placed.blocks() == 11);
-            let dealt: Vec<_> = (0..11).map(|block| deal.domain(block, 11, 3)).collect();
+            let assigned: Vec<_> = (0..11).map(|block| distribution.domain(block, 11, 3)).collect();
             assert!(
-                dealt.iter().enumerate().all(|(block, domain)| placed.domain_of(block) == *domain)
+                assigned
+                    .iter()
+                    .enumerate()
+                    .all(|(block, domain)| placed.domain_of(block) == *domain)
             );
             placed.ask_kernel().unwrap_or_else(|error| println!("skipped: {error}"));
             let owners: Vec<_> =
                 placed.blocks_mut().map(|(domain, block)| (domain, block.len())).collect();
             assert!(
-                owners.iter().map(|(domain, _)| *domain).eq(dealt),
+                owners.iter().map(|(domain, _)| *domain).eq(assigned),
                 "parts lie on no node, so they stay"
             );
             assert_eq!((owners[9].1, owners[10].1), (1_000, 1));

@@ -86,7 +86,10 @@ fn shuttle_histories_are_opaque_under_age() {
 
 fn late_and_impatient() {
     opaque(
-        Transaction::new().manager(ContentionManager::Suicide).max_aborts(2).locking(Locking::Commit),
+        Transaction::new()
+            .manager(ContentionManager::Suicide)
+            .max_aborts(2)
+            .locking(Locking::Commit),
     );
 }
 

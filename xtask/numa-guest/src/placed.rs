@@ -1,8 +1,8 @@
-//! Arrays whose blocks know their domain: their pages lie where the deal and the placement say.
+//! Arrays whose blocks know their domain: their pages lie where the distribution and the placement say.
 
 use numa_protocol::{Outcome, Shape};
 use sinew_core::{Mapping, Pool};
-use sinew_locality::{Deal, DomainKind, Domains, Placed};
+use sinew_locality::{Distribution, DomainKind, Domains, Placed};
 use sinew_topology::{Placement, memory_nodes, where_is};
 
 use crate::check::{Check, Verdict, ensure, same};
@@ -12,7 +12,7 @@ use crate::workers::pool;
 pub(crate) const CHECKS: &[Check] = &[
     Check { name: "placed/blocks-first-touched-lie-on-their-domains-nodes", run: first_touch },
     Check { name: "placed/blocks-bound-locally-lie-on-their-domains-nodes", run: bound_locally },
-    Check { name: "placed/pages-dealt-cyclically-lie-on-all-nodes-in-turn", run: cyclic },
+    Check { name: "placed/pages-assigned-cyclically-lie-on-all-nodes-in-turn", run: cyclic },
     Check { name: "placed/pages-bound-or-on-one-node-lie-there", run: bound },
     Check { name: "placed/blocks-belong-to-where-the-kernel-says-they-lie", run: asked },
 ];
@@ -35,10 +35,10 @@ fn by_node(shape: &Shape) -> Result<(Pool, Domains), String> {
 fn filled(
     pool: &Pool,
     domains: &Domains,
-    deal: Deal,
+    distribution: Distribution,
     placement: Placement,
 ) -> Result<Placed<u64>, String> {
-    let options = Placed::options(domains).deal(deal).placement(placement);
+    let options = Placed::options(domains).distribution(distribution).placement(placement);
     let array = pool.install(|_| options.fill(BLOCKS * BLOCK, BLOCK, |i| i as u64));
     let array = array.map_err(|error| error.to_string())?;
     ensure(array.iter().zip(0..).all(|(value, i)| *value == i), || "wrong values".into())?;
@@ -57,23 +57,31 @@ fn memory_of(shape: &Shape, domains: &Domains, domain: usize) -> Result<usize, S
     nearest_memory(shape, cpu.ok_or_else(|| format!("domain {domain} has no CPU"))?)
 }
 
-/// Every block belongs to the domain that it was dealt to, and lies where that domain's memory is.
-fn blocks_in_place(shape: &Shape, deal: Deal, placement: Placement) -> Result<(), String> {
+/// Every block belongs to the domain that it was assigned to, and lies where that domain's memory is.
+fn blocks_in_place(
+    shape: &Shape,
+    distribution: Distribution,
+    placement: Placement,
+) -> Result<(), String> {
     let (pool, domains) = by_node(shape)?;
-    let array = filled(&pool, &domains, deal, placement)?;
+    let array = filled(&pool, &domains, distribution, placement)?;
     for block in 0..BLOCKS {
-        let domain = deal.domain(block, BLOCKS, domains.len());
+        let domain = distribution.domain(block, BLOCKS, domains.len());
         same(&format!("domain of block {block}"), &array.domain_of(block), &domain)?;
         let node = memory_of(shape, &domains, domain)?;
         let nodes = nodes_of(&array[array.range_of(block)])?;
-        same(&format!("{deal:?}, {placement}: nodes of block {block}"), &nodes, &vec![node; 2])?;
+        same(
+            &format!("{distribution:?}, {placement}: nodes of block {block}"),
+            &nodes,
+            &vec![node; 2],
+        )?;
     }
     Ok(())
 }
 
 fn first_touch(shape: &Shape) -> Verdict {
-    for deal in [Deal::Static, Deal::Cyclic, Deal::One(0)] {
-        blocks_in_place(shape, deal, Placement::FirstTouch)?;
+    for distribution in [Distribution::Static, Distribution::Cyclic, Distribution::One(0)] {
+        blocks_in_place(shape, distribution, Placement::FirstTouch)?;
     }
     Ok(Outcome::Passed)
 }
@@ -81,12 +89,14 @@ fn first_touch(shape: &Shape) -> Verdict {
 fn bound_locally(shape: &Shape) -> Verdict {
     let bare = shape.nodes.iter().position(|node| node.memory_mib == 0 && !node.cpus.is_empty());
     let Some(bare) = bare else {
-        blocks_in_place(shape, Deal::Cyclic, Placement::BindLocal)?;
+        blocks_in_place(shape, Distribution::Cyclic, Placement::BindLocal)?;
         return Ok(Outcome::Passed);
     };
     // Its workers have no memory of their own to bind to, and must say so.
     let (pool, domains) = by_node(shape)?;
-    let options = Placed::options(&domains).deal(Deal::Cyclic).placement(Placement::BindLocal);
+    let options = Placed::options(&domains)
+        .distribution(Distribution::Cyclic)
+        .placement(Placement::BindLocal);
     let value = |_| -> u64 { unreachable!("a value was computed before the refusal") };
     let array = pool.install(|_| options.fill(BLOCKS * BLOCK, BLOCK, value));
     let refusal = array.err().map(|error| error.to_string());
@@ -97,7 +107,7 @@ fn bound_locally(shape: &Shape) -> Verdict {
 
 fn cyclic(shape: &Shape) -> Verdict {
     let (pool, domains) = by_node(shape)?;
-    let nodes = nodes_of(&filled(&pool, &domains, Deal::Static, Placement::Cyclic)?)?;
+    let nodes = nodes_of(&filled(&pool, &domains, Distribution::Static, Placement::Cyclic)?)?;
     let count = memory_nodes().len();
     for turn in nodes.chunks_exact(count) {
         same("nodes of a turn", &turn.iter().copied().collect(), &memory_nodes())?;
@@ -111,18 +121,18 @@ fn bound(shape: &Shape) -> Verdict {
     let bind = memory_nodes();
     let placements = bind.iter().map(|node| (Placement::Bind(node), Some(node)));
     for (placement, node) in placements.chain([(Placement::OneNode, bind.lowest())]) {
-        let nodes = nodes_of(&filled(&pool, &domains, Deal::Static, placement)?)?;
+        let nodes = nodes_of(&filled(&pool, &domains, Distribution::Static, placement)?)?;
         let elsewhere = nodes.iter().find(|&&other| Some(other) != node);
         ensure(elsewhere.is_none(), || format!("{placement}: a page on node {elsewhere:?}"))?;
     }
     Ok(Outcome::Passed)
 }
 
-/// Blocks that all lie on one node belong to the domain nearest to it, however they were dealt.
+/// Blocks that all lie on one node belong to the domain nearest to it, however they were assigned.
 fn asked(shape: &Shape) -> Verdict {
     let (pool, domains) = by_node(shape)?;
     for node in memory_nodes().iter() {
-        let mut array = filled(&pool, &domains, Deal::Cyclic, Placement::Bind(node))?;
+        let mut array = filled(&pool, &domains, Distribution::Cyclic, Placement::Bind(node))?;
         array.ask_kernel().map_err(|error| error.to_string())?;
         let owners = (0..BLOCKS).map(|block| array.domain_of(block));
         let expected = domains.on_node(node);
