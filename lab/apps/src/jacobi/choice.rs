@@ -1,7 +1,7 @@
 //! The options of a run: the size, followed by comma-separated words for the form, the order and
 //! the placement.
 
-use sinew::locality::{Deal, Order};
+use sinew::locality::{Distribution, Order};
 use sinew::{Placement, Schedule, TileOrder};
 
 use super::lattice::Form;
@@ -16,7 +16,7 @@ pub(super) struct Choice {
     pub(super) order: TileOrder,
     /// The placement of pages, and their first touch; by default the field lies where the calling
     /// thread has made it.
-    pub(super) placing: Option<(Placement, Deal)>,
+    pub(super) placing: Option<(Placement, Distribution)>,
 }
 
 impl Choice {
@@ -37,10 +37,10 @@ impl Choice {
         match word {
             "layers" => self.order = TileOrder::LayersOutside,
             "rows" => self.order = TileOrder::RowsOutside,
-            "first-touch-cyclic" => self.placing = Some((Placement::FirstTouch, Deal::Cyclic)),
+            "first-touch-cyclic" => self.placing = Some((Placement::FirstTouch, Distribution::Cyclic)),
             _ => match queues(word).filter(|_| schedule.is_none()) {
                 Some(order) => self.form = Form::Tasks(order),
-                None => self.placing = Some((word.parse().ok()?, Deal::Static)),
+                None => self.placing = Some((word.parse().ok()?, Distribution::Static)),
             },
         }
         Some(())
@@ -82,18 +82,18 @@ mod tests {
         assert_eq!((plain.side, plain.form, plain.placing), (24, Form::Tasks(Order::Ring), None));
         assert_eq!(choice("tiny", None), Ok(plain));
         let tasks = choice("tiny, tasks, rows, cyclic", None).unwrap();
-        let placing = Some((Placement::Cyclic, Deal::Static));
+        let placing = Some((Placement::Cyclic, Distribution::Static));
         let order = TileOrder::RowsOutside;
         assert_eq!(tasks, Choice { side: 24, form: Form::Tasks(Order::Together), order, placing });
         let strict = choice("30,strict,layers,first-touch-cyclic", None).unwrap();
-        let placing = Some((Placement::FirstTouch, Deal::Cyclic));
+        let placing = Some((Placement::FirstTouch, Distribution::Cyclic));
         let order = TileOrder::LayersOutside;
         assert_eq!(strict, Choice { side: 30, form: Form::Tasks(Order::Strict), order, placing });
         let schedule = Schedule::Dynamic { chunk: 1 };
         let over = choice("30,bind:3", Some(schedule)).unwrap();
         assert_eq!(
             (over.form, over.placing),
-            (Form::Loop(schedule), Some((Placement::Bind(3), Deal::Static)))
+            (Form::Loop(schedule), Some((Placement::Bind(3), Distribution::Static)))
         );
     }
 

@@ -6,7 +6,7 @@
 
 use std::mem;
 
-use sinew::locality::{Deal, Order};
+use sinew::locality::{Distribution, Order};
 use sinew::{
     Domains, Placed, Placement, Row, Schedule, ScopeBuilder, Shape, Tile, TileOrder, locality,
     tiles,
@@ -80,7 +80,7 @@ pub struct Lattice {
 
 impl Lattice {
     /// The field that the stencil only scales, in the current pool, whose domains are given:
-    /// touched by `deal`, placed by `placement`.
+    /// touched by `distribution`, placed by `placement`.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl Lattice {
     pub fn new(
         plan: Plan,
         domains: &Domains,
-        deal: Deal,
+        distribution: Distribution,
         placement: Placement,
     ) -> Result<Self, locality::PlacementError> {
         assert!(
@@ -103,7 +103,7 @@ impl Lattice {
         let wave = Wave::new(plan.side);
         let field = || {
             let options =
-                Placed::options(domains).deal(deal).placement(placement).large_pages(true);
+                Placed::options(domains).distribution(distribution).placement(placement).large_pages(true);
             options.fill(plan.side.pow(3), plan.slab(), |at| wave.site(at))
         };
         Ok(Self { now: field()?, next: field()?, plan, steps: 0 })

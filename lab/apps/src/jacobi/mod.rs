@@ -20,7 +20,7 @@ mod temporal;
 use std::fmt;
 use std::mem;
 
-use sinew::locality::Deal;
+use sinew::locality::Distribution;
 use sinew::{DomainKind, Domains, Placement, Pool, Worker};
 
 pub use kernel::Stores;
@@ -85,7 +85,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
 struct Jacobi {
     plan: Plan,
     form: Form,
-    placing: Option<(Placement, Deal)>,
+    placing: Option<(Placement, Distribution)>,
 }
 
 /// The two fields that take turns.
@@ -125,7 +125,7 @@ impl fmt::Display for Cube {
 impl Jacobi {
     fn run(&self, [mut now, mut next]: [Vec<f64>; 2], domains: &Domains) -> Cube {
         let slabs = self.plan.side.div_ceil(self.plan.block.1);
-        let owners = |slab| Deal::Static.domain(slab, slabs, domains.len());
+        let owners = |slab| Distribution::Static.domain(slab, slabs, domains.len());
         for _ in 0..STEPS {
             sweep(&self.plan, self.form, domains, owners, &now, &mut next);
             mem::swap(&mut now, &mut next);
@@ -163,9 +163,9 @@ impl Solve for Jacobi {
     }
 
     fn place(&self, fields: Fields, pool: &Pool) -> Fields {
-        let Some((placement, deal)) = self.placing else { return fields };
+        let Some((placement, distribution)) = self.placing else { return fields };
         let make =
-            |worker: &Worker| Lattice::new(self.plan.clone(), &domains(worker), deal, placement);
+            |worker: &Worker| Lattice::new(self.plan.clone(), &domains(worker), distribution, placement);
         Fields::Placed(pool.run(make).unwrap_or_else(|error| panic!("{error}")))
     }
 
@@ -236,7 +236,7 @@ mod tests {
                 let sites = pool.run(|_| {
                     let plan = plan(block, order, stores);
                     let mut lattice =
-                        Lattice::new(plan, &domains, Deal::Cyclic, Placement::FirstTouch).unwrap();
+                        Lattice::new(plan, &domains, Distribution::Cyclic, Placement::FirstTouch).unwrap();
                     lattice.run(form, 3);
                     assert!(lattice.error() < TOLERANCE, "{form:?}");
                     lattice.sites().to_vec()
@@ -248,11 +248,11 @@ mod tests {
     }
 
     /// Placements of a field's pages, and their first touch.
-    fn placements() -> Vec<(Placement, Deal)> {
+    fn placements() -> Vec<(Placement, Distribution)> {
         let nodes =
             ["bind:0", "bind-local", "cyclic", "one-node"].map(|text| text.parse().unwrap());
-        let touched = [Deal::Static, Deal::Cyclic].map(|deal| (Placement::FirstTouch, deal));
-        touched.into_iter().chain(nodes.map(|placement| (placement, Deal::Static))).collect()
+        let touched = [Distribution::Static, Distribution::Cyclic].map(|distribution| (Placement::FirstTouch, distribution));
+        touched.into_iter().chain(nodes.map(|placement| (placement, Distribution::Static))).collect()
     }
 
     /// Catches: a placement under which a block is left out, is swept by the wrong queue's
@@ -263,8 +263,8 @@ mod tests {
         let domains = Domains::new(&pool, DomainKind::Parts(4)).unwrap();
         // Blocks of several pages, the last of which is shorter.
         let plan = Plan { block: (7, 3), ..Plan::published(40) };
-        for (placement, deal) in placements() {
-            let lattice = pool.run(|_| Lattice::new(plan.clone(), &domains, deal, placement));
+        for (placement, distribution) in placements() {
+            let lattice = pool.run(|_| Lattice::new(plan.clone(), &domains, distribution, placement));
             let mut lattice = match lattice {
                 Ok(lattice) => lattice,
                 Err(error) => {
@@ -274,7 +274,7 @@ mod tests {
             };
             for form in FORMS {
                 pool.run(|_| lattice.run(form, 2));
-                assert!(lattice.error() < TOLERANCE, "{form:?}, {deal:?}, {placement}");
+                assert!(lattice.error() < TOLERANCE, "{form:?}, {distribution:?}, {placement}");
             }
         }
     }

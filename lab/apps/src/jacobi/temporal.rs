@@ -26,7 +26,7 @@
 
 use std::sync::{RwLock, RwLockReadGuard};
 
-use sinew::locality::{Deal, Order};
+use sinew::locality::{Distribution, Order};
 use sinew::{DomainScope, Domains, ScopeBuilder, wide};
 use sinew_sync::atomic::{AtomicU32, Ordering};
 
@@ -86,7 +86,7 @@ impl Strips {
         Self { fronts, strips: (0..side.div_ceil(rows)).map(strip).collect(), steps: 0 }
     }
 
-    /// Makes `steps` time steps in the current pool, whose domains are given: strips are dealt to
+    /// Makes `steps` time steps in the current pool, whose domains are given: strips are assigned to
     /// them, neighbours together.
     ///
     /// # Panics
@@ -190,7 +190,7 @@ impl Run<'_> {
         strip: usize,
         number: usize,
     ) {
-        let domain = Deal::Static.domain(strip, self.strips.strips.len(), self.domains.len());
+        let domain = Distribution::Static.domain(strip, self.strips.strips.len(), self.domains.len());
         s.spawn_into(domain, move |_| self.go_on(s, strip, number));
     }
 
@@ -245,7 +245,7 @@ mod tests {
             let lattice = super::super::Lattice::new(
                 Plan::published(side),
                 &domains,
-                Deal::Static,
+                Distribution::Static,
                 sinew::Placement::FirstTouch,
             );
             let mut lattice = lattice.unwrap();

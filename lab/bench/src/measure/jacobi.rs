@@ -13,7 +13,7 @@ use crate::bars::Verdict;
 use crate::problem::Scale;
 use crate::runtimes::sinew;
 use crate::statistics::Summary;
-use ::sinew::locality::{Deal, Order};
+use ::sinew::locality::{Distribution, Order};
 use ::sinew::{DomainKind, Domains, Placement, Pool, Schedule, streaming};
 use sinew_apps::jacobi::{Form, Fronts, Lattice, Plan, Stores, Strips};
 use std::time::Instant;
@@ -36,7 +36,7 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
         let domains =
             Domains::new(&pool, DomainKind::Parts(PARTS)).map_err(|error| error.to_string())?;
         let lattice =
-            pool.run(|_| Lattice::new(plan, &domains, Deal::Static, Placement::FirstTouch));
+            pool.run(|_| Lattice::new(plan, &domains, Distribution::Static, Placement::FirstTouch));
         let mut lattice = lattice.map_err(|error| error.to_string())?;
         for stores in [Stores::Ordinary, Stores::Streaming] {
             lattice.plan_mut().stores = stores;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
-use sinew::locality::Deal;
+use sinew::locality::Distribution;
 use sinew::{DomainKind, Domains, Mapping, Placement, Pool, TileOrder};
 use sinew_apps::jacobi::{Form, Lattice, Plan, Stores};
 use sinew_topology::Machine;
@@ -22,7 +22,7 @@ const TOLERANCE: f64 = 1e-9;
 pub(crate) struct Shape {
     pub(crate) scale: Scale,
     pub(crate) workers: usize,
-    pub(crate) deal: Deal,
+    pub(crate) distribution: Distribution,
     pub(crate) placement: Placement,
 }
 
@@ -54,11 +54,11 @@ impl Bench {
     ///
     /// An impossible placement, or too little memory.
     pub(crate) fn prepare(shape: Shape) -> Result<Self, Failure> {
-        let Shape { scale, workers, deal, placement } = shape;
+        let Shape { scale, workers, distribution, placement } = shape;
         let pool = pinned_pool(workers)?;
         let plan = Plan::published(side(scale));
         let domains = Domains::new(&pool, domain_kind()).map_err(Failure::impossible)?;
-        let lattice = pool.run(|_| Lattice::new(plan.clone(), &domains, deal, placement));
+        let lattice = pool.run(|_| Lattice::new(plan.clone(), &domains, distribution, placement));
         let lattice = RefCell::new(lattice.map_err(Failure::impossible)?);
         Ok(Self(Rc::new(Inner { pool, lattice, plan, sweeps: scale.pick(1, 4, 10) })))
     }

@@ -1,10 +1,10 @@
 //! Figures 1 and 2: static and dynamic loops, and all pages on one node, on more and more workers:
 //! speed and parallel efficiency.
 //!
-//! As there, a dynamic loop works on blocks that are dealt in turn, a static one on neighbouring
+//! As there, a dynamic loop works on blocks that are assigned in turn, a static one on neighbouring
 //! ones.
 
-use sinew::locality::Deal;
+use sinew::locality::Distribution;
 use sinew::{Placement, Schedule, TileOrder};
 use sinew_apps::jacobi::Form;
 
@@ -43,7 +43,7 @@ alone.",
 #[derive(Debug, Clone, Copy)]
 struct Way {
     name: &'static str,
-    deal: Deal,
+    distribution: Distribution,
     placement: Placement,
     schedule: Schedule,
 }
@@ -51,19 +51,19 @@ struct Way {
 const WAYS: [Way; 3] = [
     Way {
         name: "static",
-        deal: Deal::Static,
+        distribution: Distribution::Static,
         placement: Placement::FirstTouch,
         schedule: Schedule::Static,
     },
     Way {
         name: "dynamic",
-        deal: Deal::Cyclic,
+        distribution: Distribution::Cyclic,
         placement: Placement::FirstTouch,
         schedule: Schedule::Dynamic { chunk: 1 },
     },
     Way {
         name: "static, one node",
-        deal: Deal::Static,
+        distribution: Distribution::Static,
         placement: Placement::OneNode,
         schedule: Schedule::Static,
     },
@@ -86,7 +86,8 @@ impl Experiment for Figures {
             .into_iter()
             .flat_map(|way| setting.threads.iter().map(move |&workers| (way, workers)));
         let block = |(way, workers): (Way, usize)| {
-            let shape = Shape { scale, workers, deal: way.deal, placement: way.placement };
+            let shape =
+                Shape { scale, workers, distribution: way.distribution, placement: way.placement };
             Block::new(format!("{}, {workers} workers", way.name), move || cases(way, shape))
         };
         Ok(pairs.map(block).collect())

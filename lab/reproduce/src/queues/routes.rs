@@ -10,7 +10,7 @@
 use std::thread;
 use std::time::Duration;
 
-use sinew::locality::{Deal, Order};
+use sinew::locality::{Distribution, Order};
 use sinew::{DomainKind, Domains, ScopeBuilder, TileOrder};
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 
@@ -68,7 +68,11 @@ impl Notes {
 /// # Errors
 ///
 /// If the workers cannot be started, or a block was lost.
-pub(super) fn routes(deal: Deal, order: TileOrder, queues: Order) -> Result<Metrics, Failure> {
+pub(super) fn routes(
+    distribution: Distribution,
+    order: TileOrder,
+    queues: Order,
+) -> Result<Metrics, Failure> {
     let pool = pinned_pool(WORKERS)?;
     let domains = Domains::new(&pool, DomainKind::Parts(DOMAINS)).map_err(Failure::impossible)?;
     let notes = Notes::default();
@@ -76,7 +80,7 @@ pub(super) fn routes(deal: Deal, order: TileOrder, queues: Order) -> Result<Metr
         let scope = ScopeBuilder::new().queues(domains.queues(queues)).max_pending(PENDING);
         scope.run(|s| {
             for layer in layers(order) {
-                let domain = deal.domain(layer, EDGE, DOMAINS);
+                let domain = distribution.domain(layer, EDGE, DOMAINS);
                 let (notes, domains) = (&notes, &domains);
                 s.spawn_into(domain, move |worker| {
                     notes.visit(domain, domains.of(worker) == domain);

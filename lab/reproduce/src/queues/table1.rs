@@ -1,6 +1,6 @@
 //! Table 1: plain tasks and locality queues, over both orders of submission and both placements.
 
-use sinew::locality::{Deal, Order};
+use sinew::locality::{Distribution, Order};
 use sinew::{Placement, TileOrder};
 use sinew_apps::jacobi::Form;
 
@@ -38,7 +38,8 @@ static ABOUT: About = About {
 /// Names as in the publication.
 const ORDERS: [(&str, TileOrder); 2] =
     [("kji", TileOrder::LayersOutside), ("jki", TileOrder::RowsOutside)];
-const PLACEMENTS: [(&str, Deal); 2] = [("static", Deal::Static), ("static,1", Deal::Cyclic)];
+const PLACEMENTS: [(&str, Distribution); 2] =
+    [("static", Distribution::Static), ("static,1", Distribution::Cyclic)];
 const WAYS: [(&str, Order); 2] = [("tasking", Order::Together), ("tasking + queues", Order::Ring)];
 
 const COPY: &str = "copy";
@@ -55,8 +56,8 @@ impl Experiment for Table1 {
 
     fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
         let (scale, workers) = (setting.scale, setting.most_workers());
-        let block = |(name, deal): (&'static str, Deal)| {
-            let shape = Shape { scale, workers, deal, placement: Placement::FirstTouch };
+        let block = |(name, distribution): (&'static str, Distribution)| {
+            let shape = Shape { scale, workers, distribution, placement: Placement::FirstTouch };
             Block::new(format!("{name} placement"), move || cases(name, shape))
         };
         Ok(PLACEMENTS.into_iter().map(block).collect())
@@ -90,7 +91,8 @@ fn cases(placement: &'static str, shape: Shape) -> Result<Vec<Case>, Failure> {
                 bench.sweep(Form::Tasks(queues), order)
             }));
             let routes = labels(placement, order_name, &format!("{ROUTES}{way}"));
-            cases.push(Case::new(routes, move || routes::routes(shape.deal, order, queues)));
+            cases
+                .push(Case::new(routes, move || routes::routes(shape.distribution, order, queues)));
         }
     }
     Ok(cases)
