@@ -28,4 +28,4 @@ pub use domains::{DomainKind, Domains, DomainsError, ParseDomainKindError};
 pub use placed::{Distribution, Placed, PlacedOptions};
 pub use queues::{DomainQueues, Order};
 pub use scope::{DomainScope, domain_scope};
-pub use sinew_topology::{Placement, PlacementError, where_is};
+pub use sinew_topology::{Placement, PlacementError, page_nodes};

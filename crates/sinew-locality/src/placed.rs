@@ -16,7 +16,7 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 use sinew_core::{ScopeBuilder, Worker};
 use sinew_sync::lock::Mutex;
-use sinew_topology::{Memory, Placement, PlacementError, where_is};
+use sinew_topology::{Memory, Placement, PlacementError, page_nodes};
 
 use crate::domains::Domains;
 use crate::queues::Order;
@@ -300,10 +300,10 @@ impl<T: Copy + Send + Sync> Placed<T> {
     ///
     /// # Errors
     ///
-    /// As [`where_is`].
-    pub fn ask_kernel(&mut self) -> Result<(), PlacementError> {
+    /// As [`page_nodes`].
+    pub fn follow_pages(&mut self) -> Result<(), PlacementError> {
         for block in 0..self.blocks() {
-            let node = most_frequent(&where_is(&self[self.range_of(block)])?);
+            let node = most_frequent(&page_nodes(&self[self.range_of(block)])?);
             let stays = node.is_none() || self.domains.node(self.owners[block]) == node;
             if let Some(domain) =
                 node.filter(|_| !stays).and_then(|node| self.domains.on_node(node))

@@ -479,7 +479,7 @@ fn placed_blocks_hold_their_values_and_know_who_touched_them() {
                     .enumerate()
                     .all(|(block, domain)| placed.domain_of(block) == *domain)
             );
-            placed.ask_kernel().unwrap_or_else(|error| println!("skipped: {error}"));
+            placed.follow_pages().unwrap_or_else(|error| println!("skipped: {error}"));
             let owners: Vec<_> =
                 placed.blocks_mut().map(|(domain, block)| (domain, block.len())).collect();
             assert!(

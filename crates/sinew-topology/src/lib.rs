@@ -10,7 +10,7 @@
 //! 2. [`Limits`]: the affinity mask, the cpuset, and the CPU quota of the control groups.
 //! 3. [`Mapping`] and [`CpuAssignment`]: a PU for each worker of a pool, and the distances between
 //!    workers. [`pin_current_thread`] pins a worker's thread.
-//! 4. [`Placement`] and [`Memory`]: pages on NUMA nodes. [`where_is`] returns the nodes of pages.
+//! 4. [`Placement`] and [`Memory`]: pages on NUMA nodes. [`page_nodes`] returns the nodes of pages.
 //!
 //! [`render()`] prints all of it for people; with the feature `json`, `to_json` does so for
 //! programs.
@@ -78,8 +78,8 @@ pub use machine::{CoreKind, Level, Machine, Node, Object, Pu, PuId, Source};
 pub use mapping::{Mapping, MappingError, place};
 pub use memory::Memory;
 pub use pages::{
-    ParsePlacementError, PlacedThread, Placement, PlacementError, memory_nodes,
-    place_pages_of_current_thread, where_is,
+    ParsePlacementError, PlacedThread, Placement, PlacementError, memory_nodes, page_nodes,
+    place_pages_of_current_thread,
 };
 pub use pin::{PinError, Pinned, ThreadRef, ThreadUsage, current_cpu, pin_current_thread};
 pub use render::render;

@@ -94,7 +94,7 @@ impl Memory {
     /// If `range` ends beyond the memory.
     pub fn prefer(&self, range: Range<usize>, node: usize) {
         assert!(range.end <= self.bytes, "byte {} of {}", range.end, self.bytes);
-        // A hint: `where_is` shows the result.
+        // A hint: `page_nodes` shows the result.
         let _ = self.bind(range, &Policy::Prefer(CpuSet::from_iter([node])));
     }
 

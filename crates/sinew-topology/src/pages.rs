@@ -3,7 +3,7 @@
 //! The kernel places a page at its first touch: by the policy of its area, else by that of the
 //! touching thread, else on the node of the thread's CPU. [`Placement`] names the policies.
 //! [`Memory`](crate::Memory) applies one to an area, [`place_pages_of_current_thread`] to all pages
-//! that a thread touches from now on. [`where_is`] returns the result.
+//! that a thread touches from now on. [`page_nodes`] returns the result.
 //!
 //! A placement is checked before any page is touched, against the nodes that exist and that this
 //! process may use. On a machine of one node all placements are the same, and no system call is
@@ -245,7 +245,7 @@ pub fn memory_nodes() -> CpuSet {
 ///
 /// ```
 /// let numbers = vec![1_u64; 4096];
-/// match sinew_topology::where_is(&numbers) {
+/// match sinew_topology::page_nodes(&numbers) {
 ///     Ok(nodes) => assert!(nodes.iter().all(Option::is_some)),
 ///     Err(error) => println!("{error}"),
 /// }
@@ -258,7 +258,7 @@ pub fn memory_nodes() -> CpuSet {
 /// # Cost
 ///
 /// A system call; some 100 ns a page.
-pub fn where_is<T>(slice: &[T]) -> Result<Vec<Option<usize>>, PlacementError> {
+pub fn page_nodes<T>(slice: &[T]) -> Result<Vec<Option<usize>>, PlacementError> {
     let page = sys::page_bytes();
     let addresses = slice.as_ptr_range();
     let (start, end) = (addresses.start.cast::<u8>(), addresses.end.cast::<u8>());

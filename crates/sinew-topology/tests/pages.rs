@@ -4,7 +4,7 @@
 //! covers those.
 
 use sinew_topology::{
-    Memory, Placement, PlacementError, memory_nodes, place_pages_of_current_thread, where_is,
+    Memory, Placement, PlacementError, memory_nodes, page_nodes, place_pages_of_current_thread,
 };
 
 /// Every placement that this machine has.
@@ -37,7 +37,7 @@ fn memory_of_every_placement_is_zeroed_and_lies_on_its_nodes() {
             unsafe { std::slice::from_raw_parts_mut(memory.start().as_ptr(), memory.bytes()) };
         assert!(bytes.iter().all(|&byte| byte == 0));
         bytes.fill(1);
-        match where_is(bytes) {
+        match page_nodes(bytes) {
             Ok(found) => {
                 assert!(found.len() == pages && found.iter().all(|node| allowed(placement, *node)));
             }
@@ -87,13 +87,13 @@ fn every_page_that_a_slice_touches_is_answered_for() {
         (lead..lead + page + 1, 2),
         (lead + page - 1..lead + page + 1, 2),
     ] {
-        match where_is(&bytes[range]) {
+        match page_nodes(&bytes[range]) {
             Ok(found) => assert_eq!(found.len(), pages),
             Err(error) => println!("skipped: {error}"),
         }
     }
     assert!(
-        where_is::<u8>(&[]).is_ok_and(|found| found.is_empty()) || cfg!(not(target_os = "linux"))
+        page_nodes::<u8>(&[]).is_ok_and(|found| found.is_empty()) || cfg!(not(target_os = "linux"))
     );
 }
 
@@ -103,7 +103,7 @@ fn a_page_that_nobody_has_touched_is_nowhere() {
     let memory = Memory::new(2 * Memory::page_bytes(), Placement::FirstTouch).unwrap();
     // SAFETY: the memory exists and is initialised; it is not read here.
     let bytes = unsafe { std::slice::from_raw_parts(memory.start().as_ptr(), memory.bytes()) };
-    match where_is(bytes) {
+    match page_nodes(bytes) {
         // A kernel that does not report nodes makes the only node the result for all pages.
         Ok(found) => assert!(found == [None, None] || memory_nodes().len() == 1, "{found:?}"),
         Err(error) => println!("skipped: {error}"),

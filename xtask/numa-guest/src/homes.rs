@@ -45,7 +45,7 @@ fn nest(w: &Worker, joins: usize) -> usize {
 fn survey(pool: &Pool, depth: usize) -> Result<Vec<Found>, String> {
     let look = |w: &Worker| {
         same("joins", &nest(w, depth), &depth)?;
-        let pages = w.where_is().map_err(|error| error.to_string())?;
+        let pages = w.page_nodes().map_err(|error| error.to_string())?;
         Ok(Found { cpu: here(), pages })
     };
     pool.broadcast(|_| run(look)).into_iter().collect()

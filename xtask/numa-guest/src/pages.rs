@@ -1,11 +1,11 @@
-//! Pages lie where a placement says: asked of the kernel by `where_is`, and beside it of
+//! Pages lie where a placement says: asked of the kernel by `page_nodes`, and beside it of
 //! `/proc/self/numa_maps`.
 
 use std::fs;
 
 use memmap2::{Advice, MmapMut};
 use numa_protocol::{Outcome, Shape};
-use sinew_topology::{CpuSet, Placement, memory_nodes, place_pages_of_current_thread, where_is};
+use sinew_topology::{CpuSet, Placement, memory_nodes, page_nodes, place_pages_of_current_thread};
 
 use crate::check::{Check, Verdict, ensure, same};
 use crate::limits::Group;
@@ -43,7 +43,7 @@ pub(crate) fn fresh(pages: usize) -> Result<MmapMut, String> {
 /// Touches all of it, and tells the node of each page: the kernel in two ways, which must agree.
 pub(crate) fn touch(memory: &mut MmapMut) -> Result<Vec<usize>, String> {
     memory.iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
-    let found = where_is(memory).map_err(|error| error.to_string())?;
+    let found = page_nodes(memory).map_err(|error| error.to_string())?;
     let nodes: Option<Vec<usize>> = found.iter().copied().collect();
     let nodes = nodes.ok_or_else(|| format!("a touched page is nowhere: {found:?}"))?;
     let counts = counts(&nodes);
@@ -107,7 +107,7 @@ fn known_nodes(shape: &Shape) -> Verdict {
 
 fn untouched(_: &Shape) -> Verdict {
     let memory = fresh(PAGES)?;
-    let nodes = where_is(&memory).map_err(|error| error.to_string())?;
+    let nodes = page_nodes(&memory).map_err(|error| error.to_string())?;
     same("pages before they are touched", &nodes, &vec![None; PAGES])?;
     Ok(Outcome::Passed)
 }

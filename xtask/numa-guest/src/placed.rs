@@ -3,7 +3,7 @@
 use numa_protocol::{Outcome, Shape};
 use sinew_core::{Mapping, Pool};
 use sinew_locality::{Distribution, DomainKind, Domains, Placed};
-use sinew_topology::{Placement, memory_nodes, where_is};
+use sinew_topology::{Placement, memory_nodes, page_nodes};
 
 use crate::check::{Check, Verdict, ensure, same};
 use crate::pages::nearest_memory;
@@ -47,7 +47,7 @@ fn filled(
 
 /// The node of every page of some values.
 fn nodes_of(values: &[u64]) -> Result<Vec<usize>, String> {
-    let nodes = where_is(values).map_err(|error| error.to_string())?;
+    let nodes = page_nodes(values).map_err(|error| error.to_string())?;
     nodes.into_iter().map(|node| node.ok_or_else(|| "a filled page is nowhere".into())).collect()
 }
 
@@ -133,7 +133,7 @@ fn asked(shape: &Shape) -> Verdict {
     let (pool, domains) = by_node(shape)?;
     for node in memory_nodes().iter() {
         let mut array = filled(&pool, &domains, Distribution::Cyclic, Placement::Bind(node))?;
-        array.ask_kernel().map_err(|error| error.to_string())?;
+        array.follow_pages().map_err(|error| error.to_string())?;
         let owners = (0..BLOCKS).map(|block| array.domain_of(block));
         let expected = domains.on_node(node);
         for (block, owner) in owners.enumerate() {

@@ -21,7 +21,7 @@
 //! several nodes.
 
 use sinew_deque::PreferredNode;
-use sinew_topology::{CpuAssignment, Machine, PlacementError, memory_nodes, where_is};
+use sinew_topology::{CpuAssignment, Machine, PlacementError, memory_nodes, page_nodes};
 
 use crate::state::pool_state::FirstSlot;
 use crate::state::worker::Worker;
@@ -49,7 +49,7 @@ pub(crate) fn preferred_nodes(
     cpu_assignment.pus().iter().copied().enumerate().map(home).collect()
 }
 
-/// On which NUMA nodes a worker's own memory lies, page by page: [`Worker::where_is`].
+/// On which NUMA nodes a worker's own memory lies, page by page: [`Worker::page_nodes`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnPages {
     /// Its state, which its owner and thieves use.
@@ -63,7 +63,7 @@ impl Worker {
     /// that of a pinned worker is to lie on its node, or on the nearest that has memory.
     ///
     /// ```
-    /// sinew_core::run(|w| match w.where_is() {
+    /// sinew_core::run(|w| match w.page_nodes() {
     ///     Ok(pages) => assert!(pages.state.iter().all(Option::is_some)),
     ///     Err(error) => println!("{error}"),
     /// });
@@ -76,7 +76,10 @@ impl Worker {
     /// # Cost
     ///
     /// Two system calls; some 10 µs.
-    pub fn where_is(&self) -> Result<OwnPages, PlacementError> {
-        Ok(OwnPages { state: where_is(std::slice::from_ref(self))?, stack: self.stack.where_is()? })
+    pub fn page_nodes(&self) -> Result<OwnPages, PlacementError> {
+        Ok(OwnPages {
+            state: page_nodes(std::slice::from_ref(self))?,
+            stack: self.stack.page_nodes()?,
+        })
     }
 }

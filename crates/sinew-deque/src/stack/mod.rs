@@ -86,7 +86,7 @@ use sinew_sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 use sinew_sync::fence::light;
 use sinew_sync::plant::{self, Bug};
 use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
-use sinew_topology::{PlacementError, where_is};
+use sinew_topology::{PlacementError, page_nodes};
 
 use crate::node::PreferredNode;
 use bounds::{AtomicBounds, Bounds};
@@ -456,8 +456,8 @@ impl TaskStack {
     }
 
     /// The NUMA nodes of its slots' pages.
-    pub fn where_is(&self) -> Result<Vec<Option<usize>>, PlacementError> {
-        self.two_field().map_or_else(|| where_is(&self.slots), TwoField::where_is)
+    pub fn page_nodes(&self) -> Result<Vec<Option<usize>>, PlacementError> {
+        self.two_field().map_or_else(|| page_nodes(&self.slots), TwoField::page_nodes)
     }
 
     /// The stack that replaces this one, in pools with two-field stacks.

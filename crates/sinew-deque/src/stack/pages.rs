@@ -80,10 +80,10 @@ mod imp {
         /// them again at the next touch, unless they are on that node.
         #[cfg(target_os = "linux")]
         pub(in crate::stack) fn pass_to(&mut self, node: PreferredNode) {
-            use sinew_topology::where_is;
+            use sinew_topology::page_nodes;
 
             let all_on = |node| {
-                where_is(&self[..]).is_ok_and(|at| at.into_iter().flatten().all(|at| at == node))
+                page_nodes(&self[..]).is_ok_and(|at| at.into_iter().flatten().all(|at| at == node))
             };
             let stay = match node {
                 PreferredNode::OnlyNode => true,
@@ -174,7 +174,7 @@ pub(super) use tests::tells_pages;
 #[cfg(all(test, target_os = "linux", not(any(loom, shuttle))))]
 mod tests {
     use sinew_sync::atomic::{AtomicU64, Ordering};
-    use sinew_topology::where_is;
+    use sinew_topology::page_nodes;
 
     use super::*;
     use crate::node::PreferredNode;
@@ -191,7 +191,7 @@ mod tests {
     }
 
     fn there(pages: &Pages<Probe>) -> Vec<Option<usize>> {
-        where_is(pages).unwrap_or_default()
+        page_nodes(pages).unwrap_or_default()
     }
 
     /// Whether the kernel reports which pages are allocated.

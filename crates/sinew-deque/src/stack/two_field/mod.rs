@@ -59,7 +59,7 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use sinew_sync::cell::Cell;
 use sinew_sync::plant::{self, Bug, planted};
-use sinew_topology::{PlacementError, where_is};
+use sinew_topology::{PlacementError, page_nodes};
 
 use super::pages::{Blank, Pages};
 use super::{CAPACITY, Popped, Task};
@@ -204,8 +204,8 @@ impl TwoField {
         size_of_val(&*self.descriptors)
     }
 
-    pub(super) fn where_is(&self) -> Result<Vec<Option<usize>>, PlacementError> {
-        where_is(&self.descriptors)
+    pub(super) fn page_nodes(&self) -> Result<Vec<Option<usize>>, PlacementError> {
+        page_nodes(&self.descriptors)
     }
 
     /// Pushes a task, and returns its descriptor's number. The owner checks its poll word
@@ -358,7 +358,7 @@ mod tests {
             return;
         }
         let stack = TwoField::new(PreferredNode::Any);
-        let touched = || stack.where_is().unwrap().iter().flatten().count();
+        let touched = || stack.page_nodes().unwrap().iter().flatten().count();
         assert_eq!(touched(), 0);
         let task = Task { run: never, data: std::ptr::null() };
         // SAFETY: this is the owner of an empty stack.
