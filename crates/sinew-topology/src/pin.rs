@@ -190,26 +190,26 @@ impl ThreadRef {
 
     /// Removes `cpu` from the thread's affinity mask, which must be `mask`. Returns whether it did:
     /// not if the mask has no other CPU, does not contain this one, or cannot be changed.
-    /// [`let_back`](Self::let_back) undoes it.
+    /// [`restore_affinity`](Self::restore_affinity) undoes it.
     ///
     /// The thread must not have ended: its number may then belong to another thread.
     ///
     /// # Cost
     ///
     /// A system call, about 1 µs for a sleeping thread.
-    pub fn keep_off(self, cpu: usize, mask: &CpuSet) -> bool {
+    pub fn exclude_cpu(self, cpu: usize, mask: &CpuSet) -> bool {
         let rest = without(mask, cpu);
         let useful = mask.contains(cpu) && !rest.is_empty();
         useful && sys::set_affinity_of(self.0, &rest).is_ok()
     }
 
-    /// Restores the mask from before [`keep_off`](Self::keep_off) of `cpu`, unless the mask changed
+    /// Restores the mask from before [`exclude_cpu`](Self::exclude_cpu) of `cpu`, unless the mask changed
     /// since.
     ///
     /// # Cost
     ///
     /// Two system calls.
-    pub fn let_back(self, cpu: usize, mask: &CpuSet) {
+    pub fn restore_affinity(self, cpu: usize, mask: &CpuSet) {
         if self.affinity() == Some(without(mask, cpu)) {
             // Fails only if all those CPUs went offline meanwhile; then the kernel has already
             // chosen others.

@@ -52,7 +52,7 @@ struct Sleeper {
     asleep: bool,
     /// When it was woken, and from which core.
     woken: Option<(u64, Option<usize>)>,
-    kept_off: Option<KeptOff>,
+    excluded: Option<KeptOff>,
     /// Since it got up on another core than its waker's.
     stay: Option<Stay>,
 }
@@ -99,28 +99,28 @@ struct KeptOff {
 impl KeptOff {
     fn new(thread: ThreadRef, cpu: usize) -> Option<Self> {
         let mask = thread.affinity()?;
-        thread.keep_off(cpu, &mask).then_some(Self { thread, cpu, mask })
+        thread.exclude_cpu(cpu, &mask).then_some(Self { thread, cpu, mask })
     }
 
-    fn let_back(self) {
-        self.thread.let_back(self.cpu, &self.mask);
+    fn restore_affinity(self) {
+        self.thread.restore_affinity(self.cpu, &self.mask);
     }
 }
 
 impl Sleeper {
-    fn let_back(&mut self) {
-        if let Some(kept_off) = self.kept_off.take() {
-            kept_off.let_back();
+    fn restore_affinity(&mut self) {
+        if let Some(excluded) = self.excluded.take() {
+            excluded.restore_affinity();
         }
     }
 
     /// Sees to it that the worker, if it can be moved, wakes on another core than `cpu`.
-    fn keep_off(&mut self, cpu: usize) {
-        if self.kept_off.as_ref().is_some_and(|kept_off| kept_off.cpu == cpu) {
+    fn exclude_cpu(&mut self, cpu: usize) {
+        if self.excluded.as_ref().is_some_and(|excluded| excluded.cpu == cpu) {
             return;
         }
-        self.let_back();
-        self.kept_off = self.thread.and_then(|thread| KeptOff::new(thread, cpu));
+        self.restore_affinity();
+        self.excluded = self.thread.and_then(|thread| KeptOff::new(thread, cpu));
     }
 }
 
@@ -133,7 +133,7 @@ impl WorkerPlacement {
     /// The worker's thread ends.
     pub(crate) fn thread_ends(&self) {
         let mut sleeper = self.0.lock();
-        sleeper.let_back();
+        sleeper.restore_affinity();
         *sleeper = Sleeper::default();
     }
 
@@ -152,18 +152,18 @@ impl WorkerPlacement {
         let mut sleeper = self.0.lock();
         sleeper.asleep = false;
         let Some((woken_ns, from)) = sleeper.woken.take() else { return };
-        if sleeper.kept_off.is_some() {
+        if sleeper.excluded.is_some() {
             wake_placement.learn(woken_ns, now_ns());
             sleeper.stay = Stay::begin();
         }
-        if sleeper.kept_off.is_none() && from.is_some() && from == current_cpu() {
+        if sleeper.excluded.is_none() && from.is_some() && from == current_cpu() {
             wake_placement.set_needed();
         }
     }
 
     /// The worker, asleep or not, may run where it could before it was kept off a core.
     pub(crate) fn restore_mask(&self) {
-        self.0.lock().let_back();
+        self.0.lock().restore_affinity();
     }
 
     /// The calling thread is about to wake the worker, if it sleeps.
@@ -175,8 +175,8 @@ impl WorkerPlacement {
         let (now, here) = (now_ns(), current_cpu());
         sleeper.woken = Some((now, here));
         match here {
-            _ if wake_placement.is_crowded(now) => sleeper.let_back(),
-            Some(cpu) if wake_placement.is_needed() => sleeper.keep_off(cpu),
+            _ if wake_placement.is_crowded(now) => sleeper.restore_affinity(),
+            Some(cpu) if wake_placement.is_needed() => sleeper.exclude_cpu(cpu),
             _ => {}
         }
     }
@@ -340,7 +340,7 @@ mod tests {
                     placement.after_park(wake_placement);
                     placement.before_park(wake_placement);
                 });
-                worker.placement.0.lock().keep_off(cpu);
+                worker.placement.0.lock().exclude_cpu(cpu);
                 let mask = worker.placement.0.lock().thread.and_then(ThreadRef::affinity).unwrap();
                 assert_eq!((mask.len(), mask.contains(cpu)), (all - 1, false));
             };
@@ -433,13 +433,13 @@ mod tests {
     fn a_mask_that_somebody_else_has_changed_is_left_alone() {
         with_sleeper(|worker, wake_placement, _| {
             wake_placement.before_wake(worker.placement);
-            let kept_off =
-                worker.placement.0.lock().kept_off.as_ref().map(|kept_off| kept_off.cpu).unwrap();
+            let excluded =
+                worker.placement.0.lock().excluded.as_ref().map(|excluded| excluded.cpu).unwrap();
             let thread = worker.placement.0.lock().thread.unwrap();
             // Everything but another core than the one it is kept off: that one, in any case.
             let all = Limits::read().affinity().clone();
-            let other = all.iter().find(|&cpu| cpu != kept_off).unwrap();
-            assert!(thread.keep_off(other, &all));
+            let other = all.iter().find(|&cpu| cpu != excluded).unwrap();
+            assert!(thread.exclude_cpu(other, &all));
             assert_eq!(worker.does(|placement, _| placement.restore_mask()), all.len() - 1);
         });
     }

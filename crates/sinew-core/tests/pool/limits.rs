@@ -186,14 +186,14 @@ fn a_pool_follows_the_affinity_mask_of_its_threads() {
             let (me, mut steps) = (ThreadRef::current().unwrap(), Vec::new());
             while let Some(mask) = me.affinity().filter(|mask| mask.len() > 1) {
                 let lost = mask.iter().find(|&cpu| cpu != kept).unwrap();
-                assert!(me.keep_off(lost, &mask));
+                assert!(me.exclude_cpu(lost, &mask));
                 steps.push((lost, mask));
             }
             (me, steps)
         });
         until_workers(&pool, 1);
         for (thread, steps) in masks {
-            steps.iter().rev().for_each(|(cpu, mask)| thread.let_back(*cpu, mask));
+            steps.iter().rev().for_each(|(cpu, mask)| thread.restore_affinity(*cpu, mask));
         }
         until_workers(&pool, 2);
     });

@@ -296,7 +296,7 @@ fn a_loop_under_a_control_follows_the_affinity_mask() {
             let me = ThreadRef::current().unwrap();
             while let Some(mask) = me.affinity().filter(|mask| mask.len() > 1) {
                 let lost = mask.iter().find(|&cpu| cpu != kept).unwrap();
-                assert!(me.keep_off(lost, &mask));
+                assert!(me.exclude_cpu(lost, &mask));
             }
             if pool.workers() == 1 && control.snapshot().working == 1 {
                 control.cancel();
