@@ -115,7 +115,7 @@ pub use sinew_core::{
 pub use sinew_locality as locality;
 pub use sinew_locality::{DomainKind, DomainScope, Domains, Placed, domain_scope};
 pub use sinew_loops::data::{
-    Around, Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut,
+    Chunk, Intent, IntoItems, Items, Neighbourhood, ReadItems, Row, Shape, Streams, Tile, TileMut,
     TileOrder, TilesMut, prefetch, streaming, tiles, wide,
 };
 pub use sinew_loops::loops::{Edge, LoopMetrics, ThreadMetrics};

@@ -4,7 +4,7 @@ use crate::mode::{Controlled, Mode, Uncontrolled};
 use crate::over::{at_least_one, sound};
 use sinew_core::Cancelled;
 use sinew_loops::Control;
-use sinew_loops::data::Around;
+use sinew_loops::data::Neighbourhood;
 use sinew_loops::loops::{self, Edge, Options, Sweeps};
 use sinew_policy::chunk::Schedule;
 use std::marker::PhantomData;
@@ -194,7 +194,7 @@ where
     /// is the one above, `around[[0, 0]]` the element itself.
     pub fn run<F>(self, f: F) -> C::Output<()>
     where
-        F: Fn(Around<'_, T, N, R>) -> T + Sync,
+        F: Fn(Neighbourhood<'_, T, N, R>) -> T + Sync,
     {
         C::output(self.sweep(f, |_, _| false).map(drop))
     }
@@ -211,7 +211,7 @@ where
     /// ```
     pub fn run_until<F, U>(self, f: F, until: U) -> C::Output<usize>
     where
-        F: Fn(Around<'_, T, N, R>) -> T + Sync,
+        F: Fn(Neighbourhood<'_, T, N, R>) -> T + Sync,
         U: FnMut(usize, &[T]) -> bool + Send,
     {
         C::output(self.sweep(f, until))
@@ -219,7 +219,7 @@ where
 
     fn sweep<F, U>(self, f: F, until: U) -> Result<usize, Cancelled>
     where
-        F: Fn(Around<'_, T, N, R>) -> T + Sync,
+        F: Fn(Neighbourhood<'_, T, N, R>) -> T + Sync,
         U: FnMut(usize, &[T]) -> bool + Send,
     {
         let Self { grid, shape, edges, sweeps, options, .. } = self;

@@ -110,7 +110,7 @@ fn stencils(fate: Fate<'_>, n: usize, random: &mut Rng) -> Result<(), Cancelled>
     let (rows, columns, sweeps) = (1 + n / 40, 40, random.usize(..6));
     let mut grid = vec![0_u32; rows * columns];
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        let step = |around: sinew::Around<'_, u32, 2, 1>| {
+        let step = |around: sinew::Neighbourhood<'_, u32, 2, 1>| {
             let [row, column] = around.point();
             fate.meet(row * columns + column);
             around[[0, 0]].max(around[[0, 1]]).min(around[[-1, 0]]) + 1

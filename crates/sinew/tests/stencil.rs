@@ -9,8 +9,9 @@ use sinew::{Snapshot, stencil};
 fn options_do_not_change_the_answer() {
     let shape = [37, 53];
     let start: Vec<i64> = (0..37 * 53).map(|i| i * i % 101).collect();
-    let step =
-        |c: sinew::Around<'_, i64, 2, 1>| (c[[-1, 0]] + 2 * c[[0, 1]] + 3 * c[[1, -1]]) % 1_009;
+    let step = |c: sinew::Neighbourhood<'_, i64, 2, 1>| {
+        (c[[-1, 0]] + 2 * c[[0, 1]] + 3 * c[[1, -1]]) % 1_009
+    };
     let mut plain = start.clone();
     stencil(&mut plain, shape).edge(Edge::Periodic).sweeps(7).run(step);
     let control = Control::new();
@@ -43,7 +44,7 @@ fn options_do_not_change_the_answer() {
 fn a_cancelled_stencil_leaves_whole_sweeps() {
     for at in 0..5 {
         let (control, mut grid) = (Control::new(), vec![0; 5_000]);
-        let step = |c: sinew::Around<'_, i32, 1, 1>| {
+        let step = |c: sinew::Neighbourhood<'_, i32, 1, 1>| {
             if c[[0]] == at && c.point() == [2_500] {
                 control.cancel();
             }

@@ -25,8 +25,8 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::around::{Around, BEYOND, Line, Stride};
 use super::edge::{At, Edge};
+use super::neighbourhood::{BEYOND, Line, Neighbourhood, Stride};
 use super::tiles::TileMut;
 
 /// A grid that is read, and what is beyond its edges.
@@ -74,7 +74,11 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
     ///
     /// If the rows are not in the tile, or not in the field.
     #[inline]
-    pub(crate) fn map(mut self, scratch: &mut Scratch<T>, f: &impl Fn(Around<'_, T, N, R>) -> T) {
+    pub(crate) fn map(
+        mut self,
+        scratch: &mut Scratch<T>,
+        f: &impl Fn(Neighbourhood<'_, T, N, R>) -> T,
+    ) {
         let (columns, all) = (self.tile.columns(), self.field.shape[N - 1]);
         self.at[N - 1] = columns.start;
         let number = self.rows.len();
@@ -119,14 +123,17 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
         &mut self,
         part: Range<usize>,
         scratch: &mut Scratch<T>,
-        f: &impl Fn(Around<'_, T, N, R>) -> T,
+        f: &impl Fn(Neighbourhood<'_, T, N, R>) -> T,
     ) {
         let (place, number) = (part.start - self.at[N - 1], self.rows.len());
         if R == 1 {
             assert!(part.len() == 1);
             let (stride, beyond) = self.stride_at(part.start);
-            let first =
-                Around { stride, beyond, ..around(&scratch.lines, place, self.point(place)) };
+            let first = Neighbourhood {
+                stride,
+                beyond,
+                ..around(&scratch.lines, place, self.point(place))
+            };
             self.map_column(first, self.pitch(), place..place + 1, f);
         } else {
             let width = part.len() + 2 * R;
@@ -158,15 +165,16 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
     #[inline(never)]
     fn map_column(
         &mut self,
-        first: Around<'_, T, N, R>,
+        first: Neighbourhood<'_, T, N, R>,
         pitch: usize,
         places: Range<usize>,
-        f: &impl Fn(Around<'_, T, N, R>) -> T,
+        f: &impl Fn(Neighbourhood<'_, T, N, R>) -> T,
     ) {
         for (row, (_, out)) in self.tile.rows_mut_of(self.rows.clone()).enumerate() {
             for (k, out) in out[places.clone()].iter_mut().enumerate() {
                 let point = below(first.point, row);
-                *out = f(Around { place: first.place + row * pitch, point, ..first }.moved(k));
+                *out =
+                    f(Neighbourhood { place: first.place + row * pitch, point, ..first }.moved(k));
             }
         }
     }
@@ -280,10 +288,10 @@ fn around<T, const N: usize, const R: usize>(
     lines: &[Line<T>],
     place: usize,
     point: [usize; N],
-) -> Around<'_, T, N, R> {
+) -> Neighbourhood<'_, T, N, R> {
     assert!(lines.len() == (2 * R + 1).pow(N as u32 - 1));
     let (stride, beyond) = (Stride::STRAIGHT, std::ptr::null());
-    Around { lines: lines.as_ptr(), place, stride, beyond, point, grid: PhantomData }
+    Neighbourhood { lines: lines.as_ptr(), place, stride, beyond, point, grid: PhantomData }
 }
 
 /// `f` of an element and those after it in its row. Not inlined: see the module's cost. Steps along
@@ -294,11 +302,11 @@ fn around<T, const N: usize, const R: usize>(
 /// There are as many elements, and A1 holds for all of them.
 #[inline(never)]
 unsafe fn map_row<T, const N: usize, const R: usize>(
-    first: &Around<'_, T, N, R>,
+    first: &Neighbourhood<'_, T, N, R>,
     out: &mut [T],
-    f: &impl Fn(Around<'_, T, N, R>) -> T,
+    f: &impl Fn(Neighbourhood<'_, T, N, R>) -> T,
 ) {
-    let first = Around { stride: Stride::STRAIGHT, ..*first };
+    let first = Neighbourhood { stride: Stride::STRAIGHT, ..*first };
     for (k, out) in out.iter_mut().enumerate() {
         *out = f(first.moved(k));
     }

@@ -9,17 +9,17 @@
 //! | `items` | [`Items`]: slices, mutable slices and ranges, by piece |
 //! | `adapt` | chunks, zips and numbering of them |
 //! | `tiles` | the tiles of a grid that lies row by row in a slice |
-//! | `edge`, `around`, `band` | what stencils find around an element, beyond the edges of a grid as well |
+//! | `edge`, `neighbourhood`, `band` | what stencils find around an element, beyond the edges of a grid as well |
 //! | `rows` | three-dimensional arrays in tiles of whole rows |
 //! | `output` | a vector that is filled in any order and drops exactly what was filled |
 //! | `prefetch`, `stream` | loads ahead of time, stores past the caches |
 //! | `wide` | code for the vector units there are |
 
 mod adapt;
-mod around;
 mod band;
 mod edge;
 mod items;
+mod neighbourhood;
 mod output;
 mod prefetch;
 mod rows;
@@ -28,10 +28,10 @@ mod tiles;
 mod wide;
 
 pub use adapt::{Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
-pub use around::Around;
 pub(crate) use band::{Band, Field, Scratch, middle};
 pub use edge::Edge;
 pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
+pub use neighbourhood::Neighbourhood;
 pub(crate) use output::{Output, Writer};
 pub use prefetch::{Intent, prefetch};
 pub use rows::{Row, Shape, Tile, TileOrder, tiles};

@@ -5,7 +5,7 @@ use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, Ordering};
 use sinew_sync::plant::{Bug, plant};
 
-use crate::data::{Around, IntoItems};
+use crate::data::{IntoItems, Neighbourhood};
 use crate::loops::shuttle::{Changers, SCHEDULES, assert_at_rest, explore_pools, explore_with};
 use crate::loops::{
     Edge, Kind, Options, Sweeps, fold, fold_blocks, for_each, map, scan, sweeps, try_map,
@@ -171,7 +171,7 @@ fn shuttle_skeletons_of_several_loops_are_whole_whatever_comes() {
         };
         let mut grid = vec![0_u32; 8];
         let plan = Sweeps { shape: [4, 2], edges: &[Edge::Periodic, Edge::Constant(9)], sweeps: 2 };
-        let step = |around: Around<'_, u32, 2, 1>| {
+        let step = |around: Neighbourhood<'_, u32, 2, 1>| {
             change();
             around[[0, 0]].max(around[[1, 0]]) + 1
         };

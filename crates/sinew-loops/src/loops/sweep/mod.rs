@@ -28,7 +28,7 @@ use super::driver::drive;
 use super::map;
 use super::options::Options;
 use super::phases::Phases;
-use crate::data::{Around, Edge, Field, IntoItems, Items, Scratch, TilesMut};
+use crate::data::{Edge, Field, IntoItems, Items, Neighbourhood, Scratch, TilesMut};
 use sinew_core::{Cancelled, Worker};
 use std::ops::ControlFlow;
 
@@ -73,13 +73,13 @@ pub fn sweeps<T, const N: usize, const R: usize>(
     grid: &mut [T],
     plan: &Sweeps<'_, T, N>,
     options: &Options<'_>,
-    f: impl Fn(Around<'_, T, N, R>) -> T + Sync,
+    f: impl Fn(Neighbourhood<'_, T, N, R>) -> T + Sync,
     mut until: impl FnMut(usize, &[T]) -> bool,
 ) -> Result<usize, Cancelled>
 where
     T: Copy + Send + Sync,
 {
-    const { Around::<'static, (), N, R>::IS_IN_REACH };
+    const { Neighbourhood::<'static, (), N, R>::IS_IN_REACH };
     let &Sweeps { shape, edges, sweeps } = plan;
     assert_shape(shape, grid.len());
     let tile = tile_of(w, shape);

@@ -1,7 +1,7 @@
 //! Stencils against the same, index by index.
 
 use super::{Edge, Sweeps, sweeps, tile_of};
-use crate::data::Around;
+use crate::data::Neighbourhood;
 use crate::loops::Options;
 use proptest::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -87,7 +87,7 @@ fn check<const N: usize, const R: usize>(shape: [usize; N], edges: &Edges<N>, ti
         (0..shape.iter().product::<usize>() as i64).map(|i| i * i % 1_009).collect();
     let mut right = grid.clone();
     (0..times).for_each(|_| right = expected::<N, R>(&right, shape, edges));
-    let f = |around: Around<'_, i64, N, R>| {
+    let f = |around: Neighbourhood<'_, i64, N, R>| {
         let number =
             around.point().iter().zip(&shape).fold(0, |number, (at, side)| number * side + at)
                 as i64;
@@ -126,7 +126,7 @@ fn a_panic_leaves_the_state_after_whole_sweeps() {
     for (bad, times) in [(1, 4), (2, 4), (3, 3)] {
         let mut grid = vec![0; 10_000];
         let plan = Sweeps { shape: [100, 100], edges: &[Edge::Nearest; 2], sweeps: times };
-        let f = |around: Around<'_, i32, 2, 1>| {
+        let f = |around: Neighbourhood<'_, i32, 2, 1>| {
             if around[[0, 0]] == bad - 1 && around.point() == [60, 7] {
                 std::panic::resume_unwind(Box::new(bad));
             }
@@ -164,7 +164,7 @@ fn a_shape_whose_product_wraps_is_refused() {
     {
         let mut grid = vec![0_u8; 4];
         let plan = Sweeps { shape, edges: &[Edge::Nearest; 3], sweeps: 1 };
-        let f = |around: Around<'_, u8, 3, 1>| around[[0, 0, 1]];
+        let f = |around: Neighbourhood<'_, u8, 3, 1>| around[[0, 0, 1]];
         let run = || {
             sinew_core::run(|w| sweeps(w, &mut grid, &plan, &Options::default(), f, |_, _| false))
         };

@@ -1,6 +1,6 @@
 //! How a tile of a grid is swept: by bands of rows that are alike.
 
-use crate::data::{Around, Band, Field, Scratch, TileMut, middle};
+use crate::data::{Band, Field, Neighbourhood, Scratch, TileMut, middle};
 
 /// Writes to `tile` what becomes of its elements.
 #[inline]
@@ -8,7 +8,7 @@ pub(super) fn sweep<T: Copy, const N: usize, const R: usize>(
     field: &Field<'_, T, N>,
     tile: &mut TileMut<'_, T>,
     scratch: &mut Scratch<T>,
-    f: &impl Fn(Around<'_, T, N, R>) -> T,
+    f: &impl Fn(Neighbourhood<'_, T, N, R>) -> T,
 ) {
     let mut rows = tile.rows();
     while !rows.is_empty() {

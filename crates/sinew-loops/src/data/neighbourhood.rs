@@ -2,7 +2,7 @@
 //!
 //! A table holds the rows around a row, in the order of the steps that lead to them. So they may
 //! lie anywhere: in the middle of the grid, at the other side of it, or in no grid at all if they
-//! stand for a constant. An [`Around`] is the table, a place in its rows, and how far a step along
+//! stand for a constant. An [`Neighbourhood`] is the table, a place in its rows, and how far a step along
 //! the row leads. Its loads are those that one would write by hand. The bands of the sibling file
 //! make them.
 //!
@@ -33,7 +33,7 @@ use std::ops::Index;
 /// Indexing panics if a step is longer than `R`; with constant steps that is decided when the
 /// program is compiled.
 #[derive(Clone, Copy)]
-pub struct Around<'a, T, const N: usize, const R: usize> {
+pub struct Neighbourhood<'a, T, const N: usize, const R: usize> {
     /// As many as there are combinations of steps along all dimensions but the last.
     pub(super) lines: *const Line<T>,
     /// How far the element is from where its line begins.
@@ -51,7 +51,7 @@ const FARTHEST: usize = 1 << 16;
 /// No more rows lie around an element.
 const MOST_LINES: usize = 1 << 20;
 
-impl<T, const N: usize, const R: usize> Around<'_, T, N, R> {
+impl<T, const N: usize, const R: usize> Neighbourhood<'_, T, N, R> {
     /// Evaluated wherever a stencil is compiled: it fails for one that reaches too far (A3).
     pub(crate) const IS_IN_REACH: () = {
         assert!(N > 0, "a grid has at least one dimension");
@@ -103,7 +103,7 @@ impl Stride {
     }
 }
 
-impl<T, const N: usize, const R: usize> Around<'_, T, N, R> {
+impl<T, const N: usize, const R: usize> Neighbourhood<'_, T, N, R> {
     /// The position of the element in the grid.
     #[inline(always)]
     pub fn point(&self) -> [usize; N] {
@@ -119,7 +119,7 @@ impl<T, const N: usize, const R: usize> Around<'_, T, N, R> {
     }
 }
 
-impl<T, const N: usize, const R: usize> Index<[isize; N]> for Around<'_, T, N, R> {
+impl<T, const N: usize, const R: usize> Index<[isize; N]> for Neighbourhood<'_, T, N, R> {
     type Output = T;
 
     #[inline(always)]
@@ -153,9 +153,9 @@ fn too_far(steps: &[isize], radius: usize) -> ! {
     panic!("steps of {steps:?} in a stencil of radius {radius}: ask for a larger radius")
 }
 
-impl<T: fmt::Debug, const N: usize, const R: usize> fmt::Debug for Around<'_, T, N, R> {
+impl<T: fmt::Debug, const N: usize, const R: usize> fmt::Debug for Neighbourhood<'_, T, N, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Around")
+        f.debug_struct("Neighbourhood")
             .field("point", &self.point)
             .field("element", &self[[0; N]])
             .finish_non_exhaustive()
