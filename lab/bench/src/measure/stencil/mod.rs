@@ -16,7 +16,7 @@ use super::pairs;
 use crate::problem::Scale;
 use crate::runtimes::sinew::Pool;
 use by_hand::ByHand;
-use sinew::{Around, Edge, stencil};
+use sinew::{Edge, Neighbourhood, stencil};
 
 const EDGES: [(Edge<f64>, &str); 4] = [
     (Edge::Keep, "kept"),
@@ -38,13 +38,13 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
             edge,
             name: format!("{dimensions}, {name} edges"),
         };
-        let line = |c: Around<'_, f64, 1, 1>| (c[[-1]] + c[[1]]) * (1.0 / 2.0);
+        let line = |c: Neighbourhood<'_, f64, 1, 1>| (c[[-1]] + c[[1]]) * (1.0 / 2.0);
         lines.extend(case("1-D").run::<1, 0>([scale.pick(1_000_000, 1_000)], line)?);
-        let plane = |c: Around<'_, f64, 2, 1>| {
+        let plane = |c: Neighbourhood<'_, f64, 2, 1>| {
             (c[[0, -1]] + c[[0, 1]] + c[[-1, 0]] + c[[1, 0]]) * (1.0 / 4.0)
         };
         lines.extend(case("2-D").run::<2, 2>([scale.pick(1_000, 30); 2], plane)?);
-        let space = |c: Around<'_, f64, 3, 1>| {
+        let space = |c: Neighbourhood<'_, f64, 3, 1>| {
             let layer = c[[0, 0, -1]] + c[[0, 0, 1]] + c[[0, -1, 0]] + c[[0, 1, 0]];
             (layer + c[[-1, 0, 0]] + c[[1, 0, 0]]) * (1.0 / 6.0)
         };
@@ -66,7 +66,7 @@ impl Case<'_> {
     fn run<const N: usize, const BESIDE: usize>(
         &self,
         shape: [usize; N],
-        f: impl Fn(Around<'_, f64, N, 1>) -> f64 + Sync,
+        f: impl Fn(Neighbourhood<'_, f64, N, 1>) -> f64 + Sync,
     ) -> Result<Vec<Line>, String> {
         let Self { pool, scale, edge, ref name } = *self;
         let start = start(shape.iter().product());
