@@ -14,38 +14,38 @@ pub(crate) fn machine() -> (&'static Machine, Limits) {
 /// The machine, and what this process may use of it now, except that control groups are read at
 /// most ten times a second: that takes 100 µs.
 #[cfg(not(any(loom, shuttle)))]
-pub fn machine_lately() -> (&'static Machine, Limits) {
-    static LATELY: Mutex<Lately> = Mutex::new(None);
-    (Machine::host(), limits_lately(&LATELY, sinew_sync::clock::now_ns))
+pub fn machine_cached() -> (&'static Machine, Limits) {
+    static CACHED: Mutex<CachedLimits> = Mutex::new(None);
+    (Machine::host(), limits_cached(&CACHED, sinew_sync::clock::now_ns))
 }
 
 /// When control groups were read last, and what was found.
 #[cfg(not(any(loom, shuttle)))]
-type Lately = Option<(u64, Limits)>;
+type CachedLimits = Option<(u64, Limits)>;
 
 /// The clock is read under the lock: a thread that reads it before, and comes in after another one
 /// has read the groups anew, would find them read in its future.
 #[cfg(not(any(loom, shuttle)))]
-fn limits_lately(lately: &Mutex<Lately>, now_ns: impl FnOnce() -> u64) -> Limits {
-    let mut lately = lately.lock();
+fn limits_cached(cached: &Mutex<CachedLimits>, now_ns: impl FnOnce() -> u64) -> Limits {
+    let mut cached = cached.lock();
     let now = now_ns();
-    if let Some((read, limits)) = &*lately
-        && now - read < LATELY_NS
+    if let Some((read, limits)) = &*cached
+        && now - read < CACHED_FOR_NS
     {
         return limits.clone().with_affinity_of_caller();
     }
     let limits = Limits::read();
-    *lately = Some((now, limits.clone()));
+    *cached = Some((now, limits.clone()));
     limits
 }
 
 /// For how long control groups are believed to be as they were.
 #[cfg(not(any(loom, shuttle)))]
-const LATELY_NS: u64 = 100_000_000;
+const CACHED_FOR_NS: u64 = 100_000_000;
 
 /// The machine of a model.
 #[cfg(any(loom, shuttle))]
-pub fn machine_lately() -> (&'static Machine, Limits) {
+pub fn machine_cached() -> (&'static Machine, Limits) {
     machine()
 }
 
@@ -75,17 +75,17 @@ mod tests {
     /// never again.
     #[test]
     fn limits_are_read_again_after_a_while_by_a_clock_that_is_read_under_the_lock() {
-        let lately = Mutex::new(None);
+        let cached = Mutex::new(None);
         let at = |now: u64| {
             let under_lock = || {
-                assert!(lately.try_lock().is_none(), "another thread may come in first");
+                assert!(cached.try_lock().is_none(), "another thread may come in first");
                 now
             };
-            limits_lately(&lately, under_lock);
-            lately.lock().as_ref().map(|(read, _)| *read)
+            limits_cached(&cached, under_lock);
+            cached.lock().as_ref().map(|(read, _)| *read)
         };
         assert_eq!(at(7), Some(7));
-        assert_eq!(at(7 + LATELY_NS - 1), Some(7));
-        assert_eq!(at(7 + LATELY_NS), Some(7 + LATELY_NS));
+        assert_eq!(at(7 + CACHED_FOR_NS - 1), Some(7));
+        assert_eq!(at(7 + CACHED_FOR_NS), Some(7 + CACHED_FOR_NS));
     }
 }

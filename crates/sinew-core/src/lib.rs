@@ -49,7 +49,7 @@ pub use build_error::{BuildError, MAX_WORKERS};
 pub use builder::global::{pool as global_pool, run, with_current};
 pub use builder::serially::serially;
 pub use builder::{Fences, PoolBuilder};
-pub use host::machine_lately;
+pub use host::machine_cached;
 pub use pool::Pool;
 pub use pool::cancel_registration::CancelRegistration;
 pub use pool::control::{PoolControl, PoolSnapshot};

@@ -41,7 +41,7 @@ use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 use sinew_topology::{CpuSet, Mapping, MappingError, place};
 
-use sinew_core::{Pin, Worker, WorkerLocal, machine_lately};
+use sinew_core::{Pin, Worker, WorkerLocal, machine_cached};
 
 /// A mapping that a control requests, and the processors of its places.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Pinning {
     ///
     /// If the mapping names a processor that this process may not use, or none.
     pub(crate) fn new(mapping: &Mapping) -> Result<Self, MappingError> {
-        let (machine, limits) = machine_lately();
+        let (machine, limits) = machine_cached();
         let places = match mapping {
             Mapping::Explicit(cpus) => cpus.len(),
             _ => limits.allowed().len(),
