@@ -79,11 +79,11 @@
 //! serially on its thread, which runs no other task meanwhile; the pool's free functions and its
 //! handles enforce that. (A method of a worker that the closure has captured is the exception.)
 //!
-//! **Contention.** [`Transaction`] sets a [`ContentionManager`] for a place in the program, and has its
-//! counters ([`Counters`]; [`sites()`] for all places). A transaction that has aborted ten times
-//! takes the *token*, and with it wins against all others. So each one commits after a bounded
-//! number of attempts, even a long reader among fast writers. [`Transaction::attempt`] leaves the
-//! reaction to a conflict to the caller.
+//! **Contention.** [`Transaction`] sets a [`ContentionManager`] for a place in the program, and has
+//! its counters ([`Counters`]; [`sites()`] for all places). A transaction that has aborted ten
+//! times takes the *token*, and with it wins against all others. So each one commits after a
+//! bounded number of attempts, even a long reader among fast writers. [`Transaction::attempt`]
+//! leaves the reaction to a conflict to the caller.
 //!
 //! **Reading ahead.** [`Prefetch`] runs the same closure for its reads only: a helper thread loads
 //! the transaction's data into a shared cache.

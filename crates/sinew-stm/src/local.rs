@@ -1,7 +1,7 @@
 //! The thread's descriptor, and whether the thread is inside a transaction.
 //!
-//! A scheduler on this thread is notified as well ([`current_worker`]): in a pool, joins, scopes and loops of
-//! a transaction stay on the thread, and it runs no other task meanwhile.
+//! A scheduler on this thread is notified as well ([`current_worker`]): in a pool, joins, scopes
+//! and loops of a transaction stay on the thread, and it runs no other task meanwhile.
 //!
 //! # Invariants
 //!

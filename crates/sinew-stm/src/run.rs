@@ -82,7 +82,8 @@ impl Default for Transaction {
 }
 
 impl Transaction {
-    /// A transaction of the caller's site, under [`ContentionManager::Backoff`] and [`Locking::Encounter`].
+    /// A transaction of the caller's site, under [`ContentionManager::Backoff`] and
+    /// [`Locking::Encounter`].
     #[inline(always)]
     #[track_caller]
     pub fn new() -> Self {

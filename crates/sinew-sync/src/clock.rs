@@ -62,8 +62,8 @@ pub fn ticks_per_ns() -> f64 {
     })
 }
 
-/// Starts the measurement for [`ticks_per_ns`], once for the process. Returns the nanoseconds and the
-/// ticks at the start.
+/// Starts the measurement for [`ticks_per_ns`], once for the process. Returns the nanoseconds and
+/// the ticks at the start.
 #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
 pub fn start_measuring() -> (u64, u64) {
     use std::sync::OnceLock;

@@ -203,8 +203,8 @@ impl ThreadRef {
         useful && sys::set_affinity_of(self.0, &rest).is_ok()
     }
 
-    /// Restores the mask from before [`exclude_cpu`](Self::exclude_cpu) of `cpu`, unless the mask changed
-    /// since.
+    /// Restores the mask from before [`exclude_cpu`](Self::exclude_cpu) of `cpu`, unless the mask
+    /// changed since.
     ///
     /// # Cost
     ///

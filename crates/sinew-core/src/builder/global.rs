@@ -32,8 +32,8 @@ mod imp {
         }
     }
 
-    /// No lock around the building: after a fork it could be held by a thread that is not there. Two threads may both
-    /// build; one pool is dropped again.
+    /// No lock around the building: after a fork it could be held by a thread that is not there.
+    /// Two threads may both build; one pool is dropped again.
     #[cold]
     fn build() -> &'static Pool {
         let pool = match PoolBuilder::from_env().build() {

@@ -52,7 +52,7 @@ struct Sleeper {
     asleep: bool,
     /// When it was woken, and from which core.
     woken: Option<(u64, Option<usize>)>,
-    excluded: Option<KeptOff>,
+    excluded: Option<ExcludedCpu>,
     /// Since it got up on another core than its waker's.
     stay: Option<Stay>,
 }
@@ -89,14 +89,14 @@ impl Stay {
 
 /// A worker whose mask a waker has changed.
 #[derive(Debug)]
-struct KeptOff {
+struct ExcludedCpu {
     thread: ThreadRef,
     cpu: usize,
     /// Its mask before.
     mask: CpuSet,
 }
 
-impl KeptOff {
+impl ExcludedCpu {
     fn new(thread: ThreadRef, cpu: usize) -> Option<Self> {
         let mask = thread.affinity()?;
         thread.exclude_cpu(cpu, &mask).then_some(Self { thread, cpu, mask })
@@ -120,7 +120,7 @@ impl Sleeper {
             return;
         }
         self.restore_affinity();
-        self.excluded = self.thread.and_then(|thread| KeptOff::new(thread, cpu));
+        self.excluded = self.thread.and_then(|thread| ExcludedCpu::new(thread, cpu));
     }
 }
 

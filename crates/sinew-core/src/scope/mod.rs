@@ -74,8 +74,8 @@ impl ScopeBuilder {
         Self { max_pending: usize::MAX, queues: () }
     }
 
-    /// Gives the scope queues of its own, for [`Scope::spawn_into`]: those of locality domains, from
-    /// the crate `sinew-locality`.
+    /// Gives the scope queues of its own, for [`Scope::spawn_into`]: those of locality domains,
+    /// from the crate `sinew-locality`.
     pub fn queues<Q: TaskQueues>(self, queues: Q) -> ScopeBuilder<ScopeQueues<Q>> {
         ScopeBuilder { max_pending: self.max_pending, queues: ScopeQueues::new(queues) }
     }

@@ -1,10 +1,10 @@
 //! Queues of a scope's own: the seam for a floor above that chooses which task is next.
 //!
-//! A scope normally leaves its tasks in the deque of the worker that spawns them. A [`ScopeBuilder`]
-//! can be given [`TaskQueues`] instead. A task that is spawned into one of them waits there, and a
-//! *token* for it lies in the spawner's deque, where tasks are found. A worker that takes a token
-//! asks the queues which task it runs. So the queues need nothing of the search: waits, wake-ups
-//! and thefts are those of any task.
+//! A scope normally leaves its tasks in the deque of the worker that spawns them. A
+//! [`ScopeBuilder`] can be given [`TaskQueues`] instead. A task that is spawned into one of them
+//! waits there, and a *token* for it lies in the spawner's deque, where tasks are found. A worker
+//! that takes a token asks the queues which task it runs. So the queues need nothing of the search:
+//! waits, wake-ups and thefts are those of any task.
 //!
 //! The type of a scope says whether it has queues. A scope without them contains no test for them.
 //!
@@ -77,8 +77,9 @@ pub enum NextTask {
 /// - A [`ScopeTask`] that was [pushed](Self::push) runs on a worker of the same pool.
 /// - As many tasks wait as there are tokens that are not spent, apart from tasks whose token was
 ///   spent by [`NextTask::Leave`].
-/// - During a call of [`next`](Self::next) the token alone keeps the queues alive. An implementation
-///   that lets another worker run the task for which the token stands clones `queues` first.
+/// - During a call of [`next`](Self::next) the token alone keeps the queues alive. An
+///   implementation that lets another worker run the task for which the token stands clones
+///   `queues` first.
 pub unsafe trait TaskQueues: Send + Sync + Sized + 'static {
     /// What the user calls a queue, in the singular.
     const NAME: &'static str;

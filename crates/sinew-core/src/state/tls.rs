@@ -20,8 +20,8 @@ struct Frame {
     around: *const Frame,
 }
 
-/// The innermost entry. Its worker lies in the thread's [`current_worker`], because the free functions look
-/// for nothing else, and a transaction puts another in its place.
+/// The innermost entry. Its worker lies in the thread's [`current_worker`], because the free
+/// functions look for nothing else, and a transaction puts another in its place.
 struct Here {
     frame: Cell<*const Frame>,
 }

@@ -26,7 +26,8 @@ use sinew_topology::{CpuAssignment, Machine, PlacementError, memory_nodes, page_
 use crate::state::pool_state::FirstSlot;
 use crate::state::worker::Worker;
 
-/// Where the memory of each worker should lie, for workers that are pinned as `cpu_assignment` says.
+/// Where the memory of each worker should lie, for workers that are pinned as `cpu_assignment`
+/// says.
 pub(crate) fn preferred_nodes(
     machine: &Machine,
     cpu_assignment: &CpuAssignment,

@@ -191,8 +191,8 @@ impl Worker {
     ///
     /// # Panics
     ///
-    /// If there is no such worker, or its slot is the guest slot. If `f` panics, the pool's panic handler gets the payload;
-    /// without a handler the process aborts.
+    /// If there is no such worker, or its slot is the guest slot. If `f` panics, the pool's panic
+    /// handler gets the payload; without a handler the process aborts.
     ///
     /// # Cost
     ///

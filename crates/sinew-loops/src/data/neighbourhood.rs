@@ -2,9 +2,9 @@
 //!
 //! A table holds the rows around a row, in the order of the steps that lead to them. So they may
 //! lie anywhere: in the middle of the grid, at the other side of it, or in no grid at all if they
-//! stand for a constant. An [`Neighbourhood`] is the table, a place in its rows, and how far a step along
-//! the row leads. Its loads are those that one would write by hand. The bands of the sibling file
-//! make them.
+//! stand for a constant. A [`Neighbourhood`] is the table, a place in its rows, and how far a step
+//! along the row leads. Its loads are those that one would write by hand. The bands of the sibling
+//! file make them.
 //!
 //! # Invariants
 //!

@@ -19,8 +19,8 @@
 //! # Cost
 //!
 //! An uncontended lock for each access; a load of a length for each list that is passed by. Units
-//! are moved to a worker's local units and to a thief's list as a block. Of short units up to 64 move at
-//! once, but no more than an eighth of the list, because held units cannot be stolen.
+//! are moved to a worker's local units and to a thief's list as a block. Of short units up to 64
+//! move at once, but no more than an eighth of the list, because held units cannot be stolen.
 
 use std::cell::Cell;
 use std::sync::Arc;

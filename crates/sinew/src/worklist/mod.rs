@@ -275,8 +275,8 @@ impl<U> Worklist<U> {
         self
     }
 
-    /// Lets a [`Control`], as loops and other skeletons have one, limit the number of workers, place
-    /// them, and cancel runs of this list.
+    /// Lets a [`Control`], as loops and other skeletons have one, limit the number of workers,
+    /// place them, and cancel runs of this list.
     ///
     /// At most so many workers run units as it says, whatever the settings and the tuner want;
     /// helpers come on top. Each sits where its mapping has the worker of that number. A change

@@ -328,8 +328,8 @@ fn a_panic_in_the_middle_of_many_short_units_leaves_those_that_have_not_run() {
     assert!(counts.load_all().into_iter().eq((0..2 * UNITS).map(once)));
 }
 
-/// Catches: a unit that waits for another that is behind it in the list, in the same local units, or
-/// in the same transaction: even one worker gets through.
+/// Catches: a unit that waits for another that is behind it in the list, in the same local units,
+/// or in the same transaction: even one worker gets through.
 #[test]
 fn a_unit_that_waits_lets_others_go_first() {
     for threads in 1..=2 {

@@ -1,7 +1,8 @@
 //! The pool as a victim policy sees it.
 //!
 //! Everything is read from where it lies, without a lock and without a counter: loads from the
-//! indices of stacks and queues, distances from the CPU assignment. All of it may be out of date at once.
+//! indices of stacks and queues, distances from the CPU assignment. All of it may be out of date at
+//! once.
 
 use sinew_policy::victim::{Reach, View};
 use sinew_sync::atomic::Ordering;

@@ -392,7 +392,8 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         }
     }
 
-    /// After an attempt of the first unit that waits for `change`: it is not among the local units until then.
+    /// After an attempt of the first unit that waits for `change`: it is not among the local units
+    /// until then.
     #[cold]
     fn park(&mut self, change: Change) {
         self.forget_attempt();
