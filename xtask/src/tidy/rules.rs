@@ -117,7 +117,8 @@ fn facade(file: &SourceFile, found: &mut Vec<Finding>) {
     // A model has its own counters outside the world that it models. An integration test is a
     // user's program, and so is what `lab/bench/rayon` measures: it is built without Sinew as well.
     let users = file.path.contains("/tests/") || file.path.starts_with("lab/bench/rayon/");
-    let outside = file.path.ends_with("/models.rs") || users;
+    let is_model = ["/models.rs", "/loom.rs"].iter().any(|name| file.path.ends_with(name));
+    let outside = is_model || users;
     // The library that is loaded into other people's programs is built without any other crate.
     let preloaded = file.path.starts_with("crates/sinew-preload/");
     if outside || preloaded || file.path.starts_with("crates/sinew-sync/") {
@@ -149,8 +150,8 @@ fn words(file: &SourceFile, found: &mut Vec<Finding>) {
 
 fn tests(file: &SourceFile, found: &mut Vec<Finding>) {
     let name = file.path.rsplit('/').next().unwrap_or_default();
-    let mut testing =
-        file.path.contains("/tests/") || matches!(name, "test.rs" | "tests.rs" | "models.rs");
+    let mut testing = file.path.contains("/tests/")
+        || matches!(name, "test.rs" | "tests.rs" | "models.rs" | "loom.rs");
     for (number, line) in code(file) {
         // By convention tests stand at the end of a file, so everything below this line is one.
         testing |= line.trim_start().starts_with("#[cfg(test)]");
@@ -223,10 +224,13 @@ mod tests {
     #[test]
     fn atomics_are_named_in_the_facade_only() {
         let direct = format!("//! A file.\nuse {}::AtomicU8;\n", ATOMICS[0]);
-        one("crates/sinew-core/src/b.rs", &direct, "2: atomics come from");
+        for checked in ["crates/sinew-core/src/b.rs", "crates/sinew-core/src/bloom.rs"] {
+            one(checked, &direct, "2: atomics come from");
+        }
         for allowed in [
             "crates/sinew-sync/src/b.rs",
             "a/src/c/models.rs",
+            "a/src/c/loom.rs",
             "a/tests/b.rs",
             "lab/bench/rayon/src/b.rs",
         ] {
@@ -250,7 +254,9 @@ mod tests {
     fn a_test_may_not_sleep_but_a_program_may() {
         let sleep = format!("fn f() {{ std::{SLEEP}(D) }}\n");
         assert_eq!(findings("a/src/b.rs", &format!("//! A file.\n{sleep}")), [""; 0]);
-        one("a/tests/b.rs", &format!("//! A file.\n{sleep}"), "2: a test that sleeps");
+        for test in ["a/tests/b.rs", "a/src/c/loom.rs"] {
+            one(test, &format!("//! A file.\n{sleep}"), "2: a test that sleeps");
+        }
         one(
             "a/src/b.rs",
             &format!("//! A file.\n#[cfg(test)]\nmod tests {{\n{sleep}}}\n"),

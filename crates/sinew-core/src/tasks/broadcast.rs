@@ -191,13 +191,14 @@ impl Worker {
     ///
     /// # Panics
     ///
-    /// If there is no such worker, or its slot is the guest slot. If `f` panics, the pool's panic
+    /// If there is no such worker, or its slot is the external slot. If `f` panics, the pool's panic
     /// handler gets the payload; without a handler the process aborts.
     ///
     /// # Cost
     ///
     /// A lock that is held for a few instructions, an allocation, and a wake-up where the worker is
     /// parked.
+    #[track_caller]
     pub fn spawn_on<F>(&self, worker: usize, depth: u32, f: F)
     where
         F: for<'w> FnOnce(&'w Self) + Send + 'static,

@@ -1,7 +1,7 @@
 //! Broadcasts: every thread of the pool calls the closure once, whatever it is doing.
 
 use std::collections::HashSet;
-use std::panic::panic_any;
+use std::panic::{PanicHookInfo, panic_any};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
@@ -9,8 +9,8 @@ use std::thread;
 use sinew_core::{Pool, ScopeBuilder, Wait, Worker};
 
 use crate::support::{
-    Drops, all_left, ends, full_pool, meet, message_of, payload_of, pool, telling,
-    with_each_full_pool,
+    Drops, all_left, assert_passed, child, ends, full_pool, is_child, meet, message_of, payload_of,
+    pool, telling, with_each_full_pool,
 };
 
 fn fib(w: &Worker, n: u64) -> u64 {
@@ -410,4 +410,31 @@ fn a_broadcast_of_an_outer_task_reaches_who_waits_for_the_inner_one() {
         });
         assert_eq!(broadcasts.into_inner(), 2);
     });
+}
+
+/// Catches: a task that is delivered to the external slot, where no thread runs it, or to a slot
+/// that does not exist; a panic that names a line of the pool instead of the caller's.
+#[test]
+fn spawning_on_a_slot_without_a_thread_panics_at_the_callers_line() {
+    if !is_child() {
+        // A panic hook belongs to the whole process.
+        let name = "broadcast::spawning_on_a_slot_without_a_thread_panics_at_the_callers_line";
+        return assert_passed(&child(name).output().unwrap());
+    }
+    let places = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&places);
+    std::panic::set_hook(Box::new(move |panic: &PanicHookInfo<'_>| {
+        let place = panic.location().map(|place| (place.file().to_owned(), place.line()));
+        noted.lock().unwrap().push(place);
+    }));
+    let line = line!() + 1;
+    let spawn = |w: &Worker, slot| w.spawn_on(slot, 0, |_| ());
+    pool(3).run(|w| {
+        for slot in [0, 3, usize::MAX] {
+            let expected = format!("no thread of the pool serves worker slot {slot}");
+            assert_eq!(message_of(|| spawn(w, slot)), expected);
+        }
+    });
+    let places = std::mem::take(&mut *places.lock().unwrap());
+    assert_eq!(places, vec![Some((file!().to_owned(), line)); 3]);
 }
