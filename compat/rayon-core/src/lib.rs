@@ -13,7 +13,7 @@
 //! runs, and so can their places and whom they steal from; and a pool can be told what its waiting
 //! workers may run.
 //!
-//! | module | what lives there |
+//! | module | contents |
 //! |---|---|
 //! | `call` | the free functions: which pool a call goes to |
 //! | `pool` | [`ThreadPool`] |

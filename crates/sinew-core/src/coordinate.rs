@@ -1,4 +1,4 @@
-//! How a builder is told what its pool asks for among other programs. With the feature
+//! The builder's methods for a pool that shares the machine with other programs. With the feature
 //! `coordinate`.
 
 use std::path::PathBuf;
@@ -6,50 +6,49 @@ use std::path::PathBuf;
 use crate::builder::PoolBuilder;
 
 impl PoolBuilder {
-    /// Whether the pool shares the machine with other programs that do so, by agreement: it takes
-    /// part in the table that all programs of this user share (see the crate `sinew-coord`), lets
-    /// no more workers work than it is given cores, and keeps its threads on those. Default: no.
+    /// Whether the pool shares the machine cooperatively with other programs that do. Default: no.
+    /// Such a pool has a row in the table of this user's programs (see the crate `sinew-coord`). It
+    /// runs no more workers than it is granted cores, and keeps its threads on those cores.
     ///
-    /// A schedule that somebody asks for on the program's behalf, such as a coordinator's script,
-    /// is followed by loops over items that name none or
-    /// [`Schedule::Auto`](sinew_policy::chunk::Schedule::Auto), and by those under a
-    /// control that names none.
+    /// A coordinator may also grant a schedule. Loops over items follow it if they name none or
+    /// [`Schedule::Auto`](sinew_policy::chunk::Schedule::Auto), or if they are under a control that
+    /// names none.
     ///
-    /// What the program decides itself is left to it: no schedule is granted to a pool that has
-    /// [one of its own](crate::PoolControl::set_schedule), and a pool whose
-    /// [`mapping`](Self::mapping) is a list of processors is given cores of that list only.
+    /// The program's own settings win. A pool with [a schedule of its
+    /// own](crate::PoolControl::set_schedule) is granted none. A pool whose
+    /// [`mapping`](Self::mapping) is a list of processors is granted cores of that list only.
     ///
-    /// It does so in the background: until it has been told of neighbours, and whenever there are
-    /// none, everything is as without. A program that cannot says so in one line. Only on Linux.
+    /// The pool joins the table in the background. While no other program is there, it runs as if
+    /// it did not share. A program that cannot share prints one line. Only on Linux.
     ///
-    /// Several pools of one process share in the same way, as if they were programs: each that
-    /// coordinates has a row of its own, and they get equal parts of the cores, by weight, of which
-    /// none keeps more than it has work for. In proportion to demand only where a coordinator has
-    /// chosen that rule (`sinew coordinator --policy proportional`). Pools that do not coordinate,
-    /// and all on other systems, share nothing: each has all its threads, which start with it and
-    /// sleep while it has no work, and the kernel divides the cores among those that run.
+    /// Several pools of one process share like several programs: each has a row of its own. The
+    /// pools get equal parts of the cores, by weight, and none keeps more cores than it has work
+    /// for. A coordinator can choose shares in proportion to demand instead
+    /// (`sinew coordinator --policy proportional`). Other pools, and all pools on other systems, do
+    /// not share: each runs all its threads, and the kernel divides the cores among them.
     ///
     /// # Cost
     ///
-    /// Three threads that sleep; with neighbours, a look at the pool every 10 ms while it has work.
+    /// Three threads that sleep. While other programs share, one of them reads the pool's counters
+    /// every 10 ms as long as the pool has work.
     pub fn coordinate(mut self, coordinate: bool) -> Self {
         self.share.coordinate = coordinate;
         self
     }
 
-    /// The same, among the programs that share the table in `folder`, which is made if need be,
-    /// instead of all programs of this user: for experiments and tests. Programs on different
-    /// machines, such as described ones, must not share a table.
+    /// As [`coordinate`](Self::coordinate), with the table in `folder` instead of the one of this
+    /// user: for experiments and tests. The folder is created if it does not exist. Programs on
+    /// different machines, such as described ones, must not share a table.
     pub fn coordinate_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.share.coordinate = true;
         self.share.folder = Some(folder.into());
         self
     }
 
-    /// The program's part of the machine in proportion to others', from 0.01 to 100, where it
-    /// [shares](Self::coordinate) one: of two programs with work for all cores, the one of weight 2
-    /// has twice as many as the one of weight 1. Default: 1. `sinew top` changes it while the
-    /// program runs.
+    /// The program's weight among the programs that [share](Self::coordinate) the machine, from
+    /// 0.01 to 100. Default: 1. If two programs have work for all cores, the one of weight 2 gets
+    /// twice as many cores as the one of weight 1. `sinew top` changes the weight while the program
+    /// runs.
     ///
     /// ```
     /// use sinew_core::Pool;
@@ -63,10 +62,9 @@ impl PoolBuilder {
         self
     }
 
-    /// How many threads other programs leave to the pool at least, where it
-    /// [shares](Self::coordinate) the machine and there are cores enough for what all have asked
-    /// for so; no more than it has. Default: 1. The most that it takes is its number of
-    /// [`threads`](Self::threads).
+    /// The smallest number of cores that the pool is granted where it [shares](Self::coordinate)
+    /// the machine, if there are enough cores for the minimum of every program. Default: 1; at most
+    /// the number of [`threads`](Self::threads), which is also its largest grant.
     pub fn min_threads(mut self, threads: usize) -> Self {
         self.share.min_threads = threads;
         self

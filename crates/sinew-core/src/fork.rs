@@ -1,10 +1,10 @@
 //! Survival of `fork(2)`: the child has one thread, and none of the workers.
 //!
-//! The child forgets the global pool (`global`), and builds its own when it first needs one. A pool
-//! that came along knows by its generation that its threads are not there: it wakes no thread, its
-//! end joins none, and a caller that enters it is alone in it. A join or a scope that needs a task
-//! which a thread of the parent had taken aborts, since that task's result will never come; so does
-//! a call that only those threads could serve.
+//! The child drops its reference to the global pool (`global`), and builds its own when it first
+//! needs one. An inherited pool has another generation than the process, which shows that its
+//! threads do not exist: it wakes no thread, its shutdown joins none, and a caller that enters it
+//! is its only worker. A join or scope aborts if a thread of the parent had taken one of its tasks,
+//! since the result will never come. A call that only those threads could serve aborts as well.
 
 use sinew_sync::statics::{AtomicU32, Ordering};
 use std::sync::Once;
@@ -25,14 +25,14 @@ pub(crate) fn generation() -> u32 {
     current()
 }
 
-/// In each child of a fork from now on, `handler` runs first. It may only store: a lock may have
-/// been held by a thread that the child does not have.
+/// Registers `handler` to run first in each child of a later fork. It may only store to memory: a
+/// thread that does not exist in the child may hold any lock.
 pub(crate) fn after(handler: extern "C" fn()) {
     sinew_sync::fork::register(nothing, nothing, handler);
 }
 
 pub(crate) fn current() -> u32 {
-    // Relaxed: it changes only while the process has one thread.
+    // Relaxed: the number changes only while the process has one thread.
     GENERATION.load(Ordering::Relaxed)
 }
 

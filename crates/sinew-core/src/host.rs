@@ -1,30 +1,30 @@
-//! The machine that this process runs on, and what it may use of that: as it is now, as it was a
-//! moment ago, or as it was at first.
+//! The machine that this process runs on, and the limits of the process: read now, read at most 100
+//! ms ago, or read once.
 
 #[cfg(not(any(loom, shuttle)))]
 use sinew_sync::lock::Mutex;
 use sinew_topology::{Limits, Machine};
 
-/// The machine, and what this process may use of it now.
+/// The machine, and the limits of this process as they are now.
 #[cfg(not(shuttle))]
 pub(crate) fn machine() -> (&'static Machine, Limits) {
     (Machine::host(), Limits::read())
 }
 
-/// The machine, and what this process may use of it now, except that control groups are read at
-/// most ten times a second: that takes 100 µs.
+/// The machine, and the limits of this process. Control groups are read at most ten times a second,
+/// since a read takes 100 µs.
 #[cfg(not(any(loom, shuttle)))]
 pub fn machine_cached() -> (&'static Machine, Limits) {
     static CACHED: Mutex<CachedLimits> = Mutex::new(None);
     (Machine::host(), limits_cached(&CACHED, sinew_sync::clock::now_ns))
 }
 
-/// When control groups were read last, and what was found.
+/// The time of the last read of the control groups, and its result.
 #[cfg(not(any(loom, shuttle)))]
 type CachedLimits = Option<(u64, Limits)>;
 
-/// The clock is read under the lock: a thread that reads it before, and comes in after another one
-/// has read the groups anew, would find them read in its future.
+/// The clock is read under the lock: a thread that reads the clock first, and then waits for a
+/// thread that reads the groups, would find a read in its future.
 #[cfg(not(any(loom, shuttle)))]
 fn limits_cached(cached: &Mutex<CachedLimits>, now_ns: impl FnOnce() -> u64) -> Limits {
     let mut cached = cached.lock();
@@ -39,7 +39,7 @@ fn limits_cached(cached: &Mutex<CachedLimits>, now_ns: impl FnOnce() -> u64) -> 
     limits
 }
 
-/// For how long control groups are believed to be as they were.
+/// How long a read of the control groups is reused.
 #[cfg(not(any(loom, shuttle)))]
 const CACHED_FOR_NS: u64 = 100_000_000;
 
@@ -49,7 +49,7 @@ pub fn machine_cached() -> (&'static Machine, Limits) {
     machine()
 }
 
-/// The same as it was when it was first asked for.
+/// The same, read at the first call.
 #[cfg(not(shuttle))]
 pub(crate) fn machine_as_known() -> (&'static Machine, Limits) {
     static LIMITS: std::sync::OnceLock<Limits> = std::sync::OnceLock::new();
@@ -59,7 +59,7 @@ pub(crate) fn machine_as_known() -> (&'static Machine, Limits) {
 #[cfg(shuttle)]
 pub(crate) use machine as machine_as_known;
 
-/// Models do not look at the machine they run on.
+/// Models do not depend on the machine on which they run.
 #[cfg(shuttle)]
 pub(crate) fn machine() -> (&'static Machine, Limits) {
     static MACHINE: std::sync::OnceLock<Machine> = std::sync::OnceLock::new();

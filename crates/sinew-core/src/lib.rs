@@ -1,26 +1,26 @@
-//! The scheduler under Sinew: pools, workers at their slots, join, scope, and what they need.
+//! The scheduler under Sinew: pools, workers, join and scope.
 //!
 //! Most programs use the crate `sinew`, which adds skeletons over data and re-exports what is here;
 //! loops, sorts and streams are the crate `sinew-loops`, locality domains the crate
-//! `sinew-locality`.
-//! This crate is the mechanism: [`Worker::join`] and [`join`] run two closures that may become two
-//! threads' work, [`scope`] any number of them, [`spawn`] one that nobody waits for, all in the
-//! current [`Pool`]. Decisions (victims, chunk sizes, spin windows) are taken by `sinew-policy`.
+//! `sinew-locality`. This crate is the mechanism. [`Worker::join`] and [`join`] run two closures,
+//! possibly in parallel; [`scope`] runs any number of tasks and waits for them; [`spawn`] starts a
+//! detached task. All run in the current [`Pool`]. The crate `sinew-policy` makes the decisions
+//! (victims, chunk sizes, spin windows).
 //!
-//! The folders stand on floors, here from the top. A file imports files of its own folder and of
-//! folders below.
+//! The folders form layers, listed from the top. A file imports files of its own folder and of
+//! folders below it.
 //!
-//! | folder | what lives there |
+//! | folder | contents |
 //! |---|---|
 //! | `tasks`, `scope` | the ways to make tasks: join, spawn, broadcast, scopes |
 //! | `builder` | building pools: by hand, from the environment, the global one, serial ones |
-//! | `sharing`, `coordinate`, `requested_share` | a pool among other programs (feature `coordinate`) |
+//! | `sharing`, `coordinate`, `requested_share` | a pool that shares the machine with other programs (feature `coordinate`) |
 //! | `pool` | the handle to a pool, its control, its threads, and calls from outside |
-//! | `scheduler` | what a worker does between pieces of user code: search, wait, stand down, serve calls |
-//! | `state` | workers, what a pool's workers share, queued tasks, the poll word |
-//! | `stealing`, [`victims`] | what thieves share; the parameters of victim policies |
-//! | `idle` | the register of sleepers, and what is learned about sleeping and waking |
-//! | `seams` | what code above plugs in: observers, hooks, limits, pins, cancellations |
+//! | `scheduler` | the scheduling loop of a worker: search, wait, stand down, serve calls |
+//! | `state` | workers, the state that they share, queued tasks, the poll word |
+//! | `stealing`, [`victims`] | state that thieves share; the parameters of victim policies |
+//! | `idle` | the counts and lists of sleepers; measurements of sleeping and waking |
+//! | `seams` | interfaces for the crates above: observers, hooks, limits, pins, cancellations |
 //! | `host`, `fork`, `build_error` | the machine, survival of `fork(2)`, why a pool cannot be built |
 
 mod build_error;

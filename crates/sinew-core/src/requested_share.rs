@@ -1,13 +1,13 @@
-//! What a pool asks for among the programs that share a machine.
+//! The share of the machine that a pool requests.
 
 use std::path::PathBuf;
 
-/// A place among programs, as the builder and the environment describe it.
+/// The request, as the builder and the environment describe it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RequestedShare {
     /// Whether the pool shares the machine at all.
     pub(crate) coordinate: bool,
-    /// Where the table is, if it is not the one for all programs of this user.
+    /// The folder of the table; `None` for the one that all programs of this user share.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) weight: f64,
     pub(crate) min_threads: usize,

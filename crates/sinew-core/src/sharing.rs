@@ -1,35 +1,35 @@
-//! A pool among other programs: its row in the table that programs share a machine by. With the
+//! A pool that shares the machine with other programs: its row in their common table. With the
 //! feature `coordinate`.
 //!
-//! A thread of its own, the *share agent*, takes the row in the background. Without neighbours it
-//! only says, ten times a second while the pool works, how much is done. What the pool is given
-//! comes from the member's listener, which sets the pool's limit and pins: so parked workers are
-//! given cores, and workers follow at their next task or safe point. With neighbours the share
-//! agent looks at the pool every 10 ms, to say how many workers would find work. A grant may name a
-//! schedule: loops that leave theirs open follow it (`preset`). What the program has chosen itself,
-//! a schedule or processors for its threads, its row says: then no schedule is granted, and no
-//! cores but those. The row also says by which schedule the last loop ran. A pool that has been
-//! idle for a while is *dormant*: it asks for nothing, its share agent sleeps, and the next call
-//! from outside wakes it.
+//! A thread of the pool, the *share agent*, takes the row in the background. While no other program
+//! has a row, it reports the pool's progress ten times a second. While others do, it counts every
+//! 10 ms how many workers could find work, and stores that as the pool's demand. The member's
+//! listener receives grants and sets the pool's limit and pins. Parked workers wake for them; other
+//! workers follow at their next task or safe point. A grant may name a schedule, which loops
+//! without a schedule of their own use (`preset`). The row also holds the settings that the program
+//! has made: with a schedule of its own it is granted none, and with processors for its threads
+//! only those. It names the schedule of the last loop. A pool that has been idle for a while is
+//! *dormant*: it demands nothing, its share agent sleeps, and the next call from outside wakes it.
 //!
 //! # Invariants
 //!
 //! - N1: no worker waits for the table, the share agent or the listener.
-//! - N2: without a table, limit, pins and schedules are what they are without this file, and the
-//!   program says so in one line. Without neighbours so are limit and pins, unless a script asks
-//!   for threads or cores, and schedules, unless one is granted.
+//! - N2: without a table this file changes no limit, pin or schedule, and the program prints one
+//!   line. Without other programs it changes limit and pins only if a script asks for threads or
+//!   cores, and schedules only if one is granted.
 //!
 //! # Orderings
 //!
-//! N3: the share agent says that it is dormant, `fence(SeqCst)`, looks whether the pool is active
-//! or has news for its row ↔ a caller makes the pool active, or chooses, `fence(SeqCst)`, looks
-//! whether the share agent is dormant. Losing this race would cost a caller its share for as long
-//! as it runs, so it is not left to chance.
+//! N3: the share agent stores that it is dormant, `fence(SeqCst)`, reads whether the pool is active
+//! or its settings have changed ↔ a caller makes the pool active, or changes a setting,
+//! `fence(SeqCst)`, reads whether the share agent is dormant. Without the fences a caller could run
+//! without its share to its end.
 //!
 //! # Cost
 //!
-//! A load a call from outside, and one a loop; with neighbours also a look at the number of the
-//! core. The share agent's looks read the counters of all workers; a pool that idles has none.
+//! One load for each call from outside and one for each loop. With other programs a call also reads
+//! the number of its core. The share agent reads the counters of all workers, except while the pool
+//! is idle.
 
 use std::any::Any;
 use std::fmt::Display;
@@ -57,46 +57,46 @@ use crate::seams::limit::Source;
 use crate::seams::pins::{Pins, room};
 use crate::state::pool_state::PoolState;
 
-/// Time between two looks at a pool with neighbours.
+/// Time between two reads of the counters while other programs have rows.
 const REPORT_NS: u64 = 10_000_000;
 
-/// The same without neighbours, of a pool that works.
+/// The same while no other program has a row, of a pool that works.
 const REPORT_ALONE_NS: u64 = 100_000_000;
 
-/// Address space for the three threads of a pool that shares, with what the allocator reserves for
-/// each. A thread that finds none when it starts would end the process.
+/// Address space for the three threads of a pool that shares, including the allocator's reservation
+/// for each. A thread that finds none when it starts would end the process.
 const ROOM: usize = 256 << 20;
 
-/// Whether there is as much.
+/// Whether so much address space is free.
 fn has_room() -> io::Result<()> {
     let mut room = Vec::<u8>::new();
     let reserved = room.try_reserve_exact(ROOM);
-    // Or the compiler would do without the allocation.
+    // Otherwise the compiler would remove the allocation.
     std::hint::black_box(&room);
     reserved.map_err(|_| io::ErrorKind::OutOfMemory.into())
 }
 
-/// What a pool keeps of its place among programs.
+/// The state of a pool that shares the machine.
 pub(crate) struct Sharing {
     member: OnceLock<Member>,
     agent: Parker,
     thread: Mutex<Option<JoinHandle<()>>>,
     dormant: AtomicBool,
     ending: AtomicBool,
-    /// Whether the cores are fewer than the process may use.
+    /// Whether the granted cores are fewer than the process may use.
     confined: AtomicBool,
-    /// The cores, a bit each, for external threads to look at.
+    /// The granted cores, one bit each, which external threads read.
     granted_cores: [AtomicU64; 16],
-    /// Items that the user says are done.
+    /// Items that the program has reported as done.
     reported: AtomicU64,
     table: TableAccess,
 }
 
-/// Which table, on which machine, and what the pool says of itself there.
+/// The table, its machine, and the pool's request.
 #[derive(Debug, Default)]
 struct TableAccess {
     requested_share: RequestedShare,
-    /// Not the machine at hand.
+    /// A described machine, not this one.
     machine: Option<Layout>,
 }
 
@@ -115,7 +115,7 @@ impl Sharing {
         }
     }
 
-    /// The pool has become active, or has chosen something.
+    /// Tells the share agent that the pool has become active, or that a setting has changed.
     #[inline]
     fn wake(&self) {
         fence(Ordering::SeqCst); // N3
@@ -127,7 +127,7 @@ impl Sharing {
     /// Moves an external thread, which is never pinned, to the pool's cores if it runs on another.
     /// Other programs leave these cores free, so the thread mostly stays.
     fn move_to_granted_cores(&self) {
-        // Relaxed: whoever sees an old core set moves at the next call.
+        // Relaxed: a thread that reads an old core set moves at its next call.
         let words = || self.granted_cores.iter().map(|word| word.load(Ordering::Relaxed));
         let Some(cpu) = current_cpu() else { return };
         if words().nth(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 0) {
@@ -146,7 +146,7 @@ impl Sharing {
         self.ending.load(Ordering::Acquire)
     }
 
-    /// The share agent's life.
+    /// The share agent's thread.
     fn run_agent(self: &Arc<Self>, pool: &Weak<PoolState>) {
         let Some((most, published)) =
             pool.upgrade().map(|pool| (pool.slots.len() as u32, pool.published()))
@@ -202,9 +202,9 @@ impl Sharing {
         self.sleep_unless_called(pool, state, || member.set_demand(0));
     }
 
-    /// No other program wants cores: the pool demands all, and says what is done, so that a
-    /// coordinator learns how fast it is on them. A smaller demand from when it had neighbours
-    /// would leave its row with too few.
+    /// No other program wants cores: the pool demands all, and reports its progress, from which a
+    /// coordinator learns its speed on them. Otherwise its last, smaller demand would remain in its
+    /// row.
     fn report_alone(
         &self,
         member: &Member,
@@ -221,7 +221,7 @@ impl Sharing {
         }
     }
 
-    /// Says what has been done since the last time, and answers how much that is.
+    /// Reports the progress since the last report, and returns it.
     fn report(&self, member: &Member, pool: &Weak<PoolState>, state: &mut AgentState) -> u64 {
         let counted = pool.upgrade().map_or(0, |pool| pool.items_done());
         let done = counted + self.reported.load(Ordering::Relaxed);
@@ -230,8 +230,8 @@ impl Sharing {
         new
     }
 
-    /// Parks until somebody calls, or the program decides something, after `before`; not if that
-    /// has happened.
+    /// Parks until a call arrives or a setting changes after `before`; returns at once if one
+    /// already has.
     fn sleep_unless_called(
         &self,
         pool: &Weak<PoolState>,
@@ -264,16 +264,16 @@ impl TableAccess {
     }
 }
 
-/// What the share agent remembers from one look to the next.
+/// The share agent's last reports.
 #[derive(Default)]
 struct AgentState {
     demand: DemandMeter,
     done: u64,
-    /// What the row says of the pool.
+    /// The settings in the row.
     published: Published,
 }
 
-/// What a pool tells of itself beside how much it does.
+/// The settings that a pool publishes in its row.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Published {
     own_settings: OwnSettings,
@@ -286,7 +286,7 @@ fn program_name() -> String {
 }
 
 impl PoolState {
-    /// Follows what the table gives. On the member's listener.
+    /// Follows the grants of the table, on the member's listener thread.
     fn take_share(&self, sharing: &Sharing, share: &Share) {
         if self.is_of_another_process() {
             return;
@@ -298,34 +298,34 @@ impl PoolState {
         }
         sharing.confined.store(confined, Ordering::Relaxed);
         self.limit.schedule.grant(share.schedule);
-        // First the pins, so that workers that are called come to the right place.
+        // First the pins, so that woken workers start on the right cores.
         self.keep_to(confined.then_some(&share.cores));
         let threads = if share.is_binding() { share.threads as usize } else { usize::MAX };
         self.set_limit(Source::Others, threads);
         sharing.agent.unpark();
     }
 
-    /// Goes on as if nobody had asked to share, and says so once in a process.
+    /// Continues without sharing, and prints one line for each process.
     fn stay_alone(&self, why: &dyn Display) {
         static SAID: Once = Once::new();
         self.limit.schedule.observe(false);
         SAID.call_once(|| {
-            // In one write, and whether it can be written or not.
+            // One write; a failure is ignored.
             let line = format!("sinew: this program shares the machine with no other: {why}\n");
             let _ = io::stderr().write_all(line.as_bytes());
         });
     }
 
-    /// What its row should say.
+    /// The settings that its row should have.
     fn published(&self) -> Published {
         let (preset, cores) = (&self.limit.schedule, self.pinned_to().into_iter().collect());
         let own_settings = OwnSettings { schedule: preset.chosen(), cores };
         Published { own_settings, last_loop: preset.last_loop() }
     }
 
-    /// Keeps the threads on the cores that other programs leave, or, with `None`, where the mapping
-    /// alone says. Of a mapping that was given for each slot those processors are left, in its
-    /// order: the first slots are those that may work.
+    /// Pins the threads to the granted cores, or, with `None`, by the mapping alone. An explicit
+    /// mapping keeps those of its processors that are granted, in its order, since the first slots
+    /// are those that may work.
     fn keep_to(&self, cores: Option<&CpuSet>) {
         if !self.can_pin {
             return;
@@ -336,7 +336,7 @@ impl PoolState {
             (Mapping::Explicit(cpus), cores) => {
                 let left = |cpu: &&usize| cores.is_none_or(|cores| cores.contains(**cpu));
                 let left: Vec<usize> = cpus.iter().filter(left).copied().collect();
-                // None is left where the share was made before the others knew of the mapping.
+                // No processor is left if the share was computed before the row had the mapping.
                 let cpus = if left.is_empty() { cpus } else { &left };
                 let pins = (0..slots)
                     .map(|slot| Some(CpuSet::from_iter([cpus[slot % cpus.len()]])))
@@ -357,8 +357,7 @@ impl PoolState {
         self.call_to_move();
     }
 
-    /// The processors that the program has pinned its threads to by their numbers; none if it has
-    /// not.
+    /// The processors of an explicit mapping; empty for other mappings.
     fn pinned_to(&self) -> Vec<usize> {
         match self.pins.mapping() {
             Mapping::Explicit(cpus) => cpus.into_iter().take(self.slots.len()).collect(),
@@ -380,7 +379,7 @@ impl PoolState {
             || !self.injector.is_empty()
     }
 
-    /// Something that grows with what the pool has done: calls, tasks and chunks.
+    /// A measure of progress: calls, tasks and chunks.
     fn items_done(&self) -> u64 {
         let items = |worker: &crate::state::worker::Worker| {
             let counted = worker.counters.read();
@@ -393,7 +392,7 @@ impl PoolState {
 impl PoolHook for Sharing {
     #[inline]
     fn external_thread_came(&self) {
-        // Relaxed: a hint, made exact below where it matters.
+        // Relaxed: a hint; N3 makes it exact below.
         if self.confined.load(Ordering::Relaxed) {
             self.move_to_granted_cores();
         }
@@ -404,12 +403,12 @@ impl PoolHook for Sharing {
         self.wake();
     }
 
-    /// The share agent looks now and then, unless it sleeps.
+    /// The share agent looks periodically, unless it sleeps.
     fn settings_changed(&self) {
         self.wake();
     }
 
-    /// The pool's row goes.
+    /// Removes the pool's row.
     fn ended(&self, may_wait: bool) {
         self.ending.store(true, Ordering::Release);
         self.agent.unpark();
@@ -420,12 +419,12 @@ impl PoolHook for Sharing {
     }
 }
 
-/// What accompanies the pool of a builder that asks to share. Programs meet on the machine at hand,
-/// unless they are told where else: `described` is another one.
+/// The sharing state of a pool whose builder requests it. `described` replaces the machine that
+/// this process runs on.
 ///
 /// # Errors
 ///
-/// A weight that is none.
+/// An invalid weight.
 pub(crate) fn requested(
     share: &RequestedShare,
     described: Option<&Machine>,
@@ -438,9 +437,9 @@ pub(crate) fn requested(
 }
 
 impl Sharing {
-    /// The pool has been built.
+    /// Starts sharing, after the pool has been built.
     pub(crate) fn begin(self: Arc<Self>, pool: &Pool) {
-        // Where no programs share, nobody is told that they do not.
+        // On systems without sharing, no line is printed.
         if !cfg!(target_os = "linux") {
             return;
         }
@@ -460,16 +459,16 @@ impl Pool {
         hooks.find_map(<dyn Any>::downcast_ref)
     }
 
-    /// What the pool has been given of the machine, once it is in the table: see
+    /// The pool's share of the machine, once it is in the table: see
     /// [`PoolBuilder::coordinate`](crate::PoolBuilder::coordinate).
     pub fn share(&self) -> Option<Share> {
         let member = self.sharing()?.member.get();
         member.filter(|_| !self.is_of_another_process()).map(Member::share)
     }
 
-    /// Says that the program is done with so many more items of whatever it counts. Coordinators
-    /// measure by that how fast it is on how many cores; calls, tasks and chunks count by
-    /// themselves.
+    /// Reports that the program has finished so many more items, of any kind that it counts.
+    /// Coordinators use the count to measure its speed by number of cores. Calls, tasks and chunks
+    /// are counted automatically.
     pub fn report(&self, items: u64) {
         if let Some(sharing) = self.sharing() {
             // Relaxed: statistics.
@@ -490,8 +489,8 @@ mod tests {
         }
     }
 
-    /// Catches: a lone pool whose share agent goes on looking while it idles, or sleeps through the
-    /// next call.
+    /// Catches: a single pool whose share agent keeps reading counters while the pool is idle, or
+    /// does not wake for the next call.
     #[test]
     fn the_share_agent_of_a_lone_pool_sleeps_while_it_idles() {
         if !cfg!(target_os = "linux") {

@@ -4,7 +4,7 @@
 //! Most programs use the crate `sinew`, whose builders end here. This crate is the mechanism: it
 //! knows workers, joins and scopes, and no pool knows of it.
 //!
-//! | module | what lives there |
+//! | module | contents |
 //! |---|---|
 //! | [`source`] | chunk sources: the parts of a loop for its participants |
 //! | [`data`] | items, outputs, rows and tiles |

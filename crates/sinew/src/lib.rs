@@ -62,9 +62,9 @@
 //! otherwise one for the whole program that is built when it is first needed ([`global_pool`]). The
 //! thread that calls takes part. [`Pool::control`] changes a pool while it works.
 //!
-//! # The rooms
+//! # Files
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `over` | [`over`] and its options; [`for_each`](Over::for_each), [`map`](Over::map) and their `try_` forms |
 //! | `fold` | [`reduce`](Over::reduce), [`map_reduce`](Over::map_reduce), [`scan`](Over::scan) |

@@ -1,6 +1,6 @@
 //! The drop-in as programs use it, with real threads, beyond what upstream's own tests ask.
 //!
-//! | room | what is shown |
+//! | file | contents |
 //! |---|---|
 //! | `handlers` | names, hooks, panics, threads of the user's, types |
 //! | `ext` | what rayon-core does not have |

@@ -1,6 +1,6 @@
 //! Building pools: as described, as the environment says, the global one, and a thread's own.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `environment` | the environment variables that describe a pool |
 //! | `global` | the global pool |

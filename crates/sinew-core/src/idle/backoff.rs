@@ -1,16 +1,16 @@
-//! Backoff: how long a worker without work goes on looking, and when it offers its core to others.
+//! Backoff: how long a worker without work keeps searching, and when it yields its core to other
+//! threads.
 //!
-//! A worker that spins may keep the very thread off its core that has work for it, or that it waits
-//! for: some kernels put both on one core though others are idle, and on a busy machine there may
-//! be no other. So it offers its core after the first half a microsecond, then after twice as long
-//! each time. If somebody takes the offer for long, the core is shared with a program that
-//! computes, and the window is over at once. If somebody takes it for a moment, that may well be
-//! the one: from then on the worker offers the core after every look, until nobody wants it any
-//! more.
+//! A worker that spins may occupy the core that another thread needs to produce its work. Some
+//! kernels put both threads on one core though others are idle, and on a busy machine there may be
+//! no other core. So the worker yields its core after half a microsecond, then after twice as long
+//! each time. If a yield takes long, the core is shared with a program that computes, and the
+//! window ends at once. If it takes a moment, the other thread may be the one that has the work:
+//! the worker then yields after every round, until no thread takes the core.
 //!
 //! # Cost
 //!
-//! A look at the clock every sixteen rounds; an offer that nobody takes, 0.4 µs.
+//! A read of the clock every sixteen rounds; a yield that no thread takes costs 0.4 µs.
 
 use std::cell::Cell;
 
@@ -18,29 +18,28 @@ use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::now_ns;
 use sinew_sync::thread::yield_now;
 
-/// Rounds between two looks at the clock.
+/// Rounds between two reads of the clock.
 const ROUNDS_A_LOOK: u32 = if cfg!(shuttle) { 1 } else { 16 };
 
-/// A gap between two looks at the clock that shows that the thread lost its core.
+/// A gap between two reads of the clock which shows that the thread lost its core.
 const GAP_NS: u64 = 500_000;
 
-/// How long an offer takes at least that somebody took at all.
+/// The shortest duration of a yield that another thread took.
 pub(crate) const MOMENT_NS: u64 = 1_000;
 
-/// Time before the first offer of the core to other threads, and at most between two.
+/// Time before the first yield, and the longest time between two.
 const FIRST_OFFER_NS: u64 = 500;
 const LAST_OFFER_NS: u64 = 16_000;
 
-/// How long an offer takes at least that was taken by somebody who computes.
+/// The shortest duration of a yield to a thread that computes.
 pub(crate) const TAKEN_NS: u64 = 1_000_000;
 
-/// A window that nothing ends but work.
+/// A window that only work ends.
 pub(crate) const ENDLESS: u64 = u64::MAX;
 
-/// One time of looking.
+/// One search.
 pub(crate) struct Backoff<'w> {
-    /// Whether the last offer was taken for a moment; remembered from one time of looking to the
-    /// next.
+    /// Whether the last yield was taken for a moment; kept from one search to the next.
     shared: &'w Cell<bool>,
     window_ns: u64,
     began: u64,
@@ -66,8 +65,8 @@ impl<'w> Backoff<'w> {
         }
     }
 
-    /// Counts a round. False, now and then, when the window is over or has lasted for `silence_ns`,
-    /// after which it is time to look at silent owners, however long the window.
+    /// Counts a round. Returns false when the window is over, or each time `silence_ns` has passed:
+    /// then the worker checks for silent owners, however long the window is.
     pub(crate) fn is_left(&mut self, silence_ns: u64) -> bool {
         spin_loop();
         self.rounds = self.rounds.wrapping_add(1);
@@ -102,7 +101,7 @@ impl<'w> Backoff<'w> {
         self.last = now;
     }
 
-    /// Time since the search began, at the last look at the clock.
+    /// Time since the search began, at the last read of the clock.
     pub(crate) fn silence_ns(&self) -> u64 {
         self.last.saturating_sub(self.began)
     }

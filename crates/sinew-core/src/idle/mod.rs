@@ -1,9 +1,9 @@
-//! What idle workers share and learn: no file here knows a worker.
+//! State that idle workers share, and their measurements. No file here imports `Worker`.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
-//! | `sleep` | the register of searching and sleeping workers, and its protocol |
-//! | `backoff` | how long a worker looks, and when it offers its core |
+//! | `sleep` | the counts and lists of searching and sleeping workers, and their protocol |
+//! | `backoff` | how long a worker searches, and when it yields its core |
 //! | `wake_up_cost` | whether wake-ups for pushes pay |
 //! | `wake_placement` | waking a worker on another core than its waker's |
 

@@ -1,11 +1,11 @@
-//! Workers without work: who searches, who sleeps, who is woken.
+//! Workers without work: searching, sleeping, and waking up.
 //!
-//! A worker that runs out of work searches for a while and then falls asleep. Nobody may fall
-//! asleep for good while there is work that it could do, and nobody who has work should pay for
-//! that: owners push tasks without a fence and without a look at this page. The last searcher does
-//! the paying. Before it sleeps it leaves a note at every slot (the STEAL_REQUEST reason of its
-//! poll word), lets a heavy fence pass, and looks once more. An owner that pushes later finds the
-//! note, publishes tasks and wakes somebody.
+//! A worker that runs out of work searches for a while and then sleeps. No worker may sleep for
+//! good while there is work that it could run. Owners should not pay for that: they push tasks
+//! without a fence and without a read of these counts. The last searcher pays instead. Before it
+//! sleeps it sets the reason STEAL_REQUEST in the poll word of every slot, executes a heavy fence,
+//! and checks once more. An owner that pushes later sees the request, publishes tasks and wakes a
+//! sleeper.
 //!
 //! # States of a worker
 //!
@@ -13,8 +13,8 @@
 //! |---|---|---|
 //! | working | found a task | out of work → searching, or asleep at once where enough others search |
 //! | searching | `try_search`, or woken | `found_work`; `fall_asleep` |
-//! | asleep, idle | `fall_asleep` | `wake_one` (the waker counts it as searching again); `get_up` |
-//! | asleep, waiting | `lie_down` in a blocked join | its task is finished, `wake_one` when no idle worker sleeps; `get_up` |
+//! | asleep, idle | `fall_asleep` | `wake_one` (the waker counts it as searching again); `wake_up` |
+//! | asleep, waiting | `sleep_in_wait` in a blocked join | its task is finished, `wake_one` when no idle worker sleeps; `wake_up` |
 //!
 //! # Invariants
 //!
@@ -23,47 +23,47 @@
 //! - S2: lists and the count of sleepers change together under the lock, so a waker that has read a
 //!   count above zero and takes the lock finds a sleeper or knows that another waker was there
 //!   first.
-//! - S3: when the number of searchers falls to zero and somebody sleeps, either work was found and
-//!   one more is woken, or the last searcher does the handshake of the last look.
-//! - S4: a push that found a note wakes a sleeper, or a worker without work is in a timed park. A
-//!   worker whose timed park expires and that has seen no work leaves its notes again, then looks
-//!   for the last time.
+//! - S3: when the number of searchers falls to zero while a worker sleeps, either work was found
+//!   and one more is woken, or the last searcher executes the handshake of the last check.
+//! - S4: a push that finds a steal request wakes a sleeper, or a worker without work is in a timed
+//!   park. A worker whose timed park expires without work sets the steal requests again, then
+//!   checks for the last time.
 //!
 //! # Orderings
 //!
 //! M7: a waker makes work visible, `fence(SeqCst)`, reads the counts ↔ a sleeper is counted,
 //! *heavy* (it contains a SeqCst fence), looks for work: either the waker sees the sleeper or the
-//! sleeper sees the work. M5 (see `stack`) is the same between a push and the note.
+//! sleeper sees the work. M5 (see `stack`) is the same between a push and a steal request.
 //!
 //! M9: an owner becomes active, and its first push executes M7's `fence(SeqCst)` and reads the
 //! counts ↔ a sleeper is counted, `fence(SeqCst)`, reads who is active: either it sees the owner,
-//! and leaves its note, or the owner sees it. So where nobody is active there is nobody to leave a
-//! note for.
+//! and sets its request, or the owner sees the sleeper. So the sleeper needs no request where no
+//! owner is active.
 //!
 //! M11: an owner pushes, takes the lock, sees a timed park and wakes no worker ↔ the parked worker
-//! takes the lock to end its timed park, leaves its notes, *heavy*, looks: it sees that push, and
-//! of a later one either the look sees the push or the owner the note (M5). A worker that is woken
-//! in a timed park searches, and sees the push as any searcher does.
+//! takes the lock to end its timed park, sets its requests, *heavy*, checks: it sees that push. For
+//! a later push, either the check sees the push or the owner sees the request (M5). A worker that
+//! is woken in a timed park searches, and sees the push as any searcher does.
 //!
 //! # Putting off
 //!
-//! Waking takes the waker 5 to 10 µs, and a burst of tasks may be over before anybody comes.
-//! `wake_up_cost` notes whether the woken workers came in time. Where they do not, an owner wakes
-//! no worker during a timed park: the parked worker looks for itself in less than a millisecond.
-//! Work from outside, and for one worker, is never left lying.
+//! A wake-up takes the waker 5 to 10 µs, and a burst of tasks may end before the woken worker
+//! starts. `wake_up_cost` measures whether woken workers find work. If they do not, an owner wakes
+//! no worker during a timed park: the parked worker checks in less than a millisecond. A wake-up
+//! for work from outside, or for one worker, is never omitted.
 //!
 //! # Cost
 //!
-//! Nothing for a worker with work. The last look costs a heavy fence, which takes 5 to 10 µs and
-//! interrupts every core of the process. So it is put off: the last searcher leaves its notes,
-//! looks, and parks for a millisecond, in which it is woken as any sleeper. If that timed park
-//! expires, it executes the fence, looks again, and sleeps. Where all the others sleep already, no
-//! fence is needed.
+//! Nothing for a worker with work. The last check costs a heavy fence, which takes 5 to 10 µs and
+//! interrupts every core of the process. So it is delayed: the last searcher sets its requests,
+//! checks, and parks for a millisecond, during which it can be woken. If that timed park expires,
+//! it executes the fence, checks again, and sleeps. No fence is needed if all other workers sleep
+//! already.
 //!
 //! # Tests
 //!
-//! `models` below: no task is left while all sleep, with and without putting off; three planted
-//! bugs.
+//! `models` below: no task is left while all workers sleep, with and without the delay; three
+//! planted bugs.
 
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, Ordering, fence};
@@ -87,16 +87,16 @@ impl Counts {
     }
 }
 
-/// Who sleeps: without anything to do, or in a blocked join.
+/// The kind of a sleeper: without work, or in a blocked join.
 #[derive(Debug, Default)]
 struct Lists {
     idle: Vec<usize>,
     waiting: Vec<usize>,
-    /// How many of the idle ones sleep for a moment only, and look for themselves then.
+    /// How many of the idle ones are in a timed park, after which they check for work.
     in_timed_park: usize,
 }
 
-/// The pool's register of searching and sleeping workers.
+/// The pool's counts and lists of searching and sleeping workers.
 #[derive(Debug)]
 pub(crate) struct Sleepers {
     counts: CachePadded<AtomicU64>,
@@ -112,27 +112,26 @@ impl Sleepers {
     pub(crate) fn try_search(&self, most: usize) -> bool {
         let start =
             |counts| (Counts(counts).searching() < most as u64).then_some(counts + SEARCHER);
-        // AcqRel throughout: the counts order the workers' comings and goings among themselves
-        // (S1).
+        // AcqRel throughout: the counts order the changes of the workers' states (S1).
         self.counts.fetch_update(Ordering::AcqRel, Ordering::Acquire, start).is_ok()
     }
 
-    /// A searcher has found work. Answers whether it should wake one more: nobody else searches,
-    /// and somebody sleeps.
+    /// A searcher has found work. Returns whether it should wake one more: no other worker
+    /// searches, and one sleeps.
     pub(crate) fn found_work(&self) -> bool {
         let old = Counts(self.counts.fetch_sub(SEARCHER, Ordering::AcqRel));
         old.searching() == 1 && old.asleep() > 0
     }
 
-    /// A searcher goes to sleep. Answers whether it was the last one and must look once more (S3).
+    /// A searcher goes to sleep. Returns whether it was the last one and must check once more (S3).
     pub(crate) fn fall_asleep(&self, slot: usize) -> bool {
         let mut lists = self.lists.lock();
         lists.idle.extend([slot]);
         Counts(self.counts.fetch_add(SLEEPER - SEARCHER, Ordering::AcqRel)).searching() == 1
     }
 
-    /// A worker that was not let in as a searcher goes to sleep. Answers false if nobody searches
-    /// any more: then it must itself.
+    /// A worker that may not search goes to sleep. Returns false if no worker searches any more:
+    /// then it must search.
     pub(crate) fn fall_asleep_unless_needed(&self, slot: usize) -> bool {
         let mut lists = self.lists.lock();
         let sleep = |counts| (Counts(counts).searching() > 0).then_some(counts + SLEEPER);
@@ -143,16 +142,16 @@ impl Sleepers {
         asleep
     }
 
-    /// A worker in a blocked join goes to sleep; it must look once more.
-    pub(crate) fn lie_down(&self, slot: usize) {
+    /// A worker in a blocked join goes to sleep; it must check once more.
+    pub(crate) fn sleep_in_wait(&self, slot: usize) {
         let mut lists = self.lists.lock();
         lists.waiting.extend([slot]);
         self.counts.fetch_add(SLEEPER, Ordering::AcqRel);
     }
 
-    /// A sleeper gets up, after `park` returned or because it found something in its last look. An
-    /// idle one counts as searching afterwards, whether its waker counted it so or this call does.
-    pub(crate) fn get_up(&self, slot: usize) {
+    /// A sleeper wakes up, after `park` returned or because its last check found work. An idle one
+    /// counts as searching afterwards; either its waker or this call counts it.
+    pub(crate) fn wake_up(&self, slot: usize) {
         let mut lists = self.lists.lock();
         if remove(&mut lists.idle, slot) {
             self.counts.fetch_add(SEARCHER.wrapping_sub(SLEEPER), Ordering::AcqRel);
@@ -161,13 +160,13 @@ impl Sleepers {
         }
     }
 
-    /// A worker that sleeps without work will get up by itself in a moment.
+    /// A worker that sleeps without work begins a timed park.
     pub(crate) fn begin_timed_park(&self) {
         self.lists.lock().in_timed_park += 1;
     }
 
-    /// The moment is over, or the worker was woken. In the first case it leaves its notes again
-    /// before it looks for work (S4).
+    /// The timed park has expired, or the worker was woken. If it expired, the worker sets its
+    /// requests again before it looks for work (S4).
     pub(crate) fn end_timed_park(&self) {
         self.lists.lock().in_timed_park -= 1;
     }
@@ -201,8 +200,8 @@ impl Sleepers {
         self.rouse()
     }
 
-    /// There is new work. Picks a sleeper for it, unless somebody searches already and will find
-    /// it; the caller must unpark the slot that is answered.
+    /// There is new work. Picks a sleeper for it, unless a searching worker will find it. The
+    /// caller must unpark the returned slot.
     pub(crate) fn wake_one(&self) -> Option<usize> {
         fence(Ordering::SeqCst); // M7
         let counts = Counts(self.counts.load(Ordering::Acquire));
@@ -212,8 +211,8 @@ impl Sleepers {
         self.rouse()
     }
 
-    /// [`wake_one`](Self::wake_one) for an owner that found a note when it pushed. Nobody is woken
-    /// during a timed park, if the owner `may_put_off`.
+    /// [`wake_one`](Self::wake_one) for an owner that found a steal request when it pushed. During
+    /// a timed park no worker is woken, if the owner `may_put_off`.
     pub(crate) fn wake_for_push(&self, may_put_off: bool) -> Option<usize> {
         if may_put_off && self.lists.lock().in_timed_park > 0 {
             return None;
@@ -221,7 +220,7 @@ impl Sleepers {
         self.wake_one()
     }
 
-    /// Picks a sleeper whether or not somebody searches; idle ones first, which count as searching
+    /// Picks a sleeper whether or not a worker searches; idle ones first, which count as searching
     /// from now on. The caller must unpark it.
     pub(crate) fn rouse(&self) -> Option<usize> {
         let mut lists = self.lists.lock();
@@ -251,9 +250,10 @@ mod models {
 
     use super::Sleepers;
 
-    /// A pool of two searchers and an owner; work is a number, the note at the owner's slot a flag.
+    /// A pool of two searchers and an owner; work is a number, the steal request at the owner's
+    /// slot a flag.
     struct World {
-        /// Whether sleepers begin with a timed park, and the owner puts off to wake them meanwhile.
+        /// Whether sleepers begin with a timed park, during which the owner does not wake them.
         has_timed_parks: bool,
         sleepers: Sleepers,
         parkers: [Parker; 2],
@@ -263,7 +263,7 @@ mod models {
     }
 
     impl World {
-        /// The owner comes to its slot: its first push will wake.
+        /// The owner becomes active: its first push will wake.
         fn activate(&self) {
             self.active.store(1, Ordering::Relaxed);
             if !planted(Bug::QuietStart) {
@@ -282,7 +282,7 @@ mod models {
             }
         }
 
-        /// The owner's push: no fence but the light one, and a look at the note.
+        /// The owner's push: no fence but the light one, and a read of the request.
         fn push(&self) {
             // One writer that only adds, and thieves that subtract: a read-modify-write here stands
             // for two words in the stack.
@@ -295,8 +295,8 @@ mod models {
             }
         }
 
-        /// A worker searches until it has found `tasks`, sleeping when it must. Parking for ever is
-        /// a deadlock, which loom reports.
+        /// A worker searches until it has found `tasks`, sleeping when it must. Loom reports a
+        /// worker that parks for ever as a deadlock.
         fn work(&self, slot: usize, tasks: u32) {
             let mut searching = self.sleepers.try_search(2);
             for _ in 0..tasks {
@@ -311,7 +311,7 @@ mod models {
                     {
                         self.parkers[slot].park();
                     }
-                    self.sleepers.get_up(slot);
+                    self.sleepers.wake_up(slot);
                 }
                 if searching && self.sleepers.found_work() {
                     if let Some(slot) = self.sleepers.rouse() {
@@ -322,7 +322,7 @@ mod models {
             }
         }
 
-        /// Answers whether there is no need to sleep on.
+        /// Returns whether the worker need not sleep any longer.
         fn timed_park(&self, slot: usize) -> bool {
             self.sleepers.begin_timed_park();
             let woken = self.parkers[slot].park_for(1);
@@ -368,7 +368,7 @@ mod models {
                 .collect();
             world.activate();
             if has_timed_parks {
-                // A note that was answered, and nothing left of it.
+                // A request that was served, and whose tasks are all taken.
                 world.push();
                 world.take();
             }
@@ -381,7 +381,7 @@ mod models {
         });
     }
 
-    /// Catches: a push between the last look and the sleep.
+    /// Catches: a push between the last check and the sleep.
     #[test]
     fn loom_nobody_sleeps_beside_work() {
         check(1, 3, false);
@@ -393,7 +393,7 @@ mod models {
         check(2, 2, false);
     }
 
-    /// Catches: a push that is left to a timed park, and that no worker sees.
+    /// Catches: a push during a timed park that no worker sees.
     #[test]
     fn loom_nobody_sleeps_on_beside_work_that_was_left_to_him() {
         check(1, 3, true);

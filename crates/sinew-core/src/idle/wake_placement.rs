@@ -1,48 +1,44 @@
 //! Wake placement: waking a worker on another core than its waker's.
 //!
-//! Some kernels wake a thread on the core of the thread that wakes it, though others are idle; seen
-//! on virtual machines. Then the woken worker takes turns with the one it was to help, for up to a
-//! scheduler's slice (4 ms), and a loop that follows a pause runs no faster than serial code. So a
-//! worker that finds itself on its waker's core says so, and from then on wakers in its pool take
-//! their own core out of a sleeper's affinity mask before they wake it. The sleeper puts the mask
-//! back before it runs a task: nothing that a task starts inherits it. A worker that finds nothing
-//! to do keeps the mask during its timed park, as the same core may well wake it again. Where work
-//! comes in bursts that are over before another worker can help, that is every time.
+//! Some kernels, seen on virtual machines, wake a thread on its waker's core though others are
+//! idle. The woken worker then shares the core with the worker it should help, for up to a
+//! scheduler's slice (4 ms), and a loop after a pause runs no faster than serial code. A worker
+//! that finds itself on its waker's core records that. From then on wakers in its pool exclude
+//! their own core from a sleeper's affinity mask before they wake it. The sleeper restores the mask
+//! before it runs a task, so no thread that a task starts inherits it. A worker that finds no work
+//! keeps the mask during its timed park, since the same core often wakes it again.
 //!
-//! That is no help where the other cores are busy with other programs: a sleeper that is kept off
-//! its waker's core then waits for a core that it does not get, or gets it, takes a part of the
-//! work, and has to give the core back in the middle of it, while its waker's falls idle. So a
-//! worker that gets up late, or finds when it sleeps again that it has lost its core meanwhile,
-//! says that the machine is *crowded*, and for a while, longer each time, wakers change no mask.
-//! Nothing follows from a late worker that was not kept off: on a crowded machine it shares its
-//! waker's core, as it should. A waker that parks directly after changes no mask either: its own
-//! core is the one that falls free.
+//! This is harmful where the other cores are busy with other programs. The sleeper waits for a
+//! core, or loses its core in the middle of its work, while its waker's core becomes idle. So a
+//! worker that wakes up late, or that has lost its core before it sleeps again, marks the machine
+//! as *crowded*. For a while, longer each time, wakers then change no mask. A late worker whose
+//! mask was not changed marks nothing: on a crowded machine it should share its waker's core. A
+//! waker that parks directly afterwards changes no mask, because its own core becomes free.
 //!
 //! # Invariants
 //!
-//! - K1: a worker that runs a task, sleeps for longer than a timed park, or has left has the mask
-//!   that it had before.
+//! - K1: a worker has its original mask while it runs a task, when it sleeps for longer than a
+//!   timed park, and after its thread has left.
 //!
 //! # Cost
 //!
-//! Where the kernel behaves: a look at the number of the core a wake-up. Where it does not: two
-//! system calls of the waker and two of the woken, each about 1 µs; nothing more than a look at the
-//! mask that is noted, if the last wake-up was in vain and came from the same core. Two of 0.2 µs
-//! tell whether the core was lost.
+//! On other kernels, a wake-up reads the number of the core. On such kernels, waker and woken
+//! worker execute two system calls each, of about 1 µs. If the last wake-up was in vain and came
+//! from the same core, the waker only compares the stored mask. Two system calls of 0.2 µs show
+//! whether the core was lost.
 //!
 //! # Not handled
 //!
-//! Pools with mappings, which say themselves where workers run, and pools with more workers than
-//! cores: they are left alone. A mask that somebody else changes is respected, unless that happens
-//! between a wake-up's two looks at it, or gives a worker in a timed park the very mask
-//! that its waker has left it.
+//! Pools with a mapping, which pins the workers, and pools with more workers than cores. A mask
+//! that other code changes is kept, with two exceptions: a change between the two reads of a
+//! wake-up, and a change to exactly the mask that the waker has set for a worker in a timed park.
 
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
 use sinew_topology::{CpuSet, ThreadRef, ThreadUsage, current_cpu};
 
-/// What wakers know of one worker: its thread, and whether its mask is changed.
+/// The state of one worker that wakers use: its thread, and its changed mask.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerPlacement(Mutex<Sleeper>);
 
@@ -50,18 +46,18 @@ pub(crate) struct WorkerPlacement(Mutex<Sleeper>);
 struct Sleeper {
     thread: Option<ThreadRef>,
     asleep: bool,
-    /// When it was woken, and from which core.
+    /// The time of its last wake-up, and the waker's core.
     woken: Option<(u64, Option<usize>)>,
     excluded: Option<ExcludedCpu>,
-    /// Since it got up on another core than its waker's.
+    /// Its usage since it woke up on another core than its waker's.
     stay: Option<Stay>,
 }
 
-/// A time that a thread has spent awake.
+/// An interval in which a thread was awake.
 #[derive(Debug, Clone, Copy)]
 struct Stay {
     since_ns: u64,
-    /// What the thread had used before.
+    /// The thread's usage at its beginning.
     before: ThreadUsage,
 }
 
@@ -70,15 +66,15 @@ impl Stay {
         Some(Self { since_ns: now_ns(), before: ThreadUsage::current()? })
     }
 
-    /// Whether somebody else computed on the core meanwhile.
+    /// Whether another thread computed on the core meanwhile.
     fn was_shared(self) -> bool {
         let lasted_ns = now_ns().saturating_sub(self.since_ns);
         ThreadUsage::current().is_some_and(|now| self.lost_a_share(now, lasted_ns))
     }
 
-    /// Whether the thread, which has used so much `now`, was kept off its core for a good part of
-    /// the time. A caller that comes by to take the next call is there for microseconds, and one
-    /// that blocks in a task has given its core up itself.
+    /// Whether the thread, whose usage is `now`, was without its core for much of the time. A
+    /// caller that takes the next call uses the core for microseconds only. A thread that blocks in
+    /// a task has given up its core itself.
     fn lost_a_share(&self, now: ThreadUsage, lasted_ns: u64) -> bool {
         let used_ns = now.processor_ns.saturating_sub(self.before.processor_ns);
         let lost_ns = lasted_ns.saturating_sub(used_ns);
@@ -114,7 +110,7 @@ impl Sleeper {
         }
     }
 
-    /// Sees to it that the worker, if it can be moved, wakes on another core than `cpu`.
+    /// Excludes `cpu` from the worker's mask, if its mask can be changed.
     fn exclude_cpu(&mut self, cpu: usize) {
         if self.excluded.as_ref().is_some_and(|excluded| excluded.cpu == cpu) {
             return;
@@ -147,7 +143,7 @@ impl WorkerPlacement {
     }
 
     /// The worker has been woken. It calls [`restore_mask`](Self::restore_mask) before it does
-    /// anything but look for work and enter a timed park again (K1).
+    /// anything but search and park for a limited time (K1).
     pub(crate) fn after_park(&self, wake_placement: &WakePlacement) {
         let mut sleeper = self.0.lock();
         sleeper.asleep = false;
@@ -161,7 +157,7 @@ impl WorkerPlacement {
         }
     }
 
-    /// The worker, asleep or not, may run where it could before it was kept off a core.
+    /// Restores the mask of the worker, asleep or not.
     pub(crate) fn restore_mask(&self) {
         self.0.lock().restore_affinity();
     }
@@ -191,9 +187,9 @@ pub(crate) struct WakePlacement {
     penalty_ns: AtomicU64,
 }
 
-/// A worker that gets up so long after it was woken had no core.
+/// A worker that wakes up so long after its wake-up had no core.
 const LATE_NS: u64 = 1_000_000;
-/// For how long the machine counts as crowded, at first and at most.
+/// How long the machine counts as crowded, at first and at most.
 const PENALTY_NS: u64 = 10_000_000;
 const PENALTY_MAX_NS: u64 = 1_000_000_000;
 
@@ -208,14 +204,14 @@ impl WakePlacement {
         }
     }
 
-    /// Whether woken workers did not get a core lately.
+    /// Whether woken workers have recently had no core.
     pub(crate) fn is_crowded(&self, now_ns: u64) -> bool {
         // Relaxed, here and below: hints.
         now_ns < self.crowded_until_ns.load(Ordering::Relaxed)
     }
 
-    /// A worker gets up that was woken at `woken_ns` and kept off its waker's core. If it comes
-    /// late, the others are busy.
+    /// A worker wakes up whose wake-up was at `woken_ns`, with its waker's core excluded. If it is
+    /// late, the other cores are busy.
     fn learn(&self, woken_ns: u64, now_ns: u64) {
         if now_ns.saturating_sub(woken_ns) > LATE_NS {
             self.set_crowded(now_ns);
@@ -262,8 +258,8 @@ mod tests {
 
     use super::*;
 
-    /// A parked worker on a thread of its own, which does as it is told and answers how many cores
-    /// it may use then.
+    /// A parked worker on a thread of its own. It executes commands, and returns how many cores it
+    /// may use afterwards.
     struct Worker<'b> {
         placement: &'b WorkerPlacement,
         tell: mpsc::Sender<fn(&WorkerPlacement, &WakePlacement)>,
@@ -293,7 +289,7 @@ mod tests {
             self.told.recv().unwrap()
         }
 
-        /// The cores that it may use, seen from outside.
+        /// The cores that it may use, read by another thread.
         fn cores(&self) -> usize {
             self.placement.0.lock().thread.and_then(ThreadRef::affinity).unwrap().len()
         }
@@ -316,7 +312,7 @@ mod tests {
         });
     }
 
-    /// Catches: a mask that is not put back before a task runs, or is changed for a worker that
+    /// Catches: a mask that is not restored before a task runs, or is changed for a worker that
     /// does not sleep.
     #[test]
     fn a_sleeper_is_kept_off_its_wakers_core_until_it_has_work() {
@@ -358,7 +354,7 @@ mod tests {
         });
     }
 
-    /// Gives the core away until somebody has taken it.
+    /// Yields the core until another thread has taken it.
     fn lose_the_core() {
         let here = std::iter::once(current_cpu().unwrap()).collect();
         let done = AtomicBool::new(false);
@@ -380,8 +376,8 @@ mod tests {
         drop(pinned);
     }
 
-    /// Catches: a worker that gets up in time, and then loses its core with a part of the work
-    /// in its hands, time and again.
+    /// Catches: a worker that wakes up in time, and then repeatedly loses its core in the middle of
+    /// its work.
     #[test]
     fn one_who_lost_its_core_says_that_the_machine_is_crowded() {
         with_sleeper(|worker, wake_placement, _| {
@@ -393,14 +389,14 @@ mod tests {
                 let stay = worker.placement.0.lock().stay.unwrap();
                 if loses {
                     worker.does(|_, _| lose_the_core());
-                    // As if that had taken all the time since the beginning.
+                    // As if the thread had used all the time since the beginning.
                     worker.placement.0.lock().stay = Some(Stay { since_ns: 0, ..stay });
                 } else {
-                    // As if nobody had come by, whatever goes on here.
+                    // As if no other thread had run here.
                     let before = ThreadUsage { involuntary_switches: u64::MAX, ..stay.before };
                     worker.placement.0.lock().stay = Some(Stay { since_ns: 0, before });
                 }
-                // It may have been late.
+                // The wake-up may have been late.
                 wake_placement.crowded_until_ns.store(0, Ordering::Relaxed);
                 worker.does(WorkerPlacement::before_park);
                 assert_eq!(wake_placement.crowded_until_ns.load(Ordering::Relaxed) > 0, loses);
@@ -408,8 +404,8 @@ mod tests {
         });
     }
 
-    /// Catches: a caller that takes a worker's core for a moment between two calls and makes a
-    /// crowd, and a task that sleeps.
+    /// Catches: a machine marked as crowded because a caller takes a worker's core for a moment
+    /// between two calls, or because a task sleeps.
     #[test]
     fn one_who_passes_by_does_not_make_a_crowd() {
         let stay =
@@ -428,7 +424,7 @@ mod tests {
         assert!(lost(60_000, 12, 100_000));
     }
 
-    /// Catches: a mask that somebody has changed meanwhile, and that is overwritten.
+    /// Catches: an overwritten mask that other code has changed meanwhile.
     #[test]
     fn a_mask_that_somebody_else_has_changed_is_left_alone() {
         with_sleeper(|worker, wake_placement, _| {
@@ -436,7 +432,7 @@ mod tests {
             let excluded =
                 worker.placement.0.lock().excluded.as_ref().map(|excluded| excluded.cpu).unwrap();
             let thread = worker.placement.0.lock().thread.unwrap();
-            // Everything but another core than the one it is kept off: that one, in any case.
+            // A mask without another core than the excluded one, which stays allowed.
             let all = Limits::read().affinity().clone();
             let other = all.iter().find(|&cpu| cpu != excluded).unwrap();
             assert!(thread.exclude_cpu(other, &all));

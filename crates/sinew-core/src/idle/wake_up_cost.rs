@@ -1,26 +1,27 @@
 //! The cost of wake-ups: whether it pays to wake a worker for a push.
 //!
-//! A wake-up costs the waker 5 to 10 µs, and the woken one needs as long until it looks for work. A
-//! burst of tasks that is over by then gains nothing, and its owner has paid. So a worker that
-//! sleeps again says for how long it has worked since it slept last. After some wake-ups in a row
-//! that did not pay, owners wake no worker during a timed park (`sleep`, S4). The first wake-up
-//! that pays ends that.
+//! A wake-up costs the waker 5 to 10 µs, and the woken worker needs as long until it searches. A
+//! burst of tasks that ends by then gains nothing from the wake-up. So a worker that sleeps again
+//! records how long it has worked since it last slept. After several wake-ups in a row that did not
+//! pay, owners wake no worker during a timed park (`sleep`, S4). The first wake-up that pays ends
+//! that.
 //!
 //! # Cost
 //!
-//! A relaxed load a wake-up, and a store a sleep.
+//! One relaxed load for each wake-up, and one store for each sleep.
 
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU32, Ordering};
 use sinew_sync::clock::TICKS_A_US;
 
-/// So much work is worth a wake-up, in ticks.
+/// The work that makes a wake-up pay, in ticks.
 pub(crate) const ENOUGH: u64 = 5 * TICKS_A_US;
 
-/// After so many in a row that were not. Under shuttle every wake-up is put off that may be.
+/// The number of wake-ups in a row that must not pay before owners omit them. Under shuttle every
+/// wake-up that may be omitted is omitted.
 const IN_A_ROW: u32 = if cfg!(shuttle) { 0 } else { 4 };
 
-/// What a pool has learned of the cost of wake-ups: how many in a row have not paid.
+/// How many wake-ups of a pool in a row have not paid.
 #[derive(Debug)]
 pub(crate) struct WakeUpCost(CachePadded<AtomicU32>);
 
@@ -31,8 +32,7 @@ impl WakeUpCost {
 
     /// A worker sleeps that has worked for `gain` ticks since it slept last.
     pub(crate) fn learn(&self, gain: u64) {
-        // Relaxed, here and below: a hint; that two sleepers at a time may count for one does no
-        // harm.
+        // Relaxed, here and below: a hint; two sleepers at a time may count as one.
         let row = self.0.load(Ordering::Relaxed);
         let next = if gain >= ENOUGH { 0 } else { (row + 1).min(IN_A_ROW) };
         if next != row {
@@ -40,7 +40,7 @@ impl WakeUpCost {
         }
     }
 
-    /// Whether wake-ups have been worth it lately.
+    /// Whether recent wake-ups have paid.
     pub(crate) fn pays(&self) -> bool {
         self.0.load(Ordering::Relaxed) < IN_A_ROW
     }

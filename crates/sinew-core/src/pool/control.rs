@@ -136,7 +136,7 @@ impl Pool {
 }
 
 impl PoolControl {
-    /// Lets at most `threads` of the workers work, as [`Pool::set_workers`]; answers how many may
+    /// Lets at most `threads` of the workers work, as [`Pool::set_workers`]; returns how many may
     /// now.
     ///
     /// # Panics

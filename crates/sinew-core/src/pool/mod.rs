@@ -5,7 +5,7 @@
 //! the threads and waits ([`Pool::install`], and `run` when the slot is taken). Pools without an
 //! external slot have a thread at every slot, or the thread that built them at slot 0.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `control`, `cancel_registration` | the handle by which a pool is changed; what it can cancel |
 //! | `threads`, `standby` | the threads of a pool; the one of a pool of one |
@@ -303,7 +303,7 @@ impl Pool {
         }
     }
 
-    /// Tells the threads to end, once; answers those to be joined.
+    /// Tells the threads to end, once; returns those to be joined.
     fn end(&self) -> Vec<JoinHandle<()>> {
         let threads = std::mem::take(&mut *self.threads.lock());
         if !self.state.is_ending() {

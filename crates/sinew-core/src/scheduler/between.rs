@@ -1,19 +1,20 @@
-//! Between two pieces of its work, a worker checks the limits of the process and serves a call.
+//! The checks of a worker between two pieces of its work: the limits of the process, and calls from
+//! outside.
 //!
-//! [`LimitChecks`](crate::state::limit_checks) says when it is time for the limits; `service` has
-//! the calls.
+//! [`LimitChecks`](crate::state::limit_checks) decides when to check the limits; `service` serves
+//! calls.
 
 use sinew_sync::clock::ticks;
 
 use crate::state::worker::Worker;
 
 impl Worker {
-    /// A piece of work has ended: looks at the limits of the process if it is time to, and serves a
-    /// [call](Self::serve_calls) from outside if one waits. For whoever writes skeletons.
+    /// To be called by a skeleton after each piece of work: checks the limits of the process if a
+    /// check is due, and serves a [call](Self::serve_calls) from outside if one waits.
     ///
     /// # Cost
     ///
-    /// A number that is counted down, mostly.
+    /// Usually a decrement of a counter.
     #[inline]
     pub fn check_limits(&self) {
         if self.own.limit_checks.wants_time() {
@@ -21,8 +22,7 @@ impl Worker {
         }
     }
 
-    /// The first half of it, where the time, in ticks, is known anyway; the call is left to the
-    /// caller.
+    /// Checks the limits only, for callers that have read the time, in ticks, anyway.
     #[inline]
     pub fn check_limits_at(&self, now: u64) {
         if self.pool().limit.follows() && self.own.limit_checks.is_time(now) {

@@ -1,4 +1,4 @@
-//! Taking work from outside, and leaving it to the worker that took the last piece.
+//! Taking work from outside; the worker that took the last piece is preferred.
 
 use sinew_deque::Queued;
 use sinew_sync::atomic::Ordering;
@@ -7,8 +7,8 @@ use sinew_sync::clock::{TICKS_A_US, ticks};
 use crate::scheduler::job::Allowed;
 use crate::state::worker::Worker;
 
-/// How long a worker leaves work from outside to the one that took the last piece: as long as a
-/// caller takes to park, and another thread to get its core.
+/// How long other workers leave work from outside to the worker that took the last piece: the time
+/// in which a caller parks and another thread gets its core.
 const DEFERRED: u64 = 6 * TICKS_A_US;
 
 impl Worker {
@@ -28,10 +28,10 @@ impl Worker {
         Some(queued)
     }
 
-    /// Who took the last piece of work from outside has the first claim to the next, for a moment,
-    /// if it is without work as well: a loop that is called again and again finds its data where it
-    /// left them. It may be off its core just then, as the caller was woken there, and parks in a
-    /// moment.
+    /// The worker that took the last piece of work from outside is preferred for the next one for a
+    /// moment, if it is idle: a loop that is called repeatedly then finds its data in the same
+    /// cache. That worker may be waiting for its core, because the caller was woken there and is
+    /// about to park.
     fn defers_to_last_taker(&self) -> bool {
         let pool = self.pool();
         // Relaxed, here and below: hints.

@@ -11,19 +11,18 @@ use crate::idle::wake_up_cost::ENOUGH;
 use crate::seams::observer::{Event, Source};
 use crate::state::worker::Worker;
 
-/// A stolen task that runs for longer is long. While tasks are long, a thief asks for the next one
-/// before it runs the one it has, so that something is public when it comes back; while they are
-/// short, the look at the owner's line would be a good part of the steal.
+/// A stolen task that runs for longer is long. While tasks are long, a thief requests the next one
+/// before it runs the stolen one, so that a task is public when it returns. While tasks are short,
+/// the read of the owner's cache line would be a large part of the steal.
 const SHORT: u64 = TICKS_A_US;
 
-/// A stolen task that took no longer was not worth the steal, and cost its owner more than it
-/// saved.
+/// A stolen task that took no longer cost more than the steal saved.
 const SCRAP: u64 = TICKS_A_US / 4;
 
 /// A thief that has stolen so many of them in a row rests before it looks for another.
 const SCRAPS: u32 = 8;
 
-/// Work that was found, and whence.
+/// Work that was found, and its source.
 pub(crate) enum Job<'p> {
     Stolen {
         claim: Claim<'p>,
@@ -59,8 +58,8 @@ impl Worker {
         match job {
             Job::Stolen { claim, victim } => {
                 let task_depth = claim.depth();
-                // As `run_task`: one who yields, or waits and runs anything, may have taken a task
-                // from farther out than the one that it interrupts.
+                // As `run_task`: a worker that yields, or that may run any task while it waits, may
+                // have taken a task of lower depth than the one that it interrupts.
                 self.stack.set_depth(depth.max(task_depth));
                 let began = ticks();
                 if self.own.tasks_are_long.get() {

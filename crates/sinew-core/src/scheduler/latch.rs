@@ -1,13 +1,13 @@
 //! Latches: how a thread waits for one thing that happens once, or for the last of several.
 //!
-//! A latch lives in the waiting thread's frame, which is gone as soon as the latch is seen set. So
-//! the setter's last access to it is the store that sets it, and what it needs to wake the waiting
-//! thread it takes before.
+//! A latch is in the stack frame of the waiting thread, which ends as soon as the thread sees the
+//! latch set. So the store that sets it is the setter's last access, and the setter copies what it
+//! needs for the wake-up before.
 //!
 //! # Tests
 //!
-//! `models` below: the waiting thread sees all results, whoever else wakes it; a worker that waits
-//! for another pool serves its own; three planted bugs.
+//! `models` below: the waiting thread sees all results, even if another thread wakes it early; a
+//! worker that waits for another pool serves its own; three planted bugs.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use sinew_sync::plant::{self, Bug};
 
 use crate::state::worker::Worker;
 
-/// Who waits for something that the workers of a pool bring about.
+/// The thread that waits for workers of a pool.
 #[derive(Debug)]
 pub(crate) enum Owner {
     /// The worker of that pool at this slot.
@@ -28,8 +28,8 @@ pub(crate) enum Owner {
 }
 
 impl Owner {
-    /// Calls `last`, after which this owner may be gone, and wakes the owner if that answers true.
-    /// `worker` is one of the pool's.
+    /// Calls `last`, after which this owner may no longer exist, and wakes the owner if `last`
+    /// returns true. `worker` is one of the pool's.
     ///
     /// # Safety
     ///
@@ -77,7 +77,7 @@ impl Owner {
 #[derive(Debug)]
 pub(crate) struct Latch {
     set: AtomicU32,
-    /// When it was set, for an owner that is elsewhere; else 0.
+    /// The time at which it was set, for an owner outside the pool; else 0.
     at_ns: AtomicU64,
     owner: Owner,
 }
@@ -93,7 +93,7 @@ impl Latch {
     ///
     /// # Safety
     ///
-    /// `latch` is valid until it is set; it may be gone directly after.
+    /// `latch` is valid until it is set, and may not exist afterwards.
     pub(crate) unsafe fn set(latch: *const Self, worker: &Worker) {
         // SAFETY: as the caller says. The slots of the worker's pool are there as long as it works.
         unsafe { Self::set_among(latch, |slot| &worker.pool().slots[slot].parker) };
@@ -116,9 +116,9 @@ impl Latch {
         }
     }
 
-    /// When the latch, which is set, was set; for an owner that is elsewhere.
+    /// The time at which the latch was set; for an owner outside the pool.
     pub(crate) fn set_at_ns(&self) -> Option<u64> {
-        // Relaxed: whoever asks has seen the latch set.
+        // Relaxed: the caller has seen the latch set.
         Some(self.at_ns.load(Ordering::Relaxed)).filter(|at_ns| *at_ns > 0)
     }
 
@@ -143,7 +143,7 @@ impl Countdown {
         Self { left: AtomicUsize::new(parts), latch: Latch::new(owner) }
     }
 
-    /// What is set in the end.
+    /// Set by the last part.
     pub(crate) fn latch(&self) -> &Latch {
         &self.latch
     }
@@ -153,8 +153,8 @@ impl Countdown {
     ///
     /// # Safety
     ///
-    /// Called once for each part. `countdown` is valid until the last one; it may be gone directly
-    /// after.
+    /// Called once for each part. `countdown` is valid until the last one, and may not exist
+    /// afterwards.
     pub(crate) unsafe fn count(countdown: *const Self, worker: &Worker) {
         // SAFETY: as the caller says. The slots of the worker's pool are there as long as it works.
         unsafe { Self::count_among(countdown, |slot| &worker.pool().slots[slot].parker) };
@@ -165,9 +165,9 @@ impl Countdown {
     /// As [`count`](Self::count).
     unsafe fn count_among<'p>(countdown: *const Self, parker_at: impl FnOnce(usize) -> &'p Parker) {
         // SAFETY: this part is counted in `left`, so the subtraction is within the countdown's
-        // life; and if it was the last part, nobody else ends it.
+        // life; and if it was the last part, no other thread ends it.
         unsafe {
-            // AcqRel: the last one, and with it the waiting thread, sees what all have done.
+            // AcqRel: the last part, and with it the waiting thread, sees the effects of all parts.
             let before = (*countdown)
                 .left
                 .fetch_sub(1, plant::ordering(Bug::RelaxedCount, Ordering::AcqRel));
@@ -212,15 +212,15 @@ mod models {
         }
     }
 
-    /// As `wait_outside`, or a worker's wait without anything to do.
+    /// As `wait_outside`, or the wait of a worker without work.
     fn wait_for(latch: &Latch, parker: &Parker) {
         while !latch.is_set() {
             parker.park();
         }
     }
 
-    /// The owner waits at a slot of the parts' pool or elsewhere; one more thread wakes it for
-    /// something else.
+    /// The owner waits at a slot of the parts' pool or outside it; one more thread wakes it for
+    /// another reason.
     fn check_broadcast(slot: bool) {
         loom::model(move || {
             let parkers: Arc<[Parker; 2]> = Arc::new([Parker::new(), Parker::new()]);
@@ -272,7 +272,7 @@ mod models {
     unsafe fn never(_: NonNull<Header>, _: &Worker) {}
     static HEADER: Header = Header { run: never };
 
-    /// Two pools of one worker each. The first one's waits for a task of the second pool, which in
+    /// Two pools of one worker each. The first worker waits for a task of the second pool, which in
     /// turn waits for a task that it gives to the first.
     struct Pools {
         sleepers: Sleepers,
@@ -315,7 +315,7 @@ mod models {
             Self::set(&self.there);
         }
 
-        /// What the first pool has to do, if anything.
+        /// A task of the first pool, if there is one.
         fn serve(&self) -> bool {
             let Some(_) = self.injector.pop(None) else { return false };
             // SAFETY: the second worker waits.
@@ -324,15 +324,15 @@ mod models {
             true
         }
 
-        /// As `Worker::lie_down_for`.
-        fn lie_down(&self) {
-            self.sleepers.lie_down(0);
+        /// As `Worker::sleep_for`.
+        fn sleep(&self) {
+            self.sleepers.sleep_in_wait(0);
             fence(Ordering::SeqCst); // M7
             let work = self.injector.has(None) && !planted(Bug::NoLastLook);
             if !work && !self.there.is_set() {
                 self.parkers[0].park();
             }
-            self.sleepers.get_up(0);
+            self.sleepers.wake_up(0);
         }
     }
 
@@ -343,7 +343,7 @@ mod models {
             let other = loom::thread::spawn(move || theirs.call_back());
             while !pools.there.is_set() {
                 if !pools.serve() {
-                    pools.lie_down();
+                    pools.sleep();
                 }
             }
             // SAFETY: the second worker is done with it.
@@ -352,8 +352,8 @@ mod models {
         });
     }
 
-    /// Catches: a worker that sleeps beside a call into its own pool, or beside the end of what
-    /// it waits for.
+    /// Catches: a worker that sleeps although a call waits in its own pool, or although its wait is
+    /// over.
     #[test]
     fn loom_a_worker_that_waits_for_another_pool_serves_its_own() {
         check_pools();

@@ -1,16 +1,17 @@
-//! What a worker does between pieces of user code: `impl` blocks of a worker and its pool.
+//! The scheduling loop, which a worker executes between pieces of user code: `impl` blocks of the
+//! worker and its pool.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `job` | work that was found, and how it runs |
 //! | `search`, `injected` | looking for work; taking work from outside |
-//! | `victim` | whom a thief asks |
-//! | `timed_park` | the last looks before a sleep |
-//! | `latch`, `wait`, `waiter` | what is waited for; how workers wait, and threads outside of pools |
+//! | `victim` | the choice of a thief's victim |
+//! | `timed_park` | the last checks before a sleep |
+//! | `latch`, `wait`, `waiter` | latches; how workers wait, and threads outside of pools |
 //! | `yielding` | running another task in the middle of one |
 //! | `surplus` | workers above the limit stand down |
 //! | `remap` | threads move to other processors |
-//! | `between`, `service` | between two pieces: limits are read, calls from outside served |
+//! | `between`, `service` | between two pieces of work: read limits, serve calls from outside |
 
 pub(crate) mod between;
 pub(crate) mod injected;

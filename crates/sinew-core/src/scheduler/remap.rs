@@ -1,25 +1,25 @@
 //! Which processors a pool's workers are pinned to: a mapping that can change at any time.
 //!
-//! A thread pins itself, before its next task or at its next safe point: only the thread knows the
-//! mask that it had before, which it gets back when a mapping leaves the placing to the system
-//! again. External threads are never pinned.
+//! A thread pins itself, before its next task or at its next safe point. It keeps its earlier mask,
+//! and restores it when a mapping leaves the placement to the system. External threads are never
+//! pinned.
 //!
 //! # Orderings
 //!
 //! M10: the pins are stored under their lock, the version is raised, MOVE is set at every slot
 //! (Release) ↔ the owner takes its reasons (Acquire), or finds a task that was queued later, and
-//! reads the version. Otherwise `Relaxed`: who sees an old version moves a little later.
+//! reads the version. Otherwise `Relaxed`: a thread that sees an old version moves a little later.
 //!
 //! # Cost
 //!
-//! A load of a line that nobody writes, for each task that a worker finds. A move is one or two
-//! system calls.
+//! One load of a read-only line for each task that a worker finds. A move is one or two system
+//! calls.
 //!
 //! # Not handled
 //!
-//! Distances between slots, packages and locality domains stay those of the mapping that the pool
-//! was built with: victims are chosen by them. A worker that computes without a safe point moves
-//! when it is done. A worker's own memory stays where the first mapping has put it
+//! Distances between slots, packages and locality domains remain those of the mapping with which
+//! the pool was built; victims are chosen by them. A worker that computes without a safe point
+//! moves when its task ends. A worker's own memory remains where the first mapping put it
 //! (`worker_memory`).
 
 use sinew_topology::{CpuAssignment, CpuSet, Mapping, MappingError};
@@ -34,7 +34,7 @@ use crate::state::worker::Worker;
 static MOVE: PollReason = PollReason::new(Worker::follow_mapping_inside);
 
 impl Worker {
-    /// Moves the calling thread, which is the slot's for good, to where it belongs now.
+    /// Pins the calling thread, which is the slot's own, by the current mapping.
     #[inline]
     pub(crate) fn follow_mapping(&self) {
         let version = self.pool().pins.version();
@@ -50,29 +50,28 @@ impl Worker {
         }
     }
 
-    /// A number that is another one whenever the pool's mapping has changed.
+    /// A number that changes with the pool's mapping.
     ///
     /// # Cost
     ///
-    /// A load of a line that nobody writes.
+    /// A load of a read-only line.
     #[inline]
     pub fn mapping_version(&self) -> usize {
         self.pool().pins.version()
     }
 
-    /// The processors on which the pool's mapping has room for a thread that is to be near another.
+    /// The processors that the pool's mapping allows for a helper thread near a worker.
     pub fn mapping_cpus(&self) -> CpuSet {
         self.pool().pins.room()
     }
 
-    /// Whether the calling thread is the slot's for good, on a pool whose threads can be pinned at
-    /// all.
+    /// Whether the calling thread is the slot's own, in a pool whose threads can be pinned.
     pub fn can_be_pinned(&self) -> bool {
         self.pool().can_pin && self.pool().threaded_slots().contains(&self.index())
     }
 
-    /// The CPU that the calling thread, which is this worker's, is pinned to, by the pool's mapping
-    /// or a control's; `None` if it may run on several. For whoever writes skeletons.
+    /// For skeletons: the CPU to which this worker's thread, the calling one, is pinned by the
+    /// mapping of the pool or of a control; `None` if it may run on several.
     pub fn pinned_cpu(&self) -> Option<usize> {
         self.own.pin.borrow().cpu()
     }
@@ -83,20 +82,20 @@ impl Worker {
         self.settle();
     }
 
-    /// Moves the calling thread, which is this worker's, until the next call. For skeletons that
-    /// [can pin](Self::can_be_pinned) it; they put back what was there before.
+    /// Pins this worker's thread, the calling one, until the next call. For skeletons that [can
+    /// pin](Self::can_be_pinned) it; they restore the earlier pin.
     pub fn pin(&self, pin: Pin) {
         self.own.pin.borrow_mut().set_pin(pin);
         self.settle();
     }
 
-    /// Moves the calling thread to where its work has it, or else the pool.
+    /// Pins the calling thread as its skeleton requests, or else as the pool does.
     fn settle(&self) {
         let pools = self.pool().pins.pin_of(self.index());
         self.own.pin.borrow_mut().settle(pools);
     }
 
-    /// The thread leaves the slot, and runs where it did before.
+    /// The thread leaves the slot, and gets its earlier mask back.
     pub(crate) fn unpin(&self) {
         self.own.pin.take();
     }

@@ -1,14 +1,16 @@
-//! Looking for work: where, in which order, and for how long.
+//! The search for work: in which places, in which order, and for how long.
 //!
 //! An idle worker looks at its own queue, at the pool's injector and at its victims, in rounds.
-//! From the second round on it asks: an owner answers at its next push with half of its private
-//! tasks. An owner that is silent for 50 µs computes or blocks; then its tasks are exposed without
-//! its help, one exposer a process, since every exposure interrupts all cores. When the spin window
-//! is over and there is nothing to expose, the worker sleeps as `sleep` says.
+//! From the second round on it sets steal requests: at its next push an owner publishes half of its
+//! private tasks. An owner that does not push for 50 µs computes or blocks. Its tasks are then
+//! exposed without its help, by one exposer for each process, since every exposure interrupts all
+//! cores. When the spin window is over and there is nothing to expose, the worker sleeps by the
+//! protocol of `sleep`.
 //!
 //! # Cost
 //!
-//! A round reads two lines a victim. An exposure takes 5 to 10 µs, from its victims too.
+//! A round reads two cache lines of each victim. An exposure takes 5 to 10 µs, also of its victims'
+//! time.
 
 use sinew_deque::Queued;
 use sinew_deque::deque::Taken;
@@ -34,8 +36,8 @@ const LONGEST_SILENCE_NS: u64 = 400_000;
 const NO_PROCESS: u32 = 0;
 
 /// The process in which a thread executes an exposure, as one more than its number of forks. A
-/// forked child may find its parent's number here. It differs from the child's own, so the child
-/// does not wait for a thread that it does not have.
+/// forked child may inherit its parent's number. It differs from the child's own, so the child does
+/// not wait for a thread that does not exist.
 #[cfg(not(shuttle))]
 static EXPOSING: AtomicU32 = AtomicU32::new(NO_PROCESS);
 
@@ -45,10 +47,10 @@ shuttle::lazy_static! {
     static ref EXPOSING: AtomicU32 = AtomicU32::new(NO_PROCESS);
 }
 
-/// What came of searching.
+/// The result of a search.
 enum Search<'p> {
     Found(Job<'p>),
-    /// There are more workers than may work.
+    /// The worker is surplus.
     Surplus,
     /// The pool has ended.
     Over,
@@ -59,7 +61,7 @@ impl Worker {
     pub(crate) fn next_job(&self) -> Option<Job<'_>> {
         loop {
             if self.is_surplus() {
-                // Its part of a broadcast is all that it does.
+                // It runs only its parts of broadcasts.
                 if let Some(queued) = self.inbox.pop(None) {
                     return Some(Job::Delivered(queued));
                 }
@@ -80,7 +82,7 @@ impl Worker {
         }
     }
 
-    /// Searches and sleeps in turns until something comes of it.
+    /// Searches and sleeps alternately until there is a result.
     fn search_and_sleep(&self) -> Search<'_> {
         let began = now_ns();
         self.tell(Event::Idle);
@@ -89,8 +91,8 @@ impl Worker {
         let mut searching = sleepers.try_search(self.pool().most_searchers());
         let (mut parked_ns, mut unsure) = (0, false);
         loop {
-            // Before the last look: whoever resigns and is the last searcher has looked since the
-            // pool was told to end, and has seen what was queued before.
+            // Before the last check: a worker that resigns as the last searcher has checked after
+            // the pool began to end, and has seen all earlier work.
             let resigns = self.pool().is_ending();
             if searching {
                 if self.is_surplus() {
@@ -116,7 +118,7 @@ impl Worker {
                     match self.first_look(Allowed::Any) {
                         Look::Work => {
                             self.search_was_in_vain();
-                            sleepers.get_up(self.index());
+                            sleepers.wake_up(self.index());
                             continue;
                         }
                         look => unsure = look == Look::Unsure,
@@ -129,13 +131,14 @@ impl Worker {
             let resigns = resigns || (planted(Bug::StaleLook) && self.pool().is_ending());
             let Some(parked) = self.sleep(unsure, resigns) else { return Search::Over };
             parked_ns += parked;
-            sleepers.get_up(self.index());
+            sleepers.wake_up(self.index());
             searching = true;
         }
     }
 
-    /// Parks; answers for how long, or `None` when the pool is over. A worker of a pool that ends
-    /// `resigns` for the time; one that is `unsure` begins with a timed park, and looks once more.
+    /// Parks; returns for how long, or `None` when the pool is over. A worker of a pool that ends
+    /// `resigns` meanwhile. A worker that is `unsure` begins with a timed park, and checks once
+    /// more.
     fn sleep(&self, unsure: bool, resigns: bool) -> Option<u64> {
         let _parked = self.begin(Activity::Park);
         let began = now_ns();
@@ -162,8 +165,8 @@ impl Worker {
         Some(parked)
     }
 
-    /// A search has been successful: passes the search on, lets the thread run where it could
-    /// before it slept, and learns from how long it took.
+    /// A search was successful: wakes another searcher if needed, restores the thread's mask, and
+    /// adapts the spin window to the time that the search took.
     fn end_search(&self, began: u64, parked_ns: u64, lost_core: bool) {
         self.own.in_vain_since.set(0);
         let alone = self.pool().sleepers.found_work();
@@ -185,7 +188,7 @@ impl Worker {
         self.own.window.set(window);
     }
 
-    /// Searches for one spin window, or longer while there are private tasks about. Answers also
+    /// Searches for one spin window, or longer while there are private tasks about. Returns also
     /// whether the core was lost meanwhile.
     fn search(&self) -> (Option<Job<'_>>, bool) {
         self.start_policy();
@@ -194,7 +197,7 @@ impl Worker {
             if let Some(job) = self.search_once(Allowed::Any, backoff.rounds > 0) {
                 return (Some(job), backoff.lost_core);
             }
-            // Who could leave does not offer its core before.
+            // A worker that may stand down checks that before it yields its core.
             let ends = self.pool().is_ending();
             if !ends && backoff.is_left(self.own.silence_ns.get()) {
                 continue;
@@ -208,14 +211,14 @@ impl Worker {
                 Silence::Lasts => {}
             }
             if ends {
-                // It cannot: an owner has private tasks, and may want the core.
+                // It may not stand down: an owner has private tasks, and may need the core.
                 backoff.is_left(self.own.silence_ns.get());
             }
         }
     }
 
-    /// A silence has passed with nothing that the worker may take, and its window is not over,
-    /// which may have no end (V1).
+    /// The silence has passed without a task that the worker may take, and its window, which may be
+    /// endless, is not over (V1).
     #[cold]
     pub(crate) fn goes_on_searching(&self, allowed: Allowed) {
         match self.sees_work(allowed) {
@@ -224,7 +227,7 @@ impl Worker {
         }
     }
 
-    /// How long to spin for new work, by what was learned of idle times.
+    /// How long to spin for new work, from the measured idle times.
     fn window_ns(&self) -> u64 {
         let mut window = self.own.window.get();
         let next_us = window.next_us();
@@ -232,8 +235,8 @@ impl Worker {
         self.pool().spin_ns.unwrap_or(u64::from(next_us) * 1_000)
     }
 
-    /// One look everywhere: own queue, injector, every victim once. With `ask`, victims with
-    /// nothing public are asked to publish.
+    /// One round: own queue, injector, every victim once. With `ask`, victims with nothing public
+    /// are asked to publish.
     pub(crate) fn search_once(&self, allowed: Allowed, ask: bool) -> Option<Job<'_>> {
         if let Some(job) = self.pop_own_or_delivered(allowed) {
             return Some(job);
@@ -267,8 +270,8 @@ impl Worker {
             // SAFETY: this is the owner.
             return unsafe { self.deque.pop() };
         }
-        // SAFETY: this is the owner. A task that must wait is not touched: whoever looked while it
-        // was gone would not see it.
+        // SAFETY: this is the owner. A task that must wait is not removed: another worker that
+        // searches meanwhile would not see it.
         unsafe {
             let newest = self.deque.newest();
             if newest.is_some_and(|newest| allowed.above().is_none_or(|above| newest.depth > above))
@@ -285,16 +288,16 @@ impl Worker {
         self.pop_own(allowed).map(Job::Queued).or_else(|| self.pop_delivered(allowed))
     }
 
-    /// A part of a broadcast. A worker that waits runs any: what it waits for may wait for that,
-    /// also through another pool. Only the policies for programs that hold locks ask for deeper
-    /// ones.
+    /// A part of a broadcast. A waiting worker runs any part, since the awaited task may wait for
+    /// that part, also through another pool. Only the wait policies for programs that hold locks
+    /// require deeper ones.
     pub(crate) fn pop_delivered(&self, allowed: Allowed) -> Option<Job<'_>> {
         let above = if self.pool().wait.is_careful() { allowed.above() } else { None };
         self.inbox.pop(above).map(Job::Delivered)
     }
 
-    /// The oldest join task of this worker's own, as a thief would take it. For a worker that waits
-    /// for something that is no part of it.
+    /// The oldest join task of this worker's own, as a thief would take it. For a worker whose wait
+    /// is not for a part of that task.
     pub(crate) fn take_own_join(&self) -> Option<Job<'_>> {
         if !self.stack.has_tasks() {
             return None;
@@ -326,8 +329,8 @@ impl Worker {
         self.steal_from(victim, || self.claim(victim, allowed, ask))
     }
 
-    /// One attempt to steal from `victim`. After a success the thief loses the time that the pool
-    /// was built with.
+    /// One attempt to steal from `victim`. After a success the thief spins for the steal delay of
+    /// the pool.
     pub(crate) fn steal_from<T, E>(
         &self,
         victim: usize,
@@ -342,8 +345,8 @@ impl Worker {
         result
     }
 
-    /// The claim, or what else came of an attempt at a stack. Counts claims that had to be given
-    /// back.
+    /// The claim, or the other result of an attempt at a stack. Counts claims that had to be
+    /// returned.
     pub(crate) fn claimed<'p>(&self, steal: Steal<'p>) -> Result<Claim<'p>, Outcome> {
         match steal {
             Steal::Task(claim) => Ok(claim),
@@ -375,7 +378,7 @@ impl Worker {
         Err(if is_thief { Outcome::Thief } else { outcome })
     }
 
-    /// Looks at the owners that have been silent for long enough, and exposes tasks of one.
+    /// Checks the owners that have been silent for long enough, and exposes tasks of one.
     pub(crate) fn break_silence(&self, allowed: Allowed, backoff: &Backoff<'_>) -> Silence<'_> {
         let victims = self.pool().slots.iter().filter(|worker| worker.index() != self.index());
         let mut victims = victims.filter(|worker| {
@@ -422,12 +425,12 @@ impl Worker {
     }
 }
 
-/// What came of looking at the silent owners.
+/// The result of the check for silent owners.
 pub(crate) enum Silence<'p> {
     /// A task was exposed and taken.
     Broken(Job<'p>),
-    /// There are private tasks, not to be had yet.
+    /// There are private tasks that cannot be taken yet.
     Lasts,
-    /// There is nothing.
+    /// There are no tasks.
     Empty,
 }

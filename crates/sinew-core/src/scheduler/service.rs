@@ -1,50 +1,51 @@
-//! Calls from outside that come while every worker has work: who serves them, and where.
+//! Service of calls from outside that arrive while every worker has work.
 //!
-//! A worker without work takes a call at once. While all have work, a call would wait for the end
-//! of a task, and a loop may be one task for seconds. So a worker that is told of waiting calls
-//! serves one between two pieces of its work. Pieces are chunks of a loop, slices of a loop under a
+//! A worker without work takes a call at once. While all workers have work, a call would wait for
+//! the end of a task, and a loop may be one task of several seconds. So a worker serves waiting
+//! calls between two pieces of its work. Pieces are chunks of a loop, slices of a loop under a
 //! control, leaves of sorts and of divide and conquer, items of streams, units of worklists, and
-//! joins of a skeleton under a control. There the frames of the work hold no lock of their own.
+//! joins of a skeleton under a control. Between pieces, the frames of the skeleton hold no lock.
 //!
-//! A caller that finds nobody searching tells all workers through their poll words, which these
-//! look at anyway. A worker that looks up remembers it
-//! ([`Own::called`](crate::state::worker::Own)), because it may do so in the middle of a piece, and
-//! asks for a look at its next [limit check](crate::state::limit_checks).
+//! A caller that finds no searching worker sets a reason in the poll words of all workers. A worker
+//! that takes its reasons, possibly in the middle of a piece, stores the request
+//! ([`Own::called`](crate::state::worker::Own)), and makes its next [limit
+//! check](crate::state::limit_checks) due.
 //!
-//! Only calls are served so. A detached task may be as long as it likes, and nobody waits for it.
+//! Only calls are served in this way. A detached task may take any time, and no thread waits for
+//! it.
 //!
 //! # Invariants
 //!
 //! - V1: while a call waits, some worker searches, or a sleeper without work has been woken, or all
-//!   workers that serve are told: each has the reason in its poll word or remembers it. Under
-//!   a policy that serves nobody none is told.
-//! - V2: a worker forgets only when the queue, under its lock, has no call. The queue forgets at
-//!   the same moment that it has told the workers, so the next call tells them again.
-//! - V3: at most [`NESTED`] calls are served one inside the other on one thread: each lies on the
+//!   workers that serve are notified: each has the reason in its poll word, or has stored the
+//!   request. Under a policy without service no worker is notified.
+//! - V2: a worker clears its request only when the queue, under its lock, has no call. At the same
+//!   moment the queue records that the workers are not notified, so the next call notifies them
+//!   again.
+//! - V3: at most [`NESTED`] calls are served one inside the other on one thread: each uses the
 //!   stack of the work that it interrupts.
 //!
 //! # Orderings
 //!
-//! M12: a caller queues its call, `fence(SeqCst)`, reads that somebody searches ↔ a searcher counts
-//! itself out, `fence(SeqCst)`, looks for calls: either the caller sees that nobody searches, and
-//! tells the workers, or the searcher sees the call, and does.
+//! M12: a caller queues its call, `fence(SeqCst)`, reads the number of searchers ↔ a searcher
+//! decrements it, `fence(SeqCst)`, looks for calls: either the caller reads zero, and notifies the
+//! workers, or the searcher sees the call, and notifies them.
 //!
 //! # Cost
 //!
-//! None for a chunk of a loop and an item of a stream, which look at both words anyway. A load and
-//! a comparison for a slice, a leaf, and a half. A caller that finds all workers at work writes one
-//! word of each, unless it knows that they are told.
+//! None for a chunk of a loop and an item of a stream, which read both words anyway. A load and a
+//! comparison for a slice, a leaf, and a half. A caller that finds all workers busy writes one word
+//! of each, unless they are notified already.
 //!
 //! # Not handled
 //!
-//! - A call waits while no worker comes to such a place: in plain joins and scopes, in a long item,
-//!   and in a plain loop of a single participant, which is one piece. A pool of one runs its plain
-//!   loops so.
-//! - A call that takes a lock which the caller of the interrupted loop holds never ends, and nor
-//!   does the loop. The same holds for a call that waits for a message which is sent after the
-//!   loop, or by a call below it on the stack. So nothing is served under
-//!   [`Wait::Descendants`](crate::Wait::Descendants) and [`Wait::Block`](crate::Wait::Block), where
-//!   a worker that waits runs nothing unrelated either.
+//! - A call waits while no worker ends a piece: in plain joins and scopes, in a long item, and in a
+//!   plain loop of a single participant, which is one piece. Plain loops in a pool of one worker
+//!   are of this kind.
+//! - A deadlock: a call that needs a lock held by the caller of the interrupted loop, or that waits
+//!   for a message which is sent after the loop or by a call below it on the stack. So no call is
+//!   served under [`Wait::Descendants`](crate::Wait::Descendants) and
+//!   [`Wait::Block`](crate::Wait::Block), where a worker that waits runs nothing unrelated either.
 //!
 //! # Tests
 //!
@@ -69,8 +70,8 @@ const NESTED: u32 = 4;
 static CALLED: PollReason = PollReason::new(Worker::remember_calls);
 
 impl PoolState {
-    /// Queues a call, and sees to it that a worker takes it (V1). `keeps_core` as for
-    /// [`inject`](Self::inject). The ticket stands for the call while it is queued.
+    /// Queues a call, and notifies workers if none would take it (V1). `keeps_core` as for
+    /// [`inject`](Self::inject). The ticket identifies the call while it is queued.
     pub(crate) fn inject_call(&self, call: Queued, keeps_core: bool) -> Ticket {
         let ticket = self.injector.push_call(call);
         self.tell_of_injected(keeps_core);
@@ -78,8 +79,8 @@ impl PoolState {
         ticket
     }
 
-    /// Tells the workers of calls that wait, if nobody searches and they are not told yet (V1, V2).
-    /// The caller has executed a fence since the call was queued, or since it was counted out
+    /// Notifies the workers of waiting calls, if none searches and they are not notified yet (V1,
+    /// V2). The caller has executed a fence since the call was queued, or since it was counted out
     /// (M12).
     fn announce_calls(&self) {
         let is_seen =
@@ -91,7 +92,7 @@ impl PoolState {
         }
     }
 
-    /// A worker has stopped to search: tells the workers of calls that relied on it.
+    /// A worker has stopped searching: notifies the workers of calls that relied on it.
     pub(crate) fn hand_on_calls(&self) {
         fence(Ordering::SeqCst); // M12
         if !self.injector.is_empty() && !planted(Bug::KeptCall) {
@@ -99,24 +100,24 @@ impl PoolState {
         }
     }
 
-    /// The first slot that serves calls in the middle of its work. An external thread does so only
-    /// where there is no thread: what it runs is its own affair, and it wants to have its answer
-    /// and leave.
+    /// The first slot that serves calls in the middle of its work. An external thread serves calls
+    /// only in a pool without other threads, since it should return its own result without delay.
     fn first_server(&self) -> usize {
         usize::from(self.takes_external_threads() && self.has_threads())
     }
 }
 
 impl Worker {
-    /// A caller has told this worker of its call.
+    /// A caller has notified this worker of its call.
     fn remember_calls(&self) {
         self.own.called.set(true);
         self.own.limit_checks.hurry();
     }
 
-    /// Between two pieces of work, and without a lock: serves a call from outside, if this worker
-    /// was told that one waits. Returns whether it has. For whoever writes skeletons; a
-    /// [`safe_point`](Self::safe_point) before it hears of calls, and so does each join.
+    /// For skeletons, between two pieces of work and without a lock: serves a call from outside, if
+    /// this worker was notified of one. Returns whether it has served one. A
+    /// [`safe_point`](Self::safe_point) before this call receives notifications, and so does each
+    /// join.
     ///
     /// # Cost
     ///
@@ -135,13 +136,13 @@ impl Worker {
             self.own.called.set(false);
             return false;
         }
-        // There may be more, or this one may be served later.
+        // There may be more calls, or this one may be served later.
         self.own.limit_checks.hurry();
         call.map(|call| self.serve(call)).is_some()
     }
 
     /// Whether it may serve one more call here. A thread that has entered another pool, or works
-    /// serially, is in the middle of something.
+    /// serially, may not.
     fn may_serve(&self) -> bool {
         let is_current = || tls::current().is_some_and(|worker| std::ptr::eq(worker, self));
         self.own.serving.get() < NESTED && is_current()
@@ -155,18 +156,18 @@ impl Worker {
         own.serving.set(nested + 1);
         self.execute(Job::Injected(call));
         own.serving.set(nested);
-        // This time contains that of calls inside the call.
+        // The time includes that of nested calls.
         own.served_ns.set(served_ns + now_ns().saturating_sub(began));
     }
 
-    /// How many calls it serves now in the middle of its work, one inside the other. A skeleton
-    /// tells by it whether a request comes from its own work, or from a call that interrupts it.
+    /// How many nested calls it serves now. A skeleton uses the number to distinguish requests of
+    /// its own work from those of a call that interrupts it.
     pub fn calls_served_now(&self) -> u32 {
         self.own.serving.get()
     }
 
-    /// How long it has served calls in the middle of its work, in nanoseconds: time that a loop
-    /// which is timed does not count as its own.
+    /// How long it has served calls in the middle of its work, in nanoseconds. A timed loop
+    /// subtracts this time.
     pub fn served_ns(&self) -> u64 {
         self.own.served_ns.get()
     }

@@ -1,19 +1,20 @@
-//! Workers that stand down because fewer may work than there are.
+//! Workers that stand down because the limit is below their number.
 //!
 //! Worker slots with a number at or above the limit are *surplus*. Their threads stand down between
-//! two tasks: they leave what they have in their queues to the others, park, and come back when the
-//! limit rises, when the pool ends, or for their part of a broadcast. A worker inside a join keeps
-//! its slot and goes on helping there; nobody is stopped, and no thread ends.
+//! two tasks: they leave their queued tasks to thieves, park, and return when the limit rises, when
+//! the pool ends, or for their part of a broadcast. A worker inside a join keeps its slot and
+//! continues to help there. No task is interrupted, and no thread ends.
 //!
 //! # Invariants
 //!
 //! - L1: at least one thread of the pool is never surplus, so that callers from outside are served.
-//! - L2: a worker that stands down is in no list of sleepers and counts as no searcher; one that
-//!   was woken for new work passes the wake-up on first.
-//! - L3: where other programs leave one core to a pool with an external slot, the external thread
-//!   works alone, and the first thread is its *substitute*: it is not surplus while nobody sits at
-//!   the slot, or while a call from outside waits. Tasks of the second queues that nobody took for
-//!   a while it takes as well: somebody may wait for one in a way that nobody sees.
+//! - L2: a worker that stands down is in no list of sleepers, and is not counted as a searcher. If
+//!   it was woken for new work, it wakes another worker first.
+//! - L3: in a pool with an external slot that is granted a single core, the external thread works
+//!   alone, and the first thread is its *substitute*. The substitute is not surplus while no thread
+//!   uses the external slot, or while a call from outside waits. It also takes tasks of the second
+//!   queues that have waited for a while, because a thread may wait for one in a way that the pool
+//!   cannot see.
 //!
 //! # Orderings
 //!
@@ -22,9 +23,9 @@
 //!
 //! # Cost
 //!
-//! One load of a line that nobody writes, between two tasks. A pool that follows the limits of its
-//! process reads them at most ten times a second, by a worker that has nothing else to do, or
-//! between two pieces of a loop or skeleton ([`between`](crate::scheduler::between)).
+//! One load of a read-only line, between two tasks. A pool that follows the limits of its process
+//! reads them at most ten times a second. A worker without work reads them, or a worker between two
+//! pieces of a loop or skeleton ([`between`](crate::scheduler::between)).
 
 use sinew_deque::Queued;
 use sinew_deque::deque::Taken;
@@ -41,10 +42,9 @@ use crate::state::worker::Worker;
 const RELIEF_NS: u64 = 10_000_000;
 
 impl PoolState {
-    /// From now on the source lets so many of the workers work, from their next task on. Returns
-    /// how many may: no fewer than leave a thread (L1), no more than there are slots. Other
-    /// programs may leave the external thread alone, if there is one: the first thread then stands
-    /// in for external threads that are not there (L3).
+    /// Sets the limit of one source; it takes effect at each worker's next task. Returns the limit
+    /// of the pool: at least one thread (L1), at most all slots. The share of other programs may
+    /// reduce a pool to its external thread; the first thread is then its substitute (L3).
     pub(crate) fn set_limit(&self, source: Source, workers: usize) -> usize {
         let slots = self.slots.len();
         let fewest = (self.threaded_slots().start + 1).min(slots);
@@ -64,28 +64,29 @@ impl PoolState {
         self.limit.get().min(self.slots.len())
     }
 
-    /// A call from outside waits: wakes the external thread's substitute, if that is who must take
-    /// it (L3).
+    /// A call from outside waits: wakes the external thread's substitute, if the substitute must
+    /// take it (L3).
     pub(crate) fn call_substitute(&self) {
-        // The fence of M7 lies between the call and this look. Acquire: M8.
+        // The fence of M7 is between the queued call and this load. Acquire: M8.
         if self.limit.get() == 1 && self.takes_external_threads() && self.has_threads() {
             self.slots[1].parker.unpark();
         }
     }
 
-    /// The external thread has left: what lies in queues is the substitute's now.
+    /// The external thread has left: the substitute runs the queued tasks now.
     pub(crate) fn relieve_external_thread(&self) {
         if self.limit.get() == 1 && self.has_queued() && !self.is_of_another_process() {
             self.call_substitute();
         }
     }
 
-    /// Whether somebody's second queue has tasks; a hint.
+    /// Whether any second queue has tasks; a hint.
     fn has_queued(&self) -> bool {
         self.slots.iter().any(|worker| !worker.deque.is_empty())
     }
 
-    /// Reads what the process may use, now and then, and lets no more workers work than that feeds.
+    /// Reads the limits of the process if a read is due, and limits the workers to the CPUs that
+    /// they allow.
     pub(crate) fn follow_limits(&self) {
         if let Some(root) = self.limit.due() {
             self.set_limit(Source::Process, Limits::read_below(root).effective_threads());
@@ -94,14 +95,13 @@ impl PoolState {
 }
 
 impl Worker {
-    /// How many of the pool's workers may take part in a skeleton now: what was
-    /// [set](crate::PoolControl::set_threads), what affinity and quota feed, and what other
-    /// programs leave, whichever is least. At least 1; it may be more than there are. For whoever
-    /// writes skeletons.
+    /// For skeletons: how many of the pool's workers may take part now. This is the minimum of the
+    /// number that was [set](crate::PoolControl::set_threads), the CPUs that affinity and quota
+    /// allow, and the granted cores. At least 1; it may exceed the number of workers.
     ///
     /// # Cost
     ///
-    /// One load of a line that nobody writes.
+    /// One load of a read-only line.
     #[inline]
     pub fn allowed_workers(&self) -> usize {
         self.pool().limit.asked()
@@ -113,14 +113,14 @@ impl Worker {
         &self.pool().limit
     }
 
-    /// Whether this worker is to stand down after its task, because fewer may work now than there
-    /// are: another may do what it does.
+    /// Whether this worker must stand down after its task, because it is above the limit; another
+    /// worker can continue its work.
     pub fn is_to_stand_down(&self) -> bool {
         self.index() >= self.pool().limit.get()
     }
 
-    /// Whether this worker should stand down: fewer may work than there are, and the pool neither
-    /// ends nor needs it to serve callers. A helper in a loop leaves then.
+    /// Whether this worker should stand down: it is above the limit, and the pool neither ends nor
+    /// needs it to serve callers. A helper in a loop leaves then.
     #[inline]
     pub fn is_surplus(&self) -> bool {
         self.index() >= self.pool().limit.get() && !self.pool().is_ending() && !self.stands_in()
@@ -147,8 +147,8 @@ impl Worker {
         self.deactivate();
         let _parked = self.begin(Activity::Park);
         self.counters.parks.add(1);
-        // M7, for a substitute: it is in no list, and those who have work for it look at the limit
-        // instead.
+        // M7, for a substitute: it is in no list of sleepers, and threads that have work for it
+        // read the limit instead.
         fence(Ordering::SeqCst);
         let mut seen = false;
         while self.is_surplus() && self.inbox.is_empty() {
@@ -166,7 +166,7 @@ impl Worker {
         self.activate();
     }
 
-    /// A task that has waited for long, for a substitute (L3).
+    /// A task for the substitute that has waited for long (L3).
     pub(crate) fn take_overdue(&self) -> Option<Queued> {
         if !self.own.relieves.take() {
             return None;
@@ -177,7 +177,7 @@ impl Worker {
         })
     }
 
-    /// A searcher that turns out to be surplus: passes the search on (L2) and stands down.
+    /// A searcher that is surplus: wakes another searcher (L2) and stands down.
     #[cold]
     pub(crate) fn resign_search(&self) {
         if self.pool().sleepers.found_work() && !planted(Bug::KeptWake) && self.pool().rouse() {
@@ -250,7 +250,7 @@ mod models {
         });
     }
 
-    /// Catches: a change that comes between the worker's look and its sleep (M8).
+    /// Catches: a change between the worker's check and its sleep (M8).
     #[test]
     fn loom_a_worker_that_stands_down_sees_the_limit_rise() {
         check(World::raise);

@@ -1,7 +1,7 @@
-//! Before a sleep: the notes that a worker leaves, its last looks for work, and the timed park
+//! Before a sleep: the steal requests of a worker, its last checks for work, and the timed park
 //! between them.
 //!
-//! The order of all this is argued in `sleep`.
+//! `sleep` proves the order.
 
 use sinew_deque::stack::reason;
 use sinew_sync::atomic::{Ordering, fence};
@@ -12,33 +12,32 @@ use crate::scheduler::job::Allowed;
 use crate::state::pool_state::PoolState;
 use crate::state::worker::Worker;
 
-/// What a worker sees before it sleeps.
+/// The result of a check before a sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Work that it may do.
+    /// There is work that the worker may run.
     Work,
-    /// Nothing, and whoever pushes later will wake.
+    /// There is no work, and an owner that pushes later will wake a worker.
     Nothing,
-    /// Nothing; somebody may have pushed at the same moment and seen no note.
+    /// There is no work, but an owner may have pushed at the same moment and seen no request.
     Unsure,
 }
 
-/// How long a worker parks that is not sure that there is nothing to do, before it makes sure at
-/// the price of a heavy fence. The doubt is about stores that are on their way for nanoseconds, so
-/// it hardly ever costs that time.
+/// How long an unsure worker parks before it makes sure with a heavy fence. It is unsure only of
+/// stores that become visible within nanoseconds, so work hardly ever waits for that time.
 pub(crate) const TIMED_PARK_NS: u64 = 1_000_000;
 
-/// The same where owners do not wake workers in timed parks. At worst, work that has become worth a
-/// wake-up lies for so long.
+/// The same where owners do not wake workers in timed parks. Work that would pay for a wake-up
+/// waits at most so long.
 const SHORT_TIMED_PARK_NS: u64 = 400_000;
 
-/// So many short timed parks follow one another while nothing is to be seen. A note costs its owner
-/// a wake-up, and the heavy fence interrupts it; a look costs the owner nothing.
+/// The number of short timed parks in a row without work. A request costs its owner a wake-up, and
+/// the heavy fence interrupts it; a check costs the owner nothing.
 const SHORT_TIMED_PARKS: u32 = if cfg!(shuttle) { 1 } else { 4 };
 
 impl Worker {
-    /// Sleeps for a moment, in which owners need not wake it. Answers whether it was woken or has
-    /// seen work; else it must look once more (S4).
+    /// Parks for a limited time, during which owners need not wake it. Returns whether it was woken
+    /// or has seen work; else it must check once more (S4).
     pub(crate) fn timed_park(&self) -> bool {
         let PoolState { sleepers, wake_up_cost, .. } = self.pool();
         sleepers.begin_timed_park();
@@ -46,7 +45,7 @@ impl Worker {
             true => self.parker.park_for(TIMED_PARK_NS),
             false => {
                 let short = || self.parker.park_for(SHORT_TIMED_PARK_NS);
-                // No look after the last: whoever was not woken looks in any case.
+                // No check after the last: a worker that was not woken checks in any case.
                 short() || (1..SHORT_TIMED_PARKS).any(|_| self.sees_work(Allowed::Any) || short())
             }
         };
@@ -57,16 +56,16 @@ impl Worker {
         woken
     }
 
-    /// Before a sleep: leaves a note at every slot, and looks whether there is work after all.
-    /// Exact for work whose owner wakes for it (M7), and where nobody is active who could push
-    /// without a fence (M9).
+    /// Before a sleep: sets a steal request at every slot, and checks for work. Exact for work
+    /// whose owner wakes a worker (M7), and if no owner is active that could push without a fence
+    /// (M9).
     pub(crate) fn first_look(&self, allowed: Allowed) -> Look {
         if planted(Bug::NoLastLook) {
             return Look::Nothing;
         }
         fence(Ordering::SeqCst); // M7, M9
-        // Relaxed: made exact by the fence. Whoever becomes active later publishes and wakes at its
-        // first push.
+        // Relaxed: made exact by the fence. A worker that becomes active later publishes and wakes
+        // at its first push.
         let active = self.others().any(|worker| worker.active.load(Ordering::Relaxed));
         if active {
             self.leave_notes();
@@ -82,15 +81,15 @@ impl Worker {
         }
     }
 
-    /// Whoever pushes next is to publish tasks, and to wake somebody.
+    /// Requests that the next push publishes tasks and wakes a worker.
     fn leave_notes(&self) {
         for worker in self.others() {
             worker.stack.set_poll_reason(reason::STEAL_REQUEST);
         }
     }
 
-    /// After a [`first_look`](Self::first_look) that was unsure: lets a heavy fence pass, and looks
-    /// once more (M5).
+    /// After an unsure [`first_look`](Self::first_look): executes a heavy fence, and checks once
+    /// more (M5).
     pub(crate) fn last_look(&self, allowed: Allowed) -> bool {
         heavy();
         self.sees_work(allowed)

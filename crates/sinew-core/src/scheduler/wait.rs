@@ -1,14 +1,14 @@
-//! Waiting for something that another worker does, without wasting this one.
+//! Waiting for another worker's result, while this worker runs other tasks.
 //!
-//! A join whose task was stolen first helps the thief: it steals the thief's own tasks, which are
-//! parts of the stolen task (*leapfrogging*, Wagner and Calder 1993), then any task farther from
-//! the root than the blocked join (Sukha's depth restriction, which bounds the stack), and if there
-//! is none it parks. Ends of scopes wait alike, without a thief to help.
+//! A join whose task was stolen helps the thief first: it steals the thief's own tasks, which are
+//! parts of the stolen task (*leapfrogging*, Wagner and Calder 1993). Then it runs any task farther
+//! from the root than the blocked join (Sukha's depth restriction, which bounds the stack). If
+//! there is none, it parks. The end of a scope waits in the same way, without a thief to help.
 //!
 //! # Blocking
 //!
-//! A parked waiter is woken by whoever finishes what it waits for, and, when no idle worker is
-//! asleep, for new work that may suit it.
+//! The thread that finishes the awaited task wakes a parked waiter. If no idle worker is asleep,
+//! new work that the waiter may run wakes it too.
 
 use std::sync::Arc;
 
@@ -29,40 +29,40 @@ use crate::seams::observer::Activity;
 use crate::state::scope_tasks::ScopeTasks;
 use crate::state::worker::Worker;
 
-/// What a waiting worker may run. Whatever it is, its parts of broadcasts come on top: any, or only
-/// those that lie deeper.
+/// The tasks that a waiting worker may run, in addition to its parts of broadcasts: any of them, or
+/// only deeper ones.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Help<'a> {
-    /// Nothing else.
+    /// None.
     Nothing,
-    /// What the thief of the awaited task has pushed for it.
+    /// The tasks that the thief of the awaited task has pushed for it.
     Thief,
-    /// The same, and what the thieves of the thief's own task have pushed, as far as that goes.
+    /// The same, and the tasks that thieves of the thief's task have pushed, transitively.
     Thieves,
     /// The tasks of the awaited scope.
     Scope(&'a ScopeTasks),
-    /// Whatever is to be found.
+    /// Any task.
     Tasks(Allowed),
 }
 
-/// How long a waiting worker only watches before it looks for something to do.
+/// How long a waiting worker only spins before it searches for a task.
 const MOMENT: u64 = TICKS_A_US / 3;
 
-/// Something that another thread brings about.
+/// An event that another thread causes.
 pub(crate) trait Awaited {
     fn is_done(&self) -> bool;
 
-    /// Before the waiter parks: asks to be woken. False if it is done already.
+    /// Before the waiter parks: requests a wake-up. False if the event has happened already.
     fn will_park(&self) -> bool {
         !self.is_done()
     }
 
-    /// Whose tasks are parts of what is awaited.
+    /// The worker whose tasks are parts of the awaited task.
     fn thief(&self) -> Option<usize> {
         None
     }
 
-    /// When it was done, by [`now_ns`](sinew_sync::clock::now_ns), if that is known.
+    /// The time of the event, by [`now_ns`](sinew_sync::clock::now_ns), if it is known.
     fn done_at_ns(&self) -> Option<u64> {
         None
     }
@@ -132,12 +132,13 @@ impl Worker {
         self.counters.blocked_joins.add(1);
         self.wait(stolen, self.help_for_thief());
         if self.pool().wait == Wait::Transitive {
-            // Relaxed: a hint. An outer join that is blocked as well says so again.
+            // Relaxed: a hint. An outer join that is blocked as well sets it again.
             self.blocked_on.store(0, Ordering::Relaxed);
         }
     }
 
-    /// What the pool's policy lets this worker run while it waits for the thief of a joined task.
+    /// The tasks that the pool's policy allows this worker to run while it waits for the thief of a
+    /// joined task.
     fn help_for_thief(&self) -> Help<'static> {
         match self.pool().wait {
             Wait::Leapfrog => Help::Tasks(Allowed::Deeper(self.stack.depth())),
@@ -149,7 +150,7 @@ impl Worker {
         }
     }
 
-    /// The same for tasks of this worker's pool that anybody runs: a broadcast.
+    /// The same for tasks of this worker's pool that other workers run: a broadcast.
     pub(crate) fn help_for_broadcast(&self) -> Help<'static> {
         match self.help_for_thief() {
             Help::Thief | Help::Thieves => Help::Nothing,
@@ -171,7 +172,7 @@ impl Worker {
         }
     }
 
-    /// The same for something outside this worker's pool, which may in turn wait for that pool.
+    /// The same for an event outside this worker's pool, which may in turn wait for that pool.
     pub(crate) fn help_for_foreign_work(&self) -> Help<'static> {
         match self.pool().wait {
             Wait::Descendants => Help::Nothing,
@@ -179,7 +180,7 @@ impl Worker {
         }
     }
 
-    /// Waits until `awaited` is done, running what `help` says meanwhile.
+    /// Waits until `awaited` is done, and meanwhile runs the tasks that `help` allows.
     pub(crate) fn wait(&self, awaited: &dyn Awaited, help: Help<'_>) {
         let _blocked = self.begin(Activity::Wait);
         if self.will_soon_be_done(awaited) {
@@ -204,8 +205,8 @@ impl Worker {
         self.set_waits(waited);
     }
 
-    /// [`wait`](Self::wait) for tasks of which some lie in this worker's own queues: these first,
-    /// and without a look at the clock.
+    /// [`wait`](Self::wait) for tasks of which some are in this worker's own queues: runs these
+    /// first, without reading the clock.
     pub(crate) fn wait_for_own(&self, awaited: &dyn Awaited, help: Help<'_>) {
         let _take = self.begin(Activity::Take);
         while !awaited.is_done() {
@@ -226,7 +227,7 @@ impl Worker {
         }
     }
 
-    /// In a forked child: what this worker cannot do itself is lost.
+    /// In a forked child: a task that this worker cannot run itself is lost.
     #[cold]
     fn go_on_alone(&self, help: Help<'_>) {
         let own = match help {
@@ -240,8 +241,8 @@ impl Worker {
         }
     }
 
-    /// Watches `awaited` for a moment and touches nothing else: whoever finishes a short task
-    /// should not meet this worker at its own lines.
+    /// Spins on `awaited` for a moment and accesses nothing else, to leave the cache lines of the
+    /// thread that finishes a short task alone.
     fn will_soon_be_done(&self, awaited: &dyn Awaited) -> bool {
         let began = ticks();
         while !awaited.is_done() {
@@ -253,13 +254,13 @@ impl Worker {
         true
     }
 
-    /// How long to spin while a join or a scope is held up: parking would put a wake-up on the way
-    /// of everything after it.
+    /// How long to spin while a join or a scope is blocked: parking would add a wake-up to the
+    /// critical path.
     fn waiting_ns(&self) -> u64 {
         self.pool().spin_ns.unwrap_or(u64::from(self.own.waiting_window.get().patient_us()) * 1_000)
     }
 
-    /// Runs one task, or waits for a spin window and then in the parker. Answers, if it waited,
+    /// Runs one task, or waits for a spin window and then in the parker. If it waited, returns
     /// whether the core was lost meanwhile.
     fn help_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
         let _search = self.begin(Activity::Search);
@@ -282,7 +283,7 @@ impl Worker {
                     return None;
                 }
                 Silence::Empty if backoff.is_over() => {
-                    self.lie_down_for(awaited, allowed);
+                    self.sleep_for(awaited, allowed);
                     return Some(backoff.lost_core);
                 }
                 Silence::Empty => self.goes_on_searching(allowed),
@@ -291,8 +292,8 @@ impl Worker {
         }
     }
 
-    /// The same for a worker that may run only some tasks, of which it is told. It is in nobody's
-    /// list while it is parked.
+    /// The same for a worker that may run only tasks whose owners notify it. It is in no list of
+    /// sleepers while it is parked.
     #[cold]
     fn help_some_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
         let mut backoff = Backoff::new(self.waiting_ns(), &self.own.shares_core);
@@ -325,7 +326,7 @@ impl Worker {
     }
 
     /// A task that is certainly a part of the awaited one: its thief's oldest, claimed while the
-    /// thief is at it (I6 of `stack`).
+    /// thief runs it (I6 of `stack`).
     fn take_part(&self, awaited: &dyn Awaited, ask: bool) -> Option<Job<'_>> {
         let thief = awaited.thief().filter(|&thief| thief != self.index())?;
         let worker = &self.pool().slots[thief];
@@ -341,8 +342,9 @@ impl Worker {
         None
     }
 
-    /// A task of the thief's, or of whoever the thief waits for. By the time of the claim they may
-    /// be at something else; what is deeper than the own join keeps the stack bounded.
+    /// A task of the thief, or of the worker that the thief waits for. By the time of the claim
+    /// they may run other tasks; only tasks deeper than the own join are taken, which bounds the
+    /// stack.
     fn take_of_thieves(&self, awaited: &dyn Awaited, ask: bool) -> Option<Job<'_>> {
         let deeper = Allowed::Deeper(self.stack.depth());
         let mut thief = awaited.thief()?;
@@ -367,7 +369,7 @@ impl Worker {
         self.blocked_on.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// Runs one task for the time of waiting, if there is one: of the thief first.
+    /// Runs one task while waiting, if there is one; the thief's first.
     fn help(&self, awaited: &dyn Awaited, allowed: Allowed, ask: bool) -> bool {
         if let Some(thief) = awaited.thief()
             && thief != self.index()
@@ -393,18 +395,18 @@ impl Worker {
         }
     }
 
-    /// Parks where new work can find it.
-    fn lie_down_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
-        self.pool().sleepers.lie_down(self.index());
+    /// Parks in the list of sleepers, so that new work can wake it.
+    fn sleep_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
+        self.pool().sleepers.sleep_in_wait(self.index());
         match self.first_look(allowed) {
             Look::Work => self.search_was_in_vain(),
             Look::Nothing => self.park_for(awaited),
             Look::Unsure => self.timed_park_for(awaited, allowed),
         }
-        self.pool().sleepers.get_up(self.index());
+        self.pool().sleepers.wake_up(self.index());
     }
 
-    /// The same for a worker that is not sure that there is nothing to do.
+    /// The same for an unsure worker.
     fn timed_park_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
         if awaited.will_park() {
             self.counters.parks.add(1);
@@ -428,7 +430,7 @@ mod tests {
         unreachable!("a claim that was given back is run")
     }
 
-    /// Done, though the thief has a task.
+    /// An awaited event that is done, though the thief has a task.
     struct Over {
         thief: usize,
     }
@@ -443,12 +445,11 @@ mod tests {
         }
     }
 
-    /// Catches: claims given back by workers that wait for parts of a task, which are not
-    /// counted.
+    /// Catches: returned claims of workers that wait for parts of a task, which are not counted.
     #[test]
     fn a_worker_that_finds_its_task_done_backs_out_and_counts_it() {
         let builder = Pool::builder().threads(2).stack(StackKind::TwoField).wait(Wait::Descendants);
-        // Nobody comes to the second slot, so it is this thread's to push there.
+        // No thread uses the second slot, so this thread may push there.
         let pool = builder.build_with(|_| Ok(())).unwrap();
         let stack = pool.state.slots[1].stack.two_field().unwrap();
         // SAFETY: this thread is the only owner, and the stack is empty.

@@ -1,19 +1,18 @@
-//! Threads that wait for work which they have handed to a pool: workers of another one, which have
-//! something to do meanwhile, and threads without a pool.
+//! Threads that wait for a call into a pool: workers of another pool, which run other tasks
+//! meanwhile, and threads without a pool.
 //!
-//! A thread without a pool watches for its answer for a moment, where that has paid before, gives
-//! its core away, and parks. Before it hands its work over it knows whether it watches: a thread
-//! that does not leaves its core, so the worker that it wakes may well come to run there.
+//! A thread without a pool spins for its result for a moment, if that has paid before, yields its
+//! core, and parks. It decides whether to spin before it queues the call: if it does not, it frees
+//! its core, and the worker that it wakes may run there.
 //!
-//! Where a worker is awake for every core, the caller's is one that a worker wants. While that one
-//! computes, a caller that is ready to run but lets it go first costs nothing, and it has its core
-//! back when the worker next offers it, within 2 µs. To wake a caller that is parked takes an
-//! interrupt of the core that the worker searches on: on a virtual machine 16 to 20 µs in all, as
-//! long as many a loop.
+//! If a worker is awake for every core, one of them needs the caller's core. A caller that yields
+//! stays ready, costs that worker nothing, and gets its core back when the worker next yields,
+//! within 2 µs. The wake-up of a parked caller takes an interrupt of the core on which the worker
+//! searches: 16 to 20 µs on a virtual machine, as long as many loops.
 //!
 //! # Cost
 //!
-//! An offer of the core that nobody takes, 0.4 µs, before a park.
+//! A yield that no thread takes costs 0.4 µs, before a park.
 
 use std::sync::Arc;
 
@@ -29,14 +28,14 @@ use crate::state::pool_state::PoolState;
 use crate::state::tls;
 use crate::state::worker::Worker;
 
-/// The calling thread, as one that waits.
+/// The calling thread as a waiter.
 pub(crate) enum Waiter<'w> {
     Worker(&'w Worker),
     Thread { parker: Arc<Parker>, watches: bool },
 }
 
 impl Waiter<'_> {
-    /// The calling thread, about to wait once.
+    /// One wait of the calling thread.
     pub(crate) fn here() -> Self {
         match living_worker() {
             Some(worker) => Self::Worker(worker),
@@ -44,7 +43,7 @@ impl Waiter<'_> {
         }
     }
 
-    /// Where it parks.
+    /// Its parker.
     pub(crate) fn parker(&self) -> &Arc<Parker> {
         match self {
             Self::Worker(worker) => &worker.parker,
@@ -52,7 +51,7 @@ impl Waiter<'_> {
         }
     }
 
-    /// Whether it goes on running on its core.
+    /// Whether it spins on its core.
     pub(crate) fn keeps_core(&self) -> bool {
         match self {
             Self::Worker(_) => true,
@@ -60,7 +59,7 @@ impl Waiter<'_> {
         }
     }
 
-    /// Waits for something that `pool`, which is another one, brings about.
+    /// Waits for a result of `pool`, which is another pool.
     pub(crate) fn wait(&self, pool: &PoolState, awaited: &dyn Awaited) {
         match self {
             Self::Worker(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
@@ -69,8 +68,8 @@ impl Waiter<'_> {
     }
 }
 
-/// Waits on the thread whose [`Waiter`] parks at `parker` for something that `pool`, which is
-/// another one, brings about.
+/// Waits for a result of `pool`, which is another pool, on the thread whose [`Waiter`] parks at
+/// `parker`.
 pub(crate) fn wait_elsewhere(parker: &Parker, pool: &PoolState, awaited: &dyn Awaited) {
     match living_worker() {
         Some(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
@@ -78,8 +77,8 @@ pub(crate) fn wait_elsewhere(parker: &Parker, pool: &PoolState, awaited: &dyn Aw
     }
 }
 
-/// The worker that this thread is. In a forked child it may be one of a pool whose threads are the
-/// parent's: such a worker can serve nobody while it waits for another pool.
+/// This thread's worker. In a forked child its pool may be inherited, without threads; such a
+/// worker cannot serve calls while it waits for another pool.
 pub(crate) fn living_worker<'a>() -> Option<&'a Worker> {
     tls::current().filter(|worker| !worker.pool().is_of_another_process())
 }
@@ -101,17 +100,16 @@ fn wait_outside(parker: &Parker, pool: &PoolState, awaited: &dyn Awaited, watche
     }
 }
 
-/// How often a caller gets its core back in vain, at most: each time, the worker that offered it
-/// loses a microsecond or two.
+/// How often at most a caller gets its core back without its result: each time, the worker that
+/// yielded loses one or two microseconds.
 const MOST_RETURNS: u32 = 16;
 
-/// An answer that has lain there for so long came to a caller that should have been woken.
+/// A result that has been ready for so long shows that the caller should have parked.
 const LATE_NS: u64 = 100_000;
 
-/// Gives the core away for as long as somebody takes it each time. Who offers it again and again in
-/// vain has small things to do, and is in a hurry: then it is better to park; and so it is if
-/// somebody computes on this core who is not the one that is waited for, and the answer lies there
-/// meanwhile.
+/// Yields the core as long as another thread takes it each time. After several yields that no
+/// thread takes, parking is better. It is better too if a thread of another program computes on
+/// this core while the result is ready.
 fn give_core_away(awaited: &dyn Awaited) {
     if cfg!(any(loom, shuttle)) || !with_learned(|learned| learned.giving.is_due()) {
         return;
@@ -138,12 +136,12 @@ fn give_core_away(awaited: &dyn Awaited) {
     with_learned(|learned| learned.giving.tried(false));
 }
 
-/// Waits without watching, and without giving the core away, at most in a row. In vain, the one
-/// costs some microseconds, the other a slice of the scheduler.
+/// The most waits in a row without spinning, and without yielding. A spin in vain costs some
+/// microseconds, a yield in vain a slice of the scheduler.
 const WATCHES_SKIPPED: u32 = 15;
 const GIFTS_SKIPPED: u32 = 255;
 
-/// What a thread has learned about waiting for pools.
+/// A thread's statistics of its waits for pools.
 #[derive(Clone, Copy)]
 struct Learned {
     watching: Trial,
@@ -171,20 +169,20 @@ fn with_learned<R>(f: impl FnOnce(&mut Learned) -> R) -> R {
     result
 }
 
-/// Models have no thread-locals that outlive an execution.
+/// In models, no thread-local may outlive an execution.
 #[cfg(any(loom, shuttle))]
 fn with_learned<R>(f: impl FnOnce(&mut Learned) -> R) -> R {
     f(&mut Learned::nothing())
 }
 
-/// A thread that is no worker parks at one place, whatever it waits for: a token too many makes it
-/// look once more.
+/// A thread that is no worker uses one parker for all its waits; an extra token makes it check once
+/// more.
 #[cfg(not(any(loom, shuttle)))]
 fn parker_of_this_thread() -> Arc<Parker> {
     std::thread_local! {
         static PARKER: Arc<Parker> = Arc::new(Parker::new());
     }
-    // A destructor of another thread-local may come by after this one is gone.
+    // A destructor of another thread-local may run after this one is destroyed.
     PARKER.try_with(Arc::clone).unwrap_or_default()
 }
 

@@ -1,5 +1,4 @@
-//! Giving way: a task that waits for something of its own lets its worker run other tasks
-//! meanwhile.
+//! Yielding: a task that waits for its own event lets its worker run other tasks meanwhile.
 
 use sinew_policy::Wait;
 
@@ -9,7 +8,7 @@ use crate::state::worker::Worker;
 
 impl Worker {
     /// Runs one task of this worker's own, if there is one: a spawned one, its part of a broadcast,
-    /// or the second arm of a join that encloses the caller. Answers whether it did.
+    /// or the second arm of a join that encloses the caller. Returns whether it did.
     ///
     /// The task runs on the caller's stack, whatever the pool's [`Wait`] policy: the caller asks
     /// for it.
@@ -19,13 +18,13 @@ impl Worker {
         own.map(|job| self.execute(job)).is_some()
     }
 
-    /// Runs one task of the pool, this worker's own first, if there is one. Answers whether it did.
+    /// Runs one task of the pool, this worker's own first, if there is one. Returns whether it did.
     pub fn yield_now(&self) -> bool {
         if self.yield_local() {
             return true;
         }
         if self.pool().wait == Wait::Descendants && self.stack.has_tasks() {
-            // A task stolen from above other tasks of this worker would be taken for their part.
+            // A task stolen now would count as part of the tasks above it on this worker's stack.
             return false;
         }
         let _search = self.begin(Activity::Search);
@@ -34,7 +33,7 @@ impl Worker {
         job.map(|job| self.execute(job)).is_some()
     }
 
-    /// Whether tasks wait that only this worker would run first: spawned ones and second arms.
+    /// Whether this worker's own queues have tasks: spawned ones and second arms.
     pub fn has_own_tasks(&self) -> bool {
         !self.deque.is_empty() || self.stack.has_tasks()
     }

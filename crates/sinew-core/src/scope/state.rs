@@ -88,7 +88,7 @@ impl ScopeState {
         self.pending.load(Ordering::Relaxed)
     }
 
-    /// Counts more. Answers what there was, the body included.
+    /// Counts more. Returns what there was, the body included.
     #[inline]
     pub(crate) fn count_in(&self, more: u32) -> u64 {
         // Relaxed: the spawner is counted itself, so the count is above zero and publishes nothing.

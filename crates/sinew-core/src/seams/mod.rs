@@ -1,6 +1,6 @@
 //! Seams: what code above a pool sets or plugs in, without the scheduler knowing it.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `observer` | watches a pool |
 //! | `hook` | is told of a pool's calls, settings and end |

@@ -24,7 +24,7 @@ impl Fifo {
         Self { header: Header { run: Self::run }, tasks: Injector::new() }
     }
 
-    /// Adds a task. Answers a token, to be queued where tasks are found.
+    /// Adds a task. Returns a token, to be queued where tasks are found.
     ///
     /// # Safety
     ///

@@ -4,7 +4,7 @@
 //! queues and how a thread finds its worker. It knows nothing of joins, scopes, searches and waits:
 //! the floors above add those by `impl` blocks.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `worker` | a worker: its stack, queues, parker, counters, and what only its owner touches |
 //! | `pool_state` | what the workers of a pool share, and the protocol of the pool's end |

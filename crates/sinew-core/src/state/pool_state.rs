@@ -309,7 +309,7 @@ impl PoolState {
 
     /// A worker has found nothing to do while the pool ends. The last one wakes the others: it is
     /// over. Who is not the last waits for a moment: mostly the others are about to resign, too.
-    /// Answers whether the pool is over then.
+    /// Returns whether the pool is over then.
     pub(crate) fn resign(&self) -> bool {
         let resign = |serving| Some(if serving == 1 { OVER } else { serving - 1 });
         // AcqRel: as above.

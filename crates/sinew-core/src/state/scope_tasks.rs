@@ -28,7 +28,7 @@ impl ScopeTasks {
         Arc::new(Self { header: Header { run: Self::run }, tasks: Injector::new(), oldest_first })
     }
 
-    /// Adds a task. Answers a token, to be queued where tasks are found.
+    /// Adds a task. Returns a token, to be queued where tasks are found.
     pub(crate) fn push(self: &Arc<Self>, queued: Queued) -> TaskRef {
         self.tasks.push(queued);
         let token = Arc::into_raw(Arc::clone(self)).cast_mut();

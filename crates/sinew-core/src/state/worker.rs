@@ -288,7 +288,7 @@ impl Worker {
         self.active.store(false, Ordering::Relaxed);
     }
 
-    /// Owner: says whether it is blocked; answers whether it was.
+    /// Owner: says whether it is blocked; returns whether it was.
     pub(crate) fn set_waits(&self, waits: bool) -> bool {
         // Relaxed: a hint, and the owner's alone to write.
         let waited = self.waits.load(Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! What is learned of the sizes of tasks, in the first run under `Victims::Cats`.
+//! The size classes of tasks, measured in the first run under `Victims::Cats`.
 //!
-//! Every stolen task is tallied by its depth. At the end of the first call from outside of which
-//! enough tasks were stolen, the pure policy draws the boundary between large and small tasks, and
-//! the learning is over.
+//! The pool counts every stolen task by its depth. At the end of the first call from outside in
+//! which enough tasks were stolen, the policy computes the boundary between large and small tasks,
+//! and the counting ends.
 //!
 //! # Orderings
 //!
@@ -12,10 +12,10 @@ use sinew_policy::victim::{Tally, boundary};
 use sinew_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use sinew_sync::clock::TICKS_A_US;
 
-/// Deeper tasks are tallied with the last of these.
+/// Deeper tasks are counted with the last of these.
 const DEPTHS: usize = 64;
 
-/// A run of which fewer tasks were stolen teaches nothing.
+/// A run in which fewer tasks were stolen is ignored.
 const ENOUGH: u64 = 8;
 
 /// The boundary is not known yet.
@@ -60,7 +60,7 @@ impl Default for Classes {
 }
 
 impl Classes {
-    /// Forgets everything; tasks are large from `large_us` on.
+    /// Resets all counts; tasks are large from `large_us` on.
     pub(crate) fn learn_anew(&self, large_us: u32) {
         self.large_us.store(large_us, Ordering::Relaxed);
         self.counts.iter().for_each(Count::clear);
@@ -99,8 +99,8 @@ impl Classes {
 mod tests {
     use super::*;
 
-    /// Catches: a boundary drawn from too little, one that changes after the first run, or
-    /// tallies that outlive a new choice.
+    /// Catches: a boundary computed from too few tasks, one that changes after the first run, or
+    /// counts that survive a new choice.
     #[test]
     fn the_boundary_is_drawn_once_from_enough_tasks() {
         let classes = Classes::default();

@@ -1,13 +1,14 @@
-//! What the thieves of a pool share: the choice of a victim policy, and what policies learn.
+//! State that the thieves of a pool share: the chosen victim policy, and the measurements of
+//! policies.
 //!
-//! The policies themselves are pure and live in `sinew-policy`; a worker has one of its own. The
-//! choice can change at any time. `victim` says how a worker follows it.
+//! The crate `sinew-policy` has the policies, as pure code; each worker has its own instance. The
+//! choice can change at any time. `scheduler/victim` describes how a worker follows it.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
-//! | `packages` | who sits where, and which worker of a package is its master |
-//! | `classes` | what is learned of the sizes of tasks, for `Victims::Cats` |
-//! | `pieces` | which packages have had a piece of what runs, for `Victims::Dealt` |
+//! | `packages` | the package of each worker slot, and the master of each package |
+//! | `classes` | size classes of tasks, for `Victims::Cats` |
+//! | `pieces` | which packages have taken a piece of the running root task, for `Victims::Dealt` |
 
 mod classes;
 mod packages;
@@ -23,26 +24,26 @@ pub(crate) use packages::NOBODY;
 use packages::Packages;
 use pieces::Pieces;
 
-/// How long a worker searches in vain, with work in sight, before it goes where its policy would
-/// not have it go. Longer than the silence after which an owner's tasks are exposed.
+/// How long a worker searches in vain, while it sees work, before it steals from victims that its
+/// policy excludes. Longer than the silence after which an owner's tasks are exposed.
 pub(crate) const WITHHELD_NS: u64 = 200_000;
 
-/// Of interest to the policy: nothing but the stacks.
+/// The policy needs nothing but the stacks.
 const NOTHING: u32 = 0;
-/// How long stolen tasks take, and where runs end.
+/// The policy needs the times of stolen tasks, and the ends of runs.
 pub(crate) const SIZES: u32 = 1;
-/// Where runs begin, and who steals from afar.
+/// The policy needs the slots where runs begin, and steals from other packages.
 pub(crate) const PIECES: u32 = 2;
 
-/// What the thieves of a pool share.
+/// State that the thieves of a pool share.
 #[derive(Debug)]
 pub(crate) struct Stealing {
     choice: Mutex<Victims>,
-    /// Another number for each choice.
+    /// A version, raised by each choice.
     pub(crate) version: AtomicU32,
     /// `NOTHING`, `SIZES` or `PIECES`.
     interest: AtomicU32,
-    /// How long a policy may keep a worker from work in sight.
+    /// How long a policy may keep a worker from work that it sees.
     pub(crate) withheld_ns: u64,
     pub(crate) packages: Packages,
     pub(crate) classes: Classes,
@@ -78,7 +79,7 @@ impl Stealing {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// What was chosen last.
+    /// The latest choice.
     pub(crate) fn choice(&self) -> Victims {
         *self.choice.lock()
     }
@@ -95,14 +96,15 @@ impl Stealing {
         self.interest.store(interest, Ordering::Relaxed);
     }
 
-    /// What the policy wants to hear of. Relaxed: whoever hears of a new choice late, tells late.
+    /// The events that the policy needs. Relaxed: a worker that sees a new choice late reports
+    /// late.
     #[inline]
     pub(crate) fn interest(&self) -> u32 {
         self.interest.load(Ordering::Relaxed)
     }
 
-    /// A new choice, with its version, if there is one. Nothing while somebody sets it: a forked
-    /// child may have come by a lock that nobody holds.
+    /// A new choice with its version, if there is one. `None` while another thread sets it: a
+    /// forked child may inherit a lock whose holder does not exist.
     pub(crate) fn newer_than(&self, version: u32) -> Option<(u32, Victims)> {
         let choice = self.choice.try_lock()?;
         let now = self.version.load(Ordering::Relaxed);

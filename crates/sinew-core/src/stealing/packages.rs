@@ -1,10 +1,10 @@
-//! Packages and their masters: a word for each package, which says which of its workers may leave
-//! it. `victim::mastership` says when a worker writes it.
+//! Packages and their masters. The word of a package names the worker that may steal from other
+//! packages. `victim::mastership` describes when a worker writes it.
 //!
 //! # Orderings
 //!
-//! Everything here is relaxed: mastership decides whom a worker asks, and nothing is published by
-//! it.
+//! Everything here is relaxed: mastership affects the choice of victims only, and publishes
+//! nothing.
 
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::AtomicUsize;
@@ -15,7 +15,7 @@ pub(crate) const NOBODY: usize = usize::MAX;
 /// The packages of a pool's slots.
 #[derive(Debug)]
 pub(crate) struct Packages {
-    /// For each slot, numbered without gaps.
+    /// The package of each slot, numbered without gaps.
     of: Box<[usize]>,
     masters: Box<[CachePadded<AtomicUsize>]>,
     pub(crate) last_level: u8,

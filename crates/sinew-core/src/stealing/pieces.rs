@@ -1,12 +1,12 @@
-//! Which packages have had a piece of what runs, for `Victims::Dealt`.
+//! Which packages have taken a piece of the running root task, for `Victims::Dealt`.
 //!
-//! When something comes from outside, every package but the one where it begins wants a piece, and
-//! one sleeper of each is woken to fetch it. Whoever steals from another package has fetched it,
-//! whatever it is.
+//! When a root task arrives from outside, every package but the one where it begins wants a piece,
+//! and one sleeper of each is woken to steal one. Any steal from another package counts as that
+//! piece.
 //!
 //! # Orderings
 //!
-//! Everything here is relaxed: two workers of one package that both go for a piece cost the package
+//! Everything here is relaxed: if two workers of one package both steal a piece, the package loses
 //! nothing.
 
 use sinew_sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +16,7 @@ use sinew_sync::atomic::{AtomicU32, Ordering};
 pub(crate) struct Pieces {
     /// The number of the root task; 0 before the first.
     root: AtomicU32,
-    /// For each package, of which root it last had a piece.
+    /// For each package, the root task of which it last took a piece.
     served: Box<[AtomicU32]>,
 }
 
@@ -31,12 +31,12 @@ impl Pieces {
         self.serve(home);
     }
 
-    /// Whether `package` has yet to get its piece.
+    /// Whether `package` still wants its piece.
     pub(crate) fn are_wanted_by(&self, package: usize) -> bool {
         self.served[package].load(Ordering::Relaxed) != self.root.load(Ordering::Relaxed)
     }
 
-    /// `package` has its piece.
+    /// Records that `package` has its piece.
     pub(crate) fn serve(&self, package: usize) {
         self.served[package].store(self.root.load(Ordering::Relaxed), Ordering::Relaxed);
     }

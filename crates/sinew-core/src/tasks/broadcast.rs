@@ -112,7 +112,7 @@ where
 }
 
 impl Pool {
-    /// Calls `f` once on every thread of the pool, and answers the results in the order of the
+    /// Calls `f` once on every thread of the pool, and returns the results in the order of the
     /// slots. A thread calls it as soon as it has nothing of its own to do; a waiting one at once,
     /// where its [`Wait`](crate::Wait) policy lets it. The external slot takes no part.
     ///

@@ -1,6 +1,6 @@
 //! The ways to make tasks, on top of workers and pools.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `join` | two closures that may run in parallel |
 //! | `spawn` | detached tasks |

@@ -235,7 +235,7 @@ impl Begun {
 }
 
 /// What happens at the items of something that two threads work on: both begin; one is to go; one
-/// has gone on; and both are back, which ends it. Answers whether it goes on.
+/// has gone on; and both are back, which ends it. Returns whether it goes on.
 struct Acts<'p> {
     handle: PoolControl,
     both: Barrier,

@@ -104,7 +104,7 @@ impl Turns {
         Self { pool: pool_in(&container, 2), container, turn: AtomicUsize::new(0) }
     }
 
-    /// Called all the time by whoever works; answers whether there are more turns to come.
+    /// Called all the time by whoever works; returns whether there are more turns to come.
     fn go_on(&self) -> bool {
         let turn = self.turn.load(Ordering::SeqCst);
         let wanted = 2 - turn % 2;

@@ -1,6 +1,6 @@
 //! The whole pool, through its public interface, with real threads.
 //!
-//! | room | what is shown |
+//! | file | contents |
 //! |---|---|
 //! | `join` | both arms, their results, their panics, here and stolen |
 //! | `prompt` | a task is taken while its owner blocks or computes |

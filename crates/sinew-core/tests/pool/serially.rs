@@ -15,7 +15,7 @@ fn here() -> ThreadId {
     thread::current().id()
 }
 
-/// Calls everything that might go to another thread, also in other pools; answers who did it.
+/// Calls everything that might go to another thread, also in other pools; returns who did it.
 fn everything(others: &[&Pool], domains: &Domains) -> Vec<ThreadId> {
     let who = Mutex::new(Vec::new());
     let note = || who.lock().unwrap().push(here());

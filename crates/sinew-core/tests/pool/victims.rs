@@ -189,7 +189,7 @@ fn packages_have_masters_only_under_rules_that_need_them() {
 /// Tasks that a thief could take.
 const OFFERED: usize = 5;
 
-/// Holds all workers up but `thief`, with tasks in the queue of `owner`. Answers how many the thief
+/// Holds all workers up but `thief`, with tasks in the queue of `owner`. Returns how many the thief
 /// has taken once it has them all, or has looked in vain often.
 fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
     let workers = pool.max_workers();

@@ -4,7 +4,7 @@
 //! be misused from safe code. A loop takes its [`Items`] by value and asks for each index once,
 //! because a chunk source hands each out once.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `items` | [`Items`]: slices, mutable slices and ranges, by piece |
 //! | `adapt` | chunks, zips and numbering of them |

@@ -17,7 +17,7 @@
 //! helper is stopped at accesses to variables only: a run waits for a helper whose unit computes
 //! without any.
 //!
-//! Source: Góes (see the [room](super)), section 5.1.4 and figure 5.2. Differences: the hand-over
+//! Source: Góes (see [`worklist`](super)), section 5.1.4 and figure 5.2. Differences: the hand-over
 //! is behind a lock, which the helper takes once a unit; what it polls is a number.
 
 use std::sync::Arc;

@@ -50,9 +50,9 @@
 //! A run whose units all wait cannot go on by itself. It returns [`WorklistError::Waiting`], unless
 //! a thread outside has said that it will change something ([`Worklist::keep_alive`]).
 //!
-//! # Rooms
+//! # Files
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `work` | what is done with each unit, by transactions or without |
 //! | `lists`, `local_units`, `parked` | units that can be run, that a worker has taken, and that wait for a change |

@@ -15,7 +15,7 @@ use sinew_topology::{Machine, Mapping, PlacedThread, Placement, place_pages_of_c
 /// The mapping for a pool that runs worklists on `machine`: compact on several nodes, scatter on
 /// one.
 ///
-/// Source: Góes (see the [room](super)), section 7.1.2.
+/// Source: Góes (see [`worklist`](super)), section 7.1.2.
 ///
 /// ```
 /// use sinew::worklist::{Worklist, mapping_for};

@@ -10,7 +10,7 @@
 //!
 //! # The end
 //!
-//! Source: Góes (see the [room](super)), section 5.1.1: a count of searching workers. Differences:
+//! Source: Góes (see [`worklist`](super)), section 5.1.1: a count of searching workers. Differences:
 //! it is compared with the number of workers that are present. A worker counts as searching only
 //! while it holds no unit and has none in its own list.
 //!

@@ -1,8 +1,8 @@
-//! When a worker is its package's master.
+//! When a worker becomes the master of its package.
 //!
-//! Which worker may be is the decision of `sinew_policy::victim::takes_over`. A worker stands for
-//! the mastership when a search begins, and resigns when it parks, stands down or leaves. One that
-//! is deposed meanwhile finds out at its next attempt.
+//! `sinew_policy::victim::takes_over` decides which worker may. A worker applies for the mastership
+//! when a search begins, and resigns when it parks, stands down or leaves. A replaced master
+//! notices at its next attempt.
 //!
 //! # Orderings
 //!
@@ -19,7 +19,7 @@ impl Worker {
         self.pool().stealing.packages.master(self.index()).load(Ordering::Relaxed) == self.index()
     }
 
-    /// Becomes its package's master, if that one cannot use it.
+    /// Becomes its package's master, if the present master cannot use the role.
     pub(super) fn stand_for_mastership(&self) {
         let word = self.pool().stealing.packages.master(self.index());
         let master = word.load(Ordering::Relaxed);
@@ -38,12 +38,12 @@ impl Worker {
         }
     }
 
-    /// Gives the mastership up, if it is this worker's.
+    /// Resigns, if this worker is the master.
     #[inline]
     pub(crate) fn resign_mastership(&self) {
         if self.own.has_masters.get() && self.is_master() {
             let word = self.pool().stealing.packages.master(self.index());
-            // It may be somebody else's by now, which is as good.
+            // Another worker may be the master by now, which is equally good.
             let _ =
                 word.compare_exchange(self.index(), NOBODY, Ordering::Relaxed, Ordering::Relaxed);
         }

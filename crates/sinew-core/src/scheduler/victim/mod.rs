@@ -1,25 +1,26 @@
-//! Whom thieves ask: how a worker follows its pool's victim policy.
+//! The choice of victims: how a worker follows its pool's victim policy.
 //!
-//! The policies themselves are pure and live in `sinew-policy`; a worker has one of its own, and
-//! takes up a new choice at its next search. `stealing` has what all thieves of a pool share.
+//! The crate `sinew-policy` has the policies, as pure code. Each worker has its own instance, and
+//! starts a newly chosen policy at its next search. `stealing` has the state that all thieves of a
+//! pool share.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
 //! | `view` | the pool as a policy sees it |
 //! | `mastership` | when a worker is the master of its package |
 //!
 //! # Invariants
 //!
-//! - V1: a worker that has searched in vain for [`WITHHELD_NS`](crate::stealing::WITHHELD_NS), with
-//!   work in sight, takes any task, whether or not it ever parks. The time begins when the worker
-//!   has found nothing for a spin window, or for a silence, if that is shorter. So a rule that
-//!   keeps workers from tasks delays these, and never strands them, unless an experiment has [asked
-//!   for it](crate::PoolBuilder::withhold).
+//! - V1: a worker that has searched in vain for [`WITHHELD_NS`](crate::stealing::WITHHELD_NS),
+//!   while it sees work, takes any task, whether or not it ever parks. The time begins when the
+//!   worker has found nothing for a spin window, or for a silence, if that is shorter. So a rule
+//!   that excludes tasks delays them, and never strands them, unless an experiment [requests
+//!   it](crate::PoolBuilder::withhold).
 //!
 //! # Cost
 //!
-//! One load of a line that nobody writes, at each search, at each stolen task, and at the beginning
-//! and end of an external thread's stay. Nothing at a join.
+//! One load of a read-only line, at each search, at each stolen task, and when an external thread
+//! enters or leaves. Nothing at a join.
 //!
 //! # Tests
 //!
@@ -38,7 +39,7 @@ use crate::stealing::{PIECES, SIZES};
 use view::PoolView;
 
 impl PoolState {
-    /// The worker at `slot` begins what came from outside.
+    /// The worker at `slot` begins a root task.
     #[inline]
     pub(crate) fn root_begins(&self, slot: usize) {
         if self.stealing.interest() == PIECES {
@@ -46,7 +47,7 @@ impl PoolState {
         }
     }
 
-    /// It has ended.
+    /// The root task has ended.
     #[inline]
     pub(crate) fn root_ends(&self) {
         if self.stealing.interest() == SIZES {
@@ -65,7 +66,7 @@ impl PoolState {
         for package in (0..self.stealing.packages.count()).filter(|&package| package != home) {
             let mut members =
                 self.slots.iter().filter(|slot| self.stealing.packages.of(slot.index()) == package);
-            // Relaxed: a hint. Without a sleeper there is somebody awake who will come.
+            // Relaxed: a hint. Without a sleeper, a worker is awake and will steal a piece.
             let sleeper = members.rfind(|slot| !slot.active.load(Ordering::Relaxed));
             if let Some(sleeper) = sleeper.filter(|slot| !slot.is_surplus()) {
                 sleeper.parker.unpark();
@@ -134,14 +135,14 @@ impl Worker {
         }
     }
 
-    /// A search has found nothing, though there is work in sight (V1).
+    /// A search has found no allowed task, though there is work (V1).
     pub(crate) fn search_was_in_vain(&self) {
         if self.own.in_vain_since.get() == 0 {
             self.own.in_vain_since.set(now_ns().max(1));
         }
     }
 
-    /// Whether it has been so for long (V1).
+    /// Whether that has lasted for the limit (V1).
     fn is_stranded(&self) -> bool {
         let since = self.own.in_vain_since.get();
         since != 0 && now_ns().saturating_sub(since) > self.pool().stealing.withheld_ns

@@ -1,8 +1,7 @@
 //! The pool as a victim policy sees it.
 //!
-//! Everything is read from where it lies, without a lock and without a counter: loads from the
-//! indices of stacks and queues, distances from the CPU assignment. All of it may be out of date at
-//! once.
+//! The view reads the indices of stacks and queues directly, without a lock or a counter, and
+//! distances from the CPU assignment. Its values may be out of date at once.
 
 use sinew_policy::victim::{Reach, View};
 use sinew_sync::atomic::Ordering;
@@ -13,7 +12,7 @@ use crate::state::worker::Worker;
 /// The view of one thief.
 pub(super) struct PoolView<'a> {
     thief: &'a Worker,
-    /// Tasks that the thief may not run are no offer to it.
+    /// Tasks that the thief may not run do not count.
     above: Option<u32>,
 }
 
