@@ -11,13 +11,13 @@ pub const MAX_WORKERS: usize = 1 << 16;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// No pool has this many workers; take 1 to [`MAX_WORKERS`](crate::MAX_WORKERS).
+    /// Not a valid number of workers; use 1 to [`MAX_WORKERS`](crate::MAX_WORKERS).
     Threads(usize),
-    /// No program has this weight among others; take 0.01 to 100.
+    /// Not a valid weight; use 0.01 to 100.
     Weight(f64),
-    /// The mapping does not fit the machine, or the part of it that this process may use.
+    /// The mapping does not fit the machine, or the CPUs that this process may use.
     Mapping(MappingError),
-    /// The system refused a thread; fewer workers or a smaller stack may do.
+    /// The system refused a thread; try fewer workers or a smaller stack.
     Spawn(io::Error),
     /// The building thread cannot be a worker of the pool, as it is one of another pool.
     AlreadyWorker,

@@ -11,12 +11,12 @@ use crate::build_error::MAX_WORKERS;
 use crate::builder::{Fences, PoolBuilder};
 use crate::host::machine;
 
-/// The counts that `sinew exec` has set, as `NAME=VALUE` with blanks between. It may narrow the
-/// mask
-/// while a pool is built; such a count says what the machine has, and is nobody's wish.
+/// The thread counts that `sinew exec` has set, as `NAME=VALUE`, separated by blanks. `sinew exec`
+/// may narrow the mask while a pool is built; such a count is the number of CPUs of the machine,
+/// and not a request of the user.
 const EXEC_COUNTS: &str = "SINEW_EXEC_COUNTS";
 
-/// Those that are read.
+/// The variables that are read.
 const VARIABLES: [&str; 11] = [
     EXEC_COUNTS,
     "SINEW_THREADS",
@@ -32,8 +32,7 @@ const VARIABLES: [&str; 11] = [
 ];
 
 impl PoolBuilder {
-    /// A pool as the environment describes it, for the global pool and for programs that want the
-    /// same.
+    /// A builder with the settings of the environment, as the global pool has them.
     ///
     /// | variable | value | default |
     /// |---|---|---|
@@ -45,19 +44,19 @@ impl PoolBuilder {
     /// | `SINEW_FENCES` | `auto` or `full` | `auto` |
     /// | `SINEW_SPIN_US` | microseconds an idle worker spins before it parks | adaptive, 0 to 40 |
     /// | `SINEW_COORDINATE` | `1` or `0`: whether the pool shares the machine with others | `0` |
-    /// | `SINEW_WEIGHT` | the program's part in proportion to others', from 0.01 to 100 | 1 |
-    /// | `SINEW_MIN_THREADS` | threads that others leave to the pool at least, if there are cores enough | 1 |
+    /// | `SINEW_WEIGHT` | the program's weight among programs that share the machine, from 0.01 to 100 | 1 |
+    /// | `SINEW_MIN_THREADS` | the smallest number of cores that the pool is granted, if there are enough | 1 |
     ///
     /// A value that does not parse is reported in one line on standard error, and the default is
     /// taken. So is `SINEW_COORDINATE=1` in a program that was built without the feature
-    /// `coordinate`. What is set on the builder afterwards beats the environment. The variables
-    /// count as they were when the process first asked for them.
+    /// `coordinate`. Later calls of the builder's methods override the environment. The process
+    /// reads the variables once, at their first use.
     pub fn from_env() -> Self {
         Self::new().set_from_env()
     }
 
-    /// This builder with what the environment sets, as the table at [`from_env`](Self::from_env)
-    /// says; the rest stays as it is.
+    /// Applies the settings of the environment (see the table at [`from_env`](Self::from_env)) to
+    /// this builder.
     pub fn set_from_env(self) -> Self {
         let texts = texts();
         if texts.is_empty() {
@@ -69,8 +68,8 @@ impl PoolBuilder {
     }
 }
 
-/// The variables that are set, as they were when the process first built a pool by them: a look
-/// through the environment takes as long as the rest of a pool's description.
+/// The variables that are set, read when the process first builds a pool from them: a search of the
+/// environment takes as long as the rest of the description.
 fn texts() -> &'static [(&'static str, String)] {
     static TEXTS: OnceLock<Vec<(&str, String)>> = OnceLock::new();
     let text_of = |name| Some((name, std::env::var(name).ok()?));
@@ -101,7 +100,7 @@ fn apply(
     set_share(builder, &read, &warn)
 }
 
-/// A place among other programs.
+/// A request to share the machine.
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 fn set_share(
     builder: PoolBuilder,
@@ -114,7 +113,7 @@ fn set_share(
     set(builder, "SINEW_MIN_THREADS", read, warn, parse_threads, PoolBuilder::min_threads)
 }
 
-/// A program that was built without such places says so where one is asked for.
+/// A program that was built without the feature reports such a request.
 #[cfg(not(all(feature = "coordinate", not(any(loom, shuttle)))))]
 fn set_share(
     builder: PoolBuilder,
@@ -159,8 +158,8 @@ fn parse_weight(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Also checks that this process may use the processors: the pool that needs the mapping cannot ask
-/// anybody.
+/// Also checks that this process may use the processors, because the pool that needs the mapping
+/// cannot report an error.
 fn parse_mapping(text: &str) -> Result<Mapping, MappingError> {
     let mapping = text.parse()?;
     let (machine, limits) = machine();
@@ -188,7 +187,7 @@ fn parse_switch(text: &str) -> Result<bool, &'static str> {
     }
 }
 
-/// Whether the pool coordinates; it can where that `is_compiled` into the program.
+/// Whether the pool coordinates; it can if the feature `is_compiled` into the program.
 fn parse_coordinate(text: &str, is_compiled: bool) -> Result<bool, &'static str> {
     match parse_switch(text)? {
         true if !is_compiled => Err("the program was built without Sinew's feature `coordinate`"),
@@ -201,7 +200,8 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    /// Catches: a program that passes over the request in silence, or complains of a refusal.
+    /// Catches: a program that ignores the request without a message, or prints one when sharing is
+    /// switched off.
     #[test]
     fn a_program_that_cannot_coordinate_says_so_where_it_is_asked_to() {
         let parse = |text| [true, false].map(|is_compiled| parse_coordinate(text, is_compiled));
@@ -222,7 +222,7 @@ mod tests {
         (format!("{builder:?}"), warnings.into_inner())
     }
 
-    /// Catches: a variable that is not asked for because it is not in the list.
+    /// Catches: a variable that is not read because it is not in the list.
     #[test]
     fn the_list_has_every_variable_that_is_read() {
         let asked = RefCell::new(Vec::new());
@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Catches: a bad value that stops the program, is taken, or is passed over in silence.
+    /// Catches: a bad value that stops the program, is used, or is ignored without a message.
     #[test]
     fn a_bad_value_is_one_warning_and_the_default() {
         for (name, value) in [
@@ -292,8 +292,8 @@ mod tests {
             assert_eq!(builder, with(&[]).0);
         }
     }
-    /// Catches: a count by `sinew exec` that is taken for the user's, so that the pool neither
-    /// has the machine's slots nor follows its mask, and one that goes before the program's.
+    /// Catches: a count of `sinew exec` that is treated as the user's, so that the pool neither has
+    /// the machine's slots nor follows its mask; a count that overrides the program's.
     #[test]
     fn a_count_that_sinew_exec_lists_is_what_the_machine_has() {
         let with = |listed: &'static str| {

@@ -1,4 +1,4 @@
-//! The global pool, and the ways to a worker for code that has none at hand.
+//! The global pool, and functions that use the current pool.
 
 use crate::pool::Pool;
 use crate::state::tls;
@@ -16,8 +16,8 @@ mod imp {
 
     static GLOBAL: AtomicPtr<Pool> = AtomicPtr::new(null_mut());
 
-    /// The pool of threads that belong to no other: built when first needed, from the environment,
-    /// and never taken down.
+    /// The pool of threads that belong to no other pool. It is built from the environment at its
+    /// first use, and never ends.
     ///
     /// # Panics
     ///
@@ -32,8 +32,8 @@ mod imp {
         }
     }
 
-    /// No lock around the building: after a fork it could be held by a thread that is not there.
-    /// Two threads may both build; one pool is dropped again.
+    /// The pool is built without a lock: after a fork a thread that does not exist could hold it.
+    /// If two threads build a pool at the same time, one of both is dropped.
     #[cold]
     fn build() -> &'static Pool {
         let pool = match PoolBuilder::from_env().build() {
@@ -44,7 +44,7 @@ mod imp {
         REGISTERED.call_once(|| fork::after(forget));
         let new = Box::into_raw(Box::new(pool));
         let put = GLOBAL.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
-        // SAFETY: both pointers come from `Box::into_raw`; the loser's is nobody else's.
+        // SAFETY: both pointers come from `Box::into_raw`; no other thread has the loser's.
         unsafe {
             match put {
                 Ok(_) => &*new,
@@ -56,7 +56,7 @@ mod imp {
         }
     }
 
-    /// In a forked child: the pool's threads are not here.
+    /// In a forked child: the pool's threads do not exist.
     extern "C" fn forget() {
         GLOBAL.store(null_mut(), Ordering::Release);
     }
@@ -87,7 +87,7 @@ pub use imp::pool;
 ///
 /// # Cost
 ///
-/// A look into thread-local storage inside a pool, some 20 ns from outside.
+/// One access to thread-local storage inside a pool, some 20 ns from outside.
 #[inline]
 pub fn run<F, R>(f: F) -> R
 where
@@ -100,11 +100,11 @@ where
     }
 }
 
-/// Calls `f` with the worker that this thread is, if it is one: of the pool that it entered last.
+/// Calls `f` with this thread's worker, if it is one, in the pool that it entered last.
 ///
 /// # Cost
 ///
-/// A look into thread-local storage.
+/// One access to thread-local storage.
 ///
 /// ```
 /// assert!(sinew_core::with_current(|w| w.is_none()));

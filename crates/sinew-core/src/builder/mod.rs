@@ -1,10 +1,10 @@
-//! Building pools: as described, as the environment says, the global one, and a thread's own.
+//! Builders of pools: by methods, from the environment, the global pool, and a thread's own pool.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `environment` | the environment variables that describe a pool |
 //! | `global` | the global pool |
-//! | `serially` | a thread's own pool, in which all runs serially |
+//! | `serially` | a thread's own pool, which runs everything serially |
 
 pub(crate) mod environment;
 pub(crate) mod global;
@@ -56,16 +56,16 @@ use crate::stealing::{Stealing, WITHHELD_NS};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Fences {
-    /// None, once the system has been found to offer `membarrier(2)`; full ones until then, and
-    /// elsewhere.
+    /// No full fences, once the system is known to have `membarrier(2)`; full fences until then,
+    /// and on other systems.
     #[default]
     Auto,
     /// A full fence at every push and pop, and no interruption of other cores: about a nanosecond
-    /// more a join.
+    /// more for each join.
     Full,
 }
 
-/// Describes a pool: [`Pool::builder`]. What is not set has the default named at its method.
+/// Describes a pool; see [`Pool::builder`]. Each method names its default.
 ///
 /// ```
 /// use sinew_core::{Pool, Wait};
@@ -77,7 +77,8 @@ pub enum Fences {
 #[derive(Default)]
 pub struct PoolBuilder {
     threads: Option<usize>,
-    /// What somebody who narrows this process's mask says that the machine has.
+    /// The number of CPUs of the machine, as given by `sinew exec`, which narrows this process's
+    /// mask.
     usual_threads: Option<usize>,
     mapping: Mapping,
     wait: Wait,
@@ -120,66 +121,66 @@ impl PoolBuilder {
         self
     }
 
-    /// The number of workers where the program sets none, instead of what the mask leaves at the
-    /// moment. As many of them work as affinity, cpuset and quota leave at each time.
+    /// The default number of workers, instead of the CPUs of the present mask. Affinity, cpuset and
+    /// quota limit how many of them work at each time.
     pub(crate) fn usual_threads(mut self, threads: usize) -> Self {
         self.usual_threads = Some(threads);
         self
     }
 
-    /// Where the workers' threads are pinned. Default: nowhere. External threads are never pinned.
+    /// The mapping that pins the workers' threads. Default: no pinning. External threads are never
+    /// pinned.
     pub fn mapping(mut self, mapping: Mapping) -> Self {
         self.mapping = mapping;
         self
     }
 
-    /// What a worker does while it is blocked. Default: [`Wait::Leapfrog`].
+    /// Which tasks a blocked worker runs. Default: [`Wait::Leapfrog`].
     pub fn wait(mut self, wait: Wait) -> Self {
         self.wait = wait;
         self
     }
 
-    /// How thieves choose their victims. Default: [`Victims::Random`]. [`Pool::set_victims`]
-    /// changes it later.
+    /// The victim policy. Default: [`Victims::Random`]. [`Pool::set_victims`] changes it later.
     pub fn victims(mut self, victims: Victims) -> Self {
         self.victims = victims;
         self
     }
 
-    /// Which task stacks workers have. Default: [`StackKind::Split`].
+    /// The kind of the workers' task stacks. Default: [`StackKind::Split`].
     pub fn stack(mut self, stack: StackKind) -> Self {
         self.stack = stack;
         self
     }
 
-    /// Cycles that a thief does nothing between a successful steal and the stolen task, which may
-    /// be one of a join, of a scope or a detached one: for experiments about the cost of steals.
-    /// Default: 0.
+    /// Cycles that a thief spins between a successful steal and the stolen task of any kind: for
+    /// experiments about the cost of steals. Default: 0.
     pub fn steal_delay(mut self, cycles: u32) -> Self {
         self.steal_delay = cycles;
         self
     }
 
-    /// Whether idle and waiting workers search without end instead of parking, all of them at once,
-    /// for experiments. Default: no. A core for each worker is kept busy all the time.
+    /// Whether all idle and waiting workers search without end instead of parking, for experiments.
+    /// Default: no. Each worker then keeps a core busy all the time.
     pub fn never_park(mut self, never: bool) -> Self {
         self.spin = never.then_some(Duration::MAX);
         self
     }
 
-    /// How long a victim policy may keep a worker from work in sight, before that worker takes any
-    /// task, whether or not it ever parks. Default: 200 µs. The time begins when the worker has
-    /// searched in vain for a spin window, or for 50 to 400 µs, if the window is longer. With a
-    /// longer time rules hold more strictly, and tasks may wait for as long: for experiments.
+    /// For experiments: how long a victim policy may keep a worker from work that it sees, before
+    /// that worker takes any task, whether or not it ever parks. Default: 200 µs. The time begins
+    /// when the worker has searched in vain for a spin window, or for 50 to 400 µs, if the window
+    /// is longer. With a longer time the policy holds more strictly, and tasks may wait for as
+    /// long.
     pub fn withhold(mut self, time: Duration) -> Self {
         self.withhold = Some(time);
         self
     }
 
-    /// Places the workers on `machine` instead of the machine at hand, for experiments and
-    /// tests: distances and packages are that machine's, and no thread is pinned, as its processors
-    /// need not exist. Without a [`mapping`](Self::mapping) nobody has a place on it. Default for
-    /// the number of workers: its processors.
+    /// Describes another machine, for experiments and tests: distances and packages are those of
+    /// `machine`. No thread is pinned, because its processors need not exist. Without a
+    /// [`mapping`](Self::mapping) no worker has a place on it. Default for the number of workers:
+    /// its processors.
     ///
     /// ```
     /// use sinew_core::{Mapping, Pool, Victims};
@@ -200,34 +201,34 @@ impl PoolBuilder {
         self
     }
 
-    /// How long an idle worker spins before it parks. Default: 0 to 40 µs, by what its idle times
-    /// have shown.
+    /// How long an idle worker spins before it parks. Default: 0 to 40 µs, adapted to its idle
+    /// times.
     pub fn spin(mut self, window: Duration) -> Self {
         self.spin = Some(window);
         self
     }
 
-    /// Watches the pool: `observer` is told what happens at its workers. Default: nothing watches
-    /// it.
+    /// Sets an observer, which gets the events of the workers. Default: none.
     ///
     /// # Cost
     ///
-    /// The observer's, and some 20 ns a join or task. Without an observer: nothing in a join.
+    /// The cost of the observer, and some 20 ns for each join or task. Without an observer: nothing
+    /// in a join.
     pub fn observer(mut self, observer: impl Observer) -> Self {
         self.observer = Some(Arc::new(observer));
         self
     }
 
-    /// Whether a slot is kept for callers from outside; default: yes. Without it every slot has a
-    /// thread of the pool, and callers always hand their work over and wait.
+    /// Whether the pool has a slot for callers from outside; default: yes. Without it every slot
+    /// has a thread of the pool, and callers always queue their call and wait.
     pub fn external_slot(mut self, kept: bool) -> Self {
         self.first_slot = if kept { FirstSlot::ExternalThreads } else { FirstSlot::Thread };
         self
     }
 
-    /// Makes the thread that builds the pool its worker 0, for good, instead of keeping an external
-    /// slot. That thread works for the pool whenever it waits in it, and calls
-    /// [`yield_now`](crate::Worker::yield_now) where it wants to. The pool's memory is never freed.
+    /// Makes the thread that builds the pool its worker 0, permanently, instead of an external
+    /// slot. That thread runs tasks of the pool whenever it waits in it, and when it calls
+    /// [`yield_now`](crate::Worker::yield_now). The pool's memory is never freed.
     pub fn use_current_thread(mut self) -> Self {
         self.first_slot = FirstSlot::Builder;
         self
@@ -246,21 +247,22 @@ impl PoolBuilder {
     }
 
     /// Whether the number of working threads follows affinity, cpuset and quota of the process
-    /// while it runs, up to the number of slots. Default: where the number of threads was not set.
+    /// while it runs, up to the number of slots. Default: yes, unless the number of threads was
+    /// set.
     pub fn follow_limits(mut self, follow: bool) -> Self {
         self.follow_limits = Some(follow);
         self
     }
 
     /// The same as `follow_limits(true)`, except that the process's groups and their cpuset and
-    /// quota are read below `root` instead of `/`: where a container's files are mounted elsewhere,
-    /// and for tests. The affinity mask is the thread's that looks, in any case.
+    /// quota are read below `root` instead of `/`: for containers whose files are mounted in
+    /// another folder, and for tests. The affinity mask is always that of the thread that reads it.
     pub fn follow_limits_below(mut self, root: impl Into<PathBuf>) -> Self {
         self.limits_below = Some(root.into());
         self.follow_limits(true)
     }
 
-    /// Has the hook told of what happens to the pool, until the pool ends.
+    /// Adds a hook, which is called until the pool ends.
     pub fn hook(mut self, hook: Arc<dyn PoolHook>) -> Self {
         self.hooks.push(hook);
         self
@@ -291,8 +293,8 @@ impl PoolBuilder {
         self
     }
 
-    /// Gets the payload of every detached task, and every hook, that panics. Default: the process
-    /// aborts.
+    /// Sets the handler for panics of detached tasks and of hooks; it gets the payload. Default:
+    /// the process aborts.
     pub fn panic_handler(
         mut self,
         handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
@@ -306,13 +308,14 @@ impl PoolBuilder {
     /// # Errors
     ///
     /// [`BuildError::Threads`] for 0 workers or more than [`MAX_WORKERS`]; [`BuildError::Weight`]
-    /// for a weight that is none; [`BuildError::Mapping`] if the mapping names a processor that
-    /// this process may not use; [`BuildError::Spawn`] if the system refuses a thread: those
+    /// for an invalid weight; [`BuildError::Mapping`] if the mapping names a processor that this
+    /// process may not use; [`BuildError::Spawn`] if the system refuses a thread; threads that were
     /// started before end again.
     ///
     /// # Cost
     ///
-    /// A quarter of a MiB of address space a worker, touched as it is needed, and a thread each.
+    /// A thread and a quarter of a MiB of address space for each worker; pages are touched when
+    /// they are used.
     pub fn build(self) -> Result<Pool, BuildError> {
         let handles = Arc::new(Mutex::new(Vec::new()));
         let started = Arc::clone(&handles);
@@ -326,15 +329,15 @@ impl PoolBuilder {
         Ok(pool)
     }
 
-    /// Builds the pool with threads that `start` provides: it gets what a thread must
-    /// [`run`](WorkerThread::run), once for each slot in order.
+    /// Builds the pool with threads that `start` provides: it is called once for each slot in
+    /// order, with a value whose [`run`](WorkerThread::run) the thread must call.
     ///
-    /// Nothing waits for such threads but [`Pool::shutdown`]. A slot whose [`WorkerThread`] is
-    /// dropped stays empty.
+    /// Only [`Pool::shutdown`] waits for such threads. A slot whose [`WorkerThread`] is dropped
+    /// stays empty.
     ///
     /// # Errors
     ///
-    /// As [`build`](Self::build), with what `start` answered as the cause of [`BuildError::Spawn`].
+    /// As [`build`](Self::build), with the error of `start` as the cause of [`BuildError::Spawn`].
     pub fn build_with(
         mut self,
         mut start: impl FnMut(WorkerThread) -> io::Result<()>,
@@ -342,8 +345,8 @@ impl PoolBuilder {
         let described = self.machine.take();
         let (machine, limits) = match &described {
             Some(described) => (described, Limits::unlimited(described)),
-            // Reading the limits takes longer than all the rest: a pool that needs none of them
-            // takes the last ones read.
+            // Reading the limits takes longer than all other steps: a pool that needs none of them
+            // uses the last ones read.
             None if self.threads.is_some() && self.mapping == Mapping::None => machine_as_known(),
             None => machine(),
         };
@@ -443,7 +446,8 @@ impl PoolBuilder {
 }
 
 impl Pool {
-    /// A pool with one worker a processor that this process may use, and defaults for the rest.
+    /// A pool with one worker for each processor that this process may use, and defaults for other
+    /// settings.
     ///
     /// # Errors
     ///
@@ -452,28 +456,28 @@ impl Pool {
         PoolBuilder::new().build()
     }
 
-    /// Starts to describe a pool.
+    /// A builder with all defaults.
     pub fn builder() -> PoolBuilder {
         PoolBuilder::new()
     }
 }
 
-/// Where the slots of a pool are.
+/// The placement of a pool's slots.
 struct Place<'m> {
     cpu_assignment: CpuAssignment,
     machine: &'m Machine,
     limits: &'m Limits,
-    /// It is the machine at hand.
+    /// Whether it is the machine on which the process runs.
     is_real: bool,
 }
 
-/// Asks for the heavy fence: at once where that is quick, else on a thread of its own. Answers
-/// whether it can be relied on now.
+/// Registers for the heavy fence: at once if that is quick, else on a thread of its own. Returns
+/// whether the heavy fence works now.
 fn register_fence() -> bool {
     if fence::register_is_quick() {
         return fence::register();
     }
-    // Without the thread, owners go on executing full fences.
+    // Without the thread, owners continue to execute full fences.
     let _ = thread::Builder::new().name("sinew-fence".into()).spawn(|| {
         fence::register();
     });

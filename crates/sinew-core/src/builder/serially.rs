@@ -1,21 +1,20 @@
 //! Code that must not be interrupted: joins, scopes and loops of this thread run serially, on this
 //! thread.
 //!
-//! A worker that waits in a join runs other tasks meanwhile, and hands its second arm to whoever is
-//! idle. Neither will do in the middle of something that belongs to one thread: in a transaction,
-//! say, in which an unrelated task would start another.
+//! A worker that waits in a join runs other tasks meanwhile, and its second arm may be stolen.
+//! Neither is allowed in code that must stay on one thread without interruption, such as a
+//! transaction, in which an unrelated task could start another one.
 //!
 //! So [`serially`] makes the thread a worker of a pool of its own, with one slot and no other
-//! thread. There nobody steals, every wait is over when it begins, and a join costs what it always
-//! costs: its fast path knows nothing of this. Who calls into another pool stays in this one.
+//! thread. In that pool there are no thieves, every wait is over when it begins, and the fast path
+//! of a join is unchanged. A call into another pool runs in this one.
 //!
-//! Transactions need no call of it: they put that worker in the place of the current one by
-//! themselves ([`current_worker`]).
+//! Transactions do not call it: they replace the current worker by that worker
+//! ([`current_worker`]).
 //!
 //! # Not handled
 //!
-//! A [`Worker`](crate::Worker) of the pool around that the closure has brought along does what it
-//! always does.
+//! A captured [`Worker`](crate::Worker) of the enclosing pool, which works as usual.
 
 use std::cell::OnceCell;
 use std::ptr::null;
@@ -36,7 +35,7 @@ impl Own {
 }
 
 impl Drop for Own {
-    /// Transactions of destructors that are still to come do without.
+    /// Transactions in later destructors run without it.
     fn drop(&mut self) {
         current_worker::set_alone(null());
     }
@@ -57,17 +56,17 @@ loom::thread_local! {
     static OWN: Own = Own(OnceCell::new());
 }
 
-/// Calls `f`, and runs all joins, scopes and loops in it serially on this thread, inside a pool or
-/// not.
+/// Calls `f`, and runs all joins, scopes and loops in it serially on this thread, inside or outside
+/// a pool.
 ///
-/// Second arms of joins follow the first ones, a scope's tasks run where they are spawned, and
-/// [`Pool::run`] and [`Pool::install`] call their closure here. The thread runs no other task
-/// meanwhile. What is spawned without a scope goes to the pool around, as ever.
+/// The second arm of a join runs after the first one, a scope's task runs in its spawn, and
+/// [`Pool::run`] and [`Pool::install`] call their closure on this thread. The thread runs no other
+/// task meanwhile. Detached tasks go to the enclosing pool, as usual.
 ///
-/// Tasks that spawn the next one run at their spawns up to 64 deep. A task that is spawned deeper
-/// waits until a scope ends, so that the stack stays bounded.
+/// Nested spawns run at once up to a depth of 64. A task that is spawned deeper waits until a scope
+/// ends, so that the stack stays bounded.
 ///
-/// It nests. A transaction does the same by itself.
+/// Calls may be nested. A transaction does the same.
 ///
 /// # Panics
 ///
@@ -76,7 +75,7 @@ loom::thread_local! {
 ///
 /// # Cost
 ///
-/// Two looks into thread-local storage. The first call on a thread takes microseconds, and a
+/// Two accesses to thread-local storage. The first call on a thread takes microseconds, and a
 /// quarter of a MiB of address space.
 ///
 /// ```
@@ -97,7 +96,7 @@ pub fn serially<R>(f: impl FnOnce() -> R) -> R {
     });
     match (entered, f) {
         (Ok(result), _) => result,
-        // The thread is past its destructors.
+        // The thread has run its destructors.
         (Err(_), Some(f)) => enter(&pool_of_one(), f),
         (Err(_), None) => unreachable!("only a closure that was called is gone"),
     }
@@ -109,8 +108,8 @@ fn enter<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
     tls::within(worker, f)
 }
 
-/// The worker of the thread's own pool, for a transaction that begins; null where the thread is
-/// past its destructors.
+/// The worker of the thread's own pool, for a transaction that begins; null if the thread has run
+/// its destructors.
 #[cold]
 pub(crate) fn alone() -> current_worker::Pointer {
     let worker = OWN.try_with(|own| std::ptr::from_ref(&own.pool().state.slots[0]).cast());

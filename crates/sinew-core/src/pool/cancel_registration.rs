@@ -1,4 +1,4 @@
-//! Work under way in a pool, as what it was when it began: before or after a cancellation.
+//! Registration of running work that a cancellation of the pool ends.
 
 use std::sync::Arc;
 
@@ -7,9 +7,8 @@ use sinew_sync::atomic::Ordering;
 use crate::seams::cancel::CancelScope;
 use crate::state::tls;
 
-/// Something under way in a pool that ends early when the pool
-/// [cancels](crate::PoolControl::cancel), and can say that it has. For whoever writes skeletons
-/// that follow no control; a skeleton under a control has it.
+/// Registers running work that ends early when the pool [cancels](crate::PoolControl::cancel) it.
+/// For skeletons without a control; a skeleton under a control has a registration.
 ///
 /// ```
 /// use sinew_core::{CancelRegistration, Pool};
@@ -25,14 +24,14 @@ use crate::state::tls;
 #[derive(Debug, Default)]
 #[must_use = "it lasts until it is dropped"]
 pub struct CancelRegistration {
-    /// Outside of pools nobody cancels.
+    /// `None` outside of pools.
     scope: Option<Arc<CancelScope>>,
     noted: u64,
 }
 
 impl CancelRegistration {
-    /// Something begins in the pool whose worker the calling thread is, and lasts until this is
-    /// dropped. With a thread that works [`serially`](crate::serially), it is the pool around.
+    /// Registers work in the calling thread's pool, until the value is dropped. On a thread that
+    /// works [`serially`](crate::serially) this is the enclosing pool.
     pub fn register() -> Self {
         let worker =
             tls::current().filter(|worker| !worker.pool().is_serial()).or_else(tls::around_serial);
@@ -42,7 +41,7 @@ impl CancelRegistration {
         Self { noted: scope.cancellations(), scope: Some(scope) }
     }
 
-    /// Whether it is to end: the pool has cancelled since it began.
+    /// Whether the pool has cancelled its work since this registration.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.scope.as_ref().is_some_and(|scope| scope.cancellations() != self.noted)

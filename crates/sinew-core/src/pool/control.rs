@@ -1,8 +1,8 @@
-//! The handle by which a whole pool is changed while it works.
+//! The handle that changes a running pool.
 //!
-//! It holds nothing of its own: every wish goes to the word that workers and loops look at anyway.
-//! The number of threads and the mapping to those of `limit` and `remap`, the schedule to the one
-//! that loops which leave theirs open begin with, the end to the pool's `cancel` scope.
+//! It has no state of its own. Each request is stored in a word that workers and loops read anyway:
+//! the number of threads in `limit`, the mapping in `pins`, the schedule in `preset`, a
+//! cancellation in `cancel`.
 //!
 //! # Tests
 //!
@@ -20,15 +20,16 @@ use crate::seams::limit::Source;
 use crate::state::counters::Counters;
 use crate::state::pool_state::PoolState;
 
-/// A handle to change a pool while it works: how many threads, on which processors, whom they steal
-/// from, how loops are handed out, and to end what runs.
+/// A handle that changes a running pool: the number of threads, their processors, the victim
+/// policy, and the schedule of loops. It can also cancel the running work.
 ///
-/// Any thread may use it at any time, workers of the pool as well. Changes take effect at the next
-/// safe point of each worker: the next task, or between two slices of a loop under a
-/// control. What such a control wishes for its loops goes before what is said
-/// here, except that no loop has more threads than its pool lets work.
+/// Any thread may use it at any time, including workers of the pool. Changes take effect at the
+/// next safe point of each worker: the next task, or between two slices of a loop under a control.
+/// The control of a loop has priority over this handle, except that no loop has more threads than
+/// the limit of its pool.
 ///
-/// Clones are the same handle. One that outlives the pool keeps its memory, and does nothing.
+/// Clones are the same handle. A handle that outlives the pool keeps the pool's memory, and has no
+/// effect.
 ///
 /// ```
 /// use sinew_core::{Mapping, Pool};
@@ -49,40 +50,39 @@ pub struct PoolControl {
     state: Arc<PoolState>,
 }
 
-/// What [`PoolControl::snapshot`] answers.
+/// The result of [`PoolControl::snapshot`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PoolSnapshot {
-    /// Workers that may work: as many as were set, as affinity and quota feed, and as other
-    /// programs leave.
+    /// Workers that may work: the minimum of the number that was set, the CPUs that affinity and
+    /// quota allow, and the granted cores.
     pub threads: usize,
-    /// Workers there are.
+    /// The number of worker slots.
     pub max_threads: usize,
-    /// Workers that are awake.
+    /// Workers that are awake now.
     pub awake: usize,
-    /// Where the threads are pinned.
+    /// The mapping that pins the threads.
     pub mapping: Mapping,
-    /// How thieves choose their victims.
+    /// The victim policy.
     pub victims: Victims,
-    /// The schedule of loops that leave theirs open, if one was set, or asked for by others on the
-    /// program's behalf.
+    /// The schedule of loops that name none, if the program set one or a coordinator granted one.
     pub schedule: Option<Schedule>,
     /// Loops and skeletons under a control, and worklists, that have begun and not ended. A
-    /// skeleton of several loops counts beside the loop that it is at.
+    /// skeleton that consists of several loops and its present loop count as two.
     pub under_way: usize,
-    /// What the workers have counted.
+    /// The counters of all workers, summed.
     pub counters: Counters,
 }
 
 impl Pool {
-    /// The handle by which the pool is changed while it works.
+    /// The handle that changes the running pool.
     pub fn control(&self) -> PoolControl {
         PoolControl { state: Arc::clone(&self.state) }
     }
 
-    /// Moves the pool's threads: each is pinned by `mapping`, or let go by [`Mapping::None`],
-    /// before its next task or at the next safe point of a loop. From any thread, at any time.
-    /// External threads, and pools on a described machine, are left where they are.
+    /// Pins the pool's threads by `mapping`, or unpins them with [`Mapping::None`]. Each thread
+    /// moves before its next task or at the next safe point of a loop. From any thread, at any
+    /// time. External threads, and threads of pools on a described machine, do not move.
     ///
     /// # Errors
     ///
@@ -107,8 +107,8 @@ impl Pool {
         self.state.mapping()
     }
 
-    /// Changes how thieves choose their victims, from their next search on. From any thread, at any
-    /// time.
+    /// Sets the victim policy, which thieves follow from their next search on. From any thread, at
+    /// any time.
     ///
     /// ```
     /// use sinew_core::{Pool, Victims};
@@ -122,14 +122,14 @@ impl Pool {
         self.state.stealing.set(victims);
     }
 
-    /// How thieves choose their victims now.
+    /// The present victim policy.
     pub fn victims(&self) -> Victims {
         self.state.stealing.choice()
     }
 
-    /// The greatest depth of tasks that may leave their package under [`Victims::Cats`], once that
-    /// has been learned: with the first call from outside that eight tasks were stolen from.
-    /// Choosing the policy anew forgets it.
+    /// The greatest depth of tasks that may leave their package under [`Victims::Cats`], once it is
+    /// measured: in the first call from outside in which eight tasks were stolen. A new choice of
+    /// the policy resets it.
     pub fn class_boundary(&self) -> Option<u32> {
         self.state.stealing.classes.boundary()
     }
@@ -148,8 +148,8 @@ impl PoolControl {
         self.state.set_limit(Source::Program, threads)
     }
 
-    /// Moves the threads, as [`Pool::set_mapping`]. Threads whose loop has a control with a mapping
-    /// are where that has them, until they leave the loop.
+    /// Pins the threads, as [`Pool::set_mapping`]. Threads in a loop whose control has a mapping
+    /// follow that one until they leave the loop.
     ///
     /// # Errors
     ///
@@ -159,17 +159,17 @@ impl PoolControl {
         self.state.set_mapping(mapping)
     }
 
-    /// How thieves choose their victims, as [`Pool::set_victims`].
+    /// Sets the victim policy, as [`Pool::set_victims`].
     pub fn set_victims(&self, victims: Victims) {
         self.state.stealing.set(victims);
     }
 
-    /// By which schedule loops over items are run that leave theirs open, because they name none,
-    /// or [`Schedule::Auto`]. `None`: as they would by themselves.
+    /// Sets the schedule of loops over items that name none, or that name [`Schedule::Auto`].
+    /// `None` restores their own choice.
     ///
-    /// They take it up when they begin, those under a control also between two
-    /// slices, unless that control has a schedule. It goes before one that was asked for on the
-    /// program's behalf by others (see `PoolBuilder::coordinate`).
+    /// A loop reads the schedule when it begins. A loop under a control without a schedule also
+    /// reads it between two slices. It has priority over a schedule that a coordinator grants (see
+    /// `PoolBuilder::coordinate`).
     ///
     /// # Panics
     ///
@@ -185,22 +185,21 @@ impl PoolControl {
         }
     }
 
-    /// Ends what runs in the pool at this moment and can say that it was ended: loops and skeletons
-    /// under a control, worklists, and [calls](Pool::run_under) that wait for a
-    /// worker.
+    /// Cancels the loops and skeletons under a control, the worklists, and the waiting
+    /// [calls](Pool::run_under) of the pool, as far as they have begun.
     ///
-    /// They end at their next safe point and answer [`Cancelled`](crate::Cancelled), or a report
-    /// that says so, as if their own control had been cancelled. That control stays as it is, and
-    /// what begins after this call runs; so does a loop that is begun later by an item that was
-    /// under way.
+    /// They end at their next safe point and return [`Cancelled`](crate::Cancelled), or a report
+    /// that contains it, as if their own control had been cancelled. That control itself is not
+    /// cancelled, and work that begins after this call runs; so does a loop that a running item
+    /// begins later.
     ///
-    /// Joins, scopes, detached tasks and skeletons without a control are not ended: they have no
-    /// way to say that something is missing.
+    /// Joins, scopes, detached tasks and skeletons without a control are not cancelled, because
+    /// their results cannot express it.
     pub fn cancel(&self) {
         self.state.cancel_scope.cancel();
     }
 
-    /// How the pool is, and what was set. While it works, the numbers are of slightly different
+    /// The state and settings of the pool. While it works, the numbers are of slightly different
     /// moments.
     ///
     /// # Cost

@@ -1,11 +1,11 @@
-//! Work handed to a pool by a thread that waits for it.
+//! Calls into a pool by a thread that waits for the result.
 //!
 //! # Withdrawal
 //!
-//! A call under a control that is cancelled, or that was queued before its pool cancelled what it
-//! runs, is *withdrawn* as long as no worker has taken it. The caller does that itself, under the
-//! lock under which workers take; so either a worker has the frame, and the caller waits for it, or
-//! the caller. A cancellation wakes the callers, which look again
+//! A call under a cancelled control, or one that was queued before a cancellation of the pool, is
+//! *withdrawn* if no worker has taken it. The caller withdraws it under the lock under which
+//! workers take calls. So either a worker owns the frame, and the caller waits for it, or the
+//! caller owns it. A cancellation wakes the callers, which check again
 //! ([`callers`](crate::seams::callers)).
 
 use std::any::Any;
@@ -57,8 +57,8 @@ impl Injected<'_> {
     /// once.
     unsafe fn run(header: NonNull<Header>, worker: &Worker) {
         let task = header.cast::<Self>().as_ptr();
-        // SAFETY: valid until the latch is set, and the waiting thread looks at the fields only
-        // after that.
+        // SAFETY: valid until the latch is set, and the waiting thread reads the fields only after
+        // that.
         unsafe {
             let work = (*(*task).work.get()).take();
             let result = work.map(|work| catch_unwind(AssertUnwindSafe(|| work(worker))));
@@ -69,18 +69,18 @@ impl Injected<'_> {
     }
 }
 
-/// The state of a call, as its caller knows it.
+/// The state of a call, as its caller has seen it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It was queued, and may have been taken since.
+    /// It was queued; a worker may have taken it since.
     Queued,
     /// A worker has taken it, and will set its latch.
     Taken,
-    /// The caller has it back.
+    /// The caller has withdrawn it.
     Withdrawn,
 }
 
-/// A call that its caller waits for, until it is over or cancelled.
+/// A call whose caller waits until it ends or is cancelled.
 struct Call<'c> {
     pool: &'c PoolState,
     latch: &'c Latch,
@@ -98,7 +98,7 @@ impl Call<'_> {
         })
     }
 
-    /// Takes the call back, if no worker has taken it. Returns whether the caller has it.
+    /// Withdraws the call, if no worker has taken it. Returns whether it is withdrawn.
     fn withdraw(&self) -> bool {
         if self.fate.get() == Fate::Queued {
             let is_back = self.pool.injector.withdraw(self.ticket).is_some();
@@ -107,7 +107,7 @@ impl Call<'_> {
         self.fate.get() == Fate::Withdrawn
     }
 
-    /// From now on those who may cancel the call wake its caller.
+    /// Registers the caller, so that a cancellation wakes it.
     fn enter_lists(&self, waiter: &Waiter<'_>) -> Option<[Listed<'_>; 2]> {
         let control = self.control?;
         Some(
@@ -122,9 +122,9 @@ impl Call<'_> {
         waiter.wait(self.pool, self);
     }
 
-    /// The same in a pool of one whose external slot is taken: its external thread serves the call,
-    /// or the caller takes the slot when it is free. Returns whether the caller has it, and so the
-    /// call.
+    /// The same in a pool of one worker whose external slot is taken: its external thread serves
+    /// the call, or the caller takes the slot when it is free. Returns whether the caller has the
+    /// slot, and thus its call.
     fn wait_or_sit(&self, waiter: &Waiter<'_>) -> bool {
         let _listed = self.enter_lists(waiter);
         if !self.pool.external_slot.enter_unless(waiter.parker(), || self.is_done()) {
@@ -132,7 +132,7 @@ impl Call<'_> {
         }
         let sits = self.withdraw();
         if !sits {
-            // Only the holder of the slot takes calls, and ends them before it leaves.
+            // Only the holder of the slot takes calls, and it ends them before it leaves.
             debug_assert!(self.latch.is_set());
             self.pool.external_slot.leave();
         }
@@ -151,7 +151,7 @@ impl Awaited for Call<'_> {
 }
 
 /// Queues `f` for a worker of `pool`, to which the calling thread does not belong, and calls
-/// `wait`, which returns when the call is over or withdrawn. Then `f` comes back.
+/// `wait`, which returns when the call is over or withdrawn. Then it returns `f`.
 fn offer<'f>(
     pool: &PoolState,
     f: Body<'f>,
@@ -188,8 +188,8 @@ pub(super) fn run(
     offer(pool, f, control, |call, waiter| call.wait(waiter)).map_err(|_| Cancelled)
 }
 
-/// The same in a pool of one, whose external slot another thread has, for a thread that may take
-/// the slot.
+/// The same in a pool of one worker, whose external slot another thread has, for a thread that may
+/// take the slot.
 pub(super) fn run_or_sit(
     pool: &PoolState,
     f: Body<'_>,

@@ -1,16 +1,17 @@
-//! Pools: the handle to a set of workers, and the ways in.
+//! Pools: the handle to a set of workers, and calls into it.
 //!
-//! A pool of `n` has `n` worker slots for good. Slot 0 is the external thread's, the others have a
-//! thread each: a caller from outside takes the external slot ([`Pool::run`]), or hands its work to
-//! the threads and waits ([`Pool::install`], and `run` when the slot is taken). Pools without an
-//! external slot have a thread at every slot, or the thread that built them at slot 0.
+//! A pool of `n` workers has `n` worker slots; the number never changes. Slot 0 is the external
+//! slot, and each other slot has a thread. A caller from outside takes the external slot
+//! ([`Pool::run`]), or queues its call for the threads and waits ([`Pool::install`], and `run` when
+//! the slot is taken). A pool without an external slot has a thread at every slot, or the thread
+//! that built it at slot 0.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `control`, `cancel_registration` | the handle by which a pool is changed; what it can cancel |
-//! | `threads`, `standby` | the threads of a pool; the one of a pool of one |
+//! | `control`, `cancel_registration` | the handle that changes a pool; registration for cancellations |
+//! | `threads`, `standby` | the threads of a pool; the thread of a pool of one worker |
 //! | `visit` | a call by a thread that uses the external slot |
-//! | `inject` | a call that is handed to the pool's threads |
+//! | `inject` | a call that is queued for the pool's threads |
 
 pub(crate) mod cancel_registration;
 pub(crate) mod control;
@@ -41,7 +42,7 @@ use crate::state::worker::Worker;
 
 /// A set of workers that run tasks together.
 ///
-/// Dropping a pool runs what was spawned and joins its threads.
+/// Dropping a pool runs all spawned tasks and joins its threads.
 ///
 /// ```
 /// use sinew_core::Pool;
@@ -54,21 +55,21 @@ use crate::state::worker::Worker;
 pub struct Pool {
     pub(crate) state: Arc<PoolState>,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Whether the standby thread of a pool of one runs.
+    /// Whether the standby thread of a pool of one worker runs.
     pub(crate) standby: Mutex<bool>,
     pub(crate) settings: Arc<ThreadSettings>,
 }
 
 impl Pool {
-    /// Calls `f` with a worker of this pool, which is the current pool for all that happens inside.
+    /// Calls `f` with a worker of this pool, which is the current pool inside `f`.
     ///
-    /// The calling thread stays the same where it can: if it is a worker of this pool already, or
-    /// else if the external slot is free. If another thread from outside holds that slot, `f` is
-    /// handed to the pool's threads as by [`install`](Self::install).
+    /// `f` runs on the calling thread, if that is a worker of this pool or the external slot is
+    /// free. If another thread from outside holds that slot, one of the pool's threads calls `f`,
+    /// as with [`install`](Self::install).
     ///
-    /// A worker of another pool that stays on its thread serves only this pool while it waits in
-    /// it. Where tasks of two pools call back into each other, use `install`, whose caller goes on
-    /// serving its own.
+    /// A worker of another pool that takes the external slot runs only tasks of this pool while it
+    /// waits in it. If tasks of two pools call into each other, use `install`, whose caller
+    /// continues to run tasks of its own pool.
     ///
     /// # Panics
     ///
@@ -76,7 +77,7 @@ impl Pool {
     ///
     /// # Cost
     ///
-    /// Some 20 ns where the thread stays the same.
+    /// Some 20 ns if `f` runs on the calling thread.
     pub fn run<F, R>(&self, f: F) -> R
     where
         F: for<'w> FnOnce(&'w Worker) -> R + Send,
@@ -105,22 +106,23 @@ impl Pool {
     /// one.
     ///
     /// A worker of another pool that calls this runs tasks of its own pool while it waits, except
-    /// under [`Wait::Descendants`](crate::Wait::Descendants): so pools may call each other in
-    /// rings.
+    /// under [`Wait::Descendants`](crate::Wait::Descendants). So several pools may call each other
+    /// in a cycle.
     ///
-    /// In a pool without threads (of one worker), a calling thread without a pool takes the
-    /// external slot, as soon as that is free. Until then the external thread may serve it: when it
-    /// waits for another pool, or between two pieces of its work, as below. A plain loop of a pool
-    /// of one is a single piece. A worker of another pool leaves the call to the external thread,
-    /// or to a thread that the pool starts for such calls.
+    /// A pool of one worker has no threads. A calling thread without a pool takes its external slot
+    /// as soon as that is free. Until then the external thread may serve the call: when it waits
+    /// for another pool, or between two pieces of its work, as described below. A plain loop in a
+    /// pool of one worker is a single piece. A call of another pool's worker runs on the external
+    /// thread, or on a thread that the pool starts for such calls.
     ///
-    /// A call that comes while all workers have work is served between two pieces of it: chunks of
-    /// loops, leaves of sorts and of divide and conquer, items of streams, units of worklists. On
-    /// one thread at most four are served one inside the other. The loop below it goes on when it
-    /// has ended. So it must not wait for a lock that the caller of that loop holds, nor for a
-    /// message that is sent after the loop, or by another call, which may lie below it. Programs
-    /// that need this build their pool with [`Wait::Descendants`](crate::Wait::Descendants) or
-    /// [`Wait::Block`](crate::Wait::Block), under which no call interrupts anything.
+    /// If all workers have work, one of them serves the call between two pieces of its work: chunks
+    /// of loops, leaves of sorts and of divide and conquer, items of streams, units of worklists.
+    /// At most four calls are nested on one thread. The interrupted loop continues when the call
+    /// has ended. So the call must not wait for a lock that the caller of that loop holds, nor for
+    /// a message that is sent after the loop, or by another call, which may be below it on the
+    /// stack. Programs that need this build their pool with
+    /// [`Wait::Descendants`](crate::Wait::Descendants) or [`Wait::Block`](crate::Wait::Block),
+    /// under which no call interrupts other work.
     ///
     /// # Panics
     ///
@@ -149,10 +151,10 @@ impl Pool {
         }
     }
 
-    /// [`run`](Self::run) unless `control` is cancelled before `f` has begun: a call that waits for
-    /// a worker is withdrawn at once, and its caller returns. So it is when the pool
-    /// [cancels](crate::PoolControl::cancel) what it runs. A call that has begun runs to its end;
-    /// it can look at the same control.
+    /// As [`run`](Self::run), unless `control` or the [pool](crate::PoolControl::cancel) is
+    /// cancelled before `f` has begun: a call that waits for a worker is then withdrawn at once,
+    /// and its caller returns. A call that has begun runs to its end; it can check the same
+    /// control.
     ///
     /// # Errors
     ///
@@ -194,18 +196,18 @@ impl Pool {
     /// Calls `body` for a thread that is not in the pool yet.
     fn call(&self, body: Body<'_>, control: Option<&dyn Cancellable>) -> Result<(), Cancelled> {
         if self.state.is_of_another_process() {
-            // Nobody else is here; whoever held the slot at the fork holds it for ever.
+            // The child has no other thread. A thread that held the slot at the fork holds it for
+            // ever.
             if !self.state.takes_external_threads() || !self.state.external_slot.try_enter() {
                 fork::die_of_lost_workers();
             }
         } else if self.state.has_threads() || !self.state.takes_external_threads() {
             return inject::run(&self.state, body, control);
         } else if waiter::living_worker().is_some() && self.start_standby() {
-            // A worker that sat down here would serve this pool only, while it waits in it, and no
-            // longer its own. In a ring of pools that call each other, each thread could wait for a
-            // pool that another one no longer serves. So it stays in its own pool. The external
-            // thread of this one serves the call if it waits for another pool; else the standby
-            // thread does.
+            // A worker of another pool that took the slot would run only tasks of this pool while
+            // it waits. In a cycle of pools that call each other, each thread could then wait for a
+            // pool that no thread serves. So it queues the call. The external thread of this pool
+            // serves the call if it waits for another pool; else the standby thread does.
             return inject::run(&self.state, body, control);
         } else if !self.state.external_slot.try_enter() {
             return inject::run_or_sit(&self.state, body, control);
@@ -214,7 +216,7 @@ impl Pool {
         Ok(())
     }
 
-    /// The number of slots, including the external thread's. Never changes.
+    /// The number of worker slots, including the external slot. Never changes.
     pub fn max_workers(&self) -> usize {
         self.state.slots.len()
     }
@@ -224,9 +226,9 @@ impl Pool {
         &self.state.cpu_assignment
     }
 
-    /// Lets at most `workers` of the workers work; the others stand down when they are done with
-    /// their task, and come back when the number rises. From any thread, at any time. Answers the
-    /// number that is in force: one thread at least goes on, and there are no more than slots.
+    /// Limits the number of workers that work. The others stand down after their present task, and
+    /// return when the limit rises. From any thread, at any time. Returns the limit in force: at
+    /// least one thread, at most all slots.
     ///
     /// # Panics
     ///
@@ -243,13 +245,13 @@ impl Pool {
         self.state.set_limit(Source::Program, workers)
     }
 
-    /// How many workers may work now; see [`set_workers`](Self::set_workers).
+    /// The limit on working workers; see [`set_workers`](Self::set_workers).
     pub fn workers(&self) -> usize {
         self.state.active_limit()
     }
 
-    /// Asks every worker to look up from its work. Each calls the reason's function at its next
-    /// push or safe point. From any thread, at any time.
+    /// Sets a poll reason at every worker. Each worker calls the reason's function at its next push
+    /// or safe point. From any thread, at any time.
     ///
     /// # Panics
     ///
@@ -258,7 +260,7 @@ impl Pool {
         self.state.slots.iter().for_each(|slot| slot.ask(reason));
     }
 
-    /// The worker of this pool that the calling thread is, if it is one.
+    /// The calling thread's worker in this pool, if it is one of its workers.
     ///
     /// ```
     /// let pool = sinew_core::Pool::builder().threads(2).build()?;
@@ -270,19 +272,18 @@ impl Pool {
         f(tls::current_in(&self.state))
     }
 
-    /// Whether the pool came into this process through a fork, without its threads.
+    /// Whether this process inherited the pool through a fork, without its threads.
     pub fn is_of_another_process(&self) -> bool {
         self.state.is_of_another_process()
     }
 
-    /// Ends the pool without waiting: its threads run what was spawned, and leave when there is
-    /// nothing more to do.
+    /// Ends the pool without waiting: its threads run all spawned tasks, and then leave.
     pub fn close(self) {
         drop(self.end());
     }
 
-    /// Ends the pool and waits until every thread has left it, also those that the user provided.
-    /// Must not be called by one of its workers.
+    /// Ends the pool and waits until every thread has left it, including threads that the user
+    /// provided. Must not be called by one of its workers.
     ///
     /// # Panics
     ///
@@ -290,7 +291,7 @@ impl Pool {
     ///
     /// # Blocking
     ///
-    /// Until all that was spawned has run.
+    /// Until all spawned tasks have run.
     pub fn shutdown(self) {
         assert!(
             tls::current_in(&self.state).is_none(),
@@ -303,7 +304,7 @@ impl Pool {
         }
     }
 
-    /// Tells the threads to end, once; returns those to be joined.
+    /// Starts the shutdown, once; returns the threads to join.
     fn end(&self) -> Vec<JoinHandle<()>> {
         let threads = std::mem::take(&mut *self.threads.lock());
         if !self.state.is_ending() {
@@ -319,7 +320,7 @@ impl Pool {
         self.state.observer.as_deref()
     }
 
-    /// How many slots have somebody awake at them now; a hint.
+    /// The number of slots whose owner is awake now; a hint.
     pub fn active_workers(&self) -> usize {
         self.state.awake()
     }
@@ -330,7 +331,7 @@ impl Pool {
         self.state.counters()
     }
 
-    /// Bytes a worker takes beside its thread's stack.
+    /// The memory of a worker in bytes, without its thread's stack.
     pub fn bytes_per_worker(&self) -> usize {
         size_of::<Worker>() + self.state.slots[0].stack.bytes()
     }

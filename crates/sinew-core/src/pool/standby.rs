@@ -1,4 +1,5 @@
-//! The standby thread of a pool of one, which has no other thread: for tasks that no call runs.
+//! The standby thread of a pool of one worker, which has no other thread: it runs tasks that no
+//! call runs.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use crate::pool::Pool;
 use crate::state::pool_state::PoolState;
 
 impl PoolState {
-    /// The life of the thread that serves a pool of one while nobody is at its slot.
+    /// The standby thread's function: it serves a pool of one worker while its slot is free.
     fn stand_by(&self) {
         while !self.is_ending() {
             if self.injector.is_empty() {
@@ -20,8 +21,8 @@ impl PoolState {
 }
 
 impl Pool {
-    /// The end of a pool of one: no other thread is left to run its detached tasks. A thread that
-    /// unwinds gives them to one that does not.
+    /// The shutdown of a pool of one worker: no other thread is left to run its detached tasks. A
+    /// thread that unwinds passes them to another thread.
     pub(crate) fn run_what_is_left(&self) {
         let run = |state: &PoolState| {
             state.external_slot.enter();
@@ -37,9 +38,9 @@ impl Pool {
         run(&self.state);
     }
 
-    /// A pool of one has no threads; detached tasks, and calls by workers of other pools, get one
-    /// that sits down at the external slot whenever there is work and nobody else does it. False if
-    /// it cannot be started.
+    /// A pool of one worker has no threads. For detached tasks, and for calls by workers of other
+    /// pools, it starts a thread that takes the external slot whenever there is work and the slot
+    /// is free. False if the thread cannot be started.
     #[cold]
     pub(crate) fn start_standby(&self) -> bool {
         let mut started = self.standby.lock();

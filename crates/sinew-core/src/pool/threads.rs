@@ -1,4 +1,4 @@
-//! The threads of a pool: how they are started, what they do, how they leave.
+//! The threads of a pool: start, hooks, and exit.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ use crate::state::tls;
 /// A hook that gets the number of the worker's slot.
 type Hook = Arc<dyn Fn(usize) + Send + Sync>;
 
-/// What concerns the threads rather than the slots.
+/// The settings of the threads.
 #[derive(Clone, Default)]
 pub(crate) struct ThreadSettings {
     pub(crate) name: Option<Arc<dyn Fn(usize) -> String + Send + Sync>>,
@@ -40,10 +40,11 @@ impl ThreadSettings {
     }
 }
 
-/// What the thread of one slot has to do: [`run`](Self::run), on a thread that
-/// [`PoolBuilder::build_with`](crate::PoolBuilder::build_with) was given the means to start.
+/// The work of the thread of one slot. The function given to
+/// [`PoolBuilder::build_with`](crate::PoolBuilder::build_with) starts a thread that calls
+/// [`run`](Self::run).
 ///
-/// Dropping it leaves the slot empty for good. Calls and the end of the pool go on without it; a
+/// If it is dropped, the slot stays empty. Calls and the shutdown of the pool work without it; a
 /// broadcast, which needs every slot, waits for ever.
 pub struct WorkerThread {
     pool: Arc<PoolState>,
@@ -60,8 +61,8 @@ impl WorkerThread {
         thread
     }
 
-    /// Whether the pool cannot be over before this thread has come: what a hook starts must find it
-    /// alive. All else that waits is seen by those who are there.
+    /// Whether the pool must not end before this thread has started, because a hook may start
+    /// tasks. The other threads run all other work.
     fn serves_at_once(&self) -> bool {
         self.settings.on_start.is_some() && !planted(Bug::UncountedHook)
     }
@@ -75,7 +76,7 @@ impl WorkerThread {
     ///
     /// # Blocking
     ///
-    /// For the life of the pool.
+    /// Until the pool ends.
     pub fn run(mut self) {
         self.has_run = true;
         let worker = &self.pool.slots[self.index];

@@ -1,7 +1,7 @@
-//! An external thread's stay at slot 0, from taking the slot to leaving it, also after a panic.
+//! A call of an external thread, from entering slot 0 to leaving it, also after a panic.
 //!
-//! A panic of the external thread's closure is caught until the external thread has left: tasks
-//! that the external thread runs on its way out do not run in a destructor of an unwinding thread.
+//! A panic of the closure is caught until the external thread has left the slot. So tasks that the
+//! thread runs before it leaves do not run in a destructor of an unwinding thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -23,7 +23,7 @@ impl PoolState {
         })
     }
 
-    /// As an external thread, runs everything that waits.
+    /// Runs all waiting tasks on the external thread.
     pub(crate) fn run_what_waits(&self) {
         self.as_external_thread(|worker| {
             let _search = worker.begin(Activity::Search);
@@ -55,8 +55,8 @@ impl PoolState {
         self.relieve_external_thread();
     }
 
-    /// Detached tasks stay behind in the external thread's queue: the pool's threads take them from
-    /// there. A pool without threads has only the external thread to run them.
+    /// Detached tasks remain in the slot's queue, from which the pool's threads take them. In a
+    /// pool without threads the external thread runs them.
     #[cold]
     fn leave_tasks_cold(&self, worker: &Worker) {
         if self.is_of_another_process() {

@@ -188,7 +188,7 @@ impl Worker {
         self.own.window.set(window);
     }
 
-    /// Searches for one spin window, or longer while there are private tasks about. Returns also
+    /// Searches for one spin window, or longer while owners have private tasks. Also returns
     /// whether the core was lost meanwhile.
     fn search(&self) -> (Option<Job<'_>>, bool) {
         self.start_policy();

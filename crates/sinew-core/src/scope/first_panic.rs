@@ -1,4 +1,4 @@
-//! The first panic of several tasks: the one place where scopes and loops keep it.
+//! The first panic of several tasks, for scopes and loops.
 
 use std::any::Any;
 use std::fmt;
@@ -59,8 +59,7 @@ impl fmt::Debug for FirstPanic {
     }
 }
 
-/// Drops the payload of a panic that gives way to an earlier one. No caller is left that could
-/// handle a panic of that.
+/// Drops the payload of a later panic. No caller could handle a panic of its destructor.
 #[cold]
 fn discard(payload: Payload) {
     if catch_unwind(AssertUnwindSafe(|| drop(payload))).is_err() {

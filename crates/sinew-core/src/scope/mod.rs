@@ -1,4 +1,4 @@
-//! Scopes: any number of tasks that may borrow from the frame that waits for them.
+//! Scopes: any number of tasks, which may borrow from the stack frame that waits for them.
 
 mod first_panic;
 mod queues;
@@ -20,8 +20,8 @@ pub(crate) use state::{ScopeRef, ScopeState, Share, WHOLE};
 
 /// A scope: spawn tasks with [`spawn`](Self::spawn). Made by [`scope`] and [`ScopeBuilder`].
 ///
-/// `Q` says whether the scope has queues of its own, for [`spawn_into`](Self::spawn_into); see
-/// [`ScopeBuilder::queues`].
+/// `Q` is the type of the scope's own queues, if it has any, for [`spawn_into`](Self::spawn_into);
+/// see [`ScopeBuilder::queues`].
 ///
 /// Borrows cannot escape it, in either direction:
 ///
@@ -82,14 +82,14 @@ impl ScopeBuilder {
 }
 
 impl<Q: Queueing> ScopeBuilder<Q> {
-    /// Bounds the number of spawned tasks that are not over, counted over all queues. A spawn
-    /// beyond it first runs tasks of the spawner's own queue, and, if that is not enough, the new
-    /// task itself; a spawn into a queue runs the task that is next for its worker. 0 runs a task
-    /// at every spawn.
+    /// Bounds the number of spawned tasks that have not ended, counted over all queues. A spawn
+    /// above the bound first runs tasks of the spawner's own queue, and, if that is not enough, the
+    /// new task itself. A spawn into a queue runs the next task of that queue for its worker. With
+    /// 0 every spawn runs a task.
     ///
-    /// A thread outside the pool that borrows the scope cannot run tasks, so its spawns are counted
-    /// and not held up. Nor is a spawn that lies within 64 others of its thread which are held up:
-    /// the stack stays bounded.
+    /// The bound does not delay a thread outside the pool that borrows the scope, since it cannot
+    /// run tasks; its spawns are counted. Nor does it delay a spawn that is nested in 64 delayed
+    /// spawns of its thread, so that the stack stays bounded.
     pub fn max_pending(mut self, tasks: usize) -> Self {
         self.max_pending = tasks;
         self
@@ -100,7 +100,7 @@ impl<Q: Queueing> ScopeBuilder<Q> {
     /// # Panics
     ///
     /// If the body or a task panics, after all have ended, with the payload of the first. At once,
-    /// if the scope has queues that do not suit the current pool.
+    /// if the scope has queues that do not fit the current pool.
     pub fn run<'env, F, R>(self, body: F) -> R
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Q>) -> R + Send,
@@ -220,7 +220,7 @@ impl<'scope, Q: Sync> Scope<'scope, '_, Q> {
     ///
     /// # Cost
     ///
-    /// A block of memory, which the worker mostly has at hand, and two locked instructions.
+    /// A block of memory, usually from the worker's free list, and two locked instructions.
     pub fn spawn<F>(&'scope self, f: F)
     where
         F: for<'w> FnOnce(&'w Worker) + Send + 'scope,

@@ -1,12 +1,13 @@
-//! Queues of a scope's own: the seam for a floor above that chooses which task is next.
+//! Queues of one scope: the interface for a crate above that chooses which task is next.
 //!
 //! A scope normally leaves its tasks in the deque of the worker that spawns them. A
 //! [`ScopeBuilder`] can be given [`TaskQueues`] instead. A task that is spawned into one of them
-//! waits there, and a *token* for it lies in the spawner's deque, where tasks are found. A worker
-//! that takes a token asks the queues which task it runs. So the queues need nothing of the search:
-//! waits, wake-ups and thefts are those of any task.
+//! waits there, and the spawner's deque gets a *token* for it. A worker that takes a token asks the
+//! queues which task to run. So the scheduler treats tokens as any task when it waits, wakes and
+//! steals.
 //!
-//! The type of a scope says whether it has queues. A scope without them contains no test for them.
+//! The queues are a type parameter of the scope. The code of a scope without queues contains no
+//! test for them.
 //!
 //! # Invariants
 //!
@@ -15,11 +16,11 @@
 //!
 //! # Not handled
 //!
-//! Queues that lose a task: their scope never ends.
+//! Queues that lose a task: their scope then never ends.
 //!
 //! # Tests
 //!
-//! The crate `sinew-locality`, whose queues these are, with its models and planted bugs.
+//! The crate `sinew-locality` uses these queues, and tests them with its models and planted bugs.
 //!
 //! [`ScopeBuilder`]: super::ScopeBuilder
 
@@ -56,7 +57,7 @@ impl fmt::Debug for ScopeTask {
     }
 }
 
-/// What a worker does with a token.
+/// The action of a worker that has taken a token.
 #[derive(Debug)]
 #[must_use = "a task that is dropped never runs"]
 pub enum NextTask {
@@ -64,11 +65,11 @@ pub enum NextTask {
     Run(ScopeTask),
     /// It queues the token again, for another task that waits, and then runs this one.
     RunAndRequeue(ScopeTask),
-    /// It runs nothing. The token is spent: the queues have another worker run the task.
+    /// It runs nothing, and the token is spent. The queues make another worker run the task.
     Leave,
 }
 
-/// Where the tasks of a scope wait, and which of them is next.
+/// The queues in which the tasks of a scope wait, and the choice of the next task.
 ///
 /// No function but [`check`](Self::check) may unwind.
 ///
@@ -81,10 +82,10 @@ pub enum NextTask {
 ///   implementation that lets another worker run the task for which the token stands clones
 ///   `queues` first.
 pub unsafe trait TaskQueues: Send + Sync + Sized + 'static {
-    /// What the user calls a queue, in the singular.
+    /// The user's name for a queue, in the singular.
     const NAME: &'static str;
 
-    /// Looks at the worker on which the scope begins, unless its thread works
+    /// Checks the worker on which the scope begins, unless its thread works
     /// [serially](crate::serially).
     ///
     /// # Panics
@@ -98,7 +99,7 @@ pub unsafe trait TaskQueues: Send + Sync + Sized + 'static {
     /// Adds a task to a queue, numbered from 0.
     fn push(&self, queue: usize, task: ScopeTask);
 
-    /// What `worker`, which has taken a token, does now.
+    /// The action of `worker`, which has taken a token.
     fn next(queues: &ScopeQueues<Self>, worker: &Worker) -> NextTask;
 }
 
@@ -116,7 +117,7 @@ impl<Q: TaskQueues> ScopeQueues<Q> {
         Self(Arc::new(Counted { header: Header { run: Self::run }, queues }))
     }
 
-    /// Adds a task. Returns a token, to be queued where tasks are found.
+    /// Adds a task. Returns its token, to be queued in a deque or in the injector.
     ///
     /// # Safety
     ///
@@ -135,10 +136,10 @@ impl<Q: TaskQueues> ScopeQueues<Q> {
     unsafe fn run(header: NonNull<Header>, worker: &Worker) {
         let counted = header.cast::<Counted<Q>>().as_ptr().cast_const();
         // SAFETY: the token is not spent, so a task waits and its scope holds a count (C3). This
-        // reference takes no count, and gives none back.
+        // reference neither takes nor returns a count.
         let queues = ManuallyDrop::new(Self(unsafe { Arc::from_raw(counted) }));
-        // From the end of this call on, the queues may be gone: the task that is run may be the
-        // last one, and another worker may run the task that was left to it.
+        // After this call the queues may no longer exist: the task that is run may be the last one,
+        // and another worker may run a task that was left to it.
         match Q::next(&queues, worker) {
             NextTask::Run(task) => task.run(worker),
             NextTask::RunAndRequeue(task) => {
@@ -170,10 +171,9 @@ impl<Q: fmt::Debug> fmt::Debug for ScopeQueues<Q> {
     }
 }
 
-/// What a [`ScopeBuilder`](super::ScopeBuilder) may have for the tasks of its scope: nothing, or
-/// queues.
+/// The queues of a [`ScopeBuilder`](super::ScopeBuilder): none, or some [`TaskQueues`].
 pub trait Queueing: Send {
-    /// Looks at the worker on which the scope begins.
+    /// Checks the worker on which the scope begins.
     ///
     /// # Panics
     ///

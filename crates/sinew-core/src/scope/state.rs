@@ -1,9 +1,9 @@
-//! What every scope is made of: a count of what is not over, the first panic, and who waits.
+//! The state of a scope: a count of unfinished tasks, the first panic, and the waiting owner.
 //!
 //! # Invariants
 //!
-//! - C1: `pending` is the sum of what the body and every task that is not over count for: one each,
-//!   or a [`Share`]. It falls to zero once.
+//! - C1: `pending` is the sum of the counts of the body and of every unfinished task: one each, or
+//!   a [`Share`]. It falls to zero once.
 //! - C2: the scope's frame is valid until `pending` is zero; a task's last access to it is the
 //!   subtraction.
 
@@ -32,19 +32,19 @@ pub(crate) struct ScopeState {
     pool: NonNull<PoolState>,
     owner: Owner,
     depth: u32,
-    /// Apart from the rest, which every task reads and nobody writes.
+    /// On a cache line of its own, since every task reads the other fields, which are constant.
     pending: CachePadded<AtomicU64>,
     panic: FirstPanic,
-    /// The tasks, where waiting workers run no others.
+    /// The tasks of a pool whose waiting workers run no others.
     tasks: Option<Arc<ScopeTasks>>,
-    /// The observer's, where the pool has one.
+    /// The observer's note, if the pool has an observer.
     note: Option<ScopeNote>,
 }
 
 // SAFETY: the fields are atomics, locks, constants, and counted pointers to the like; the pool
 // outlives the scope.
 unsafe impl Sync for ScopeState {}
-// SAFETY: as above; only references to a scope are ever handed out.
+// SAFETY: as above; tasks get only references to a scope.
 unsafe impl Send for ScopeState {}
 
 impl ScopeState {
@@ -72,26 +72,26 @@ impl ScopeState {
         unsafe { self.pool.as_ref() }
     }
 
-    /// The depth of the scope's frame; its tasks lie deeper.
+    /// The depth of the scope's frame; its tasks are deeper.
     pub(crate) fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// Whether the tasks lie in a list of the scope's own.
+    /// Whether the scope has a list for its own tasks.
     pub(crate) fn keeps_its_tasks(&self) -> bool {
         self.tasks.is_some()
     }
 
-    /// What is not over, the body included.
+    /// The count of unfinished tasks, the body included.
     pub(crate) fn pending(&self) -> u64 {
         // Relaxed: a hint.
         self.pending.load(Ordering::Relaxed)
     }
 
-    /// Counts more. Returns what there was, the body included.
+    /// Adds to the count. Returns the count before, the body included.
     #[inline]
     pub(crate) fn count_in(&self, more: u32) -> u64 {
-        // Relaxed: the spawner is counted itself, so the count is above zero and publishes nothing.
+        // Relaxed: the spawner is counted, so the count is above zero and publishes nothing.
         self.pending.fetch_add(more.into(), Ordering::Relaxed)
     }
 
@@ -101,8 +101,8 @@ impl ScopeState {
         tls::current_in(self.pool())
     }
 
-    /// `f` as a task that is counted already: without unwinding, and counted out at its end. `here`
-    /// is the worker that this thread is, if it is one.
+    /// `f` as a task that is counted already. It does not unwind, and removes its count at its end.
+    /// `here` is the worker that this thread is, if it is one.
     ///
     /// # Safety
     ///
@@ -114,19 +114,18 @@ impl ScopeState {
         let scope = ScopeRef(NonNull::from(self));
         let task = move |worker: &Worker| {
             let scope = scope;
-            // SAFETY: C2: this task is still counted; the call that counts it out is the last
+            // SAFETY: C2: this task is still counted; the call that removes its count is the last
             // access.
             unsafe {
                 scope.0.as_ref().guard(|| f(worker));
                 Self::finish(scope.0.as_ptr(), 1, worker);
             }
         };
-        // SAFETY: run once, before `pending` is zero: the scope and what outlives it are there
-        // (C2).
+        // SAFETY: run once, before `pending` is zero: the scope and its borrows are valid (C2).
         unsafe { HeapTask::on_heap(task, here) }
     }
 
-    /// Queues a counted task: with this thread's worker, which is `inside`, or from outside.
+    /// Queues a counted task: on `inside`, this thread's worker, or from outside.
     ///
     /// # Safety
     ///
@@ -146,7 +145,7 @@ impl ScopeState {
     #[inline]
     fn enqueue(&self, inside: Option<&Worker>, queued: Queued) {
         match inside {
-            // No other thread could take it.
+            // No other thread could take the task.
             Some(worker) if self.pool().is_serial() => {
                 if !worker.within_spawn(|worker| worker.execute(Job::Queued(queued))) {
                     worker.queue(queued);
@@ -157,7 +156,7 @@ impl ScopeState {
         }
     }
 
-    /// The owner may be asleep beside a task that it could run.
+    /// The owner may be asleep although it could run the task.
     #[cold]
     fn wake_owner(&self) {
         match &self.owner {
@@ -174,7 +173,7 @@ impl ScopeState {
         }
     }
 
-    /// Counts a task out that has come to count for `share`.
+    /// Removes the count of a task, which is `share` by now.
     ///
     /// # Safety
     ///
@@ -197,8 +196,8 @@ impl ScopeState {
         }
     }
 
-    /// Runs the body, waits for the tasks, and hands on the result or the first panic. `share` says
-    /// what the body counts for in the end.
+    /// Runs the body, waits for the tasks, and returns the result or resumes the first panic.
+    /// `share` is the count of the body at its end.
     pub(crate) fn complete<R>(&self, body: impl FnOnce() -> R, share: impl FnOnce() -> u32) -> R {
         let result =
             catch_unwind(AssertUnwindSafe(body)).map_err(|payload| self.panic.keep(payload));
@@ -247,22 +246,22 @@ impl ScopeState {
     }
 }
 
-/// What a body or a task counts for, of which it gives a part to each task that it spawns: so that
-/// a spawn touches no line that other workers write. (Weighted reference counting: D. I. Bevan,
-/// "Distributed garbage collection using reference counting", 1987.)
+/// The count of a body or a task. It gives a part to each task that it spawns, so that a spawn
+/// writes no cache line of other workers. (Weighted reference counting: D. I. Bevan, "Distributed
+/// garbage collection using reference counting", 1987.)
 ///
 /// Only the worker that runs the holder divides it. Another thread that spawns for the holder, in
-/// an arm that it has stolen, lets the scope count more.
+/// an arm that it has stolen, adds to the scope's count.
 pub(crate) struct Share {
     left: AtomicU32,
     holder: *const Worker,
 }
 
-/// What a body counts for, and what is added where a share cannot be divided any more.
+/// The count of a body, which is also added when a share cannot be divided any more.
 pub(crate) const WHOLE: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 1 << 20 };
 
 impl Share {
-    /// `share`, held by what `holder` runs, if it is a worker of the scope's pool.
+    /// `share`, held by the task that `holder` runs, if it is a worker of the scope's pool.
     pub(crate) fn new(share: u32, holder: Option<&Worker>) -> Self {
         Self {
             left: AtomicU32::new(share),
@@ -286,7 +285,7 @@ impl Share {
         left / 2
     }
 
-    /// The same where nothing is left to divide: the scope counts more.
+    /// The same if nothing is left to divide: adds to the scope's count.
     #[cold]
     fn give_more(&self, scope: &ScopeState) -> u32 {
         scope.count_in(2 * WHOLE);
@@ -294,7 +293,7 @@ impl Share {
         WHOLE
     }
 
-    /// What is left when its holder is over.
+    /// The rest, when its holder has ended.
     #[inline]
     pub(crate) fn rest(&self) -> u32 {
         self.left.load(Ordering::Relaxed)
@@ -311,5 +310,5 @@ impl Awaited for ScopeState {
 /// A pointer to a scope that may go to another thread.
 pub(crate) struct ScopeRef<S>(pub(crate) NonNull<S>);
 
-// SAFETY: a reference to what is `Sync` may be sent; the pointer stands for one.
+// SAFETY: the scope is `Sync`, so a reference to it may be sent; the pointer is one.
 unsafe impl<S: Sync> Send for ScopeRef<S> {}

@@ -1,8 +1,8 @@
 //! Broadcasts: one closure, called once on every thread of a pool.
 //!
-//! Each worker has an inbox beside its queues. It looks there when its own queue is empty, before
-//! it takes other work, and also where it waits: a task that waits for a broadcast may itself be
-//! waited for. Broadcasts from one thread begin in order on each worker.
+//! Each worker has an inbox in addition to its queues. It checks its inbox when its own queue is
+//! empty, before it takes other work, and also while it waits: another task may wait for the task
+//! that waits for a broadcast. Broadcasts from one thread begin in order on each worker.
 //!
 //! # Invariants
 //!
@@ -30,7 +30,7 @@ use crate::state::queue::Header;
 use crate::state::tls;
 use crate::state::worker::Worker;
 
-/// What a part of a broadcast knows about itself. It cannot leave its thread:
+/// The number of a part of a broadcast, and the number of parts. It cannot leave its thread:
 ///
 /// ```compile_fail
 /// fn send<T: Send>(_: T) {}
@@ -113,8 +113,8 @@ where
 
 impl Pool {
     /// Calls `f` once on every thread of the pool, and returns the results in the order of the
-    /// slots. A thread calls it as soon as it has nothing of its own to do; a waiting one at once,
-    /// where its [`Wait`](crate::Wait) policy lets it. The external slot takes no part.
+    /// slots. A thread calls it as soon as its own queue is empty; a waiting thread at once, if its
+    /// [`Wait`](crate::Wait) policy allows it. The external slot takes no part.
     ///
     /// # Panics
     ///
@@ -138,13 +138,13 @@ impl Pool {
         broadcast(&self.state, &f)
     }
 
-    /// Calls `f` once on every thread of the pool, some time. Nobody waits, except that the end of
-    /// the pool does.
+    /// Calls `f` once on every thread of the pool, asynchronously. Only the shutdown of the pool
+    /// waits for it.
     ///
     /// # Panics
     ///
-    /// Not here. If a call panics, the pool's panic handler gets the payload; without a handler the
-    /// process aborts.
+    /// If a call panics, the pool's panic handler gets the payload; without a handler the process
+    /// aborts. The caller does not panic.
     pub fn spawn_broadcast<F>(&self, f: F)
     where
         F: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
@@ -175,8 +175,8 @@ impl Worker {
         spawn_broadcast(self.pool(), f);
     }
 
-    /// The worker slots that a thread serves for certain now: not the guest slot, whose threads
-    /// come and go, and none above the pool's limit. None in a forked child.
+    /// The worker slots that have a thread now: neither the external slot nor slots above the
+    /// pool's limit. Empty in a forked child.
     pub fn served_slots(&self) -> Range<usize> {
         let pool = self.pool();
         if pool.is_of_another_process() {
@@ -185,9 +185,9 @@ impl Worker {
         pool.broadcast_slots().start..pool.active_limit()
     }
 
-    /// Calls `f` on the worker with this number in this worker's pool, and on no other, as a task
-    /// at `depth`: a worker that waits at a lesser depth runs it at once. Nothing waits for it,
-    /// except that the end of the pool does.
+    /// Calls `f` on the worker with this number in this worker's pool, as a task at `depth`: if
+    /// that worker waits at a lesser depth, it runs the task at once. Only the shutdown of the pool
+    /// waits for it.
     ///
     /// # Panics
     ///
@@ -196,7 +196,7 @@ impl Worker {
     ///
     /// # Cost
     ///
-    /// A lock that is held for a few instructions, an allocation, and a wake-up where the worker is
+    /// A lock that is held for a few instructions, an allocation, and a wake-up if the worker is
     /// parked.
     #[track_caller]
     pub fn spawn_on<F>(&self, worker: usize, depth: u32, f: F)
@@ -215,7 +215,7 @@ impl Worker {
     }
 }
 
-/// A task of which nobody waits for the end: its panic goes to the handler of its pool.
+/// A detached task: its panic goes to the handler of its pool.
 fn delivered<F>(f: F) -> TaskRef
 where
     F: for<'w> FnOnce(&'w Worker) + Send + 'static,

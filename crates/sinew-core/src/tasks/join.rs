@@ -1,15 +1,14 @@
-//! Fork-join: two arms, the second of which may run elsewhere.
+//! Fork-join: two arms, of which another worker may steal the second.
 //!
-//! The second arm stays in the frame of the join; the task stack holds only a pointer to it. If
-//! nobody steals it, the join calls it directly, a call that the compiler knows and inlines; the
-//! descriptor is then never read. Both arms always run, and a panic of the first is held back until
-//! the second is over, for the second may borrow from the frame. It is caught meanwhile: the second
-//! arm, and all that the worker runs while it waits for it, does not run in a destructor of an
-//! unwinding thread.
+//! The second arm is stored in the frame of the join; the task stack holds only a pointer to it. If
+//! it is not stolen, the join calls it directly, and the compiler inlines the call; the descriptor
+//! is then never read. Both arms always run. A panic of the first arm is caught until the second
+//! has ended, because the second may borrow from the frame. So neither the second arm nor a task
+//! that the worker runs while it waits runs in a destructor of an unwinding thread.
 //!
 //! Each arm is compiled twice: into the fast path, and as a function ([`Frame::run`]) for thieves
-//! and for every way off the fast path (`slow`, `elsewhere`). More copies would make programs
-//! large, and a compiler that finds a caller's loop five times optimises each of them less.
+//! and for the slow paths (`slow`, `elsewhere`). More copies would make programs large, and the
+//! compiler would optimise each copy less.
 //!
 //! # Cost
 //!
@@ -33,13 +32,13 @@ use crate::state::worker::Worker;
 
 pub use elsewhere::{Entering, join, join_context};
 
-/// What a panic carries.
+/// The payload of a panic.
 type Payload = Box<dyn Any + Send>;
 
-/// What came of an arm.
+/// The result of an arm, or its panic.
 type Outcome<R> = Result<R, Payload>;
 
-/// An arm, until it is run, and its result if it was not the fast path that ran it.
+/// An arm before it runs, or its result if it did not run on the fast path.
 struct Frame<F, R> {
     arm: UnsafeCell<ManuallyDrop<F>>,
     result: UnsafeCell<MaybeUninit<Outcome<R>>>,
@@ -63,7 +62,7 @@ where
         Task { run: Self::run_stolen, data: std::ptr::from_ref(self).cast() }
     }
 
-    /// What a thief calls.
+    /// The function that a thief calls.
     ///
     /// # Safety
     ///
@@ -74,14 +73,14 @@ where
         unsafe { (*data.cast::<Self>()).run(&*worker.cast::<Worker>(), true) }
     }
 
-    /// Runs the arm and keeps what comes of it, a panic too.
+    /// Runs the arm and stores its result or its panic.
     ///
     /// # Safety
     ///
-    /// Nobody else takes the arm; `worker` is the caller's.
+    /// No other thread takes the arm; `worker` is the caller's.
     #[inline(never)]
     unsafe fn run(&self, worker: &Worker, migrated: bool) {
-        // SAFETY: nobody else takes it.
+        // SAFETY: no other thread takes it.
         let arm = unsafe { self.take() };
         let result = catch_unwind(AssertUnwindSafe(|| arm(worker, migrated)));
         // SAFETY: the joiner reads the result only after this call, or after the thief's report
@@ -107,8 +106,8 @@ where
     }
 }
 
-/// Sets the worker's depth back when the second arm is over, also if it unwinds: a caught panic
-/// must not leave it too deep for later waits.
+/// Restores the worker's depth when the second arm has ended, also if it unwinds: after a caught
+/// panic the depth must not stay too large for later waits.
 struct Depth<'w> {
     worker: &'w Worker,
     depth: u32,
@@ -135,9 +134,9 @@ fn both<RA, RB>(ra: Outcome<RA>, rb: Outcome<RB>) -> (RA, RB) {
 impl Worker {
     /// Runs two closures, possibly in parallel, and returns both results.
     ///
-    /// `a` runs at once on this worker; `b` is offered to others meanwhile, and run here if nobody
-    /// took it. Arms get the worker that runs them. While this worker waits for a stolen `b`, it
-    /// runs other tasks as its pool's [`Wait`](crate::Wait) says.
+    /// `a` runs at once on this worker. Meanwhile other workers may steal `b`; if none does, `b`
+    /// runs here. Arms get the worker that runs them. While this worker waits for a stolen `b`, it
+    /// runs other tasks as its pool's [`Wait`](crate::Wait) policy allows.
     ///
     /// # Panics
     ///
@@ -180,11 +179,10 @@ impl Worker {
         self.join_arms(|worker, _| a(worker), |worker, _| b(worker))
     }
 
-    /// [`join`](Self::join) whose second arm learns whether it *migrated*: whether it was stolen
-    /// rather than run by this join itself.
+    /// As [`join`](Self::join). The second arm also gets whether it *migrated*: whether another
+    /// worker stole it.
     ///
-    /// Code that splits work adaptively splits further where its parts are taken, and not where
-    /// they are not.
+    /// Code that splits work adaptively splits further if its parts are stolen.
     ///
     /// # Panics
     ///
@@ -208,7 +206,7 @@ impl Worker {
         self.join_arms(|worker, _| a(worker), b)
     }
 
-    /// A join whose arms both learn whether they are run elsewhere than where it was called.
+    /// A join whose arms both get whether another thread than the caller's runs them.
     #[inline]
     fn join_arms<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
@@ -219,8 +217,8 @@ impl Worker {
         let frame = Frame::new(b);
         let depth = self.stack.depth();
         // SAFETY: this is the owner (W1); the stack was not full, or the join that filled it would
-        // have run inline; the frame outlives the task, because every way out of here takes the
-        // task back or waits for its thief.
+        // have run inline; the frame outlives the task, because every path out of this function
+        // takes the task back or waits for its thief.
         let (at, look_up) = unsafe { self.stack.push(frame.task(), depth + 1) };
         if look_up && self.after_push_cold(at) {
             return self.join_slowly(a, &frame, at);
@@ -234,7 +232,7 @@ impl Worker {
         // SAFETY: the slot is the newest, as the first arm has joined all it pushed; `take_back` at
         // most once.
         let rb = if unsafe { self.stack.pop(at) || self.take_back_cold(at) } {
-            // SAFETY: taken back, so it is nobody else's.
+            // SAFETY: taken back, so no thief has it.
             let arm = unsafe { frame.take() };
             arm(self, false)
         } else {
@@ -244,8 +242,8 @@ impl Worker {
         (ra, rb)
     }
 
-    /// After a panic of the first arm, which is caught: brings the second to its end, and resumes
-    /// the panic. Not in a destructor, where `thread::panicking()` would be true for whatever runs
+    /// After a caught panic of the first arm: runs the second arm or waits for it, and resumes the
+    /// panic. Not a destructor, in which `thread::panicking()` would be true for all tasks that run
     /// here meanwhile.
     #[cold]
     #[inline(never)]
@@ -262,14 +260,14 @@ impl Worker {
             }
         }
         self.stack.set_depth(depth);
-        // The first arm's panic wins. What came of the second is dropped on the way: if that panics
-        // in turn, the process aborts. SAFETY: the arm has run.
+        // The first arm's panic wins. The second arm's result is dropped before; if its destructor
+        // panics, the process aborts. SAFETY: the arm has run.
         let _second = unsafe { frame.take_result() };
         resume_unwind(payload)
     }
 
-    /// After a push that asks for a look: answers requests. True if the join must leave the fast
-    /// path.
+    /// After a push that finds a poll reason: handles the reasons. True if the join must leave the
+    /// fast path.
     #[cold]
     #[inline(never)]
     fn after_push_cold(&self, at: At) -> bool {
@@ -292,7 +290,7 @@ impl Worker {
         let slowly = unsafe { self.leave_fast_path(frame.task(), at) };
         // Direct calls, not through pointers: where the compiler sees them it unrolls a recursion
         // through the arms once, which is a third of fib's time. SAFETY: each arm is run once: the
-        // second here, if it is this worker's, else by its thief.
+        // second here, if it was taken back, else by its thief.
         unsafe {
             first.run(self, false);
             let is_mine = self.takes_back_slowly(&slowly);
@@ -305,8 +303,8 @@ impl Worker {
         unsafe { both(first.take_result(), frame.take_result()) }
     }
 
-    /// Takes the newest task back, or waits until its thief has finished it. True if it is this
-    /// worker's to run.
+    /// Takes the newest task back, or waits until its thief has finished it. True if this worker
+    /// must run it.
     ///
     /// # Safety
     ///
@@ -320,7 +318,7 @@ impl Worker {
     ///
     /// # Safety
     ///
-    /// Directly after `pop(at)` answered false.
+    /// Directly after `pop(at)` returned false.
     #[cold]
     #[inline(never)]
     unsafe fn take_back_cold(&self, at: At) -> bool {
@@ -330,7 +328,7 @@ impl Worker {
             unsafe { self.stack.pop_cold(at) == Popped::Mine }
         };
         if !mine {
-            // Somebody is about who takes tasks: the next push is to be published.
+            // There is a thief: the next push shall be published.
             self.stack.set_poll_reason(reason::STEAL_REQUEST);
             // SAFETY: just found stolen.
             unsafe { self.wait_for_thief(at) };

@@ -1,4 +1,4 @@
-//! Open scopes: the form of scopes that the drop-in for rayon-core needs. Programs use
+//! Open scopes: scopes with rayon's interface, for the drop-in for rayon-core. Other programs use
 //! [`Scope`](crate::Scope).
 //!
 //! Rayon's interface differs in three ways, so its scopes need types of their own:
@@ -28,7 +28,7 @@ use crate::state::tls;
 use crate::state::worker::Worker;
 use crate::tasks::broadcast::BroadcastContext;
 
-/// A task's view of `'scope`: what it borrows outlives it, and nothing shorter or longer will do.
+/// The lifetime `'scope` of a task's borrows, which is invariant.
 type Invariant<'scope, S> = PhantomData<Box<dyn FnOnce(&S) + Send + Sync + 'scope>>;
 
 /// A scope whose tasks may spawn into it.
@@ -47,7 +47,7 @@ type Invariant<'scope, S> = PhantomData<Box<dyn FnOnce(&S) + Send + Sync + 'scop
 /// # Ok::<(), sinew_core::BuildError>(())
 /// ```
 ///
-/// What a task borrows must outlive the scope:
+/// A task's borrows must outlive the scope:
 ///
 /// ```compile_fail
 /// sinew_core::global_pool().open_scope(|s| {
@@ -77,28 +77,28 @@ pub struct OpenScopeFifo<'scope> {
 /// An open scope, in the frame of the thread that waits for it.
 struct Frame {
     state: ScopeState,
-    /// For tasks in order, one a slot.
+    /// For tasks in order, one for each slot.
     fifos: Box<[Fifo]>,
 }
 
-/// What the body, and each task, has of the scope.
+/// The reference to the scope that the body and each task have.
 struct View {
     frame: NonNull<Frame>,
     share: Share,
 }
 
-// SAFETY: the frame is made of what is made for sharing, and is valid while the holder of a view is
+// SAFETY: all fields of the frame are `Sync`, and it is valid while the holder of the reference is
 // counted (C2).
 unsafe impl Sync for View {}
 // SAFETY: as above.
 unsafe impl Send for View {}
 
-// SAFETY: a lock and a constant, made for sharing; tokens point into it, which outlives them.
+// SAFETY: a lock and a constant, which are `Sync`; tokens point into it, and it outlives them.
 unsafe impl Sync for Fifo {}
 // SAFETY: as above.
 unsafe impl Send for Fifo {}
 
-/// The two kinds of open scopes, for what they have in common.
+/// The two kinds of open scopes, for their common code.
 trait Open: Sync + Sized {
     fn of(view: View) -> Self;
     fn view(&self) -> &View;
@@ -126,7 +126,7 @@ impl Open for OpenScopeFifo<'_> {
 
 impl View {
     fn frame(&self) -> &Frame {
-        // SAFETY: whoever has a view is counted (C2).
+        // SAFETY: the holder of a reference is counted (C2).
         unsafe { self.frame.as_ref() }
     }
 
@@ -135,7 +135,7 @@ impl View {
     }
 }
 
-/// Runs `body` with a scope in `pool`, of the thread that calls this.
+/// Runs `body` with a scope in `pool` that the calling thread owns.
 fn run<S: Open, R>(pool: &PoolState, fifos: Box<[Fifo]>, body: impl FnOnce(&S) -> R) -> R {
     let frame = Frame { state: ScopeState::new(pool, WHOLE, !fifos.is_empty()), fifos };
     let scope = S::of(View {
@@ -149,7 +149,7 @@ fn fifos(pool: &PoolState) -> Box<[Fifo]> {
     pool.slots.iter().map(|_| Fifo::new()).collect()
 }
 
-/// A task that runs `body` with the scope, and counts itself out.
+/// A task that runs `body` with the scope, and removes its count.
 ///
 /// # Safety
 ///
@@ -204,9 +204,9 @@ impl<'scope> OpenScope<'scope> {
     ///
     /// # Cost
     ///
-    /// A block of memory, which the worker mostly has at hand, and one locked instruction on a line
-    /// that other workers write; another one every twentieth time, and from another thread than the
-    /// one that runs the spawning task.
+    /// A block of memory, usually from the worker's free list, and one locked instruction on a line
+    /// that other workers write. A second locked instruction at every twentieth spawn, and at every
+    /// spawn from a thread that does not run the spawning task.
     pub fn spawn<B>(&self, body: B)
     where
         B: FnOnce(&Self) + Send + 'scope,
@@ -230,7 +230,7 @@ impl<'scope> OpenScope<'scope> {
 }
 
 impl<'scope> OpenScopeFifo<'scope> {
-    /// Spawns a task that the scope waits for, and that is begun after those which this worker
+    /// Spawns a task that the scope waits for, and that begins after the tasks that this worker
     /// spawned before.
     ///
     /// # Cost
@@ -255,8 +255,8 @@ impl<'scope> OpenScopeFifo<'scope> {
                         self.view.frame().fifos[worker.index()].push(Queued { task, depth });
                     worker.queue(Queued { task: token, depth });
                 }
-                // From outside the order is that of the pool's queue; a scope that keeps its tasks
-                // keeps them in order.
+                // From outside the order is that of the pool's queue; a scope's own list keeps the
+                // order.
                 _ => state.queue(task, spawner),
             }
         }
@@ -274,7 +274,8 @@ impl<'scope> OpenScopeFifo<'scope> {
 
 // Hidden: `sinew` exports `Pool` and `Worker`, and its programs have one kind of scope.
 impl Pool {
-    /// Runs `body` with a scope on a worker of this pool, and returns when the tasks are over, too.
+    /// Runs `body` with a scope on a worker of this pool, and returns when all its tasks have
+    /// ended.
     ///
     /// # Panics
     ///
@@ -288,7 +289,7 @@ impl Pool {
         self.run(|worker| worker.open_scope(body))
     }
 
-    /// [`open_scope`](Self::open_scope) whose tasks are begun in order.
+    /// As [`open_scope`](Self::open_scope); tasks begin in order.
     ///
     /// # Panics
     ///
@@ -317,7 +318,7 @@ impl Pool {
         run(pool, Box::default(), body)
     }
 
-    /// [`in_place_scope`](Self::in_place_scope) whose tasks are begun in order.
+    /// As [`in_place_scope`](Self::in_place_scope); tasks begin in order.
     ///
     /// # Panics
     ///
@@ -334,8 +335,8 @@ impl Pool {
 
 impl Pool {
     /// The pool that runs a scope's tasks: this one, or that of a thread that works serially.
-    /// Before tasks are queued from outside: sees to it that somebody takes them, in a pool that
-    /// has only its external slot.
+    /// Before tasks are queued from outside, a pool with only its external slot starts the thread
+    /// that takes them.
     fn serving(&self) -> &PoolState {
         match tls::serving(&self.state) {
             Some(worker) => return worker.pool(),
@@ -349,7 +350,7 @@ impl Pool {
 }
 
 impl Worker {
-    /// An open scope on this worker: [`Pool::open_scope`] for code that has one at hand.
+    /// An open scope on this worker; see [`Pool::open_scope`].
     ///
     /// # Panics
     ///
@@ -362,7 +363,7 @@ impl Worker {
         run(self.pool(), Box::default(), body)
     }
 
-    /// [`open_scope`](Self::open_scope) whose tasks are begun in order.
+    /// As [`open_scope`](Self::open_scope); tasks begin in order.
     ///
     /// # Panics
     ///
@@ -378,7 +379,7 @@ impl Worker {
 
 impl fmt::Debug for OpenScope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The name by which programs know the type.
+        // The name that programs use for the type.
         f.debug_struct("Scope").finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! Detached tasks: spawned, and run some time.
+//! Detached tasks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -30,8 +30,8 @@ impl Worker {
         self.queue(Queued { task: self.noted(detached(f, Some(self))), depth: self.depth() + 1 });
     }
 
-    /// Spawns a detached task that is begun after all that this worker has spawned so before; see
-    /// [`spawn_fifo`].
+    /// Spawns a detached task that begins after all tasks that this worker spawned with this
+    /// function before; see [`spawn_fifo`].
     ///
     /// # Panics
     ///
@@ -46,8 +46,8 @@ impl Worker {
         let _spawn = self.begin(Activity::Spawn);
         let depth = self.depth() + 1;
         let task = self.noted(detached(f, Some(self)));
-        // SAFETY: the worker's own list is there as long as its pool, which runs all tasks before
-        // it ends.
+        // SAFETY: the worker's own list exists as long as its pool, which runs all tasks before it
+        // ends.
         let token = unsafe { self.fifo.push(Queued { task, depth }) };
         self.queue(Queued { task: token, depth });
     }
@@ -73,8 +73,8 @@ impl Pool {
         }
     }
 
-    /// [`spawn`](Self::spawn) in order: of the tasks that one worker spawns so, the oldest is run
-    /// first. Tasks from outside the pool begin in order in any case.
+    /// As [`spawn`](Self::spawn), in order: of the tasks that one worker spawns with this function,
+    /// the oldest runs first. Tasks from outside the pool always begin in order.
     ///
     /// # Panics
     ///
@@ -90,7 +90,7 @@ impl Pool {
     }
 }
 
-/// Spawns a detached task from a thread that works serially: into the pool around that.
+/// Spawns a detached task from a thread that works serially: into the enclosing pool.
 #[cold]
 fn spawn_around<F>(f: F)
 where
@@ -162,7 +162,8 @@ where
     }
 }
 
-/// [`spawn`] in order: of the tasks that one worker spawns so, the oldest is run first.
+/// As [`spawn`], in order: of the tasks that one worker spawns with this function, the oldest runs
+/// first.
 ///
 /// # Panics
 ///

@@ -432,7 +432,8 @@ fn spawning_on_a_slot_without_a_thread_panics_at_the_callers_line() {
     pool(3).run(|w| {
         for slot in [0, 3, usize::MAX] {
             let expected = format!("no thread of the pool serves worker slot {slot}");
-            assert_eq!(message_of(|| spawn(w, slot)), expected);
+            let payload = payload_of(|| spawn(w, slot));
+            assert_eq!(payload.downcast_ref::<String>(), Some(&expected));
         }
     });
     let places = std::mem::take(&mut *places.lock().unwrap());

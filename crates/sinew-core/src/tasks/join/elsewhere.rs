@@ -1,8 +1,8 @@
-//! Joins of code that has no worker at hand, and may be outside of the pool.
+//! Joins without a worker argument, possibly from outside of the pool.
 //!
-//! From outside, the whole join goes to a worker, which knows its arms by pointers only: that part
-//! is compiled once, and not for every join of a program. Arms that are called like this keep what
-//! comes of them in their frames, panics included.
+//! From outside, the whole join goes to a worker, which calls its arms through pointers. So that
+//! part is compiled once, and not for every join of a program. Arms that are called in this way
+//! store their results and panics in their frames.
 
 use super::{Frame, both};
 use crate::builder::global;
@@ -16,7 +16,7 @@ struct Arm {
     frame: *const (),
 }
 
-// SAFETY: whoever calls the arm on another thread vouches for its being allowed there.
+// SAFETY: the caller of the arm on another thread guarantees that the arm is `Send`.
 unsafe impl Send for Arm {}
 
 impl Arm {
@@ -36,14 +36,14 @@ impl Arm {
     ///
     /// # Safety
     ///
-    /// Its frame is there, and nobody else runs it.
+    /// Its frame is valid, and no other thread runs it.
     unsafe fn call(self, worker: &Worker) {
         // SAFETY: as the caller says.
         unsafe { (self.run)(self.frame, worker) }
     }
 }
 
-/// Has `enter` call the join of two arms on some worker.
+/// Makes `enter` call the join of two arms on some worker.
 ///
 /// # Panics
 ///
@@ -64,8 +64,8 @@ unsafe fn join_by(enter: impl FnOnce(Entering<'_>), first: Arm, second: Arm) {
     assert!(arms.is_none(), "a join was not called by what was to bring it to a worker");
 }
 
-/// Runs two closures, possibly in parallel, and returns both results: [`Worker::join`] for code
-/// that has no worker at hand.
+/// Runs two closures, possibly in parallel, and returns both results: [`Worker::join`] on the
+/// current worker, or on one of the global pool.
 ///
 /// # Panics
 ///
@@ -73,7 +73,7 @@ unsafe fn join_by(enter: impl FnOnce(Entering<'_>), first: Arm, second: Arm) {
 ///
 /// # Cost
 ///
-/// As [`Worker::join`], and a look into thread-local storage.
+/// As [`Worker::join`], and one access to thread-local storage.
 ///
 /// ```
 /// let (a, b) = sinew_core::join(|| 1 + 1, || 2 + 2);
@@ -90,20 +90,20 @@ where
     join_context(|join| global::pool().run(|worker| join(worker)), |_, _| a(), |_, _| b())
 }
 
-/// [`Worker::join_context`] for code that has no worker at hand: on the current worker if there is
-/// one, else wherever `enter` brings it, and there both arms have migrated.
+/// [`Worker::join_context`] on the current worker, if there is one. Else `enter` runs the join on
+/// another thread, and both arms have migrated.
 ///
-/// `enter` gets the whole join and calls it on a worker, for instance by
+/// `enter` gets the join as a closure and calls it on a worker, for instance by
 /// [`Pool::install`](crate::Pool::install).
 ///
 /// # Panics
 ///
 /// If an arm panics, after both have ended; with the first arm's payload if both did. If `enter`
-/// panics, or returns without having called what it got; the arms are leaked then.
+/// panics, or returns without a call of the closure; the arms are leaked then.
 ///
 /// # Cost
 ///
-/// As [`Worker::join`], and a look into thread-local storage.
+/// As [`Worker::join`], and one access to thread-local storage.
 ///
 /// ```
 /// let enter = |join: sinew_core::Entering<'_>| sinew_core::global_pool().install(|w| join(w));
@@ -125,7 +125,7 @@ where
     }
 }
 
-/// A join that waits to be called on a worker; see [`join_context`].
+/// A join that is to be called on a worker; see [`join_context`].
 pub type Entering<'a> = &'a mut (dyn FnMut(&Worker) + Send);
 
 #[cold]
@@ -147,8 +147,8 @@ where
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    //! What they would miss: results of arms that panic from outside; `tests/pool` joins from
-    //! outside in every way.
+    //! Blind to: results of arms that panic from outside; `tests/pool` has joins from outside of
+    //! every kind.
     use super::*;
     use crate::pool::Pool;
 

@@ -1,5 +1,5 @@
-//! Joins off the fast path, but for the calls of their arms: what is compiled once, and not for
-//! every join of a program.
+//! The slow paths of joins, except for the calls of their arms: this code is compiled once, and not
+//! for every join of a program.
 
 use sinew_deque::stack::{At, Popped, Task, TwoField};
 use sinew_sync::thread::yield_now;
@@ -14,12 +14,12 @@ pub(super) struct Slowly<'w> {
     second: Second<'w>,
 }
 
-/// Where the second arm is while the first one runs.
+/// The place of the second arm while the first one runs.
 enum Second<'w> {
-    /// In no slot: it took the last one, where the first arm is to find one. Taken back for this
-    /// worker, or done by its thief.
+    /// In no slot: it had the last one, which the first arm needs. Taken back by this worker, or
+    /// done by its thief.
     Settled { is_mine: bool },
-    /// In the slot of the fast path; the observer looks at the join.
+    /// In the slot of the fast path; an observer watches the join.
     Slot(At),
     /// On the two-field stack of a pool that has such stacks.
     TwoField { at: usize, stack: &'w TwoField },
@@ -31,7 +31,7 @@ impl Worker {
     ///
     /// # Safety
     ///
-    /// `at` is the newest slot. The task's frame is there until
+    /// `at` is the newest slot. The task's frame is valid until
     /// [`takes_back_slowly`](Self::takes_back_slowly) has returned.
     pub(super) unsafe fn leave_fast_path(&self, task: Task, at: At) -> Slowly<'_> {
         let (depth, stack) = (self.stack.depth(), self.stack.two_field());
@@ -51,8 +51,8 @@ impl Worker {
         Slowly { depth, second }
     }
 
-    /// The task moves from the slot of the fast path, where no thief of a pool with two-field
-    /// stacks looks, to that stack.
+    /// The task moves from the slot of the fast path, from which no thief of a pool with two-field
+    /// stacks steals, to the two-field stack.
     ///
     /// # Safety
     ///
@@ -63,7 +63,7 @@ impl Worker {
         slot: At,
         stack: &'w TwoField,
     ) -> Second<'w> {
-        // SAFETY: the slot is the newest, and nobody else's.
+        // SAFETY: the slot is the newest, and no thief takes it.
         unsafe { self.take_back(slot) };
         // SAFETY: this is the owner, and there is room; the task is popped or waited for before its
         // frame ends.
@@ -72,7 +72,7 @@ impl Worker {
         Second::TwoField { at, stack }
     }
 
-    /// After the first arm: whether the second is this worker's to run. Else its thief has run it.
+    /// After the first arm: whether this worker must run the second. Else its thief has run it.
     ///
     /// # Safety
     ///
