@@ -1,11 +1,10 @@
-//! Callers that wait, and are to look again when something else has happened than the end of their
-//! call.
+//! Waiting callers, which must check again after an event other than the end of their call.
 //!
 //! # Invariants
 //!
-//! - L1: a caller enters the list before it looks at what it is to be woken for, and parks only
-//!   after that; whoever makes that happen does so before it wakes those on the list. So one of
-//!   both sees the other: the list's lock orders them, and a parker keeps a token that comes early.
+//! - L1: a caller enters the list, checks for the event, and then parks. The thread that causes the
+//!   event does so before it wakes the callers on the list. So one of both sees the other: the
+//!   list's lock orders them, and a parker keeps an early token.
 //!
 //! # Tests
 //!
@@ -22,13 +21,13 @@ use sinew_sync::plant::{Bug, planted};
 pub struct Callers(Mutex<Vec<Arc<Parker>>>);
 
 impl Callers {
-    /// The thread that parks there is woken until the guard is dropped.
+    /// Adds a parker, whose thread is woken until the guard is dropped.
     pub(crate) fn enter<'c>(&'c self, parker: &Arc<Parker>) -> Listed<'c> {
         self.0.lock().push(Arc::clone(parker));
         Listed { callers: self, parker: Arc::clone(parker) }
     }
 
-    /// Has all callers look again.
+    /// Wakes all callers, which check again.
     pub fn wake_all(&self) {
         if !planted(Bug::SilentCancel) {
             for parker in self.0.lock().iter() {
@@ -37,7 +36,7 @@ impl Callers {
         }
     }
 
-    /// Has the caller look again that has waited for longest.
+    /// Wakes the caller that has waited for longest, which checks again.
     pub(crate) fn wake_first(&self) {
         if let Some(parker) = self.0.lock().first() {
             parker.unpark();
@@ -55,7 +54,7 @@ pub(crate) struct Listed<'c> {
 impl Drop for Listed<'_> {
     fn drop(&mut self) {
         let mut parkers = self.callers.0.lock();
-        // Entries of one thread are alike, so any of them will do.
+        // Entries of one thread are equal, so any of them may be removed.
         if let Some(at) = parkers.iter().position(|parker| Arc::ptr_eq(parker, &self.parker)) {
             parkers.remove(at);
         }

@@ -1,29 +1,29 @@
-//! What is under way in a pool and can be cancelled at once: loops and skeletons under a control,
-//! and worklists.
+//! Running work of a pool that one request can cancel: loops and skeletons under a control, and
+//! worklists.
 //!
-//! Each *enrols* when it begins, and notes how often the pool has cancelled before. Once that
-//! number is another one it is to end, as if its own control had been cancelled. The control itself
-//! is left alone, so what begins later runs.
+//! Such work *registers* when it begins, and stores the number of earlier cancellations of the
+//! pool. Once that number changes, the work must end, as if its own control had been cancelled. The
+//! control itself is not cancelled, so later work runs.
 //!
 //! # Invariants
 //!
-//! - R1: the number is noted once, before anything else is done, and all participants and phases go
-//!   by that note: a cancellation reaches all of what has begun before it, and nothing else.
+//! - R1: the number is stored once, before the work begins, and all participants and phases compare
+//!   with it: a cancellation ends all work that began before it, and no other work.
 //!
 //! # Orderings
 //!
-//! `Relaxed`: a word that only grows and only has to be seen soon, and a count that is a statistic.
-//! Nothing is published by either.
+//! `Relaxed`: a word that only grows and must only be seen soon, and a count that is a statistic.
+//! Neither publishes anything.
 //!
 //! # Cost
 //!
-//! A few atomic operations when something begins and ends; a load of a line that hardly anybody
-//! writes where it would look at its control anyway. Loops without a control do not enrol.
+//! A few atomic operations when the work begins and ends, and a load of a rarely written line where
+//! the work checks its control anyway. Loops without a control do not register.
 //!
 //! # Not handled
 //!
-//! Joins, scopes, detached tasks, and skeletons without a control. What they answer are results
-//! alone, of which none can be left out; so they run to their end.
+//! Joins, scopes, detached tasks, and skeletons without a control. Their return types are plain
+//! results, which cannot express a cancellation; so they run to their end.
 //!
 //! # Tests
 //!
@@ -37,19 +37,19 @@ use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::seams::callers::Callers;
 
-/// What is under way in one pool.
+/// The registered work of one pool.
 #[derive(Debug, Default)]
 pub(crate) struct CancelScope {
-    /// On a line of its own: all that is enrolled looks at it, and who comes and goes writes the
-    /// other.
+    /// On a line of its own: all registered work reads it, while the other field is written at each
+    /// registration.
     cancellations: CachePadded<AtomicU64>,
     pub(crate) under_way: AtomicUsize,
-    /// Whose calls wait for a worker and are cancelled as well.
+    /// The callers whose calls wait for a worker; those are cancelled as well.
     callers: Callers,
 }
 
 impl CancelScope {
-    /// Cancels all that is enrolled now.
+    /// Cancels all work that is registered now.
     pub(crate) fn cancel(&self) {
         self.cancellations.fetch_add(1, Ordering::Relaxed);
         self.callers.wake_all();
@@ -63,25 +63,25 @@ impl CancelScope {
         self.under_way.load(Ordering::Relaxed)
     }
 
-    /// How often the pool has cancelled what it runs.
+    /// How often the pool has been cancelled.
     pub(crate) fn cancellations(&self) -> u64 {
         self.cancellations.load(Ordering::Relaxed)
     }
 }
 
-/// By which a waiting call may be cancelled: a flag, and the callers that look at it.
+/// A means to cancel waiting calls: a flag, and the callers that check it.
 ///
 /// The flag is set before the callers are woken ([`Callers::wake_all`]), and never taken back.
 pub trait Cancellable {
-    /// Whether calls are to end that no worker has taken.
+    /// Whether calls that no worker has taken must end.
     fn is_cancelled(&self) -> bool;
 
-    /// The callers that wait.
+    /// The waiting callers.
     fn callers(&self) -> &Callers;
 }
 
-/// A loop or call that was cancelled before it was done, by its control or its
-/// [pool's](crate::PoolControl::cancel).
+/// The error of a loop or call that its control, or its [pool's](crate::PoolControl::cancel),
+/// cancelled before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cancelled;
 

@@ -1,11 +1,10 @@
-//! What a module above a pool is told of it.
+//! The events of a pool for a module above it.
 
 use std::any::Any;
 
-/// Accompanies a pool from its start to its end. A builder takes any number of hooks; the pool
-/// calls them and knows nothing else of them.
+/// Functions that a pool calls from its start to its end. A builder takes any number of hooks.
 ///
-/// Callers and workers of the pool call these functions, so they are short and wait for nothing.
+/// Callers and workers of the pool call these functions, so they must be short and must not block.
 pub trait PoolHook: Any + Send + Sync {
     /// A caller from outside has taken the external slot, on its own thread.
     fn external_thread_came(&self) {}
@@ -16,8 +15,8 @@ pub trait PoolHook: Any + Send + Sync {
     /// The program has chosen a schedule or a mapping for the pool.
     fn settings_changed(&self) {}
 
-    /// The pool ends: its threads leave when nothing is left to do. `may_wait`: the caller is none
-    /// of its workers, and may wait for other threads here.
+    /// The pool ends: its threads leave when no work is left. `may_wait`: the caller is none of its
+    /// workers, and may wait for other threads here.
     fn ended(&self, may_wait: bool) {
         let _ = may_wait;
     }

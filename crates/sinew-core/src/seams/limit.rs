@@ -1,7 +1,7 @@
-//! How many of a pool's workers may work: a number that can change at any time.
+//! The limit on a pool's working workers, which can change at any time.
 //!
-//! It is the least of what several [sources](Source) allow. Each source sets its own number, and
-//! knows none of the others. `surplus` says what the workers beyond the number do.
+//! It is the minimum of the numbers of several [sources](Source). Each source sets only its own
+//! number. `surplus` describes what workers above the limit do.
 
 use std::path::PathBuf;
 
@@ -13,45 +13,44 @@ use sinew_sync::lock::Mutex;
 
 use crate::seams::preset::Preset;
 
-/// Time between two looks at affinity, cpuset and quota.
+/// Time between two reads of affinity, cpuset and quota.
 const LOOK_NS: u64 = 100_000_000;
 
-/// How many workers of one pool may work, and by which schedule its loops run: what loops look at
-/// while they run.
+/// The limit of one pool, and the schedule of its loops, which running loops read.
 #[derive(Debug)]
 pub struct Limit {
     pub(crate) workers: AtomicUsize,
-    /// The numbers by [`Source`]. The lock makes them, `workers` and `asked` one.
+    /// The numbers by [`Source`]. The lock keeps them consistent with `workers` and `asked`.
     parts: Mutex<[usize; SOURCES]>,
-    /// The number that all of them allow, which may be less than the pool needs to serve callers:
-    /// loops and skeletons keep to it.
+    /// Their minimum, which may be less than the pool needs to serve callers. Loops and skeletons
+    /// obey it.
     asked: AtomicUsize,
-    /// What loops look at beside it.
+    /// The schedule of the pool's loops.
     pub(crate) schedule: Preset,
-    /// Where the limits of the process are read, if they are followed.
+    /// The root folder of the process's limits, if the pool follows them.
     follows: Option<PathBuf>,
     next_look_ns: AtomicU64,
 }
 
-/// Says how many workers may work.
+/// A source of limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// The program, by the pool's own handles.
+    /// The program, through the pool's handles.
     Program,
     /// Affinity, cpuset and quota of the process.
     Process,
-    /// Other programs, by agreement.
+    /// The share of the machine that other programs leave.
     Others,
 }
 
 const SOURCES: usize = 3;
 
-/// Between which numbers the limit of a pool lies.
+/// The bounds of a pool's limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
-    /// The fewest by the program and the limits of the process.
+    /// The smallest limit by the program and the limits of the process.
     pub(crate) fewest: usize,
-    /// The fewest by other programs.
+    /// The smallest limit by other programs.
     pub(crate) fewest_by_others: usize,
     pub(crate) most: usize,
 }
@@ -63,8 +62,8 @@ impl Room {
 }
 
 impl Limit {
-    /// No limit. It follows affinity, and the cpuset and quota found below `follows`, if that is
-    /// given.
+    /// No limit at first. If `follows` is given, it follows affinity, and the cpuset and quota
+    /// below that folder.
     pub(crate) fn new(follows: Option<PathBuf>) -> Self {
         let parts = Mutex::new([usize::MAX; SOURCES]);
         let [workers, asked] = [0; 2].map(|_| AtomicUsize::new(usize::MAX));
@@ -79,13 +78,13 @@ impl Limit {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// The schedule that the pool has for its loops.
+    /// The pool's schedule for its loops.
     #[inline]
     pub fn schedule(&self) -> &Preset {
         &self.schedule
     }
 
-    /// The limit of no pool, which lets everybody work: for models of loops.
+    /// A limit without a pool that allows all workers: for models of loops.
     pub fn unlimited() -> Self {
         Self::new(None)
     }
@@ -95,14 +94,13 @@ impl Limit {
         self.follows.is_some()
     }
 
-    /// How many of the workers may work, which may be more than there are: those with a number
-    /// below it.
+    /// The limit: workers with a number below it may work. It may exceed the number of workers.
     pub fn get(&self) -> usize {
         // Acquire: M8.
         self.workers.load(Ordering::Acquire)
     }
 
-    /// From now on the source allows so many. Returns the limit before and after.
+    /// Sets the number of a source. Returns the limit before and after.
     pub(crate) fn set(&self, source: Source, workers: usize, room: Room) -> Range<usize> {
         let mut parts = self.parts.lock();
         parts[source as usize] = workers;
@@ -115,12 +113,12 @@ impl Limit {
         self.workers.swap(workers, Ordering::AcqRel)..workers
     }
 
-    /// Where the limits of the process are to be read, if they are followed and it is time to.
+    /// The root folder of the limits of the process, if the pool follows them and a read is due.
     pub(crate) fn due(&self) -> Option<&PathBuf> {
         self.follows.as_ref().filter(|_| self.is_time_to_look())
     }
 
-    /// Whether it is time to look at the limits of the process; true for one caller.
+    /// Whether a read of the limits of the process is due; true for one caller.
     fn is_time_to_look(&self) -> bool {
         if !self.follows() || cfg!(any(loom, shuttle)) {
             return false;

@@ -1,15 +1,15 @@
-//! Seams: what code above a pool sets or plugs in, without the scheduler knowing it.
+//! Interfaces by which code above a pool extends it; the scheduler does not depend on that code.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `observer` | watches a pool |
-//! | `hook` | is told of a pool's calls, settings and end |
-//! | `worker_local` | values that a worker keeps for modules above |
+//! | `hook` | functions called for a pool's calls, settings and end |
+//! | `worker_local` | values of modules above, one for each worker |
 //! | `limit`, `preset` | how many workers may work, by source; the schedule of a pool's loops |
 //! | `pins` | where threads are pinned |
-//! | `cancel`, `callers` | what can be cancelled, and the callers that a cancellation wakes |
+//! | `cancel`, `callers` | work that can be cancelled, and the callers that a cancellation wakes |
 //!
-//! The poll reasons, a seam as well, need the worker: `state::poll`.
+//! Poll reasons are such an interface too, but need the worker: `state::poll`.
 
 pub(crate) mod callers;
 pub(crate) mod cancel;

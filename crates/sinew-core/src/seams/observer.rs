@@ -1,22 +1,23 @@
-//! The seam by which a floor above watches a pool: the scheduler tells an observer what happens.
+//! The interface by which a crate above observes a pool: the scheduler reports events to an
+//! observer.
 //!
 //! [`PoolBuilder::observer`](crate::PoolBuilder::observer) gives a pool an [`Observer`]. The
-//! observer makes a [`WorkerObserver`] for each worker, and keeps a note for each queued task and
-//! each scope. The scheduler knows nothing else of it.
+//! observer makes a [`WorkerObserver`] for each worker, and a note for each queued task and each
+//! scope.
 //!
 //! # Invariants
 //!
 //! - E1: only the owner of a worker (W1) calls its `WorkerObserver`, which may use cells.
 //! - E2: events that begin something and events that end it are nested on each worker, also where
 //!   the code between them panics.
-//! - E3: a thief tells the end of a stolen arm before it reports the arm as finished. The owner
-//!   tells the end of the join after it has seen the report (M6).
+//! - E3: a thief reports the end of a stolen arm to the observer before it marks the arm as
+//!   finished. The owner reports the end of the join after it has seen the mark (M6).
 //!
 //! # Cost
 //!
 //! Without an observer: nothing in a join, and one comparison for a queued task, a piece of a loop
-//! and each step of a search. With one, every push finds a reason to look up, so every join leaves
-//! the fast path.
+//! and each step of a search. With one, every push finds a poll reason, so every join leaves the
+//! fast path.
 //!
 //! # Not handled
 //!
@@ -29,10 +30,10 @@
 
 use std::any::Any;
 
-/// Watches a pool.
+/// Observes a pool.
 pub trait Observer: Any + Send + Sync {
-    /// A pool of so many workers is built with this observer. Returns the part that watches each
-    /// worker, in their order.
+    /// A pool of so many workers is built with this observer. Returns the observers of the workers,
+    /// in their order.
     fn watch(&self, workers: usize) -> Vec<Box<dyn WorkerObserver>>;
 
     /// A scope begins. Returns a note, which later events of the scope carry.
@@ -42,9 +43,9 @@ pub trait Observer: Any + Send + Sync {
     fn scope_ends(&self, note: &ScopeNote);
 }
 
-/// Watches one worker. Only the thread that owns the worker calls it.
+/// Observes one worker. Only the thread that owns the worker calls it.
 pub trait WorkerObserver: Send {
-    /// Something happens at this worker now.
+    /// Gets an event of this worker when it happens.
     fn on(&self, event: Event<'_>);
 
     /// The worker makes a task for a queue. Returns a note, which [`Event::SpawnedTask`] carries
@@ -58,7 +59,7 @@ pub type TaskNote = [u64; 4];
 /// A value that an observer keeps with a scope.
 pub type ScopeNote = Box<dyn Any + Send + Sync>;
 
-/// What happens at a worker.
+/// An event of a worker.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'e> {
@@ -77,14 +78,14 @@ pub enum Event<'e> {
     End(Activity),
     /// An attempt to steal ends, which began as [`Activity::Attempt`].
     Attempted {
-        /// The worker has a task.
+        /// The worker has found a task.
         success: bool,
     },
-    /// What the worker stole is done and reported.
+    /// The stolen task is finished and reported.
     StealEnd,
-    /// The worker found nothing to do: it searches, then parks.
+    /// The worker found no work: it searches, then parks.
     Idle,
-    /// A task begins on top of what the worker does.
+    /// A task begins on top of the worker's present one.
     TaskBegin(Source),
     /// The task that has just begun is one that a worker made.
     SpawnedTask(TaskNote),
@@ -96,7 +97,7 @@ pub enum Event<'e> {
     Fork,
     /// The first arm ends; the worker takes the second one back, or waits for its thief.
     FirstArmEnd,
-    /// The second arm begins on this worker, as nobody has stolen it.
+    /// The second arm begins on this worker, since no thief has stolen it.
     SecondArmBegin,
     /// Both arms of the join are over.
     JoinEnd {
@@ -110,7 +111,7 @@ pub enum Event<'e> {
     },
     /// A piece of the loop is over; the next one may follow.
     PieceEnd,
-    /// The worker has no part in the loop any more.
+    /// The worker leaves the loop.
     LoopEnd,
     /// The running task of a scope is about to end.
     ScopeTaskEnd(&'e ScopeNote),
@@ -122,7 +123,7 @@ pub enum Event<'e> {
     CallEnd,
 }
 
-/// What a worker does in the scheduler.
+/// An activity of a worker in the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Activity {
@@ -130,20 +131,19 @@ pub enum Activity {
     Spawn,
     /// Takes tasks of its own back from a queue.
     Take,
-    /// Arranges with thieves about tasks of its own: publishes some, or takes one back that may be
-    /// stolen.
+    /// Synchronises with thieves: publishes own tasks, or takes a task back that may be stolen.
     Publish,
-    /// Looks for work.
+    /// Searches for work.
     Search,
     /// Attempts to steal.
     Attempt,
-    /// Waits for something that another thread does.
+    /// Waits for another thread.
     Wait,
     /// Sleeps.
     Park,
 }
 
-/// Where a task comes from.
+/// The source of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
@@ -162,7 +162,7 @@ pub enum Source {
     },
 }
 
-/// Tells the end of an activity when it is dropped.
+/// Reports the end of an activity when it is dropped.
 #[must_use]
 pub(crate) struct During<'w>(Option<&'w dyn WorkerObserver>, Activity);
 
@@ -186,7 +186,7 @@ impl Drop for During<'_> {
     }
 }
 
-/// The pieces of a loop that one worker runs. Tells the end of its part when it is dropped.
+/// The pieces of a loop that one worker runs. Reports the end of its part when it is dropped.
 #[must_use]
 pub struct Pieces<'w>(Option<&'w dyn WorkerObserver>);
 
@@ -199,7 +199,7 @@ impl<'w> Pieces<'w> {
         Self(observer)
     }
 
-    /// A piece is over.
+    /// A piece has ended.
     #[inline]
     pub fn ended(&self) {
         if let Some(observer) = self.0 {

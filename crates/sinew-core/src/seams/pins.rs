@@ -1,7 +1,7 @@
-//! Where the threads of a pool are to be pinned, and where each of them is.
+//! The requested pins of a pool's threads, and the pin of each thread.
 //!
-//! [`PoolPins`] is what the pool posts for all of them, [`ThreadPin`] is what one worker knows of
-//! its own thread. `remap` says when a thread moves.
+//! [`PoolPins`] holds the pool's request for all threads, [`ThreadPin`] the pin of one worker's
+//! thread. `remap` describes when a thread moves.
 
 use std::sync::Arc;
 
@@ -9,22 +9,22 @@ use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 use sinew_topology::{CpuAssignment, CpuSet, Mapping, Pinned, pin_current_thread};
 
-/// For each slot what its thread is pinned to, if anything.
+/// The pin of each slot's thread; `None` for no pin.
 pub(crate) type Pins = Arc<[Option<CpuSet>]>;
 
-/// Where the workers of a pool belong.
+/// The requested pins of a pool.
 #[derive(Debug)]
 pub(crate) struct PoolPins {
     version: AtomicUsize,
     now: Mutex<Posted>,
 }
 
-/// A mapping, and what follows from it.
+/// A mapping, and the pins that follow from it.
 #[derive(Debug)]
 pub(crate) struct Posted {
     mapping: Mapping,
     pins: Pins,
-    /// Where it has room for a thread that is to be near another.
+    /// The CPUs that it allows for a helper thread near a worker.
     room: CpuSet,
 }
 
@@ -35,7 +35,8 @@ impl Posted {
     }
 }
 
-/// The CPUs of a mapping: all that it may use, if it is a rule; none if it is none.
+/// The CPUs of a mapping: those of an explicit list, all allowed ones for a rule, none for
+/// [`Mapping::None`].
 pub(crate) fn room(mapping: &Mapping, allowed: &CpuSet) -> CpuSet {
     match mapping {
         Mapping::Scatter | Mapping::Compact => allowed.clone(),
@@ -45,8 +46,8 @@ pub(crate) fn room(mapping: &Mapping, allowed: &CpuSet) -> CpuSet {
 }
 
 impl PoolPins {
-    /// The first mapping, of slots on the allowed CPUs; nobody is pinned unless `pins`, because the
-    /// machine is a real one.
+    /// The first mapping, of slots on the allowed CPUs. Threads are pinned only if `pins`, which is
+    /// false for a described machine.
     pub(crate) fn new(
         mapping: Mapping,
         cpu_assignment: &CpuAssignment,
@@ -60,17 +61,17 @@ impl PoolPins {
         Self { version: AtomicUsize::new(1), now: Mutex::new(now) }
     }
 
-    /// A number that is another one whenever the pins have changed.
+    /// A number that changes with the pins.
     pub(crate) fn version(&self) -> usize {
         self.version.load(Ordering::Relaxed)
     }
 
-    /// Where the mapping has room for a thread that is to be near another.
+    /// The CPUs that the mapping allows for a helper thread near a worker.
     pub(crate) fn room(&self) -> CpuSet {
         self.now.lock().room.clone()
     }
 
-    /// Where the mapping has the thread of a slot, if it says so.
+    /// The pin of a slot's thread, if the mapping has one.
     pub(crate) fn pin_of(&self, slot: usize) -> Option<CpuSet> {
         self.now.lock().pins[slot].clone()
     }
@@ -79,7 +80,7 @@ impl PoolPins {
         self.now.lock().mapping.clone()
     }
 
-    /// The pins of all slots and the room, and the mapping as it was.
+    /// Sets the pins of all slots and the CPUs for helpers; the mapping stays the same.
     #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
     pub(crate) fn set_pins(&self, pins: Pins, room: CpuSet) {
         let mut now = self.now.lock();
@@ -101,32 +102,32 @@ impl PoolPins {
 pub(crate) struct ThreadPin {
     followed: usize,
     pinned: Option<Pinned>,
-    /// What it is pinned to, if it could be.
+    /// Its pin, if the system allowed it.
     at: Option<CpuSet>,
-    /// Where the work that it is in wants it.
+    /// The pin that its present skeleton requests.
     pin: Pin,
 }
 
-/// Where a worker's thread is to run while it does certain work.
+/// The pin of a worker's thread during a skeleton.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Pin {
-    /// Where the pool's mapping has it.
+    /// By the pool's mapping.
     #[default]
     ByPool,
-    /// Wherever the system decides.
+    /// No pin: the system decides.
     Nowhere,
-    /// On these processors.
+    /// To these processors.
     To(CpuSet),
 }
 
 impl ThreadPin {
-    /// Whether the mapping of this version has not been followed yet.
+    /// Whether the thread still has to follow the mapping of this version.
     #[inline]
     pub(crate) fn is_behind(&self, version: usize) -> bool {
         self.followed != version
     }
 
-    /// The mapping of this version is followed from now on.
+    /// Records that the thread follows the mapping of this version.
     pub(crate) fn follows(&mut self, version: usize) {
         self.followed = version;
     }
@@ -140,15 +141,15 @@ impl ThreadPin {
         self.at.as_ref().filter(|cpus| cpus.len() == 1).and_then(CpuSet::lowest)
     }
 
-    /// Moves the calling thread to where its work wants it, or else where the pool has it. A thread
-    /// that cannot be pinned (a mask that shrank) works where it is.
+    /// Pins the calling thread as its skeleton requests, or else as the pool does. A thread that
+    /// cannot be pinned, because the process's mask shrank, runs without a pin.
     pub(crate) fn settle(&mut self, pools: Option<CpuSet>) {
         let wanted = match &self.pin {
             Pin::ByPool => pools,
             Pin::Nowhere => None,
             Pin::To(cpus) => Some(cpus.clone()),
         };
-        // The threads of a model are none of the system's.
+        // The threads of a model are not threads of the system.
         if self.at == wanted || cfg!(any(loom, shuttle)) {
             return;
         }

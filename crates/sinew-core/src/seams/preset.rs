@@ -1,21 +1,21 @@
-//! The schedule that a pool has for its loops, and the one that its last loop ran by.
+//! The pool's schedule for its loops, and the schedule of its last loop.
 //!
-//! Loops that leave their schedule open run by the one that the program set for the whole pool, or
-//! else by one that was granted with its share of the machine. Loops see one word, which changes
-//! with the schedule. They read it when they begin, those under a control also between two slices.
+//! Loops that name no schedule use the one that the program set for the whole pool, or else one
+//! that was granted with its share of the machine. Loops read one word, which changes with the
+//! schedule: when they begin, and, under a control, between two slices.
 //!
-//! A pool that shares the machine is *observed*: each loop notes its schedule, for the pool's row
-//! (`sharing`). The observation is a bit of the same word, so other pools do not pay for it.
+//! In a pool that shares the machine each loop stores its schedule, for the pool's row (`sharing`).
+//! A bit of the same word requests that, so other pools do not pay for it.
 //!
 //! # Orderings
 //!
-//! `Relaxed`: each word says all there is, and nothing is published by it. Of two loops that begin
-//! at the same time, either may be the last.
+//! `Relaxed`: each word is complete in itself and publishes nothing else. If two loops begin at the
+//! same time, either may count as the last.
 //!
 //! # Cost
 //!
-//! A load and a comparison a loop where nothing was set or granted and nobody observes. Otherwise a
-//! call, and a store if the loop before had another schedule.
+//! A load and a comparison for each loop if no schedule was set, granted or requested to be stored.
+//! Otherwise a call, and a store if the loop before had another schedule.
 
 use sinew_policy::chunk::Schedule;
 use sinew_policy::share::LastLoop;
@@ -23,43 +23,43 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::lock::Mutex;
 
-/// In the word: loops note their schedules.
+/// A bit of the word: loops store their schedules.
 const OBSERVED: u64 = Schedule::FREE_BIT;
 
-/// The schedule that one pool has for its loops.
+/// The schedule of one pool for its loops.
 #[derive(Debug, Default)]
 pub struct Preset {
-    /// The schedule in force, if any, and whether the pool is observed.
+    /// The schedule in force, if any, and whether loops store theirs.
     word: AtomicU64,
-    /// The lock makes them and `word` one.
+    /// The lock keeps them consistent with `word`.
     parts: Mutex<Parts>,
-    /// The last loop of an observed pool; 0 for none. Apart, as loops write it.
+    /// The schedule of the last loop, if loops store it; 0 for none. On a line of its own, since
+    /// loops write it.
     last: CachePadded<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
 struct Parts {
-    /// By the program.
+    /// Set by the program.
     set: Option<Schedule>,
-    /// With its share of the machine.
+    /// Granted with the share of the machine.
     granted: Option<Schedule>,
     observed: bool,
 }
 
 impl Preset {
-    /// A word that changes with the schedule in force; 0 if loops have nothing to look up here.
+    /// A word that changes with the schedule in force; 0 if loops need not read the schedule.
     #[inline]
     pub fn word(&self) -> u64 {
         self.word.load(Ordering::Relaxed)
     }
 
-    /// The schedule of loops that leave theirs open, if one was set or granted.
+    /// The schedule of loops that name none, if one was set or granted.
     pub fn get(&self) -> Option<Schedule> {
         Schedule::from_word(self.word())
     }
 
-    /// The schedule by which a loop is to run that has `own`, and is or is not `open` to the
-    /// pool's.
+    /// The schedule of a loop whose own is `own`; the pool's schedule replaces it if it is `open`.
     #[inline]
     pub fn of_loop(&self, own: Schedule, open: bool) -> Schedule {
         match self.word() {
@@ -73,7 +73,7 @@ impl Preset {
         let schedule = Schedule::from_word(word).filter(|_| open).unwrap_or(own);
         if word & OBSERVED != 0 {
             let last = LastLoop { schedule, named: !open }.to_word();
-            // A line that is only read stays in the caches of all workers.
+            // A read-only line stays in the caches of all workers.
             if self.last.load(Ordering::Relaxed) != last {
                 self.last.store(last, Ordering::Relaxed);
             }
@@ -94,7 +94,7 @@ impl Preset {
     }
 }
 
-/// For what other programs leave to the pool.
+/// Sets the granted schedule.
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 impl Preset {
     /// The program's own schedule.
@@ -106,12 +106,12 @@ impl Preset {
         self.change(|parts| parts.granted = schedule);
     }
 
-    /// From now on loops note their schedules, or no longer.
+    /// Sets whether loops store their schedules.
     pub(crate) fn observe(&self, observed: bool) {
         self.change(|parts| parts.observed = observed);
     }
 
-    /// The last loop that was observed.
+    /// The last loop that stored its schedule.
     pub(crate) fn last_loop(&self) -> Option<LastLoop> {
         LastLoop::from_word(self.last.load(Ordering::Relaxed))
     }
@@ -121,8 +121,8 @@ impl Preset {
 mod tests {
     use super::*;
 
-    /// Catches: a schedule that is granted and beats the program's own, one that is forgotten
-    /// when the other goes, and a number that spills over.
+    /// Catches: a granted schedule that overrides the program's own, one that is lost when the
+    /// other is removed, and a number that overflows its bits.
     #[test]
     fn what_the_program_says_goes_before_what_others_ask_for() {
         let preset = Preset::default();
@@ -144,8 +144,8 @@ mod tests {
         preset.set(None);
         assert_eq!(preset.chosen(), None);
     }
-    /// Catches: a loop that is not noted or noted for one that left its schedule open, an
-    /// observation that changes schedules or ends with one, and loops that nobody asked about.
+    /// Catches: a loop that is not stored, or stored with another schedule; a request to store that
+    /// changes schedules or ends with one; and loops that are stored without a request.
     #[test]
     fn an_observed_pool_tells_of_its_last_loop() {
         let (preset, own) = (Preset::default(), Schedule::Dynamic { chunk: 9 });

@@ -1,29 +1,30 @@
-//! Values that a worker keeps for modules above it, which it does not know.
+//! Values of modules above the scheduler, one for each worker.
 //!
 //! A [`WorkerLocal`] is a key, declared once as a `static`. The first use of a key gives it a
-//! *slot*, a number that is its own in the whole process. Each worker has a list of values by slot.
-//! A value is made when its worker is first asked for it, and dropped with the worker.
+//! *slot*, a number that is unique in the process. Each worker has a list of values by slot. A
+//! value is made at its first use on a worker, and dropped with the worker.
 //!
 //! # Invariants
 //!
 //! - L1: a slot belongs to one key for the life of the process, so each value in it has the type of
 //!   that key.
-//! - L2: only the owner of a worker looks at its values (W1). A pool may be freed by any of its
+//! - L2: only the owner of a worker accesses its values (W1). A pool may be freed by any of its
 //!   threads, and an external slot has many owners, one after the other; so values are `Send`.
 //!
 //! # Orderings
 //!
-//! `Relaxed`: a slot is a number that says all there is. Two threads that use a key for the first
-//! time at once draw two slots, and both take the one that is stored first; the other stays empty.
+//! `Relaxed`: a slot is a number that publishes nothing else. If two threads use a key for the
+//! first time at once, they draw two slots, and both use the one that is stored first; the other
+//! stays empty.
 //!
 //! # Cost
 //!
-//! Two loads and two comparisons for a value that exists, for the first [`SLOTS`] keys; a load more
-//! for each further [`SLOTS`].
+//! Two loads and two comparisons for a value that exists, for the first [`SLOTS`] keys; one more
+//! load for each further [`SLOTS`].
 //!
 //! # Not handled
 //!
-//! Other threads that look at a value. A module that needs this keeps an `Arc` in the value.
+//! Access of other threads to a value. A module that needs it keeps an `Arc` in the value.
 //!
 //! # Tests
 //!
@@ -72,7 +73,7 @@ impl<T: Send + 'static> WorkerLocal<T> {
 
     #[inline]
     fn slot(&self) -> usize {
-        // Relaxed, here and below: the number is all there is.
+        // Relaxed, here and below: the number publishes nothing else.
         match self.slot.load(Ordering::Relaxed) {
             NONE => self.draw(),
             slot => slot as usize - 1,
@@ -103,7 +104,7 @@ pub(crate) struct Locals {
 }
 
 impl Locals {
-    /// The value of `key`, which is made if need be.
+    /// The value of `key`, which is made if it does not exist.
     #[inline]
     pub(crate) fn get<T: Send + 'static>(&self, key: &WorkerLocal<T>) -> &T {
         let slot = key.slot();
@@ -133,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// Catches: keys that share a slot, and values that are made anew at each use.
+    /// Catches: keys that share a slot, and values that are made again at each use.
     #[test]
     fn each_key_has_a_value_of_its_own_in_each_list() {
         static NUMBER: WorkerLocal<Cell<u32>> = WorkerLocal::new(|| Cell::new(7));

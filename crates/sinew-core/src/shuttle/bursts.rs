@@ -1,14 +1,14 @@
-//! Schedules in which a task runs for long stretches while the others stand still: a thread that
-//! the system took off its core in the middle of something. Schedules drawn evenly hardly ever let
-//! one thread do a whole job between two steps of another.
+//! Schedules in which a task runs for long stretches while the others do not run, as if the system
+//! had preempted them. Uniformly random schedules hardly ever let one thread do a whole job between
+//! two steps of another.
 
 use shuttle::scheduler::{RandomScheduler, Schedule, Scheduler, Task, TaskId};
 
 /// Stretches last up to two to this power steps.
 const LONGEST: u32 = 9;
 
-/// Draws tasks as [`RandomScheduler`] does, and stays with each for a stretch of random length,
-/// short ones as likely as long ones.
+/// Draws tasks as [`RandomScheduler`] does, and runs each for a stretch of random length; short
+/// stretches are as likely as long ones.
 #[derive(Debug)]
 pub(super) struct BurstScheduler {
     tasks: RandomScheduler,

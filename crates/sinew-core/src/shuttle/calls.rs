@@ -1,4 +1,4 @@
-//! Calls that come while all workers have work, calls that are withdrawn, and pools of one that
+//! Calls that arrive while all workers have work, withdrawn calls, and pools of one worker that
 //! call each other.
 
 use shuttle::sync::atomic::AtomicBool;
@@ -33,8 +33,8 @@ fn full(threads: usize) -> Pool {
     Pool::builder().threads(threads).external_slot(false).build().unwrap()
 }
 
-/// Works until `is_over`, with looks for calls in between. Fails if that takes long: nobody was
-/// told.
+/// Works until `is_over`, and serves calls meanwhile. Fails if that takes long, because no worker
+/// was notified.
 fn work_until(w: &Worker, is_over: impl Fn() -> bool) {
     for _ in 0..3_000 {
         if is_over() {
@@ -65,7 +65,7 @@ fn busy_worker() {
     caller.join().unwrap();
 }
 
-/// Catches: a call that no worker is told of.
+/// Catches: a call of which no worker is notified.
 #[test]
 fn shuttle_a_worker_at_work_serves_a_call() {
     explore(busy_worker);
@@ -77,8 +77,8 @@ fn shuttle_finds_a_call_that_no_worker_is_told_of() {
     hunt(Bug::SilentCall, busy_worker);
 }
 
-/// While the call is queued one worker works, and the other one searches and finds an arm, in which
-/// it waits for the call. Or it finds the call, and the first worker runs both arms.
+/// While the call is queued, one worker works, and the other one searches. It finds an arm, in
+/// which it waits for the call; or it finds the call, and the first worker runs both arms.
 fn searcher_that_finds_work() {
     let (pool, called) = (Arc::new(full(2)), Arc::new(AtomicBool::new(false)));
     let (theirs, set) = (Arc::clone(&pool), Arc::clone(&called));
@@ -95,7 +95,7 @@ fn searcher_that_finds_work() {
     caller.join().unwrap();
 }
 
-/// Catches: a call that relies on a searcher which finds something else.
+/// Catches: a call that relies on a searcher which finds another task.
 #[test]
 fn shuttle_a_searcher_that_finds_work_hands_calls_on() {
     explore(searcher_that_finds_work);
@@ -107,7 +107,7 @@ fn shuttle_finds_a_searcher_that_keeps_a_call() {
     hunt(Bug::KeptCall, searcher_that_finds_work);
 }
 
-/// Several callers, whose calls are served one inside the other.
+/// Several callers with nested calls.
 fn many_callers() {
     let (pool, ran) = (Arc::new(full(1)), Arc::new(AtomicUsize::new(0)));
     let callers: Vec<_> = (0..3)
@@ -160,7 +160,7 @@ fn cancelled_call() {
     }
 }
 
-/// Catches: a caller that sleeps on when its call is cancelled.
+/// Catches: a caller that continues to sleep when its call is cancelled.
 #[test]
 fn shuttle_a_cancelled_call_returns_at_once() {
     explore(cancelled_call);
@@ -172,8 +172,8 @@ fn shuttle_finds_a_cancellation_that_wakes_nobody() {
     hunt(Bug::SilentCancel, cancelled_call);
 }
 
-/// Catches: a call that is run and withdrawn, or neither, and a caller of a pool of one that sleeps
-/// beside a free slot.
+/// Catches: a call that is both run and withdrawn, or neither, and a caller of a pool of one worker
+/// that sleeps while the slot is free.
 #[test]
 fn shuttle_a_call_is_run_or_withdrawn() {
     explore(|| {
@@ -217,7 +217,7 @@ fn withdrawal() {
     assert_eq!(usize::from(is_back) + usize::from(is_taken), 1);
 }
 
-/// Catches: a call that the caller and a worker both have.
+/// Catches: a call that the caller withdraws and a worker runs.
 #[test]
 fn shuttle_a_call_is_withdrawn_or_taken() {
     explore(withdrawal);
@@ -229,7 +229,8 @@ fn shuttle_finds_a_torn_withdrawal() {
     hunt(Bug::TornWithdrawal, withdrawal);
 }
 
-/// Catches: a pool of one whose external thread, callers and standby thread wait for each other.
+/// Catches: a pool of one worker whose external thread, callers and standby thread wait for each
+/// other.
 #[test]
 fn shuttle_pools_of_one_call_each_other() {
     explore(|| {

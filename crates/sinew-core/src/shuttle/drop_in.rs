@@ -1,5 +1,5 @@
-//! What a drop-in for rayon-core stands on: pools without external threads, broadcasts, order,
-//! in-place scopes, and a number of workers that changes.
+//! The features that the drop-in for rayon-core needs: pools without external threads, broadcasts,
+//! order, in-place scopes, and a changing number of workers.
 
 use super::*;
 use crate::state::pool_state::PoolState;
@@ -14,8 +14,8 @@ fn state(pool: &Pool) -> &PoolState {
     &pool.state
 }
 
-/// Catches: callers that nobody serves, a pool of one that waits for itself, threads that its
-/// end does not reach.
+/// Catches: callers that no thread serves, a pool of one worker that waits for itself, threads that
+/// do not end with their pool.
 #[test]
 fn shuttle_a_pool_without_an_external_slot_serves_its_callers() {
     explore(|| {
@@ -27,7 +27,7 @@ fn shuttle_a_pool_without_an_external_slot_serves_its_callers() {
     });
 }
 
-/// Catches: a task that is lost or run twice because its pool was closed and nobody waits.
+/// Catches: a task that is lost or run twice because its pool was closed and no thread waits.
 #[test]
 fn shuttle_a_closed_pool_runs_what_was_spawned() {
     explore(|| {
@@ -115,8 +115,7 @@ fn shuttle_pools_broadcast_into_each_other() {
     });
 }
 
-/// Catches: detached parts that the end of the pool forgets, or that go to a thread which has
-/// left.
+/// Catches: detached parts that the shutdown omits, or that go to a thread which has left.
 #[test]
 fn shuttle_a_pool_ends_after_its_detached_broadcasts() {
     explore(|| {
@@ -151,8 +150,8 @@ fn shuttle_tasks_in_order_are_each_run_once() {
     });
 }
 
-/// Catches: an owner outside the pool that sleeps beside the end of its scope, or inside another
-/// pool that it keeps from going on.
+/// Catches: an owner outside the pool that sleeps although its scope has ended, or that blocks
+/// another pool.
 #[test]
 fn shuttle_in_place_scopes_wait_where_they_are() {
     fn grow(scope: &OpenScope<'_>, ran: &'static AtomicUsize) {
@@ -196,7 +195,7 @@ fn shuttle_a_yielding_task_runs_what_it_waits_for() {
     });
 }
 
-/// Catches: a building thread that is no worker, or whose tasks the others do not take.
+/// Catches: a building thread that is no worker, or whose tasks are not stolen.
 #[test]
 fn shuttle_the_building_thread_is_a_worker() {
     explore(|| {
@@ -212,7 +211,7 @@ fn shuttle_the_building_thread_is_a_worker() {
     });
 }
 
-/// Work of every kind while another thread changes the number of workers again and again.
+/// Work of every kind while another thread changes the number of workers repeatedly.
 fn changing_limits() {
     let pool = Arc::new(full(3));
     let theirs = Arc::clone(&pool);
@@ -234,14 +233,13 @@ fn changing_limits() {
     assert_eq!(ran.into_inner(), 6);
 }
 
-/// Catches: a task or a caller that is forgotten because the worker that was woken for it stands
-/// down.
+/// Catches: a task or a caller that is lost because the worker that was woken for it stands down.
 #[test]
 fn shuttle_the_number_of_workers_may_change_at_any_time() {
     explore(changing_limits);
 }
 
-/// Two tasks that need each other need a second worker: one that comes back.
+/// Two tasks that need each other need a second worker, which has stood down.
 fn raised_limit() {
     let (pool, met) = (full(2), Barrier::new(2));
     pool.set_workers(1);
@@ -250,7 +248,7 @@ fn raised_limit() {
     pool.install(|w| w.join(|_| meet(&met), |_| meet(&met)));
 }
 
-/// Catches: a worker that does not come back when the limit rises.
+/// Catches: a worker that does not return when the limit rises.
 #[test]
 fn shuttle_a_raised_limit_brings_a_worker_back() {
     explore(raised_limit);
@@ -262,11 +260,11 @@ fn shuttle_finds_a_limit_that_rises_in_silence() {
     hunt(Bug::SilentRaise, raised_limit);
 }
 
-/// The worker that is woken for the first call may be the one that the limit has just left out.
+/// The worker that is woken for the first call may be the one that has just become surplus.
 fn lowered_limit() {
     let pool = Arc::new(full(2));
     let theirs = Arc::clone(&pool);
-    // Everybody parks first, in most schedules.
+    // In most schedules all workers park first.
     (0..60).for_each(|_| thread::yield_now());
     let change = thread::spawn(move || theirs.set_workers(1));
     assert_eq!(pool.install(|w| fib(w, 2)), 1);

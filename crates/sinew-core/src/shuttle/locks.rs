@@ -1,6 +1,5 @@
-//! Programs that hold a lock across a join or a scope, under the wait policies made for them.
-//! Whether a claim rests on the epoch it should is shown by the model in
-//! `sinew_deque::stack::parts`.
+//! Programs that hold a lock across a join or a scope, under the wait policies made for them. The
+//! model in `sinew_deque::stack::parts` checks the epochs of claims.
 
 use super::*;
 use crate::tasks::open::OpenScope;
@@ -10,15 +9,15 @@ fn pool(threads: usize, wait: Wait) -> Pool {
     Pool::builder().threads(threads).external_slot(false).wait(wait).build().unwrap()
 }
 
-/// Takes the lock, and joins something small while it holds it.
+/// Takes the lock, and calls a small join while it holds it.
 fn locked(w: &Worker, lock: &Mutex<usize>) {
     let mut count = lock.lock().unwrap();
     w.join(|_| thread::yield_now(), |_| ());
     *count += 1;
 }
 
-/// One worker waits under the lock; the other is in its arm, and when it is done with that has the
-/// lock among its own tasks, `depth` levels down.
+/// One worker waits under the lock; the other runs its arm, and afterwards has a task that takes
+/// the lock, `depth` levels down.
 fn locks_across_joins(wait: Wait, depth: usize) {
     let (pool, lock, begun) = (pool(2, wait), Mutex::new(0), Barrier::new(2));
     pool.in_place_scope(|s| {
@@ -51,7 +50,7 @@ fn careful_joins() {
     locks_across_joins(Wait::Descendants, 0);
 }
 
-/// Catches: a waiting worker that runs a task which is no part of what it waits for.
+/// Catches: a waiting worker that runs a task which is no part of the awaited one.
 #[test]
 fn shuttle_a_lock_may_be_held_across_a_join() {
     explore(careful_joins);
@@ -78,7 +77,7 @@ fn careful_scopes(wait: Wait) {
     assert_eq!(lock.into_inner().unwrap(), 6);
 }
 
-/// Catches: the same at the end of a scope, and tasks of the scope that nobody else may run
+/// Catches: the same at the end of a scope, and tasks of the scope that no other worker may run
 /// while their owner sleeps.
 #[test]
 fn shuttle_a_lock_may_be_held_across_a_scope() {

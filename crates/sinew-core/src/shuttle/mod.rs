@@ -6,13 +6,13 @@
 //! `SINEW_SHUTTLE_REPLAY=schedule` runs the test named on the command line under that one alone.
 //! `SHUTTLE_RANDOM_SEED` repeats a whole run.
 //!
-//! Stacks have four slots here and queues begin with two, so that both ends are met. What would
-//! hang is a deadlock to the checker, also where a program waits for another task: it parks at the
-//! checker's own barriers. All accesses are sequentially consistent: weaker orders are loom's
-//! affair (`sinew_deque::stack::loom` and others).
+//! Stacks have four slots here and queues begin with two, so that tests reach their limits. The
+//! checker reports a hang as a deadlock, also if a program waits for another task, since it parks
+//! at the checker's barriers. All accesses are sequentially consistent; loom checks weaker orders
+//! (`sinew_deque::stack::loom` and others).
 //!
-//! The planted bugs are such as end in a deadlock. Those of the stack's protocol run tasks whose
-//! frames are gone, which a whole pool does not survive; they are planted in the loom models.
+//! The planted bugs end in a deadlock. A bug in the stack's protocol runs a task whose frame no
+//! longer exists, which would crash a whole pool; those bugs are planted in the loom models.
 //!
 //! Panics are resumed rather than begun, because the checker prints a schedule for every one that
 //! begins.
@@ -63,8 +63,8 @@ fn explore(program: fn()) {
     Runner::new(PctScheduler::new(DEPTH, third), config).run(program);
 }
 
-/// So often is explored where something is to be found: on average, the rarest of them is after a
-/// twentieth of it.
+/// The number of schedules for tests with a planted bug: on average, the rarest bug is found after
+/// a twentieth of them.
 const HUNT: usize = 400;
 
 /// Plants `bug` and explores: the test that calls it expects the checker to fail. Enough schedules
@@ -111,14 +111,14 @@ fn joins() {
     assert_eq!(pool.run(|w| fib(w, 5)), 5);
 }
 
-/// Catches: lost or repeated arms, a joiner that is not woken, a worker that the end of the pool
-/// does not reach.
+/// Catches: lost or repeated arms, a joiner that is not woken, a worker that does not end with the
+/// pool.
 #[test]
 fn shuttle_joins_compute_and_the_pool_ends() {
     explore(joins);
 }
 
-/// Catches: the same where a blocked worker runs nothing else.
+/// Catches: the same if a blocked worker runs no other tasks.
 #[test]
 fn shuttle_joins_that_block_compute_as_well() {
     explore(|| {
@@ -132,14 +132,14 @@ fn blocked_owner() {
     pool.run(|w| w.join(|_| meet(&barrier), |_| meet(&barrier)));
 }
 
-/// Catches: a private task beside a worker that sleeps.
+/// Catches: a private task while a worker sleeps.
 #[test]
 fn shuttle_a_joined_task_is_taken_while_its_owner_is_blocked() {
     explore(blocked_owner);
 }
 
-/// The first push wakes a worker, which may be in a timed park when the second comes; both tasks
-/// are over before anybody could take them.
+/// The first push wakes a worker, which may be in a timed park at the second; both tasks end before
+/// a thief could take them.
 fn blocked_owner_after_short_tasks() {
     let (pool, barrier) = (pool(2), Barrier::new(2));
     pool.run(|w| {
@@ -149,7 +149,7 @@ fn blocked_owner_after_short_tasks() {
     });
 }
 
-/// Catches: a push that was left to a timed park, and that no worker sees.
+/// Catches: a push during a timed park that no worker sees.
 #[test]
 fn shuttle_a_task_is_taken_after_others_that_nobody_was_woken_for() {
     explore(blocked_owner_after_short_tasks);
@@ -225,8 +225,7 @@ fn shuttle_a_task_that_a_blocked_worker_may_not_run_is_taken() {
     });
 }
 
-/// Catches: tasks of inner scopes, of tasks and of arms that are lost, and scopes that end too
-/// early.
+/// Catches: lost tasks of inner scopes, of tasks and of arms, and scopes that end too early.
 #[test]
 fn shuttle_scopes_nest_with_joins() {
     explore(|| {
@@ -260,7 +259,7 @@ fn shuttle_bounded_scopes_run_every_task() {
     });
 }
 
-/// Catches: an owner that sleeps at the end of its scope beside a task that came from outside.
+/// Catches: an owner that sleeps at the end of its scope while a task from outside waits.
 #[test]
 fn shuttle_a_foreign_thread_may_spawn_into_a_scope() {
     explore(|| {
@@ -277,7 +276,7 @@ fn shuttle_a_foreign_thread_may_spawn_into_a_scope() {
 }
 
 /// Catches: an arm that does not run because the other one panicked, the wrong payload, a frame
-/// that goes before its thief.
+/// that ends before its thief reports.
 #[test]
 fn shuttle_a_panic_in_either_arm_waits_for_the_other() {
     explore(|| {
@@ -355,7 +354,7 @@ fn detached_at_the_end() {
         let (ran, barrier) = (Arc::clone(&ran), Arc::new(Barrier::new(2)));
         pool.spawn(move |_| {
             let (theirs, counted) = (Arc::clone(&barrier), Arc::clone(&ran));
-            // A task that counts on a second worker while the pool ends.
+            // A task that needs a second worker while the pool ends.
             crate::spawn(move |_| {
                 meet(&theirs);
                 add(&counted);
@@ -368,7 +367,7 @@ fn detached_at_the_end() {
     assert_eq!(ran.load(Ordering::SeqCst), 4);
 }
 
-/// A task that comes at any moment of the only thread's search, with the end of the pool.
+/// A task that arrives at any moment of the only thread's search, together with the shutdown.
 fn detached_from_outside() {
     let (pool, ran) = (pool(2), Arc::new(AtomicUsize::new(0)));
     let counted = Arc::clone(&ran);
@@ -380,8 +379,7 @@ fn detached_from_outside() {
     assert_eq!(ran.load(Ordering::SeqCst), 1, "a detached task was forgotten");
 }
 
-/// Catches: detached tasks that the end of their pool forgets, or that wait for a thread which
-/// is gone.
+/// Catches: detached tasks that the shutdown omits, or that wait for a thread which has left.
 #[test]
 fn shuttle_a_pool_ends_after_its_detached_tasks() {
     explore(detached_from_outside);
@@ -400,7 +398,7 @@ fn shuttle_a_pool_ends_after_its_detached_tasks() {
     });
 }
 
-/// Every thread's hook starts a task, and the pool ends before all have come.
+/// Every thread's hook starts a task, and the pool ends before all threads have started.
 fn tasks_of_hooks() {
     let ran = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&ran);
@@ -412,7 +410,7 @@ fn tasks_of_hooks() {
     assert_eq!(ran.load(Ordering::SeqCst), 2, "a hook was forgotten");
 }
 
-/// Catches: a pool that is over for a thread whose hook has yet to start something.
+/// Catches: a pool that ends before a thread's hook has started its task.
 #[test]
 fn shuttle_a_pool_waits_for_threads_with_hooks() {
     explore(tasks_of_hooks);
@@ -424,7 +422,7 @@ fn shuttle_finds_a_thread_with_a_hook_that_does_not_count() {
     hunt(Bug::UncountedHook, tasks_of_hooks);
 }
 
-/// Catches: a pool of one whose standby thread and external threads get into each other's way.
+/// Catches: a pool of one worker whose standby thread and external threads block each other.
 #[test]
 fn shuttle_a_pool_of_one_runs_detached_tasks() {
     explore(|| {
@@ -470,8 +468,7 @@ fn two_callers(threads: usize) {
     assert_eq!(other.join().unwrap(), 5);
 }
 
-/// Catches: two callers that wait for each other, share a slot, or are forgotten in the pool's
-/// queue.
+/// Catches: two callers that wait for each other, share a slot, or stay in the pool's queue.
 #[test]
 fn shuttle_two_callers_from_outside_are_both_served() {
     explore(|| two_callers(1));
@@ -491,8 +488,8 @@ fn shuttle_pools_may_install_into_each_other() {
     });
 }
 
-/// Catches: a wake-up that is lost between the last look and the park, at any distance between
-/// two pieces of work.
+/// Catches: a lost wake-up between the last check and the park, at any distance between two pieces
+/// of work.
 #[test]
 fn shuttle_a_pool_parks_and_wakes_again() {
     explore(|| {
@@ -500,14 +497,14 @@ fn shuttle_a_pool_parks_and_wakes_again() {
         for round in 0..3 {
             let barrier = Barrier::new(2);
             pool.install(|w| w.join(|_| meet(&barrier), |_| meet(&barrier)));
-            // Some schedules let everybody park here, others nobody.
+            // In some schedules all workers park here, in others none.
             (0..round * 20).for_each(|_| thread::yield_now());
         }
     });
 }
 
-/// Catches: schedules that never come to what they should explore, so that all the other tests
-/// pass for nothing.
+/// Catches: schedules that never reach the states to explore, so that all the other tests would
+/// prove nothing.
 #[test]
 fn shuttle_the_schedules_reach_every_mechanism() {
     fn deep(w: &Worker, depth: usize) {
@@ -533,8 +530,7 @@ fn shuttle_the_schedules_reach_every_mechanism() {
     }
 }
 
-/// Catches: anything that a schedule does not determine, so that a failure could not be
-/// replayed.
+/// Catches: behaviour that a schedule does not determine, so that a failure could not be replayed.
 #[test]
 fn shuttle_the_same_seed_gives_the_same_executions() {
     let lengths = || {

@@ -1,5 +1,5 @@
-//! Pools with an observer under random schedules: joins off the fast path, and ends of stolen arms
-//! that are told in time.
+//! Pools with an observer under random schedules: joins off the fast path, and reports of the ends
+//! of stolen arms.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use super::{explore, fib, hunt, meet};
 use crate::Pool;
 use crate::seams::observer::{Event, Observer, ScopeNote, Source, TaskNote, WorkerObserver};
 
-/// Checks that a thief tells the end of a stolen arm before the owner of the join goes on (E3).
+/// Checks that a thief reports the end of a stolen arm before the owner of the join continues (E3).
 #[derive(Clone, Default)]
 struct Checker(Arc<Mutex<HashSet<usize>>>);
 
@@ -32,7 +32,7 @@ impl WorkerObserver for Checker {
         match event {
             Event::TaskEnd(Source::Join { frame, .. }) => _ = self.0.lock().unwrap().insert(frame),
             Event::JoinEnd { stolen: Some(frame) } => {
-                // The lock is released before the check fails: the thief comes for it later.
+                // The lock is released before the check fails, because the thief takes it later.
                 let is_told = self.0.lock().unwrap().remove(&frame);
                 assert!(is_told, "the end of a stolen arm was not told yet");
             }
@@ -55,7 +55,8 @@ fn stolen_arms() {
     assert!(checker.0.lock().unwrap().is_empty());
 }
 
-/// Catches: a thief that reports a stolen arm before it tells the arm's end.
+/// Catches: a thief that marks a stolen arm as finished before it reports the arm's end to the
+/// observer.
 #[test]
 fn shuttle_the_end_of_a_stolen_arm_is_told_before_its_join_ends() {
     explore(stolen_arms);

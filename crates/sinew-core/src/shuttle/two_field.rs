@@ -71,7 +71,7 @@ fn shuttle_scopes_nest_with_joins_on_two_field_stacks() {
     });
 }
 
-/// Catches: a worker that helps the thief of its thief and takes what is not to be had.
+/// Catches: a worker that helps the thief of its thief and takes a task that it may not.
 #[test]
 fn shuttle_transitive_leapfrogging_computes() {
     explore(|| {

@@ -1,7 +1,9 @@
-//! What workers count: statistics of steals, waits and loops, one set a slot, summed when read.
+//! The workers' counters of steals, waits and loops: one set for each slot, summed when they are
+//! read.
 //!
-//! Only cold paths count: a join that nobody steals leaves no trace. Each slot's counters lie on
-//! lines of their own and have one writer, so counting costs an addition in the owner's cache.
+//! Only cold paths count: a join that is not stolen is not counted. Each slot's counters are on
+//! cache lines of their own and have one writer, so counting costs an addition in the owner's
+//! cache.
 
 use std::array;
 use std::ops::AddAssign;
@@ -22,7 +24,7 @@ macro_rules! counters {
         #[non_exhaustive]
         pub struct Counters {
             $($(#[$doc])* pub $name: u64,)*
-            /// Attempts to steal by how far away the victim sat, as a level of the machine; see
+            /// Attempts to steal by the distance of the victim, as a level of the machine; see
             /// [`Counters::by_distance`].
             pub attempts_at: [u64; Counters::DISTANCES],
             /// Those of them that got a task.
@@ -49,7 +51,7 @@ macro_rules! counters {
         }
 
         impl Counters {
-            /// What was counted since `earlier`, a reading of the same pool.
+            /// The difference to `earlier`, an earlier reading of the same pool.
             pub fn since(self, earlier: Self) -> Self {
                 Self {
                     $($name: self.$name.wrapping_sub(earlier.$name),)*
@@ -67,7 +69,7 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Tasks stolen by a worker that had none.
+    /// Tasks stolen by idle workers.
     stolen,
     /// Tasks stolen, while blocked in a join, from the thief of the joined task.
     leapfrogged,
@@ -90,7 +92,7 @@ counters! {
     visits,
     /// Tasks taken that came from outside the pool.
     injected,
-    /// Requests for tasks that were answered by publishing some.
+    /// Steal requests to which the owner responded by publishing tasks.
     published,
     /// Exposures: times this worker made another's private tasks public.
     exposures,
@@ -137,7 +139,7 @@ fn by_distance(a: Distances, b: Distances, combine: impl Fn(u64, u64) -> u64) ->
     array::from_fn(|distance| combine(a[distance], b[distance]))
 }
 
-/// What came of attempts at victims that are equally far away.
+/// The attempts at victims of one distance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StealsAt {
@@ -151,7 +153,7 @@ pub struct StealsAt {
 }
 
 impl Counters {
-    /// How many distances are told apart; the last one stands for all that are farther, too.
+    /// How many distances are distinguished; the last one includes all larger ones.
     pub const DISTANCES: usize = 8;
 
     /// Attempts to steal, of searching and of waiting workers, for each distance at which there
@@ -162,7 +164,7 @@ impl Counters {
         counted.map(at).filter(|at| at.attempts > 0)
     }
 
-    /// Tasks that ran elsewhere than where they were made: stolen by searching workers and by
+    /// Tasks that did not run on the worker that made them: stolen by searching workers and by
     /// waiting ones.
     pub fn steals(&self) -> u64 {
         self.stolen + self.leapfrogged + self.stolen_waiting

@@ -1,9 +1,9 @@
-//! The external slot: where a thread that calls in from outside sits down for the time of its call.
+//! The external slot: a thread from outside uses it during its call.
 //!
-//! Its holder owns the worker at slot 0, so joins and loops of `main` cost what they cost inside
-//! the pool. A second caller finds the slot taken and hands its work to the pool instead. In a pool
-//! without threads it queues its call and waits for either: the external thread that serves it
-//! ([`service`](crate::scheduler::service)), or the slot.
+//! Its holder owns the worker at slot 0, so joins and loops of `main` cost the same as inside the
+//! pool. A second caller finds the slot taken, and queues its call for the pool's threads. In a
+//! pool without threads it queues its call and waits until the external thread serves it
+//! ([`service`](crate::scheduler::service)), or until the slot is free.
 //!
 //! # States
 //!
@@ -11,13 +11,13 @@
 //! |---|---|---|
 //! | `FREE` | `new`, `leave` | `try_enter`, `enter` |
 //! | `TAKEN` | `try_enter` | `leave` → `FREE` |
-//! | `AWAITED` | `enter` while others wait, or that had to wait | `leave` → `FREE`, and the first that waits looks again |
+//! | `AWAITED` | `enter` while others wait, or after a wait | `leave` → `FREE`, and the first waiter checks again |
 //!
 //! # Invariants
 //!
-//! - G2: where a thread waits, the state is `AWAITED`, or the first that waits has been woken and
-//!   will try. Each tries after it has entered the list and before it parks. One that goes without
-//!   the slot wakes the next.
+//! - G2: while a thread waits, the state is `AWAITED`, or the first waiter has been woken and will
+//!   try. Each tries after it has entered the list and before it parks. A waiter that leaves
+//!   without the slot wakes the next.
 //!
 //! # Orderings
 //!
@@ -54,29 +54,28 @@ impl ExternalSlot {
         self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Whether nobody has the slot; a hint.
+    /// Whether the slot is free; a hint.
     pub(crate) fn is_free(&self) -> bool {
-        // Relaxed: whoever relies on it is called again.
+        // Relaxed: a caller that relies on it is called again.
         self.state.load(Ordering::Relaxed) == FREE
     }
 
-    /// Takes the slot, waiting for it if need be.
+    /// Takes the slot; waits until it is free.
     pub(crate) fn enter(&self) {
         self.enter_unless(&Arc::new(Parker::new()), || false);
     }
 
-    /// Takes the slot, waiting for it at `parker` if need be, unless `is_done` says before that
-    /// there is no need any more; whoever changes that unparks. Returns whether the caller has the
-    /// slot.
+    /// Takes the slot, and waits for it at `parker`, unless `is_done` returns true before. The
+    /// thread that makes `is_done` true unparks. Returns whether the caller has the slot.
     pub(crate) fn enter_unless(&self, parker: &Arc<Parker>, is_done: impl Fn() -> bool) -> bool {
         let listed = self.waiting.enter(parker);
-        // Acquire: G1. AWAITED may say too much, which costs the leaving external thread a look at
-        // the list.
+        // Acquire: G1. AWAITED may be out of date, which costs the leaving external thread a read
+        // of the list.
         while self.state.swap(AWAITED, Ordering::Acquire) != FREE {
             if is_done() {
                 drop(listed);
                 if !plant::planted(Bug::KeptExternalSlot) {
-                    // It may have been woken for the slot (G2).
+                    // This thread may have been woken for the slot (G2).
                     self.waiting.wake_first();
                 }
                 return false;
@@ -86,7 +85,7 @@ impl ExternalSlot {
         true
     }
 
-    /// Gives the slot up. Its holder only.
+    /// Leaves the slot. Its holder only.
     #[inline]
     pub(crate) fn leave(&self) {
         // Release: G1.
@@ -114,7 +113,7 @@ mod models {
 
     struct World {
         slot: ExternalSlot,
-        /// Stands for the state of the worker.
+        /// Represents the state of the worker.
         visits: Cell<u32>,
     }
 
@@ -167,8 +166,8 @@ mod models {
         check(2);
     }
 
-    /// The slot is taken. One thread waits for it, another one for it or for an answer, which
-    /// comes.
+    /// The slot is taken. One thread waits for it, another one for it or for a result, which it
+    /// gets.
     fn check_answer() {
         loom::model(|| {
             let world = Arc::new(World { slot: ExternalSlot::new(), visits: Cell::new(0) });
@@ -193,8 +192,8 @@ mod models {
         });
     }
 
-    /// Catches: a thread that sleeps beside a free slot, because another one was woken for it and
-    /// had no need of it any more.
+    /// Catches: a thread that sleeps while the slot is free, because the woken waiter did not need
+    /// it any more.
     #[test]
     fn loom_a_caller_that_has_its_answer_leaves_the_slot_to_the_next() {
         check_answer();

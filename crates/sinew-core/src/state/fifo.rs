@@ -1,8 +1,8 @@
-//! First in, first out on top of queues that are not: tasks wait in order here, and a *token* for
-//! each lies in a worker's deque.
+//! First in, first out order on top of other queues: tasks wait here in order, and a worker's deque
+//! holds a *token* for each.
 //!
-//! Whoever takes a token, in whatever order, runs the task that has waited longest. There are as
-//! many tokens as tasks, so no token finds nothing.
+//! A worker that takes any token runs the task that has waited longest. There are as many tokens as
+//! tasks, so every token finds a task.
 
 use std::ptr::NonNull;
 
@@ -11,7 +11,7 @@ use sinew_deque::{Injector, Queued, TaskRef};
 use crate::state::queue::Header;
 use crate::state::worker::Worker;
 
-/// Tasks in order, and the token that stands for any one of them.
+/// Tasks in order, and the header that their tokens point to.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Fifo {
@@ -24,7 +24,7 @@ impl Fifo {
         Self { header: Header { run: Self::run }, tasks: Injector::new() }
     }
 
-    /// Adds a task. Returns a token, to be queued where tasks are found.
+    /// Adds a task. Returns its token, to be queued in a deque or in the injector.
     ///
     /// # Safety
     ///

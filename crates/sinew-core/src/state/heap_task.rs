@@ -1,4 +1,4 @@
-//! Queued tasks on the heap, and spawns that run some of them at once.
+//! Queued tasks on the heap, and spawns that run tasks at once.
 
 use std::ptr::NonNull;
 
@@ -9,8 +9,8 @@ use crate::state::queue::Header;
 use crate::state::tls;
 use crate::state::worker::Worker;
 
-/// A task on the heap, freed by running it. If it is small, it lies in a
-/// [block](sinew_deque::Blocks) that workers keep.
+/// A task on the heap, freed by its run. A small task uses a [block](sinew_deque::Blocks) of a
+/// worker's free list.
 #[repr(C)]
 pub(crate) struct HeapTask<F> {
     header: Header,
@@ -28,7 +28,7 @@ where
     ///
     /// # Safety
     ///
-    /// The task is run once, on any thread, before what `work` borrows is gone.
+    /// The task is run once, on any thread, before the borrows of `work` end.
     #[inline]
     pub(crate) unsafe fn on_heap(work: F, here: Option<&Worker>) -> TaskRef
     where
@@ -40,7 +40,7 @@ where
         };
         let block =
             here.map_or_else(|| blocks::new(class), |worker| worker.own.blocks.take(class)).cast();
-        // SAFETY: the block is of a class that this type fits in, and nobody else's.
+        // SAFETY: this type fits in blocks of the class, and no other code uses the block.
         unsafe { block.write(task) };
         TaskRef::new(block)
     }
@@ -55,9 +55,9 @@ where
             let task = unsafe { Box::from_raw(task.as_ptr()) };
             return (task.work)(worker);
         };
-        // Given back before the call: what the task spawns finds the block in the cache. SAFETY:
-        // written by `on_heap`, and read once; the block is of that class, and nobody uses it any
-        // more.
+        // Freed before the call: a task that this one spawns gets the block while it is in the
+        // cache. SAFETY: written by `on_heap`, and read once; the block is of that class, and is
+        // not used any more.
         let Self { work, .. } = unsafe {
             let task = task.read();
             worker.own.blocks.give(class, header.cast());
@@ -67,14 +67,13 @@ where
     }
 }
 
-/// How many spawns that run tasks may lie one within the other on a thread's stack.
+/// How many spawns that run tasks may be nested on a thread's stack.
 const NESTED_SPAWNS: u32 = 64;
 
 impl Worker {
     /// Calls `f`, which runs tasks in the middle of a spawn and does not unwind. Returns false
-    /// instead where this spawn lies within too many of the kind: a task that spawns the next one,
-    /// and so on, would fill the stack. The caller then queues its task, and the scope runs it in
-    /// the end.
+    /// instead if too many such spawns are nested, because a chain of tasks that spawn each other
+    /// would fill the stack. The caller then queues its task, and the scope runs it at its end.
     pub(crate) fn within_spawn(&self, f: impl FnOnce(&Self)) -> bool {
         let nested = self.own.nested_spawns.get();
         if nested == NESTED_SPAWNS {

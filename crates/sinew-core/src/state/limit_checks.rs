@@ -1,51 +1,51 @@
-//! When a worker that has work looks at the limits of the process: affinity, cpuset and quota.
+//! The pace at which a busy worker checks the limits of the process: affinity, cpuset and quota.
 //!
-//! An idle worker looks anyway; while all of them have work, nobody would. So they do between two
-//! pieces of it: chunks, items, steps. Most pieces are too short for a look at the clock each, so a
-//! worker asks for the time the more rarely the faster they come.
+//! An idle worker checks anyway. While all workers have work, they check between two pieces of it:
+//! chunks, items, steps. Most pieces are too short for a read of the clock after each, so a worker
+//! reads the clock after a number of pieces that grows with their rate.
 //!
 //! # Cost
 //!
-//! A number of the worker's own that is counted down for each piece; the time, once in up to
-//! [`MOST`] pieces; the limits at most ten times a second for the whole pool
+//! A decrement of a counter of the worker for each piece; a read of the clock, once in up to
+//! [`MOST`] pieces; a read of the limits at most ten times a second for the whole pool
 //! ([`limit`](crate::seams::limit)).
 
 use std::cell::Cell;
 
 use sinew_sync::clock::TICKS_A_US;
 
-/// Between two looks of one worker, in ticks.
+/// The time between two checks of one worker, in ticks.
 const LOOK: u64 = 20_000 * TICKS_A_US;
 
-/// At most so many pieces pass without a look at the clock: few enough that pieces which have
-/// become long do not keep the worker from looking.
+/// The most pieces without a read of the clock: few enough that pieces which become longer do not
+/// delay a check for long.
 const MOST: u32 = 31;
 
-/// What one worker knows of its looks.
+/// The state of one worker's checks.
 #[derive(Debug, Default)]
 pub(crate) struct LimitChecks {
-    /// Pieces that may pass before the time is asked for.
+    /// Pieces left until the next read of the clock.
     left: Cell<u32>,
-    /// How many those were at first.
+    /// The initial value of `left`.
     step: Cell<u32>,
-    /// When the time was last asked for, in ticks.
+    /// The last read of the clock, in ticks.
     asked: Cell<u64>,
-    /// When the worker has last looked.
+    /// The time of the worker's last check.
     last: Cell<u64>,
 }
 
 impl LimitChecks {
-    /// The next piece is followed by a look.
+    /// Makes a check due after the next piece.
     pub(crate) fn hurry(&self) {
         self.left.set(0);
     }
 
-    /// No piece is followed by a look any more, until the worker is hurried.
+    /// Disables checks until the next [`hurry`](Self::hurry).
     pub(crate) fn never(&self) {
         self.left.set(u32::MAX);
     }
 
-    /// A piece has ended: whether the time is to be asked for.
+    /// A piece has ended: returns whether to read the clock.
     #[inline]
     pub(crate) fn wants_time(&self) -> bool {
         match self.left.get() {
@@ -57,7 +57,7 @@ impl LimitChecks {
         }
     }
 
-    /// It was asked for, and is this: whether to look.
+    /// Gets the time that was read; returns whether a check is due.
     pub(crate) fn asked(&self, now: u64) -> bool {
         let was_long = now.saturating_sub(self.asked.replace(now)) > LOOK;
         let step = if was_long { 0 } else { (2 * self.step.get() + 1).min(MOST) };
@@ -80,7 +80,7 @@ impl LimitChecks {
 mod tests {
     use super::*;
 
-    /// Catches: a look after every piece, or none where the time is not known.
+    /// Catches: a check after every piece, or none while the time is unknown.
     #[test]
     fn a_worker_looks_now_and_then() {
         let limit_checks = LimitChecks::default();
@@ -89,8 +89,8 @@ mod tests {
         assert_eq!(looked, [true, false, false, true]);
     }
 
-    /// Catches: a look at the clock after every short piece, and long pieces of which only every
-    /// thirtieth is followed by one.
+    /// Catches: a read of the clock after every short piece, and one only after every thirtieth
+    /// long piece.
     #[test]
     fn the_time_is_asked_for_the_more_rarely_the_faster_pieces_come() {
         let limit_checks = LimitChecks::default();

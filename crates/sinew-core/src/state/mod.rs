@@ -1,19 +1,19 @@
-//! The state of pools: a worker, what the workers of a pool share, and queued tasks.
+//! The state of pools: workers, the state that the workers of a pool share, and queued tasks.
 //!
-//! Workers and their pool know each other, so both live here. This floor knows how tasks lie in
-//! queues and how a thread finds its worker. It knows nothing of joins, scopes, searches and waits:
-//! the floors above add those by `impl` blocks.
+//! Workers and their pool refer to each other, so both are in this folder. It has the queues of
+//! tasks, and finds the worker of a thread. The folders above add joins, scopes, searches and waits
+//! as `impl` blocks.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `worker` | a worker: its stack, queues, parker, counters, and what only its owner touches |
-//! | `pool_state` | what the workers of a pool share, and the protocol of the pool's end |
-//! | `worker_slots`, `worker_memory` | where the workers lie in memory |
+//! | `worker` | a worker: its stack, queues, parker, counters, and its owner's private state |
+//! | `pool_state` | the state that a pool's workers share, and the shutdown protocol |
+//! | `worker_slots`, `worker_memory` | the memory of the workers |
 //! | `external_slot` | the lock of the slot that threads from outside use |
-//! | `tls` | which worker the current thread is |
+//! | `tls` | the worker of the current thread |
 //! | `queue`, `fifo`, `scope_tasks`, `heap_task` | queued tasks, their orders, and their memory |
-//! | `poll` | the poll word: what other threads ask a worker for |
-//! | `observed` | what a worker tells its observer |
+//! | `poll` | the poll word: requests of other threads to a worker |
+//! | `observed` | events that a worker reports to its observer |
 //! | `counters`, `limit_checks`, `panics` | counters; when limits are read; panics that no caller waits for |
 
 pub(crate) mod counters;

@@ -1,4 +1,4 @@
-//! A worker tells its observer what happens; see [`observer`](crate::observer).
+//! The events that a worker reports to its observer; see [`observer`](crate::observer).
 //!
 //! # Cost
 //!
@@ -34,7 +34,7 @@ impl Worker {
         During::new(self.observer(), activity)
     }
 
-    /// This worker begins to run pieces of a loop, which it `is_shared` if others may come.
+    /// This worker begins to run pieces of a loop; `is_shared` if other workers may run some too.
     #[inline]
     pub fn pieces(&self, is_shared: bool) -> Pieces<'_> {
         Pieces::new(self.observer(), is_shared)
@@ -50,7 +50,7 @@ impl Worker {
         result
     }
 
-    /// Runs a task on top of what this worker does.
+    /// Runs a task on top of the worker's present one.
     #[inline]
     pub(crate) fn run_observed(&self, source: Source, run: impl FnOnce()) {
         let Some(observer) = self.observer() else { return run() };
@@ -59,8 +59,8 @@ impl Worker {
         tell_cold(observer, Event::TaskEnd(source));
     }
 
-    /// `task`, which this worker has made, with a note of the observer; `task` itself where there
-    /// is none.
+    /// `task`, which this worker has made, with a note of the observer; `task` itself without an
+    /// observer.
     #[inline]
     pub(crate) fn noted(&self, task: TaskRef) -> TaskRef {
         match self.observer() {

@@ -1,9 +1,9 @@
-//! Reasons to look up: what other threads ask a worker for through its poll word.
+//! Poll reasons: requests of other threads to a worker, through its poll word.
 //!
 //! A worker compares its poll word at every push and safe point. When a reason is set there, it
-//! takes all reasons at once and calls the function of each. A module that has a reason of its own
-//! declares a [`PollReason`] with that function; neither the worker nor this file knows what it
-//! does. The steal request is the one reason that the task stack has itself.
+//! takes all reasons at once and calls the function of each. A module declares its own
+//! [`PollReason`] with such a function. The steal request is the only reason that the task stack
+//! defines itself.
 //!
 //! # Orderings
 //!
@@ -22,7 +22,7 @@ use sinew_sync::statics::{AtomicU32, Ordering};
 
 use crate::state::worker::Worker;
 
-/// Reasons that a poll word has room for.
+/// The number of reasons in a poll word.
 const ROOM: usize = 8;
 
 type Handler = fn(&Worker);
@@ -33,11 +33,11 @@ static HANDLERS: [OnceLock<Handler>; ROOM] = [const { OnceLock::new() }; ROOM];
 /// The number of the next reason.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A reason for workers to look up from their work, and the function that a worker then calls. It
-/// is meant for a `static`; a process has room for eight.
+/// A reason that interrupts workers at their next push or safe point, and the function that they
+/// then call. It is meant for a `static`; a process may have eight.
 ///
-/// The function runs in the middle of whatever the worker does. So it is short, takes no lock that
-/// a task holds, and runs no task.
+/// The function runs in the middle of a task. So it must be short, must not take a lock that a task
+/// may hold, and must not run a task.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -61,14 +61,14 @@ pub struct PollReason {
 }
 
 impl PollReason {
-    /// A reason for which `handler` is called by each worker that is asked.
+    /// A reason for which each worker calls `handler`.
     pub const fn new(handler: fn(&Worker)) -> Self {
         Self { bit: OnceLock::new(), handler }
     }
 
     fn bit(&self) -> usize {
         *self.bit.get_or_init(|| {
-            // Relaxed: the number is all there is.
+            // Relaxed: the number publishes nothing else.
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let bit = reason::own(number);
             HANDLERS[number as usize].get_or_init(|| self.handler);
@@ -84,7 +84,7 @@ impl fmt::Debug for PollReason {
 }
 
 impl Worker {
-    /// From any thread: the owner calls the reason's function when it looks up next.
+    /// From any thread: the owner calls the reason's function at its next push or safe point.
     ///
     /// # Panics
     ///

@@ -1,19 +1,18 @@
-//! What a pool's threads share: the slots, the queues, the sleepers, and the protocol of the pool's
-//! end.
+//! The state that a pool's threads share: slots, queues, sleepers, and the shutdown protocol.
 //!
 //! # Shutdown
 //!
 //! 1. Ending the pool sets `ending` and wakes every worker.
-//! 2. A worker that finds nothing to do any more *resigns*, waits for a moment whether all do, and
-//!    parks; new work wakes it as ever, and takes it back into the count. So tasks that need each
-//!    other still find a second worker, and detached tasks are run first, also those that tasks
-//!    spawn meanwhile. It reads `ending` before it looks for the last time: the last searcher's
-//!    look sees all that was queued from outside before the pool was told to end, so not all resign
-//!    while that lies there.
+//! 2. A worker that finds no more work *resigns*, waits for a moment for the others to resign, and
+//!    parks. New work wakes it as usual, and adds it to the count again. So tasks that need each
+//!    other still find a second worker, and detached tasks run first, including those that tasks
+//!    spawn meanwhile. A worker reads `ending` before its last check. So the last searcher sees all
+//!    work that was queued from outside before the shutdown began, and not all workers resign while
+//!    such work waits.
 //! 3. The last one to resign wakes the others, and all end.
 //! 4. The slots are freed by the last of the pool's handle and its threads.
 //!
-//! The building thread of a pool that it is a worker of never resigns, and is not counted: its pool
+//! A thread that has built a pool and is its worker 0 never resigns, and is not counted: the pool
 //! ends without it.
 
 use std::any::Any;
@@ -48,31 +47,31 @@ use crate::state::worker::Worker;
 use crate::state::worker_slots::WorkerSlots;
 use crate::stealing::Stealing;
 
-/// How often a worker that has resigned offers its core to the others, who are about to resign
-/// mostly, before it parks.
+/// How often a worker that has resigned yields its core before it parks, since the others usually
+/// resign soon.
 const LAST_OFFERS: u32 = if cfg!(shuttle) { 1 } else { 2 };
 
-/// Among those who serve a pool: the last one has resigned.
+/// A value of the count of serving threads: the last one has resigned.
 const OVER: usize = 1 << (usize::BITS - 1);
 
-/// What to do with the payload of a detached task that panicked.
+/// The handler for the payload of a detached task that panicked.
 pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 
-/// Who sits at slot 0. The others have a thread of the pool each.
+/// The thread of slot 0. Each other slot has a thread of the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum FirstSlot {
     /// Callers from outside, one at a time.
     #[default]
     ExternalThreads,
-    /// The thread that built the pool, for good.
+    /// The thread that built the pool, permanently.
     Builder,
     /// A thread of the pool.
     Thread,
-    /// One thread, for the time of what it does [`serially`](crate::serially).
+    /// One thread, while it runs code [`serially`](crate::serially).
     Serial,
 }
 
-/// What a pool's threads share.
+/// The state that a pool's threads share.
 pub(crate) struct PoolState {
     /// Cores that the process could use when the pool was built.
     pub(crate) cores: usize,
@@ -84,19 +83,19 @@ pub(crate) struct PoolState {
     pub(crate) last_taker: AtomicUsize,
     pub(crate) external_slot: ExternalSlot,
     pub(crate) limit: Limit,
-    /// What is under way and can be cancelled.
+    /// Registered work, which can be cancelled.
     pub(crate) cancel_scope: Arc<CancelScope>,
-    /// Told of what happens to the pool.
+    /// Functions called at events of the pool.
     pub(crate) hooks: Box<[Arc<dyn PoolHook>]>,
     pub(crate) wait: Wait,
-    /// Owners take from the old end of their queues.
+    /// Owners take the oldest task of their queues.
     pub(crate) oldest_first: bool,
-    /// A fixed spin window, where the adaptive one is not wanted.
+    /// A fixed spin window, instead of the adaptive one.
     pub(crate) spin_ns: Option<u64>,
-    /// Ticks that a thief loses between a steal and the stolen task, for experiments.
+    /// Ticks that a thief spins between a steal and the stolen task, for experiments.
     pub(crate) steal_delay: u64,
     pub(crate) panic_handler: Option<PanicHandler>,
-    /// Wakes the standby thread of a pool of one.
+    /// Wakes the standby thread of a pool of one worker.
     pub(crate) standby: Parker,
     pub(crate) cpu_assignment: CpuAssignment,
     pub(crate) pins: PoolPins,
@@ -107,14 +106,14 @@ pub(crate) struct PoolState {
     pub(crate) wake_up_cost: WakeUpCost,
     pub(crate) heavy_fences: bool,
     pub(crate) ending: AtomicBool,
-    /// Threads that have come, or serve before that, and have not resigned; and delivered tasks
-    /// that are not over. Or [`OVER`].
+    /// The number of threads that have started, or serve before that, and have not resigned, plus
+    /// the number of unfinished delivered tasks. Or [`OVER`].
     pub(crate) serving: AtomicUsize,
     pub(crate) threads: Living,
     pub(crate) generation: u32,
     pub(crate) observer: Option<Arc<dyn Observer>>,
-    /// Returns the calling thread's worker of a pool of its own, and makes it first if need be; see
-    /// [`serially`](crate::serially). A field, because this floor does not know how to build pools.
+    /// Returns the calling thread's serial worker, and makes it if it does not exist; see
+    /// [`serially`](crate::serially). A field, because this folder cannot import the builder.
     pub(crate) serial_worker: fn() -> current_worker::Pointer,
 }
 
@@ -129,30 +128,30 @@ impl PoolState {
         usize::from(self.first_slot != FirstSlot::Thread)..self.slots.len()
     }
 
-    /// Whether there is a thread that serves whoever calls from outside.
+    /// Whether a thread serves callers from outside.
     pub(crate) fn has_threads(&self) -> bool {
         !self.threaded_slots().is_empty()
     }
 
-    /// Whether this is what a thread does [`serially`](crate::serially).
+    /// Whether this is the pool of a thread that works [`serially`](crate::serially).
     #[inline]
     pub(crate) fn is_serial(&self) -> bool {
         self.first_slot == FirstSlot::Serial
     }
 
-    /// Whether callers from outside may sit down at slot 0.
+    /// Whether callers from outside may use slot 0.
     pub(crate) fn takes_external_threads(&self) -> bool {
         self.first_slot == FirstSlot::ExternalThreads
     }
 
-    /// Whether a worker is awake for every core of the process, those of threads that call from
-    /// outside included. A hint.
+    /// Whether a worker is awake for every core of the process, including the cores of external
+    /// threads. A hint.
     pub(crate) fn wants_every_core(&self) -> bool {
         self.limit.get().min(self.slots.len()) >= self.cores && self.sleepers.all_are_up()
     }
 
-    /// How many may search at once: half of those who may work, and two in any case, since a loop
-    /// that follows another soon would have to wake the second worker each time.
+    /// How many workers may search at once: half of the limit, but at least two, since otherwise
+    /// each loop in a quick sequence would have to wake the second worker.
     pub(crate) fn most_searchers(&self) -> usize {
         if self.spin_ns == Some(ENDLESS) {
             return self.slots.len();
@@ -160,23 +159,23 @@ impl PoolState {
         self.limit.get().min(self.slots.len()).div_ceil(2).max(2)
     }
 
-    /// Whether the pool lets its owners do without full fences once the heavy one works.
+    /// Whether owners may omit full fences once the heavy fence works.
     pub(crate) fn may_rely_on_heavy_fences(&self) -> bool {
         self.heavy_fences
     }
 
-    /// Whether owners can do without full fences now. A pool of one has no thieves, and needs none
-    /// in any case.
+    /// Whether owners may omit full fences now. A pool of one worker has no thieves, and never
+    /// needs them.
     pub(crate) fn relies_on_heavy_fences(&self) -> bool {
         self.heavy_fences && (asymmetric::asymmetric() || self.slots.len() == 1)
     }
 
-    /// Whether this process is a child that came by the pool through a fork.
+    /// Whether this process is a child that inherited the pool through a fork.
     pub(crate) fn is_of_another_process(&self) -> bool {
         self.generation != fork::current()
     }
 
-    /// How many slots have somebody awake at them; a hint.
+    /// The number of slots whose owner is awake; a hint.
     pub(crate) fn awake(&self) -> usize {
         // Relaxed: a hint.
         self.slots.iter().filter(|slot| slot.active.load(Ordering::Relaxed)).count()
@@ -189,7 +188,7 @@ impl PoolState {
         sum
     }
 
-    /// Whether the workers are to end when they find nothing more to do.
+    /// Whether the workers end when they find no more work.
     pub(crate) fn is_ending(&self) -> bool {
         // Acquire: pairs with `end`.
         self.ending.load(Ordering::Acquire)
@@ -200,14 +199,14 @@ impl PoolState {
         self.hooks.iter().for_each(|hook| hook.settings_changed());
     }
 
-    /// Queues work from outside and sees to it that somebody looks. `keeps_core` if the calling
-    /// thread goes on running.
+    /// Queues work from outside and wakes a worker if needed. `keeps_core` if the calling thread
+    /// continues to run.
     pub(crate) fn inject(&self, queued: Queued, keeps_core: bool) {
         self.injector.push(queued);
         self.tell_of_injected(keeps_core);
     }
 
-    /// Sees to it that a worker looks at what was queued from outside, and lets a fence pass.
+    /// Executes a fence, and wakes a worker for work that was queued from outside, if needed.
     pub(crate) fn tell_of_injected(&self, keeps_core: bool) {
         if self.is_of_another_process() {
             return;
@@ -223,9 +222,9 @@ impl PoolState {
         self.hooks.iter().for_each(|hook| hook.work_arrived());
     }
 
-    /// Hands a task to the worker at `slot` and to no other. While it is under way it counts as a
-    /// thread that has not resigned: nobody else could run it, so its worker must not leave. The
-    /// caller is a task of this pool, or knows that it does not end.
+    /// Delivers a task to the worker at `slot`. Until it has run, it counts as a thread that has
+    /// not resigned: no other worker can run it, so its worker must not leave. The caller is a task
+    /// of this pool, or otherwise keeps the pool from ending.
     pub(crate) fn deliver(&self, slot: usize, queued: Queued) {
         // Relaxed: published with the task.
         self.serving.fetch_add(1, Ordering::Relaxed);
@@ -233,18 +232,18 @@ impl PoolState {
         slot.inbox.push(queued);
         let inside = tls::current_in(self).is_some_and(|worker| std::ptr::eq(worker, slot));
         if !inside && !self.is_of_another_process() && !planted(Bug::SilentDelivery) {
-            // The token stays where the worker is awake: it looks again before it sleeps.
+            // The token stays if the worker is awake, which then checks again before it sleeps.
             self.wake(slot, true);
         }
     }
 
-    /// Wakes a sleeper for new work, if one sleeps and nobody searches.
+    /// Wakes a sleeper for new work, if one sleeps and no worker searches.
     pub(crate) fn wake_one(&self) -> bool {
         !self.is_of_another_process() && self.unpark(self.sleepers.wake_one())
     }
 
-    /// Wakes a sleeper for what an owner has pushed, unless that does not pay and somebody will
-    /// look before long.
+    /// Wakes a sleeper for an owner's push, unless that does not pay and a parked worker will check
+    /// soon.
     pub(crate) fn wake_for_push(&self) -> bool {
         !self.is_of_another_process()
             && self.unpark(self.sleepers.wake_for_push(!self.wake_up_cost.pays()))
@@ -261,7 +260,7 @@ impl PoolState {
         true
     }
 
-    /// Wakes the worker, on another core than the caller's where the caller keeps that.
+    /// Wakes the worker, on another core than the caller's if the caller continues to run.
     fn wake(&self, slot: &Worker, keeps_core: bool) {
         if keeps_core && slot.parker.is_parked() {
             self.wake_placement.before_wake(&slot.placement);
@@ -269,8 +268,8 @@ impl PoolState {
         slot.parker.unpark();
     }
 
-    /// Tells the threads of the pool to end. A worker that did not see `ending` before it parked
-    /// finds the token that is left here.
+    /// Starts the shutdown. A worker that did not see `ending` before it parked finds the token
+    /// that is stored here.
     pub(crate) fn end(&self) {
         self.ending.store(true, Ordering::Release);
         fence(Ordering::SeqCst);
@@ -284,32 +283,32 @@ impl PoolState {
         }
     }
 
-    /// A thread of the pool will come. Before it has, the pool may be over, unless the thread
-    /// `serves` from now on.
+    /// A thread of the pool will start. The pool may end before that, unless the thread `serves`
+    /// from now on.
     pub(crate) fn enlist(&self, serves: bool) {
         // Relaxed: published with the thread itself. The pool does not end while it is built.
         self.serving.fetch_add(usize::from(serves), Ordering::Relaxed);
         self.threads.begin();
     }
 
-    /// A thread has come, or one that had resigned was woken. False if the pool is over.
+    /// A thread has started, or one that had resigned was woken. False if the pool has ended.
     pub(crate) fn serve(&self) -> bool {
         let serve = |serving| (serving < OVER).then(|| serving + 1);
         self.serving.fetch_update(Ordering::AcqRel, Ordering::Acquire, serve).is_ok()
     }
 
-    /// A delivered task is over, or a thread that serves will not come. Those who have resigned
-    /// look again where nobody else is left to.
+    /// A delivered task has ended, or a serving thread will not start. If no other thread is left,
+    /// those that have resigned check again.
     pub(crate) fn retire(&self) {
-        // AcqRel: whoever ends comes after all that the others did.
+        // AcqRel: a thread that ends sees the effects of all others.
         if self.serving.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.unpark_all();
         }
     }
 
-    /// A worker has found nothing to do while the pool ends. The last one wakes the others: it is
-    /// over. Who is not the last waits for a moment: mostly the others are about to resign, too.
-    /// Returns whether the pool is over then.
+    /// A worker has found no work while the pool ends. The last one to resign ends the pool and
+    /// wakes the others. A worker that is not the last waits for a moment, since the others usually
+    /// resign soon. Returns whether the pool has ended.
     pub(crate) fn resign(&self) -> bool {
         let resign = |serving| Some(if serving == 1 { OVER } else { serving - 1 });
         // AcqRel: as above.
@@ -317,7 +316,7 @@ impl PoolState {
             self.unpark_all();
             return true;
         }
-        // Acquire: as whoever is woken by the last one.
+        // Acquire: as a worker that the last one wakes.
         let is_over = || self.serving.load(Ordering::Acquire) >= OVER;
         (0..LAST_OFFERS).any(|_| {
             let over = is_over();
@@ -341,7 +340,7 @@ impl Living {
         *self.count.lock() += 1;
     }
 
-    /// A thread does nothing more for its pool.
+    /// A thread leaves its pool.
     pub(crate) fn leave(&self) {
         let mut count = self.count.lock();
         *count -= 1;

@@ -1,10 +1,10 @@
-//! Tasks that are not strictly nested: how they are run, and how they keep an order.
+//! Queued tasks, which are not strictly nested.
 //!
-//! Scope tasks, detached tasks and calls from outside cannot lie on the task stack: a task spawned
-//! inside an arm of a join would stand above the join's own slot and be taken for it. They are heap
-//! tasks, or live in the frame of a caller who waits. A [`Header`] at their start says how to run
-//! them. They queue in the worker's own deque or, from outside, in the pool's injector (both in
-//! `sinew-deque`).
+//! Scope tasks, detached tasks and calls from outside cannot be on the task stack: a task spawned
+//! inside an arm of a join would be above the join's own slot, and the join would pop it. They are
+//! heap tasks, or are in the frame of a waiting caller. A [`Header`] at their start contains the
+//! function that runs them. They queue in the worker's own deque or, from outside, in the pool's
+//! injector (both in `sinew-deque`).
 
 use std::ptr::NonNull;
 
@@ -55,10 +55,10 @@ impl Worker {
         self.stack.set_depth(depth);
     }
 
-    /// A task counts as no nearer to the root than the one it interrupts, though a token may have
-    /// brought an older task, or a scope's bound one from farther out: whoever waits for the
-    /// interrupted task refuses what is not deeper, such as its part of a broadcast that the new
-    /// task waits for.
+    /// A task gets at least the depth of the task that it interrupts. A token may bring an older
+    /// task, and a scope's bound may run a task of lower depth. The depth must not fall: the worker
+    /// that waits for the interrupted task runs only deeper tasks, and the new task may wait for
+    /// such a task, for example that worker's part of a broadcast.
     #[inline]
     pub(crate) fn run_task(&self, queued: Queued) {
         self.run_task_from(queued, Source::Queue);

@@ -1,10 +1,10 @@
-//! The tasks of one scope, apart from all others: for pools whose waiting workers may run nothing
-//! else.
+//! The tasks of one scope in a list of their own, for pools whose waiting workers may run no other
+//! tasks.
 //!
-//! The tasks lie in a list of the scope's own, and a *token* for each in a worker's queue. Whoever
-//! takes a token runs a task of the list, if one is left; the scope's owner, while it waits, takes
-//! tasks from the list itself. A token left over does nothing and keeps the list alive until it is
-//! taken.
+//! The scope's list holds the tasks, and a worker's queue holds a *token* for each. A worker that
+//! takes a token runs a task of the list, if one is left. While the scope's owner waits, it takes
+//! tasks from the list directly. A token without a task has no effect, and keeps the list alive
+//! until it is taken.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use sinew_deque::{Injector, Queued, TaskRef};
 use crate::state::queue::Header;
 use crate::state::worker::Worker;
 
-/// The tasks of a scope that wait.
+/// The waiting tasks of a scope.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct ScopeTasks {
@@ -28,14 +28,14 @@ impl ScopeTasks {
         Arc::new(Self { header: Header { run: Self::run }, tasks: Injector::new(), oldest_first })
     }
 
-    /// Adds a task. Returns a token, to be queued where tasks are found.
+    /// Adds a task. Returns its token, to be queued in a deque or in the injector.
     pub(crate) fn push(self: &Arc<Self>, queued: Queued) -> TaskRef {
         self.tasks.push(queued);
         let token = Arc::into_raw(Arc::clone(self)).cast_mut();
         TaskRef::new(NonNull::new(token).expect("an `Arc` is never null"))
     }
 
-    /// Takes the task that is next.
+    /// Takes the next task.
     pub(crate) fn pop(&self) -> Option<Queued> {
         if self.oldest_first { self.tasks.pop(None) } else { self.tasks.pop_newest() }
     }

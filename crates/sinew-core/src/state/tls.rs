@@ -1,8 +1,8 @@
-//! Which worker the current thread is.
+//! The worker of the current thread.
 //!
-//! A thread can be a worker of several pools at once, one inside the other: a worker of one pool
-//! may enter another as its external thread, and then its own again. Each entry is a frame on the
-//! thread's stack that knows the one around it; the innermost is the current one.
+//! A thread can be a worker of several nested pools: a worker of one pool may enter another as its
+//! external thread, and then its own again. Each entry is a frame on the thread's stack with a
+//! pointer to the enclosing one; the innermost is the current one.
 
 use std::cell::Cell;
 use std::ptr::null;
@@ -21,7 +21,7 @@ struct Frame {
 }
 
 /// The innermost entry. Its worker lies in the thread's [`current_worker`], because the free
-/// functions look for nothing else, and a transaction puts another in its place.
+/// functions read nothing else, and a transaction replaces it.
 struct Here {
     frame: Cell<*const Frame>,
 }
@@ -47,17 +47,17 @@ loom::thread_local! {
     static HERE: Here = Here::outside();
 }
 
-/// The innermost worker that this thread is.
+/// This thread's innermost worker.
 #[inline(always)]
 pub(crate) fn current<'a>() -> Option<&'a Worker> {
-    // SAFETY: the pointer is set by `within` for as long as its guard lives, which is inside the
-    // life of the pool; callers use the reference inside one call of theirs, during which no guard
-    // of this thread below them can go. Or it is the worker of the thread's own pool, for the time
-    // of a transaction: that pool lives as long as the thread runs transactions (`serially`).
+    // SAFETY: `within` sets the pointer while its guard exists, and the pool outlives the guard.
+    // Callers use the reference inside one call, during which no guard of an enclosing frame of
+    // this thread is dropped. During a transaction it is the worker of the thread's own pool, which
+    // exists as long as the thread runs transactions (`serially`).
     unsafe { current_worker::current().cast::<Worker>().as_ref() }
 }
 
-/// The worker of `pool` that this thread is, if it is one.
+/// This thread's worker in `pool`, if it has one.
 #[inline]
 pub(crate) fn current_in<'a>(pool: &PoolState) -> Option<&'a Worker> {
     match current() {
@@ -71,8 +71,8 @@ pub(crate) fn current_in<'a>(pool: &PoolState) -> Option<&'a Worker> {
 #[cold]
 fn around_in<'a>(pool: &PoolState) -> Option<&'a Worker> {
     let mut frame = HERE.with(|here| here.frame.get());
-    // SAFETY: frames and their workers are valid while their guards live, and those around a frame
-    // outlive it; see `current`.
+    // SAFETY: frames and their workers are valid while their guards exist, and enclosing frames
+    // outlive a frame; see `current`.
     while let Some(here) = unsafe { frame.as_ref() } {
         // SAFETY: as above.
         let worker = unsafe { &*here.worker };
@@ -114,7 +114,7 @@ pub(crate) fn is_serial() -> bool {
     current().is_some_and(|worker| worker.pool().is_serial())
 }
 
-/// The innermost worker that this thread is beside its serial one.
+/// This thread's innermost worker other than its serial one.
 #[cold]
 pub(crate) fn around_serial<'a>() -> Option<&'a Worker> {
     let mut frame = HERE.with(|here| here.frame.get());
@@ -141,8 +141,8 @@ pub(crate) fn within<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Makes the calling thread, which is no worker yet, the worker at slot 0 of `pool` for good. The
-/// pool is never freed.
+/// Makes the calling thread, which is no worker yet, the worker at slot 0 of `pool` permanently.
+/// The pool is never freed.
 pub(crate) fn settle(pool: &Arc<PoolState>) {
     let pool: &'static PoolState = Box::leak(Box::new(Arc::clone(pool)));
     let worker = &pool.slots[0];
@@ -153,7 +153,7 @@ pub(crate) fn settle(pool: &Arc<PoolState>) {
     worker.activate();
 }
 
-/// Calls `f` with `worker`, which this thread owns, and sees to it that it is the current one.
+/// Calls `f` with `worker`, which this thread owns, as the current one.
 #[inline]
 pub(crate) fn with_current<R>(worker: &Worker, f: impl FnOnce(&Worker) -> R) -> R {
     match current() {
@@ -162,7 +162,7 @@ pub(crate) fn with_current<R>(worker: &Worker, f: impl FnOnce(&Worker) -> R) -> 
     }
 }
 
-/// Restores what was current before, also by a panic.
+/// Restores the earlier current worker, also after a panic.
 struct Guard<'a> {
     here: &'a Here,
     worker: current_worker::Pointer,

@@ -1,13 +1,12 @@
-//! A worker: a worker slot of a pool and all the state that belongs to it.
+//! A worker: a worker slot of a pool and all its state.
 //!
 //! # Invariants
 //!
 //! - W1: at any time at most one thread is the owner of a worker: the pool thread started for it,
-//!   or the external thread that holds its slot. Only the owner has a `&Worker` handed out by this
-//!   crate, because a `Worker` is neither `Send` nor `Sync` and arms take it with a lifetime of
-//!   their own.
-//! - W2: other threads reach a worker through its pool only, and use only what is made for them:
-//!   the thief's side of the stack and the deque, the parker, the flags and the counters.
+//!   or the external thread that holds its slot. Only the owner gets a `&Worker` from this crate,
+//!   because a `Worker` is neither `Send` nor `Sync` and arms take it with a lifetime of their own.
+//! - W2: other threads access a worker through its pool only, and use only its shared parts: the
+//!   thief's side of the stack and the deque, the parker, the flags and the counters.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -34,11 +33,10 @@ use crate::state::fifo::Fifo;
 use crate::state::limit_checks::LimitChecks;
 use crate::state::pool_state::PoolState;
 
-/// The handle through which a task uses the worker that runs it.
+/// A task's handle to the worker that runs it.
 ///
-/// Passing it along is the fast path of [`Worker::join`]: it saves the look into thread-local
-/// storage that [`join`](crate::join) needs. A handle cannot leave the closure it was given to, nor
-/// the thread:
+/// [`Worker::join`] is faster than [`join`](crate::join), which needs an access to thread-local
+/// storage. A handle cannot leave its closure or its thread:
 ///
 /// ```compile_fail
 /// let mut kept = None;
@@ -57,20 +55,20 @@ use crate::state::pool_state::PoolState;
 pub struct Worker {
     pub(crate) stack: TaskStack,
     pub(crate) deque: Deque,
-    /// Detached tasks to be run in order; their tokens lie in the deque.
+    /// Detached tasks in order; their tokens are in the deque.
     pub(crate) fifo: Fifo,
-    /// Tasks for this worker alone: its parts of broadcasts.
+    /// Tasks for this worker only: its parts of broadcasts.
     pub(crate) inbox: Injector,
     pub(crate) parker: Arc<Parker>,
     pub(crate) placement: WorkerPlacement,
-    /// Somebody owns the slot and is awake. Exact for sleepers (M9); for victim policies a hint.
+    /// A thread owns the slot and is awake. Exact for sleepers (M9); for victim policies a hint.
     pub(crate) active: AtomicBool,
-    /// Its owner is without work and looks for some; a hint.
+    /// Its owner searches for work; a hint.
     pub(crate) searching: AtomicBool,
-    /// One more than the thief of the task its owner waits for in a join, under
-    /// [`Wait::Transitive`](crate::Wait::Transitive); 0: nobody. A hint.
+    /// One more than the thief of the task for which its owner waits in a join, under
+    /// [`Wait::Transitive`](crate::Wait::Transitive); 0 for none. A hint.
     pub(crate) blocked_on: AtomicUsize,
-    /// Its owner is blocked in a join or a scope, though it may run something meanwhile; a hint.
+    /// Its owner is blocked in a join or a scope, though it may run other tasks meanwhile; a hint.
     pub(crate) waits: AtomicBool,
     pub(crate) counters: CachePadded<WorkerCounters>,
     pub(crate) own: Own,
@@ -80,58 +78,59 @@ pub struct Worker {
     not_shared: PhantomData<*const ()>,
 }
 
-/// What only the owner touches.
+/// State that only the owner accesses.
 pub(crate) struct Own {
-    /// Memory for the tasks that it spawns.
+    /// Free lists of blocks for the tasks that it spawns.
     pub(crate) blocks: Blocks,
-    /// Spawns on its stack that run tasks.
+    /// The number of nested spawns that run tasks.
     pub(crate) nested_spawns: Cell<u32>,
     pub(crate) policy: RefCell<Box<dyn VictimPolicy>>,
-    /// Of which choice the policy is; see `stealing`.
+    /// The version of the chosen policy; see `stealing`.
     pub(crate) victims_version: Cell<u32>,
-    /// Whether that is one of those for which packages have masters.
+    /// Whether the policy uses masters of packages.
     pub(crate) has_masters: Cell<bool>,
-    /// Since when this worker searches in vain with work in sight, in nanoseconds; 0 if it does
+    /// Since when this worker has searched in vain while it sees work, in nanoseconds; 0 if it does
     /// not.
     pub(crate) in_vain_since: Cell<u64>,
-    /// Where its thread is pinned.
+    /// The pin of its thread.
     pub(crate) pin: RefCell<ThreadPin>,
     /// Values of modules above.
     pub(crate) locals: Locals,
-    /// When it looks at the limits of the process.
+    /// The pace of its checks of the limits of the process.
     pub(crate) limit_checks: LimitChecks,
-    /// Whether it was told that calls from outside wait; see `service`.
+    /// Whether it was notified of waiting calls from outside; see `service`.
     pub(crate) called: Cell<bool>,
-    /// Calls that it serves in the middle of its work, one inside the other.
+    /// The number of nested calls that it serves in the middle of its work.
     pub(crate) serving: Cell<u32>,
-    /// How long it has done so.
+    /// How long it has served calls in the middle of its work.
     pub(crate) served_ns: Cell<u64>,
     pub(crate) random: RefCell<fastrand::Rng>,
     pub(crate) window: Cell<SpinWindow>,
-    /// The same for times of waiting inside a join or a scope.
+    /// The same for waits inside a join or a scope.
     pub(crate) waiting_window: Cell<SpinWindow>,
-    /// Stolen tasks in a row that were not worth it.
+    /// Stolen tasks in a row that did not pay.
     pub(crate) scraps: Cell<u32>,
-    /// Whether it is to take tasks that have waited for long, as the external thread's substitute;
-    /// see `limit`.
+    /// Whether it must take tasks that have waited for long, as the external thread's substitute;
+    /// see `surplus`.
     pub(crate) relieves: Cell<bool>,
-    /// For how long it has worked for others since it slept, in ticks.
+    /// How long it has run stolen tasks since it last slept, in ticks.
     pub(crate) gain: Cell<u64>,
-    /// Since when this worker leaves work from outside to another, in ticks; 0 if it does not.
+    /// Since when this worker has left work from outside to another, in ticks; 0 if it does not.
     pub(crate) defers_since: Cell<u64>,
-    /// How many of the next pushes are published unasked; see [`Worker::be_generous`].
+    /// How many of the next pushes are published without a request; see [`Worker::be_generous`].
     pub(crate) generous: Cell<u32>,
-    /// Whether this worker's core was taken for a moment when it was last offered; see `backoff`.
+    /// Whether another thread took this worker's core for a moment at the last yield; see
+    /// `backoff`.
     pub(crate) shares_core: Cell<bool>,
-    /// Silence after which this worker exposes another's tasks; grows while exposures are
+    /// The silence after which this worker exposes another's tasks; grows while exposures are
     /// cancelled.
     pub(crate) silence_ns: Cell<u64>,
-    /// Whether the last stolen task was long; see `search`.
+    /// Whether the last stolen task was long; see `job`.
     pub(crate) tasks_are_long: Cell<bool>,
 }
 
-/// Pushes that are published unasked when a big job begins: a loop that is split adaptively on two
-/// workers has about as many before its leaves.
+/// Pushes that are published without a request when a large job begins: a loop that is split
+/// adaptively on two workers has about as many before its leaves.
 const GENEROUS: u32 = 3;
 
 /// The least silence before an exposure.
@@ -210,7 +209,7 @@ impl Worker {
         &self.pool().cpu_assignment
     }
 
-    /// What a waiting worker of the pool may run.
+    /// The tasks that a waiting worker of the pool may run.
     pub fn wait_policy(&self) -> Wait {
         self.pool().wait
     }
@@ -221,17 +220,17 @@ impl Worker {
         self.stack.depth()
     }
 
-    /// What this worker has counted so far.
+    /// This worker's counters.
     pub fn counters(&self) -> Counters {
         self.counters.read()
     }
 
-    /// This worker's value of `key`, which is made when it is first asked for, and dropped with the
-    /// worker. The owners of an external slot share a value, one after the other.
+    /// This worker's value of `key`, which is made at its first use, and dropped with the worker.
+    /// The owners of an external slot share a value, one after the other.
     ///
     /// # Panics
     ///
-    /// If the making of the value does. The next call makes it anew.
+    /// If the key's function panics. The next call calls it again.
     ///
     /// # Cost
     ///
@@ -247,8 +246,8 @@ impl Worker {
         self.counters.chunks.add(1);
     }
 
-    /// Looks up from a long computation: answers requests for tasks. Loops call it between chunks,
-    /// and then serve a [call](Self::serve_calls) that waits.
+    /// Handles poll reasons in a long computation; for example, publishes tasks for thieves. Loops
+    /// call it between chunks, and then serve a waiting [call](Self::serve_calls).
     ///
     /// # Cost
     ///
@@ -262,13 +261,13 @@ impl Worker {
 
     #[inline]
     pub(crate) fn pool(&self) -> &PoolState {
-        // SAFETY: the pool owns its workers, and whoever holds a `&Worker` keeps the pool alive
-        // (its thread or its external thread does).
+        // SAFETY: the pool owns its workers, and the holder of a `&Worker`, a thread of the pool or
+        // its external thread, keeps the pool alive.
         unsafe { &*self.pool }
     }
 
-    /// Owner: from now on the slot is somebody's. The first push will publish, as others may be
-    /// waiting.
+    /// Owner: the slot has an owner from now on. The first push will publish, because other workers
+    /// may wait for tasks.
     pub(crate) fn activate(&self) {
         // Relaxed: ordered by the fence of the first push, which wakes (M9); for policies a hint.
         self.active.store(true, Ordering::Relaxed);
@@ -281,14 +280,14 @@ impl Worker {
         }
     }
 
-    /// Owner: the slot is nobody's, or its owner sleeps.
+    /// Owner: the slot has no owner from now on, or its owner sleeps.
     pub(crate) fn deactivate(&self) {
         self.resign_mastership();
         self.own.in_vain_since.set(0);
         self.active.store(false, Ordering::Relaxed);
     }
 
-    /// Owner: says whether it is blocked; returns whether it was.
+    /// Owner: sets whether it is blocked; returns the earlier value.
     pub(crate) fn set_waits(&self, waits: bool) -> bool {
         // Relaxed: a hint, and the owner's alone to write.
         let waited = self.waits.load(Ordering::Relaxed);
@@ -297,19 +296,19 @@ impl Worker {
         waited
     }
 
-    /// A worker looks for tasks: publishes half of the private ones and wakes a sleeper for them.
+    /// Handles a steal request: publishes half of the private tasks and wakes a sleeper for them.
     pub(crate) fn feed(&self) {
         let _publish = self.begin(Activity::Publish);
         // SAFETY: the caller is the owner.
         match unsafe { self.stack.publish() } {
             Some(true) => self.counters.published.add(1),
             Some(false) if self.deque.is_empty() => {
-                // Nothing to give yet: the request stays open for the next push.
+                // No private task yet: the request stays set for the next push.
                 self.stack.set_poll_reason(reason::STEAL_REQUEST);
                 return;
             }
             Some(false) => {}
-            // An exposing thief is at it; if it fails, the next push answers.
+            // A thief is exposing tasks; if it fails, the next push publishes.
             None => self.stack.set_poll_reason(reason::STEAL_REQUEST),
         }
         let more = self.own.generous.get();
@@ -322,9 +321,8 @@ impl Worker {
         }
     }
 
-    /// A job begins that may well be a big one: its first pushes are published unasked, for they
-    /// are its biggest parts, and a worker that comes to need them later may find this one deep in
-    /// a leaf, where it does not look up.
+    /// A job begins that may be large. Its first pushes are published without a request: they are
+    /// its largest parts, and later this worker may be in a leaf, where it does not poll.
     pub(crate) fn be_generous(&self) {
         if self.pool().slots.len() > 1 {
             self.own.generous.set(GENEROUS);
@@ -332,7 +330,7 @@ impl Worker {
         }
     }
 
-    /// Wakes a sleeper, if there is one and nobody searches.
+    /// Wakes a sleeper, if there is one and no worker searches.
     pub(crate) fn wake_one(&self) {
         if self.pool().wake_one() {
             self.counters.wakes.add(1);

@@ -1,24 +1,24 @@
-//! Where a worker's own memory belongs: on the node that its thread is pinned to.
+//! The placement of a worker's own memory, on the node to which its thread is pinned.
 //!
-//! Owners and thieves touch a worker's state at every task, and its owner the task stack at every
-//! join. A page lies where it is touched first, and a pool's workers are written by whoever builds
-//! it. So on a machine of several nodes each worker has pages of its own, which are placed before
-//! they are written (`worker_slots`), and a task stack that was used before keeps its pages only if
-//! they lie on the node of its next owner (`stack/slots`). Where there is one node nothing of this
-//! is done.
+//! Owners and thieves access a worker's state at every task, and its owner accesses the task stack
+//! at every join. The first touch places a page, and the thread that builds a pool writes all its
+//! workers. So on a machine of several nodes each worker has pages of its own, which are placed
+//! before they are written (`worker_slots`). A task stack that is reused keeps its pages only if
+//! they are on the node of its next owner (`stack/slots`). On a machine of one node no memory is
+//! placed.
 //!
 //! # Not handled
 //!
-//! Mappings that change: pages stay where the first one put them, since moving them makes the
-//! kernel interrupt every processor. Threads that are pinned nowhere, and external threads, have
-//! their state where the builder wrote it, on pages which the kernel can move by itself, as nobody
-//! else's lie there, and their stack where they touch it first. What lies in the allocator's
-//! memory: parkers, buffers of deques, victim policies, and the two ends of a two-field stack.
+//! Mappings that change: pages stay where the first mapping put them, since a move makes the kernel
+//! interrupt every processor. Threads that are not pinned, and external threads: their state is
+//! where the builder wrote it, on pages of its own, which the kernel can move; their stack is where
+//! they touch it first. Memory of the allocator: parkers, buffers of deques, victim policies, and
+//! the two ends of a two-field stack.
 //!
 //! # Tests
 //!
-//! `worker_slots` and `stack/slots` test the means; `cargo xtask numa-guest` asks a kernel with
-//! several nodes.
+//! `worker_slots` and `stack/slots` test the mechanisms; `cargo xtask numa-guest` tests the
+//! placement on a kernel with several nodes.
 
 use sinew_deque::PreferredNode;
 use sinew_topology::{CpuAssignment, Machine, PlacementError, memory_nodes, page_nodes};
@@ -26,8 +26,7 @@ use sinew_topology::{CpuAssignment, Machine, PlacementError, memory_nodes, page_
 use crate::state::pool_state::FirstSlot;
 use crate::state::worker::Worker;
 
-/// Where the memory of each worker should lie, for workers that are pinned as `cpu_assignment`
-/// says.
+/// The preferred node of each worker's memory, for workers that are pinned by `cpu_assignment`.
 pub(crate) fn preferred_nodes(
     machine: &Machine,
     cpu_assignment: &CpuAssignment,
@@ -50,18 +49,19 @@ pub(crate) fn preferred_nodes(
     cpu_assignment.pus().iter().copied().enumerate().map(home).collect()
 }
 
-/// On which NUMA nodes a worker's own memory lies, page by page: [`Worker::page_nodes`].
+/// The NUMA nodes of the pages of a worker's own memory; see [`Worker::page_nodes`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnPages {
-    /// Its state, which its owner and thieves use.
+    /// The pages of its state, which its owner and thieves use.
     pub state: Vec<Option<usize>>,
-    /// Its task stack from the oldest task on; `None` for pages that nobody has touched.
+    /// The pages of its task stack from the oldest task on; `None` for pages that have not been
+    /// touched.
     pub stack: Vec<Option<usize>>,
 }
 
 impl Worker {
-    /// Where the memory of this worker lies, asked of the kernel. On a machine of several nodes
-    /// that of a pinned worker is to lie on its node, or on the nearest that has memory.
+    /// The nodes of this worker's memory, as the kernel reports them. On a machine of several nodes
+    /// the memory of a pinned worker should be on its node, or on the nearest one with memory.
     ///
     /// ```
     /// sinew_core::run(|w| match w.page_nodes() {
@@ -72,7 +72,7 @@ impl Worker {
     ///
     /// # Errors
     ///
-    /// [`PlacementError::Unknown`] where the system does not tell, and has more than one node.
+    /// [`PlacementError::Unknown`] if the system has more than one node and does not report them.
     ///
     /// # Cost
     ///

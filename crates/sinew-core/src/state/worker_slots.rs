@@ -1,18 +1,19 @@
-//! The workers of a pool in memory: side by side, or, on a machine of several nodes, each in pages
-//! of its own, which lie at its home.
+//! The workers of a pool in memory: in one slice, or, on a machine of several nodes, each in pages
+//! of its own on its preferred node.
 //!
 //! # Invariants
 //!
-//! - S1: `count` workers lie in memory that belongs to the slots, `stride` bytes apart, the first
-//!   one at `first`. They neither move nor end before the slots do.
+//! - S1: the slots own the memory of `count` workers, `stride` bytes apart, the first one at
+//!   `first`. The workers neither move nor are dropped before the slots are.
 //!
 //! # Cost
 //!
-//! Finding a worker by its number is a multiplication by a number that the compiler does not know.
+//! An access to a worker by its number is a multiplication by a number that is not a constant.
 //!
 //! # Tests
 //!
-//! Below, both ways; whole pools whose workers lie apart, and where, on the guest machine.
+//! Below, both forms; whole pools with workers in pages of their own, and their nodes, on the guest
+//! machine.
 
 use std::ops::Index;
 use std::ptr::{NonNull, slice_from_raw_parts_mut};
@@ -27,12 +28,11 @@ pub(crate) struct WorkerSlots {
     first: NonNull<Worker>,
     stride: usize,
     count: usize,
-    /// What they lie in, if it is no boxed slice.
+    /// Their memory, if it is no boxed slice.
     pages: Option<Memory>,
 }
 
-// SAFETY: workers are shared inside the crate by invariant W2: other threads use only their
-// synchronised parts.
+// SAFETY: by invariant W2 other threads use only the synchronised parts of a worker.
 unsafe impl Sync for WorkerSlots {}
 // SAFETY: a worker is bound to no thread; its owner changes with the external slot.
 unsafe impl Send for WorkerSlots {}
@@ -65,7 +65,7 @@ impl WorkerSlots {
         }
     }
 
-    /// In `pages`, which have room for them.
+    /// In `pages`, which are large enough.
     fn apart(
         pages: Memory,
         homes: &[PreferredNode],
@@ -81,9 +81,9 @@ impl WorkerSlots {
         }
         let mut slots = Self { first: pages.start().cast(), stride, count: 0, pages: Some(pages) };
         for (slot, &home) in homes.iter().enumerate() {
-            // SAFETY: within the pages, which are the slots' own, and aligned, as pages are.
+            // SAFETY: within the pages, which the slots own, and aligned, as pages are.
             unsafe { slots.at(slot).write(worker(slot, home)) };
-            // One by one: should the next one panic, these are dropped.
+            // One by one: if the next one panics, these are dropped.
             slots.count += 1;
         }
         slots
@@ -91,7 +91,7 @@ impl WorkerSlots {
 
     /// # Safety
     ///
-    /// There is memory for this one.
+    /// The memory is large enough for this one.
     unsafe fn at(&self, slot: usize) -> NonNull<Worker> {
         // SAFETY: as the caller says; no memory is larger than fits an `isize`.
         unsafe { self.first.byte_add(slot * self.stride) }
@@ -114,7 +114,7 @@ impl WorkerSlots {
     }
 }
 
-/// Bytes from one worker to the next where each has pages of its own.
+/// Bytes from one worker to the next if each has pages of its own.
 fn page_stride() -> usize {
     size_of::<Worker>().next_multiple_of(Memory::page_bytes())
 }
@@ -139,7 +139,7 @@ impl Drop for WorkerSlots {
     fn drop(&mut self) {
         if self.pages.is_none() {
             let workers = slice_from_raw_parts_mut(self.first.as_ptr(), self.count);
-            // SAFETY: leaked by `together`; nobody has a worker of a pool that has ended (S1).
+            // SAFETY: leaked by `together`; no thread uses a worker of a pool that has ended (S1).
             return drop(unsafe { Box::from_raw(workers) });
         }
         for slot in 0..self.count {
@@ -161,11 +161,11 @@ mod tests {
     use super::*;
     use sinew_policy::StackKind;
 
-    /// The last is a node that does not exist, which must do no harm.
+    /// The last is a node that does not exist, which must be harmless.
     const HOMES: [PreferredNode; 3] =
         [PreferredNode::Any, PreferredNode::Node(0), PreferredNode::Node(1023)];
 
-    /// What tells whether a worker is still there.
+    /// Shows whether a worker still exists.
     type Signs = Vec<Arc<Parker>>;
 
     fn worker(slot: usize, home: PreferredNode, signs: &mut Signs) -> Worker {
@@ -179,8 +179,7 @@ mod tests {
         signs.iter().all(|sign| Arc::strong_count(sign) == 1)
     }
 
-    /// Catches: a worker that lies where another does, is found under another number, or
-    /// outlives its pool.
+    /// Catches: a worker that overlaps another one, has another's number, or outlives its pool.
     #[test]
     fn workers_are_found_by_their_numbers_and_end_with_the_slots() {
         for homes in [[PreferredNode::OnlyNode; 3], HOMES] {
@@ -201,7 +200,7 @@ mod tests {
         }
     }
 
-    /// Catches: workers that are lost, or ended without ever having been, when there is no
+    /// Catches: workers that are leaked, or dropped without having been made, when there is no
     /// memory for the next one's stack.
     #[test]
     fn a_panic_between_two_workers_drops_those_that_are_there() {
