@@ -40,7 +40,8 @@ pub(crate) fn current() -> u32 {
 #[cold]
 pub(crate) fn die_of_lost_workers() -> ! {
     eprintln!(
-        "sinew: a forked child calls into a pool whose workers are its parent's; build a pool in the child"
+        "sinew: a forked child calls into a pool whose workers are its parent's; build a pool in \
+         the child"
     );
     std::process::abort()
 }
@@ -49,7 +50,8 @@ pub(crate) fn die_of_lost_workers() -> ! {
 #[cold]
 pub(crate) fn die_of_lost_task() -> ! {
     eprintln!(
-        "sinew: a forked child waits for a task that a thread of its parent had taken; fork outside of joins, scopes and loops"
+        "sinew: a forked child waits for a task that a thread of its parent had taken; fork \
+         outside of joins, scopes and loops"
     );
     std::process::abort()
 }

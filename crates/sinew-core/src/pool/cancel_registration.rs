@@ -17,7 +17,8 @@ use crate::state::tls;
 /// pool.run(|_| {
 ///     let cancel_registration = CancelRegistration::register();
 ///     pool.control().cancel();
-///     assert!(cancel_registration.is_cancelled() && !CancelRegistration::register().is_cancelled());
+///     assert!(cancel_registration.is_cancelled());
+///     assert!(!CancelRegistration::register().is_cancelled());
 /// });
 /// # Ok::<(), sinew_core::BuildError>(())
 /// ```

@@ -56,7 +56,8 @@ impl Pool {
             }
             // The next external thread runs the task, or the end of the pool does.
             Err(error) => eprintln!(
-                "sinew: no thread for detached tasks: {error}; they run at the next call into the pool"
+                "sinew: no thread for detached tasks: {error}; they run at the next call into the \
+                 pool"
             ),
         }
         *started

@@ -160,8 +160,9 @@ fn should_watch() -> bool {
 
 #[cfg(not(any(loom, shuttle)))]
 fn with_learned<R>(f: impl FnOnce(&mut Learned) -> R) -> R {
+    use std::cell::Cell;
     std::thread_local! {
-        static LEARNED: std::cell::Cell<Learned> = const { std::cell::Cell::new(Learned::nothing()) };
+        static LEARNED: Cell<Learned> = const { Cell::new(Learned::nothing()) };
     }
     let mut learned = LEARNED.get();
     let result = f(&mut learned);

@@ -173,7 +173,8 @@ impl Worker {
     ///     let (mut even, mut odd) = (0, 0);
     ///     w.scope(|s| {
     ///         s.spawn(|_| even = (0..100).step_by(2).sum());
-    ///         odd = w.join(|_| (1..50).step_by(2).sum::<u32>(), |_| (51..100).step_by(2).sum::<u32>()).1;
+    ///         let sum = |from: u32| (from..from + 50).step_by(2).sum::<u32>();
+    ///         odd = w.join(|_| sum(1), |_| sum(51)).1;
     ///     });
     ///     (even, odd)
     /// });

@@ -45,18 +45,20 @@ macro_rules! counters {
         impl AddAssign for Counters {
             fn add_assign(&mut self, other: Self) {
                 $(self.$name += other.$name;)*
-                self.attempts_at = by_distance(self.attempts_at, other.attempts_at, u64::wrapping_add);
-                self.steals_at = by_distance(self.steals_at, other.steals_at, u64::wrapping_add);
+                let add = u64::wrapping_add;
+                self.attempts_at = by_distance(self.attempts_at, other.attempts_at, add);
+                self.steals_at = by_distance(self.steals_at, other.steals_at, add);
             }
         }
 
         impl Counters {
             /// The difference to `earlier`, an earlier reading of the same pool.
             pub fn since(self, earlier: Self) -> Self {
+                let subtract = u64::wrapping_sub;
                 Self {
                     $($name: self.$name.wrapping_sub(earlier.$name),)*
-                    attempts_at: by_distance(self.attempts_at, earlier.attempts_at, u64::wrapping_sub),
-                    steals_at: by_distance(self.steals_at, earlier.steals_at, u64::wrapping_sub),
+                    attempts_at: by_distance(self.attempts_at, earlier.attempts_at, subtract),
+                    steals_at: by_distance(self.steals_at, earlier.steals_at, subtract),
                 }
             }
 

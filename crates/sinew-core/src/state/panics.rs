@@ -11,7 +11,8 @@ impl PoolState {
     pub(crate) fn handle_panic(&self, payload: Box<dyn Any + Send>) {
         let Some(handler) = &self.panic_handler else {
             eprintln!(
-                "sinew: a detached task or a hook panicked and the pool has no panic handler: aborting"
+                "sinew: a detached task or a hook panicked and the pool has no panic handler: \
+                 aborting"
             );
             std::process::abort();
         };

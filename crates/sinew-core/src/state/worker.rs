@@ -46,7 +46,8 @@ use crate::state::pool_state::PoolState;
 /// let returned = sinew_core::run(|w| w); // nor returned
 /// ```
 /// ```compile_fail
-/// sinew_core::run(|w| w.join(|_| 1, |_| w.index())); // nor captured by the arm that may run elsewhere
+/// // nor captured by the arm that another thread may run
+/// sinew_core::run(|w| w.join(|_| 1, |_| w.index()));
 /// ```
 /// ```compile_fail
 /// sinew_core::run(|w| std::thread::scope(|s| { s.spawn(|| w.index()); })); // nor sent

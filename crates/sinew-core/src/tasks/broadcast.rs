@@ -191,8 +191,8 @@ impl Worker {
     ///
     /// # Panics
     ///
-    /// If there is no such worker, or its slot is the external slot. If `f` panics, the pool's panic
-    /// handler gets the payload; without a handler the process aborts.
+    /// If there is no such worker, or its slot is the external slot. If `f` panics, the pool's
+    /// panic handler gets the payload; without a handler the process aborts.
     ///
     /// # Cost
     ///
@@ -243,7 +243,8 @@ where
     }
     assert!(
         pool.is_serial() || !tls::is_serial(),
-        "a broadcast needs all threads of its pool, and this code runs serially: broadcast before it or after it"
+        "a broadcast needs all threads of its pool, and this code runs serially: broadcast before it \
+         or after it"
     );
     let inside = tls::current_in(pool);
     let waiter = Waiter::here();

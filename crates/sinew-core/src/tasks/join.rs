@@ -193,7 +193,9 @@ impl Worker {
     /// As [`join`](Self::join).
     ///
     /// ```
-    /// let (here, migrated) = sinew_core::run(|w| w.join_context(|w| w.index(), |v, migrated| (v.index(), migrated)));
+    /// let (here, migrated) = sinew_core::run(|w| {
+    ///     w.join_context(|w| w.index(), |v, migrated| (v.index(), migrated))
+    /// });
     /// assert!(migrated.1 || migrated.0 == here);
     /// ```
     #[inline]
@@ -216,8 +218,8 @@ impl Worker {
     {
         let frame = Frame::new(b);
         let depth = self.stack.depth();
-        // SAFETY: this is the owner (W1); the stack was not full, or the join that filled it would
-        // have run inline; the frame outlives the task, because every path out of this function
+        // SAFETY: this is the owner (W1). The stack was not full, or the join that filled it would
+        // have run inline. The frame outlives the task, because every path out of this function
         // takes the task back or waits for its thief.
         let (at, look_up) = unsafe { self.stack.push(frame.task(), depth + 1) };
         if look_up && self.after_push_cold(at) {

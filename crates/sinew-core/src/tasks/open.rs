@@ -65,7 +65,12 @@ pub struct OpenScope<'scope> {
 /// ```
 /// let pool = sinew_core::Pool::builder().threads(1).external_slot(false).build()?;
 /// let order = std::sync::Mutex::new(Vec::new());
-/// pool.open_scope_fifo(|s| (0..3).for_each(|i| s.spawn_fifo({ let order = &order; move |_| order.lock().unwrap().push(i) })));
+/// pool.open_scope_fifo(|s| {
+///     for i in 0..3 {
+///         let order = &order;
+///         s.spawn_fifo(move |_| order.lock().unwrap().push(i));
+///     }
+/// });
 /// assert_eq!(order.into_inner().unwrap(), [0, 1, 2]);
 /// # Ok::<(), sinew_core::BuildError>(())
 /// ```

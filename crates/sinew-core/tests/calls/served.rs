@@ -116,23 +116,23 @@ fn calls_are_served_between_leaves_of_a_sort_under_a_control() {
     is_served_during(move |w| sort_by_under(w, &mut mixed(50_000), 2, &control, u64::cmp).unwrap());
 }
 
-fn tree(w: &Worker, course: &Operation<'_>, depth: u32) {
+fn tree(w: &Worker, operation: &Operation<'_>, depth: u32) {
     if depth > 0 {
-        course.join(w, |w| tree(w, course, depth - 1), |w| tree(w, course, depth - 1));
+        operation.join(w, |w| tree(w, operation, depth - 1), |w| tree(w, operation, depth - 1));
     }
 }
 
 /// With one thread a join offers nothing, and no push looks up.
 #[test]
-fn calls_are_served_between_joins_of_a_course() {
+fn calls_are_served_between_joins_of_an_operation() {
     for threads in [1, 2] {
         let control = Control::new();
         is_served_during(move |w| {
-            let course = Operation::begin(&control, 0).unwrap().with_threads(threads);
-            let participant = course.take_part(w);
-            tree(w, &course, 8);
+            let operation = Operation::begin(&control, 0).unwrap().with_threads(threads);
+            let participant = operation.take_part(w);
+            tree(w, &operation, 8);
             drop(participant);
-            course.end();
+            operation.end();
         });
     }
 }

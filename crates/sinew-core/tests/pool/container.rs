@@ -1,4 +1,4 @@
-//! A container that is faked in files, and whose quota can be changed.
+//! A simulated container: files with a quota that can be changed.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 pub(crate) struct Container(TempDir);
 
 impl Container {
-    /// One that feeds so many threads.
+    /// A container with a quota for so many threads.
     pub(crate) fn feeding(threads: usize) -> Self {
         let container = Self(tempfile::tempdir().unwrap());
         let mount =
@@ -24,14 +24,14 @@ impl Container {
         self.0.path()
     }
 
-    /// From now on so many, or as many as there are processors.
+    /// Sets the quota to so many threads, or to the number of processors.
     pub(crate) fn feed(&self, threads: usize) {
         let quota =
             if threads == usize::MAX { "max".into() } else { (100_000 * threads - 1).to_string() };
         self.write("sys/fs/cgroup/cpu.max", &format!("{quota} 100000\n"));
     }
 
-    /// Whoever reads meanwhile finds the old text or the new one.
+    /// A concurrent reader finds the old text or the new one.
     fn write(&self, path: &str, text: &str) {
         let path = self.root().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,7 +1,7 @@
 //! A whole pool changed by its control, and what it runs cancelled.
 //!
-//! What these would miss: which threads work and where they run; `workers` and `mapping` show that.
-//! Changes as fast as they can be made: the crate `sinew`'s `tests/changes.rs`.
+//! Blind to: which threads work and where they run; `workers` and `mapping` test that. Changes at
+//! the highest rate: the crate `sinew`'s `tests/changes.rs`.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, mpsc};
@@ -100,7 +100,7 @@ fn a_cancellation_stays_in_its_pool_and_reaches_the_loops_around() {
         let (here, there) = (pool(2), pool(2));
         let (outer, inner, handle) = (Control::new(), Control::new(), here.control());
         let within = || {
-            // What an item under way begins later runs.
+            // A loop that a running item begins later runs.
             handle.cancel();
             assert_eq!(sinew_core::run(|w| short(w, &inner)), Ok(()));
             assert_eq!(there.run(|w| short(w, &inner)), Ok(()));
@@ -234,8 +234,8 @@ impl Begun {
     }
 }
 
-/// What happens at the items of something that two threads work on: both begin; one is to go; one
-/// has gone on; and both are back, which ends it. Returns whether it goes on.
+/// Called at the items of an operation of two threads: both begin; one is told to leave; one
+/// continues; both are back, which ends it. Returns whether it continues.
 struct Acts<'p> {
     handle: PoolControl,
     both: Barrier,
@@ -270,8 +270,8 @@ impl<'p> Acts<'p> {
                 thread::yield_now();
                 return self.begun.both().contains(&0);
             }
-            // Whoever should not be there gets its chance to be; not at each item, since giving a
-            // core away takes milliseconds beside other programs.
+            // Gives a surplus participant the chance to run. Not at each item, since a yield takes
+            // milliseconds beside other programs.
             ..500 if self.begun.changed.load(Ordering::SeqCst) => thread::yield_now(),
             _ => {}
         }

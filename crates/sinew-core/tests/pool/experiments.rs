@@ -1,5 +1,5 @@
-//! What pools offer for experiments: two-field stacks, transitive leapfrogging, workers that never
-//! park, slow steals.
+//! Features for experiments: two-field stacks, transitive leapfrogging, workers that never park,
+//! slow steals.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Workers without work park, all of them, and are there again when work comes.
+//! All workers without work park, and wake up when there is work.
 
 use std::thread;
 use std::time::Duration;
@@ -7,14 +7,13 @@ use sinew_core::{Counters, Pool};
 
 use crate::support::{ends, meet, pool};
 
-/// What idle workers would change.
+/// The counters that active workers would change.
 fn marks(pool: &Pool) -> [u64; 4] {
     let Counters { parks, wakes, failed_steals, parked_ns, .. } = pool.counters();
     [parks, wakes, failed_steals, parked_ns]
 }
 
-/// Whether nobody at a slot of `pool` does anything while this thread gives up the processor again
-/// and again.
+/// Whether no worker of `pool` does anything while this thread yields its core repeatedly.
 fn rests(pool: &Pool, yields: usize) -> bool {
     let before = marks(pool);
     (0..yields).for_each(|_| thread::yield_now());
@@ -22,13 +21,13 @@ fn rests(pool: &Pool, yields: usize) -> bool {
 }
 
 /// Waits until the pool rests for a while; a worker that never does is caught by the time limit of
-/// `ends`. A worker that has lost its core on the way to its parker may seem to rest and then stir
-/// once more, which is no fault.
+/// `ends`. A worker that has lost its core before its parker may seem idle and then change a
+/// counter once more, which is correct.
 fn until_all_park(pool: &Pool) {
     while !rests(pool, 50) {}
 }
 
-/// Catches: a worker that goes on searching or wakes others without work, from the start, after
+/// Catches: a worker that searches endlessly or wakes others without work, at the start, after
 /// work, and with any spin window.
 #[test]
 fn every_worker_of_an_idle_pool_parks() {
@@ -37,8 +36,8 @@ fn every_worker_of_an_idle_pool_parks() {
         for pool in [pool(2), pool(4), spinning(Duration::ZERO), spinning(Duration::from_millis(1))]
         {
             for _ in 0..10 {
-                // Whoever runs this parks again, before the next or, at the latest, before the pool
-                // rests below.
+                // The worker that runs this task parks again, before the next one or, at the
+                // latest, before the pool is idle below.
                 assert_eq!(pool.install(|w| w.join(|_| 1, |_| 2)), (1, 2));
                 until_all_park(&pool);
             }
@@ -47,7 +46,7 @@ fn every_worker_of_an_idle_pool_parks() {
     });
 }
 
-/// Catches: a thread that is waiting for a blocked join and spins all the while.
+/// Catches: a thread that spins without end while it waits for a blocked join.
 #[test]
 fn a_blocked_worker_parks_when_there_is_nothing_to_do() {
     use std::sync::Barrier;
@@ -59,8 +58,7 @@ fn a_blocked_worker_parks_when_there_is_nothing_to_do() {
                 |_| meet(&barrier),
                 |_| {
                     barrier.wait();
-                    // The joiner has nothing to do but to wait for this arm, which waits for it to
-                    // park.
+                    // The joiner can only wait for this arm, which waits until the joiner parks.
                     let before = pool.counters().parks;
                     while pool.counters().parks == before {
                         thread::yield_now();
@@ -72,7 +70,7 @@ fn a_blocked_worker_parks_when_there_is_nothing_to_do() {
     });
 }
 
-/// Catches: a parked worker that new work does not reach.
+/// Catches: a parked worker that new work does not wake.
 #[test]
 fn work_wakes_a_parked_pool() {
     use std::sync::Barrier;

@@ -1,8 +1,8 @@
-//! Pools that follow what the process may use: quotas of containers that are faked in files, and
-//! the affinity mask, changed while the pool works.
+//! Pools that follow the limits of the process: quotas of simulated containers, and the affinity
+//! mask, changed while the pool works.
 //!
-//! What these would miss: which files a container has (`sinew-topology`'s `tests/limits.rs`), and
-//! whether the kernel enforces them (`cargo xtask numa-guest`).
+//! Blind to: which files a container has (`sinew-topology`'s `tests/limits.rs`), and whether the
+//! kernel enforces them (`cargo xtask numa-guest`).
 #![cfg(target_os = "linux")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,8 +32,8 @@ fn until_workers(pool: &Pool, workers: usize) {
     }
 }
 
-/// Catches: a quota that is read once, or is not followed both ways, and one that whoever sets a
-/// number of workers does away with.
+/// Catches: a quota that is read once, or is not followed in both directions, and one that setting
+/// a number of workers removes.
 #[test]
 fn a_pool_follows_the_quota_of_its_container() {
     if two_cpus().is_none() {
@@ -49,7 +49,7 @@ fn a_pool_follows_the_quota_of_its_container() {
             container.feed(1);
         }
         until_workers(&pool, 1);
-        // The lesser of both counts, whichever was heard of last.
+        // The minimum of both is in force, in any order of changes.
         assert_eq!(pool.set_workers(2), 1);
         container.feed(2);
         until_workers(&pool, 2);
@@ -104,7 +104,7 @@ impl Turns {
         Self { pool: pool_in(&container, 2), container, turn: AtomicUsize::new(0) }
     }
 
-    /// Called all the time by whoever works; returns whether there are more turns to come.
+    /// Called repeatedly by all working threads; returns whether there are more turns.
     fn go_on(&self) -> bool {
         let turn = self.turn.load(Ordering::SeqCst);
         let wanted = 2 - turn % 2;
@@ -155,10 +155,10 @@ fn a_stream_follows_the_quota_of_its_container() {
 /// Catches: the same in a skeleton that is made of joins.
 #[test]
 fn a_skeleton_of_joins_follows_the_quota_of_its_container() {
-    fn tree(w: &Worker, course: &Operation<'_>, turns: &Turns, depth: u32) {
+    fn tree(w: &Worker, operation: &Operation<'_>, turns: &Turns, depth: u32) {
         if depth > 0 && turns.go_on() {
-            let half = |w: &Worker| tree(w, course, turns, depth - 1);
-            course.join(w, half, half);
+            let half = |w: &Worker| tree(w, operation, turns, depth - 1);
+            operation.join(w, half, half);
         }
     }
     if two_cpus().is_none() {
@@ -167,9 +167,9 @@ fn a_skeleton_of_joins_follows_the_quota_of_its_container() {
     ends(|| {
         let (turns, control) = (Turns::new(), Control::new());
         turns.pool.install(|w| {
-            let course = Operation::begin(&control, 0).unwrap();
-            let _participant = course.take_part(w);
-            tree(w, &course, &turns, 60);
+            let operation = Operation::begin(&control, 0).unwrap();
+            let _participant = operation.take_part(w);
+            tree(w, &operation, &turns, 60);
         });
     });
 }

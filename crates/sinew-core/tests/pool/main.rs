@@ -7,28 +7,28 @@
 //! | `overflow` | recursion deeper than the task stack |
 //! | `scope`, `spawn` | tasks that are not strictly nested |
 //! | `locals` | values that workers keep for modules above |
-//! | `hooks` | what modules above a pool are told of it |
+//! | `hooks` | events of a pool for modules above it |
 //! | `open` | scopes whose tasks get the scope, scopes in place, orders |
-//! | `yielding` | tasks that give way; chains of tasks |
+//! | `yielding` | tasks that yield; chains of tasks |
 //! | `serially` | code that stays on one thread |
 //! | `broadcast` | one closure on every thread |
-//! | `enter` | the ways into a pool, and from one pool into another |
+//! | `enter` | calls into a pool, and from one pool into another |
 //! | `worker_slots` | pools without external threads, of the building thread, of threads of the user's |
 //! | `closing` | the ways to end a pool, and what its hooks may do |
 //! | `victims` | every victim policy, changed meanwhile, across packages |
 //! | `mapping` | threads that are pinned anew |
-//! | `workers` | a number of workers that changes |
+//! | `workers` | changes of the number of workers |
 //! | `limits` | quotas and masks that change |
-//! | `control` | the handle to a pool: its schedule, and what runs cancelled |
+//! | `control` | the handle to a pool: its schedule, and cancellation |
 //! | `sharing` | pools that share a machine with others |
 //! | `scripted` | pools under a coordinator's script, compared with their rows |
 //! | `lifecycle`, `idle` | threads start, park and end |
-//! | `fork`, `environment` | what needs a process of its own |
-//! | `observer` | pools that are watched |
+//! | `fork`, `environment` | tests that need a process of their own |
+//! | `observer` | pools with an observer |
 //! | `stress` | random trees of everything, with more workers than cores |
 //!
-//! No test sleeps to get an order: latches, barriers and hooks make it. What must end is watched by
-//! [`support::ends`].
+//! No test sleeps to get an order: latches, barriers and hooks make it. [`support::ends`] watches
+//! code that must end.
 #![cfg(not(any(loom, shuttle)))]
 
 mod broadcast;
@@ -36,7 +36,6 @@ mod closing;
 #[cfg(target_os = "linux")]
 mod container;
 mod control;
-mod course;
 mod enter;
 mod environment;
 #[cfg(unix)]
@@ -51,6 +50,7 @@ mod locals;
 mod mapping;
 mod observer;
 mod open;
+mod operation;
 mod overflow;
 mod panics;
 mod prompt;

@@ -225,18 +225,18 @@ fn a_control_places_the_carriers_of_a_stream() {
 /// Catches: the same for the caller and the thieves of a skeleton that is made of joins.
 #[test]
 fn a_control_places_those_who_take_part_in_a_skeleton_of_joins() {
-    fn tree(w: &Worker, course: &Operation<'_>, item: &(dyn Fn() + Sync), depth: u32) {
+    fn tree(w: &Worker, operation: &Operation<'_>, item: &(dyn Fn() + Sync), depth: u32) {
         if depth == 0 {
-            course.follow(w);
+            operation.follow(w);
             return item();
         }
-        let half = |w: &Worker| tree(w, course, item, depth - 1);
-        course.join(w, half, half);
+        let half = |w: &Worker| tree(w, operation, item, depth - 1);
+        operation.join(w, half, half);
     }
     follows_the_mapping(|w, control, item| {
-        let course = Operation::begin(control, 0).unwrap();
-        let _participant = course.take_part(w);
-        tree(w, &course, item, 11);
+        let operation = Operation::begin(control, 0).unwrap();
+        let _participant = operation.take_part(w);
+        tree(w, &operation, item, 11);
     });
 }
 
@@ -247,11 +247,11 @@ fn a_mapping_counts_as_followed_when_a_thread_has_moved() {
     let control = Control::new();
     control.set_threads(2);
     full_pool(2).install(|w| {
-        let course = Operation::begin(&control, 0).unwrap();
-        assert_eq!((course.threads(), control.snapshot().followed), (Some(2), 1));
+        let operation = Operation::begin(&control, 0).unwrap();
+        assert_eq!((operation.threads(), control.snapshot().followed), (Some(2), 1));
         control.set_mapping(&Mapping::Compact).unwrap();
-        assert_eq!((course.threads(), control.snapshot().followed), (Some(2), 1));
-        let participant = course.take_part(w);
+        assert_eq!((operation.threads(), control.snapshot().followed), (Some(2), 1));
+        let participant = operation.take_part(w);
         assert_eq!(control.snapshot().followed, 2);
         drop(participant);
     });
@@ -281,9 +281,9 @@ fn a_thread_keeps_its_place_in_a_loop_within_a_loop() {
     });
 }
 
-/// Catches: limits that nobody looks at while all workers are in a loop, and a loop that goes on
-/// with as many as before. Whoever works here loses all processors but one; who reads so at the
-/// next look brings the loop down to one participant.
+/// Catches: limits that no worker reads while all are in a loop, and a loop that continues with as
+/// many participants as before. Each working thread removes all processors but one from its mask;
+/// the thread that reads the limits next reduces the loop to one participant.
 #[test]
 fn a_loop_under_a_control_follows_the_affinity_mask() {
     let Some([kept, _]) = two_cpus() else { return };

@@ -1,4 +1,4 @@
-//! Pools with an observer: its events nest at every worker, and its notes come back.
+//! Pools with an observer: its events are nested at every worker, and notes return to it.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -16,7 +16,7 @@ use sinew_loops::loops::{Options, for_each};
 
 use crate::support::{WAITS, add, ends};
 
-/// What has begun and not ended.
+/// Activities and tasks that have begun and not ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Open {
     Activity(Activity),
@@ -25,7 +25,7 @@ enum Open {
     Loop,
 }
 
-/// What an observer has seen of all workers.
+/// The events of all workers, as an observer has seen them.
 #[derive(Default)]
 struct Seen {
     mistakes: Mutex<Vec<String>>,

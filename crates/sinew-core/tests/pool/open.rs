@@ -1,5 +1,4 @@
-//! Open scopes, whose tasks get the scope itself; scopes in place; the orders of tasks; and giving
-//! way.
+//! Open scopes, whose tasks get the scope itself; in-place scopes; the order of tasks; yielding.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,8 +26,8 @@ fn grow_fifo<'s>(s: &OpenScopeFifo<'s>, depth: u32, leaves: &'s AtomicUsize) {
     }
 }
 
-/// Catches: tasks of tasks that the scope does not wait for, of either kind, from any of the
-/// ways in.
+/// Catches: tasks of tasks for which the scope does not wait, of either kind of scope, from every
+/// kind of caller.
 #[test]
 fn tasks_may_spawn_into_the_scope_they_get() {
     fn all(pool: &Pool) {
@@ -49,7 +48,7 @@ fn tasks_may_spawn_into_the_scope_they_get() {
     });
 }
 
-/// Catches: a result that is lost, or a task that ends after its scope and what it borrows.
+/// Catches: a lost result, or a task that ends after its scope and its borrows.
 #[test]
 fn scopes_return_what_their_body_does_after_their_tasks() {
     ends(|| {
@@ -67,7 +66,7 @@ fn scopes_return_what_their_body_does_after_their_tasks() {
     });
 }
 
-/// Catches: tasks that a panic takes along, a pool that is unusable afterwards, captures that
+/// Catches: tasks that are lost after a panic, a pool that is unusable afterwards, captures that
 /// are leaked or dropped twice.
 #[test]
 fn every_task_runs_and_one_payload_comes_back() {
@@ -116,8 +115,8 @@ fn the_first_payload_is_kept() {
     });
 }
 
-/// Catches: a body that is moved, tasks that run on the thread of a caller from outside, an
-/// owner that sleeps beside the end.
+/// Catches: a body that moves to another thread, tasks that run on the thread of a caller from
+/// outside, an owner that sleeps although its scope has ended.
 #[test]
 fn the_body_of_a_scope_in_place_stays_where_it_is() {
     ends(|| {
@@ -226,7 +225,7 @@ macro_rules! order {
     }};
 }
 
-/// Catches: an order that depends on the scope around, or on how waiting workers find their
+/// Catches: an order that depends on the enclosing scope, or on how waiting workers find their
 /// tasks.
 #[test]
 fn alone_a_worker_begins_with_the_newest_or_in_order_as_the_scope_says() {
@@ -265,7 +264,7 @@ fn alone_a_worker_runs_detached_tasks_in_their_order() {
                 spawn(w, Box::new(move |_| notes.lock().unwrap().push(i)));
             }
         });
-        // Whoever comes from outside comes after what the worker has.
+        // A task from outside runs after the worker's own tasks.
         pool.install(|_| ());
         let notes = notes.lock().unwrap();
         notes.clone()
@@ -316,7 +315,8 @@ fn tasks_in_order_are_each_run_once_among_thieves() {
     });
 }
 
-/// Catches: tasks that nobody runs, as the pool has no thread and the caller is not at its slot.
+/// Catches: tasks that no thread runs, because the pool has no thread and the caller is not at its
+/// slot.
 #[test]
 fn a_scope_in_place_is_served_in_a_pool_that_has_only_its_external_slot() {
     ends(|| {

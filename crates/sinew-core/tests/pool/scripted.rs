@@ -1,4 +1,4 @@
-//! Pools under a coordinator's script: what they do, compared with what their row says.
+//! Pools under a coordinator's script: their behaviour, compared with their row.
 //!
 //! The script is made up from a seed, which a failure prints: programs come and go, and at each
 //! event somebody asks for threads, cores or a schedule on the pool's behalf, or takes that back.
@@ -27,8 +27,8 @@ use sinew_topology::{CpuSet, Limits, ThreadRef, pin_current_thread};
 
 use crate::support::ends;
 
-/// How long a pool may take until it does what its row says. Generous: the machine may be busy with
-/// other tests.
+/// How long a pool may take to follow its row. Generous, since the machine may be busy with other
+/// tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long workers wait for each other, before the row is read again.
@@ -49,10 +49,10 @@ struct World {
     steps: Vec<Step>,
 }
 
-/// What happens at one event.
+/// One event.
 #[derive(Debug)]
 struct Step {
-    /// What is asked for when the neighbour of this step joins.
+    /// The script's request when the other program of this step joins.
     request: Option<Request>,
     /// How many threads the neighbour would use; none for one that only comes by.
     demand: u32,
@@ -196,7 +196,7 @@ fn words(request: Option<Request>) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// What a pool did while it was measured.
+/// The behaviour of a pool while it was measured.
 #[derive(Debug, Default, Clone)]
 struct Done {
     /// Workers that ran items of a loop or arms of joins.
@@ -264,7 +264,7 @@ struct Look {
     request: Option<Request>,
     own: Own,
     alone: bool,
-    /// What a lone pool is granted.
+    /// The grant of a pool without other programs.
     alone_threads: u32,
     /// How many workers are to run.
     threads: usize,
@@ -305,7 +305,7 @@ impl Look {
         Ok(Self { request, own, alone, alone_threads, threads, host, row, share, limit, did })
     }
 
-    /// What the pool does against what its row says.
+    /// The differences between the pool's behaviour and its row.
     fn agrees(&self) -> Result<(), String> {
         let Self { request, row, share, did, threads, .. } = self;
         let is = |holds: bool, what: &str| {
@@ -358,7 +358,7 @@ impl Look {
 }
 
 impl World {
-    /// What a lone pool is granted.
+    /// The grant of a pool without other programs.
     fn alone_threads(&self, request: Option<Request>) -> u32 {
         let cores = self.table().layout().cores();
         let asked = request
@@ -366,7 +366,7 @@ impl World {
         asked.unwrap_or(u32::MAX).min(self.threads as u32).min(cores.len() as u32)
     }
 
-    /// Waits until what `pool` does agrees with its row.
+    /// Waits until the behaviour of `pool` agrees with its row.
     fn settle(&self, pool: &Pool, step: &(Option<Request>, Own), alone: bool) -> Look {
         let mut last = None;
         eventually(|| last.insert(Look::take(self, pool, step.clone(), alone)?).agrees());
@@ -427,7 +427,7 @@ fn is_supported() -> bool {
     cfg!(target_os = "linux")
 }
 
-/// What is said of a difference, and the change that makes it.
+/// The message for a difference, and the change that makes it.
 type Fault = (&'static str, fn(&mut Look));
 
 /// Differences of each kind.
@@ -501,7 +501,7 @@ fn planted_differences_between_a_pool_and_its_row_are_found() {
                 let difference = other.agrees().expect_err(what);
                 assert!(difference.starts_with(what), "instead of `{what}`: {difference}");
             }
-            // What the pool does behind its row's back.
+            // A change of the pool that its row does not show.
             let (request, own) = (&look.request, look.own);
             finds("another last loop", || {
                 let named = Own::Named(Schedule::Dynamic { chunk: 3 });
@@ -529,9 +529,9 @@ fn planted_differences_between_a_pool_and_its_row_are_found() {
     });
 }
 
-/// Catches: a pool that ignores what it was granted, keeps a grant that is over, or pins its
-/// threads elsewhere than its row says; a loop that does not follow the schedule that its row
-/// shows, and a row that shows another one than its last loop ran by.
+/// Catches: a pool that ignores a grant, keeps an ended one, or pins its threads to other cores
+/// than its row has; a loop with another schedule than its row; a row with another schedule than
+/// its last loop.
 #[test]
 fn pools_under_a_random_script_do_what_their_rows_say() {
     if !is_supported() {

@@ -1,7 +1,6 @@
-//! Pools that share a machine by agreement, on machines that are not there.
+//! Pools that share a described machine.
 //!
-//! What these would miss: where threads run, and what sharing is good for; `bench -- coord`
-//! measures that.
+//! Blind to: where threads run, and the benefit of sharing; `bench -- coord` measures that.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -91,7 +90,7 @@ fn is_supported() -> bool {
     cfg!(target_os = "linux")
 }
 
-/// Catches: a limit where there is nobody to talk to.
+/// Catches: a limit although no other program shares.
 #[test]
 fn a_pool_without_neighbours_has_all_its_workers() {
     ends(|| {
@@ -134,7 +133,7 @@ fn a_pool_without_neighbours_keeps_to_what_a_script_asks_for() {
     });
 }
 
-/// Catches: pools that do not follow their shares, and cores that stay with who has gone.
+/// Catches: pools that do not follow their shares, and cores that an ended program keeps.
 #[test]
 fn pools_share_while_both_have_work() {
     ends(|| {
@@ -376,7 +375,7 @@ fn a_controlled_loop_follows_a_grant_while_it_runs() {
             open: true,
             ..Options::default()
         };
-        // What the program is told of, its pool has a moment later: the loop goes on until it must
+        // The pool gets a grant a moment after the program's row: the loop continues until it must
         // have seen it.
         let asked = |item: usize| {
             if item == 0 {
@@ -386,7 +385,7 @@ fn a_controlled_loop_follows_a_grant_while_it_runs() {
                     coordinator.step().unwrap();
                     pool.share().is_some_and(|share| share.schedule.is_some())
                 });
-                // Whoever ends takes back what it has asked for.
+                // A coordinator that ends withdraws its requests.
                 std::mem::forget(coordinator);
             }
         };

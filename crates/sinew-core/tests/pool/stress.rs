@@ -3,8 +3,8 @@
 //! external threads, with every way of waiting, and with a number of workers that changes all the
 //! time.
 //!
-//! The trees come from a seeded generator. Their sums are known without running them, since every
-//! arm and every task runs, whatever panics beside it; so is which calls panic. No call changes the
+//! The trees come from a seeded generator. The sum of a tree and its panicking calls are computed
+//! in advance, since every arm and every task runs, even if another one panics. No call changes the
 //! depth of its worker, whether it returns or unwinds, and none begins while its thread unwinds.
 //!
 //! `SINEW_STRESS_SECONDS` says for how long (default: two seconds, with `SINEW_DEEP=1` two
@@ -46,11 +46,11 @@ enum Tree {
     Open(Vec<Tree>),
 }
 
-/// How often a tree may change between the pools on its way from the root to a leaf.
+/// How often a path from the root to a leaf may change between the pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Enter {
     Never,
-    /// There, and not back: where a waiting worker serves no callers.
+    /// Only once, if a waiting worker serves no callers.
     Once,
     Always,
 }
@@ -75,7 +75,7 @@ impl Tree {
                 let bound = if rng.bool() { rng.usize(..4) } else { usize::MAX };
                 Self::Scope((0..rng.usize(..4)).map(|_| random(rng)).collect(), bound)
             }
-            // A task of the outermost pool, wherever it is spawned.
+            // A task of the outermost pool, spawned anywhere.
             13 => Self::Outer(Box::new(Self::random(rng, depth, kinds, false))),
             14 if kinds.enter == Enter::Always || (kinds.enter == Enter::Once && !entered) => {
                 Self::Enter(Box::new(Self::random(rng, depth, kinds, true)))
@@ -84,7 +84,7 @@ impl Tree {
             18 if kinds.broadcast => Self::Broadcast(Box::new(random(rng))),
             19 => Self::Open((0..rng.usize(..4)).map(|_| random(rng)).collect()),
             20 => {
-                // All threads of a pool do not work serially.
+                // Code that needs all threads of a pool cannot run serially.
                 let kinds = Kinds { broadcast: false, ..kinds };
                 Self::Serial(Box::new(Self::random(rng, depth, kinds, entered)))
             }
@@ -137,7 +137,7 @@ fn panics(f: impl FnOnce()) -> bool {
     })
 }
 
-/// What a run needs beside the tree.
+/// The state of a run besides the tree.
 struct World<'a> {
     pools: [&'a Pool; 2],
     sum: AtomicU64,
@@ -248,10 +248,9 @@ impl Plan {
         }
     }
 
-    /// Some nodes are broadcasts. A worker that waits runs its part where it lies deeper than what
-    /// it waits for, which must be said of all that it may have begun meanwhile; or where it runs
-    /// anything. A thread that is an external thread of another pool comes to its part when it is
-    /// back.
+    /// Some nodes are broadcasts. A waiting worker runs its part if the part is deeper than the
+    /// awaited task, and than all tasks that it has begun meanwhile; or if its policy allows any
+    /// task. A thread that has entered another pool runs its part when it returns.
     fn broadcasting(self) -> Self {
         let enter = match self.wait {
             Wait::Any if !self.has_external_slot => Enter::Always,
@@ -336,7 +335,7 @@ fn run_trees(
     trees
 }
 
-/// Catches: whatever the other tests did not think of.
+/// Catches: errors in combinations that no other test has.
 #[test]
 fn random_trees_sum_up_with_four_workers_a_core() {
     let waits = [Wait::Leapfrog, Wait::Block];
@@ -347,8 +346,8 @@ fn random_trees_sum_up_with_four_workers_a_core() {
     }
 }
 
-/// Catches: the same in the pools that a drop-in for rayon-core is made of, and while workers come
-/// and go.
+/// Catches: the same in the pools that a drop-in for rayon-core uses, and while the number of
+/// workers changes.
 #[test]
 fn random_trees_sum_up_without_external_threads_and_with_workers_that_come_and_go() {
     let mut stolen = 0;

@@ -1,4 +1,4 @@
-//! What the tests share: pools, a watchdog, payloads, child processes.
+//! Shared parts of the tests: pools, a watchdog, payloads, child processes.
 
 use std::any::Any;
 use std::io::Write;
@@ -48,7 +48,7 @@ pub(crate) fn linger(ms: u64) {
     }
 }
 
-/// What a waiting worker may run.
+/// The wait policies.
 pub(crate) const WAITS: [Wait; 5] =
     [Wait::Leapfrog, Wait::Any, Wait::Descendants, Wait::Transitive, Wait::Block];
 
@@ -212,7 +212,7 @@ pub(crate) fn child(name: &str) -> Command {
     command
 }
 
-/// What a finished child wrote to standard error.
+/// The standard error of a finished child.
 pub(crate) fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

@@ -1,7 +1,7 @@
 //! Victim policies in a real pool, on machines with several packages that are only described.
 //!
-//! What each rule says is tested where it is written, in `sinew-policy`; here it is shown that the
-//! pool obeys it, tells it the truth, and loses nothing by it.
+//! The crate `sinew-policy` tests the rules themselves. These tests show that the pool obeys a
+//! rule, gives it correct data, and loses no task.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -35,7 +35,7 @@ fn mixed(number: u64) -> u64 {
     (number ^ (number >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ number
 }
 
-/// The children of a node of a tree whose shape nobody can foresee.
+/// The children of a node of a tree of pseudorandom shape.
 fn children(node: u64, depth: u32) -> impl Iterator<Item = u64> {
     let count = if depth < 4 { 5 } else { [0, 0, 0, 1, 2, 3][mixed(node) as usize % 6] };
     (0..if depth < 40 { count } else { 0 })
@@ -128,8 +128,8 @@ fn meet_in(w: &Worker, tasks: usize, all: &Barrier) {
     }
 }
 
-/// Catches: work stranded in a package whose only worker is blocked, under a rule that keeps
-/// everybody else out (V1).
+/// Catches: work stranded in a package whose only worker is blocked, under a rule that excludes all
+/// other workers (V1).
 #[test]
 fn as_many_tasks_as_workers_meet_across_packages_under_every_policy() {
     ends(|| {
@@ -145,8 +145,8 @@ fn as_many_tasks_as_workers_meet_across_packages_under_every_policy() {
     });
 }
 
-/// Catches: work stranded for ever where V1 is looked at only when a spin window is over, and no
-/// window ever is.
+/// Catches: work stranded for ever because V1 is checked only at the end of a spin window, and no
+/// window ends.
 #[test]
 fn tasks_of_workers_that_never_park_meet_across_packages_under_every_policy() {
     ends(|| {
@@ -222,8 +222,7 @@ fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
 }
 
 /// Catches: a slave that steals beyond its package, or two masters of one. A master that never
-/// parks, and beside which nobody is stranded, stays master while it is held up; so of two that are
-/// let go in turn, one may leave.
+/// parks stays master while it is blocked; so of two that are released in turn, one may leave.
 #[test]
 fn one_worker_a_package_may_leave_it() {
     ends(|| {
@@ -319,7 +318,7 @@ fn the_first_run_teaches_the_boundary_between_large_and_small_tasks() {
             pool.install(|w| steal_some(w, 2));
             assert_eq!(pool.class_boundary(), None);
             pool.install(|w| steal_some(w, 10));
-            // A call is answered before it is over for the worker that ran it.
+            // A caller gets its result before the worker has finished the call.
             while pool.class_boundary().is_none() {
                 pool.install(|_| ());
             }
@@ -330,8 +329,8 @@ fn the_first_run_teaches_the_boundary_between_large_and_small_tasks() {
     });
 }
 
-/// Catches: threads pinned to processors that only the description has, or a number of workers
-/// that is not the description's.
+/// Catches: threads pinned to processors that exist only in the description, or a number of workers
+/// that differs from the description's.
 #[test]
 fn on_a_machine_that_is_described_nobody_is_pinned() {
     ends(|| {

@@ -1,5 +1,5 @@
-//! Who sits where: pools without an external slot, pools of the thread that builds them, threads
-//! that the user provides.
+//! Worker slots: pools without an external slot, pools whose builder is worker 0, threads that the
+//! user provides.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -21,7 +21,7 @@ fn fib(w: &Worker, n: u64) -> u64 {
     a + b
 }
 
-/// Catches: a caller that sits down where nobody may, or a slot without a thread.
+/// Catches: a caller that uses a thread's slot, or a slot without a thread.
 #[test]
 fn without_a_external_slot_run_and_install_leave_the_thread_and_every_slot_works() {
     ends(|| {
@@ -47,7 +47,7 @@ fn without_a_external_slot_run_and_install_leave_the_thread_and_every_slot_works
     });
 }
 
-/// Catches: callers that nobody serves, that get each other's results, or that wait for a thread
+/// Catches: callers that no thread serves, that get each other's results, or that wait for a thread
 /// which waits for them.
 #[test]
 fn without_a_external_slot_several_callers_get_their_own_results() {
@@ -75,7 +75,7 @@ fn without_a_external_slot_several_callers_get_their_own_results() {
     });
 }
 
-/// Catches: a panic that stays in the pool, or takes one of its threads along.
+/// Catches: a panic that stays in the pool, or ends one of its threads.
 #[test]
 fn without_a_external_slot_a_panic_comes_back_to_the_caller() {
     ends(|| {
@@ -105,7 +105,7 @@ fn pools_of_one_thread_call_into_each_other_and_back() {
     });
 }
 
-/// A test of a thread that becomes a worker for good, on a thread of its own.
+/// A test of a thread that becomes a worker permanently, on a thread of its own.
 fn alone(test: impl FnOnce() + Send + 'static) {
     ends(|| thread::spawn(test).join().map_err(std::panic::resume_unwind).unwrap());
 }
@@ -114,8 +114,8 @@ fn of_this_thread(threads: usize, wait: Wait) -> Pool {
     Pool::builder().threads(threads).use_current_thread().wait(wait).build().unwrap()
 }
 
-/// Catches: a builder that is moved elsewhere by its own calls, or sits at another slot, or a
-/// free function that goes elsewhere.
+/// Catches: a building thread whose calls run on another thread or at another slot, or a free
+/// function that uses another pool.
 #[test]
 fn the_building_thread_is_worker_0() {
     alone(|| {
@@ -132,12 +132,12 @@ fn the_building_thread_is_worker_0() {
         assert_eq!(full_pool(2).install(|w| w.max_workers()), 2);
         assert_eq!(sinew_core::run(|w| w.max_workers()), 3);
         pool.close();
-        // It stays a worker; nobody else is there any more.
+        // It stays a worker; no other thread is left.
         assert_eq!(sinew_core::join(|| 1, || 2), (1, 2));
     });
 }
 
-/// Catches: tasks of the building thread that lie where nobody looks.
+/// Catches: tasks of the building thread that no worker finds.
 #[test]
 fn the_others_take_tasks_of_the_building_thread() {
     alone(|| {
@@ -158,12 +158,11 @@ fn the_others_take_tasks_of_the_building_thread() {
     });
 }
 
-/// Catches: a call from outside that waits for ever although a thread of the pool waits, too, or
-/// gives way.
+/// Catches: a call from outside that waits for ever although a thread of the pool waits or yields.
 #[test]
 fn the_building_thread_serves_others_while_it_waits() {
     alone(|| {
-        // The only worker gives way.
+        // The only worker yields.
         let pool = of_this_thread(1, Wait::default());
         let served = AtomicUsize::new(0);
         thread::scope(|s| {
@@ -210,14 +209,14 @@ fn a_worker_cannot_build_a_pool_of_its_own_thread() {
         }
         let first = build().unwrap();
         assert!(matches!(build().unwrap_err(), BuildError::AlreadyWorker));
-        // Its thread is taken for good.
+        // Its thread is a worker permanently.
         drop(first);
         assert!(matches!(build().unwrap_err(), BuildError::AlreadyWorker));
     });
 }
 
-/// Catches: slots that are given out twice, in another order or not at all, or a shutdown that
-/// leaves a user's thread behind.
+/// Catches: slots that are assigned twice, in another order or not at all, or a shutdown that does
+/// not wait for a user's thread.
 #[test]
 fn threads_may_come_from_the_user() {
     ends(|| {
@@ -283,7 +282,7 @@ fn a_thread_that_the_user_refuses_is_an_error_and_the_others_end() {
     });
 }
 
-/// Catches: a pool that waits, while it works or at its end, for a thread that was never there.
+/// Catches: a pool that waits, while it works or at its end, for a thread that never started.
 #[test]
 fn a_pool_does_without_the_thread_of_a_slot_that_was_dropped() {
     ends(|| {

@@ -1,8 +1,8 @@
 //! A number of workers that changes while the pool works.
 //!
-//! A worker looks at the number between two tasks. Whoever has run its part of a broadcast since
-//! the change, in a pool that had nothing else to do, has seen it: from then on *which* slots work
-//! is exact, and so are the claims made here.
+//! A worker reads the limit between two tasks. In an otherwise idle pool, a worker that has run its
+//! part of a broadcast after a change has seen the change. From then on the set of working slots is
+//! exact, and so are these tests.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -46,7 +46,7 @@ fn set_and_settle(pool: &Pool, workers: usize) {
     pool.broadcast(|_| ());
 }
 
-/// Catches: a number that is taken although it leaves nobody, or of slots that are not there.
+/// Catches: a limit that leaves no thread, or that exceeds the slots.
 #[test]
 fn one_thread_goes_on_and_there_are_no_more_than_slots() {
     fn answers(pool: &Pool, least: usize) {
@@ -70,7 +70,7 @@ fn one_thread_goes_on_and_there_are_no_more_than_slots() {
     }
 }
 
-/// Catches: a surplus worker that goes on, or a caller that is not served by those who are left.
+/// Catches: a surplus worker that continues, or a caller that the remaining workers do not serve.
 #[test]
 fn only_slots_below_the_number_work() {
     ends(|| {
@@ -91,7 +91,7 @@ fn only_slots_below_the_number_work() {
     });
 }
 
-/// Catches: workers that stay away when the number rises.
+/// Catches: workers that do not return when the limit rises.
 #[test]
 fn a_raised_number_brings_workers_back() {
     ends(|| {
@@ -112,7 +112,7 @@ fn a_raised_number_brings_workers_back() {
     });
 }
 
-/// Catches: a raise that comes while the tasks already wait, and wakes nobody for them.
+/// Catches: a raise that wakes no worker for tasks that wait already.
 #[test]
 fn a_raise_reaches_tasks_that_wait_already() {
     ends(|| {
@@ -164,7 +164,7 @@ fn a_worker_that_stands_down_leaves_its_tasks_to_the_others() {
     });
 }
 
-/// Catches: a surplus worker that leaves a join, or whose arms nobody takes.
+/// Catches: a surplus worker that leaves a join, or whose arms are not stolen.
 #[test]
 fn a_surplus_worker_brings_its_task_to_an_end() {
     ends(|| {
@@ -246,7 +246,7 @@ fn work(pool: &Pool, round: usize) {
     }
 }
 
-/// Catches: a task, a caller or a part that is forgotten because whoever was woken for it stands
+/// Catches: a task, a caller or a part that is lost because the worker that was woken for it stands
 /// down.
 #[test]
 fn the_number_may_change_at_any_time() {

@@ -107,7 +107,8 @@ where
 ///
 /// ```
 /// let enter = |join: sinew_core::Entering<'_>| sinew_core::global_pool().install(|w| join(w));
-/// let (first, second) = sinew_core::join_context(enter, |_, migrated| migrated, |_, migrated| migrated);
+/// let arm = |_: &sinew_core::Worker, migrated| migrated;
+/// let (first, second) = sinew_core::join_context(enter, arm, arm);
 /// assert!(first && second); // no worker called it
 /// ```
 #[inline]

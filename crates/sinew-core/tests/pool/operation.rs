@@ -1,7 +1,7 @@
-//! Skeletons that are made of a course's joins: how many take part.
+//! Skeletons that consist of an operation's joins: the number of participants.
 //!
-//! What these would miss: where their threads run (`mapping`), and answers under changes as fast as
-//! they can be made (the crate `sinew`'s `tests/changes.rs`).
+//! Blind to: where their threads run (`mapping`), and results under changes at the highest rate
+//! (the crate `sinew`'s `tests/changes.rs`).
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
@@ -14,19 +14,19 @@ use sinew_loops::{Control, Operation};
 use crate::support::{ends, full_pool, payload_of, pool};
 
 /// A tree of joins with `leaf` at each of its 2^`depth` leaves.
-fn tree(w: &Worker, course: &Operation<'_>, depth: u32, leaf: &(dyn Fn(&Worker) + Sync)) {
+fn tree(w: &Worker, operation: &Operation<'_>, depth: u32, leaf: &(dyn Fn(&Worker) + Sync)) {
     if depth == 0 {
         return leaf(w);
     }
-    let half = |w: &Worker| tree(w, course, depth - 1, leaf);
-    course.join(w, half, half);
+    let half = |w: &Worker| tree(w, operation, depth - 1, leaf);
+    operation.join(w, half, half);
 }
 
 /// A tree whose first leaf calls `first`, and whose second half is not over before another thread
 /// was at a leaf.
-fn with_another(w: &Worker, course: &Operation<'_>, first: impl Fn() + Sync) {
+fn with_another(w: &Worker, operation: &Operation<'_>, first: impl Fn() + Sync) {
     let (here, begun, helped) = (w.index(), AtomicUsize::new(0), AtomicBool::new(false));
-    tree(w, course, 10, &|w| {
+    tree(w, operation, 10, &|w| {
         if w.index() != here {
             helped.store(true, Ordering::SeqCst);
             return;
@@ -45,33 +45,33 @@ fn with_another(w: &Worker, course: &Operation<'_>, first: impl Fn() + Sync) {
 }
 
 /// The same tree by the caller alone.
-fn alone(w: &Worker, course: &Operation<'_>) {
+fn alone(w: &Worker, operation: &Operation<'_>) {
     let (here, leaves) = (w.index(), AtomicUsize::new(0));
-    tree(w, course, 10, &|w| {
+    tree(w, operation, 10, &|w| {
         assert_eq!(w.index(), here, "somebody came uncalled");
         leaves.fetch_add(1, Ordering::SeqCst);
     });
     assert_eq!(leaves.into_inner(), 1 << 10);
 }
 
-/// Catches: thieves that nobody has called, and a number that is read once.
+/// Catches: thieves that were not invited, and a number that is read once.
 #[test]
 fn no_more_come_than_are_wished() {
     ends(|| {
         for pool in [pool(4), full_pool(4)] {
             let (control, free) = (Control::new(), Control::new());
             pool.install(|w| {
-                let course = Operation::begin(&control, 0).unwrap().with_threads(1);
-                let participant = course.take_part(w);
+                let operation = Operation::begin(&control, 0).unwrap().with_threads(1);
+                let participant = operation.take_part(w);
                 for _ in 0..20 {
-                    alone(w, &course);
-                    with_another(w, &course, || control.set_threads(2));
+                    alone(w, &operation);
+                    with_another(w, &operation, || control.set_threads(2));
                     control.set_threads(1);
                 }
                 drop(participant);
-                let course = Operation::begin(&free, 0).unwrap();
-                let _participant = course.take_part(w);
-                with_another(w, &course, || ());
+                let operation = Operation::begin(&free, 0).unwrap();
+                let _participant = operation.take_part(w);
+                with_another(w, &operation, || ());
             });
             assert_eq!((control.snapshot().working, free.snapshot().working), (0, 0));
         }
@@ -86,12 +86,12 @@ fn a_skeleton_of_joins_follows_the_number_of_its_pool() {
         for pool in [pool(3), full_pool(3)] {
             let (control, handle) = (Control::new(), pool.control());
             pool.run(|w| {
-                let course = Operation::begin(&control, 0).unwrap();
-                let _participant = course.take_part(w);
+                let operation = Operation::begin(&control, 0).unwrap();
+                let _participant = operation.take_part(w);
                 for _ in 0..20 {
                     handle.set_threads(1);
-                    alone(w, &course);
-                    with_another(w, &course, || {
+                    alone(w, &operation);
+                    with_another(w, &operation, || {
                         handle.set_threads(3);
                     });
                 }
@@ -107,11 +107,11 @@ fn each_arm_runs_once_whatever_is_wished() {
     fn visit(pool: &Pool) {
         let control = Control::new();
         pool.install(|w| {
-            let course = Operation::begin(&control, 0).unwrap();
-            let _participant = course.take_part(w);
+            let operation = Operation::begin(&control, 0).unwrap();
+            let _participant = operation.take_part(w);
             for round in 0..50 {
                 let slots = Mutex::new(Vec::new());
-                tree(w, &course, 9, &|w| {
+                tree(w, &operation, 9, &|w| {
                     let number = {
                         let mut slots = slots.lock().unwrap();
                         slots.push(w.index());
@@ -122,7 +122,7 @@ fn each_arm_runs_once_whatever_is_wished() {
                 assert_eq!(slots.into_inner().unwrap().len(), 1 << 9);
             }
             control.set_threads(1);
-            alone(w, &course);
+            alone(w, &operation);
         });
         assert_eq!(control.snapshot().working, 0);
     }
@@ -138,9 +138,9 @@ fn a_panic_comes_out_and_leaves_nobody_behind() {
             let leaves = AtomicUsize::new(0);
             let payload = payload_of(|| {
                 pool.install(|w| {
-                    let course = Operation::begin(&control, 0).unwrap();
-                    let _participant = course.take_part(w);
-                    tree(w, &course, 6, &|_| {
+                    let operation = Operation::begin(&control, 0).unwrap();
+                    let _participant = operation.take_part(w);
+                    tree(w, &operation, 6, &|_| {
                         if leaves.fetch_add(1, Ordering::SeqCst) == bad {
                             resume_unwind(Box::new(bad));
                         }
@@ -163,17 +163,17 @@ fn a_stolen_arm_that_panics_leaves_the_count_as_it_was() {
             let control = Control::new();
             control.set_threads(2);
             pool.install(|w| {
-                let course = Operation::begin(&control, 0).unwrap();
-                let participant = course.take_part(w);
+                let operation = Operation::begin(&control, 0).unwrap();
+                let participant = operation.take_part(w);
                 for round in 0..6 {
                     let panics = round % 3 < 2;
-                    let join = AssertUnwindSafe(|| meet_in_join(w, &course, panics));
+                    let join = AssertUnwindSafe(|| meet_in_join(w, &operation, panics));
                     assert_eq!(catch_unwind(join).is_err(), panics);
                 }
                 drop(participant);
-                // Nobody is counted any more: there is room for both.
-                let _participant = course.take_part(w);
-                meet_in_join(w, &course, false);
+                // No participant is counted any more, so both may take part.
+                let _participant = operation.take_part(w);
+                meet_in_join(w, &operation, false);
             });
             assert_eq!(control.snapshot().working, 0);
         }
@@ -181,7 +181,7 @@ fn a_stolen_arm_that_panics_leaves_the_count_as_it_was() {
 }
 
 /// A join whose first arm returns when another worker is at the second one, which then may panic.
-fn meet_in_join(w: &Worker, course: &Operation<'_>, panics: bool) {
+fn meet_in_join(w: &Worker, operation: &Operation<'_>, panics: bool) {
     let is_stolen = AtomicBool::new(false);
     let first = |_: &Worker| {
         while !is_stolen.load(Ordering::SeqCst) {
@@ -194,5 +194,5 @@ fn meet_in_join(w: &Worker, course: &Operation<'_>, panics: bool) {
             resume_unwind(Box::new("wanted"));
         }
     };
-    course.join(w, first, second);
+    operation.join(w, first, second);
 }
