@@ -36,7 +36,7 @@ impl ThreadPoolBuilder {
         Self::default()
     }
 
-    /// Builds a pool whose threads live inside this call: each calls `wrapper`, which must call
+    /// Builds a pool whose threads run inside this call: each calls `wrapper`, which must call
     /// [`ThreadBuilder::run`], and may borrow.
     ///
     /// # Errors
@@ -52,8 +52,8 @@ impl ThreadPoolBuilder {
             let spawn = |thread: ThreadBuilder| {
                 thread.prepare().spawn_scoped(scope, || wrapper(thread)).map(drop)
             };
-            // The pool goes before the scope ends, also by a panic; the scope then waits for its
-            // threads.
+            // The pool is dropped before the scope ends, also by a panic; the scope then waits for
+            // its threads.
             let pool = self.spawn_handler(spawn).build()?;
             Ok(with_pool(&pool))
         })
@@ -102,15 +102,15 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// The number of threads; 0, the default: as many as the environment says, or as the process
-    /// may use processors.
+    /// The number of threads; 0, the default: the number of the environment, or else of the
+    /// processors that the process may use.
     pub fn num_threads(mut self, num_threads: usize) -> Self {
         self.recipe.num_threads = num_threads;
         self
     }
 
-    /// Makes the building thread number 0 of the pool, for good. It works for the pool while it
-    /// waits in it.
+    /// Makes the building thread number 0 of the pool, permanently. It runs tasks of the pool while
+    /// it waits in it.
     pub fn use_current_thread(mut self) -> Self {
         self.recipe.use_current_thread = true;
         self

@@ -1,5 +1,5 @@
-//! The free functions. Inside a pool they go to that pool, from anywhere else to the global one,
-//! which is built when it is first needed.
+//! The free functions. Inside a pool they use that pool, else the global one, which is built at its
+//! first use.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -78,8 +78,7 @@ where
     )
 }
 
-/// Runs `op` with a scope inside the pool, and returns when the tasks spawned into it are over,
-/// too.
+/// Runs `op` with a scope inside the pool, and returns when all its tasks have ended.
 ///
 /// # Panics
 ///
@@ -135,8 +134,8 @@ where
     })
 }
 
-/// Runs `func` some time. If it panics, the pool's panic handler gets the payload; without a
-/// handler the process aborts.
+/// Spawns `func` as a detached task. If it panics, the pool's panic handler gets the payload;
+/// without a handler the process aborts.
 pub fn spawn<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
@@ -175,7 +174,8 @@ where
     })
 }
 
-/// Calls `op` once on every thread of the pool, some time. Panics as of [`spawn`].
+/// Calls `op` once on every thread of the pool, asynchronously. Panics are handled as for
+/// [`spawn`].
 pub fn spawn_broadcast<OP>(op: OP)
 where
     OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
@@ -198,8 +198,8 @@ pub fn current_thread_has_pending_tasks() -> Option<bool> {
     with_current(|worker| worker.map(Worker::has_own_tasks))
 }
 
-/// The number of threads of the current pool, or of the global one, which this call builds if need
-/// be. It never changes during a pool's life.
+/// The number of threads of the current pool, or of the global one, which this call builds if it
+/// does not exist. It never changes for a pool.
 pub fn current_num_threads() -> usize {
     with_current(|worker| match worker {
         Some(worker) => worker.max_workers(),

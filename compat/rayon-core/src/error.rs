@@ -1,4 +1,4 @@
-//! What can go wrong when a pool is built.
+//! The error of a pool that cannot be built.
 
 use std::error::Error;
 use std::fmt;

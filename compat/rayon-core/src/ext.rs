@@ -1,16 +1,15 @@
-//! What rayon-core does not have: threads that come and go while a program runs, a say in where
-//! they run, whom they steal from and what they do while they wait, counters, profiles, and a
-//! shutdown that waits.
+//! Extensions to rayon-core: a number of threads that changes while the program runs, pinning,
+//! victim policies, wait policies, counters, profiles, and a shutdown that waits.
 //!
 //! A program that uses it depends on this crate by name, beside rayon.
 //!
 //! # Locks across parallel calls
 //!
-//! A thread that waits for its part of a parallel call runs other tasks meanwhile, as upstream's
-//! do. If it holds a lock that such a task takes, the thread waits for itself. Under
-//! [`Wait::Descendants`] a waiting thread runs only parts of what it waits for, and its parts of
-//! broadcasts that lie deeper, be they a stranger's: nobody else can run them. So a lock may be
-//! held across a parallel call where no broadcast takes it.
+//! A thread that waits for a part of a parallel call runs other tasks meanwhile, as upstream does.
+//! If it holds a lock that such a task takes, the thread waits for itself. Under
+//! [`Wait::Descendants`] a waiting thread runs only parts of the awaited task, and its deeper parts
+//! of any broadcast, which no other thread can run. So a lock may be held across a parallel call if
+//! no broadcast takes it.
 //!
 //! ```
 //! use rayon_core::ext::{ThreadPoolBuilderExt, Wait};
@@ -28,7 +27,7 @@
 //! # Ok::<(), rayon_core::ThreadPoolBuildError>(())
 //! ```
 //!
-//! For a program that nobody can change, `SINEW_WAIT=descendants` does the same.
+//! For an unmodified program, `SINEW_WAIT=descendants` does the same.
 
 use std::time::Duration;
 
@@ -42,32 +41,32 @@ use crate::builder::ThreadPoolBuilder;
 use crate::global::global;
 use crate::pool::ThreadPool;
 
-/// More to say about a pool before it is built.
+/// Additional settings of a pool's builder.
 pub trait ThreadPoolBuilderExt {
-    /// What a thread may run while it waits. Default: `SINEW_WAIT`, else [`Wait::Any`], as
-    /// upstream.
+    /// Which tasks a waiting thread runs. Default: `SINEW_WAIT`, else [`Wait::Any`], as upstream.
     fn wait(self, wait: Wait) -> Self;
 
-    /// Where threads are pinned. Default: `SINEW_MAPPING`, else nowhere.
+    /// The mapping that pins the threads. Default: `SINEW_MAPPING`, else no pinning.
     fn mapping(self, mapping: Mapping) -> Self;
 
-    /// How thieves choose their victims. Default: `SINEW_VICTIMS`.
+    /// The victim policy. Default: `SINEW_VICTIMS`.
     fn victims(self, victims: Victims) -> Self;
 
     /// How long an idle thread spins before it parks. Default: `SINEW_SPIN_US`, else adaptive.
     fn spin(self, window: Duration) -> Self;
 
     /// Whether the number of active threads follows affinity, cpuset and quota while the program
-    /// runs. Default: where nobody set the number.
+    /// runs. Default: yes, unless the number was set.
     fn follow_limits(self, follow: bool) -> Self;
 
-    /// Whether the pool shares the machine with other programs by agreement: it works with as many
-    /// threads as it is given cores. Default: `SINEW_COORDINATE`, else not.
+    /// Whether the pool shares the machine cooperatively with other programs: it runs as many
+    /// threads as it is granted cores. Default: `SINEW_COORDINATE`, else no.
     #[cfg(feature = "coordinate")]
     fn coordinate(self, coordinate: bool) -> Self;
 
     /// Whether the pool measures where its threads' time goes; see [`ThreadPoolExt::profile`].
-    /// Default: `SINEW_PROFILE`, else not. Costs some 100 ns a task. With the feature `profile`.
+    /// Default: `SINEW_PROFILE`, else no. Costs some 100 ns for each task. With the feature
+    /// `profile`.
     #[cfg(feature = "profile")]
     fn profile(self, profile: bool) -> Self;
 }
@@ -111,12 +110,11 @@ impl<S> ThreadPoolBuilderExt for ThreadPoolBuilder<S> {
     }
 }
 
-/// More to do with a pool.
+/// Additional methods of a pool.
 pub trait ThreadPoolExt {
-    /// Lets at most `threads` of the pool's threads work, from their next task on; the others stand
-    /// down and park. Returns the number in force: at least one thread goes on, and there are no
-    /// more than the pool has. [`current_num_threads`](crate::current_num_threads) stays what it
-    /// is.
+    /// Limits the number of the pool's threads that work, from their next task on; the others stand
+    /// down and park. Returns the limit in force: at least one thread, at most all threads.
+    /// [`current_num_threads`](crate::current_num_threads) does not change.
     ///
     /// ```
     /// use rayon_core::ext::ThreadPoolExt;
@@ -129,16 +127,16 @@ pub trait ThreadPoolExt {
     /// ```
     fn set_active_threads(&self, threads: usize) -> usize;
 
-    /// How many threads may work now.
+    /// The limit on working threads.
     fn active_threads(&self) -> usize;
 
-    /// Changes how thieves choose their victims, from their next search on.
+    /// Sets the victim policy, which thieves follow from their next search on.
     fn set_victims(&self, victims: Victims);
 
-    /// How thieves choose their victims now.
+    /// The present victim policy.
     fn victims(&self) -> Victims;
 
-    /// Moves the threads: each is pinned by `mapping`, or let go by [`Mapping::None`], before its
+    /// Pins the threads by `mapping`, or unpins them with [`Mapping::None`]; each moves before its
     /// next task.
     ///
     /// ```
@@ -158,11 +156,12 @@ pub trait ThreadPoolExt {
     /// The mapping that the threads follow.
     fn mapping(&self) -> Mapping;
 
-    /// What the threads have counted: steals, parks, waits.
+    /// The threads' counters: steals, parks, waits.
     fn counters(&self) -> Counters;
 
-    /// Where the threads' time went so far, and how parallel the program is; `None` if the pool was
-    /// not built to [`profile`](ThreadPoolBuilderExt::profile). With the feature `profile`.
+    /// The breakdown of the threads' time so far, and the parallelism of the program; `None` if the
+    /// pool was not built to [`profile`](ThreadPoolBuilderExt::profile). With the feature
+    /// `profile`.
     ///
     /// ```
     /// use rayon_core::ext::{ThreadPoolBuilderExt, ThreadPoolExt};
@@ -175,8 +174,8 @@ pub trait ThreadPoolExt {
     #[cfg(feature = "profile")]
     fn profile(&self) -> Option<Profile>;
 
-    /// Ends the pool when there is nothing more to do, and waits until every thread has left it,
-    /// exit handlers included.
+    /// Ends the pool when no work is left, and waits until every thread has left it, exit handlers
+    /// included.
     ///
     /// # Panics
     ///

@@ -8,8 +8,8 @@ use crate::pool::ThreadPool;
 use crate::spawner::ThreadSpawn;
 
 static GLOBAL: OnceLock<ThreadPool> = OnceLock::new();
-/// Held while the global pool is built, which may fail, and which starts threads that may ask for
-/// it.
+/// Held while the global pool is built. The build may fail, and starts threads that may use the
+/// pool.
 static BUILDING: Mutex<()> = Mutex::new(());
 
 /// The pool of the free functions.
@@ -30,14 +30,14 @@ fn build_global_cold() -> &'static ThreadPool {
         })
     });
     match (GLOBAL.get(), built) {
-        // Whoever was first, there is one now.
+        // This thread or another one has stored a pool.
         (Some(pool), _) => pool,
         (None, Err(error)) => panic!("the global thread pool could not be built: {error}"),
         (None, Ok(())) => unreachable!("the pool was set"),
     }
 }
 
-/// Where there are no threads: a pool of the thread that needs it.
+/// On targets without threads: a pool of the first thread that uses it.
 fn on_this_thread() -> Result<ThreadPool, ThreadPoolBuildError> {
     ThreadPoolBuilder::new().num_threads(1).use_current_thread().build()
 }

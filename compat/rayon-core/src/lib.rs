@@ -9,45 +9,43 @@
 //! ```
 //!
 //! Names, signatures, orders, panics and errors are those of rayon-core 1.13, whose documentation
-//! holds. What is more is in [`ext`]: the number of working threads can change while the program
-//! runs, and so can their places and whom they steal from; and a pool can be told what its waiting
-//! workers may run.
+//! holds. [`ext`] has extensions: the number of working threads, their pins and their victim policy
+//! can change while the program runs, and a pool has a policy for its waiting workers.
 //!
 //! | module | contents |
 //! |---|---|
-//! | `call` | the free functions: which pool a call goes to |
+//! | `call` | the free functions, and the choice of their pool |
 //! | `pool` | [`ThreadPool`] |
-//! | `builder`, `configuration` | [`ThreadPoolBuilder`], and what came before it |
-//! | `spawner` | who starts threads |
-//! | `recipe` | what a pool is built from, and built again in a forked child |
+//! | `builder`, `configuration` | [`ThreadPoolBuilder`], and its deprecated predecessor |
+//! | `spawner` | the start of threads |
+//! | `recipe` | the settings of a pool, from which a forked child builds it again |
 //! | `error` | [`ThreadPoolBuildError`] |
-//! | [`ext`] | what rayon-core does not have |
+//! | [`ext`] | extensions to rayon-core |
 //!
-//! Tasks, queues, stealing and sleeping are `sinew-core`'s; [`Scope`], [`ScopeFifo`] and
-//! [`BroadcastContext`] are its types.
+//! The crate `sinew-core` implements tasks, queues, stealing and sleeping; [`Scope`], [`ScopeFifo`]
+//! and [`BroadcastContext`] are its types.
 //!
 //! # Settings
 //!
 //! | variable | meaning |
 //! |---|---|
 //! | `RAYON_NUM_THREADS`, else `RAYON_RS_NUM_CPUS` | threads of pools that are not told, as upstream: the first that is a number counts, and 0 is the machine's |
-//! | `SINEW_THREADS` | the same, where neither is a number |
-//! | `SINEW_WAIT` | what a waiting worker may run: `any` (as upstream, the default), `leapfrog`, `descendants`, `transitive` or `block` |
-//! | `SINEW_COORDINATE` | `1`: pools share the machine with other programs by agreement |
-//! | `SINEW_MAPPING` | where threads are pinned: `none`, `compact`, `scatter`, or processors such as `0,2,4-7` |
-//! | `SINEW_PROFILE` | `1`: pools measure where their time goes, and `ext::profile` and `ThreadPoolExt::profile` return it; with the feature `profile` |
+//! | `SINEW_THREADS` | the same, if neither is a number |
+//! | `SINEW_WAIT` | the tasks that a waiting worker may run: `any` (as upstream, the default), `leapfrog`, `descendants`, `transitive` or `block` |
+//! | `SINEW_COORDINATE` | `1`: pools share the machine cooperatively with other programs |
+//! | `SINEW_MAPPING` | the pins of threads: `none`, `compact`, `scatter`, or processors such as `0,2,4-7` |
+//! | `SINEW_PROFILE` | `1`: pools measure a breakdown of their time, which `ext::profile` and `ThreadPoolExt::profile` return; with the feature `profile` |
 //! | `SINEW_VICTIMS`, `SINEW_FENCES`, `SINEW_SPIN_US`, `SINEW_STACK` | see `sinew_core::PoolBuilder::from_env` |
 //!
 //! # Differences
 //!
-//! - Pools whose number of threads nobody set follow affinity, cpuset and quota of the process
-//!   while it runs: threads beyond them stand down. [`current_num_threads`] stays what it was at
-//!   the start.
-//! - A pool that came into a child process through a fork is built again there when it is first
-//!   used, with threads of the standard library's.
+//! - Pools without an explicit number of threads follow affinity, cpuset and quota of the process
+//!   while it runs: surplus threads stand down. [`current_num_threads`] stays the same.
+//! - A forked child builds an inherited pool again when it first uses it, with threads of the
+//!   standard library.
 //! - It needs Rust 1.95, as all of Sinew; upstream needs 1.80.
-//! - On targets without threads the global pool runs on the thread that needs it first; no other
-//!   does.
+//! - On targets without threads the global pool runs on the first thread that uses it; other pools
+//!   cannot be built.
 
 mod builder;
 mod call;

@@ -11,8 +11,7 @@ use sinew_core::open::{OpenScope as Scope, OpenScopeFifo as ScopeFifo};
 
 /// A pool of threads.
 ///
-/// Dropping it does not wait: its threads run what was spawned, and end when there is nothing more
-/// to do.
+/// Dropping it does not wait: its threads run all spawned tasks, and then end.
 pub struct ThreadPool {
     pool: Pool,
     recipe: Recipe,
@@ -56,8 +55,8 @@ impl ThreadPool {
         }
     }
 
-    /// Runs `op` in the pool and waits for it: here, if this thread is one of the pool's. A thread
-    /// of another pool serves that one meanwhile.
+    /// Runs `op` in the pool and waits for it; on this thread, if it is one of the pool's. A thread
+    /// of another pool runs tasks of that pool meanwhile.
     ///
     /// # Panics
     ///

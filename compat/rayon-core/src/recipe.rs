@@ -1,5 +1,5 @@
-//! What a pool is built from. It is kept with the pool, so that a forked child, which has none of
-//! the threads, can build it again.
+//! The settings of a pool. They are kept with the pool, so that a forked child, which has none of
+//! its threads, can build it again.
 
 use std::any::Any;
 use std::env;
@@ -14,10 +14,10 @@ use crate::spawner::{DefaultSpawn, ThreadBuilder, ThreadSpawn};
 type PanicHandler = Arc<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 type Hook = Arc<dyn Fn(usize) + Send + Sync>;
 
-/// Everything about a pool but who starts its threads, and what they are called.
+/// All settings of a pool but the spawn handler and the names of its threads.
 #[derive(Clone, Default)]
 pub(crate) struct Recipe {
-    /// 0: as many as the environment says, or the machine.
+    /// 0: the number of the environment, or else of the machine.
     pub(crate) num_threads: usize,
     pub(crate) stack_size: Option<usize>,
     pub(crate) breadth_first: bool,
@@ -60,8 +60,8 @@ impl Recipe {
     }
 
     fn builder(&self) -> PoolBuilder {
-        // As upstream, a waiting worker runs whatever there is, unless the environment or the
-        // builder says otherwise.
+        // As upstream, a waiting worker runs any task, unless the environment or the builder sets
+        // another policy.
         let mut builder = PoolBuilder::new()
             .wait(Wait::Any)
             .external_slot(false)
@@ -78,7 +78,7 @@ impl Recipe {
         self.tuned(self.hooked(builder))
     }
 
-    /// With what [`crate::ext`] sets.
+    /// With the settings of [`crate::ext`].
     fn tuned(&self, builder: PoolBuilder) -> PoolBuilder {
         let builder = set(builder, self.wait, PoolBuilder::wait);
         let builder = set(builder, self.mapping.clone(), PoolBuilder::mapping);
@@ -90,7 +90,7 @@ impl Recipe {
         self.profiled(builder)
     }
 
-    /// With a profiler, if the builder or else the environment asks for one.
+    /// With a profiler, if the builder or else the environment requests one.
     #[cfg(feature = "profile")]
     fn profiled(&self, builder: PoolBuilder) -> PoolBuilder {
         let profiler = match self.profile {
@@ -100,7 +100,7 @@ impl Recipe {
         set(builder, profiler, PoolBuilder::observer)
     }
 
-    /// Without the feature, a program that is asked for a profile says so in one line.
+    /// Without the feature, a request for a profile prints one line.
     #[cfg(not(feature = "profile"))]
     fn profiled(&self, builder: PoolBuilder) -> PoolBuilder {
         static WARNING: std::sync::Once = std::sync::Once::new();
@@ -128,9 +128,9 @@ impl Recipe {
         })
     }
 
-    /// The number of threads, where the builder or upstream's variables say one; 0: the machine's.
+    /// The number of threads of the builder or of upstream's variables; 0: the machine's.
     fn threads(&self) -> Option<usize> {
-        // Upstream passes over a value that is no number, and goes by a zero.
+        // Upstream ignores a value that is no number, and accepts a zero.
         let told = (self.num_threads > 0).then_some(self.num_threads);
         told.or_else(|| number_in("RAYON_NUM_THREADS")).or_else(|| number_in("RAYON_RS_NUM_CPUS"))
     }
@@ -151,7 +151,7 @@ fn number_in(variable: &str) -> Option<usize> {
     env::var(variable).ok()?.parse().ok()
 }
 
-/// The most threads a pool can have; more are not refused but left out.
+/// The most threads of a pool; a larger number is reduced to it, without an error.
 pub fn max_num_threads() -> usize {
     if cfg!(target_pointer_width = "64") { (1 << 16) - 1 } else { (1 << 8) - 1 }
 }

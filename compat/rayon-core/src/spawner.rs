@@ -1,4 +1,4 @@
-//! Who starts the threads of a pool: the standard library, or a handler of the user's.
+//! The start of a pool's threads: by the standard library, or by a handler of the user.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,17 +8,21 @@ use std::thread;
 
 use sinew_core::WorkerThread;
 
-/// What a new thread of a pool has to do: call [`run`](Self::run).
+/// The work of a new thread of a pool, which must call [`run`](Self::run).
 pub struct ThreadBuilder {
     thread: WorkerThread,
     name: Option<String>,
     stack_size: Option<usize>,
-    /// As upstream's, it goes to its thread and is not shared.
+    /// As upstream: it is `Send` and not `Sync`.
     not_shared: PhantomData<Cell<()>>,
 }
 
 impl ThreadBuilder {
-    pub(crate) fn new(thread: WorkerThread, name: Option<String>, stack_size: Option<usize>) -> Self {
+    pub(crate) fn new(
+        thread: WorkerThread,
+        name: Option<String>,
+        stack_size: Option<usize>,
+    ) -> Self {
         Self { thread, name, stack_size, not_shared: PhantomData }
     }
 
@@ -27,12 +31,12 @@ impl ThreadBuilder {
         self.thread.index()
     }
 
-    /// The name the pool's builder was given for it.
+    /// Its name, if the pool's builder has set one.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Bytes of stack the pool's builder was told.
+    /// Bytes of stack, if the pool's builder has set them.
     pub fn stack_size(&self) -> Option<usize> {
         self.stack_size
     }
@@ -65,10 +69,9 @@ impl fmt::Debug for ThreadBuilder {
     }
 }
 
-/// Starts threads. Public because it bounds a public method, and out of reach because its module is
-/// not.
+/// Starts threads. Public because it bounds a public method; its module is private.
 pub trait ThreadSpawn {
-    /// Starts one that runs `thread`.
+    /// Starts a thread that runs `thread`.
     ///
     /// # Errors
     ///
@@ -76,7 +79,7 @@ pub trait ThreadSpawn {
     fn spawn(&mut self, thread: ThreadBuilder) -> io::Result<()>;
 }
 
-/// Threads of the standard library, which nobody joins.
+/// Threads of the standard library, which are not joined.
 #[derive(Debug, Default)]
 pub struct DefaultSpawn;
 
@@ -86,7 +89,7 @@ impl ThreadSpawn for DefaultSpawn {
     }
 }
 
-/// Threads of the user's.
+/// Threads of the user.
 #[derive(Debug)]
 pub struct CustomSpawn<F>(pub(crate) F);
 

@@ -1,11 +1,11 @@
-//! The outcome of yielding.
+//! The result of a yield.
 
-/// What came of yielding.
+/// The result of a yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yield {
     /// A task was run.
     Executed,
-    /// There was none.
+    /// There was no task.
     Idle,
 }
 

@@ -284,7 +284,9 @@ impl Control {
     /// use std::time::Duration;
     ///
     /// let control = sinew_loops::Control::new();
-    /// control.on_progress(Duration::from_millis(100), |now| eprint!("\r{:3.0} %", 100.0 * now.fraction()));
+    /// control.on_progress(Duration::from_millis(100), |now| {
+    ///     eprint!("\r{:3.0} %", 100.0 * now.fraction());
+    /// });
     /// ```
     pub fn on_progress(&self, every: Duration, callback: impl FnMut(&Snapshot) + Send + 'static) {
         self.state.watcher.set(every, callback);

@@ -137,7 +137,7 @@ fn fork_beside_commits() {
 }
 
 fn explore() {
-    /// What `fork` keeps is the process's.
+    /// The state that `fork` keeps belongs to the process.
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     // One that spins ends as one that blocks.

@@ -147,8 +147,9 @@ pub(crate) fn die_if_lost(threads: &Mutex<Threads>, number: u32) {
 
 #[cfg(not(shuttle))]
 fn die() -> ! {
-    let line = b"sinew: a forked child needs a variable that a transaction of a thread of its parent had locked; \
-            fork while no other thread is in a transaction, or exec in the child\n";
+    let line = b"sinew: a forked child needs a variable that a transaction of a thread of its \
+            parent had locked; fork while no other thread is in a transaction, or exec in the \
+            child\n";
     // Bypasses a test harness; an error cannot be handled.
     let _ = std::io::stderr().write_all(line);
     std::process::abort()

@@ -1,4 +1,5 @@
-//! Each container beside its twin of the standard library: the same operations, the same answers.
+//! Each container is compared with its counterpart of the standard library: the same operations,
+//! the same results.
 //!
 //! Operations come in transactions of several, and some transactions are given up: what they did
 //! must leave no trace. Node indices are used again all the time, since keys are few.
@@ -9,7 +10,7 @@ use sinew_stm::{
 };
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-/// What is done to a container, with keys and values from small ranges.
+/// An operation on a container, with keys and values from small ranges.
 #[derive(Debug, Clone, Copy)]
 enum Op {
     Put(u8, u16),
@@ -29,11 +30,11 @@ fn script() -> impl Strategy<Value = Script> {
     prop::collection::vec((prop::bool::weighted(0.8), prop::collection::vec(op, 1..8)), 1..40)
 }
 
-/// What one operation answers: the value it met.
+/// The result of one operation: the value that it found.
 type Answer = Option<u16>;
 
-/// Runs `script` on a container and on its twin, and compares all answers. `ours` lives as long as
-/// the transactions.
+/// Runs `script` on a container and on its counterpart, and compares all results. `ours` lives as
+/// long as the transactions.
 fn beside<'env, C, S: Clone>(
     script: &Script,
     ours: &'env C,
@@ -79,8 +80,14 @@ proptest! {
             Op::Take(key) => map.remove(tx, &key),
             Op::Look(key) => map.get(tx, &key),
         });
-        prop_assert_eq!(atomically(|tx| map.to_vec(tx)), twin.clone().into_iter().collect::<Vec<_>>());
-        prop_assert_eq!(atomically(|tx| map.first(tx)), twin.first_key_value().map(|(k, v)| (*k, *v)));
+        prop_assert_eq!(
+            atomically(|tx| map.to_vec(tx)),
+            twin.clone().into_iter().collect::<Vec<_>>()
+        );
+        prop_assert_eq!(
+            atomically(|tx| map.first(tx)),
+            twin.first_key_value().map(|(k, v)| (*k, *v))
+        );
         for key in 0..25 {
             let expected = twin.range(key..).next().map(|(k, v)| (*k, *v));
             prop_assert_eq!(atomically(|tx| map.at_least(tx, key)), expected);
@@ -180,8 +187,11 @@ proptest! {
         });
         prop_assert_eq!(grid.load_all(), twin);
         let [x, y, z] = place(7);
-        let near = |other: [usize; 3]| x.abs_diff(other[0]) + y.abs_diff(other[1]) + z.abs_diff(other[2]) == 1;
-        let all = (0..width).flat_map(|x| (0..height).flat_map(move |y| (0..depth).map(move |z| [x, y, z])));
+        let near = |other: [usize; 3]| {
+            x.abs_diff(other[0]) + y.abs_diff(other[1]) + z.abs_diff(other[2]) == 1
+        };
+        let all = (0..width)
+            .flat_map(|x| (0..height).flat_map(move |y| (0..depth).map(move |z| [x, y, z])));
         let mut neighbours: Vec<_> = grid.neighbours(place(7)).collect();
         neighbours.sort_unstable();
         prop_assert_eq!(neighbours, all.filter(|other| near(*other)).collect::<Vec<_>>());

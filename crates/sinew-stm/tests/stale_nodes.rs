@@ -53,7 +53,7 @@ impl PartialOrd for Key {
     }
 }
 
-/// What the maps have in common.
+/// The common operations of the maps.
 trait Map: Sync {
     fn new() -> Self;
     fn insert<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: u32) -> TxResult<Option<u32>>;

@@ -1,4 +1,4 @@
-//! What a user relies on with other threads in the way: waiting, irrevocability.
+//! Guarantees in the presence of other threads: waiting, irrevocability.
 
 use sinew_stm::{Locking, TVar, Transaction, atomically};
 use std::panic::{AssertUnwindSafe, catch_unwind};

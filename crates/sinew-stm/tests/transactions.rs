@@ -1,8 +1,7 @@
-//! What a user relies on, without other threads in the way: values, nesting, branches, handlers,
-//! panics.
+//! Guarantees without concurrent threads: values, nesting, branches, handlers, panics.
 //!
-//! Tests in which transactions take the token are in `threads.rs`: they make any other attempt of
-//! the process fail.
+//! Tests in which transactions take the token are in `threads.rs`, because a transaction with the
+//! token makes all other attempts of the process fail.
 
 use sinew_stm::{
     Cause, ContentionManager, Stop, TBox, TVar, Transaction, atomically, in_transaction,

@@ -40,11 +40,13 @@
 //!     for _ in 0..3 {
 //!         domain_scope(&domains, |s| {
 //!             for (k, (domain, layer_k)) in next.blocks_mut().enumerate().skip(1).take(side - 2) {
-//!                 let [below, here, above] = [k - 1, k, k + 1].map(|k| &now[k * layer..][..layer]);
+//!                 let now_at = |k: usize| &now[k * layer..][..layer];
+//!                 let [below, here, above] = [k - 1, k, k + 1].map(now_at);
 //!                 s.spawn_into(domain, move |_| {
 //!                     for i in side + 1..layer - side - 1 {
-//!                         let around = here[i - 1] + here[i + 1] + here[i - side] + here[i + side];
-//!                         layer_k[i] = (around + below[i] + above[i]) / 6.0;
+//!                         let row = here[i - 1] + here[i + 1];
+//!                         let column = here[i - side] + here[i + side];
+//!                         layer_k[i] = (row + column + below[i] + above[i]) / 6.0;
 //!                     }
 //!                 });
 //!             }

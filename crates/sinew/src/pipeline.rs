@@ -19,7 +19,7 @@ use std::marker::PhantomData;
 /// let lines = ["1 2", "3", "4 5 6"];
 /// let mut longest = 0;
 /// let sums = sinew::pipeline(lines)
-///     .parallel(|pipeline| pipeline.split(' ').map(|word| word.parse::<u32>().unwrap()).sum::<u32>())
+///     .parallel(|line| line.split(' ').map(|word| word.parse::<u32>().unwrap()).sum::<u32>())
 ///     .serial(|sum| { longest = longest.max(sum); sum }) // in order, one at a time
 ///     .collect();
 /// assert_eq!((sums, longest), (vec![3, 3, 15], 15));

@@ -206,7 +206,10 @@ where
     /// let mut cells = vec![0, 0, 9, 0, 0];
     /// let sweeps = sinew::stencil(&mut cells, [5])
     ///     .sweeps(100)
-    ///     .run_until(|c| c[[-1]].max(c[[0]]).max(c[[1]]), |_, cells| cells.iter().all(|&c| c == 9));
+    ///     .run_until(
+    ///         |c| c[[-1]].max(c[[0]]).max(c[[1]]),
+    ///         |_, cells| cells.iter().all(|&c| c == 9),
+    ///     );
     /// assert_eq!(sweeps, 2);
     /// ```
     pub fn run_until<F, U>(self, f: F, until: U) -> C::Output<usize>

@@ -33,32 +33,51 @@ proptest! {
     /// the loop.
     #[test]
     fn every_point_is_visited_once(
-        [planes, rows, columns] in [0..6_usize, 0..12, 0..20], schedule in any_schedule(), threads in 1..5_usize,
+        [planes, rows, columns] in [0..6_usize, 0..12, 0..20],
+        schedule in any_schedule(),
+        threads in 1..5_usize,
     ) {
-        let visits: Vec<AtomicU32> = (0..planes * rows * columns).map(|_| AtomicU32::new(0)).collect();
-        let visit = |number: usize| { visits[number].fetch_add(1, Ordering::Relaxed); };
+        let visits: Vec<AtomicU32> =
+            (0..planes * rows * columns).map(|_| AtomicU32::new(0)).collect();
+        let visit = |number: usize| {
+            visits[number].fetch_add(1, Ordering::Relaxed);
+        };
         let memory = LoopMemory::new();
         pool().run(|_| {
             over3(0..planes, 2..2 + rows, 3..3 + columns)
-                .schedule(schedule).threads(threads).memory(&memory)
+                .schedule(schedule)
+                .threads(threads)
+                .memory(&memory)
                 .for_each(|[i, j, k]| visit((i * rows + j - 2) * columns + k - 3));
-            over2(0..planes * rows, 0..columns).schedule(schedule).for_each(|[i, j]| visit(i * columns + j));
-            over2(0..planes, 0..rows * columns).grain([2, 3]).schedule(schedule).for_each_block(|[some, others]| {
-                some.for_each(|i| others.clone().for_each(|j| visit(i * rows * columns + j)));
-            });
+            over2(0..planes * rows, 0..columns)
+                .schedule(schedule)
+                .for_each(|[i, j]| visit(i * columns + j));
+            over2(0..planes, 0..rows * columns).grain([2, 3]).schedule(schedule).for_each_block(
+                |[some, others]| {
+                    some.for_each(|i| others.clone().for_each(|j| visit(i * rows * columns + j)));
+                },
+            );
         });
         prop_assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 3));
     }
 
     /// Catches: a partial result that is left out or counted twice.
     #[test]
-    fn sums_over_blocks_are_those_of_plain_loops(rows in 0..40_u64, columns in 0..40_u64, schedule in any_schedule()) {
+    fn sums_over_blocks_are_those_of_plain_loops(
+        rows in 0..40_u64,
+        columns in 0..40_u64,
+        schedule in any_schedule(),
+    ) {
         let value = |i, j| (i * 1_000_003) ^ (j * 97);
-        let expected = (0..rows).flat_map(|i| (0..columns).map(move |j| value(i, j))).fold(0, u64::wrapping_add);
+        let expected = (0..rows)
+            .flat_map(|i| (0..columns).map(move |j| value(i, j)))
+            .fold(0, u64::wrapping_add);
         let sum = pool().run(|_| {
-            over2(0..rows as usize, 0..columns as usize)
-                .schedule(schedule)
-                .map_reduce(|[i, j]| value(i as u64, j as u64), || 0, u64::wrapping_add)
+            over2(0..rows as usize, 0..columns as usize).schedule(schedule).map_reduce(
+                |[i, j]| value(i as u64, j as u64),
+                || 0,
+                u64::wrapping_add,
+            )
         });
         prop_assert_eq!(sum, expected);
     }
@@ -66,7 +85,9 @@ proptest! {
     /// Catches: a product whose tiles read or write beyond their edges.
     #[test]
     fn matrices_are_multiplied_by_tiles(
-        [rows, inner, columns] in [1..20_usize, 1..20, 1..20], tile in [1..9_usize, 1..9], schedule in any_schedule(),
+        [rows, inner, columns] in [1..20_usize, 1..20, 1..20],
+        tile in [1..9_usize, 1..9],
+        schedule in any_schedule(),
     ) {
         let a: Vec<u64> = (0..rows * inner).map(|number| number as u64 % 7).collect();
         let b: Vec<u64> = (0..inner * columns).map(|number| number as u64 % 5).collect();
@@ -76,35 +97,50 @@ proptest! {
                 let across = tile.columns();
                 for (i, row) in tile.rows_mut() {
                     for (k, a) in a[i * inner..][..inner].iter().enumerate() {
-                        row.iter_mut().zip(&b[k * columns..][across.clone()]).for_each(|(x, b)| *x += a * b);
+                        row.iter_mut()
+                            .zip(&b[k * columns..][across.clone()])
+                            .for_each(|(x, b)| *x += a * b);
                     }
                 }
             });
         });
         for (number, x) in product.iter().enumerate() {
             let (i, j) = (number / columns, number % columns);
-            prop_assert_eq!(*x, (0..inner).map(|k| a[i * inner + k] * b[k * columns + j]).sum::<u64>());
+            prop_assert_eq!(
+                *x,
+                (0..inner).map(|k| a[i * inner + k] * b[k * columns + j]).sum::<u64>()
+            );
         }
     }
 
     /// Catches: a tile that is not handed over between the steps of an algorithm.
     #[test]
-    fn shortest_paths_are_found_by_tiles(n in 1..24_usize, tile in [1..9_usize, 1..9], seed in any::<u64>(), schedule in any_schedule()) {
+    fn shortest_paths_are_found_by_tiles(
+        n in 1..24_usize,
+        tile in [1..9_usize, 1..9],
+        seed in any::<u64>(),
+        schedule in any_schedule(),
+    ) {
         let mut random = fastrand::Rng::with_seed(seed);
-        let weights: Vec<u32> = (0..n * n).map(|at| if at % (n + 1) == 0 { 0 } else { random.u32(1..1_000) }).collect();
+        let weights: Vec<u32> =
+            (0..n * n).map(|at| if at % (n + 1) == 0 { 0 } else { random.u32(1..1_000) }).collect();
         let (mut ours, mut plain) = (weights.clone(), weights);
         let memory = LoopMemory::new();
         for k in 0..n {
             let through: Vec<u32> = ours[k * n..][..n].to_vec();
             pool().run(|_| {
-                over_tiles(&mut ours, n, tile).schedule(schedule).memory(&memory).for_each(|mut tile| {
-                    let across = tile.columns();
-                    // Column `k` as it was before this step; the step itself does not change it.
-                    for (i, row) in tile.rows_mut() {
-                        let to_k = plain[i * n + k];
-                        row.iter_mut().zip(&through[across.clone()]).for_each(|(x, y)| *x = (*x).min(to_k + y));
-                    }
-                });
+                over_tiles(&mut ours, n, tile).schedule(schedule).memory(&memory).for_each(
+                    |mut tile| {
+                        let across = tile.columns();
+                        // Column `k` before this step, which does not change it.
+                        for (i, row) in tile.rows_mut() {
+                            let to_k = plain[i * n + k];
+                            row.iter_mut()
+                                .zip(&through[across.clone()])
+                                .for_each(|(x, y)| *x = (*x).min(to_k + y));
+                        }
+                    },
+                );
             });
             let row: Vec<u32> = plain[k * n..][..n].to_vec();
             for i in 0..n {

@@ -29,7 +29,7 @@ static SCHEDULES: LazyLock<Vec<Schedule>> =
 /// Two for each time that the pool has cancelled what it ran; odd while it is at it.
 static CANCELLATIONS: AtomicUsize = AtomicUsize::new(0);
 
-/// What happens to a skeleton at one of its items.
+/// A change to a skeleton at one of its items.
 #[derive(Clone, Copy)]
 struct Fate<'c> {
     control: &'c Control,

@@ -1,4 +1,4 @@
-//! Skeletons with a control, through the builder: what they answer, under changes from their own
+//! Skeletons with a control, through the builder: their results, under changes from their own
 //! functions, and cancelled.
 
 use proptest::prelude::*;
@@ -23,26 +23,52 @@ fn change(control: &Control, item: usize) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Catches: a skeleton that does not hand its control on, or answers something else under
-    /// it.
+    /// Catches: a skeleton that does not pass its control on, or returns another result under it.
     #[test]
-    fn skeletons_answer_the_same_while_they_are_changed(xs in proptest::collection::vec(0..1_000_usize, 0..300)) {
+    fn skeletons_answer_the_same_while_they_are_changed(
+        xs in proptest::collection::vec(0..1_000_usize, 0..300),
+    ) {
         let control = Control::new();
-        let step = |x: &usize| { change(&control, *x); x * 2 };
+        let step = |x: &usize| {
+            change(&control, *x);
+            x * 2
+        };
         let doubled: Vec<usize> = xs.iter().map(|x| x * 2).collect();
         let sum: usize = doubled.iter().sum();
         prop_assert_eq!(over(&xs).control(&control).map(step), Ok(doubled.clone()));
-        prop_assert_eq!(over(&xs).control(&control).try_map(|x| Ok::<_, ()>(step(x))), Ok(doubled.clone()));
-        prop_assert_eq!(over(&xs).control(&control).map_array(&xs, |x, all| step(x).min(all.len() * 2_000)), Ok(doubled.clone()));
+        prop_assert_eq!(
+            over(&xs).control(&control).try_map(|x| Ok::<_, ()>(step(x))),
+            Ok(doubled.clone())
+        );
+        prop_assert_eq!(
+            over(&xs).control(&control).map_array(&xs, |x, all| step(x).min(all.len() * 2_000)),
+            Ok(doubled.clone())
+        );
         prop_assert_eq!(over(&xs).control(&control).map_reduce(step, || 0, |a, b| a + b), Ok(sum));
-        prop_assert_eq!(over(&xs).reproducible().control(&control).map_reduce(step, || 0, |a, b| a + b), Ok(sum));
+        prop_assert_eq!(
+            over(&xs).reproducible().control(&control).map_reduce(step, || 0, |a, b| a + b),
+            Ok(sum)
+        );
         prop_assert_eq!(over(&doubled).control(&control).reduce(|| 0, |a, b| a + b), Ok(sum));
-        prop_assert_eq!(over(&xs).control(&control).scan(1, |a, b| a + b), Ok(over(&xs).scan(1, |a, b| a + b)));
-        prop_assert_eq!(over(&xs).control(&control).scan_exclusive(1, |a, b| a + b), Ok(over(&xs).scan_exclusive(1, |a, b| a + b)));
+        prop_assert_eq!(
+            over(&xs).control(&control).scan(1, |a, b| a + b),
+            Ok(over(&xs).scan(1, |a, b| a + b))
+        );
+        prop_assert_eq!(
+            over(&xs).control(&control).scan_exclusive(1, |a, b| a + b),
+            Ok(over(&xs).scan_exclusive(1, |a, b| a + b))
+        );
         let mut ys = xs.clone();
         prop_assert_eq!(over(&mut ys).control(&control).for_each(|y| *y = step(y)), Ok(()));
         prop_assert_eq!(&ys, &doubled);
-        prop_assert_eq!(sinew::over2(0..xs.len(), 0..3).control(&control).map_reduce(|[i, j]| i * j, || 0, |a, b| a + b), Ok(3 * (0..xs.len()).sum::<usize>()));
+        prop_assert_eq!(
+            sinew::over2(0..xs.len(), 0..3).control(&control).map_reduce(
+                |[i, j]| i * j,
+                || 0,
+                |a, b| a + b
+            ),
+            Ok(3 * (0..xs.len()).sum::<usize>())
+        );
         prop_assert_eq!(control.snapshot().fraction(), 1.0);
     }
 }
@@ -295,8 +321,8 @@ fn wait(until: impl Fn() -> bool) {
 }
 
 /// Catches: equal shares in mid-run although one participant has done nine times as much as the
-/// other; and one that leaves at a switch because it finds the old source closed while somebody
-/// else puts the new one in its place: it would wait here for ever.
+/// other. Also a participant that leaves at a switch because it finds the old source closed, while
+/// another thread installs the new one: it would wait here for ever.
 #[test]
 fn a_loop_that_is_switched_to_shares_by_speed_begins_with_what_each_has_done() {
     let n = 10_000_000;

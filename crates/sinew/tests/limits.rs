@@ -280,9 +280,9 @@ impl<'env> Work<'env> for Pair<'env> {
     }
 }
 
-/// Catches: a helper that stays where the pool has its thread, on another core than its worker's
-/// neighbour or on its worker's own; one that stays when a mapping has changed, of the control or
-/// of the pool; and one that is not let go.
+/// Catches: a helper that stays on the core of the pool's mapping, instead of one next to its
+/// worker's, or that runs on its worker's own core. Also one that does not move when a mapping of
+/// the control or of the pool changes, and one that stays pinned.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_helper_sits_beside_its_worker_wherever_that_is_put() {

@@ -21,25 +21,48 @@ proptest! {
     /// Catches: an item lost, repeated or out of order at a serial stage, more items under way
     /// than allowed, and fewer threads than stages that hang.
     #[test]
-    fn items_go_through_all_stages_in_order(n in 0..400_usize, bound in 1..20_usize, threads in 1..5_usize) {
+    fn items_go_through_all_stages_in_order(
+        n in 0..400_usize,
+        bound in 1..20_usize,
+        threads in 1..5_usize,
+    ) {
         let pool = Pool::builder().threads(threads).build().unwrap();
         let (alive, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let (mut first, mut last) = (Vec::new(), Vec::new());
         pool.run(|_| {
             sinew::pipeline(0..n)
                 .bound(bound)
-                .serial(|item| { first.push(item); Counted::new(&alive, item) })
-                .parallel(|counted| { dawdle(counted.1); most.fetch_max(alive.load(Ordering::Relaxed), Ordering::Relaxed); counted })
-                .serial(|counted| { last.push(counted.1); counted })
+                .serial(|item| {
+                    first.push(item);
+                    Counted::new(&alive, item)
+                })
+                .parallel(|counted| {
+                    dawdle(counted.1);
+                    most.fetch_max(alive.load(Ordering::Relaxed), Ordering::Relaxed);
+                    counted
+                })
+                .serial(|counted| {
+                    last.push(counted.1);
+                    counted
+                })
                 .parallel(|counted| dawdle(counted.1 + 1))
                 .for_each(drop);
         });
         prop_assert!(first.into_iter().eq(0..n));
         prop_assert!(last.into_iter().eq(0..n));
         prop_assert!(most.into_inner() <= bound);
-        prop_assert_eq!(sinew::farm(0..n, |item| { dawdle(item); item * 2 }).collect(), (0..n).map(|item| item * 2).collect::<Vec<_>>());
+        prop_assert_eq!(
+            sinew::farm(0..n, |item| {
+                dawdle(item);
+                item * 2
+            })
+            .collect(),
+            (0..n).map(|item| item * 2).collect::<Vec<_>>()
+        );
         let sum = AtomicUsize::new(0);
-        sinew::farm(0..n, |item| item).for_each_unordered(|item| { sum.fetch_add(item, Ordering::Relaxed); });
+        sinew::farm(0..n, |item| item).for_each_unordered(|item| {
+            sum.fetch_add(item, Ordering::Relaxed);
+        });
         prop_assert_eq!(sum.into_inner(), (0..n).sum::<usize>());
     }
 
@@ -49,9 +72,14 @@ proptest! {
     fn a_cancelled_pipeline_ends_with_what_is_under_way(at in 0..300_usize, bound in 1..20_usize) {
         let (control, alive, mut seen) = (Control::new(), AtomicUsize::new(0), Vec::new());
         let ended = sinew::farm(0.., |item| {
-            if item == at { control.cancel(); }
+            if item == at {
+                control.cancel();
+            }
             Counted::new(&alive, item)
-        }).bound(bound).control(&control).for_each(|counted| seen.push(counted.1));
+        })
+        .bound(bound)
+        .control(&control)
+        .for_each(|counted| seen.push(counted.1));
         prop_assert_eq!(ended, Err(Cancelled));
         prop_assert!(seen.len() <= at + bound, "{} after {}", seen.len(), at);
         prop_assert!(seen.iter().copied().eq(0..seen.len()));
@@ -61,13 +89,27 @@ proptest! {
 
     /// Catches: a panic that is lost, or that leaves the pipeline waiting for the item.
     #[test]
-    fn a_panic_comes_out_of_any_stage(n in 1..300_usize, bad in any::<prop::sample::Index>(), stage in 0..4_usize) {
+    fn a_panic_comes_out_of_any_stage(
+        n in 1..300_usize,
+        bad in any::<prop::sample::Index>(),
+        stage in 0..4_usize,
+    ) {
         let (bad, alive) = (bad.index(n), AtomicUsize::new(0));
-        let fail = |here: usize, item: usize| if here == stage && item == bad { std::panic::resume_unwind(Box::new(item)) };
+        let fail = |here: usize, item: usize| {
+            if here == stage && item == bad {
+                std::panic::resume_unwind(Box::new(item))
+            }
+        };
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             sinew::pipeline((0..n).inspect(|&item| fail(0, item)))
-                .parallel(|item| { fail(1, item); Counted::new(&alive, item) })
-                .serial(|counted| { fail(2, counted.1); counted })
+                .parallel(|item| {
+                    fail(1, item);
+                    Counted::new(&alive, item)
+                })
+                .serial(|counted| {
+                    fail(2, counted.1);
+                    counted
+                })
                 .for_each(|counted| fail(3, counted.1));
         }));
         let payload = panicked.unwrap_err();

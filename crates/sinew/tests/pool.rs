@@ -1,5 +1,5 @@
-//! What a pool runs, cancelled by the pool's control: every skeleton that can say so ends, wherever
-//! it is, and can be run again.
+//! Cancellation by the pool's control: every skeleton whose result can express it ends at any
+//! point, and can be run again.
 
 use sinew::prelude::*;
 use sinew::stm::TVar;

@@ -33,8 +33,10 @@ proptest! {
     /// Catches: a skeleton that loses its options, or its order, on the way to the loop.
     #[test]
     fn skeletons_over_slices_agree_with_iterators(
-        xs in proptest::collection::vec(any::<u32>(), 0..3_000), size in 1..100_usize,
-        schedule in any_schedule(), threads in 1..9_usize,
+        xs in proptest::collection::vec(any::<u32>(), 0..3_000),
+        size in 1..100_usize,
+        schedule in any_schedule(),
+        threads in 1..9_usize,
     ) {
         let table: Vec<u32> = (0..=255).rev().collect();
         everywhere(|| {
@@ -46,7 +48,11 @@ proptest! {
             );
             assert_eq!(over_xs().reduce(|| 0, u32::max), xs.iter().copied().max().unwrap_or(0));
             assert_eq!(
-                over_xs().enumerate().map_reduce(|(i, x)| i as u64 ^ u64::from(*x), || 0, u64::wrapping_add),
+                over_xs().enumerate().map_reduce(
+                    |(i, x)| i as u64 ^ u64::from(*x),
+                    || 0,
+                    u64::wrapping_add
+                ),
                 xs.iter().enumerate().fold(0, |sum, (i, x)| sum + (i as u64 ^ u64::from(*x)))
             );
             assert_eq!(
@@ -63,14 +69,23 @@ proptest! {
     /// Catches: the same on mutable data: an element missed, or changed twice.
     #[test]
     fn skeletons_over_mutable_slices_change_each_element_once(
-        xs in proptest::collection::vec(any::<u32>(), 0..3_000), size in 1..100_usize,
-        schedule in any_schedule(), threads in 1..9_usize,
+        xs in proptest::collection::vec(any::<u32>(), 0..3_000),
+        size in 1..100_usize,
+        schedule in any_schedule(),
+        threads in 1..9_usize,
     ) {
         everywhere(|| {
             let mut ours = xs.clone();
-            over(&mut ours).schedule(schedule).threads(threads).for_each(|x| *x = x.wrapping_mul(3));
+            over(&mut ours)
+                .schedule(schedule)
+                .threads(threads)
+                .for_each(|x| *x = x.wrapping_mul(3));
             over(&mut ours).zip(&xs).schedule(schedule).for_each(|(x, y)| *x ^= y);
-            over(&mut ours).chunks(size).schedule(schedule).enumerate().for_each(|(i, chunk)| chunk[0] ^= i as u32);
+            over(&mut ours)
+                .chunks(size)
+                .schedule(schedule)
+                .enumerate()
+                .for_each(|(i, chunk)| chunk[0] ^= i as u32);
             let mut expected: Vec<u32> = xs.iter().map(|x| x.wrapping_mul(3) ^ x).collect();
             expected.chunks_mut(size).enumerate().for_each(|(i, chunk)| chunk[0] ^= i as u32);
             assert_eq!(ours, expected);
@@ -80,9 +95,12 @@ proptest! {
     /// Catches: a sum that depends on who came to help.
     #[test]
     fn reproducible_sums_are_the_same_bit_for_bit(
-        xs in proptest::collection::vec(-1e10..1e10_f64, 0..5_000), schedule in any_schedule(), threads in 1..9_usize,
+        xs in proptest::collection::vec(-1e10..1e10_f64, 0..5_000),
+        schedule in any_schedule(),
+        threads in 1..9_usize,
     ) {
-        let sum = |over: sinew::Over<&[f64]>| over.reproducible().reduce(|| 0.0, |a, b| a + b).to_bits();
+        let sum =
+            |over: sinew::Over<&[f64]>| over.reproducible().reduce(|| 0.0, |a, b| a + b).to_bits();
         let scan = |over: sinew::Over<&[f64]>| over.reproducible().scan(0.5, |a, b| a + b);
         let (expected_sum, expected_scan) = (sum(over(&xs).threads(1)), scan(over(&xs).threads(1)));
         everywhere(|| {
@@ -94,11 +112,17 @@ proptest! {
     /// Catches: a prefix that begins in the wrong place.
     #[test]
     fn scans_agree_with_a_serial_scan(
-        xs in proptest::collection::vec(any::<u32>(), 0..3_000), schedule in any_schedule(), threads in 1..9_usize,
+        xs in proptest::collection::vec(any::<u32>(), 0..3_000),
+        schedule in any_schedule(),
+        threads in 1..9_usize,
     ) {
-        let step = |sum: &mut u32, x: &u32| { *sum = sum.wrapping_add(*x); Some(*sum) };
+        let step = |sum: &mut u32, x: &u32| {
+            *sum = sum.wrapping_add(*x);
+            Some(*sum)
+        };
         let expected: Vec<u32> = xs.iter().scan(7, step).collect();
-        let before: Vec<u32> = std::iter::once(7).chain(expected.iter().copied()).take(xs.len()).collect();
+        let before: Vec<u32> =
+            std::iter::once(7).chain(expected.iter().copied()).take(xs.len()).collect();
         everywhere(|| {
             let over_xs = || over(&xs).schedule(schedule).threads(threads);
             assert_eq!(over_xs().scan(7, u32::wrapping_add), expected);

@@ -1,5 +1,4 @@
-//! Stencils through the builder: what they answer with every option, cancelled, and what is
-//! refused.
+//! Stencils through the builder: their results with every option, cancelled, and what is refused.
 
 use sinew::prelude::*;
 use sinew::{Snapshot, stencil};

@@ -1,5 +1,5 @@
-//! What rayon-core does not have: a number of threads that changes, counters, a shutdown that
-//! waits, more to say to the builder.
+//! Extensions to rayon-core: a changing number of threads, counters, a shutdown that waits,
+//! settings of the builder.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
@@ -241,9 +241,9 @@ mod limits {
         AtWork(over)
     }
 
-    /// Catches: a pool that does not share, whether the builder or the variable asks for it; one
-    /// that keeps less than it could have when the other has ended; a size of the pool that changes
-    /// with its share; and one that shares unasked.
+    /// Catches: a pool that does not share at the request of the builder or of the variable, or
+    /// that shares without a request. Also a pool that keeps its smaller share when the other
+    /// program has ended, and one whose size changes with its share.
     #[test]
     fn pools_that_coordinate_leave_each_other_cores() {
         let all = thread::available_parallelism().map_or(1, usize::from);

@@ -27,9 +27,9 @@ fn at_depth(depth: u32, f: &(impl Fn() + Sync)) {
     }
 }
 
-/// Calls `f` in many tasks of each kind: arms of a recursion, of a scope, of an in-order scope, of
-/// a scope that others hold open, and of one in which some lie deeper than anything that the others
-/// wait for.
+/// Calls `f` in many tasks of each kind: arms of a recursion, and tasks of several scopes. The
+/// scopes are a plain one, one in order, one that other tasks keep open, and one with tasks that
+/// are deeper than every awaited task.
 fn in_many_tasks(pool: &ThreadPool, f: impl Fn() + Sync) {
     fn halves(tasks: u64, f: &(impl Fn() + Sync)) {
         match tasks {
@@ -66,7 +66,7 @@ fn parallel() -> u64 {
     sum + ones.into_inner()
 }
 
-/// What `parallel` comes to.
+/// The expected result of `parallel`.
 const RESULT: u64 = 21 + 4;
 
 fn mutex_across_parallel_calls(pool: &ThreadPool) {

@@ -8,8 +8,8 @@
 //! | `stress` | random programs of everything there is, with threads that come and go |
 //! | `fork`, `environment` | what needs a process of its own |
 //!
-//! No test sleeps to get an order: latches, barriers and hooks make it. What must end is watched by
-//! [`support::ends`].
+//! No test sleeps to get an order: latches, barriers and hooks make it. [`support::ends`] watches
+//! code that must end.
 
 mod environment;
 mod ext;

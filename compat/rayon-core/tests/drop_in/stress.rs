@@ -77,7 +77,7 @@ impl Part {
         if rng.u32(..8) == 0 { Self::Throw(number) } else { Self::Number(number) }
     }
 
-    /// What it comes to in the pool number `at`.
+    /// The expected result in the pool number `at`.
     fn sum(&self, at: usize) -> u64 {
         let all = |parts: &[Self], at| parts.iter().map(|part| part.sum(at)).sum::<u64>();
         match self {

@@ -1,4 +1,4 @@
-//! What the tests share: pools, a watchdog, child processes.
+//! Shared parts of the tests: pools, a watchdog, child processes.
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -123,7 +123,7 @@ pub(crate) fn alone(name: &str, variables: &[(&str, &str)], test: impl FnOnce())
     Some(output)
 }
 
-/// What a finished child wrote to standard error.
+/// The standard error of a finished child.
 pub(crate) fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

@@ -243,8 +243,8 @@ where
     }
     assert!(
         pool.is_serial() || !tls::is_serial(),
-        "a broadcast needs all threads of its pool, and this code runs serially: broadcast before it \
-         or after it"
+        "a broadcast needs all threads of its pool, and this code runs serially: broadcast \
+         before it or after it"
     );
     let inside = tls::current_in(pool);
     let waiter = Waiter::here();

@@ -217,15 +217,17 @@ macro_rules! ranges {
                 if range.start >= range.end {
                     return 0;
                 }
-                usize::try_from(range.end.abs_diff(range.start))
-                    .unwrap_or_else(|_| panic!("the range {range:?} is longer than usize::MAX: split it"))
+                usize::try_from(range.end.abs_diff(range.start)).unwrap_or_else(|_| {
+                    panic!("the range {range:?} is longer than usize::MAX: split it")
+                })
             }
 
             #[inline]
             fn part(range: &Range<Self>, part: Range<usize>) -> Range<Self> {
                 // Both ends lie within `range`, so wrapping arithmetic of any width ends up at the
                 // right integer.
-                range.start.wrapping_add(part.start as $integer)..range.start.wrapping_add(part.end as $integer)
+                let at = |index: usize| range.start.wrapping_add(index as $integer);
+                at(part.start)..at(part.end)
             }
         }
 

@@ -63,7 +63,8 @@ impl<T, const N: usize, const R: usize> Neighbourhood<'_, T, N, R> {
             lines *= 2 * R + 1;
             assert!(
                 lines <= MOST_LINES,
-                "a stencil of this radius has more than 1,048,576 rows around an element: give a smaller radius, or fewer dimensions"
+                "a stencil of this radius has more than 1,048,576 rows around an element: give a \
+                 smaller radius, or fewer dimensions"
             );
             side += 1;
         }

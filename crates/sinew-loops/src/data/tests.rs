@@ -60,22 +60,36 @@ proptest! {
     #[test]
     fn pieces_hold_what_a_serial_iteration_holds(
         mut data in proptest::collection::vec(any::<i32>(), 0..200),
-        start in -100..100_i8, length in 0..100_i8,
+        start in -100..100_i8,
+        length in 0..100_i8,
         size in 1..30_usize,
         cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
     ) {
         let copy = data.clone();
         let range = start..start.saturating_add(length);
         prop_assert_eq!(in_pieces(&(&copy).into_items(), &cuts), copy.iter().collect::<Vec<_>>());
-        prop_assert_eq!(in_pieces(&range.clone().into_items(), &cuts), range.clone().collect::<Vec<_>>());
+        prop_assert_eq!(
+            in_pieces(&range.clone().into_items(), &cuts),
+            range.clone().collect::<Vec<_>>()
+        );
         let chunks = (&copy).into_items().into_chunks(size);
         prop_assert_eq!(in_pieces(&chunks, &cuts), copy.chunks(size).collect::<Vec<_>>());
-        let numbers: Vec<i8> = in_pieces(&range.clone().into_items().into_chunks(size), &cuts).into_iter().flatten().collect();
+        let numbers: Vec<i8> = in_pieces(&range.clone().into_items().into_chunks(size), &cuts)
+            .into_iter()
+            .flatten()
+            .collect();
         prop_assert_eq!(numbers, range.clone().collect::<Vec<_>>());
         let numbered = Enumerate::new(Zip::new((&copy).into_items(), range.clone()));
-        prop_assert_eq!(in_pieces(&numbered, &cuts), copy.iter().zip(range).enumerate().collect::<Vec<_>>());
-        in_pieces(&(&mut data).into_items(), &cuts).into_iter().for_each(|item| *item = item.wrapping_add(1));
-        in_pieces(&(&mut data).into_items().into_chunks(size), &cuts).into_iter().for_each(|chunk| chunk[0] ^= 1);
+        prop_assert_eq!(
+            in_pieces(&numbered, &cuts),
+            copy.iter().zip(range).enumerate().collect::<Vec<_>>()
+        );
+        in_pieces(&(&mut data).into_items(), &cuts)
+            .into_iter()
+            .for_each(|item| *item = item.wrapping_add(1));
+        in_pieces(&(&mut data).into_items().into_chunks(size), &cuts)
+            .into_iter()
+            .for_each(|chunk| chunk[0] ^= 1);
         let mut expected: Vec<i32> = copy.iter().map(|item| item.wrapping_add(1)).collect();
         expected.chunks_mut(size).for_each(|chunk| chunk[0] ^= 1);
         prop_assert_eq!(data, expected);
@@ -85,7 +99,10 @@ proptest! {
     /// function panicked (O1).
     #[test]
     fn an_output_drops_exactly_what_was_written(
-        n in 0..100_usize, claims in proptest::collection::vec(0..4_usize, 0..40), bad in 0..120_usize, fail in any::<bool>(),
+        n in 0..100_usize,
+        claims in proptest::collection::vec(0..4_usize, 0..40),
+        bad in 0..120_usize,
+        fail in any::<bool>(),
     ) {
         let (drops, source) = (Drops::new(n), Source::new(Schedule::Dynamic { chunk: 3 }, n, 4, 0));
         let output = Output::new(n);
@@ -100,11 +117,15 @@ proptest! {
         };
         let stopped = catch_unwind(AssertUnwindSafe(|| {
             let mut writers: Vec<_> = (0..4).map(|_| output.writer()).collect();
-            claims.iter().any(|&slot| source.claim(slot).is_some_and(|range| {
-                // SAFETY: the source hands out disjoint ranges below `n`.
-                unsafe { writers[slot].try_fill(range.clone(), range.map(&mut make)) }.is_break()
-            }))
-        })).unwrap_or(true);
+            claims.iter().any(|&slot| {
+                source.claim(slot).is_some_and(|range| {
+                    // SAFETY: the source hands out disjoint ranges below `n`.
+                    unsafe { writers[slot].try_fill(range.clone(), range.map(&mut make)) }
+                        .is_break()
+                })
+            })
+        }))
+        .unwrap_or(true);
         let whole = source.is_exhausted() && !stopped;
         let finished = output.finish();
         prop_assert_eq!(finished.is_some(), whole);
@@ -119,10 +140,13 @@ proptest! {
     /// Catches: a wrong order, and equal elements that change places.
     #[test]
     fn sorting_agrees_with_the_standard_stable_sort(
-        seed in any::<u64>(), n in 0..60_000_usize, range in 1..100_000_u32,
+        seed in any::<u64>(),
+        n in 0..60_000_usize,
+        range in 1..100_000_u32,
     ) {
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut data: Vec<(u32, usize)> = (0..n).map(|number| (random.u32(0..range), number)).collect();
+        let mut data: Vec<(u32, usize)> =
+            (0..n).map(|number| (random.u32(0..range), number)).collect();
         let mut expected = data.clone();
         expected.sort_by_key(|element| element.0);
         run(|w| sort_by(w, &mut data, usize::MAX, |a, b| a.0.cmp(&b.0)));
@@ -214,13 +238,19 @@ proptest! {
     /// Catches: an element of two tiles or of none, a row beyond its tile's edge, and a tile
     /// that tells a wrong place.
     #[test]
-    fn tiles_share_a_grid_out(rows in 0..30_usize, columns in 1..30_usize, tile in [1..9_usize, 1..9], order in any::<u64>()) {
+    fn tiles_share_a_grid_out(
+        rows in 0..30_usize,
+        columns in 1..30_usize,
+        tile in [1..9_usize, 1..9],
+        order in any::<u64>(),
+    ) {
         let mut data = vec![Vec::new(); rows * columns];
         let tiles = TilesMut::new(&mut data, columns, tile);
         let mut numbers: Vec<usize> = (0..tiles.length()).collect();
         fastrand::Rng::with_seed(order).shuffle(&mut numbers);
         // SAFETY: each number once, all below the length.
-        let mut all: Vec<_> = numbers.iter().flat_map(|&number| unsafe { tiles.piece(number..number + 1) }).collect();
+        let mut all: Vec<_> =
+            numbers.iter().flat_map(|&number| unsafe { tiles.piece(number..number + 1) }).collect();
         // All tiles exist at once, and every other is written from bottom to top, row by row.
         for (number, tile) in all.iter_mut().enumerate() {
             let across = tile.columns();

@@ -201,7 +201,8 @@ mod tests {
     /// Catches: a column under another's title, or in another unit.
     #[test]
     fn a_file_has_a_line_a_thread_in_milliseconds() {
-        let text = "thread,run_ms,work_ms,overhead_ms,blocked_ms,tasks\n3,4.000000,2.500000,1.000000,0.500000,17\n";
+        let text = "thread,run_ms,work_ms,overhead_ms,blocked_ms,tasks\n\
+                    3,4.000000,2.500000,1.000000,0.500000,17\n";
         let path = std::env::temp_dir().join(format!("sinew-metrics-{}.csv", std::process::id()));
         metrics().write_csv(&path).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);

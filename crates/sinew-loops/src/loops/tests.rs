@@ -47,22 +47,35 @@ proptest! {
 
     /// Catches: a result in the wrong place.
     #[test]
-    fn results_are_in_the_order_of_the_items(n in 0..3_000_usize, size in 1..100_usize, options in any_options()) {
+    fn results_are_in_the_order_of_the_items(
+        n in 0..3_000_usize,
+        size in 1..100_usize,
+        options in any_options(),
+    ) {
         let numbers = run(|w| map(w, 0..n, &options, |number| number.to_string()).unwrap());
         let expected: Vec<String> = (0..n).map(|number| number.to_string()).collect();
         prop_assert_eq!(&numbers, &expected);
-        let same = run(|w| try_map(w, (&numbers).into_items(), &options, |text| text.parse::<usize>()));
+        let same =
+            run(|w| try_map(w, (&numbers).into_items(), &options, |text| text.parse::<usize>()));
         prop_assert_eq!(same, Ok((0..n).collect::<Vec<_>>()));
-        let sums = run(|w| map_blocks(w, 0..n, size, &options, |block| block.sum::<usize>()).unwrap());
-        let expected: Vec<usize> = (0..n).collect::<Vec<_>>().chunks(size).map(|block| block.iter().sum()).collect();
+        let sums =
+            run(|w| map_blocks(w, 0..n, size, &options, |block| block.sum::<usize>()).unwrap());
+        let expected: Vec<usize> =
+            (0..n).collect::<Vec<_>>().chunks(size).map(|block| block.iter().sum()).collect();
         prop_assert_eq!(sums, expected);
     }
 
     /// Catches: partial results combined in the wrong order (appending does not commute).
     #[test]
     fn folding_keeps_the_order(n in 0..2_000_u32, options in any_options()) {
-        let append = |mut left: Vec<u32>, mut right: Vec<u32>| { left.append(&mut right); left };
-        let push = |mut list: Vec<u32>, item| { list.push(item); list };
+        let append = |mut left: Vec<u32>, mut right: Vec<u32>| {
+            left.append(&mut right);
+            left
+        };
+        let push = |mut list: Vec<u32>, item| {
+            list.push(item);
+            list
+        };
         let list = run(|w| fold(w, 0..n, &options, Vec::new, push, append).unwrap());
         prop_assert!(list.into_iter().eq(0..n));
     }
@@ -70,13 +83,30 @@ proptest! {
     /// Catches: a block that begins with the wrong prefix, or a shift by one.
     #[test]
     fn prefixes_are_those_of_a_serial_scan(
-        n in 0..2_000_usize, blocks in proptest::option::of(1..50_usize), options in any_options(),
+        n in 0..2_000_usize,
+        blocks in proptest::option::of(1..50_usize),
+        options in any_options(),
     ) {
-        let letters: Vec<String> = (0..n).map(|number| ((b'a' + (number % 26) as u8) as char).to_string()).collect();
-        let hash = |text: String| (text.len() as u64, text.bytes().fold(7_u64, |hash, byte| hash * 31 % 1_000_007 + u64::from(byte)));
+        let letters: Vec<String> =
+            (0..n).map(|number| ((b'a' + (number % 26) as u8) as char).to_string()).collect();
+        let hash = |text: String| {
+            (
+                text.len() as u64,
+                text.bytes().fold(7_u64, |hash, byte| hash * 31 % 1_000_007 + u64::from(byte)),
+            )
+        };
         let run = |kind| {
             let strings = run(|w| {
-                scan(w, (&letters).into_items(), &options, (kind, blocks), "-".to_owned(), String::clone, |a, b| a + &b).unwrap()
+                scan(
+                    w,
+                    (&letters).into_items(),
+                    &options,
+                    (kind, blocks),
+                    "-".to_owned(),
+                    String::clone,
+                    |a, b| a + &b,
+                )
+                .unwrap()
             });
             strings.into_iter().map(hash).collect::<Vec<_>>()
         };
@@ -93,28 +123,42 @@ proptest! {
 
     /// Catches: an error that is swallowed, and work that goes on for long after it.
     #[test]
-    fn the_first_error_ends_the_loop(n in 1..2_000_usize, bad in any::<prop::sample::Index>(), options in any_options()) {
+    fn the_first_error_ends_the_loop(
+        n in 1..2_000_usize,
+        bad in any::<prop::sample::Index>(),
+        options in any_options(),
+    ) {
         let bad = bad.index(n);
         let fail = |number: usize| if number == bad { Err(number) } else { Ok(vec![number]) };
         prop_assert_eq!(run(|w| try_map(w, 0..n, &options, fail)), Err(Stopped::Failed(bad)));
-        prop_assert_eq!(run(|w| try_for_each(w, 0..n, &options, |number| fail(number).map(drop))), Err(Stopped::Failed(bad)));
+        prop_assert_eq!(
+            run(|w| try_for_each(w, 0..n, &options, |number| fail(number).map(drop))),
+            Err(Stopped::Failed(bad))
+        );
     }
 
     /// Catches: a panic that is lost, a payload that is changed, and a body that runs on after
     /// the caller unwinds.
     #[test]
-    fn a_panic_comes_out_after_everybody_has_left(n in 1..2_000_usize, bad in any::<prop::sample::Index>(), options in any_options()) {
+    fn a_panic_comes_out_after_everybody_has_left(
+        n in 1..2_000_usize,
+        bad in any::<prop::sample::Index>(),
+        options in any_options(),
+    ) {
         let bad = bad.index(n);
         let inside = AtomicUsize::new(0);
         let result = catch_unwind(AssertUnwindSafe(|| {
-            run(|w| for_each(w, 0..n, &options, |number| {
-                inside.fetch_add(1, Ordering::Relaxed);
-                if number == bad {
+            run(|w| {
+                for_each(w, 0..n, &options, |number| {
+                    inside.fetch_add(1, Ordering::Relaxed);
+                    if number == bad {
+                        inside.fetch_sub(1, Ordering::Relaxed);
+                        std::panic::panic_any(number);
+                    }
                     inside.fetch_sub(1, Ordering::Relaxed);
-                    std::panic::panic_any(number);
-                }
-                inside.fetch_sub(1, Ordering::Relaxed);
-            }).unwrap());
+                })
+                .unwrap()
+            });
         }));
         let payload = result.unwrap_err();
         prop_assert_eq!(payload.downcast_ref(), Some(&bad));
@@ -200,35 +244,52 @@ proptest! {
     /// wrong sum of parts.
     #[test]
     fn every_point_is_in_one_block(
-        rows in 0..60_usize, columns in 0..60_usize, grain in [0..9_usize, 0..9], options in any_options(),
+        rows in 0..60_usize,
+        columns in 0..60_usize,
+        grain in [0..9_usize, 0..9],
+        options in any_options(),
     ) {
         let visits: Vec<AtomicU32> = (0..rows * columns).map(|_| AtomicU32::new(0)).collect();
         let space = || [3..3 + rows, 5..5 + columns];
         // Left to itself, a loop may come to be adaptive.
         let adaptive = matches!(options.schedule, Schedule::Adaptive { .. } | Schedule::Auto);
-        run(|w| for_each_block(w, space(), grain, &options, |[i, j]| {
-            assert!(adaptive || (i.len() <= grain[0].max(1) && j.len() <= grain[1].max(1)));
-            for i in i {
-                j.clone().for_each(|j| { visits[(i - 3) * columns + j - 5].fetch_add(1, Ordering::Relaxed); });
-            }
-        }).unwrap());
+        run(|w| {
+            for_each_block(w, space(), grain, &options, |[i, j]| {
+                assert!(adaptive || (i.len() <= grain[0].max(1) && j.len() <= grain[1].max(1)));
+                for i in i {
+                    j.clone().for_each(|j| {
+                        visits[(i - 3) * columns + j - 5].fetch_add(1, Ordering::Relaxed);
+                    });
+                }
+            })
+            .unwrap()
+        });
         prop_assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1));
         let area = |sum, [i, j]: [std::ops::Range<usize>; 2]| sum + i.len() * j.len();
-        let sum = run(|w| fold_blocks(w, space(), grain, &options, || 0, area, |a, b| a + b).unwrap());
+        let sum =
+            run(|w| fold_blocks(w, space(), grain, &options, || 0, area, |a, b| a + b).unwrap());
         prop_assert_eq!(sum, rows * columns);
     }
 
     /// Catches: a panic in a half that is lost, or one that a sibling outlives.
     #[test]
-    fn a_panic_in_a_block_comes_out_after_everybody_has_left(bad in 0..400_usize, options in any_options()) {
+    fn a_panic_in_a_block_comes_out_after_everybody_has_left(
+        bad in 0..400_usize,
+        options in any_options(),
+    ) {
         let inside = AtomicUsize::new(0);
         let result = catch_unwind(AssertUnwindSafe(|| {
-            run(|w| for_each_block(w, [0..20, 0..20], [2, 3], &options, |[i, j]| {
-                inside.fetch_add(1, Ordering::Relaxed);
-                let hit = i.contains(&(bad / 20)) && j.contains(&(bad % 20));
-                inside.fetch_sub(1, Ordering::Relaxed);
-                if hit { std::panic::panic_any(bad); }
-            }).unwrap());
+            run(|w| {
+                for_each_block(w, [0..20, 0..20], [2, 3], &options, |[i, j]| {
+                    inside.fetch_add(1, Ordering::Relaxed);
+                    let hit = i.contains(&(bad / 20)) && j.contains(&(bad % 20));
+                    inside.fetch_sub(1, Ordering::Relaxed);
+                    if hit {
+                        std::panic::panic_any(bad);
+                    }
+                })
+                .unwrap()
+            });
         }));
         let payload = result.unwrap_err();
         prop_assert_eq!(payload.downcast_ref(), Some(&bad));

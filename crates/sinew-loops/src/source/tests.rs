@@ -30,7 +30,10 @@ pub(crate) fn any_schedule() -> impl Strategy<Value = Schedule> {
 
 /// Numbers beyond the participants are allowed: they wrap around.
 fn any_script() -> impl Strategy<Value = Vec<Step>> {
-    let step = prop_oneof![6 => (0..20_usize).prop_map(Step::Claim), 1 => (0..20_usize).prop_map(Step::Leave)];
+    let step = prop_oneof![
+        6 => (0..20_usize).prop_map(Step::Claim),
+        1 => (0..20_usize).prop_map(Step::Leave),
+    ];
     proptest::collection::vec(step, 0..300)
 }
 
@@ -68,8 +71,11 @@ proptest! {
     /// claims and leaves.
     #[test]
     fn each_index_is_claimed_exactly_once(
-        schedule in any_schedule(), n in 0..5_000_usize, participants in 1..20_usize,
-        script in any_script(), last in 0..20_usize,
+        schedule in any_schedule(),
+        n in 0..5_000_usize,
+        participants in 1..20_usize,
+        script in any_script(),
+        last in 0..20_usize,
     ) {
         let source = Source::new(schedule, n, participants, last);
         let mut claimed = Vec::new();
@@ -83,8 +89,11 @@ proptest! {
     /// after the end.
     #[test]
     fn what_was_claimed_and_what_close_returns_is_everything(
-        schedule in any_schedule(), n in 0..5_000_usize, participants in 1..20_usize,
-        script in any_script(), after in any_script(),
+        schedule in any_schedule(),
+        n in 0..5_000_usize,
+        participants in 1..20_usize,
+        script in any_script(),
+        after in any_script(),
     ) {
         let source = Source::new(schedule, n, participants, 0);
         let mut ranges = Vec::new();
@@ -100,11 +109,17 @@ proptest! {
     /// of them.
     #[test]
     fn the_longest_loops_can_be_claimed_from(
-        schedule in any_schedule(), cut in 0..3_usize, participants in 1..20_usize, script in any_script(),
+        schedule in any_schedule(),
+        cut in 0..3_usize,
+        participants in 1..20_usize,
+        script in any_script(),
     ) {
         let n = usize::MAX - cut;
         let stays: Vec<_> = (0..participants).map(|slot| (slot * slot, 1_000)).collect();
-        for source in [Source::new(schedule, n, participants, 0), Source::by_speed(n, Speeds::measured(&stays))] {
+        for source in [
+            Source::new(schedule, n, participants, 0),
+            Source::by_speed(n, Speeds::measured(&stays)),
+        ] {
             let mut ranges = Vec::new();
             run(&source, &script, &mut ranges);
             ranges.extend(source.close());
@@ -116,8 +131,10 @@ proptest! {
     /// also when the source is closed.
     #[test]
     fn each_run_with_a_memory_is_exact(
-        scripts in proptest::collection::vec((any_script(), 0..20_usize, any::<bool>()), 1..8), n in 0..3_000_usize,
-        participants in 1..20_usize, weighted in any::<bool>(),
+        scripts in proptest::collection::vec((any_script(), 0..20_usize, any::<bool>()), 1..8),
+        n in 0..3_000_usize,
+        participants in 1..20_usize,
+        weighted in any::<bool>(),
     ) {
         let schedule = if weighted { Schedule::Weighted } else { Schedule::Affinity };
         let memory = LoopMemory::new();
@@ -137,11 +154,16 @@ proptest! {
 
     /// Catches: a slot that does not begin with what it ran before, in one piece or several.
     #[test]
-    fn the_next_run_deals_everybody_what_it_ran(n in 0..3_000_usize, participants in 1..9_usize, script in any_script()) {
+    fn the_next_run_deals_everybody_what_it_ran(
+        n in 0..3_000_usize,
+        participants in 1..9_usize,
+        script in any_script(),
+    ) {
         let memory = LoopMemory::new();
         let source = Source::with_memory(Schedule::Affinity, n, participants, 0, Some(&memory));
         let mut ran = vec![usize::MAX; n];
-        let mut note = |slot: usize| next(&source, slot).map(|range| ran[range].fill(slot % participants));
+        let mut note =
+            |slot: usize| next(&source, slot).map(|range| ran[range].fill(slot % participants));
         for step in script {
             if let Step::Claim(slot) = step {
                 note(slot);
@@ -150,10 +172,13 @@ proptest! {
         while note(0).is_some() {}
         source.teach(&memory, true);
         let source = Source::with_memory(Schedule::Affinity, n, participants, 0, Some(&memory));
-        let dealt = |slot| std::iter::from_fn(move || Some(slot)).map_while(|slot| source.claim(slot));
+        let dealt =
+            |slot| std::iter::from_fn(move || Some(slot)).map_while(|slot| source.claim(slot));
         // Scraps keep their owner, and small parts are merged with their neighbours'.
         let misplaced: usize = (0..participants)
-            .flat_map(|slot| dealt(slot).flatten().filter(|&index| ran[index] != slot).collect::<Vec<_>>())
+            .flat_map(|slot| {
+                dealt(slot).flatten().filter(|&index| ran[index] != slot).collect::<Vec<_>>()
+            })
             .count();
         prop_assert!(misplaced <= n / 4 + participants, "{} of {}", misplaced, n);
     }
@@ -161,12 +186,18 @@ proptest! {
     /// Catches: an active owner's share that others take from, and a share without an owner that is
     /// left untouched.
     #[test]
-    fn a_static_share_is_its_owners_until_the_owner_leaves(n in 64..5_000_usize, participants in 2..20_usize) {
+    fn a_static_share_is_its_owners_until_the_owner_leaves(
+        n in 64..5_000_usize,
+        participants in 2..20_usize,
+    ) {
         let source = Source::new(Schedule::Static, n, participants, 0);
         let mut claimed: Vec<_> = (0..participants).filter_map(|slot| source.claim(slot)).collect();
         prop_assert_eq!(claimed.len(), participants);
         claimed.extend(std::iter::from_fn(|| source.claim(0)));
-        prop_assert_eq!(claimed[participants..].iter().map(|range| range.end).max(), Some(n.div_ceil(participants)));
+        prop_assert_eq!(
+            claimed[participants..].iter().map(|range| range.end).max(),
+            Some(n.div_ceil(participants))
+        );
         source.leave(participants - 1);
         if n / participants > 1 {
             claimed.extend(source.claim(0));

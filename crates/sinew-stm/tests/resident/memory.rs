@@ -1,8 +1,8 @@
-//! What a process holds: the bytes of its heap, which an allocator counts, and its resident memory,
-//! which the system counts.
+//! The memory of a process: the bytes of its heap, which an allocator counts, and its resident
+//! memory, which the system counts.
 //!
 //! The heap is exact, so that a few thousand repetitions show a leak of a few bytes each. Resident
-//! memory shows what does not go through the allocator, such as stacks.
+//! memory includes memory of other sources, such as stacks.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -46,7 +46,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What is held at one time, in kB.
+/// The memory in use at one time, in kB.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     heap: isize,
@@ -95,7 +95,8 @@ pub(crate) fn holds_no_more(what: &str, times: usize, mut work: impl FnMut()) {
         held()
     });
     println!(
-        "{what}, {times} times, kB: start {start:?}, quarter {quarter:?}, half {half:?}, end {end:?}"
+        "{what}, {times} times, kB: start {start:?}, quarter {quarter:?}, half {half:?}, \
+         end {end:?}"
     );
     assert!(
         end.heap - quarter.heap <= 128,

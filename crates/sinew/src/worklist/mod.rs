@@ -170,7 +170,8 @@ impl fmt::Display for WorklistError {
             Self::TooManyThreads { threads, workers } => {
                 write!(
                     f,
-                    "the worklist has {threads} threads, its pool {workers} workers: use at most {workers}"
+                    "the worklist has {threads} threads, its pool {workers} workers: use at most \
+                     {workers}"
                 )
             }
             Self::NotSpeculative => f.write_str(
@@ -179,8 +180,9 @@ impl fmt::Display for WorklistError {
             Self::Knobs(error) => write!(f, "the worklist's tuner: {error}"),
             Self::Waiting { units, .. } => write!(
                 f,
-                "all {units} units left in the worklist called `retry` and wait for a change that none of them can make: \
-                 make the change and run the list again, or have the thread that makes it hold `Worklist::keep_alive`"
+                "all {units} units left in the worklist called `retry` and wait for a change that \
+                 none of them can make: make the change and run the list again, or have the thread \
+                 that makes it hold `Worklist::keep_alive`"
             ),
         }
     }
@@ -308,7 +310,8 @@ impl<U> Worklist<U> {
 
     /// How its transactions are run: under which contention manager, and when they lock. They count
     /// for that one's site. Without it they are those of [`Transaction::new`] where the list is
-    /// run. The list decides what happens after a conflict, so the patience plays no part.
+    /// run. The list decides what happens after a conflict, so
+    /// [`max_aborts`](Transaction::max_aborts) has no effect.
     ///
     /// ```
     /// use sinew::stm::{Locking, TVar, Transaction};
@@ -316,7 +319,9 @@ impl<U> Worklist<U> {
     ///
     /// let sum = TVar::new(0);
     /// let late = Transaction::new().locking(Locking::Commit);
-    /// Worklist::from((1..=100).collect::<Vec<u32>>()).transactions(late).run(|tx, n| sum.modify(tx, |sum| sum + n))?;
+    /// let mut numbers: Worklist<u32> = (1..=100).collect();
+    /// numbers = numbers.transactions(late);
+    /// numbers.run(|tx, n| sum.modify(tx, |sum| sum + n))?;
     /// assert_eq!((sum.load(), late.counters().commits >= 100), (5_050, true));
     /// # Ok::<(), sinew::worklist::WorklistError>(())
     /// ```
@@ -515,7 +520,9 @@ impl<U: Send + Sync> Worklist<U> {
     ///
     /// // Counts the nodes of a tree in which node n has the children 2n and 2n + 1.
     /// let mut tree = Worklist::from(vec![1_u32]);
-    /// let report = tree.run_plain(|node, more| more.extend([2 * node, 2 * node + 1].into_iter().filter(|&n| n < 100)))?;
+    /// let report = tree.run_plain(|node, more| {
+    ///     more.extend([2 * node, 2 * node + 1].into_iter().filter(|&n| n < 100));
+    /// })?;
     /// assert_eq!(report.commits, 99);
     /// # Ok::<(), sinew::worklist::WorklistError>(())
     /// ```

@@ -60,8 +60,10 @@ impl FromStr for Tuning {
     ///
     /// assert_eq!("auto".parse(), Ok(Tuning::Auto));
     /// assert_eq!("published".parse(), Ok(Tuning::AutoWith(Knobs::default())));
-    /// assert_eq!("2 threads, stealing".parse(), Ok(Tuning::Fixed(Settings::baseline(2).stealing(true))));
-    /// assert!("2 threads, steeling".parse::<Tuning>().unwrap_err().to_string().contains("`steeling`"));
+    /// let stealing = Settings::baseline(2).stealing(true);
+    /// assert_eq!("2 threads, stealing".parse(), Ok(Tuning::Fixed(stealing)));
+    /// let error = "2 threads, steeling".parse::<Tuning>().unwrap_err();
+    /// assert!(error.to_string().contains("`steeling`"));
     /// ```
     fn from_str(text: &str) -> Result<Self, TuningError> {
         match text.trim() {

@@ -10,9 +10,9 @@
 //!
 //! # The end
 //!
-//! Source: Góes (see [`worklist`](super)), section 5.1.1: a count of searching workers. Differences:
-//! it is compared with the number of workers that are present. A worker counts as searching only
-//! while it holds no unit and has none in its own list.
+//! Source: Góes (see [`worklist`](super)), section 5.1.1: a count of searching workers.
+//! Differences: it is compared with the number of workers that are present. A worker counts as
+//! searching only while it holds no unit and has none in its own list.
 //!
 //! - E1: only a worker that is present and does not search adds units. Units that a thread outside
 //!   wakes (`parked`) are the exception.

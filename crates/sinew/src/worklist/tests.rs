@@ -65,7 +65,8 @@ proptest! {
     /// list that is filled again.
     #[test]
     fn every_unit_commits_once_under_any_settings(
-        units in proptest::collection::vec(1..64_usize, 1..40), choices in proptest::collection::vec(settings(), 1..4),
+        units in proptest::collection::vec(1..64_usize, 1..40),
+        choices in proptest::collection::vec(settings(), 1..4),
     ) {
         let pool = pool();
         let mut list = Worklist::new().tune(Tuning::Fixed(choices[0])).speculative();
@@ -74,19 +75,28 @@ proptest! {
         let right = expected(&units);
         for round in 1..=2 {
             list.extend(units.iter().copied());
-            let report = pool.run(|_| std::thread::scope(|s| {
-                s.spawn(|| choices.iter().for_each(|&settings| {
-                    control.set(settings);
-                    std::thread::yield_now();
-                }));
-                count(&counts, &total, &mut list)
-            }));
+            let report = pool.run(|_| {
+                std::thread::scope(|s| {
+                    s.spawn(|| {
+                        choices.iter().for_each(|&settings| {
+                            control.set(settings);
+                            std::thread::yield_now();
+                        })
+                    });
+                    count(&counts, &total, &mut list)
+                })
+            });
             let commits: u64 = right.iter().sum();
             prop_assert_eq!((report.commits, total.load()), (commits, round * commits));
-            prop_assert!(right.iter().enumerate().all(|(unit, n)| counts.load_all()[unit] == round * n));
+            prop_assert!(
+                right.iter().enumerate().all(|(unit, n)| counts.load_all()[unit] == round * n)
+            );
             let mut seen: Vec<usize> = report.locals.into_iter().flatten().collect();
             seen.sort_unstable();
-            let runs = right.iter().enumerate().flat_map(|(unit, &n)| std::iter::repeat_n(unit, n as usize));
+            let runs = right
+                .iter()
+                .enumerate()
+                .flat_map(|(unit, &n)| std::iter::repeat_n(unit, n as usize));
             prop_assert!(seen.into_iter().eq(runs));
             prop_assert_eq!(report.added, commits - units.len() as u64);
             prop_assert!(list.is_empty());

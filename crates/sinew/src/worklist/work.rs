@@ -32,7 +32,12 @@ use super::footprint::Footprint;
 ///     fn init(&self, _worker: usize) -> u64 {
 ///         0
 ///     }
-///     fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, amount: &u64, _: &mut More<u64>) -> TxResult<()> {
+///     fn process<'tx>(
+///         &self,
+///         tx: &mut Tx<'tx, 'env>,
+///         amount: &u64,
+///         _: &mut More<u64>,
+///     ) -> TxResult<()> {
 ///         self.balance.modify(tx, |balance| balance + amount)
 ///     }
 ///     fn fold(&self, deposits: &mut u64, (): ()) {

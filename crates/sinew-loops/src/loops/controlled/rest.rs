@@ -264,7 +264,11 @@ mod tests {
         /// Catches: an iteration without a place or with two, and places out of order, whatever
         /// was cut out before.
         #[test]
-        fn each_iteration_has_one_place(kept in proptest::collection::vec(any::<bool>(), 0..300), from in 0..300_usize, most in 1..50_usize) {
+        fn each_iteration_has_one_place(
+            kept in proptest::collection::vec(any::<bool>(), 0..300),
+            from in 0..300_usize,
+            most in 1..50_usize,
+        ) {
             let expected: Vec<usize> = (0..kept.len()).filter(|&index| kept[index]).collect();
             let rest = rest_of(&kept, (0..kept.len()).rev());
             check(&rest);
@@ -285,8 +289,11 @@ mod tests {
         /// Catches: two parts that lie within each other and lose something, or are not one
         /// where they touch.
         #[test]
-        fn what_lies_within_each_other_is_put_together(whose in proptest::collection::vec(0..3_u8, 0..300)) {
-            let part = |number: u8| -> Vec<bool> { whose.iter().map(|&whose| whose == number).collect() };
+        fn what_lies_within_each_other_is_put_together(
+            whose in proptest::collection::vec(0..3_u8, 0..300),
+        ) {
+            let part =
+                |number: u8| -> Vec<bool> { whose.iter().map(|&whose| whose == number).collect() };
             let [one, other] = [1, 2].map(|number| rest_of(&part(number), 0..whose.len()));
             let all = one.with(other);
             check(&all);

@@ -100,19 +100,31 @@ proptest! {
     /// Catches: an item that a change loses or repeats, in any skeleton; results or partial
     /// results in the wrong order; progress that is not counted.
     #[test]
-    fn each_item_is_visited_once_whatever_is_changed(n in 0..1_500_usize, seed in any::<u64>(), schedule in 0..SCHEDULES.len()) {
+    fn each_item_is_visited_once_whatever_is_changed(
+        n in 0..1_500_usize,
+        seed in any::<u64>(),
+        schedule in 0..SCHEDULES.len(),
+    ) {
         let control = Control::new();
         let options = with(schedule, &control);
         let visits = unvisited(n);
-        let ended = POOL.run(|w| for_each(w, 0..n, &options, |item| {
-            change_at(&control, seed, item);
-            visits[item].fetch_add(1, Ordering::Relaxed);
-        }));
+        let ended = POOL.run(|w| {
+            for_each(w, 0..n, &options, |item| {
+                change_at(&control, seed, item);
+                visits[item].fetch_add(1, Ordering::Relaxed);
+            })
+        });
         prop_assert_eq!(ended, Ok(()));
         assert_visits(ended, &visits);
-        let step = |item| { change_at(&control, seed + 1, item); item };
+        let step = |item| {
+            change_at(&control, seed + 1, item);
+            item
+        };
         prop_assert_eq!(POOL.run(|w| map(w, 0..n, &options, step)), Ok((0..n).collect::<Vec<_>>()));
-        let push = |mut list: Vec<usize>, item| { list.push(step(item)); list };
+        let push = |mut list: Vec<usize>, item| {
+            list.push(step(item));
+            list
+        };
         let list = POOL.run(|w| fold(w, 0..n, &options, Vec::new, push, |a, b| [a, b].concat()));
         prop_assert_eq!(list, Ok((0..n).collect::<Vec<_>>()));
         let snapshot = control.snapshot();
@@ -122,18 +134,28 @@ proptest! {
 
     /// Catches: the same for skeletons that run in two passes or over blocks.
     #[test]
-    fn prefixes_and_blocks_are_exact_whatever_is_changed(n in 0..600_usize, seed in any::<u64>(), schedule in 0..SCHEDULES.len()) {
+    fn prefixes_and_blocks_are_exact_whatever_is_changed(
+        n in 0..600_usize,
+        seed in any::<u64>(),
+        schedule in 0..SCHEDULES.len(),
+    ) {
         let control = Control::new();
         let options = with(schedule, &control);
         let ones = vec![1_usize; n];
-        let add = |a: usize, b: usize| { change_at(&control, seed, a); a + b };
-        let sums = POOL.run(|w| scan(w, (&ones).into_items(), &options, (Kind::Inclusive, None), 0, |&one| one, add));
+        let add = |a: usize, b: usize| {
+            change_at(&control, seed, a);
+            a + b
+        };
+        let sums = POOL.run(|w| {
+            scan(w, (&ones).into_items(), &options, (Kind::Inclusive, None), 0, |&one| one, add)
+        });
         prop_assert_eq!(sums, Ok((1..=n).collect::<Vec<_>>()));
         let area = |sum, [rows, columns]: [std::ops::Range<usize>; 2]| {
             change_at(&control, seed, rows.start);
             sum + rows.len() * columns.len()
         };
-        let sum = POOL.run(|w| fold_blocks(w, [0..n / 7, 0..31], [2, 5], &options, || 0, area, |a, b| a + b));
+        let sum = POOL
+            .run(|w| fold_blocks(w, [0..n / 7, 0..31], [2, 5], &options, || 0, area, |a, b| a + b));
         prop_assert_eq!(sum, Ok(n / 7 * 31));
         assert_at_rest(&control);
     }
@@ -142,21 +164,34 @@ proptest! {
     /// leaks or frees what was never written.
     #[test]
     fn a_cancelled_loop_leaves_nothing_behind(
-        n in 1..1_500_usize, at in any::<prop::sample::Index>(), seed in any::<u64>(), schedule in 0..SCHEDULES.len(),
+        n in 1..1_500_usize,
+        at in any::<prop::sample::Index>(),
+        seed in any::<u64>(),
+        schedule in 0..SCHEDULES.len(),
     ) {
-        let (control, at, alive, done) = (Control::new(), at.index(n), AtomicUsize::new(0), AtomicUsize::new(0));
-        let made = POOL.run(|w| map(w, 0..n, &with(schedule, &control), |item| {
-            change_at(&control, seed, item);
-            if item == at { control.cancel(); }
-            done.fetch_add(1, Ordering::Relaxed);
-            Counted::new(&alive, item)
-        }));
+        let (control, at, alive, done) =
+            (Control::new(), at.index(n), AtomicUsize::new(0), AtomicUsize::new(0));
+        let made = POOL.run(|w| {
+            map(w, 0..n, &with(schedule, &control), |item| {
+                change_at(&control, seed, item);
+                if item == at {
+                    control.cancel();
+                }
+                done.fetch_add(1, Ordering::Relaxed);
+                Counted::new(&alive, item)
+            })
+        });
         match made {
             Ok(made) => prop_assert!(made.iter().map(|counted| counted.1).eq(0..n)),
             Err(Cancelled) => prop_assert!(done.into_inner() < n),
         }
         prop_assert_eq!(alive.load(Ordering::Relaxed), 0);
-        prop_assert!(POOL.run(|w| for_each(w, 0..n, &with(schedule, &control), |_| panic!("a loop after the end"))).is_err());
+        prop_assert!(
+            POOL.run(|w| for_each(w, 0..n, &with(schedule, &control), |_| panic!(
+                "a loop after the end"
+            )))
+            .is_err()
+        );
         assert_at_rest(&control);
     }
 
@@ -164,7 +199,10 @@ proptest! {
     /// way.
     #[test]
     fn panics_and_errors_come_out_whatever_is_changed(
-        n in 1..1_500_usize, bad in any::<prop::sample::Index>(), seed in any::<u64>(), schedule in 0..SCHEDULES.len(),
+        n in 1..1_500_usize,
+        bad in any::<prop::sample::Index>(),
+        seed in any::<u64>(),
+        schedule in 0..SCHEDULES.len(),
     ) {
         let (control, bad, alive) = (Control::new(), bad.index(n), AtomicUsize::new(0));
         let options = with(schedule, &control);
@@ -172,9 +210,16 @@ proptest! {
             change_at(&control, seed, item);
             if item == bad { Err(item) } else { Ok(Counted::new(&alive, item)) }
         };
-        prop_assert_eq!(POOL.run(|w| try_map(w, 0..n, &options, body)).map(drop), Err(Stopped::Failed(bad)));
+        prop_assert_eq!(
+            POOL.run(|w| try_map(w, 0..n, &options, body)).map(drop),
+            Err(Stopped::Failed(bad))
+        );
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            POOL.run(|w| map(w, 0..n, &options, |item| body(item).unwrap_or_else(|item| std::panic::resume_unwind(Box::new(item)))))
+            POOL.run(|w| {
+                map(w, 0..n, &options, |item| {
+                    body(item).unwrap_or_else(|item| std::panic::resume_unwind(Box::new(item)))
+                })
+            })
         }));
         let payload = panicked.unwrap_err();
         prop_assert_eq!(payload.downcast_ref(), Some(&bad));

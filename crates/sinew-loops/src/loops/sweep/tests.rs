@@ -109,7 +109,10 @@ proptest! {
     /// An odd number of sweeps that ends in the wrong grid.
     #[test]
     fn every_element_finds_what_the_rules_say(
-        sides in [1..9_usize, 1..12, 1..9], edges in [edge(), edge(), edge()], long in 1..900_usize, times in 0..4_usize,
+        sides in [1..9_usize, 1..12, 1..9],
+        edges in [edge(), edge(), edge()],
+        long in 1..900_usize,
+        times in 0..4_usize,
     ) {
         check::<1, 1>([long], &[edges[0]], times);
         check::<1, 3>([sides[0]], &[edges[0]], times);

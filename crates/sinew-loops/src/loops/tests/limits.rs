@@ -100,7 +100,11 @@ proptest! {
 
     /// Catches: a sum of iterations that wraps, after which indices are visited twice.
     #[test]
-    fn no_index_of_a_huge_loop_is_visited_twice(n in any_length(), options in any_huge_options(), threads in 1..4_usize) {
+    fn no_index_of_a_huge_loop_is_visited_twice(
+        n in any_length(),
+        options in any_huge_options(),
+        threads in 1..4_usize,
+    ) {
         let memory = LoopMemory::new();
         let pool = Pool::builder().threads(threads).build().unwrap();
         pool.run(|w| {
@@ -115,12 +119,16 @@ proptest! {
     /// Catches: the same where a control changes the loop under way, or ends it.
     #[test]
     fn no_index_of_a_huge_loop_that_is_changed_is_visited_twice(
-        n in any_length(), options in any_huge_options(), changes in proptest::collection::vec((0..300_usize, any_huge_options()), 0..4),
+        n in any_length(),
+        options in any_huge_options(),
+        changes in proptest::collection::vec((0..300_usize, any_huge_options()), 0..4),
         cancelled in proptest::option::of(0..300_usize),
     ) {
         let control = Control::new();
         let change = |number| {
-            for (_, Options { schedule, threads, .. }) in changes.iter().filter(|(at, _)| *at == number) {
+            for (_, Options { schedule, threads, .. }) in
+                changes.iter().filter(|(at, _)| *at == number)
+            {
                 control.set_schedule(*schedule);
                 control.set_threads((*threads).max(1));
             }
@@ -129,7 +137,8 @@ proptest! {
             }
         };
         let options = Options { control: Some(&control), ..options };
-        let seen = Pool::builder().threads(2).build().unwrap().run(|w| ranges_of(w, n, &options, change));
+        let seen =
+            Pool::builder().threads(2).build().unwrap().run(|w| ranges_of(w, n, &options, change));
         assert_at_most_once(n, &seen);
         let done: u128 = seen.0.iter().map(|range| range.len() as u128).sum();
         prop_assert_eq!(u128::from(control.snapshot().done), done);
@@ -138,7 +147,9 @@ proptest! {
     /// Catches: a side that wraps in a space of more points than can be counted.
     #[test]
     fn no_block_of_a_huge_space_is_visited_twice(
-        sides in [any_length(), any_length()], grain in [any_chunk(), any_chunk()], options in any_huge_options(),
+        sides in [any_length(), any_length()],
+        grain in [any_chunk(), any_chunk()],
+        options in any_huge_options(),
     ) {
         let space = sides.map(|side| 0..side);
         let (blocks, count) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
@@ -148,16 +159,28 @@ proptest! {
                 std::panic::resume_unwind(Box::new("enough"));
             }
         };
-        let run = || sinew_core::run(|w| for_each_block(w, space.clone(), grain, &options, note).unwrap());
+        let run = || {
+            sinew_core::run(|w| for_each_block(w, space.clone(), grain, &options, note).unwrap())
+        };
         if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
-            let told = payload.downcast_ref::<String>().is_some_and(|message| message.contains("more than usize::MAX blocks"));
+            let told = payload
+                .downcast_ref::<String>()
+                .is_some_and(|message| message.contains("more than usize::MAX blocks"));
             prop_assert!(told || payload.downcast_ref() == Some(&"enough"));
         }
         let blocks = blocks.into_inner().unwrap();
         for (number, [rows, columns]) in blocks.iter().enumerate() {
-            prop_assert!(rows.start < rows.end && rows.end <= sides[0] && columns.start < columns.end && columns.end <= sides[1]);
+            prop_assert!(
+                rows.start < rows.end
+                    && rows.end <= sides[0]
+                    && columns.start < columns.end
+                    && columns.end <= sides[1]
+            );
             let apart = |[a, b]: &[Range<usize>; 2]| {
-                a.end <= rows.start || rows.end <= a.start || b.end <= columns.start || columns.end <= b.start
+                a.end <= rows.start
+                    || rows.end <= a.start
+                    || b.end <= columns.start
+                    || columns.end <= b.start
             };
             prop_assert!(blocks[..number].iter().all(apart), "{:?}", blocks);
         }
@@ -165,7 +188,11 @@ proptest! {
 
     /// Catches: a chunk at the end of a range of numbers that is cut short, or reaches beyond it.
     #[test]
-    fn chunks_of_a_huge_range_are_adjacent(n in any_length(), size in any_chunk(), from in any::<usize>()) {
+    fn chunks_of_a_huge_range_are_adjacent(
+        n in any_length(),
+        size in any_chunk(),
+        from in any::<usize>(),
+    ) {
         use crate::data::Chunk;
         let chunks = (0..n).into_chunks(size);
         let length = chunks.length();
