@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! - A1: each worker has at least one domain of its own, and each domain is some worker's own: a
-//!   worker adopts a domain that has none.
+//! - A1: each worker has at least one own domain, and each domain is an own domain of a worker: a
+//!   worker adopts a domain without one.
 //! - A2: each order of a worker contains every domain once, its own first.
 //!
 //! # Tests
@@ -34,7 +34,7 @@ pub enum DomainKind {
 }
 
 impl DomainKind {
-    /// The level of the machine's objects; mere parts have none, and lie anywhere.
+    /// The level of the machine's objects; `None` for equal parts of the pool.
     fn level(self, machine: &Machine) -> Level {
         match self {
             Self::Node => Level::Node,
@@ -128,7 +128,7 @@ impl fmt::Display for DomainsError {
 
 impl std::error::Error for DomainsError {}
 
-/// The domains of a pool. Cheap to clone.
+/// The domains of a pool; a clone is a reference.
 ///
 /// ```
 /// use sinew_core::Pool;
@@ -145,14 +145,14 @@ pub struct Domains(Arc<Table>);
 #[derive(Debug)]
 struct Table {
     kind: DomainKind,
-    /// For each worker its own domains; it lies in the first.
+    /// For each worker its own domains; the first contains it.
     own: Vec<Vec<usize>>,
-    /// For each domain the workers whose own it is.
+    /// For each domain the workers that have it as their own.
     slots: Vec<Vec<usize>>,
     /// For each worker all domains: around the circle from its own, and by distance.
     ring: Vec<Vec<usize>>,
     near: Vec<Vec<usize>>,
-    /// For each domain the NUMA node it lies on, by the system's number.
+    /// For each domain its NUMA node, by the system's number.
     nodes: Vec<Option<usize>>,
 }
 
@@ -160,9 +160,9 @@ impl Domains {
     /// Divides `pool`.
     ///
     /// Domains are the objects of the kind in which at least one worker slot lies, in the order of
-    /// the machine's tree. A machine that has no such objects, or one, makes one domain. A worker
-    /// slot lies where the pool's mapping places it; so does the external slot, though its threads
-    /// are not pinned.
+    /// the machine's tree. On a machine with at most one such object there is one domain. The
+    /// pool's mapping determines the place of a worker slot; also of the external slot, though its
+    /// threads are not pinned.
     ///
     /// # Errors
     ///
@@ -260,8 +260,8 @@ impl Domains {
         &self.0.slots[domain]
     }
 
-    /// The NUMA node on which a domain lies, by the system's number. `None` for mere parts, and on
-    /// systems without nodes.
+    /// The NUMA node of a domain, by the system's number. `None` for equal parts of the pool, and
+    /// on systems without nodes.
     ///
     /// # Panics
     ///
@@ -270,8 +270,8 @@ impl Domains {
         self.0.nodes[domain]
     }
 
-    /// The first domain on a NUMA node, or, if no worker lies there, on the nearest one. `None` if
-    /// these domains lie on no nodes.
+    /// The first domain on a NUMA node, or, if no worker is there, on the nearest one. `None` if
+    /// these domains have no nodes.
     pub fn on_node(&self, node: usize) -> Option<usize> {
         let machine = Machine::host();
         let index = |number| machine.nodes().iter().position(|known| known.number == number);

@@ -1,21 +1,21 @@
-//! Locality domains: tasks and data that stay where their memory is near.
+//! Locality domains: tasks run near their data.
 //!
 //! A *locality domain* is a part of a pool whose workers are near to one part of the memory: a NUMA
-//! node, a shared cache, a package. A [`DomainScope`] keeps a queue per domain, first in, first
-//! out: workers serve that of their own domain first, and the others' when it is empty. [`Placed`]
-//! is an array whose blocks know their domain. So the schedule is dynamic within a domain and
-//! static between domains, and no core is idle while there is work.
+//! node, a shared cache, a package. A [`DomainScope`] has a first-in, first-out queue for each
+//! domain. Workers serve the queue of their own domain first, and the others when it is empty.
+//! [`Placed`] is an array of blocks with a domain each. So the schedule is dynamic within a domain
+//! and static between domains, and no core is idle while there is work.
 //!
 //! Source: M. Wittmann and G. Hager, "A Proof of Concept for Optimizing Task Parallelism by
-//! Locality Queues" (2009). Differences: domains may be of any level, the others may be served by
-//! distance or not at all, and the bound on pending tasks is the user's to choose.
+//! Locality Queues" (2009). Differences: domains may be of any level, workers may serve other
+//! domains by distance or not at all, and the user sets the bound on pending tasks.
 //!
 //! | module | what it contains |
 //! |---|---|
-//! | `domains` | which worker belongs to which domain |
-//! | `queues` | the queues of a scope, and which task is next |
+//! | `domains` | the domains of each worker |
+//! | `queues` | the queues of a scope, and the choice of the next task |
 //! | `scope` | the scope with these queues |
-//! | `placed` | arrays whose blocks know their domain |
+//! | `placed` | arrays whose blocks have domains |
 
 mod domains;
 mod placed;

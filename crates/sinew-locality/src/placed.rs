@@ -1,12 +1,12 @@
-//! Arrays whose blocks know their domain.
+//! Arrays whose blocks have locality domains.
 //!
-//! A page lies where it is first touched. So the workers of the domain that a block is assigned to
-//! fill it, in a strict scope. A block belongs to the domain whose worker touched it, or, on
-//! request, to the node on which the kernel says that its pages lie.
+//! The first touch of a page determines its node. So workers of a block's domain fill the block, in
+//! a strict scope. A block belongs to the domain of the worker that touched it, or, on request, to
+//! the node of its pages as the kernel reports it.
 //!
 //! # Invariants
 //!
-//! - P1: when a `Placed` can be seen, its memory holds `len` values of `T`.
+//! - P1: the memory of a `Placed` holds `len` values of `T`.
 //! - P2: blocks are disjoint and cover the array.
 
 use std::fmt;
@@ -27,7 +27,7 @@ pub enum Distribution {
     /// Each domain gets neighbouring blocks: OpenMP's `static`.
     #[default]
     Static,
-    /// In turn: OpenMP's `static,1`.
+    /// Round robin: OpenMP's `static,1`.
     Cyclic,
     /// All to one domain.
     One(usize),
@@ -62,7 +62,7 @@ impl Distribution {
     }
 }
 
-/// The options of an array whose blocks know their domain.
+/// The options of a [`Placed`] array.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is allocated before `fill`"]
 pub struct PlacedOptions {
@@ -72,7 +72,7 @@ pub struct PlacedOptions {
     large_pages: bool,
 }
 
-/// An array in blocks, each of which knows its locality domain. It is a slice for the rest.
+/// An array in blocks, each of which has a locality domain. It dereferences to a slice.
 ///
 /// ```
 /// use sinew_core::Pool;
@@ -96,20 +96,20 @@ pub struct Placed<T> {
 }
 
 impl PlacedOptions {
-    /// To which domain each block belongs; [`Distribution::Static`] by default.
+    /// The distribution of blocks over domains; [`Distribution::Static`] by default.
     pub fn distribution(mut self, distribution: Distribution) -> Self {
         self.distribution = distribution;
         self
     }
 
-    /// Where the pages lie; by default where they are first touched. [`Placement::BindLocal`] binds
-    /// them there. By any placement, the workers of its domain fill a block.
+    /// The placement of pages; by default the first touch. [`Placement::BindLocal`] binds them to
+    /// the node of the first touch. With any placement, the workers of its domain fill a block.
     pub fn placement(mut self, placement: Placement) -> Self {
         self.placement = placement;
         self
     }
 
-    /// Asks for large pages, of some megabytes, which are quicker to use and coarser to place.
+    /// Requests large pages, of some megabytes, which are faster to access and coarser to place.
     pub fn large_pages(mut self, large: bool) -> Self {
         self.large_pages = large;
         self
@@ -287,16 +287,16 @@ impl<T: Copy + Send + Sync> Placed<T> {
         &self.domains
     }
 
-    /// All blocks, each with its domain.
+    /// All blocks with their domains.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = (usize, &mut [T])> {
         let block = self.block;
         let owners = self.owners.clone();
         owners.into_iter().zip(self.chunks_mut(block))
     }
 
-    /// Asks the kernel where the blocks lie, and gives each to the domain on the node that holds
-    /// most of its pages. A block whose domain lies on that node keeps it; so do all where domains
-    /// are mere parts.
+    /// Reads the nodes of the blocks' pages from the kernel, and assigns each block to the domain
+    /// on the node with most of its pages. A block whose domain is on that node keeps it. If
+    /// domains are parts without nodes, all blocks keep theirs.
     ///
     /// # Errors
     ///

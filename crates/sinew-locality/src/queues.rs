@@ -1,6 +1,6 @@
-//! The queues of a scope's domains, and which task is next.
+//! The queues of a scope's domains, and the choice of the next task.
 //!
-//! A task waits in the queue of its domain; a *token* for it lies where tasks are found
+//! A task waits in the queue of its domain; a worker's deque or the injector holds a *token* for it
 //! ([`TaskQueues`]). A worker that takes a token, in whatever order, runs the task that has waited
 //! longest in the queue of its own domain, or else in another's.
 //!
@@ -16,8 +16,8 @@
 //!   least as many tasks as debts. So a worker with a token finds a task, or a queue that can take
 //!   a debt, if it looks often enough: each time in vain, another worker was served.
 //! - Q2: while a queue is indebted, a call is outstanding at each worker of its domain, or one of
-//!   them is about to look. A caller adds the debt and then raises the flag; a called worker lowers
-//!   the flag and then looks.
+//!   them is about to check. A caller adds the debt and then raises the flag; a called worker
+//!   lowers the flag and then checks.
 //!
 //! # Cost
 //!
@@ -40,7 +40,7 @@ use sinew_sync::plant::{Bug, planted};
 
 use crate::domains::Domains;
 
-/// How a worker goes on when its own domain has no task.
+/// The order in which a worker serves other domains when its own has no task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Order {
     /// Serves the others around a circle, from its own on.
@@ -48,9 +48,10 @@ pub enum Order {
     Ring,
     /// Serves the others by distance, the nearest first.
     Nearest,
-    /// Serves none: every task runs on a worker of its domain. Balance gives way to locality.
-    /// Domains without a thread, such as one that has the external slot alone, are served by all
-    /// workers. So are all domains in pools that wait by [`Wait::Descendants`] or [`Wait::Block`].
+    /// Serves none: every task runs on a worker of its domain, so locality has priority over
+    /// balance. Domains without a thread, such as one that has the external slot alone, are served
+    /// by all workers. So are all domains in pools that wait by [`Wait::Descendants`] or
+    /// [`Wait::Block`].
     ///
     /// [`Wait::Descendants`]: sinew_core::Wait::Descendants
     /// [`Wait::Block`]: sinew_core::Wait::Block
@@ -85,7 +86,7 @@ impl FromStr for Order {
 
 impl Domains {
     /// Queues for a scope, one for each domain: the option [`ScopeBuilder::queues`] takes them.
-    /// `order` says how a worker goes on when its own domain has no task.
+    /// `order` is the order in which a worker serves other domains when its own has no task.
     ///
     /// [`ScopeBuilder::queues`]: sinew_core::ScopeBuilder::queues
     ///
@@ -176,7 +177,7 @@ impl Queue {
         Some(task)
     }
 
-    /// The depth at which a call for the debts that are left lies; `None` without any.
+    /// The depth of a call for the remaining debts; `None` without any.
     fn depth_of_debt(&self) -> Option<u32> {
         let waiting = self.waiting.lock();
         waiting.tasks.front().filter(|_| waiting.debts > 0).map(ScopeTask::depth)
@@ -247,8 +248,8 @@ impl DomainQueues {
         order.iter().find_map(|&domain| self.queues[domain].pop()).map(|(task, _)| task)
     }
 
-    /// Takes a task of the worker's own domain, or leaves a debt. A token that has brought the task
-    /// of a debt stands for another task now, which other workers may take meanwhile.
+    /// Takes a task of the worker's own domain, or leaves a debt. A token that has paid a debt now
+    /// represents another task, which other workers may take meanwhile.
     ///
     /// The function owns its count: once this worker has left a debt, the scope may end at any
     /// moment.

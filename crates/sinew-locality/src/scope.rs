@@ -8,11 +8,11 @@ use crate::queues::{DomainQueues, Order};
 /// A scope with a queue per locality domain: [`spawn_into`](Scope::spawn_into) spawns into one.
 /// Made by [`domain_scope`], and by a [`ScopeBuilder`] with [`Domains::queues`].
 ///
-/// The tasks of a domain are begun in the order in which they were spawned into it.
+/// The tasks of a domain begin in the order in which they were spawned into it.
 pub type DomainScope<'scope, 'env> = Scope<'scope, 'env, ScopeQueues<DomainQueues>>;
 
-/// Runs `body`, which may spawn tasks into the domains of the current pool, and returns when they
-/// are over, too.
+/// Runs `body`, which may spawn tasks into the domains of the current pool, and returns when all
+/// have ended.
 ///
 /// Workers serve their own domain first, and the others in a ring when it has no task: no worker is
 /// idle while a task waits. While it waits, the caller's worker runs tasks as in
@@ -25,7 +25,7 @@ pub type DomainScope<'scope, 'env> = Scope<'scope, 'env, ScopeQueues<DomainQueue
 ///
 /// # Cost
 ///
-/// An allocation a task, and two locks that are held for a few instructions.
+/// An allocation for each task, and two locks that are held for a few instructions.
 pub fn domain_scope<'env, F, R>(domains: &Domains, body: F) -> R
 where
     F: for<'scope> FnOnce(&'scope DomainScope<'scope, 'env>) -> R + Send,

@@ -1,9 +1,9 @@
 //! The current worker of a thread, and how a transaction replaces it for a time.
 //!
-//! A scheduler stores its current worker here, and finds it with one load. A transaction must not
-//! be interrupted, so it replaces the current worker by the thread's *alone* worker: a worker
-//! without others, which runs everything serially. The two crates do not know each other, and the
-//! scheduler's fast paths know nothing of transactions.
+//! A scheduler stores its current worker here, and reads it with one load. A transaction must not
+//! be interrupted, so it replaces the current worker by the thread's *alone* worker, the only
+//! worker of its pool, which runs everything serially. The two crates do not depend on each other,
+//! and the scheduler's fast paths contain no test for transactions.
 //!
 //! # Cost
 //!
@@ -12,8 +12,8 @@
 //!
 //! # Not handled
 //!
-//! The scheduler owns the workers behind the pointers and decides how long they live. It makes the
-//! alone worker when a transaction first asks for one.
+//! The scheduler owns the workers behind the pointers, and drops them. It makes the alone worker
+//! when a transaction first asks for one.
 
 use std::cell::Cell;
 use std::ptr::null;
@@ -23,7 +23,7 @@ pub type Pointer = *const ();
 
 struct ThreadState {
     current: Cell<Pointer>,
-    /// The thread's worker without others, once it exists.
+    /// The thread's serial worker, once it exists.
     alone: Cell<Pointer>,
     /// The current worker before the transaction began.
     aside: Cell<Pointer>,
@@ -67,7 +67,8 @@ loom::thread_local! {
 /// The current worker, or null.
 #[inline(always)]
 pub fn current() -> Pointer {
-    // Under a model checker the slot may be gone when destructors of the thread run.
+    // Under a model checker the thread-local may be destroyed before other destructors of the
+    // thread run.
     STATE.try_with(|state| state.current.get()).unwrap_or(null())
 }
 

@@ -9,8 +9,8 @@
 //! # Orderings
 //!
 //! *light ↔ heavy.* Let the owner do `x = 1; light; read y` and the thief `y = 1; heavy; read x`.
-//! The kernel's barrier hits the owner's core at one point of its program. If that point lies after
-//! `x = 1`, the store has drained before the thief goes on, so the thief reads 1. If it lies
+//! The kernel's barrier hits the owner's core at one point of its program. If that point is after
+//! `x = 1`, the store has drained before the thief continues, so the thief reads 1. If it is
 //! before, then `read y` comes after it, and the thief's `y = 1`, which precedes its call, is
 //! visible: the owner reads 1. `light` keeps the compiler from moving the load above the store.
 //!

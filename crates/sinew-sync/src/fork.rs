@@ -7,7 +7,7 @@ pub type Handler = extern "C" fn();
 /// the two processes. On systems without `fork` it does nothing.
 #[cfg(all(unix, not(any(loom, shuttle))))]
 pub fn register(prepare: Handler, parent: Handler, child: Handler) {
-    // SAFETY: plain functions, which live as long as the program.
+    // SAFETY: plain functions, which exist as long as the program.
     unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
 }
 

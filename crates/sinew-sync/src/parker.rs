@@ -1,4 +1,4 @@
-//! A thread parks until another thread hands it a token.
+//! A thread parks until another thread stores a token.
 //!
 //! There is one token at most: any number of [`Parker::unpark`] before a [`Parker::park`] make it
 //! return once. `park` may return spuriously, so callers check their condition in a loop.
@@ -96,7 +96,7 @@ impl Parker {
         self.state.load(Ordering::Relaxed) == PARKED
     }
 
-    /// Hands over the token and wakes the thread if it is parked. Returns whether it was parked.
+    /// Stores the token and wakes the thread if it is parked. Returns whether it was parked.
     pub fn unpark(&self) -> bool {
         // Release: P1.
         let parked = self.state.swap(NOTIFIED, Ordering::Release) == PARKED;

@@ -14,7 +14,7 @@ use std::panic::Location;
 
 /// Begins a skeleton over all pairs of a row and a column.
 ///
-/// By default the space is cut in halves across its longer side until there are a few pieces a
+/// By default the space is halved across its longer side until there are a few pieces for each
 /// worker ([`Schedule::Adaptive`]), so pieces are about square.
 ///
 /// ```
@@ -47,7 +47,7 @@ pub fn over3(
 /// blocks of `tile` = `[rows, columns]`, row by row of tiles. Those at the lower and right edges
 /// may be smaller.
 ///
-/// A tile gives its rows as slices, so whatever is done inside a block needs no unsafe code.
+/// A tile returns its rows as slices, so code inside a block needs no `unsafe`.
 ///
 /// # Panics
 ///
@@ -108,7 +108,7 @@ impl<const N: usize> OverBlocks<'static, N> {
 
 impl<'m, const N: usize> OverBlocks<'m, N> {
     /// Lets `control` change the skeleton while it runs; see [`Over::control`]. A change takes
-    /// effect when the blocks that run are done.
+    /// effect when the running blocks have ended.
     pub fn control<'c>(self, control: &'c Control) -> OverBlocks<'c, N, Controlled>
     where
         'm: 'c,
@@ -121,8 +121,8 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
 
 impl<'m, const N: usize, C: Mode> OverBlocks<'m, N, C> {
     /// The sides of a block. With [`Schedule::Simple`] no side is longer and most are longer than
-    /// half of it. With [`Schedule::Adaptive`] no shorter side is cut. Other schedules hand out
-    /// blocks of this size as they hand out iterations, row by row. By default all sides are the
+    /// half of it. With [`Schedule::Adaptive`] no shorter side is cut. Other schedules assign
+    /// blocks of this size as they assign iterations, row by row. By default all sides are the
     /// grain of the schedule, or 1 if it has none.
     ///
     /// # Panics
@@ -145,7 +145,7 @@ impl<'m, const N: usize, C: Mode> OverBlocks<'m, N, C> {
         self
     }
 
-    /// How the blocks are handed out; [`Schedule::Adaptive`] by default.
+    /// The schedule of the blocks; [`Schedule::Adaptive`] by default.
     ///
     /// # Panics
     ///

@@ -8,9 +8,9 @@ use std::marker::PhantomData;
 /// The next step of a problem: its solution, or two parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<P, R> {
-    /// It was small enough to be solved at once.
+    /// The solution of a small problem.
     Solved(R),
-    /// It falls into two.
+    /// Two parts of the problem.
     Split(P, P),
 }
 
@@ -43,10 +43,10 @@ impl<P: Send> DivideAndConquer<'static, P> {
     /// Lets `control` change the number of threads and the mapping while it runs, and cancel it.
     ///
     /// The size of a part is not known before it is solved. So a [`Snapshot`](crate::Snapshot)
-    /// counts the problem as 2^20 items, of which each split gives both parts half. Workers look at
-    /// the number of threads and the mapping between two steps; a worker above the number goes on
-    /// with the part that it has, and takes no other. After a cancellation the steps that run are
-    /// ended and no others are taken; solutions that exist by then are dropped.
+    /// counts the problem as 2^20 items, of which each split gives both parts half. Workers read
+    /// the number of threads and the mapping between two steps; a surplus worker finishes its
+    /// present part, and takes no other. After a cancellation the running steps end and no others
+    /// begin; solutions that exist by then are dropped.
     ///
     /// # Cost
     ///
@@ -76,10 +76,10 @@ impl<P: Send> DivideAndConquer<'static, P> {
 }
 
 impl<P: Send, C: Mode> DivideAndConquer<'_, P, C> {
-    /// Solves the problem by splitting it as long as `step` says, and combines the solutions of
+    /// Solves the problem: splits it as long as `step` returns parts, and combines the solutions of
     /// both parts, the first on the left.
     ///
-    /// The tree of calls is the same however many workers there are, so `combine` need not be
+    /// The tree of calls does not depend on the number of workers, so `combine` need not be
     /// associative.
     ///
     /// # Panics

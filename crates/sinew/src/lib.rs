@@ -23,9 +23,8 @@
 //! assert_eq!((squares, total, prefix), (vec![1.0, 4.0, 9.0], 14.0, vec![1.0, 3.0, 6.0]));
 //! ```
 //!
-//! On machines with memory that is nearer to some cores than to others, data has a *locality
-//! domain*, and tasks are spawned into it. Jacobi's method on a field of layers, each of which
-//! remains with the workers that first touched it:
+//! On NUMA machines, data has a *locality domain*, and tasks are spawned into it. This is Jacobi's
+//! method on a field of layers; tasks of a layer run on the workers that first touched it:
 //!
 //! ```
 //! use sinew::prelude::*;
@@ -60,9 +59,9 @@
 //!
 //! # Where it runs
 //!
-//! Everything runs in the current [`Pool`]: inside [`Pool::run`] and [`Pool::install`] that pool,
-//! otherwise one for the whole program that is built when it is first needed ([`global_pool`]). The
-//! thread that calls takes part. [`Pool::control`] changes a pool while it works.
+//! Skeletons run in the current [`Pool`]: inside [`Pool::run`] and [`Pool::install`] that pool,
+//! otherwise the global one, which is built at its first use ([`global_pool`]). The calling thread
+//! takes part. [`Pool::control`] changes a running pool.
 //!
 //! # Files
 //!
@@ -71,17 +70,17 @@
 //! | `over` | [`over`] and its options; [`for_each`](Over::for_each), [`map`](Over::map) and their `try_` forms |
 //! | `fold` | [`reduce`](Over::reduce), [`map_reduce`](Over::map_reduce), [`scan`](Over::scan) |
 //! | `blocks` | [`over2`] and [`over3`]: blocks of two and three dimensions; [`over_tiles`]: tiles of mutable data |
-//! | `mode` | skeletons that follow a [`Control`], and what they return |
+//! | `mode` | skeletons with and without a [`Control`], and their return types |
 //! | `pipeline` | [`pipeline`] and [`farm`]: items of an iterator that go through stages |
-//! | `stencil` | [`stencil`]: grids whose elements follow from what lies around them |
-//! | `metered` | what each thread of a loop did with its time |
+//! | `stencil` | [`stencil`]: grids whose elements are computed from their neighbourhoods |
+//! | `metered` | a breakdown of the time of each thread of a loop |
 //! | `sort` | [`sort`](Over::sort) and its variants |
 //! | `divide` | [`divide_and_conquer`] |
 //! | [`worklist`] | units in any order, as transactions, tuned while they run |
-//! | `profile` | where the time goes, and how parallel a program is; with the feature `profile` |
+//! | `profile` | breakdown of time, work and span; with the feature `profile` |
 //!
-//! [`locality`] has the domains, and the options of what runs in them. The mechanism below all is
-//! the crate `sinew-core`.
+//! [`locality`] has the domains, and the options of their scopes and arrays. The crate `sinew-core`
+//! is the scheduler.
 
 /// The programs of the README, compiled and run as tests.
 #[cfg(doctest)]
@@ -128,8 +127,8 @@ pub use sinew_stm as stm;
 pub use sinew_topology::{Mapping, MappingError, Placement};
 pub use stencil::{Stencil, stencil};
 
-/// Profiles of a pool: how its workers spend their time, and how parallel its programs are; with
-/// the feature `profile`.
+/// Profiles of a pool: the breakdown of its workers' time, work and span; with the feature
+/// `profile`.
 ///
 /// ```
 /// use sinew::Pool;

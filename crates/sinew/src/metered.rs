@@ -1,4 +1,4 @@
-//! Skeletons that report what each thread did with its time.
+//! Skeletons that report a breakdown of each thread's time.
 
 use crate::mode::{Mode, Uncontrolled};
 use crate::over::Over;
@@ -7,8 +7,8 @@ use sinew_loops::data::Items;
 use sinew_loops::loops::{self, LoopMetrics, Meter, Options};
 
 impl<'m, I: Items, C: Mode> Over<'m, I, C> {
-    /// Measures each thread: how long it takes part, works and waits, and how many tasks it runs.
-    /// Comes last before the last call, which then returns the [`LoopMetrics`] as well.
+    /// Measures each thread: the time in which it takes part, works and waits, and the number of
+    /// its tasks. The last option; the call after it returns the [`LoopMetrics`] as well.
     ///
     /// # Cost
     ///
@@ -30,7 +30,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
         Metered { over: self }
     }
 
-    /// Runs a loop, and returns what its threads did as well.
+    /// Runs a loop, and returns its metrics as well.
     fn measure<R: Send>(
         self,
         run: impl FnOnce(&Worker, I, &Options<'_>) -> Result<R, Cancelled> + Send,

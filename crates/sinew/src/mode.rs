@@ -5,7 +5,7 @@ use sinew_loops::Stopped;
 
 /// Whether a skeleton follows a control: [`Uncontrolled`] or [`Controlled`].
 ///
-/// Every skeleton has it as its last type parameter, and its `control` method changes that. The
+/// It is the last type parameter of every skeleton, and the `control` method changes it. The
 /// options and the last calls are the same for both; only the type that a last call returns
 /// differs.
 ///
@@ -41,9 +41,8 @@ pub struct Uncontrolled(());
 /// A skeleton that follows a [`Control`](crate::Control): it returns the value or [`Cancelled`];
 /// where its function may fail, the value or [`Stopped`].
 ///
-/// It is cancelled by its control or with all that the pool runs
-/// ([`PoolControl::cancel`](crate::PoolControl::cancel)). Each participant ends with the slice of
-/// work that it is at. Results that exist by then are dropped.
+/// Its control or the pool ([`PoolControl::cancel`](crate::PoolControl::cancel)) cancels it. Each
+/// participant ends after its present slice of work. Results that exist by then are dropped.
 #[derive(Debug, Clone, Copy)]
 pub struct Controlled(());
 

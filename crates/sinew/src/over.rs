@@ -29,8 +29,8 @@ pub fn over<D: IntoItems>(data: D) -> Over<'static, D::Items> {
 
 /// A skeleton before its last call: items and options.
 ///
-/// The function of a skeleton is called exactly once per item, on any worker of the current pool,
-/// in any order; results are in the order of the items.
+/// A skeleton calls its function exactly once for each item, on any worker of the current pool, in
+/// any order; results are in the order of the items.
 ///
 /// `C` says whether it follows a control, and so what its last call returns: see [`Mode`].
 ///
@@ -66,7 +66,7 @@ impl<'m, I: Items> Over<'m, I> {
     ///
     /// # Cost
     ///
-    /// Some microseconds for the skeleton, and a look at the time every 50 µs.
+    /// Some microseconds for the skeleton, and a read of the clock every 50 µs.
     ///
     /// ```
     /// use sinew::prelude::*;
@@ -94,13 +94,13 @@ impl<'m, I: Items> Over<'m, I> {
 }
 
 impl<'m, I: Items, C: Mode> Over<'m, I, C> {
-    /// How the items are handed out; [`Schedule::Stealing`] by default.
+    /// The schedule of the items; [`Schedule::Stealing`] by default.
     ///
-    /// It holds, whatever the pool was given for its loops
-    /// ([`PoolControl::set_schedule`](crate::PoolControl::set_schedule)) or is granted by other
-    /// programs (`PoolBuilder::coordinate`). Without a named schedule, as with [`Schedule::Auto`]
-    /// and [`default_schedule`](Self::default_schedule), a loop follows the pool's: from the next
-    /// loop on, and with a [`control`](Over::control) at once.
+    /// It has priority over the pool's schedule
+    /// ([`PoolControl::set_schedule`](crate::PoolControl::set_schedule)) and over a granted one
+    /// (`PoolBuilder::coordinate`). A loop without a schedule, or with [`Schedule::Auto`] or
+    /// [`default_schedule`](Self::default_schedule), follows the pool's: from the next loop on, and
+    /// with a [`control`](Over::control) at once.
     ///
     /// # Panics
     ///
@@ -124,9 +124,9 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
         self
     }
 
-    /// How the items are handed out by default. A schedule that the pool was given
-    /// ([`PoolControl::set_schedule`](crate::PoolControl::set_schedule)), or is granted by other
-    /// programs (`PoolBuilder::coordinate`), takes the place of this one.
+    /// The default schedule of the items. The pool's schedule
+    /// ([`PoolControl::set_schedule`](crate::PoolControl::set_schedule)), or a granted one
+    /// (`PoolBuilder::coordinate`), replaces it.
     ///
     /// # Panics
     ///
@@ -154,7 +154,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     }
 
     /// Memory of the runs of this loop, for the schedules that use it: [`Schedule::Affinity`] and
-    /// [`Schedule::Weighted`]. Hold one for each loop that runs again and again.
+    /// [`Schedule::Weighted`]. Keep one for each loop that runs repeatedly.
     ///
     /// ```
     /// use sinew::prelude::*;
@@ -226,8 +226,8 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     /// Makes [`reduce`](Self::reduce), [`map_reduce`](Self::map_reduce) and [`scan`](Self::scan)
     /// combine in an order that follows from the number of items alone.
     ///
-    /// Sums of floating-point numbers then come out the same, bit for bit, with any number of
-    /// threads and any schedule.
+    /// Sums of floating-point numbers are then bitwise identical for any number of threads and any
+    /// schedule.
     pub fn reproducible(mut self) -> Self {
         self.reproducible = true;
         self
@@ -263,7 +263,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     ///
     /// # Errors
     ///
-    /// The first error that any worker met; items that had not begun are left out.
+    /// The first error of any worker; items that have not begun are skipped.
     ///
     /// ```
     /// let texts = ["1", "x", "3"];
@@ -299,7 +299,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     ///
     /// # Errors
     ///
-    /// The first error that any worker met; results that exist by then are dropped.
+    /// The first error of any worker; results that exist by then are dropped.
     ///
     /// ```
     /// let texts = ["1", "2", "3"];
@@ -317,7 +317,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
         C::try_output(sinew_core::run(|w| loops::try_map(w, items, &options, &f)))
     }
 
-    /// A vector with `f` of every item and all of `table`, which every call may read anywhere.
+    /// A vector with `f` of every item and `table`, of which every call may read all elements.
     ///
     /// ```
     /// let (keys, table) = (vec![2, 0, 1], vec!["a", "b", "c"]);
@@ -343,7 +343,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
 pub(crate) fn sound(schedule: Schedule) -> Schedule {
     match schedule.check() {
         Ok(schedule) => schedule,
-        // Not in a closure, which would be named as the place instead of the caller.
+        // Not in a closure, whose location the panic would name instead of the caller's.
         Err(error) => panic!("{error}"),
     }
 }

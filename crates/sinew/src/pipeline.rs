@@ -1,4 +1,4 @@
-//! Pipelines and farms: items of an iterator that go through stages.
+//! Pipelines and farms: stages process the items of an iterator.
 
 use crate::mode::{Controlled, Mode, Uncontrolled};
 use crate::over::at_least_one;
@@ -7,13 +7,13 @@ use sinew_loops::Control;
 use sinew_loops::stream::{self, Exit, Identity, Options, Parallel, Serial, Stages, TryExit};
 use std::marker::PhantomData;
 
-/// Begins a pipeline of the items of an iterator, which may have no end. Nothing runs until the
-/// last call, which says what becomes of the items.
+/// Begins a pipeline over the items of an iterator, which may be endless. Nothing runs until the
+/// last call, which consumes the results.
 ///
 /// Stages are added in the order in which an item goes through them. Any number of workers run a
 /// parallel stage at once; a serial stage takes one item at a time. No stage has a thread of its
-/// own. A worker takes an item and carries it on as far as it may go, so one worker is enough for
-/// any number of stages.
+/// own. A worker takes an item through as many stages as it can, so one worker is enough for any
+/// number of stages.
 ///
 /// ```
 /// let lines = ["1 2", "3", "4 5 6"];
@@ -32,7 +32,7 @@ pub fn pipeline<I: IntoIterator>(items: I) -> Pipeline<'static, I::IntoIter, Ide
 /// Begins a farm: a pipeline of one parallel stage, which calls `f` for each item, on as many
 /// workers as there are.
 ///
-/// The results come in the order of the items ([`collect`](Pipeline::collect),
+/// The results are in the order of the items ([`collect`](Pipeline::collect),
 /// [`for_each`](Pipeline::for_each)), or as they are done
 /// ([`collect_unordered`](Pipeline::collect_unordered),
 /// [`for_each_unordered`](Pipeline::for_each_unordered)).
@@ -56,7 +56,7 @@ where
 /// # Panics
 ///
 /// Its last call panics if the iterator or a stage does, with the first payload, when no stage runs
-/// any more. Items under way are dropped.
+/// any more. Items between stages are dropped.
 ///
 /// # Cost
 ///
@@ -65,8 +65,8 @@ where
 ///
 /// # Blocking
 ///
-/// Until all items are through. The iterator and the stages may block as well; each then keeps one
-/// worker.
+/// Until all items have passed. The iterator and the stages may block as well; each then occupies
+/// one worker.
 #[derive(Debug, Clone)]
 #[must_use = "nothing runs until the last call, for example `for_each`"]
 pub struct Pipeline<'c, I, S, C = Uncontrolled> {
@@ -83,11 +83,11 @@ where
 {
     /// Lets `control` change the number of workers while the pipeline runs, and cancel it.
     ///
-    /// A [`Snapshot`](crate::Snapshot) counts the items that are through. All of them are known
-    /// from the beginning if the iterator knows its length; otherwise those that were taken.
+    /// A [`Snapshot`](crate::Snapshot) counts the finished items. Their total is the length of the
+    /// iterator if that is known; otherwise the number of items taken so far.
     ///
-    /// When it is cancelled, each worker ends with the stage that it is at, and items under way are
-    /// dropped. An ordered stage has had the first items, without a gap.
+    /// When it is cancelled, each worker ends after its present stage, and items between stages are
+    /// dropped. An ordered stage has processed the first items, without a gap.
     ///
     /// ```
     /// use sinew::prelude::*;
@@ -126,8 +126,8 @@ where
     I: Iterator<Item: Send> + Send,
     S: Stages<I::Item>,
 {
-    /// At most so many items are under way: taken from the iterator and not through the last stage.
-    /// Items that wait for an earlier item count. By default four for each worker.
+    /// Bounds the items in the pipeline: taken from the iterator and not finished by the last
+    /// stage. Items that wait for an earlier item count. By default four for each worker.
     ///
     /// # Panics
     ///
@@ -187,7 +187,7 @@ where
         self.with(|stages| Serial::new(stages, f, false))
     }
 
-    /// Hands what comes out to `f`, one at a time, in the order of the items.
+    /// Calls `f` with the results, one at a time, in the order of the items.
     pub fn for_each<F>(self, f: F) -> C::Output<()>
     where
         F: FnMut(S::Out) + Send,
@@ -195,7 +195,7 @@ where
         C::output(self.serial(f).run())
     }
 
-    /// Calls `f` with what comes out, as it comes, on any worker.
+    /// Calls `f` with the results, in any order, on any worker.
     pub fn for_each_unordered<F>(self, f: F) -> C::Output<()>
     where
         F: Fn(S::Out) + Sync,
@@ -203,11 +203,11 @@ where
         C::output(self.parallel(f).run())
     }
 
-    /// Hands what comes out to `f`, one at a time, in the order of the items, until a call fails.
+    /// Calls `f` with the results, one at a time, in the order of the items, until a call fails.
     ///
     /// # Errors
     ///
-    /// As `f` costs. Items under way are dropped.
+    /// The first error of `f`. Items between stages are dropped.
     ///
     /// ```
     /// let mut sum = 0_u8;
@@ -222,7 +222,7 @@ where
         E: Send,
         F: FnMut(S::Out) -> Result<(), E> + Send,
     {
-        // Another item may be on its way to the stage while the first failure is on its way out.
+        // Another item may reach the stage before the first failure ends the pipeline.
         let mut failed = false;
         let until = |item| {
             let result = if failed { Ok(()) } else { f(item) };
@@ -242,7 +242,7 @@ where
         C::output(self.run_collect(true))
     }
 
-    /// Returns the results, in the order in which they came.
+    /// Returns the results, in the order in which they were finished.
     ///
     /// ```
     /// let mut squares = sinew::farm(1..=4, |x| x * x).collect_unordered();

@@ -1,4 +1,4 @@
-//! Stencils: each element of a grid becomes a function of what lies around it.
+//! Stencils: each element of a grid becomes a function of its neighbourhood.
 
 use crate::mode::{Controlled, Mode, Uncontrolled};
 use crate::over::{at_least_one, sound};
@@ -13,9 +13,9 @@ use std::panic::Location;
 /// Begins a stencil over `grid`, which is stored row by row and whose sides are `shape`, the
 /// slowest dimension first: one to three of them, or more.
 ///
-/// A sweep makes each element a function of what was around it before the sweep, at most a step
-/// away along each dimension, or farther where a [`radius`](Stencil::radius) is given. An [`Edge`]
-/// rule gives the elements beyond the edges.
+/// A sweep makes each element a function of its neighbourhood before the sweep: the elements at
+/// most one step away along each dimension, or more with a [`radius`](Stencil::radius). An [`Edge`]
+/// rule defines the elements beyond the edges.
 ///
 /// # Panics
 ///
@@ -61,8 +61,8 @@ where
 /// # Cost
 ///
 /// A second grid, and one loop a sweep. Except near both ends of a row the function's loads are
-/// those of a loop written by hand. Near the ends it goes by other strides or, if it reaches
-/// farther than a step, finds a copy of some elements. For each dimension but the last that has a
+/// those of a loop written by hand. Near the ends it uses other strides or, if the radius is larger
+/// than one, a copy of some elements. For each dimension but the last that has a
 /// [constant](Edge::Constant) beyond its edges there are some rows of it.
 #[derive(Debug)]
 #[must_use = "nothing runs until `run`"]
@@ -160,15 +160,14 @@ where
         self
     }
 
-    /// How many sweeps there are; one by default. Each reads what the one before has written, and
-    /// nothing that it writes itself.
+    /// The number of sweeps; one by default. Each sweep reads the state after the one before.
     pub fn sweeps(mut self, sweeps: usize) -> Self {
         self.sweeps = sweeps;
         self
     }
 
-    /// How the tiles of a sweep, of some thousand elements, are handed out; [`Schedule::Stealing`]
-    /// by default.
+    /// The schedule of a sweep's tiles, of some thousand elements; [`Schedule::Stealing`] by
+    /// default.
     ///
     /// # Panics
     ///
@@ -190,8 +189,8 @@ where
         self
     }
 
-    /// Sweeps the grid with `f`, which finds an element and what lies around it: `around[[-1, 0]]`
-    /// is the one above, `around[[0, 0]]` the element itself.
+    /// Sweeps the grid with `f`, which gets the neighbourhood of an element: `around[[-1, 0]]` is
+    /// the element above, `around[[0, 0]]` the element itself.
     pub fn run<F>(self, f: F) -> C::Output<()>
     where
         F: Fn(Neighbourhood<'_, T, N, R>) -> T + Sync,

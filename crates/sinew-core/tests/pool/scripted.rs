@@ -29,7 +29,7 @@ use crate::support::ends;
 
 /// How long a pool may take to follow its row. Generous, since the machine may be busy with other
 /// tests.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// How long workers wait for each other, before the row is read again.
 const MEETING: Duration = Duration::from_millis(500);
@@ -253,7 +253,7 @@ fn meet(w: &Worker, tasks: usize, arm: &(dyn Fn(&Worker) + Sync)) {
 fn eventually(mut attempt: impl FnMut() -> Result<(), String>) {
     let began = Instant::now();
     while let Err(difference) = attempt() {
-        assert!(began.elapsed() < PATIENCE, "{difference}");
+        assert!(began.elapsed() < TIME_LIMIT, "{difference}");
         std::thread::yield_now();
     }
 }

@@ -1,4 +1,4 @@
-//! The units in a worker's local units: taken from a list, and not yet run.
+//! The local units of a worker: taken from a list, and not yet run.
 
 use std::sync::Arc;
 
@@ -6,13 +6,14 @@ use sinew_loops::data::{Intent, prefetch};
 
 use super::lists::{Entry, Units};
 
-/// Units that are moved one by one. More of them are copied all at once, into memory of their own.
+/// The number of units that are moved one by one. More units are copied as a block, into new
+/// memory.
 const FEW: usize = 3;
 
 /// Units in the order in which they will be run.
 #[derive(Debug)]
 pub(super) struct LocalUnits<U> {
-    /// The first one is at the end, where taking it away moves no other.
+    /// The first one is at the end, where its removal moves no other.
     reversed: Vec<Entry<U>>,
 }
 
@@ -60,7 +61,7 @@ impl<U> LocalUnits<U> {
         self.reversed.truncate(self.len().saturating_sub(count));
     }
 
-    /// Takes the first unit out.
+    /// Removes the first unit.
     pub(super) fn take_first(&mut self) -> Option<Entry<U>> {
         self.reversed.pop()
     }
@@ -80,8 +81,8 @@ impl<U> LocalUnits<U> {
         } else {
             let at = list.len().saturating_sub(count);
             let mut taken = list.split_off(at);
-            // The units that will be taken next: processors prefetch few steps backwards through
-            // memory.
+            // Prefetches the units that will be taken next: processors prefetch only few steps
+            // backwards.
             let next = count.min(at);
             prefetch(list, at - next, next, Intent::Read);
             taken.append(&mut self.reversed);
@@ -89,7 +90,7 @@ impl<U> LocalUnits<U> {
         }
     }
 
-    /// Gives all of them back, so that the first would be on top of the list again.
+    /// Returns all units in an order that puts the first on top of the list again.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Entry<U>> {
         self.reversed.drain(..)
     }

@@ -1,9 +1,9 @@
 //! The transactional worklist: units of work in any order, conflicts handled, tuned while it runs.
 //!
-//! The user gives units and a function; each unit runs as one transaction of its own, on whichever
-//! worker, in whichever order. Transactions handle conflicts between two units; the list decides
-//! which unit runs on which worker. Its optimisations use that freedom. Each can be set by hand,
-//! combined with the others, changed while the list runs, or left to a tuner.
+//! The user gives units and a function; each unit runs as one transaction, on any worker, in any
+//! order. Transactions handle conflicts between two units; the list decides which unit runs on
+//! which worker. Its optimisations use that freedom. Each can be set by the program, combined with
+//! the others, changed while the list runs, or left to a tuner.
 //!
 //! ```
 //! use sinew::stm::TVar;
@@ -18,17 +18,17 @@
 //!
 //! | optimisation | off | on |
 //! |---|---|---|
-//! | stealing | one stack for all, under a lock | a stack a worker; who runs dry takes half of another's |
-//! | coalescing | a unit a transaction | two units a transaction |
-//! | swap-retry | a unit is repeated until it commits | after some failed tries, another unit is tried |
-//! | helper threads | idle cores are left alone | they run the next unit ahead of its worker, without effect, to warm the cache |
+//! | stealing | one stack for all, under a lock | a stack for each worker; an idle worker steals half of another's units |
+//! | coalescing | one unit for each transaction | two units for each transaction |
+//! | swap-retry | a unit is repeated until it commits | after some aborts, the worker tries another unit |
+//! | helper threads | idle cores are not used | they run the next unit ahead of its worker, without effect, to warm the cache |
 //!
 //! # Units that wait
 //!
-//! A unit may call [`retry`](Tx::retry) where it finds nothing to do yet. It is then *parked*:
-//! another unit runs in its place, and it is tried again after a commit has changed something that
-//! it has read. A parked unit costs no processor time, and any worker may run it once it is woken.
-//! It runs after the units that were ready before.
+//! A unit may call [`retry`](Tx::retry) if it must wait for a change. It is then *parked*: another
+//! unit runs in its place, and it is tried again after a commit has changed something that it has
+//! read. A parked unit costs no processor time, and any worker may run it once it is woken. It runs
+//! after the units that were ready before.
 //!
 //! ```
 //! use sinew::stm::TArray;
@@ -48,21 +48,21 @@
 //! ```
 //!
 //! A run whose units all wait cannot go on by itself. It returns [`WorklistError::Waiting`], unless
-//! a thread outside has said that it will change something ([`Worklist::keep_alive`]).
+//! another thread has announced a change ([`Worklist::keep_alive`]).
 //!
 //! # Files
 //!
 //! | file | contents |
 //! |---|---|
-//! | `work` | what is done with each unit, by transactions or without |
-//! | `lists`, `local_units`, `parked` | units that can be run, that a worker has taken, and that wait for a change |
-//! | `team` | who works, and when the run is over |
+//! | `work` | the function of a list, with or without transactions |
+//! | `lists`, `local_units`, `parked` | ready units, units that a worker has taken, and waiting units |
+//! | `team` | the participants of a run, and its termination |
 //! | `run`, `run/worker`, `run/helper` | a run, and its slots |
-//! | `ahead` | what helpers do, and how they get their units |
-//! | `places` | where threads sit and pages lie |
+//! | `ahead` | the units of helpers |
+//! | `places` | the CPUs of threads and the nodes of pages |
 //! | `steering` | the settings, and the tuner |
 //! | `footprint` | samples of the pages that units touch |
-//! | `tally` | what is counted and reported |
+//! | `tally` | counters and reports |
 //!
 //! The decisions (how many to steal, when to swap, what to turn on) are in `sinew-policy`, which
 //! has no threads.
@@ -70,8 +70,8 @@
 //! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for
 //! Transactional Memory" (PhD thesis, University of Edinburgh, 2012). Differences: a unit's result
 //! is folded into its worker's own state after its commit, so there is nothing to undo there. A
-//! worker that keeps failing becomes irrevocable after a bounded number of attempts. Workers leave
-//! while there is nothing to do. Long lists are dealt in portions.
+//! worker that keeps failing becomes irrevocable after a bounded number of attempts. Workers
+//! without units leave the run. Long lists are distributed in portions.
 
 mod ahead;
 mod footprint;
@@ -115,7 +115,7 @@ pub use work::{More, Work};
 
 /// Units of work, and how they are run; see the [module](self).
 ///
-/// A list can be filled and run again: its settings, its tuner and its path go on.
+/// A list can be filled and run again: it keeps its settings, its tuner and its path.
 #[derive(Debug)]
 pub struct Worklist<U> {
     units: Vec<Entry<U>>,
@@ -130,7 +130,7 @@ pub struct Worklist<U> {
     woken: Arc<Woken>,
 }
 
-/// Why a list cannot be run, or not to its end.
+/// The error of a list that cannot be run, or not to its end.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum WorklistError {
@@ -140,9 +140,9 @@ pub enum WorklistError {
     NoThreads,
     /// The settings have more threads than the pool has workers.
     TooManyThreads {
-        /// Threads asked for.
+        /// The threads of the settings.
         threads: usize,
-        /// Workers there are.
+        /// The workers of the pool.
         workers: usize,
     },
     /// The settings have helpers, but the list does not allow units to be run ahead.
@@ -153,7 +153,7 @@ pub enum WorklistError {
     /// make, and no thread outside holds a [`KeepAlive`] of the list. All others have run, and what
     /// they did counts; those that wait are in the list.
     Waiting {
-        /// Units that wait.
+        /// The number of waiting units.
         units: usize,
         /// The report of the run, without what workers kept.
         report: Box<Report>,
@@ -375,7 +375,7 @@ impl<U> Worklist<U> {
         self.units.push(Entry::Own(unit));
     }
 
-    /// Units that wait.
+    /// The number of waiting units.
     pub fn len(&self) -> usize {
         self.units.len()
     }

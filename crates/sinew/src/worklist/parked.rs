@@ -1,11 +1,11 @@
-//! Units that wait for a change: where they lie, who wakes them, and when a run ends because all of
-//! them wait.
+//! Units that wait for a change: their slots, their wake-ups, and the end of a run in which all
+//! units wait.
 //!
-//! A unit that calls `retry` is *parked*: it lies here with the [`Change`] that it waits for, costs
-//! no processor time, and its worker goes on with the next unit. The commit that makes the change
-//! puts the unit's number on the list of *woken* units. Any worker whose own list is empty moves
-//! the woken units there, where others can steal them. So woken units run after those that were
-//! ready before: one that waits for the last of many changes is not tried after each of them.
+//! A unit that calls `retry` is *parked*: a slot holds it with the [`Change`] that it waits for, it
+//! costs no processor time, and its worker continues with the next unit. The commit that makes the
+//! change puts the unit's number on the list of *woken* units. Any worker whose own list is empty
+//! moves the woken units there, where others can steal them. So woken units run after those that
+//! were ready before: one that waits for the last of many changes is not tried after each of them.
 //!
 //! # The end of a run whose units all wait
 //!
@@ -15,12 +15,12 @@
 //!
 //! # Invariants
 //!
-//! - P1: a parked unit lies in its slot before its number can come to the list of woken units. So
-//!   who takes the number finds the unit.
-//! - P2: a number names one unit of one run, so a number that comes late finds nothing, and does no
-//!   harm. A unit is taken out of its slot under the lock of the slots, by one worker.
+//! - P1: a parked unit is in its slot before its number can enter the list of woken units. So a
+//!   worker that takes the number finds the unit.
+//! - P2: a number names one unit of one run, so a late number finds no unit, and is harmless. A
+//!   unit is taken out of its slot under the lock of the slots, by one worker.
 //! - P3: a unit is parked with a change that counts from its attempt on, and that calls the waker
-//!   also where it has come before (W2 of `waiting` in `sinew-stm`). So no commit between the
+//!   also if it has happened before (W2 of `waiting` in `sinew-stm`). So no commit between the
 //!   attempt and the parking is lost.
 //! - P4: a run ends with parked units only after each of them was tried, and had to wait, later
 //!   than the last commit of the run and after the last [`KeepAlive`] was dropped. The wake-ups
@@ -49,7 +49,7 @@ use sinew_sync::plant::{Bug, planted};
 
 use super::lists::Entry;
 
-/// The units of a run that wait, those that were woken and not taken yet included.
+/// The waiting units of a run, including those that were woken and not taken yet.
 #[derive(Debug)]
 pub(super) struct Parked<U> {
     slots: Mutex<BTreeMap<u64, Slot<U>>>,
@@ -69,7 +69,7 @@ impl<U> Parked<U> {
         Self { slots: Mutex::new(BTreeMap::new()), woken }
     }
 
-    /// Parks `unit` until `change` comes.
+    /// Parks `unit` until `change` happens.
     pub(super) fn park(&self, unit: Entry<U>, change: Change) {
         let number = self.woken.new_number();
         let waker = Waker::from(Arc::new(Ticket { number, woken: Arc::clone(&self.woken) }));

@@ -3,9 +3,9 @@
 //!
 //! The rules are [`sinew_policy::worklist::places`]'; here they meet the machine. Threads are
 //! placed by their pool, so the mapping is chosen when that is built. Pages follow a policy of the
-//! worker's thread for the time of the run; on a machine of one node nothing is done. Helpers sit
-//! beside the worker that they help ([`HelperPin`](sinew_loops::HelperPin)), so workers say where
-//! they are ([`Sites`]), and again when they have been moved.
+//! worker's thread for the time of the run; on a machine of one node nothing is done. Helpers are
+//! pinned near their worker ([`HelperPin`](sinew_loops::HelperPin)). So workers record their CPUs
+//! ([`Sites`]), again after each move.
 
 use sinew_policy::worklist::Pages;
 use sinew_policy::worklist::places;

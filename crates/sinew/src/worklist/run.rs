@@ -1,4 +1,4 @@
-//! One run of a list: what its slots share, and what each of them does.
+//! One run of a list: the shared state of its slots, and the work of each slot.
 
 mod helper;
 mod worker;
@@ -36,13 +36,13 @@ pub(super) struct RunState<'r, R: Run> {
     slots: Box<[CachePadded<Slot<R>>]>,
     sites: Sites,
     settings: &'r SettingsHandle,
-    /// The run as a control sees it that may cancel it and limit its workers.
+    /// The run, as seen by a control that may cancel it and limit its workers.
     operation: Option<Operation<'r>>,
     /// Registers the run with the pool, which may cancel all that it runs, if there is no such
     /// control.
     cancel_registration: Option<CancelRegistration>,
     steering: Option<&'r Mutex<Steering>>,
-    /// The cores that the tuner has been told of.
+    /// The number of cores that the tuner uses.
     cores: AtomicUsize,
     speculative: bool,
     several_nodes: bool,
@@ -58,7 +58,7 @@ const LONGEST_SLEEP_NS: u64 = 10_000_000;
 /// force follow.
 type Version = (u64, u64, usize);
 
-/// The state of one slot, whichever thread works there.
+/// The state of one slot.
 struct Slot<R: Run> {
     tally: Tally,
     local: Mutex<Option<R::Local>>,

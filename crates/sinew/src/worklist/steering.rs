@@ -1,8 +1,8 @@
-//! The settings of a run, who changes them, and when.
+//! The settings of a run, and their changes by the program and the tuner.
 //!
-//! Workers keep a copy and look at a version between units, so a change costs a load where nothing
-//! changes; of short units they run some tens before they look. The tuner is fed by whichever
-//! worker finds an epoch complete; it belongs to the list and goes on where it was when the list is
+//! Workers keep a copy and compare a version between units, so unchanged settings cost a load; they
+//! run some tens of short units before they compare. The worker that finds an epoch complete passes
+//! the counts to the tuner. The tuner belongs to the list, and keeps its state when the list is
 //! filled again.
 
 use std::fmt;
@@ -20,7 +20,7 @@ use super::tally::Report;
 /// Rows of its path that a tuner keeps: some MiB at most.
 const ROWS: usize = 10_000;
 
-/// How the settings of a worklist are chosen.
+/// The way in which the settings of a worklist are chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Tuning {

@@ -2,11 +2,11 @@
 //!
 //! Each worker of the pool has a slot in the run, which is its rank among the
 //! [participants](sinew_loops::Participants). A slot's task works on units, or helps a worker. It
-//! leaves when the settings have no use for it, or when it has found nothing to do for a while. A
-//! worker that sees that a slot is missing spawns a task for it again. So the number of workers
-//! follows the settings and the pool's limit while the list runs; the pool puts idle workers to
-//! sleep, or uses them for other work. When the limit falls, a worker of the pool that is to stand
-//! down leaves its slot to another one; the first slot can always be taken.
+//! leaves when the settings have no use for it, or when it has found no unit for a while. A worker
+//! that sees that a slot is missing spawns a task for it again. So the number of workers follows
+//! the settings and the pool's limit while the list runs; the pool puts idle workers to sleep, or
+//! uses them for other work. When the limit falls, a worker of the pool that is to stand down
+//! leaves its slot to another one; the first slot can always be taken.
 //!
 //! # The end
 //!

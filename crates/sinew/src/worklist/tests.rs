@@ -81,7 +81,7 @@ proptest! {
                         choices.iter().for_each(|&settings| {
                             control.set(settings);
                             std::thread::yield_now();
-                        })
+                        });
                     });
                     count(&counts, &total, &mut list)
                 })
@@ -104,10 +104,10 @@ proptest! {
     }
 }
 
-/// Catches: what a unit has written, answered or added in an attempt that another unit of the
-/// same transaction gives up; and units that such attempts added. Every unit gives up twice, after
-/// it has done everything else, so each attempt at a pair ends with the first, the second, or
-/// neither of them. Several workers' units may conflict besides: neighbouring counts share a lock.
+/// Catches: effects, results or additions of a unit in an attempt that another unit of the same
+/// transaction aborts; and units that such attempts added. Every unit gives up twice, after it has
+/// done everything else, so each attempt at a pair ends with the first, the second, or neither of
+/// them. Several workers' units may conflict besides: neighbouring counts share a lock.
 #[test]
 fn a_pair_is_given_up_as_a_whole() {
     const UNITS: usize = 200;

@@ -33,7 +33,7 @@ use crate::worklist::work::{Failure, More, Run, Turn};
 
 /// Attempts given up in a row, of whichever units, before the next one is made irrevocable: so that
 /// each worker commits after a bounded number.
-const PATIENCE: u32 = if cfg!(shuttle) { 3 } else { 64 };
+const FAILURES_BEFORE_TOKEN: u32 = if cfg!(shuttle) { 3 } else { 64 };
 
 /// How long a worker without units searches before it leaves, in ticks.
 const SEARCH: u64 = 20 * TICKS_A_US;
@@ -323,7 +323,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         let mut count = self.held.len().min(1 + usize::from(self.in_force.settings.coalescing));
         self.hand_over(count);
         loop {
-            let favoured = self.failures >= PATIENCE;
+            let favoured = self.failures >= FAILURES_BEFORE_TOKEN;
             if self.held.is_empty() {
                 return;
             }
