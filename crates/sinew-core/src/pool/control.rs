@@ -37,8 +37,8 @@ use crate::state::pool_state::PoolState;
 ///
 /// let pool = Pool::builder().threads(4).build()?;
 /// let control = pool.control();
-/// let elsewhere = control.clone();
-/// std::thread::spawn(move || elsewhere.set_threads(3)).join().unwrap();
+/// let clone = control.clone();
+/// std::thread::spawn(move || clone.set_threads(3)).join().unwrap();
 /// control.set_schedule(Schedule::Dynamic { chunk: 64 });
 /// control.set_mapping(&Mapping::Compact)?;
 /// let now = control.snapshot();

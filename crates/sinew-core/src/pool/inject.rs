@@ -163,7 +163,7 @@ fn offer<'f>(
         header: Header { run: Injected::run },
         work: UnsafeCell::new(Some(f)),
         result: UnsafeCell::new(None),
-        latch: Latch::new(Owner::Elsewhere(Arc::clone(waiter.parker()))),
+        latch: Latch::new(Owner::ExternalThread(Arc::clone(waiter.parker()))),
     };
     let cancellations = pool.cancel_scope.cancellations();
     let queued = Queued { task: TaskRef::new(NonNull::from(&task)), depth: 0 };

@@ -24,7 +24,7 @@ pub(crate) enum Owner {
     /// The worker of that pool at this slot.
     Slot(usize),
     /// Another thread, which parks here.
-    Elsewhere(Arc<Parker>),
+    ExternalThread(Arc<Parker>),
 }
 
 impl Owner {
@@ -63,7 +63,7 @@ impl Owner {
                     parker_at(slot).unpark();
                 }
             }
-            Self::Elsewhere(parker) => {
+            Self::ExternalThread(parker) => {
                 let parker = Arc::clone(parker);
                 if last() {
                     parker.unpark();
@@ -106,7 +106,7 @@ impl Latch {
         // SAFETY: valid until the store, which is the last access. Release: pairs with `is_set`.
         unsafe {
             Owner::wake_among(&raw const (*latch).owner, parker_at, || {
-                if matches!((*latch).owner, Owner::Elsewhere(_)) {
+                if matches!((*latch).owner, Owner::ExternalThread(_)) {
                     // Relaxed: published by the store that follows.
                     (*latch).at_ns.store(now_ns(), Ordering::Relaxed);
                 }
@@ -224,9 +224,9 @@ mod models {
     fn check_broadcast(slot: bool) {
         loom::model(move || {
             let parkers: Arc<[Parker; 2]> = Arc::new([Parker::new(), Parker::new()]);
-            let elsewhere = Arc::new(Parker::new());
+            let external = Arc::new(Parker::new());
             let owner =
-                if slot { Owner::Slot(1) } else { Owner::Elsewhere(Arc::clone(&elsewhere)) };
+                if slot { Owner::Slot(1) } else { Owner::ExternalThread(Arc::clone(&external)) };
             let results = [Cell::new(0), Cell::new(0)];
             let frame = Arc::new(Frame { countdown: Countdown::new(2, owner), results });
             let threads = [0, 1].map(|part| {
@@ -238,7 +238,7 @@ mod models {
                     frame.run(part, &*parkers);
                 })
             });
-            wait_for(frame.countdown.latch(), if slot { &parkers[1] } else { &elsewhere });
+            wait_for(frame.countdown.latch(), if slot { &parkers[1] } else { &external });
             // SAFETY: all parts are over.
             let sum: u32 =
                 frame.results.iter().map(|result| result.with(|result| unsafe { *result })).sum();
@@ -292,14 +292,15 @@ mod models {
     impl Pools {
         fn new() -> Self {
             let parkers = [0; 2].map(|_| Arc::new(Parker::new()));
-            let [there, back] = parkers.clone().map(|parker| Latch::new(Owner::Elsewhere(parker)));
+            let [there, back] =
+                parkers.clone().map(|parker| Latch::new(Owner::ExternalThread(parker)));
             let (sleepers, injector) = (Sleepers::new(), Injector::new());
             Self { sleepers, injector, parkers, there, back, result: Cell::new(0) }
         }
 
         fn set(latch: &Latch) {
             // SAFETY: both latches live as long as the model's threads.
-            unsafe { Latch::set_among(latch, |_| unreachable!("the owners are elsewhere")) };
+            unsafe { Latch::set_among(latch, |_| unreachable!("the owners are external threads")) };
         }
 
         /// The second pool's task: as `PoolState::inject`, and a worker that has nothing else to

@@ -70,7 +70,7 @@ impl Waiter<'_> {
 
 /// Waits for a result of `pool`, which is another pool, on the thread whose [`Waiter`] parks at
 /// `parker`.
-pub(crate) fn wait_elsewhere(parker: &Parker, pool: &PoolState, awaited: &dyn Awaited) {
+pub(crate) fn wait_for_call(parker: &Parker, pool: &PoolState, awaited: &dyn Awaited) {
     match living_worker() {
         Some(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
         None => wait_outside(parker, pool, awaited, should_watch()),

@@ -19,7 +19,7 @@ use super::first_panic::FirstPanic;
 use crate::scheduler::job::Job;
 use crate::scheduler::latch::Owner;
 use crate::scheduler::wait::Awaited;
-use crate::scheduler::waiter::{Waiter, wait_elsewhere};
+use crate::scheduler::waiter::{Waiter, wait_for_call};
 use crate::seams::observer::{Activity, Event, ScopeNote};
 use crate::state::heap_task::HeapTask;
 use crate::state::pool_state::PoolState;
@@ -53,7 +53,7 @@ impl ScopeState {
     pub(crate) fn new(pool: &PoolState, body: u32, oldest_first: bool) -> Self {
         let inside = tls::current_in(pool);
         let owner = inside.map_or_else(
-            || Owner::Elsewhere(Arc::clone(Waiter::here().parker())),
+            || Owner::ExternalThread(Arc::clone(Waiter::here().parker())),
             |worker| Owner::Slot(worker.index()),
         );
         Self {
@@ -161,7 +161,7 @@ impl ScopeState {
     fn wake_owner(&self) {
         match &self.owner {
             Owner::Slot(slot) => self.pool().slots[*slot].parker.unpark(),
-            Owner::Elsewhere(parker) => parker.unpark(),
+            Owner::ExternalThread(parker) => parker.unpark(),
         };
     }
 
@@ -229,7 +229,7 @@ impl ScopeState {
 
     fn wait(&self) {
         match &self.owner {
-            Owner::Elsewhere(parker) => wait_elsewhere(parker, self.pool(), self),
+            Owner::ExternalThread(parker) => wait_for_call(parker, self.pool(), self),
             Owner::Slot(_) => {
                 let worker =
                     tls::current_in(self.pool()).expect("a scope ends on the thread it began on");

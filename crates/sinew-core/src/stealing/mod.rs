@@ -20,7 +20,7 @@ use sinew_sync::lock::Mutex;
 use sinew_topology::{CpuAssignment, Machine};
 
 use classes::Classes;
-pub(crate) use packages::NOBODY;
+pub(crate) use packages::NO_MASTER;
 use packages::Packages;
 use pieces::Pieces;
 

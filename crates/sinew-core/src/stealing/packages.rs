@@ -10,7 +10,7 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::AtomicUsize;
 use sinew_topology::{CpuAssignment, Machine};
 
-pub(crate) const NOBODY: usize = usize::MAX;
+pub(crate) const NO_MASTER: usize = usize::MAX;
 
 /// The packages of a pool's slots.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Packages {
     pub(crate) fn new(machine: &Machine, cpu_assignment: &CpuAssignment) -> Self {
         let of = cpu_assignment.packages(machine).into_boxed_slice();
         let count = of.iter().max().map_or(0, |last| last + 1);
-        let masters = (0..count).map(|_| CachePadded::new(AtomicUsize::new(NOBODY))).collect();
+        let masters = (0..count).map(|_| CachePadded::new(AtomicUsize::new(NO_MASTER))).collect();
         Self { of, masters, last_level: cpu_assignment.last_level_distance(machine) }
     }
 

@@ -248,14 +248,14 @@ where
     );
     let inside = tls::current_in(pool);
     let waiter = Waiter::here();
-    let elsewhere = || Owner::Elsewhere(Arc::clone(waiter.parker()));
+    let outside = || Owner::ExternalThread(Arc::clone(waiter.parker()));
     let shared = Shared {
         header: Header { run: Shared::<F, R>::run },
         f,
         results: slots.clone().map(|_| UnsafeCell::new(None)).collect(),
         left: Countdown::new(
             slots.len(),
-            inside.map_or_else(elsewhere, |worker| Owner::Slot(worker.index())),
+            inside.map_or_else(outside, |worker| Owner::Slot(worker.index())),
         ),
     };
     let task = TaskRef::new(NonNull::from(&shared));

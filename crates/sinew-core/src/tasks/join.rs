@@ -7,7 +7,7 @@
 //! that the worker runs while it waits runs in a destructor of an unwinding thread.
 //!
 //! Each arm is compiled twice: into the fast path, and as a function ([`Frame::run`]) for thieves
-//! and for the slow paths (`slow`, `elsewhere`). More copies would make programs large, and the
+//! and for the slow paths (`slow`, `outside`). More copies would make programs large, and the
 //! compiler would optimise each copy less.
 //!
 //! # Cost
@@ -16,7 +16,7 @@
 //! Overflow, unwinding, requests and stolen arms are calls that are never inlined. Catching the
 //! first arm's panic costs at most one instruction a join (a move of registers).
 
-mod elsewhere;
+mod outside;
 mod slow;
 
 use std::any::Any;
@@ -30,7 +30,7 @@ use sinew_sync::plant::{Bug, planted};
 use crate::seams::observer::{Activity, Event};
 use crate::state::worker::Worker;
 
-pub use elsewhere::{Entering, join, join_context};
+pub use outside::{Entering, join, join_context};
 
 /// The payload of a panic.
 type Payload = Box<dyn Any + Send>;

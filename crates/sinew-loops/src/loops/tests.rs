@@ -157,7 +157,7 @@ proptest! {
                     }
                     inside.fetch_sub(1, Ordering::Relaxed);
                 })
-                .unwrap()
+                .unwrap();
             });
         }));
         let payload = result.unwrap_err();
@@ -262,7 +262,7 @@ proptest! {
                     });
                 }
             })
-            .unwrap()
+            .unwrap();
         });
         prop_assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1));
         let area = |sum, [i, j]: [std::ops::Range<usize>; 2]| sum + i.len() * j.len();
@@ -288,7 +288,7 @@ proptest! {
                         std::panic::panic_any(bad);
                     }
                 })
-                .unwrap()
+                .unwrap();
             });
         }));
         let payload = result.unwrap_err();

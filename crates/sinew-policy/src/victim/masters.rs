@@ -12,7 +12,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
     /// There is no master, or it has resigned.
-    Nobody,
+    Vacant,
     /// It is parked, or its worker slot has no thread.
     Parked,
     /// It is blocked in a join or a scope.
@@ -38,7 +38,7 @@ pub struct Candidate {
 /// that is not; one that runs a task, only if work would be stranded.
 pub fn takes_over(holder: Holder, candidate: Candidate) -> bool {
     match holder {
-        Holder::Nobody | Holder::Parked => true,
+        Holder::Vacant | Holder::Parked => true,
         Holder::Waits => !candidate.waits || candidate.stranded,
         Holder::Works => candidate.stranded,
         Holder::Searches => false,
@@ -48,7 +48,7 @@ pub fn takes_over(holder: Holder, candidate: Candidate) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Holder::{Nobody, Parked, Searches, Waits, Works};
+    use Holder::{Parked, Searches, Vacant, Waits, Works};
 
     /// Catches: a role that stays with a worker that cannot use it, or that a worker loses while it
     /// can.
@@ -58,7 +58,7 @@ mod tests {
         let blocked = Candidate { waits: true, ..free };
         let stranded = Candidate { stranded: true, ..free };
         for (holder, answers) in [
-            (Nobody, [true, true, true]),
+            (Vacant, [true, true, true]),
             (Parked, [true, true, true]),
             (Waits, [true, false, true]),
             (Works, [false, false, true]),

@@ -251,7 +251,7 @@ impl World {
 
     fn stand_for_mastership(&mut self, me: usize) {
         let holder = match self.masters[me / 2] {
-            None => Holder::Nobody,
+            None => Holder::Vacant,
             Some(master) if master == me => return,
             Some(master) if !self.workers[master].active => Holder::Parked,
             Some(master) if self.workers[master].running.is_some() => Holder::Works,

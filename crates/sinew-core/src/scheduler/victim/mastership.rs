@@ -12,7 +12,7 @@ use sinew_policy::victim::{Candidate, Holder, takes_over};
 use sinew_sync::atomic::Ordering;
 
 use crate::state::worker::Worker;
-use crate::stealing::NOBODY;
+use crate::stealing::NO_MASTER;
 
 impl Worker {
     pub(super) fn is_master(&self) -> bool {
@@ -44,13 +44,17 @@ impl Worker {
         if self.own.has_masters.get() && self.is_master() {
             let word = self.pool().stealing.packages.master(self.index());
             // Another worker may be the master by now, which is equally good.
-            let _ =
-                word.compare_exchange(self.index(), NOBODY, Ordering::Relaxed, Ordering::Relaxed);
+            let _ = word.compare_exchange(
+                self.index(),
+                NO_MASTER,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
         }
     }
 
     fn holder(&self, master: usize) -> Holder {
-        let Some(master) = self.pool().slots.get(master) else { return Holder::Nobody };
+        let Some(master) = self.pool().slots.get(master) else { return Holder::Vacant };
         // Relaxed: hints.
         if !master.active.load(Ordering::Relaxed) {
             Holder::Parked

@@ -160,7 +160,7 @@ proptest! {
             }
         };
         let run = || {
-            sinew_core::run(|w| for_each_block(w, space.clone(), grain, &options, note).unwrap())
+            sinew_core::run(|w| for_each_block(w, space.clone(), grain, &options, note).unwrap());
         };
         if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
             let told = payload

@@ -122,7 +122,7 @@ where
 {
     match tls::current() {
         Some(worker) => worker.join_arms(a, b),
-        None => join_elsewhere(enter, a, b),
+        None => join_outside(enter, a, b),
     }
 }
 
@@ -131,7 +131,7 @@ pub type Entering<'a> = &'a mut (dyn FnMut(&Worker) + Send);
 
 #[cold]
 #[inline(never)]
-fn join_elsewhere<E, A, B, RA, RB>(enter: E, a: A, b: B) -> (RA, RB)
+fn join_outside<E, A, B, RA, RB>(enter: E, a: A, b: B) -> (RA, RB)
 where
     E: FnOnce(Entering<'_>),
     A: for<'w> FnOnce(&'w Worker, bool) -> RA + Send,
