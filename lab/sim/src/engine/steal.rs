@@ -252,7 +252,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
         let package = self.places.package(me);
         let holder = match self.packages.master(package) {
-            None => Holder::Nobody,
+            None => Holder::Vacant,
             Some(master) if master == me => return,
             Some(master) => self.master_does(master),
         };
