@@ -5,21 +5,22 @@
 //! and after its commit notifies the changes that are entered there. So commits pay for waiting
 //! transactions only if there are some.
 //!
-//! `atomically` sleeps until its change comes.
+//! `atomically` sleeps until its change happens.
 //! [`attempt_or_wait`](crate::Transaction::attempt_or_wait) returns the change, so that a scheduler
 //! can run other work on the thread meanwhile.
 //!
 //! # Invariants
 //!
-//! - W2: a change that has come stays so, and its waker is called once: by the thread that notifies
-//!   the change, or by the one that sets the waker, whichever comes second. Both check under the
-//!   lock of the state.
+//! - W2: a change that has happened stays so, and its waker is called once: by the thread that
+//!   notifies the change, or by the one that sets the waker, whichever comes second. Both check
+//!   under the lock of the state.
 //!
 //! # Orderings
 //!
 //! - W1 entry (under the lock), then `mark_waited` ↔ `try_lock`, then the read of the entries
 //!   (under the lock): a committer that finds the mark finds the entry. If a committer locked
-//!   before the mark could be set, the waiting transaction sees it, and its change has then come.
+//!   before the mark could be set, the waiting transaction sees it, and its change has then
+//!   happened.
 //!
 //! # Not handled
 //!
@@ -69,7 +70,7 @@ use std::task::{Wake, Waker};
 pub struct Change(Arc<Waiter>);
 
 impl Change {
-    /// The next change of one of `reads`; it has come if one of them has already changed, or is
+    /// The next change of one of `reads`; it has happened if one of them has already changed, or is
     /// about to.
     ///
     /// # Safety
