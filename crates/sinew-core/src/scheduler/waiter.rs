@@ -130,7 +130,7 @@ fn give_core_away(awaited: &dyn Awaited) {
             });
         }
         if took < MOMENT_NS {
-            return; // nobody wanted it, from which nothing is learned
+            return; // no thread took the core: no measurement
         }
     }
     with_learned(|learned| learned.giving.tried(false));

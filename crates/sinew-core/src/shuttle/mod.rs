@@ -3,7 +3,7 @@
 //! Each test runs its program under as many schedules as `SINEW_SHUTTLE_ITERATIONS` says: a third
 //! drawn at random, a third in bursts, a third from PCT (Burckhardt et al., "A Randomized Scheduler
 //! with Probabilistic Guarantees of Finding Bugs", 2010). A failure prints its schedule, and
-//! `SINEW_SHUTTLE_REPLAY=schedule` runs the test named on the command line under that one alone.
+//! `SINEW_SHUTTLE_REPLAY=schedule` runs the test named on the command line under that one only.
 //! `SHUTTLE_RANDOM_SEED` repeats a whole run.
 //!
 //! Stacks have four slots here and queues begin with two, so that tests reach their limits. The

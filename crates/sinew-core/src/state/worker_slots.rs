@@ -12,8 +12,8 @@
 //!
 //! # Tests
 //!
-//! Below, both forms; whole pools with workers in pages of their own, and their nodes, on the guest
-//! machine.
+//! Below, both forms; whole pools with workers in pages of their own, and their nodes, on the
+//! emulated machine.
 
 use std::ops::Index;
 use std::ptr::{NonNull, slice_from_raw_parts_mut};

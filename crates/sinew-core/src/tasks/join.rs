@@ -93,7 +93,7 @@ where
     /// Called once.
     #[inline(always)]
     unsafe fn take(&self) -> F {
-        // SAFETY: called once, and nobody else accesses the arm meanwhile.
+        // SAFETY: called once, and no other thread accesses the arm meanwhile.
         unsafe { ManuallyDrop::take(&mut *self.arm.get()) }
     }
 

@@ -54,12 +54,13 @@ impl Worker {
 }
 
 impl Pool {
-    /// Runs `f` some time, on some worker. Nobody waits for it, except that dropping the pool does.
+    /// Spawns `f` as a detached task, which runs on any worker. Only dropping the pool waits for
+    /// it.
     ///
     /// # Panics
     ///
-    /// Not here. If `f` panics, the pool's panic handler gets the payload; without a handler the
-    /// process aborts.
+    /// The caller does not panic. If `f` panics, the pool's panic handler gets the payload; without
+    /// a handler the process aborts.
     pub fn spawn<F>(&self, f: F)
     where
         F: for<'w> FnOnce(&'w Worker) + Send + 'static,
@@ -140,12 +141,12 @@ where
     }
 }
 
-/// Runs `f` some time, in the pool of the current worker, or in the global pool.
+/// Spawns `f` as a detached task in the pool of the current worker, or in the global pool.
 ///
 /// # Panics
 ///
-/// Not here. If `f` panics, the pool's panic handler gets the payload; without a handler the
-/// process aborts.
+/// The caller does not panic. If `f` panics, the pool's panic handler gets the payload; without a
+/// handler the process aborts.
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();
