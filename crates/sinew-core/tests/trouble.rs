@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 /// Names the folder of the table to a program that shares.
 const FOLDER: &str = "SINEW_TEST_FOLDER";
 
-/// The program: this test, in a process of its own. Alone in the harness it shares with nobody.
+/// The program: this test, in a process of its own. It is the only test of its binary.
 #[test]
 fn program() {
     let builder = Pool::builder().threads(2);

@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 const WAITS: [Wait; 5] =
     [Wait::Leapfrog, Wait::Any, Wait::Descendants, Wait::Transitive, Wait::Block];
 
-/// A pool of `threads` workers, one of which is the guest.
+/// A pool of `threads` workers, one of which is the external slot's.
 fn pool(threads: usize) -> Pool {
     Pool::builder().threads(threads).build().unwrap()
 }
@@ -34,7 +34,7 @@ fn full_pool(threads: usize) -> Pool {
     Pool::builder().threads(threads).external_slot(false).build().unwrap()
 }
 
-/// Calls `test` with a pool of `threads` workers and no guests for each way of waiting.
+/// Calls `test` with a pool of `threads` workers without an external slot, for each wait policy.
 fn with_each_full_pool(threads: usize, test: impl Fn(&Pool)) {
     for wait in WAITS {
         test(&Pool::builder().threads(threads).external_slot(false).wait(wait).build().unwrap());

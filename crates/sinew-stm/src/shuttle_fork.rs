@@ -1,9 +1,9 @@
 //! `fork(2)` under random schedules: at some moment all threads but one stop for good, wherever
 //! they are, and that one goes on as the child does.
 //!
-//! The child must be able to run transactions of its own, irrevocable ones as well. Those on shared
-//! variables see whole commits, or end it because a lost thread has locked what they need. A child
-//! that blocks or spins hangs, as nobody could wake it.
+//! The child must be able to run transactions of its own, irrevocable ones as well. Transactions on
+//! shared variables see whole commits, or end the child because a thread that does not exist has
+//! locked their variables. A child that blocks or spins hangs, since no thread could wake it.
 
 use crate::shuttle::{config, half, shuttle_seed};
 use crate::threads::NeedsLost;

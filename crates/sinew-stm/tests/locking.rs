@@ -48,8 +48,8 @@ fn late_locks_change_no_outcome() {
     assert_eq!(outcome(Locking::Encounter), outcome(Locking::Commit));
 }
 
-/// Catches: a lock that is taken at the first write all the same, and an update that is lost
-/// because nobody looked.
+/// Catches: a lock that is taken at the first write, and an update that is lost because a
+/// validation is missing.
 #[test]
 fn who_locks_late_gives_way_to_who_commits_first() {
     let (var, how) = (TVar::new(0), Transaction::new().locking(Locking::Commit));
@@ -108,7 +108,7 @@ fn whatever_ends_a_late_attempt_nothing_is_left() {
     }
 }
 
-/// Catches: a sleeper that nobody wakes because what it has written hides what it has read.
+/// Catches: a sleeper that is not woken because its writes hide its reads.
 #[test]
 fn a_late_transaction_waits_for_a_change() {
     let (slot, how) = (TVar::new(None), Transaction::new().locking(Locking::Commit));

@@ -99,8 +99,8 @@ struct Node {
     next: TBox<Option<Arc<Node>>>,
 }
 
-/// Nodes behind a window are kept by the first that somebody still sees. When he is gone, however
-/// many they have become, they go one after the other, not one inside the other.
+/// The first node that a transaction still sees keeps the nodes behind it. When that transaction
+/// ends, they are dropped one after the other, not recursively, however many they are.
 impl Drop for Node {
     fn drop(&mut self) {
         let take_next = |node: &mut Self| std::mem::replace(&mut node.next, TBox::new(None)).load();

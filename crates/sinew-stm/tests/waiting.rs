@@ -116,8 +116,8 @@ fn who_waits_holds_up_nobody() {
     }
 }
 
-/// Catches: handlers that are forgotten since nobody sleeps, and what is kept that is never given
-/// back.
+/// Catches: handlers that are skipped because no thread sleeps, and kept values that are never
+/// released.
 #[test]
 fn the_attempt_is_over_before_the_change_comes() {
     let (node, undone) = (Arc::new(TVar::new(0)), AtomicUsize::new(0));

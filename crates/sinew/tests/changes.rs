@@ -1,6 +1,6 @@
-//! Every skeleton, most of them no plain loops, while its control and its pool's are used by
-//! another thread as fast as that can, and while it is cancelled and panics: each item exactly
-//! once, nothing leaked, nobody left behind.
+//! Every skeleton, while another thread changes it at the highest rate through its control and its
+//! pool's, and while it is cancelled and panics: each item runs exactly once, nothing is leaked, no
+//! participant is left behind.
 //!
 //! `SINEW_STRESS_SECONDS` says for how long this goes on (default: a second); `SINEW_DEEP` makes it
 //! go on until there were a million changes.
@@ -224,7 +224,7 @@ fn nested(fate: Fate<'_>, n: usize, random: &mut Rng) -> Result<(), Cancelled> {
     .collect()
 }
 
-/// A loop that nobody can cancel.
+/// A loop without a cancellation.
 fn free(fate: Fate<'_>, n: usize) -> Result<(), Cancelled> {
     let (alive, visits) = (AtomicUsize::new(0), Visits::new(n));
     let fate = Fate { at: fate.at.filter(|_| fate.panics), ..fate };

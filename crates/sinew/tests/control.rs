@@ -175,8 +175,8 @@ fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
     watched(&|control| sinew::farm(0..1_000, |x| x).control(control).for_each(drop).unwrap());
 }
 
-/// Catches: a sort that reads the number of threads once: here nobody may help until its control
-/// says so in the middle of it, and then it waits for help.
+/// Catches: a sort that reads the number of threads once. Here no worker may help until its control
+/// raises the number in the middle of it, and then it waits for help.
 #[test]
 fn a_sort_takes_up_the_number_of_threads_while_it_runs() {
     let pool = Pool::builder().threads(2).build().unwrap();

@@ -107,8 +107,8 @@ fn a_worklist_follows_the_limit_of_its_pool() {
     });
 }
 
-/// Catches: a quota that nobody looks at while all workers are in a worklist; and a tuner that
-/// goes on with the cores of the beginning.
+/// Catches: a quota that no worker reads while all are in a worklist; and a tuner that keeps the
+/// initial number of cores.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_worklist_and_its_tuner_follow_the_quota_of_their_container() {
@@ -168,8 +168,8 @@ impl<'env> Work<'env> for SlotsWithWork<'env> {
     }
 }
 
-/// Catches: helpers that go on in their role when a control raises or lowers the number of
-/// workers: none of their slots comes to work then, or they look on for nobody.
+/// Catches: helpers that keep their role when a control raises or lowers the number of workers:
+/// then no worker runs at their slots, or they help a worker that has left.
 #[test]
 fn helpers_follow_a_control_that_changes_the_number_of_workers() {
     ends(|| {

@@ -6,8 +6,8 @@ use sinew::stm::TVar;
 use sinew::{PoolControl, Step, divide_and_conquer};
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Cancels what the pool runs until somebody has done so. So one who is held up on the way does not
-/// hold the cancellation up.
+/// Several threads cancel the pool's work until one of them has. So a delayed thread does not delay
+/// the cancellation.
 struct Once {
     handle: PoolControl,
     is_due: AtomicBool,
@@ -40,7 +40,7 @@ fn check(skeleton: impl Fn(&Control, &Once) -> Result<(), Cancelled> + Sync) {
     }
 }
 
-/// Catches: a skeleton that nobody tells, or that is told once and for all.
+/// Catches: a skeleton that does not see the cancellation, or that stays cancelled in later runs.
 #[test]
 fn skeletons_under_a_control_end() {
     let at = |item: usize, once: &Once| {

@@ -37,8 +37,8 @@ fn options_do_not_change_the_answer() {
     assert!(grid == plain);
 }
 
-/// Catches: a sweep that a cancellation leaves half done, and tiles that stay expected though
-/// nobody will come to them.
+/// Catches: a sweep that a cancellation leaves half done, and tiles that stay expected though no
+/// worker will run them.
 #[test]
 fn a_cancelled_stencil_leaves_whole_sweeps() {
     for at in 0..5 {

@@ -28,7 +28,7 @@ fn at_work(pool: &ThreadPool) -> Vec<usize> {
     seen
 }
 
-/// Catches: a number that leaves nobody, threads beyond it that work, a size of the pool that
+/// Catches: a limit that leaves no thread, surplus threads that work, a size of the pool that
 /// changes with it.
 #[test]
 fn threads_beyond_the_active_ones_rest() {
@@ -103,8 +103,8 @@ fn counters_are_those_of_the_pool() {
     });
 }
 
-/// Catches: a profile of another pool's work, one that nobody asked for, and one that the
-/// environment asks for and nobody can read.
+/// Catches: a profile of another pool's work, one without a request, and one that the environment
+/// requests and no call returns.
 #[cfg(feature = "profile")]
 #[test]
 fn profiles_are_those_of_pools_that_were_told_to() {
@@ -252,7 +252,7 @@ mod limits {
             return;
         }
         let name = "ext::limits::pools_that_coordinate_leave_each_other_cores";
-        // Nobody but the child shares by this table.
+        // Only the child uses this table.
         let folder = std::env::temp_dir().join(format!("sinew-drop-in-{}", std::process::id()));
         let table = folder.to_str().unwrap();
         alone(name, &[("SINEW_TABLE_DIR", table), ("SINEW_COORDINATE", "1")], move || {

@@ -36,7 +36,7 @@ fn fork(f: impl FnOnce()) -> End {
 
 fn wait_for(pid: libc::pid_t) -> End {
     let mut status = 0;
-    // SAFETY: the child is this process's, and nobody else waits for it.
+    // SAFETY: the child is this process's, and no other thread waits for it.
     let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
     assert_eq!(waited, pid, "{}", io::Error::last_os_error());
     if libc::WIFSIGNALED(status) {

@@ -90,8 +90,8 @@ fn the_building_thread_may_be_number_0() {
     });
 }
 
-/// Catches: a payload that goes nowhere, of a task or of a handler, or stops the process
-/// although somebody takes it.
+/// Catches: a payload of a task or of a handler that is lost, or that stops the process although a
+/// handler takes it.
 #[test]
 fn the_panic_handler_gets_every_payload() {
     ends(|| {
@@ -124,7 +124,7 @@ fn the_panic_handler_gets_every_payload() {
     });
 }
 
-/// Catches: a panic that nobody takes and that the process survives, or dies of without a word.
+/// Catches: a panic without a handler that the process survives, or that ends it without a message.
 #[test]
 fn a_panic_that_nobody_takes_aborts_with_one_line() {
     let name = "handlers::a_panic_that_nobody_takes_aborts_with_one_line";

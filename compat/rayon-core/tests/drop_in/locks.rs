@@ -195,8 +195,7 @@ fn a_lock_may_be_held_across_a_call_into_another_pool() {
     }
 }
 
-/// Catches: the same for programs that nobody can change: a variable that does not reach pools
-/// which know nothing of it.
+/// Catches: the same for unmodified programs: a variable that has no effect on their pools.
 #[test]
 fn locks_may_be_held_across_parallel_calls_where_the_environment_says_so() {
     let name = "locks::locks_may_be_held_across_parallel_calls_where_the_environment_says_so";
@@ -255,7 +254,7 @@ fn reentries(pool: &ThreadPool, across: Across) -> usize {
     pool.in_place_scope(|s| {
         let there = || {
             at_depth(5, &|| s.spawn(move |_| locked()));
-            // Nobody but this closure and the other one's thread is here, and that one is awake.
+            // Only this closure and the other one's thread run, and that thread is awake.
             let parks = pool.counters().parks;
             begun.wait();
             while ran.load(Ordering::SeqCst) == 0 && pool.counters().parks == parks {

@@ -20,8 +20,8 @@ fn full_pool(threads: usize) -> Pool {
     Pool::builder().threads(threads).external_slot(false).build().unwrap()
 }
 
-/// Keeps one of two workers blocked and the other one at `work`, again and again, for as long as
-/// `meanwhile` runs on this thread. Nobody searches then.
+/// Keeps one of two workers blocked and the other one at `work`, repeatedly, while `meanwhile` runs
+/// on this thread. No worker searches then.
 fn while_all_work<R>(
     pool: &Pool,
     work: impl Fn(&Worker) + Sync,
@@ -203,7 +203,7 @@ fn callers_of_a_pool_of_one_are_served_or_take_the_slot() {
     });
 }
 
-/// Catches: a detached task, for which nobody waits, that interrupts a loop.
+/// Catches: a detached task, for which no thread waits, that interrupts a loop.
 #[test]
 fn detached_tasks_are_not_served() {
     ends(|| {

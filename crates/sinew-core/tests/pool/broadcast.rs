@@ -48,7 +48,7 @@ fn every_thread_calls_once_and_results_are_in_the_order_of_slots() {
 }
 
 /// Catches: an external thread that is counted among the threads, or a pool of external threads
-/// only that waits for somebody.
+/// only that waits for a thread.
 #[test]
 fn external_threads_take_no_part() {
     ends(|| {
@@ -373,8 +373,8 @@ fn a_broadcast_reaches_a_blocked_worker_by_way_of_another_pool() {
     });
 }
 
-/// Catches: a task of an outer scope that is run in the middle of a deeper one, and broadcasts
-/// as if it lay where it was spawned: whoever waits for the deeper one refuses its part.
+/// Catches: a task of an outer scope that is run in the middle of a deeper one, and broadcasts with
+/// the depth of its spawn: the worker that waits for the deeper one refuses its part.
 #[test]
 fn a_broadcast_of_an_outer_task_reaches_who_waits_for_the_inner_one() {
     ends(|| {
@@ -390,7 +390,7 @@ fn a_broadcast_of_an_outer_task_reaches_who_waits_for_the_inner_one() {
                     s.spawn(broadcast);
                     meet(&spawned);
                 };
-                // The bound is reached: whoever is in here runs first what it has spawned before.
+                // The bound is reached: this worker first runs the task that it spawned before.
                 let innermost = |_: &Worker| {
                     taken.store(true, Ordering::SeqCst);
                     s.spawn(|_| ());

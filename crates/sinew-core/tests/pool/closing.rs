@@ -65,7 +65,7 @@ fn a_shutdown_waits_for_tasks_threads_and_exit_hooks() {
                     linger(1);
                     leaves.fetch_add(1, Ordering::SeqCst);
                 });
-            // Nobody has handles of these threads.
+            // The test has no handles of these threads.
             let pool = builder
                 .build_with(|slot| {
                     thread::spawn(|| slot.run());
@@ -244,7 +244,7 @@ fn a_pool_of_the_building_thread_ends_without_it() {
                 assert!(exits.try_recv().is_err());
             });
         }
-        // From another thread everybody may wait for it.
+        // Any other thread may wait for it.
         ends(move || {
             let (builder, exits) = telling(threads);
             let pool = builder.use_current_thread().build().unwrap();

@@ -71,7 +71,7 @@ fn what_runs_is_cancelled_and_what_comes_later_runs() {
     });
 }
 
-/// Catches: results of which some are missing though nobody says so.
+/// Catches: results of which some are missing without an error.
 #[test]
 fn loops_without_a_control_and_tasks_run_on() {
     ends(|| {
@@ -132,7 +132,7 @@ fn serial_loops_belong_to_the_pool_around() {
     });
 }
 
-/// Catches: somebody on the roll who is not struck off, and one who is on none and is ended.
+/// Catches: a registration that is not removed, and unregistered work that is cancelled.
 #[test]
 fn who_has_ended_is_under_way_no_more() {
     let pool = pool(2);
@@ -406,7 +406,7 @@ fn a_handle_may_outlive_its_pool() {
     });
 }
 
-/// Catches: a pool of its own that nobody has a handle to.
+/// Catches: a pool of its own without a handle.
 #[test]
 fn the_global_pool_has_a_control_as_well() {
     ends(|| {

@@ -208,7 +208,7 @@ fn pools_that_install_into_each_other_do_not_deadlock() {
     });
 }
 
-/// Catches: a worker that serves nobody while it waits for another pool.
+/// Catches: a worker that serves no calls while it waits for another pool.
 #[test]
 fn a_worker_that_waits_for_another_pool_serves_its_own() {
     ends(|| {
@@ -237,7 +237,7 @@ fn threads_may_come_and_go() {
     });
 }
 
-/// Catches: a slot that its holder keeps while it waits for somebody who waits for the slot.
+/// Catches: a slot that its holder keeps while it waits for a thread that waits for the slot.
 #[test]
 fn a_pool_of_one_that_waits_for_another_can_be_called_back() {
     ends(|| {

@@ -63,7 +63,7 @@ fn nested_joins_compute_what_the_serial_program_does() {
     });
 }
 
-/// Catches: a second arm that only seems to be stolen, and a steal that nobody counts.
+/// Catches: a second arm that only seems to be stolen, and a steal that is not counted.
 #[test]
 fn a_stolen_arm_runs_on_another_thread_and_is_counted() {
     ends(|| {

@@ -57,7 +57,7 @@ fn a_pool_follows_the_quota_of_its_container() {
     });
 }
 
-/// Catches: a quota that nobody looks at while all workers are in a loop.
+/// Catches: a quota that no worker reads while all are in a loop.
 #[test]
 fn a_controlled_loop_follows_the_quota_of_its_container() {
     if two_cpus().is_none() {
@@ -118,8 +118,8 @@ impl Turns {
     }
 }
 
-/// Catches: a quota that nobody looks at while all workers are in a loop without a control, or
-/// while its caller is the only one that may work.
+/// Catches: a quota that no worker reads while all are in a loop without a control, or while its
+/// caller is the only one that may work.
 #[test]
 fn a_loop_without_a_control_follows_the_quota_of_its_container() {
     if two_cpus().is_none() {
@@ -174,7 +174,7 @@ fn a_skeleton_of_joins_follows_the_quota_of_its_container() {
     });
 }
 
-/// Catches: processors that are lost or won while nobody looks.
+/// Catches: processors that are lost or gained between two reads.
 #[test]
 fn a_pool_follows_the_affinity_mask_of_its_threads() {
     let Some([kept, _]) = two_cpus() else { return };

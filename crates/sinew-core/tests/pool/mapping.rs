@@ -240,8 +240,7 @@ fn a_control_places_those_who_take_part_in_a_skeleton_of_joins() {
     });
 }
 
-/// Catches: a mapping that counts as followed because somebody has asked for the number of
-/// threads.
+/// Catches: a mapping that counts as followed because a thread has read the number of threads.
 #[test]
 fn a_mapping_counts_as_followed_when_a_thread_has_moved() {
     let control = Control::new();

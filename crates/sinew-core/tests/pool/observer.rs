@@ -255,7 +255,7 @@ fn fall() {
     resume_unwind(Box::new("fallen"));
 }
 
-/// Catches: an observer that nobody set, and one that cannot be found again.
+/// Catches: an observer that was not set, and one that the pool does not return.
 #[test]
 fn a_pool_has_the_observer_that_it_was_built_with() {
     let pool = Pool::builder().threads(1).build().unwrap();

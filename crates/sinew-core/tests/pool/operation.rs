@@ -129,7 +129,8 @@ fn each_arm_runs_once_whatever_is_wished() {
     ends(|| [pool(4), full_pool(4)].iter().for_each(visit));
 }
 
-/// Catches: a panic of a stolen arm, or beside one, after which somebody is taken to be at work.
+/// Catches: a panic of a stolen arm, or beside one, after which a participant is still counted as
+/// active.
 #[test]
 fn a_panic_comes_out_and_leaves_nobody_behind() {
     ends(|| {

@@ -1,9 +1,9 @@
 //! Pools under a coordinator's script: their behaviour, compared with their row.
 //!
-//! The script is made up from a seed, which a failure prints: programs come and go, and at each
-//! event somebody asks for threads, cores or a schedule on the pool's behalf, or takes that back.
-//! The program leaves the schedule of its loops open, names one, wishes for one by a control, or
-//! sets one for its pool. After each event the pool is measured until it agrees with its row: the
+//! The script is generated from a seed, which a failure prints. Programs join and leave, and at
+//! each event the script requests threads, cores or a schedule for the pool, or withdraws the
+//! request. The program names no schedule for its loops, names one, sets one by a control, or sets
+//! one for its pool. After each event the pool is measured until it agrees with its row: the
 //! workers that run items and arms, the masks of its threads, the chunks of its loops, and the
 //! schedule of the last one. A watchdog turns disagreement that lasts into a failure with the last
 //! difference. `SINEW_SCRIPT_SEED` repeats one script; `SINEW_DEEP=1` runs many.

@@ -48,7 +48,7 @@ fn wait_until(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Keeps everybody at work who may work in `pool`, while `f` runs.
+/// Keeps all workers of `pool` below the limit busy, while `f` runs.
 fn while_busy<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
     while_at_work(pool, pool.max_workers(), f)
 }
@@ -186,8 +186,8 @@ fn a_pool_has_its_weight_and_its_least_number_of_threads() {
     });
 }
 
-/// Catches: a lone pool that says nothing of what it does, so that nobody learns how fast it is
-/// on all cores.
+/// Catches: a single pool that does not report its progress, so that a coordinator cannot measure
+/// its speed on all cores.
 #[test]
 fn a_lone_pool_says_how_much_it_has_done() {
     ends(|| {

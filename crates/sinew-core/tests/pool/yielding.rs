@@ -35,8 +35,8 @@ impl Stack {
     }
 }
 
-/// Catches: a task that runs inside the one that spawned it, of any kind, while a scope waits or
-/// while nobody does.
+/// Catches: a task that runs inside the one that spawned it, of any kind, with and without a
+/// waiting scope.
 #[test]
 fn a_chain_of_tasks_does_not_grow_the_stack() {
     fn open<'s>(s: &OpenScope<'s>, stack: &'s Stack, left: usize) {
@@ -134,7 +134,7 @@ fn yielding_runs_the_second_arms_around() {
     });
 }
 
-/// Catches: a local yield that takes what is anybody's, or another one that does not.
+/// Catches: a local yield that runs a task of another queue, or another yield that does not.
 #[test]
 fn yielding_to_the_pool_runs_what_callers_have_queued() {
     ends(|| {
@@ -158,8 +158,7 @@ fn yielding_to_the_pool_runs_what_callers_have_queued() {
     });
 }
 
-/// Catches: a yield that does not steal, so that a task waits for ever for another which nobody
-/// runs.
+/// Catches: a yield that does not steal, so that a task waits for ever for another one.
 #[test]
 fn yielding_to_the_pool_takes_tasks_of_other_workers() {
     ends(|| {

@@ -67,8 +67,8 @@ pub(crate) struct Band<'a, 't, T, const N: usize, const R: usize> {
 }
 
 impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
-    /// Writes `f` of each element, with what lies around it, to the tile. Elements near the end of
-    /// a row that keeps its ends are left out.
+    /// Writes `f` of each element's neighbourhood to the tile. Elements near the end of a row that
+    /// keeps its ends are skipped.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Elements of a grid together with what lies around them, without a check of bounds for each.
+//! Elements of a grid with their neighbourhoods, without a bounds check for each access.
 //!
 //! A table holds the rows around a row, in the order of the steps that lead to them. So they may
 //! lie anywhere: in the middle of the grid, at the other side of it, or in no grid at all if they

@@ -1,7 +1,7 @@
 //! A mutable slice that is a grid of rows, taken apart into disjoint tiles.
 //!
-//! A tile is no slice: its rows lie apart in memory, with other tiles' elements between them. So it
-//! is handed out as a view that gives one row at a time, and never forms a reference to what lies
+//! A tile is not a slice: its rows are apart in memory, with other tiles' elements between them. So
+//! a tile is a view that returns one row at a time, and never forms a reference to the elements
 //! between.
 //!
 //! # Invariants

@@ -19,7 +19,7 @@ static LIVE: AtomicIsize = AtomicIsize::new(0);
 static PEAK: AtomicIsize = AtomicIsize::new(0);
 
 fn count(before: usize, after: usize) {
-    // Relaxed: a sum, read while nobody allocates.
+    // Relaxed: a sum, read while no thread allocates.
     let grown = after as isize - before as isize;
     let live = LIVE.fetch_add(grown, Ordering::Relaxed) + grown;
     PEAK.fetch_max(live, Ordering::Relaxed);

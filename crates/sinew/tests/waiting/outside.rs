@@ -130,8 +130,8 @@ fn a_run_that_sleeps_can_be_cancelled() {
     }
 }
 
-/// Catches: a change by the second arm of a join around the run, which nobody runs where the pool
-/// has one worker.
+/// Catches: a change by the second arm of an enclosing join, which no worker runs if the pool has
+/// one worker.
 #[test]
 fn what_the_sleeping_worker_itself_has_to_run_is_run() {
     watched(|| {

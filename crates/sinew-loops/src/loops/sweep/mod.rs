@@ -1,4 +1,4 @@
-//! Stencils: each element of a grid becomes a function of what lies around it, again and again.
+//! Stencils: each sweep makes each element of a grid a function of its neighbourhood.
 //!
 //! Two grids take turns: a sweep reads one and writes the other, tile by tile. Tiles are cut into
 //! bands of rows that are alike. Each band has a table of the rows around it. Some of these lie at
