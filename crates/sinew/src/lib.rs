@@ -76,7 +76,7 @@
 //! | `metered` | a breakdown of the time of each thread of a loop |
 //! | `sort` | [`sort`](Over::sort) and its variants |
 //! | `divide` | [`divide_and_conquer`] |
-//! | [`worklist`] | units in any order, as transactions, tuned while they run |
+//! | `worklist` | units in any order, as transactions, tuned while they run; with the feature `transactions` |
 //! | `profile` | breakdown of time, work and span; with the feature `profile` |
 //!
 //! [`locality`] has the domains, and the options of their scopes and arrays. The crate `sinew-core`
@@ -98,6 +98,7 @@ mod pipeline;
 mod shuttle;
 mod sort;
 mod stencil;
+#[cfg(feature = "transactions")]
 pub mod worklist;
 
 pub use blocks::{OverBlocks, over_tiles, over2, over3};
@@ -123,6 +124,8 @@ pub use sinew_loops::loops::{Edge, LoopMetrics, ThreadMetrics};
 pub use sinew_loops::source::LoopMemory;
 pub use sinew_loops::{Control, Operation, Participant, Snapshot, Stopped};
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
+/// Transactional variables, for any thread; with the feature `transactions`.
+#[cfg(feature = "transactions")]
 pub use sinew_stm as stm;
 pub use sinew_topology::{Mapping, MappingError, Placement};
 pub use stencil::{Stencil, stencil};
@@ -150,7 +153,8 @@ pub mod profile {
     };
 }
 
-/// The names that most programs need: `use sinew::prelude::*;`.
+/// The names that most programs need: `use sinew::prelude::*;`. `TVar`, `Tuning` and `Worklist` are
+/// among them with the feature `transactions`.
 ///
 /// ```
 /// use sinew::prelude::*;
@@ -175,11 +179,14 @@ pub mod profile {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub mod prelude {
-    pub use crate::stm::TVar;
-    pub use crate::worklist::{Tuning, Worklist};
     pub use crate::{
         Cancelled, Control, DomainKind, DomainScope, Domains, Edge, LoopMemory, Mapping, Over,
         Placed, Placement, Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer,
         domain_scope, farm, over, pipeline, stencil,
+    };
+    #[cfg(feature = "transactions")]
+    pub use crate::{
+        stm::TVar,
+        worklist::{Tuning, Worklist},
     };
 }

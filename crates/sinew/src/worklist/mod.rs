@@ -1,4 +1,5 @@
-//! The transactional worklist: units of work in any order, conflicts handled, tuned while it runs.
+//! The transactional worklist: units of work in any order, conflicts handled, tuned while it runs;
+//! with the feature `transactions`.
 //!
 //! The user gives units and a function; each unit runs as one transaction, on any worker, in any
 //! order. Transactions handle conflicts between two units; the list decides which unit runs on
