@@ -40,7 +40,8 @@ use std::thread::JoinHandle;
 use sinew_coord::{
     Error, Member, Offer, OwnSettings, Table, WEIGHTS, default_folder, layout, layout_of,
 };
-use sinew_policy::share::{DemandMeter, LastLoop, Layout};
+use sinew_policy::LastLoop;
+use sinew_policy::share::{DemandMeter, Layout};
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use sinew_sync::lock::Mutex;
 use sinew_sync::parker::Parker;

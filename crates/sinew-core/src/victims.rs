@@ -1,4 +1,5 @@
 //! The parameters of victim policies; see [`Victims`](crate::Victims) for the policies themselves.
+//! All but the error need the feature `victims`.
 //!
 //! ```
 //! use sinew_core::Victims;
@@ -8,4 +9,6 @@
 //! assert_eq!("sorted:10,package,stay".parse(), Ok(Victims::SortedLoads(loads)));
 //! ```
 
-pub use sinew_policy::victim::{AfterSuccess, Loads, ParseVictimsError, Samples, Sampling, Scope};
+pub use sinew_policy::victim::ParseVictimsError;
+#[cfg(feature = "victims")]
+pub use sinew_policy::victim::{AfterSuccess, Loads, Samples, Sampling, Scope};

@@ -8,7 +8,7 @@
 //!
 //! | module | decides |
 //! |---|---|
-//! | [`victim`] | the worker from which a thief steals next |
+//! | [`victim`] | the worker from which a thief steals next; most rules with the feature `victims` |
 //! | [`chunk`] | how many iterations of a loop a worker takes at once |
 //! | [`auto`] | the schedule of a loop with `Schedule::Auto` |
 //! | [`affinity`] | the owner of each part of a repeated loop |
@@ -16,31 +16,38 @@
 //! | [`split`] | where a range of one or more dimensions is cut, and down to which size |
 //! | [`idle`] | how long an idle worker spins before it parks |
 //! | [`pace`] | how many iterations a controlled loop runs between two checks |
-//! | [`share`] | how many cores, and which, each program on a machine gets |
-//! | [`Wait`], [`StackKind`], [`schedule`] | nothing; they name choices |
-//! | [`worklist`] | how a transactional worklist deals, steals, pairs and swaps its units |
-//! | [`tune`] | the settings of a worklist, from counts of its run |
-//! | [`graph`] | nothing; the format of recorded runs |
-//! | [`span`] | nothing; the bounds for a schedule |
+//! | `share` | how many cores, and which, each program on a machine gets; with the feature `share` |
+//! | [`Wait`], [`StackKind`], [`LastLoop`], [`schedule`] | nothing; they name choices |
+//! | `worklist` | how a transactional worklist deals, steals, pairs and swaps its units; with the feature `worklist` |
+//! | `tune` | the settings of a worklist, from counts of its run; with the feature `worklist` |
+//! | `graph` | nothing; the format of recorded runs; with the feature `graph` |
+//! | `span` | nothing; the bounds for a schedule; with the feature `graph` |
 
 pub mod affinity;
 pub mod auto;
 pub mod chunk;
+#[cfg(feature = "graph")]
 pub mod graph;
 pub mod idle;
+mod last_loop;
 pub mod named;
 pub mod pace;
 pub mod schedule;
+#[cfg(feature = "share")]
 pub mod share;
+#[cfg(feature = "graph")]
 pub mod span;
 pub mod split;
 mod stack_kind;
+#[cfg(feature = "worklist")]
 pub mod tune;
 pub mod victim;
 mod wait;
 pub mod weighted;
+#[cfg(feature = "worklist")]
 pub mod worklist;
 
+pub use last_loop::LastLoop;
 pub use named::UnknownName;
 pub use stack_kind::StackKind;
 pub use wait::Wait;

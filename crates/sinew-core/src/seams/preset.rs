@@ -17,8 +17,8 @@
 //! A load and a comparison for each loop if no schedule was set, granted or requested to be stored.
 //! Otherwise a call, and a store if the loop before had another schedule.
 
+use sinew_policy::LastLoop;
 use sinew_policy::chunk::Schedule;
-use sinew_policy::share::LastLoop;
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::lock::Mutex;

@@ -85,13 +85,13 @@ impl Stealing {
     }
 
     fn prepare(&self, victims: Victims) {
-        let interest = match victims {
-            Victims::Cats { large_us } => {
-                self.classes.learn_anew(large_us);
-                SIZES
-            }
-            Victims::Dealt => PIECES,
-            _ => NOTHING,
+        let interest = if let Some(large_us) = victims.large_us() {
+            self.classes.learn_anew(large_us);
+            SIZES
+        } else if victims.deals_pieces() {
+            PIECES
+        } else {
+            NOTHING
         };
         self.interest.store(interest, Ordering::Relaxed);
     }

@@ -44,7 +44,6 @@ mod contention;
 mod count;
 mod curve;
 mod demand;
-mod last_loop;
 mod layout;
 mod meter;
 mod name;
@@ -53,11 +52,11 @@ mod script;
 #[cfg(test)]
 mod tests;
 
+pub use crate::LastLoop;
 pub use contention::Effects;
 pub use count::shares;
 pub use curve::{Curve, POINTS, Speed};
 pub use demand::DemandMeter;
-pub use last_loop::LastLoop;
 pub use layout::{Layout, Place};
 pub use meter::{Meter, Reading};
 pub use name::{Policy, PolicyError};

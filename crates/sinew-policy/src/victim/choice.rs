@@ -1,13 +1,16 @@
 //! The victim rules, as a value.
 
+#[cfg(feature = "victims")]
 use super::{
-    AfterSuccess, Cats, Dealt, DistanceWeighted, Loads, MostLoaded, Nearest, NearestOrRandom,
-    Random, Sample, Samples, Sampling, Scope, Set, SortedLoads, VictimPolicy,
+    AfterSuccess, Cats, Dealt, DistanceWeighted, Loads, MostLoaded, Sample, Samples, Sampling,
+    Scope, Set, SortedLoads,
 };
+use super::{Nearest, NearestOrRandom, Random, VictimPolicy};
 
 /// A victim rule, by name and parameters.
 ///
-/// As text; parameters may be left out from the end:
+/// As text; parameters may be left out from the end. All but `random` and the two of `nearest` need
+/// the feature `victims`:
 ///
 /// | text | policy |
 /// |---|---|
@@ -38,6 +41,7 @@ pub enum Victims {
     #[default]
     Random,
     /// [`Set`].
+    #[cfg(feature = "victims")]
     Set {
         /// The least length of a walk, in attempts.
         attempts: u32,
@@ -45,8 +49,10 @@ pub enum Victims {
         thieves: u32,
     },
     /// [`Sample`] over [`Random`].
+    #[cfg(feature = "victims")]
     Sample(Sampling),
     /// [`Sample`] over [`Set`].
+    #[cfg(feature = "victims")]
     SampleSet {
         /// How samples are taken.
         sampling: Sampling,
@@ -63,26 +69,33 @@ pub enum Victims {
         random_every: u32,
     },
     /// [`MostLoaded`].
+    #[cfg(feature = "victims")]
     MostLoaded {
         /// One attempt in this many goes to the worker with most tasks.
         every: u32,
     },
     /// [`SortedLoads`].
+    #[cfg(feature = "victims")]
     SortedLoads(Loads),
     /// [`DistanceWeighted`].
+    #[cfg(feature = "victims")]
     DistanceWeighted,
     /// [`Cats`].
+    #[cfg(feature = "victims")]
     Cats {
         /// The microseconds from which on a task is large.
         large_us: u32,
     },
     /// [`Dealt`].
+    #[cfg(feature = "victims")]
     Dealt,
 }
 
+#[cfg(feature = "victims")]
 const SET: (u32, u32) = (12, 4);
 
 /// Every combination of the thesis, and the strict form.
+#[cfg(feature = "victims")]
 const SORTED: [Victims; 10] = {
     use AfterSuccess::{Restart, Stay};
     use Scope::{Machine, Package, StrictlyPackage};
@@ -103,7 +116,12 @@ const SORTED: [Victims; 10] = {
     ]
 };
 
-const PRESETS: [Victims; 23] = [
+#[cfg(not(feature = "victims"))]
+const PRESETS: &[Victims] =
+    &[Victims::Random, Victims::Nearest, Victims::NearestOrRandom { random_every: 4 }];
+
+#[cfg(feature = "victims")]
+const PRESETS: &[Victims] = &[
     Victims::Random,
     Victims::Set { attempts: SET.0, thieves: SET.1 },
     Victims::Sample(Sampling::PAPER),
@@ -130,26 +148,34 @@ const PRESETS: [Victims; 23] = [
 ];
 
 impl Victims {
-    /// Every rule with the parameters of its source, for experiments and tests.
+    /// Every compiled rule with the parameters of its source, for experiments and tests.
     pub const fn all() -> &'static [Self] {
-        &PRESETS
+        PRESETS
     }
 
     /// A fresh rule of this kind for one worker.
     pub fn policy(self) -> Box<dyn VictimPolicy> {
         match self {
             Self::Random => Box::new(Random::new()),
+            #[cfg(feature = "victims")]
             Self::Set { attempts, thieves } => Box::new(Set::new(attempts, thieves)),
+            #[cfg(feature = "victims")]
             Self::Sample(sampling) => Box::new(Sample::new(sampling, Random::new())),
+            #[cfg(feature = "victims")]
             Self::SampleSet { sampling, attempts, thieves } => {
                 Box::new(Sample::new(sampling, Set::new(attempts, thieves)))
             }
             Self::Nearest => Box::new(Nearest::new()),
             Self::NearestOrRandom { random_every } => Box::new(NearestOrRandom::new(random_every)),
+            #[cfg(feature = "victims")]
             Self::MostLoaded { every } => Box::new(MostLoaded::new(every)),
+            #[cfg(feature = "victims")]
             Self::SortedLoads(rule) => Box::new(SortedLoads::new(rule)),
+            #[cfg(feature = "victims")]
             Self::DistanceWeighted => Box::new(DistanceWeighted::new()),
+            #[cfg(feature = "victims")]
             Self::Cats { .. } => Box::new(Cats::new()),
+            #[cfg(feature = "victims")]
             Self::Dealt => Box::new(Dealt::new()),
         }
     }
@@ -157,14 +183,20 @@ impl Victims {
     /// Whether the rule scans all workers now and then, so that
     /// [`View::heaviest`](super::View::heaviest) helps in the largest pools.
     pub const fn looks_at_all(self) -> bool {
-        matches!(self, Self::MostLoaded { .. } | Self::SortedLoads(_))
+        match self {
+            #[cfg(feature = "victims")]
+            Self::MostLoaded { .. } | Self::SortedLoads(_) => true,
+            _ => false,
+        }
     }
 
     /// Whether the rule uses the workers' distances or packages.
     pub const fn looks_at_places(self) -> bool {
         match self {
-            Self::Nearest | Self::NearestOrRandom { .. } | Self::DistanceWeighted => true,
-            Self::Cats { .. } | Self::Dealt => true,
+            Self::Nearest | Self::NearestOrRandom { .. } => true,
+            #[cfg(feature = "victims")]
+            Self::DistanceWeighted | Self::Cats { .. } | Self::Dealt => true,
+            #[cfg(feature = "victims")]
             Self::SortedLoads(rule) => !matches!(rule.scope, Scope::Machine),
             _ => false,
         }
@@ -173,8 +205,30 @@ impl Victims {
     /// Whether the rule uses [`View::reach`](super::View::reach), so that packages need masters.
     pub const fn has_masters(self) -> bool {
         match self {
-            Self::Nearest | Self::NearestOrRandom { .. } | Self::Dealt => true,
+            Self::Nearest | Self::NearestOrRandom { .. } => true,
+            #[cfg(feature = "victims")]
+            Self::Dealt => true,
+            #[cfg(feature = "victims")]
             Self::SortedLoads(rule) => matches!(rule.scope, Scope::Package),
+            _ => false,
+        }
+    }
+
+    /// From how many microseconds on a task is large, if the rule has to learn where such tasks
+    /// are; see [`boundary`](super::boundary()).
+    pub const fn large_us(self) -> Option<u32> {
+        match self {
+            #[cfg(feature = "victims")]
+            Self::Cats { large_us } => Some(large_us),
+            _ => None,
+        }
+    }
+
+    /// Whether the rule uses [`View::wants_piece`](super::View::wants_piece).
+    pub const fn deals_pieces(self) -> bool {
+        match self {
+            #[cfg(feature = "victims")]
+            Self::Dealt => true,
             _ => false,
         }
     }

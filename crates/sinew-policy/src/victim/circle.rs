@@ -82,6 +82,37 @@ impl Circle {
         true
     }
 
+    /// Begins a turn at a random position.
+    pub(super) fn begin(&mut self, random: &mut dyn FnMut() -> u64) {
+        self.left = self.order.len();
+        if self.left > 1 {
+            self.at = below(self.left, random);
+        }
+    }
+
+    /// Begins a turn at the present position.
+    pub(super) fn again(&mut self) {
+        self.left = self.order.len();
+    }
+
+    /// The next worker of this turn that is worth trying.
+    #[inline]
+    pub(super) fn next(&mut self, view: &dyn View) -> Option<usize> {
+        while self.left > 0 {
+            self.left -= 1;
+            let worker = self.order.at(self.at);
+            self.at = if self.at + 1 == self.order.len() { 0 } else { self.at + 1 };
+            if is_worth_trying(view, worker) {
+                return Some(worker);
+            }
+        }
+        None
+    }
+}
+
+/// For the rules of experiments.
+#[cfg(feature = "victims")]
+impl Circle {
     /// As [`draw`](Self::draw), if most of the others belong. In the largest pools it draws all of
     /// them, and the caller skips those that do not belong.
     pub(super) fn draw_most(
@@ -97,38 +128,11 @@ impl Circle {
         }
     }
 
-    /// Begins a turn at a random position.
-    pub(super) fn begin(&mut self, random: &mut dyn FnMut() -> u64) {
-        self.left = self.order.len();
-        if self.left > 1 {
-            self.at = below(self.left, random);
-        }
-    }
-
-    /// Begins a turn at the present position.
-    pub(super) fn again(&mut self) {
-        self.left = self.order.len();
-    }
-
     /// Begins the present turn again, at its start.
     pub(super) fn rewind(&mut self) {
         let len = self.order.len().max(1);
         self.at = (self.at + self.left) % len;
         self.again();
-    }
-
-    /// The next worker of this turn that is worth trying.
-    #[inline]
-    pub(super) fn next(&mut self, view: &dyn View) -> Option<usize> {
-        while self.left > 0 {
-            self.left -= 1;
-            let worker = self.order.at(self.at);
-            self.at = if self.at + 1 == self.order.len() { 0 } else { self.at + 1 };
-            if is_worth_trying(view, worker) {
-                return Some(worker);
-            }
-        }
-        None
     }
 
     /// All members, in order.

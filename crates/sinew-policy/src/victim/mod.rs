@@ -15,6 +15,9 @@
 //! | [`Cats`] | the class of the task: may it leave its package? |
 //! | [`Dealt`] | a large piece for each package, then distance |
 //!
+//! A pool steals by [`Random`] unless told otherwise. The rules other than that and the two by
+//! distance are those of experiments, and exist with the feature `victims`.
+//!
 //! # Rounds
 //!
 //! A *search* begins with [`VictimPolicy::start`] and lasts until the thief has found work or given
@@ -51,41 +54,58 @@
 //! I1 and I4 for every rule in `tests`, over pools in which workers come and go; 200 random runs of
 //! each in `model`; the exact behaviour of each rule in its own file.
 
+mod boundary;
+#[cfg(feature = "victims")]
 mod cats;
 mod choice;
 mod circle;
+#[cfg(feature = "victims")]
 mod dealt;
 mod levels;
 mod masters;
 #[cfg(test)]
 mod model;
+#[cfg(feature = "victims")]
 mod most_loaded;
 mod nearest;
 mod parse;
 mod random;
+#[cfg(feature = "victims")]
 mod ranking;
+#[cfg(feature = "victims")]
 mod sample;
+#[cfg(feature = "victims")]
 mod set;
+#[cfg(feature = "victims")]
 mod sorted;
 mod stride;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "victims")]
 mod weighted;
 
-pub use cats::{Cats, Tally, boundary};
+pub use boundary::{Tally, boundary};
+#[cfg(feature = "victims")]
+pub use cats::Cats;
 pub use choice::Victims;
+#[cfg(feature = "victims")]
 pub use dealt::Dealt;
 pub use masters::{Candidate, Holder, takes_over};
+#[cfg(feature = "victims")]
 pub use most_loaded::MostLoaded;
 pub use nearest::{Nearest, NearestOrRandom};
 pub use parse::ParseVictimsError;
 pub use random::Random;
+#[cfg(feature = "victims")]
 pub use sample::{Sample, Samples, Sampling};
+#[cfg(feature = "victims")]
 pub use set::Set;
+#[cfg(feature = "victims")]
 pub use sorted::{AfterSuccess, Loads, Scope, SortedLoads};
 pub use stride::Stride;
+#[cfg(feature = "victims")]
 pub use weighted::DistanceWeighted;
 
 /// The facts about the pool that a rule may use.

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{AfterSuccess, Loads, Samples, Sampling, Scope, Victims};
+use super::Victims;
+#[cfg(feature = "victims")]
+use super::{AfterSuccess, Loads, Samples, Sampling, Scope};
 
 /// The largest number in a text.
 const MOST: u32 = 1_000_000;
@@ -18,6 +20,8 @@ pub struct ParseVictimsError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Wrong {
     Name,
+    /// The rule exists, but not in this program.
+    NotCompiled,
     /// A parameter, and the valid values in its place.
     Parameter(String, &'static str),
     /// A superfluous parameter.
@@ -26,11 +30,19 @@ enum Wrong {
 
 impl fmt::Display for ParseVictimsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a victim policy: ", self.text)?;
+        let text = &self.text;
         match &self.wrong {
-            Wrong::Name => write!(f, "write {}", Victims::usage()),
-            Wrong::Parameter(given, choices) => write!(f, "write {choices} instead of `{given}`"),
-            Wrong::Extra(given) => write!(f, "nothing belongs where `{given}` stands"),
+            Wrong::NotCompiled => {
+                write!(f, "the program was built without Sinew's feature `victims`")?;
+                write!(f, ", which the victim policy `{text}` needs")
+            }
+            Wrong::Name => write!(f, "`{text}` is not a victim policy: write {}", Victims::usage()),
+            Wrong::Parameter(given, choices) => {
+                write!(f, "`{text}` is not a victim policy: write {choices} instead of `{given}`")
+            }
+            Wrong::Extra(given) => {
+                write!(f, "`{text}` is not a victim policy: nothing belongs where `{given}` stands")
+            }
         }
     }
 }
@@ -57,7 +69,11 @@ impl<'t> Parameters<'t> {
             _ => Err(Wrong::Parameter(given.to_owned(), "a number from 1 to 1000000")),
         }
     }
+}
 
+/// What only the rules of experiments have.
+#[cfg(feature = "victims")]
+impl Parameters<'_> {
     fn word<T: Copy>(&mut self, words: &[(&str, T)], choices: &'static str) -> Result<T, Wrong> {
         let Some(given) = self.rest.pop() else { return Ok(words[0].1) };
         let known = words.iter().find(|(word, _)| *word == given);
@@ -96,18 +112,25 @@ impl<'t> Parameters<'t> {
     }
 }
 
+#[cfg(feature = "victims")]
 const PAST_EMPTY: &str = "past-empty";
+#[cfg(feature = "victims")]
 const AFTER_FAILURE: &str = "after-failure";
+#[cfg(feature = "victims")]
 const SCOPES: [(&str, Scope); 3] =
     [("machine", Scope::Machine), ("package", Scope::Package), ("strict", Scope::StrictlyPackage)];
+#[cfg(feature = "victims")]
 const AFTER: [(&str, AfterSuccess); 2] =
     [("stay", AfterSuccess::Stay), ("restart", AfterSuccess::Restart)];
 
+/// How the parameters of a rule are read.
+type Read = fn(&mut Parameters<'_>) -> Result<Victims, Wrong>;
+
 /// A rule as text: an example with all of its parameters, whose name ends at a colon, and how the
-/// parameters are read.
+/// parameters are read; `None` where the rule is not compiled.
 struct Form {
     example: &'static str,
-    read: fn(&mut Parameters<'_>) -> Result<Victims, Wrong>,
+    read: Option<Read>,
 }
 
 impl Form {
@@ -116,54 +139,76 @@ impl Form {
     }
 }
 
-const fn form(
-    example: &'static str,
-    read: fn(&mut Parameters<'_>) -> Result<Victims, Wrong>,
-) -> Form {
+const fn form(example: &'static str, read: Option<Read>) -> Form {
     Form { example, read }
+}
+
+/// How a rule of experiments is read, if it is compiled.
+#[cfg(feature = "victims")]
+macro_rules! compiled {
+    ($read:expr) => {
+        Some($read)
+    };
+}
+
+#[cfg(not(feature = "victims"))]
+macro_rules! compiled {
+    ($read:expr) => {
+        None
+    };
 }
 
 /// Every rule, in the order in which they are listed.
 static FORMS: [Form; 11] = [
-    form("random", |_| Ok(Victims::Random)),
-    form("set:12,4", |p| Ok(Victims::Set { attempts: p.number(12)?, thieves: p.number(4)? })),
-    form("sample:sqrt", |p| p.sampling().map(Victims::Sample)),
-    form("sample-set:sqrt,12,4", |p| {
-        let (sampling, attempts, thieves) = (p.sampling()?, p.number(12)?, p.number(4)?);
-        Ok(Victims::SampleSet { sampling, attempts, thieves })
-    }),
-    form("nearest", |_| Ok(Victims::Nearest)),
-    form("nearest-random:4", |p| Ok(Victims::NearestOrRandom { random_every: p.number(4)? })),
-    form("most-loaded:5", |p| Ok(Victims::MostLoaded { every: p.number(5)? })),
-    form("sorted:5,machine,stay", |p| {
-        Ok(Victims::SortedLoads(Loads {
-            refresh: p.number(5)?,
-            scope: p.word(&SCOPES, "`machine`, `package` or `strict`")?,
-            after_success: p.word(&AFTER, "`stay` or `restart`")?,
-        }))
-    }),
-    form("distance", |_| Ok(Victims::DistanceWeighted)),
-    form("cats:200", |p| Ok(Victims::Cats { large_us: p.number(200)? })),
-    form("dealt", |_| Ok(Victims::Dealt)),
+    form("random", Some(|_| Ok(Victims::Random))),
+    form(
+        "set:12,4",
+        compiled!(|p| Ok(Victims::Set { attempts: p.number(12)?, thieves: p.number(4)? })),
+    ),
+    form("sample:sqrt", compiled!(|p| p.sampling().map(Victims::Sample))),
+    form(
+        "sample-set:sqrt,12,4",
+        compiled!(|p| {
+            let (sampling, attempts, thieves) = (p.sampling()?, p.number(12)?, p.number(4)?);
+            Ok(Victims::SampleSet { sampling, attempts, thieves })
+        }),
+    ),
+    form("nearest", Some(|_| Ok(Victims::Nearest))),
+    form("nearest-random:4", Some(|p| Ok(Victims::NearestOrRandom { random_every: p.number(4)? }))),
+    form("most-loaded:5", compiled!(|p| Ok(Victims::MostLoaded { every: p.number(5)? }))),
+    form(
+        "sorted:5,machine,stay",
+        compiled!(|p| {
+            Ok(Victims::SortedLoads(Loads {
+                refresh: p.number(5)?,
+                scope: p.word(&SCOPES, "`machine`, `package` or `strict`")?,
+                after_success: p.word(&AFTER, "`stay` or `restart`")?,
+            }))
+        }),
+    ),
+    form("distance", compiled!(|_| Ok(Victims::DistanceWeighted))),
+    form("cats:200", compiled!(|p| Ok(Victims::Cats { large_us: p.number(200)? }))),
+    form("dealt", compiled!(|_| Ok(Victims::Dealt))),
 ];
 
 impl Victims {
-    /// The texts to choose from: an example of each, with all of its parameters.
+    /// The texts to choose from: an example of each compiled rule, with all of its parameters.
     pub fn usage() -> String {
-        let examples = FORMS.each_ref().map(|form| form.example);
+        let compiled = FORMS.iter().filter(|form| form.read.is_some());
+        let examples: Vec<&str> = compiled.map(|form| form.example).collect();
         let (last, others) = examples.split_last().expect("there are rules");
         format!("{} or {last}", others.join(", "))
     }
 }
 
-fn parse(text: &str) -> Result<Victims, Wrong> {
+fn parse(text: &str, forms: &[Form]) -> Result<Victims, Wrong> {
     let (name, list) = match text.split_once(':') {
         Some((name, list)) => (name, Some(list)),
         None => (text, None),
     };
-    let known = FORMS.iter().find(|form| form.name() == name.trim_end()).ok_or(Wrong::Name)?;
+    let known = forms.iter().find(|form| form.name() == name.trim_end()).ok_or(Wrong::Name)?;
     let mut parameters = Parameters::of(list);
-    let victims = (known.read)(&mut parameters)?;
+    let victims = known.read.ok_or(Wrong::NotCompiled)?(&mut parameters)?;
     match parameters.rest.pop() {
         Some(extra) => Err(Wrong::Extra(extra.to_owned())),
         None => Ok(victims),
@@ -177,13 +222,14 @@ impl FromStr for Victims {
     ///
     /// # Errors
     ///
-    /// Names the text, the fault, and the valid values.
+    /// Names the text, the fault, and the valid values; or the feature that the rule needs.
     fn from_str(text: &str) -> Result<Self, ParseVictimsError> {
         let wrong = |wrong| ParseVictimsError { text: text.to_owned(), wrong };
-        parse(&text.trim().to_ascii_lowercase()).map_err(wrong)
+        parse(&text.trim().to_ascii_lowercase(), &FORMS).map_err(wrong)
     }
 }
 
+#[cfg(feature = "victims")]
 impl fmt::Display for Samples {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -193,6 +239,7 @@ impl fmt::Display for Samples {
     }
 }
 
+#[cfg(feature = "victims")]
 /// Writes the words after a sample's numbers.
 fn flags(sampling: &Sampling, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for (word, set) in
@@ -205,6 +252,7 @@ fn flags(sampling: &Sampling, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
+#[cfg(feature = "victims")]
 /// The word for a value.
 fn word_for<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
     words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
@@ -215,18 +263,23 @@ impl fmt::Display for Victims {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Random => f.write_str("random"),
+            #[cfg(feature = "victims")]
             Self::Set { attempts, thieves } => write!(f, "set:{attempts},{thieves}"),
+            #[cfg(feature = "victims")]
             Self::Sample(sampling) => {
                 write!(f, "sample:{}", sampling.samples)?;
                 flags(sampling, f)
             }
+            #[cfg(feature = "victims")]
             Self::SampleSet { sampling, attempts, thieves } => {
                 write!(f, "sample-set:{},{attempts},{thieves}", sampling.samples)?;
                 flags(sampling, f)
             }
             Self::Nearest => f.write_str("nearest"),
             Self::NearestOrRandom { random_every } => write!(f, "nearest-random:{random_every}"),
+            #[cfg(feature = "victims")]
             Self::MostLoaded { every } => write!(f, "most-loaded:{every}"),
+            #[cfg(feature = "victims")]
             Self::SortedLoads(Loads { refresh, scope, after_success }) => {
                 write!(
                     f,
@@ -235,8 +288,11 @@ impl fmt::Display for Victims {
                     word_for(&AFTER, after_success)
                 )
             }
+            #[cfg(feature = "victims")]
             Self::DistanceWeighted => f.write_str("distance"),
+            #[cfg(feature = "victims")]
             Self::Cats { large_us } => write!(f, "cats:{large_us}"),
+            #[cfg(feature = "victims")]
             Self::Dealt => f.write_str("dealt"),
         }
     }
@@ -287,6 +343,23 @@ mod tests {
         ] {
             assert_eq!(short.parse::<Victims>().unwrap().to_string(), long);
         }
+    }
+
+    /// Catches: a rule that is passed over or called unknown where it is not compiled.
+    #[test]
+    fn a_rule_that_is_not_compiled_is_refused_with_the_feature_that_it_needs() {
+        let forms = [form("random", Some(|_| Ok(Victims::Random))), form("set:12,4", None)];
+        for text in ["set", "set:20", "set: 0"] {
+            assert_eq!(parse(text, &forms), Err(Wrong::NotCompiled));
+        }
+        assert_eq!(parse("random", &forms), Ok(Victims::Random));
+        assert_eq!(parse("dealt", &forms), Err(Wrong::Name));
+        let error = ParseVictimsError { text: "set:20".to_owned(), wrong: Wrong::NotCompiled };
+        assert_eq!(
+            error.to_string(),
+            "the program was built without Sinew's feature `victims`, \
+             which the victim policy `set:20` needs"
+        );
     }
 
     /// Catches: a message without the value or the valid values; a form in the message that is not

@@ -1,6 +1,7 @@
 //! The random walk.
 
 use super::circle::Circle;
+#[cfg(feature = "victims")]
 use super::stride::Stride;
 use super::{Outcome, VictimPolicy, View};
 
@@ -22,7 +23,11 @@ impl Random {
     pub fn new() -> Self {
         Self::default()
     }
+}
 
+/// For the rules that build on this one.
+#[cfg(feature = "victims")]
+impl Random {
     /// The other workers, in the order of the walk.
     pub(super) fn members(&self) -> impl Iterator<Item = usize> + '_ {
         self.circle.members()
