@@ -141,17 +141,36 @@ impl CpuSet {
     }
 
     /// The CPUs in ascending order.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.words.iter().enumerate().flat_map(|(i, &word)| bits(word).map(move |bit| 64 * i + bit))
+    pub fn iter(&self) -> Iter<'_> {
+        Iter { words: &self.words, base: 0, rest: 0 }
     }
 }
 
-fn bits(mut word: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bit = word.trailing_zeros() as usize;
-        word &= word.checked_sub(1)?;
-        Some(bit)
-    })
+/// The CPUs of a set in ascending order; from [`CpuSet::iter`].
+///
+/// A type of its own, as closures and adapters would be compiled anew at each use.
+#[derive(Debug, Clone)]
+pub struct Iter<'a> {
+    /// The words not yet looked at.
+    words: &'a [u64],
+    /// The number of the first bit in `words`.
+    base: usize,
+    /// What is left of the word before `words`.
+    rest: u64,
+}
+
+impl Iterator for Iter<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        while self.rest == 0 {
+            (self.rest, self.words) = self.words.split_first().map(|(word, rest)| (*word, rest))?;
+            self.base += 64;
+        }
+        let bit = self.rest.trailing_zeros() as usize;
+        self.rest &= self.rest - 1;
+        Some(self.base - 64 + bit)
+    }
 }
 
 impl FromIterator<usize> for CpuSet {
@@ -234,18 +253,28 @@ fn parse_cpu(digits: &str) -> Option<usize> {
 /// Shortens a text for an error message.
 pub fn shorten(text: &str) -> String {
     const LONGEST: usize = 40;
-    let clean: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
+    let mut clean = String::new();
+    for char in text.chars().take(LONGEST) {
+        clean.extend(char.escape_debug());
+    }
     if text.chars().nth(LONGEST).is_some() { clean + "…" } else { clean }
 }
 
 /// Writes CPUs in the given order, runs of successors as ranges.
 pub fn write_list(cpus: impl IntoIterator<Item = usize>, f: &mut impl fmt::Write) -> fmt::Result {
-    let mut cpus = cpus.into_iter().peekable();
+    write_ranges(&mut cpus.into_iter(), f)
+}
+
+/// Compiled once for all kinds of lists and outputs.
+fn write_ranges(cpus: &mut dyn Iterator<Item = usize>, f: &mut dyn fmt::Write) -> fmt::Result {
     let mut comma = "";
-    while let Some(first) = cpus.next() {
+    let mut waiting = cpus.next();
+    while let Some(first) = waiting {
         let mut last = first;
-        while let Some(next) = cpus.next_if_eq(&(last + 1)) {
-            last = next;
+        waiting = cpus.next();
+        while waiting == Some(last + 1) {
+            last += 1;
+            waiting = cpus.next();
         }
         if first == last {
             write!(f, "{comma}{first}")?;

@@ -10,8 +10,7 @@
 //! The inner group is cut at the border of the outer one and becomes two objects. The error is on
 //! the side of "farther apart".
 
-use std::collections::HashMap;
-
+use crate::groups::{FirstSeen, sorted_places};
 use crate::ladder::{Ladder, Matrix};
 use crate::machine::{CoreKind, Level, Machine, NONE, Node, Object, Pu, PuId, Source};
 use crate::warning::Warning;
@@ -131,48 +130,47 @@ fn nest_levels(cpus: &[CpuFacts]) -> Vec<Level> {
 
 /// Whether each group of `fine` lies in one group of `coarse`, or wholly outside all of them.
 fn refines(cpus: &[CpuFacts], fine: Level, coarse: Level) -> bool {
-    let mut outer_of = HashMap::new();
+    let mut outer_of = FirstSeen::default();
     cpus.iter().all(|cpu| {
         let outer = cpu.groups[coarse.slot()];
-        cpu.groups[fine.slot()].is_none_or(|group| *outer_of.entry(group).or_insert(outer) == outer)
+        cpu.groups[fine.slot()].is_none_or(|group| outer_of.agrees([group; 3], outer))
     })
 }
 
 /// Sorts CPUs by the lowest CPU of their groups, level by level, so that every (cut) group is a
 /// range.
-fn sort_into_ranges(cpus: &mut [CpuFacts], levels: &[Level]) {
-    cpus.sort_by_key(|cpu| cpu.cpu);
+fn sort_into_ranges(cpus: &mut Vec<CpuFacts>, levels: &[Level]) {
+    let by_number = sorted_places(cpus.len(), &|a, b| cpus[a].cpu.cmp(&cpus[b].cpu));
+    *cpus = in_order(cpus, &by_number);
     let cut = cut_groups(cpus, levels);
-    let mut rows: Vec<(Vec<usize>, CpuFacts)> =
-        cpus.iter().enumerate().map(|(i, cpu)| (sort_key(&cut, i, cpu.cpu), cpu.clone())).collect();
-    rows.sort_by(|(a, _), (b, _)| a.cmp(b));
-    for (place, (_, cpu)) in cpus.iter_mut().zip(rows) {
-        *place = cpu;
-    }
+    let keys: Vec<Vec<usize>> = (0..cpus.len()).map(|i| sort_key(&cut, i, cpus[i].cpu)).collect();
+    let by_key = sorted_places(cpus.len(), &|a, b| keys[a].cmp(&keys[b]));
+    *cpus = in_order(cpus, &by_key);
+}
+
+fn in_order(cpus: &[CpuFacts], places: &[usize]) -> Vec<CpuFacts> {
+    places.iter().map(|&place| cpus[place].clone()).collect()
 }
 
 /// For each level and CPU the lowest CPU of its group as cut by the levels outside it. Expects CPUs
 /// in ascending order.
 fn cut_groups(cpus: &[CpuFacts], levels: &[Level]) -> Vec<Vec<Option<usize>>> {
-    let mut outside: Vec<Option<(Level, usize)>> = vec![None; cpus.len()];
+    // The level of the object outside, and its lowest CPU.
+    let mut outside = vec![(0, 0); cpus.len()];
     let mut cut = Vec::new();
     for level in levels {
-        let mut lowest = HashMap::new();
-        let row: Vec<Option<usize>> = cpus
-            .iter()
-            .zip(&outside)
-            .map(|(cpu, &out)| {
-                let group = cpu.groups[level.slot()]?;
-                Some(*lowest.entry((out, group)).or_insert(cpu.cpu))
-            })
-            .collect();
-        // Only an object cuts the groups inside it. A CPU without one at this level stays in the
-        // object outside.
-        outside = row
-            .iter()
-            .zip(&outside)
-            .map(|(here, &out)| here.map(|cpu| (*level, cpu)).or(out))
-            .collect();
+        let mut lowest = FirstSeen::default();
+        let mut row = Vec::with_capacity(cpus.len());
+        for (cpu, outside) in cpus.iter().zip(&mut outside) {
+            let here = cpu.groups[level.slot()]
+                .and_then(|group| lowest.value_of([outside.0, outside.1, group], Some(cpu.cpu)));
+            // Only an object cuts the groups inside it. A CPU without one at this level stays in
+            // the object outside.
+            if let Some(cpu) = here {
+                *outside = (*level as usize, cpu);
+            }
+            row.push(here);
+        }
         cut.push(row);
     }
     cut
@@ -185,7 +183,7 @@ fn sort_key(cut: &[Vec<Option<usize>>], i: usize, cpu: usize) -> Vec<usize> {
     let mut key = vec![cpu];
     for row in cut.iter().rev() {
         further_in = row[i].unwrap_or(further_in);
-        key.extend([further_in]);
+        key.push(further_in);
     }
     key.reverse();
     key
@@ -260,8 +258,9 @@ impl Grower<'_> {
 }
 
 impl Machine {
-    /// Checks I1 to I4 of the tree; for tests.
+    /// Checks I1 to I4 of the tree; for tests. Inline, so that it is compiled in these alone.
     #[doc(hidden)]
+    #[inline]
     pub fn check(&self) -> Result<(), String> {
         let fail = |what: &str, i: usize| Err(format!("{what} {i}: {:?}", self.objects.get(i)));
         if self.pus.is_empty() || self.objects[0].pus != (0..self.pus.len()) {
@@ -290,6 +289,7 @@ impl Machine {
         bad.map_or(Ok(()), |id| Err(format!("the path of {:?}: {:?}", self.pu(id), self.path(id))))
     }
 
+    #[inline]
     fn path_holds(&self, id: PuId) -> bool {
         let holds = |&object: &u32| {
             object == NONE || self.objects[object as usize].pus.contains(&id.index())

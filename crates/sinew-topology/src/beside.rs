@@ -12,8 +12,6 @@
 //!
 //! `tests/beside.rs`, on synthetic machines.
 
-use std::collections::BTreeSet;
-
 use crate::machine::{Machine, PuId};
 
 /// A PU of `choice` for the helper of each of the first `helpers` workers.
@@ -45,16 +43,17 @@ pub fn place_beside(
     helpers: usize,
 ) -> Vec<Option<PuId>> {
     let helped = &workers[..helpers.min(workers.len())];
-    let taken: BTreeSet<PuId> = workers.iter().copied().flatten().collect();
-    let mut free: BTreeSet<PuId> =
-        choice.iter().copied().filter(|pu| !taken.contains(pu)).collect();
+    let mut free = vec![false; machine.pus().len()];
+    choice.iter().for_each(|pu| free[pu.index()] = true);
+    workers.iter().flatten().for_each(|pu| free[pu.index()] = false);
     let mut places = vec![None; helped.len()];
     for distance in 1..=machine.distance_levels() {
         for (place, worker) in places.iter_mut().zip(helped) {
             let Some(worker) = worker.filter(|_| place.is_none()) else { continue };
-            *place = free.iter().copied().find(|&pu| machine.distance(worker, pu) == distance);
+            let fits = |pu: &PuId| free[pu.index()] && machine.distance(worker, *pu) == distance;
+            *place = machine.pu_ids().find(fits);
             if let Some(pu) = place {
-                free.remove(pu);
+                free[pu.index()] = false;
             }
         }
     }

@@ -26,8 +26,6 @@ impl Ladder {
         for object in 0..machine.objects.len() {
             ladder.add_meetings(machine, object);
         }
-        ladder.rungs.sort_unstable();
-        ladder.rungs.dedup();
         ladder.addresses = ladder.find_addresses(machine);
         ladder
     }
@@ -55,21 +53,19 @@ impl Ladder {
             return;
         }
         let Some(matrix) = &self.matrix else {
-            self.rungs.push(Rung { numa: 0, up });
+            add(&mut self.rungs, Rung { numa: 0, up });
             return;
         };
         let places = nodes_of(machine, &branches);
         if places.iter().all(|(_, node)| *node == places[0].1) {
-            self.rungs.push(Rung { numa: LOCAL, up });
+            add(&mut self.rungs, Rung { numa: LOCAL, up });
             return;
         }
         for (i, &(branch, node)) in places.iter().enumerate() {
-            let elsewhere = places[i + 1..].iter().filter(|(other, _)| *other != branch);
-            self.rungs.extend(
-                elsewhere.map(|&(_, other)| Rung { numa: matrix.between(node, other), up }),
-            );
-            self.rungs.sort_unstable();
-            self.rungs.dedup();
+            for &(_, other) in places[i + 1..].iter().filter(|(other, _)| *other != branch) {
+                let numa = matrix.between(node, other);
+                add(&mut self.rungs, Rung { numa, up });
+            }
         }
     }
 
@@ -79,6 +75,13 @@ impl Ladder {
         let up = levels_up(machine, shared.map_or(0, |(object, _)| *object as usize));
         let nodes = (machine.pu(a).node, machine.pu(b).node);
         Rung { numa: self.matrix.as_ref().map_or(0, |m| m.between(nodes.0, nodes.1)), up }
+    }
+}
+
+/// Adds a rung in its place; there are few.
+fn add(rungs: &mut Vec<Rung>, rung: Rung) {
+    if let Err(place) = rungs.binary_search(&rung) {
+        rungs.insert(place, rung);
     }
 }
 

@@ -8,7 +8,6 @@
 //! a core counts as another kind only if it has less than 80 % of the fastest core of the kind
 //! before. Known hybrid chips differ by a third or more.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::assemble::CpuFacts;
@@ -97,11 +96,9 @@ fn by_measure(
         values.extend([value]);
     }
     let tops = tops(&values);
-    let kind_of: BTreeMap<u64, usize> =
-        tops.iter().enumerate().map(|(kind, &top)| (top, kind)).collect();
     for (cpu, value) in cpus.iter_mut().zip(&values) {
         // The lowest top that is not below the value.
-        cpu.kind = kind_of.range(value..).next().map_or(0, |(_, &kind)| kind);
+        cpu.kind = tops.iter().rposition(|top| top >= value).unwrap_or(0);
     }
     if tops.len() == 1 {
         return Ok(Some(vec![CoreKind { name: "core".into() }]));
@@ -111,15 +108,15 @@ fn by_measure(
 
 /// The highest value of each kind, the highest kind first.
 fn tops(values: &[u64]) -> Vec<u64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(|a, b| b.cmp(a));
     let mut tops: Vec<u64> = Vec::new();
-    for value in sorted {
-        if tops.last().is_none_or(|&top| u128::from(value) * 5 < u128::from(top) * 4) {
-            tops.extend([value]);
-        }
+    let belongs_further_down = |value: u64, top: Option<&u64>| {
+        top.is_none_or(|&top| u128::from(value) * 5 < u128::from(top) * 4)
+    };
+    loop {
+        let below = |value: &&u64| belongs_further_down(**value, tops.last());
+        let Some(&top) = values.iter().filter(below).max() else { return tops };
+        tops.push(top);
     }
-    tops
 }
 
 #[cfg(test)]

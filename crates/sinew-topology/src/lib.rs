@@ -5,15 +5,16 @@
 //! The crate has four parts, which build on each other:
 //!
 //! 1. [`Machine`]: a tree of packages, nodes, caches and cores. It comes from Linux' sysfs or a
-//!    one-line description, and is flat on other systems. Any two processing units (PUs) have a
-//!    [distance](Machine::distance).
+//!    one-line description (with the feature `synthetic`), and is flat on other systems. Any two
+//!    processing units (PUs) have a [distance](Machine::distance).
 //! 2. [`Limits`]: the affinity mask, the cpuset, and the CPU quota of the control groups.
 //! 3. [`Mapping`] and [`CpuAssignment`]: a PU for each worker of a pool, and the distances between
 //!    workers. [`pin_current_thread`] pins a worker's thread.
 //! 4. [`Placement`] and [`Memory`]: pages on NUMA nodes. [`page_nodes`] returns the nodes of pages.
 //!
-//! [`render()`] prints all of it for people; with the feature `json`, `to_json` does so for
-//! programs.
+//! With the feature `render`, `render` prints all of it for people; with the feature `json`,
+//! `to_json` does so for programs. With the feature `synthetic`, a description such as
+//! `package:2 core:4` is parsed as a [`Machine`].
 //!
 //! ```
 //! use sinew_topology::{Limits, Machine, Mapping, CpuAssignment};
@@ -34,6 +35,7 @@
 //! | `distance`, `ladder` | distances between PUs, and their parts |
 //! | `sysfs`, `kinds`, `synthetic` | the sources of facts |
 //! | `files` | reading the kernel's small files |
+//! | `groups` | maps and sorting |
 //! | `limits`, `cgroup` | the process's limits |
 //! | `mapping`, `cpu_assignment`, `beside` | PUs for workers and for their helpers |
 //! | `pin` | pinning threads to CPUs |
@@ -52,6 +54,7 @@ mod cgroup;
 mod cpu_assignment;
 mod distance;
 mod files;
+mod groups;
 #[cfg(feature = "json")]
 mod json;
 mod kinds;
@@ -62,7 +65,9 @@ mod mapping;
 mod memory;
 mod pages;
 mod pin;
+#[cfg(feature = "render")]
 mod render;
+#[cfg(feature = "synthetic")]
 mod synthetic;
 mod sys;
 mod sysfs;
@@ -82,7 +87,9 @@ pub use pages::{
     place_pages_of_current_thread,
 };
 pub use pin::{PinError, Pinned, ThreadRef, ThreadUsage, current_cpu, pin_current_thread};
+#[cfg(feature = "render")]
 pub use render::render;
 pub use sinew_cpus::{CpuSet, ListError, MAX_CPUS};
+#[cfg(feature = "synthetic")]
 pub use synthetic::DescriptionError;
 pub use warning::Warning;

@@ -14,10 +14,10 @@
 //! `tests/mapping.rs`: permutation, cores first, evenness of scatter, fewest packages of compact;
 //! on random machines and masks.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::groups::sorted_places;
 use crate::machine::{Level, Machine, PuId};
 use sinew_cpus::{CpuSet, ListError, parse_list, write_list};
 
@@ -146,12 +146,23 @@ fn listed(machine: &Machine, allowed: &CpuSet, cpus: &[usize]) -> Result<Vec<PuI
     if cpus.is_empty() {
         return Err(MappingError::Empty);
     }
-    let by_cpu: BTreeMap<usize, PuId> =
-        machine.pu_ids().map(|id| (machine.pu(id).cpu, id)).collect();
-    let find = |&cpu: &usize| by_cpu.get(&cpu).copied().filter(|_| allowed.contains(cpu));
-    let refuse =
-        |cpu| MappingError::NotAllowed { cpu, allowed: allowed.intersection(&machine.cpus()) };
-    cpus.iter().map(|cpu| find(cpu).ok_or_else(|| refuse(*cpu))).collect()
+    let mut by_cpu = Vec::new();
+    for id in machine.pu_ids() {
+        let cpu = machine.pu(id).cpu;
+        by_cpu.resize(by_cpu.len().max(cpu + 1), None);
+        by_cpu[cpu] = Some(id);
+    }
+    let mut order = Vec::with_capacity(cpus.len());
+    for &cpu in cpus {
+        match by_cpu.get(cpu) {
+            Some(&Some(id)) if allowed.contains(cpu) => order.push(id),
+            _ => {
+                let allowed = allowed.intersection(&machine.cpus());
+                return Err(MappingError::NotAllowed { cpu, allowed });
+            }
+        }
+    }
+    Ok(order)
 }
 
 /// One of the rules: returns the chosen PUs inside an object, in order.
@@ -159,17 +170,25 @@ type Rule = fn(&Machine, usize, &[bool]) -> Vec<PuId>;
 
 /// All allowed PUs, round by round.
 fn deal(machine: &Machine, allowed: &CpuSet, rule: Rule) -> Vec<PuId> {
-    let mut rounds: BTreeMap<(usize, usize), Vec<bool>> = BTreeMap::new();
+    // In ascending order of their keys; there are few.
+    let mut rounds: Vec<((usize, usize), Vec<bool>)> = Vec::new();
     for core in machine.objects_at(Level::Core) {
         let free = core.pus.clone().filter(|&pu| allowed.contains(machine.pus()[pu].cpu));
         // Counts allowed siblings only: a core whose first PU is forbidden is still a whole core.
         for (sibling, pu) in free.enumerate() {
-            let round = rounds.entry((sibling, machine.pus()[pu].kind)).or_default();
-            round.resize(machine.pus().len(), false);
-            round[pu] = true;
+            let key = (sibling, machine.pus()[pu].kind);
+            let place = rounds.partition_point(|(other, _)| *other < key);
+            if rounds.get(place).is_none_or(|(other, _)| *other != key) {
+                rounds.insert(place, (key, vec![false; machine.pus().len()]));
+            }
+            rounds[place].1[pu] = true;
         }
     }
-    rounds.values().flat_map(|chosen| rule(machine, 0, chosen)).collect()
+    let mut order = Vec::new();
+    for (_, chosen) in &rounds {
+        order.append(&mut rule(machine, 0, chosen));
+    }
+    order
 }
 
 /// One PU from each child in turn.
@@ -186,9 +205,12 @@ fn scatter(machine: &Machine, object: usize, chosen: &[bool]) -> Vec<PuId> {
 /// All PUs of a child before the next one; the child with most chosen PUs comes first, so that few
 /// children are used.
 fn compact(machine: &Machine, object: usize, chosen: &[bool]) -> Vec<PuId> {
-    let mut parts = parts(machine, object, chosen, compact);
-    parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
-    parts.concat()
+    let parts = parts(machine, object, chosen, compact);
+    let mut order = Vec::new();
+    for place in sorted_places(parts.len(), &|a, b| parts[b].len().cmp(&parts[a].len())) {
+        order.extend_from_slice(&parts[place]);
+    }
+    order
 }
 
 fn parts(machine: &Machine, object: usize, chosen: &[bool], rule: Rule) -> Vec<Vec<PuId>> {

@@ -16,12 +16,12 @@
 //!
 //! CPUs that are offline are left out; CPUs that go offline or online later are not noticed.
 
-use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::assemble::{CpuFacts, Facts, assemble};
 use crate::files::{not_a, read_set, read_text};
+use crate::groups::FirstSeen;
 use crate::kinds::core_kinds;
 use crate::ladder::Matrix;
 use crate::machine::{Level, Machine, Node, Source, host_parallelism};
@@ -111,7 +111,8 @@ impl Reader {
             fact.groups[Level::Core.slot()] = core;
             facts.push(fact);
         }
-        match split_core(&facts, |cpu| cpu.groups[Level::Package.slot()]) {
+        let packages: Vec<_> = facts.iter().map(|cpu| cpu.groups[Level::Package.slot()]).collect();
+        match split_core(&facts, &packages) {
             Some(cpu) => {
                 Err(Warning::at(&self.cpu(cpu, "topology"), "this core is in two packages"))
             }
@@ -165,18 +166,13 @@ impl Reader {
         groups: Result<Vec<Option<usize>>, usize>,
         cpus: &mut [CpuFacts],
     ) {
-        let checked =
-            groups.map_err(|cpu| (cpu, "its CPUs disagree about sharing it")).and_then(|groups| {
-                let group_of: HashMap<usize, usize> = cpus
-                    .iter()
-                    .zip(&groups)
-                    .filter_map(|(cpu, group)| Some((cpu.cpu, (*group)?)))
-                    .collect();
-                match split_core(cpus, |cpu| group_of.get(&cpu.cpu).copied()) {
-                    Some(cpu) => Err((cpu, "only part of a core has it")),
-                    None => Ok(groups),
-                }
-            });
+        let checked = match groups {
+            Ok(groups) => match split_core(cpus, &groups) {
+                Some(cpu) => Err((cpu, "only part of a core has it")),
+                None => Ok(groups),
+            },
+            Err(cpu) => Err((cpu, "its CPUs disagree about sharing it")),
+        };
         match checked {
             Ok(groups) => {
                 cpus.iter_mut()
@@ -211,19 +207,21 @@ impl Reader {
             numbers.iter().map(|n| read_node(&folder, n, online)).collect();
         let checked = nodes.and_then(|nodes| {
             let why = |what| Err(Warning::at(&folder, what));
-            let owners = nodes
-                .iter()
-                .enumerate()
-                .flat_map(|(i, node)| node.cpus.iter().map(move |cpu| (cpu, i)));
-            let node_of: HashMap<usize, usize> = owners.collect();
-            if nodes.iter().map(|node| node.cpus.len()).sum::<usize>() > node_of.len() {
-                return why("a CPU belongs to two nodes");
+            let mut node_of = vec![None; online.iter().last().map_or(0, |last| last + 1)];
+            for (i, node) in nodes.iter().enumerate() {
+                for cpu in node.cpus.iter() {
+                    if node_of[cpu].replace(i).is_some() {
+                        return why("a CPU belongs to two nodes");
+                    }
+                }
             }
-            if split_core(cpus, |cpu| node_of.get(&cpu.cpu).copied()).is_some() {
+            let node_of: Vec<_> = cpus.iter().map(|cpu| node_of[cpu.cpu]).collect();
+            if split_core(cpus, &node_of).is_some() {
                 return why("a core belongs to two nodes");
             }
-            cpus.iter_mut()
-                .for_each(|cpu| cpu.groups[Level::Node.slot()] = node_of.get(&cpu.cpu).copied());
+            for (cpu, node) in cpus.iter_mut().zip(node_of) {
+                cpu.groups[Level::Node.slot()] = node;
+            }
             Ok(nodes)
         });
         checked.unwrap_or_else(|warning| {
@@ -267,35 +265,37 @@ fn numbered(folder: &Path, prefix: &str) -> CpuSet {
 /// with the first CPU whose set does not contain itself or differs from its members' sets. Offline
 /// CPUs do not count.
 fn groups(cpus: &CpuSet, sets: Vec<Option<CpuSet>>) -> Result<Vec<Option<usize>>, usize> {
-    let sets: BTreeMap<usize, CpuSet> = cpus
-        .iter()
-        .zip(sets)
-        .filter_map(|(cpu, set)| Some((cpu, set?.intersection(cpus))))
-        .collect();
-    for (&cpu, set) in &sets {
+    let mut known: Vec<(usize, CpuSet)> = Vec::new();
+    for (cpu, set) in cpus.iter().zip(sets) {
+        known.extend(set.map(|set| (cpu, set.intersection(cpus))));
+    }
+    let set_of = |cpu: usize| {
+        let place = known.binary_search_by_key(&cpu, |(cpu, _)| *cpu).ok()?;
+        Some(&known[place].1)
+    };
+    for (cpu, set) in &known {
         // The first member represents all: if every CPU agrees with its first member, all members
         // agree.
-        let agreed =
-            set.contains(cpu) && set.lowest().and_then(|first| sets.get(&first)) == Some(set);
+        let agreed = set.contains(*cpu) && set.lowest().and_then(set_of) == Some(set);
+        let lowest = set.lowest();
         if !agreed
-            || set
-                .iter()
-                .any(|member| sets.get(&member).is_none_or(|other| other.lowest() != set.lowest()))
+            || set.iter().any(|member| set_of(member).is_none_or(|other| other.lowest() != lowest))
         {
-            return Err(cpu);
+            return Err(*cpu);
         }
     }
-    Ok(cpus.iter().map(|cpu| sets.get(&cpu)?.lowest()).collect())
+    Ok(cpus.iter().map(|cpu| set_of(cpu)?.lowest()).collect())
 }
 
 /// A CPU whose core has CPUs of different groups, or some without a group.
-fn split_core(cpus: &[CpuFacts], group: impl Fn(&CpuFacts) -> Option<usize>) -> Option<usize> {
-    let mut group_of_core = HashMap::new();
-    let mut splits = |cpu: &CpuFacts| {
-        let here = group(cpu);
-        *group_of_core.entry(cpu.groups[Level::Core.slot()]).or_insert(here) != here
+fn split_core(cpus: &[CpuFacts], groups: &[Option<usize>]) -> Option<usize> {
+    let mut group_of_core = FirstSeen::default();
+    let mut splits = |cpu: &CpuFacts, here| {
+        let core = cpu.groups[Level::Core.slot()].map_or([0; 3], |core| [1, core, 0]);
+        !group_of_core.agrees(core, here)
     };
-    cpus.iter().find(|cpu| splits(cpu)).map(|cpu| cpu.cpu)
+    let mut all = cpus.iter().zip(groups);
+    all.find(|(cpu, here)| splits(cpu, **here)).map(|(cpu, _)| cpu.cpu)
 }
 
 #[derive(Debug)]
