@@ -13,7 +13,8 @@ pub const MAX_WORKERS: usize = 1 << 16;
 pub enum BuildError {
     /// Not a valid number of workers; use 1 to [`MAX_WORKERS`](crate::MAX_WORKERS).
     Threads(usize),
-    /// Not a valid weight; use 0.01 to 100.
+    /// Not a valid weight; use 0.01 to 100. With the feature `coordinate`.
+    #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
     Weight(f64),
     /// The mapping does not fit the machine, or the CPUs that this process may use.
     Mapping(MappingError),
@@ -29,6 +30,7 @@ impl fmt::Display for BuildError {
             Self::Threads(n) => {
                 write!(f, "a pool of {n} workers is not possible; take 1 to {MAX_WORKERS}")
             }
+            #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
             Self::Weight(weight) => {
                 write!(f, "a weight of {weight} is not possible; take 0.01 to 100")
             }
@@ -44,7 +46,9 @@ impl fmt::Display for BuildError {
 impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Threads(_) | Self::Weight(_) | Self::AlreadyWorker => None,
+            Self::Threads(_) | Self::AlreadyWorker => None,
+            #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
+            Self::Weight(_) => None,
             Self::Mapping(error) => Some(error),
             Self::Spawn(error) => Some(error),
         }

@@ -58,6 +58,20 @@ macro_rules! named {
 
 pub(crate) use named;
 
+/// `a, b or c`.
+pub(crate) fn in_words(choices: &[impl AsRef<str>]) -> String {
+    let mut words = String::new();
+    for (at, choice) in choices.iter().enumerate() {
+        words.push_str(match at {
+            0 => "",
+            _ if at + 1 == choices.len() => " or ",
+            _ => ", ",
+        });
+        words.push_str(choice.as_ref());
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use crate::{StackKind, Wait};

@@ -100,8 +100,7 @@ impl Schedule {
             None => (*name).to_owned(),
         };
         let forms: Vec<String> = TABLE.iter().map(form).collect();
-        let (last, others) = forms.split_last().expect("there are schedules");
-        format!("{} or {last}", others.join(", "))
+        crate::named::in_words(&forms)
     }
 
     /// The number in it.

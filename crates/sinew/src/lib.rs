@@ -23,8 +23,9 @@
 //! assert_eq!((squares, total, prefix), (vec![1.0, 4.0, 9.0], 14.0, vec![1.0, 3.0, 6.0]));
 //! ```
 //!
-//! On NUMA machines, data has a *locality domain*, and tasks are spawned into it. This is Jacobi's
-//! method on a field of layers; tasks of a layer run on the workers that first touched it:
+//! On NUMA machines, data has a *locality domain*, and tasks are spawned into it, with the feature
+//! `locality`. This is Jacobi's method on a field of layers; tasks of a layer run on the workers that
+//! first touched it:
 //!
 //! ```
 //! use sinew::prelude::*;
@@ -79,8 +80,20 @@
 //! | `worklist` | units in any order, as transactions, tuned while they run; with the feature `transactions` |
 //! | `profile` | breakdown of time, work and span; with the feature `profile` |
 //!
-//! [`locality`] has the domains, and the options of their scopes and arrays. The crate `sinew-core`
-//! is the scheduler.
+//! The module `locality` has the domains, and the options of their scopes and arrays; with the
+//! feature `locality`. The crate `sinew-core` is the scheduler.
+//!
+//! # Features
+//!
+//! None is on by default: what a program does not use, it does not compile.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `coordinate` | pools that share the machine with other programs; `SINEW_COORDINATE=1` |
+//! | `locality` | the module `locality`, `Domains`, `Placed`, `domain_scope` |
+//! | `profile` | the module `profile` |
+//! | `transactions` | the modules `stm` and `worklist` |
+//! | `victims` | the victim rules of experiments, also for `SINEW_VICTIMS` |
 
 /// The programs of the README, compiled and run as tests.
 #[cfg(doctest)]
@@ -114,7 +127,10 @@ pub use sinew_core::{
     ScopeBuilder, StackKind, StealsAt, Victims, Wait, Worker, global_pool, join, run, scope,
     serially, spawn, victims,
 };
+/// Locality domains, and the options of what runs in them; with the feature `locality`.
+#[cfg(feature = "locality")]
 pub use sinew_locality as locality;
+#[cfg(feature = "locality")]
 pub use sinew_locality::{DomainKind, DomainScope, Domains, Placed, domain_scope};
 pub use sinew_loops::data::{
     Chunk, Intent, IntoItems, Items, Neighbourhood, ReadItems, Row, Shape, Streams, Tile, TileMut,
@@ -154,7 +170,7 @@ pub mod profile {
 }
 
 /// The names that most programs need: `use sinew::prelude::*;`. `TVar`, `Tuning` and `Worklist` are
-/// among them with the feature `transactions`.
+/// among them with the feature `transactions`, domains and `Placed` with the feature `locality`.
 ///
 /// ```
 /// use sinew::prelude::*;
@@ -180,10 +196,11 @@ pub mod profile {
 /// ```
 pub mod prelude {
     pub use crate::{
-        Cancelled, Control, DomainKind, DomainScope, Domains, Edge, LoopMemory, Mapping, Over,
-        Placed, Placement, Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer,
-        domain_scope, farm, over, pipeline, stencil,
+        Cancelled, Control, Edge, LoopMemory, Mapping, Over, Placement, Pool, Schedule, Scope,
+        Step, Victims, Wait, Worker, divide_and_conquer, farm, over, pipeline, stencil,
     };
+    #[cfg(feature = "locality")]
+    pub use crate::{DomainKind, DomainScope, Domains, Placed, domain_scope};
     #[cfg(feature = "transactions")]
     pub use crate::{
         stm::TVar,

@@ -1,7 +1,6 @@
 //! The environment variables that describe a pool; the table is at [`PoolBuilder::from_env`].
 
-use std::cell::Cell;
-use std::fmt::Display;
+use std::error::Error;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -64,7 +63,7 @@ impl PoolBuilder {
         }
         let text_of =
             |name: &str| texts.iter().find(|(key, _)| *key == name).map(|(_, text)| text.clone());
-        apply(self, text_of, |warning| eprintln!("sinew: {warning}"))
+        apply(self, &text_of, &|warning| eprintln!("sinew: {warning}"))
     }
 }
 
@@ -76,70 +75,62 @@ fn texts() -> &'static [(&'static str, String)] {
     TEXTS.get_or_init(|| VARIABLES.into_iter().filter_map(text_of).collect())
 }
 
+/// What a valid value does to a description.
+type Change = Box<dyn FnOnce(PoolBuilder) -> PoolBuilder>;
+
+/// Reads the variable of a name, and makes the change that its value stands for.
+type Set<'a> = dyn FnMut(&str, &dyn Fn(&str) -> Parsed) + 'a;
+
+/// A change, or why the value is not valid.
+type Parsed = Result<Change, Box<dyn Error>>;
+
+fn change<T: 'static>(value: T, put: fn(PoolBuilder, T) -> PoolBuilder) -> Parsed {
+    Ok(Box::new(move |builder| put(builder, value)))
+}
+
 fn apply(
     builder: PoolBuilder,
-    read: impl Fn(&str) -> Option<String>,
-    warn: impl Fn(String),
+    read: &dyn Fn(&str) -> Option<String>,
+    warn: &dyn Fn(String),
 ) -> PoolBuilder {
     let ours = read(EXEC_COUNTS).unwrap_or_default();
     let is_ours =
         |name: &str, text: &str| ours.split(' ').any(|count| count == format!("{name}={text}"));
-    let usual = Cell::new(false);
-    let read_threads = |name: &str| read(name).inspect(|text| usual.set(is_ours(name, text)));
-    let put_threads = |builder: PoolBuilder, threads| match usual.get() {
-        true => builder.usual_threads(threads),
-        false => builder.threads(threads),
+    let mut builder = builder;
+    let mut set = |name: &str, parse: &dyn Fn(&str) -> Parsed| {
+        let Some(text) = read(name) else { return };
+        match parse(text.trim()) {
+            Ok(change) => builder = change(std::mem::take(&mut builder)),
+            Err(error) => warn(format!("{name}={text} is ignored: {error}")),
+        }
     };
-    let builder = set(builder, "SINEW_THREADS", read_threads, &warn, parse_threads, put_threads);
-    let builder = set(builder, "SINEW_MAPPING", &read, &warn, parse_mapping, PoolBuilder::mapping);
-    let builder = set(builder, "SINEW_WAIT", &read, &warn, str::parse, PoolBuilder::wait);
-    let builder = set(builder, "SINEW_VICTIMS", &read, &warn, str::parse, PoolBuilder::victims);
-    let builder = set(builder, "SINEW_STACK", &read, &warn, str::parse, PoolBuilder::stack);
-    let builder = set(builder, "SINEW_FENCES", &read, &warn, parse_fences, PoolBuilder::fences);
-    let builder = set(builder, "SINEW_SPIN_US", &read, &warn, parse_micros, PoolBuilder::spin);
-    set_share(builder, &read, &warn)
+    set("SINEW_THREADS", &|text| {
+        let usual = is_ours("SINEW_THREADS", text);
+        let put = if usual { PoolBuilder::usual_threads } else { PoolBuilder::threads };
+        change(parse_threads(text)?, put)
+    });
+    set("SINEW_MAPPING", &|text| change(parse_mapping(text)?, PoolBuilder::mapping));
+    set("SINEW_WAIT", &|text| change(text.parse()?, PoolBuilder::wait));
+    set("SINEW_VICTIMS", &|text| change(text.parse()?, PoolBuilder::victims));
+    set("SINEW_STACK", &|text| change(text.parse()?, PoolBuilder::stack));
+    set("SINEW_FENCES", &|text| change(parse_fences(text)?, PoolBuilder::fences));
+    set("SINEW_SPIN_US", &|text| change(parse_micros(text)?, PoolBuilder::spin));
+    set_share(&mut set);
+    builder
 }
 
 /// A request to share the machine.
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
-fn set_share(
-    builder: PoolBuilder,
-    read: &impl Fn(&str) -> Option<String>,
-    warn: &impl Fn(String),
-) -> PoolBuilder {
-    let parse = |text: &str| parse_coordinate(text, true);
-    let builder = set(builder, "SINEW_COORDINATE", read, warn, parse, PoolBuilder::coordinate);
-    let builder = set(builder, "SINEW_WEIGHT", read, warn, parse_weight, PoolBuilder::weight);
-    set(builder, "SINEW_MIN_THREADS", read, warn, parse_threads, PoolBuilder::min_threads)
+fn set_share(set: &mut Set<'_>) {
+    set("SINEW_COORDINATE", &|text| change(parse_coordinate(text, true)?, PoolBuilder::coordinate));
+    set("SINEW_WEIGHT", &|text| change(parse_weight(text)?, PoolBuilder::weight));
+    set("SINEW_MIN_THREADS", &|text| change(parse_threads(text)?, PoolBuilder::min_threads));
 }
 
 /// A program that was built without the feature reports such a request.
 #[cfg(not(all(feature = "coordinate", not(any(loom, shuttle)))))]
-fn set_share(
-    builder: PoolBuilder,
-    read: &impl Fn(&str) -> Option<String>,
-    warn: &impl Fn(String),
-) -> PoolBuilder {
-    let parse = |text: &str| parse_coordinate(text, false);
-    set(builder, "SINEW_COORDINATE", read, warn, parse, |builder, _| builder)
-}
-
-fn set<T, E: Display>(
-    builder: PoolBuilder,
-    name: &str,
-    read: impl Fn(&str) -> Option<String>,
-    warn: impl Fn(String),
-    parse: impl Fn(&str) -> Result<T, E>,
-    put: impl Fn(PoolBuilder, T) -> PoolBuilder,
-) -> PoolBuilder {
-    let Some(text) = read(name) else { return builder };
-    match parse(text.trim()) {
-        Ok(value) => put(builder, value),
-        Err(error) => {
-            warn(format!("{name}={text} is ignored: {error}"));
-            builder
-        }
-    }
+fn set_share(set: &mut Set<'_>) {
+    set("SINEW_COORDINATE", &|text| change(parse_coordinate(text, false)?, |builder, _| builder));
 }
 
 fn parse_threads(text: &str) -> Result<usize, String> {
@@ -218,7 +209,7 @@ mod tests {
             variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         };
         let builder =
-            apply(PoolBuilder::new(), read, |warning| warnings.borrow_mut().push(warning));
+            apply(PoolBuilder::new(), &read, &|warning| warnings.borrow_mut().push(warning));
         (format!("{builder:?}"), warnings.into_inner())
     }
 
@@ -230,7 +221,7 @@ mod tests {
             asked.borrow_mut().push(name.to_owned());
             None
         };
-        apply(PoolBuilder::new(), ask, |_| ());
+        apply(PoolBuilder::new(), &ask, &|_| ());
         assert_eq!(asked.into_inner(), VARIABLES);
     }
 
@@ -302,7 +293,7 @@ mod tests {
                 EXEC_COUNTS => Some(listed.to_owned()),
                 _ => None,
             };
-            apply(PoolBuilder::new(), read, |_| ())
+            apply(PoolBuilder::new(), &read, &|_| ())
         };
         let pool = with("OMP_NUM_THREADS=4 SINEW_THREADS=3").build().unwrap();
         assert_eq!((pool.max_workers(), pool.state.limit.follows()), (3, true));

@@ -35,7 +35,7 @@ use crate::idle::sleep::Sleepers;
 use crate::idle::wake_placement::WakePlacement;
 use crate::idle::wake_up_cost::WakeUpCost;
 use crate::pool::Pool;
-use crate::pool::threads::{ThreadSettings, WorkerThread};
+use crate::pool::threads::{ThreadSettings, WorkerThread, spawn};
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 use crate::requested_share::RequestedShare;
 use crate::seams::hook::PoolHook;
@@ -307,7 +307,7 @@ impl PoolBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildError::Threads`] for 0 workers or more than [`MAX_WORKERS`]; [`BuildError::Weight`]
+    /// [`BuildError::Threads`] for 0 workers or more than [`MAX_WORKERS`]; `BuildError::Weight`
     /// for an invalid weight; [`BuildError::Mapping`] if the mapping names a processor that this
     /// process may not use; [`BuildError::Spawn`] if the system refuses a thread; threads that were
     /// started before end again.
@@ -478,9 +478,13 @@ fn register_fence() -> bool {
         return fence::register();
     }
     // Without the thread, owners continue to execute full fences.
-    let _ = thread::Builder::new().name("sinew-fence".into()).spawn(|| {
-        fence::register();
-    });
+    let builder = thread::Builder::new().name("sinew-fence".into());
+    let _ = spawn(
+        builder,
+        Box::new(|| {
+            fence::register();
+        }),
+    );
     false
 }
 

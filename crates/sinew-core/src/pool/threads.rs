@@ -36,8 +36,16 @@ impl ThreadSettings {
         if let Some(bytes) = self.stack_size {
             builder = builder.stack_size(bytes);
         }
-        builder.spawn(body)
+        spawn(builder, Box::new(body))
     }
+}
+
+/// Starts a thread. The body is boxed, so that the start of a thread is compiled once.
+pub(crate) fn spawn(
+    builder: thread::Builder,
+    body: Box<dyn FnOnce() + Send>,
+) -> io::Result<JoinHandle<()>> {
+    builder.spawn(body)
 }
 
 /// The work of the thread of one slot. The function given to

@@ -83,24 +83,43 @@ pub(super) fn levels(
 
 fn written(view: &dyn View, random: &mut dyn FnMut() -> u64, order: LevelOrder) -> Vec<Level> {
     let place = |worker: usize| order.key(is_near(view, worker), view.distance(worker));
-    let mut others = shuffled(view, random, |_| true);
-    others.sort_by_key(|&worker| place(worker));
-    let level = |members: &[usize]| {
-        let (far, distance) = place(members[0]);
-        Level { near: !far, distance, members: Members::Written(members.to_vec()) }
+    let others = shuffled(view, random, |_| true);
+    let mut levels: Vec<((bool, u8), Vec<usize>)> = Vec::new();
+    for worker in others {
+        let level = level_at(&mut levels, place(worker));
+        levels[level].1.push(worker);
+    }
+    let level = |((far, distance), members): ((bool, u8), _)| Level {
+        near: !far,
+        distance,
+        members: Members::Written(members),
     };
-    others.chunk_by(|&a, &b| place(a) == place(b)).map(level).collect()
+    levels.into_iter().map(level).collect()
 }
 
 fn in_runs(view: &dyn View, random: &mut dyn FnMut() -> u64, order: LevelOrder) -> Vec<Level> {
     let place = |run: &Neighbours| order.key(run.near, run.distance);
-    let mut all = view.neighbours();
-    all.sort_by_key(|run| (place(run), run.first));
-    let mut level = |runs: &[Neighbours]| {
-        let (far, distance) = place(&runs[0]);
-        Level { near: !far, distance, members: walk(runs, random) }
+    let mut levels: Vec<((bool, u8), Vec<Neighbours>)> = Vec::new();
+    for run in view.neighbours() {
+        let level = level_at(&mut levels, place(&run));
+        levels[level].1.push(run);
+    }
+    let level = |((far, distance), runs): ((bool, u8), Vec<Neighbours>)| Level {
+        near: !far,
+        distance,
+        members: walk(&runs, random),
     };
-    all.chunk_by(|a, b| place(a) == place(b)).map(&mut level).collect()
+    levels.into_iter().map(level).collect()
+}
+
+/// The index of the level at `place`, which is added if it is new. There are few, and workers stay
+/// in their order within each.
+fn level_at<M>(levels: &mut Vec<((bool, u8), Vec<M>)>, place: (bool, u8)) -> usize {
+    let index = levels.partition_point(|(other, _)| *other < place);
+    if levels.get(index).is_none_or(|(other, _)| *other != place) {
+        levels.insert(index, (place, Vec::new()));
+    }
+    index
 }
 
 fn walk(level: &[Neighbours], random: &mut dyn FnMut() -> u64) -> Members {

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use super::Victims;
 #[cfg(feature = "victims")]
 use super::{AfterSuccess, Loads, Samples, Sampling, Scope};
+use crate::named::in_words;
 
 /// The largest number in a text.
 const MOST: u32 = 1_000_000;
@@ -196,8 +197,7 @@ impl Victims {
     pub fn usage() -> String {
         let compiled = FORMS.iter().filter(|form| form.read.is_some());
         let examples: Vec<&str> = compiled.map(|form| form.example).collect();
-        let (last, others) = examples.split_last().expect("there are rules");
-        format!("{} or {last}", others.join(", "))
+        in_words(&examples)
     }
 }
 
