@@ -57,12 +57,22 @@ pub fn place_beside(
             }
         }
     }
-    let shared = |worker: PuId| {
-        choice.iter().copied().min_by_key(|&pu| (pu == worker, machine.distance(worker, pu)))
-    };
+    for (place, worker) in places.iter_mut().zip(helped) {
+        if let (None, Some(worker)) = (*place, *worker) {
+            *place = shared(machine, choice, worker);
+        }
+    }
     places
-        .into_iter()
-        .zip(helped)
-        .map(|(place, worker)| place.or_else(|| shared((*worker)?)))
-        .collect()
+}
+
+/// The nearest PU of the choice, if possible not the worker's own.
+fn shared(machine: &Machine, choice: &[PuId], worker: PuId) -> Option<PuId> {
+    let mut nearest = None;
+    for &pu in choice {
+        let key = (pu == worker, machine.distance(worker, pu));
+        if nearest.is_none_or(|(least, _)| key < least) {
+            nearest = Some((key, pu));
+        }
+    }
+    nearest.map(|(_, pu)| pu)
 }

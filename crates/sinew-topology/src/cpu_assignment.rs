@@ -34,11 +34,16 @@ impl CpuAssignment {
         workers: usize,
     ) -> Result<Self, MappingError> {
         let pus = place(machine, allowed, mapping, workers)?;
-        let cpus = pus.iter().map(|pu| pu.map(|pu| machine.pu(pu).cpu)).collect();
+        let mut cpus = Vec::with_capacity(workers);
+        for pu in &pus {
+            cpus.push(pu.map(|pu| machine.pu(pu).cpu));
+        }
         let placed = if pus.iter().any(Option::is_some) { workers } else { 0 };
         let mut distances = Vec::with_capacity(placed * placed);
         for a in 0..placed {
-            distances.extend((0..workers).map(|b| worker_distance(machine, &pus, a, b)));
+            for b in 0..workers {
+                distances.push(worker_distance(machine, &pus, a, b));
+            }
         }
         Ok(Self { pus, cpus, distances })
     }
@@ -99,14 +104,15 @@ impl CpuAssignment {
     /// gaps. Workers without a package share one number.
     pub fn packages(&self, machine: &Machine) -> Vec<usize> {
         let mut known = Vec::new();
-        let number = |package| {
-            let place = known.iter().position(|&other| other == package);
-            place.unwrap_or_else(|| {
+        let mut numbers = Vec::with_capacity(self.seats());
+        for package in self.objects(machine, Level::Package) {
+            let number = known.iter().position(|&other| other == package).unwrap_or(known.len());
+            if number == known.len() {
                 known.push(package);
-                known.len() - 1
-            })
-        };
-        self.objects(machine, Level::Package).into_iter().map(number).collect()
+            }
+            numbers.push(number);
+        }
+        numbers
     }
 
     /// The distance of two PUs that share a last-level cache and nothing closer, measured at the
@@ -115,11 +121,11 @@ impl CpuAssignment {
     pub fn last_level_distance(&self, machine: &Machine) -> u8 {
         let around = |first: PuId| {
             let cache = machine.ancestor(first, machine.last_level_cache()?)?;
-            let sharers = machine.pu_ids().skip(machine.objects()[cache].pus.start);
-            sharers
-                .take(machine.objects()[cache].pus.len())
-                .map(|pu| machine.distance(first, pu))
-                .max()
+            let mut farthest = 0;
+            for pu in machine.objects()[cache].pus.clone() {
+                farthest = machine.distance(first, PuId(pu as u32)).max(farthest);
+            }
+            Some(farthest)
         };
         let first = self.pus.iter().copied().flatten().next();
         first.and_then(around).unwrap_or(1).max(1)

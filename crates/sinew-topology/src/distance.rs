@@ -34,8 +34,10 @@ impl Ladder {
         if self.matrix.is_some() || machine.pus.is_empty() {
             return None;
         }
-        let neighbours = machine.pu_ids().zip(machine.pu_ids().skip(1));
-        let steps: Vec<u8> = neighbours.map(|(a, b)| self.distance(machine, a, b)).collect();
+        let mut steps = Vec::with_capacity(machine.pus.len());
+        for pu in 1..machine.pus.len() as u32 {
+            steps.push(self.distance(machine, PuId(pu - 1), PuId(pu)));
+        }
         Addresses::of(&steps, u8::try_from(self.rungs.len()).ok()?)
     }
 
@@ -93,20 +95,29 @@ fn levels_up(machine: &Machine, object: usize) -> u8 {
 
 fn branches(machine: &Machine, object: usize) -> Vec<Range<usize>> {
     let object = &machine.objects[object];
-    if object.children.is_empty() {
-        return object.pus.clone().map(|pu| pu..pu + 1).collect();
+    let mut branches = Vec::new();
+    for &child in &object.children {
+        branches.push(machine.objects[child].pus.clone());
     }
-    object.children.iter().map(|&child| machine.objects[child].pus.clone()).collect()
+    if object.children.is_empty() {
+        for pu in object.pus.clone() {
+            branches.push(pu..pu + 1);
+        }
+    }
+    branches
 }
 
 /// Each branch with each node of its PUs.
 fn nodes_of(machine: &Machine, branches: &[Range<usize>]) -> Vec<(usize, Option<usize>)> {
-    let pus = branches
-        .iter()
-        .enumerate()
-        .flat_map(|(branch, pus)| pus.clone().map(move |pu| (branch, pu)));
-    let mut places: Vec<_> = pus.map(|(branch, pu)| (branch, machine.pus[pu].node)).collect();
-    places.dedup();
+    let mut places = Vec::new();
+    for (branch, pus) in branches.iter().enumerate() {
+        for pu in pus.clone() {
+            let place = (branch, machine.pus[pu].node);
+            if places.last() != Some(&place) {
+                places.push(place);
+            }
+        }
+    }
     places
 }
 
@@ -180,9 +191,14 @@ impl Machine {
     /// If `id` comes from a larger machine.
     pub fn nearest_node(&self, id: PuId, among: &CpuSet) -> Option<usize> {
         let own = self.pu(id).node?;
-        let there = self.nodes.iter().enumerate().filter(|(_, node)| among.contains(node.number));
-        let nearest = there.min_by_key(|&(node, _)| (node != own, self.node_distance(own, node)));
-        nearest.map(|(_, node)| node.number)
+        let mut nearest = None;
+        for (index, node) in self.nodes.iter().enumerate() {
+            let key = (index != own, self.node_distance(own, index));
+            if among.contains(node.number) && nearest.is_none_or(|(least, _)| key < least) {
+                nearest = Some((key, node.number));
+            }
+        }
+        nearest.map(|(_, number)| number)
     }
 }
 

@@ -68,19 +68,26 @@ fn by_driver(devices: &Path, cpus: &mut [CpuFacts]) -> Result<Option<Vec<CoreKin
     }
     let mut kinds = Vec::new();
     for cpu in cpus.iter() {
-        let mut holders = lists.iter().enumerate().filter(|(_, (_, list))| list.contains(cpu.cpu));
-        match (holders.next(), holders.next()) {
-            (Some((kind, _)), None) => kinds.extend([kind]),
-            _ => {
-                return Err(Warning::at(
-                    devices,
-                    format_args!("CPU {} is not in exactly one of {DRIVERS:?}", cpu.cpu),
-                ));
+        let (mut holders, mut holder) = (0, 0);
+        for (kind, (_, list)) in lists.iter().enumerate() {
+            if list.contains(cpu.cpu) {
+                (holders, holder) = (holders + 1, kind);
             }
         }
+        if holders != 1 {
+            let what = format_args!("CPU {} is not in exactly one of {DRIVERS:?}", cpu.cpu);
+            return Err(Warning::at(devices, what));
+        }
+        kinds.push(holder);
     }
-    cpus.iter_mut().zip(kinds).for_each(|(cpu, kind)| cpu.kind = kind);
-    Ok(Some(lists.into_iter().map(|(name, _)| CoreKind { name: name.into() }).collect()))
+    for (cpu, kind) in cpus.iter_mut().zip(kinds) {
+        cpu.kind = kind;
+    }
+    let mut names = Vec::new();
+    for (name, _) in &lists {
+        names.push(CoreKind { name: (*name).to_owned() });
+    }
+    Ok(Some(names))
 }
 
 fn by_measure(
@@ -93,7 +100,7 @@ fn by_measure(
         let path = devices.join(format!("system/cpu/cpu{}", cpu.cpu)).join(measure.file);
         let Some(text) = read_if_there(&path)? else { return Ok(None) };
         let value: u64 = text.parse().map_err(|_| Warning::at(&path, not_a("number", &text)))?;
-        values.extend([value]);
+        values.push(value);
     }
     let tops = tops(&values);
     for (cpu, value) in cpus.iter_mut().zip(&values) {
@@ -103,18 +110,26 @@ fn by_measure(
     if tops.len() == 1 {
         return Ok(Some(vec![CoreKind { name: "core".into() }]));
     }
-    Ok(Some(tops.into_iter().map(|top| CoreKind { name: (measure.name)(top) }).collect()))
+    let mut names = Vec::new();
+    for &top in &tops {
+        names.push(CoreKind { name: (measure.name)(top) });
+    }
+    Ok(Some(names))
 }
 
 /// The highest value of each kind, the highest kind first.
 fn tops(values: &[u64]) -> Vec<u64> {
     let mut tops: Vec<u64> = Vec::new();
-    let belongs_further_down = |value: u64, top: Option<&u64>| {
-        top.is_none_or(|&top| u128::from(value) * 5 < u128::from(top) * 4)
-    };
     loop {
-        let below = |value: &&u64| belongs_further_down(**value, tops.last());
-        let Some(&top) = values.iter().filter(below).max() else { return tops };
+        let mut next = None;
+        for &value in values {
+            let is_below =
+                tops.last().is_none_or(|&top| u128::from(value) * 5 < u128::from(top) * 4);
+            if is_below && next.is_none_or(|next| next < value) {
+                next = Some(value);
+            }
+        }
+        let Some(top) = next else { return tops };
         tops.push(top);
     }
 }

@@ -18,15 +18,18 @@ impl Matrix {
     /// The larger one of a pair's two distances counts for both directions.
     pub(crate) fn new(rows: &[Vec<u32>]) -> Option<Self> {
         let nodes = rows.len();
-        let sane = |(i, row): (usize, &Vec<u32>)| {
-            row.len() == nodes && row.iter().all(|d| *d >= row[i] && row[i] > 0)
-        };
-        if !rows.iter().enumerate().all(sane) {
-            return None;
+        for (i, row) in rows.iter().enumerate() {
+            if row.len() != nodes || row[i] == 0 || row.iter().any(|distance| *distance < row[i]) {
+                return None;
+            }
         }
-        let distances =
-            (0..nodes * nodes).map(|k| rows[k / nodes][k % nodes].max(rows[k % nodes][k / nodes]));
-        Some(Self { nodes, distances: distances.collect() })
+        let mut distances = Vec::with_capacity(nodes * nodes);
+        for (a, row) in rows.iter().enumerate() {
+            for (b, &distance) in row.iter().enumerate() {
+                distances.push(distance.max(rows[b][a]));
+            }
+        }
+        Some(Self { nodes, distances })
     }
 
     pub(crate) fn between(&self, a: Option<usize>, b: Option<usize>) -> u32 {
@@ -62,20 +65,29 @@ impl Addresses {
     /// `None` if a word has too few bits.
     pub(crate) fn of(steps: &[u8], levels: u8) -> Option<Self> {
         let numbers = count(steps, levels);
-        let most = |level: usize| numbers.iter().map(|digits| digits[level]).max().unwrap_or(0);
+        let mut most = vec![0; usize::from(levels)];
+        for digits in &numbers {
+            for (most, &digit) in most.iter_mut().zip(digits) {
+                *most = digit.max(*most);
+            }
+        }
         let (mut bits, mut shifts, mut used) = ([0; 64], vec![0; usize::from(levels)], 0);
         for (level, shift) in shifts.iter_mut().enumerate() {
             *shift = used;
-            let width = (u32::BITS - most(level).leading_zeros()) as usize;
+            let width = (u32::BITS - most[level].leading_zeros()) as usize;
             bits.get_mut(used..used + width)?.fill(level as u8 + 1);
             used += width;
         }
         // A digit without bits is 0, and its shift may be beyond the last bit.
-        let digit = |(digit, shift): (&u32, &usize)| u64::from(*digit) << (shift % 64);
-        let word = |digits: &Vec<u32>| {
-            digits.iter().zip(&shifts).map(digit).fold(0, |word, digit| word | digit)
-        };
-        Some(Self { words: numbers.iter().map(word).collect(), bits })
+        let mut words = Vec::with_capacity(numbers.len());
+        for digits in &numbers {
+            let mut word = 0;
+            for (digit, shift) in digits.iter().zip(&shifts) {
+                word |= u64::from(*digit) << (shift % 64);
+            }
+            words.push(word);
+        }
+        Some(Self { words, bits })
     }
 
     /// The distance of two PUs by their numbers in the tree.

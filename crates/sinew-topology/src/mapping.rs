@@ -139,7 +139,11 @@ pub fn place(
     if order.is_empty() {
         return Err(MappingError::NoCpu);
     }
-    Ok(order.into_iter().map(Some).cycle().take(workers).collect())
+    let mut places = Vec::with_capacity(workers);
+    for worker in 0..workers {
+        places.push(Some(order[worker % order.len()]));
+    }
+    Ok(places)
 }
 
 fn listed(machine: &Machine, allowed: &CpuSet, cpus: &[usize]) -> Result<Vec<PuId>, MappingError> {
@@ -215,11 +219,16 @@ fn compact(machine: &Machine, object: usize, chosen: &[bool]) -> Vec<PuId> {
 
 fn parts(machine: &Machine, object: usize, chosen: &[bool], rule: Rule) -> Vec<Vec<PuId>> {
     let object = &machine.objects()[object];
-    if object.children.is_empty() {
-        let pus = object.pus.clone().filter(|&pu| chosen[pu]);
-        return pus.map(|pu| vec![PuId(pu as u32)]).collect();
+    let mut parts = Vec::new();
+    for &child in &object.children {
+        parts.push(rule(machine, child, chosen));
     }
-    object.children.iter().map(|&child| rule(machine, child, chosen)).collect()
+    if object.children.is_empty() {
+        for pu in object.pus.clone().filter(|&pu| chosen[pu]) {
+            parts.push(vec![PuId(pu as u32)]);
+        }
+    }
+    parts
 }
 
 #[cfg(test)]

@@ -97,8 +97,11 @@ impl Reader {
 
     /// Fails if the rest is unusable without it.
     fn packages_and_cores(&self, cpus: &CpuSet) -> Result<Vec<CpuFacts>, Warning> {
-        let cores: Result<Vec<_>, _> = cpus.iter().map(|cpu| self.core(cpu).map(Some)).collect();
-        let cores = groups(cpus, cores?).map_err(|cpu| {
+        let mut cores = Vec::with_capacity(cpus.len());
+        for cpu in cpus.iter() {
+            cores.push(Some(self.core(cpu)?));
+        }
+        let cores = groups(cpus, cores).map_err(|cpu| {
             Warning::at(
                 &self.cpu(cpu, "topology"),
                 "the CPUs of this core disagree about who belongs to it",
@@ -111,8 +114,7 @@ impl Reader {
             fact.groups[Level::Core.slot()] = core;
             facts.push(fact);
         }
-        let packages: Vec<_> = facts.iter().map(|cpu| cpu.groups[Level::Package.slot()]).collect();
-        match split_core(&facts, &packages) {
+        match split_core(&facts, &|cpu| cpu.groups[Level::Package.slot()]) {
             Some(cpu) => {
                 Err(Warning::at(&self.cpu(cpu, "topology"), "this core is in two packages"))
             }
@@ -136,7 +138,10 @@ impl Reader {
 
     /// Adds the facts that a tree does not require.
     fn complete(&mut self, root: &Path, mut cpus: Vec<CpuFacts>) -> Facts {
-        let online: CpuSet = cpus.iter().map(|cpu| cpu.cpu).collect();
+        let mut online = CpuSet::new();
+        for cpu in &cpus {
+            online.insert(cpu.cpu);
+        }
         self.caches(&online, &mut cpus);
         let nodes = self.nodes(&online, &mut cpus);
         let matrix = self.matrix(&nodes);
@@ -146,16 +151,20 @@ impl Reader {
     }
 
     fn caches(&mut self, online: &CpuSet, cpus: &mut [CpuFacts]) {
-        let caches: Vec<Vec<Cache>> = cpus.iter().map(|cpu| self.caches_of(cpu.cpu)).collect();
+        let mut caches = Vec::with_capacity(cpus.len());
+        for cpu in &*cpus {
+            caches.push(self.caches_of(cpu.cpu));
+        }
         for (number, level) in [(1, Level::Core), (2, Level::L2), (3, Level::L3)] {
-            let of = |i: usize| caches[i].iter().find(|cache| cache.level == number);
-            for (i, cpu) in cpus.iter_mut().enumerate() {
-                cpu.cache_bytes[level.slot()] = of(i).and_then(|cache| cache.bytes);
+            let mut sets = Vec::with_capacity(cpus.len());
+            for (cpu, caches) in cpus.iter_mut().zip(&caches) {
+                let cache = caches.iter().find(|cache: &&Cache| cache.level == number);
+                cpu.cache_bytes[level.slot()] = cache.and_then(|cache| cache.bytes);
+                sets.push(cache.map(|cache| cache.shared.clone()));
             }
             if level == Level::Core {
                 continue;
             }
-            let sets = (0..cpus.len()).map(|i| of(i).map(|cache| cache.shared.clone())).collect();
             self.enter_cache(level, groups(online, sets), cpus);
         }
     }
@@ -166,23 +175,23 @@ impl Reader {
         groups: Result<Vec<Option<usize>>, usize>,
         cpus: &mut [CpuFacts],
     ) {
-        let checked = match groups {
-            Ok(groups) => match split_core(cpus, &groups) {
-                Some(cpu) => Err((cpu, "only part of a core has it")),
-                None => Ok(groups),
-            },
-            Err(cpu) => Err((cpu, "its CPUs disagree about sharing it")),
-        };
-        match checked {
+        // Enters them first, to see whether they split a core.
+        let fault = match groups {
             Ok(groups) => {
-                cpus.iter_mut()
-                    .zip(groups)
-                    .for_each(|(cpu, group)| cpu.groups[level.slot()] = group);
+                for (cpu, group) in cpus.iter_mut().zip(groups) {
+                    cpu.groups[level.slot()] = group;
+                }
+                split_core(cpus, &|cpu| cpu.groups[level.slot()])
+                    .map(|cpu| (cpu, "only part of a core has it"))
             }
-            Err((cpu, why)) => {
-                let what = format_args!("{level}: {why}; all {level} caches are left out");
-                self.warnings.push(Warning::at(&self.cpu(cpu, "cache"), what));
+            Err(cpu) => Some((cpu, "its CPUs disagree about sharing it")),
+        };
+        if let Some((cpu, why)) = fault {
+            for cpu in cpus {
+                cpu.groups[level.slot()] = None;
             }
+            let what = format_args!("{level}: {why}; all {level} caches are left out");
+            self.warnings.push(Warning::at(&self.cpu(cpu, "cache"), what));
         }
     }
 
@@ -202,29 +211,7 @@ impl Reader {
     /// Reads the nodes and adds them to the facts; all of them or none.
     fn nodes(&mut self, online: &CpuSet, cpus: &mut [CpuFacts]) -> Vec<Node> {
         let folder = self.system.join("node");
-        let numbers = numbered(&folder, "node");
-        let nodes: Result<Vec<Node>, Warning> =
-            numbers.iter().map(|n| read_node(&folder, n, online)).collect();
-        let checked = nodes.and_then(|nodes| {
-            let why = |what| Err(Warning::at(&folder, what));
-            let mut node_of = vec![None; online.iter().last().map_or(0, |last| last + 1)];
-            for (i, node) in nodes.iter().enumerate() {
-                for cpu in node.cpus.iter() {
-                    if node_of[cpu].replace(i).is_some() {
-                        return why("a CPU belongs to two nodes");
-                    }
-                }
-            }
-            let node_of: Vec<_> = cpus.iter().map(|cpu| node_of[cpu.cpu]).collect();
-            if split_core(cpus, &node_of).is_some() {
-                return why("a core belongs to two nodes");
-            }
-            for (cpu, node) in cpus.iter_mut().zip(node_of) {
-                cpu.groups[Level::Node.slot()] = node;
-            }
-            Ok(nodes)
-        });
-        checked.unwrap_or_else(|warning| {
+        read_nodes(&folder, online, cpus).unwrap_or_else(|warning| {
             self.warnings.push(warning.then("NUMA nodes are left out"));
             Vec::new()
         })
@@ -235,12 +222,7 @@ impl Reader {
             return None;
         }
         let folder = self.system.join("node");
-        let row = |node: &Node| -> Option<Vec<u32>> {
-            let text = read_text(&folder.join(format!("node{}/distance", node.number))).ok()?;
-            text.split_whitespace().map(|distance| distance.parse().ok()).collect()
-        };
-        let rows: Option<Vec<Vec<u32>>> = nodes.iter().map(row).collect();
-        let matrix = rows.as_deref().and_then(Matrix::new);
+        let matrix = read_distances(&folder, nodes).and_then(|rows| Matrix::new(&rows));
         if matrix.is_none() {
             let what = "the NUMA distances are missing or make no sense; \
                         all nodes are taken to be equally far";
@@ -250,52 +232,104 @@ impl Reader {
     }
 }
 
+/// Reads the nodes below `folder` and adds them to the facts; all of them or none.
+fn read_nodes(folder: &Path, online: &CpuSet, cpus: &mut [CpuFacts]) -> Result<Vec<Node>, Warning> {
+    let mut nodes = Vec::new();
+    for number in numbered(folder, "node").iter() {
+        nodes.push(read_node(folder, number, online)?);
+    }
+    let mut node_of = vec![None; online.iter().last().map_or(0, |last| last + 1)];
+    for (i, node) in nodes.iter().enumerate() {
+        for cpu in node.cpus.iter() {
+            if node_of[cpu].replace(i).is_some() {
+                return Err(Warning::at(folder, "a CPU belongs to two nodes"));
+            }
+        }
+    }
+    if split_core(cpus, &|cpu| node_of[cpu.cpu]).is_some() {
+        return Err(Warning::at(folder, "a core belongs to two nodes"));
+    }
+    for cpu in cpus {
+        cpu.groups[Level::Node.slot()] = node_of[cpu.cpu];
+    }
+    Ok(nodes)
+}
+
+/// The distances from each node, as their files have them.
+fn read_distances(folder: &Path, nodes: &[Node]) -> Option<Vec<Vec<u32>>> {
+    let mut rows = Vec::new();
+    for node in nodes {
+        let text = read_text(&folder.join(format!("node{}/distance", node.number))).ok()?;
+        let mut row = Vec::new();
+        for distance in text.split_whitespace() {
+            row.push(distance.parse().ok()?);
+        }
+        rows.push(row);
+    }
+    Some(rows)
+}
+
 /// The N of all entries called `prefixN`.
 fn numbered(folder: &Path, prefix: &str) -> CpuSet {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let number = |entry: fs::DirEntry| -> Option<usize> {
+    let mut numbers = CpuSet::new();
+    let Ok(entries) = fs::read_dir(folder) else { return numbers };
+    for entry in entries {
+        let Ok(entry) = entry else { continue };
         let name = entry.file_name();
-        let list: CpuSet = name.to_str()?.strip_prefix(prefix)?.parse().ok()?;
-        list.lowest().filter(|_| list.len() == 1)
-    };
-    entries.filter_map(number).collect()
+        let number = name.to_str().and_then(|name| name.strip_prefix(prefix)).map(str::parse);
+        if let Some(Ok::<CpuSet, _>(list)) = number
+            && let (Some(number), 1) = (list.lowest(), list.len())
+        {
+            numbers.insert(number);
+        }
+    }
+    numbers
 }
 
 /// Turns the set of CPUs that each CPU shares with into groups, numbered by their lowest CPU. Fails
 /// with the first CPU whose set does not contain itself or differs from its members' sets. Offline
 /// CPUs do not count.
 fn groups(cpus: &CpuSet, sets: Vec<Option<CpuSet>>) -> Result<Vec<Option<usize>>, usize> {
+    // By CPU, as the CPUs are in ascending order.
     let mut known: Vec<(usize, CpuSet)> = Vec::new();
     for (cpu, set) in cpus.iter().zip(sets) {
-        known.extend(set.map(|set| (cpu, set.intersection(cpus))));
+        if let Some(set) = set {
+            known.push((cpu, set.intersection(cpus)));
+        }
     }
     let set_of = |cpu: usize| {
-        let place = known.binary_search_by_key(&cpu, |(cpu, _)| *cpu).ok()?;
-        Some(&known[place].1)
+        let place = known.partition_point(|(other, _)| *other < cpu);
+        known.get(place).filter(|(other, _)| *other == cpu).map(|(_, set)| set)
     };
     for (cpu, set) in &known {
         // The first member represents all: if every CPU agrees with its first member, all members
         // agree.
-        let agreed = set.contains(*cpu) && set.lowest().and_then(set_of) == Some(set);
         let lowest = set.lowest();
-        if !agreed
-            || set.iter().any(|member| set_of(member).is_none_or(|other| other.lowest() != lowest))
-        {
+        let mut agreed = set.contains(*cpu) && lowest.and_then(set_of) == Some(set);
+        for member in set.iter() {
+            agreed &= set_of(member).is_some_and(|other| other.lowest() == lowest);
+        }
+        if !agreed {
             return Err(*cpu);
         }
     }
-    Ok(cpus.iter().map(|cpu| set_of(cpu)?.lowest()).collect())
+    let mut groups = Vec::with_capacity(cpus.len());
+    for cpu in cpus.iter() {
+        groups.push(set_of(cpu).and_then(CpuSet::lowest));
+    }
+    Ok(groups)
 }
 
 /// A CPU whose core has CPUs of different groups, or some without a group.
-fn split_core(cpus: &[CpuFacts], groups: &[Option<usize>]) -> Option<usize> {
+fn split_core(cpus: &[CpuFacts], group: &dyn Fn(&CpuFacts) -> Option<usize>) -> Option<usize> {
     let mut group_of_core = FirstSeen::default();
-    let mut splits = |cpu: &CpuFacts, here| {
+    for cpu in cpus {
         let core = cpu.groups[Level::Core.slot()].map_or([0; 3], |core| [1, core, 0]);
-        !group_of_core.agrees(core, here)
-    };
-    let mut all = cpus.iter().zip(groups);
-    all.find(|(cpu, here)| splits(cpu, **here)).map(|(cpu, _)| cpu.cpu)
+        if !group_of_core.agrees(core, group(cpu)) {
+            return Some(cpu.cpu);
+        }
+    }
+    None
 }
 
 #[derive(Debug)]

@@ -14,6 +14,10 @@ pub struct Warning(String);
 impl Warning {
     /// `path: the fault; the fallback`.
     pub(crate) fn at(path: &Path, what: impl fmt::Display) -> Self {
+        Self::of(path, &what)
+    }
+
+    fn of(path: &Path, what: &dyn fmt::Display) -> Self {
         Self(format!("{}: {what}", path.display()))
     }
 

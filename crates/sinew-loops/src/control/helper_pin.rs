@@ -108,8 +108,14 @@ fn nearest(
     // Without a known CPU, the machine need not be asked.
     workers.get(number).copied().flatten()?;
     let machine = Machine::host();
-    let choice: Vec<_> = room.iter().filter_map(|cpu| machine.find_cpu(cpu)).collect();
-    let workers: Vec<_> = workers.iter().map(|cpu| machine.find_cpu((*cpu)?)).collect();
-    let places = place_beside(machine, &choice, &workers, helpers);
+    let mut choice = Vec::new();
+    for cpu in room.iter() {
+        choice.extend(machine.find_cpu(cpu));
+    }
+    let mut places = Vec::with_capacity(workers.len());
+    for cpu in workers {
+        places.push(cpu.and_then(|cpu| machine.find_cpu(cpu)));
+    }
+    let places = place_beside(machine, &choice, &places, helpers);
     places.get(number).copied().flatten().map(|pu| Pinning::at(machine.pu(pu).cpu))
 }

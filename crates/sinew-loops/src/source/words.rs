@@ -43,7 +43,8 @@ impl Words {
     /// Their numbers in that order.
     pub(super) fn numbers_after(&self, slot: usize) -> impl Iterator<Item = usize> + use<> {
         let slot = if slot < self.len { slot } else { slot % self.len };
-        (slot + 1..self.len).chain(0..=slot)
+        let len = self.len;
+        (slot + 1..slot + 1 + len).map(move |at| if at < len { at } else { at - len })
     }
 }
 
