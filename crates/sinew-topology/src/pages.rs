@@ -259,11 +259,14 @@ pub fn memory_nodes() -> CpuSet {
 ///
 /// A system call; some 100 ns a page.
 pub fn page_nodes<T>(slice: &[T]) -> Result<Vec<Option<usize>>, PlacementError> {
+    nodes_of_range(slice.as_ptr().cast(), size_of_val(slice))
+}
+
+/// The nodes of the pages of so many bytes from `start` on; the same code for all slices.
+fn nodes_of_range(start: *const u8, bytes: usize) -> Result<Vec<Option<usize>>, PlacementError> {
     let page = sys::page_bytes();
-    let addresses = slice.as_ptr_range();
-    let (start, end) = (addresses.start.cast::<u8>(), addresses.end.cast::<u8>());
     let lead = start.addr() % page;
-    let count = if start == end { 0 } else { (end.addr() - start.addr() + lead).div_ceil(page) };
+    let count = if bytes == 0 { 0 } else { (bytes + lead).div_ceil(page) };
     let first = start.wrapping_sub(lead);
     let pages: Vec<*const u8> = (0..count).map(|i| first.wrapping_add(i * page)).collect();
     match sys::nodes_of_pages(&pages) {
