@@ -21,13 +21,14 @@ struct Step {
 }
 
 /// In order: steps that fail fast come first.
-const STEPS: [Step; 18] = [
+const STEPS: [Step; 19] = [
     Step { name: "fmt", run: fmt },
     Step {
         name: "tidy",
         run: || tidy::run(&command::root(), &tidy::Options::default()).map(|()| Passed),
     },
     Step { name: "clippy", run: clippy },
+    Step { name: "features", run: features },
     // Exactly what the README tells a newcomer to type.
     Step { name: "test", run: || pass(command::cargo(&["test"])) },
     Step { name: "overflow", run: overflow },
@@ -162,6 +163,25 @@ fn compat() -> Result<Outcome, String> {
         }
     }
     growth::check().map(|()| Passed)
+}
+
+/// The crates that programs depend on, without features and with each one alone: in a build of the
+/// workspace they have all.
+fn features() -> Result<Outcome, String> {
+    const ALONE: [(&str, &[&str]); 4] = [
+        ("sinew-policy", &["", "graph", "share", "victims", "worklist"]),
+        ("sinew-topology", &["", "json", "render", "synthetic"]),
+        ("sinew-core", &["", "coordinate", "victims"]),
+        ("sinew", &["", "coordinate", "locality", "profile", "transactions", "victims"]),
+    ];
+    for (package, features) in ALONE {
+        for feature in features {
+            let mut cargo = command::cargo(&["clippy", "--lib", "--package", package]);
+            cargo.args(["--features", feature, "--", "--deny", "warnings"]);
+            pass(cargo)?;
+        }
+    }
+    Ok(Passed)
 }
 
 /// The fuzzer's targets are kept such that they build; without the fuzzer itself, which is C++.
