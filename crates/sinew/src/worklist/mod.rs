@@ -1,5 +1,4 @@
-//! The transactional worklist: units of work in any order, conflicts handled, tuned while it runs;
-//! with the feature `transactions`.
+//! Units of work as transactions in any order, tuned as they run; with the feature `transactions`.
 //!
 //! The user gives units and a function; each unit runs as one transaction, on any worker, in any
 //! order. Transactions handle conflicts between two units; the list decides which unit runs on
