@@ -104,7 +104,7 @@ impl CpuAssignment {
     /// gaps. Workers without a package share one number.
     pub fn packages(&self, machine: &Machine) -> Vec<usize> {
         let mut known = Vec::new();
-        let mut numbers = Vec::with_capacity(self.seats());
+        let mut numbers = Vec::with_capacity(self.workers());
         for package in self.objects(machine, Level::Package) {
             let number = known.iter().position(|&other| other == package).unwrap_or(known.len());
             if number == known.len() {

@@ -37,7 +37,9 @@ impl Choice {
         match word {
             "layers" => self.order = TileOrder::LayersOutside,
             "rows" => self.order = TileOrder::RowsOutside,
-            "first-touch-cyclic" => self.placing = Some((Placement::FirstTouch, Distribution::Cyclic)),
+            "first-touch-cyclic" => {
+                self.placing = Some((Placement::FirstTouch, Distribution::Cyclic));
+            }
             _ => match queues(word).filter(|_| schedule.is_none()) {
                 Some(order) => self.form = Form::Tasks(order),
                 None => self.placing = Some((word.parse().ok()?, Distribution::Static)),

@@ -102,8 +102,10 @@ impl Lattice {
         );
         let wave = Wave::new(plan.side);
         let field = || {
-            let options =
-                Placed::options(domains).distribution(distribution).placement(placement).large_pages(true);
+            let options = Placed::options(domains)
+                .distribution(distribution)
+                .placement(placement)
+                .large_pages(true);
             options.fill(plan.side.pow(3), plan.slab(), |at| wave.site(at))
         };
         Ok(Self { now: field()?, next: field()?, plan, steps: 0 })

@@ -164,8 +164,9 @@ impl Solve for Jacobi {
 
     fn place(&self, fields: Fields, pool: &Pool) -> Fields {
         let Some((placement, distribution)) = self.placing else { return fields };
-        let make =
-            |worker: &Worker| Lattice::new(self.plan.clone(), &domains(worker), distribution, placement);
+        let make = |worker: &Worker| {
+            Lattice::new(self.plan.clone(), &domains(worker), distribution, placement)
+        };
         Fields::Placed(pool.run(make).unwrap_or_else(|error| panic!("{error}")))
     }
 
@@ -236,7 +237,8 @@ mod tests {
                 let sites = pool.run(|_| {
                     let plan = plan(block, order, stores);
                     let mut lattice =
-                        Lattice::new(plan, &domains, Distribution::Cyclic, Placement::FirstTouch).unwrap();
+                        Lattice::new(plan, &domains, Distribution::Cyclic, Placement::FirstTouch)
+                            .unwrap();
                     lattice.run(form, 3);
                     assert!(lattice.error() < TOLERANCE, "{form:?}");
                     lattice.sites().to_vec()
@@ -251,8 +253,12 @@ mod tests {
     fn placements() -> Vec<(Placement, Distribution)> {
         let nodes =
             ["bind:0", "bind-local", "cyclic", "one-node"].map(|text| text.parse().unwrap());
-        let touched = [Distribution::Static, Distribution::Cyclic].map(|distribution| (Placement::FirstTouch, distribution));
-        touched.into_iter().chain(nodes.map(|placement| (placement, Distribution::Static))).collect()
+        let touched = [Distribution::Static, Distribution::Cyclic]
+            .map(|distribution| (Placement::FirstTouch, distribution));
+        touched
+            .into_iter()
+            .chain(nodes.map(|placement| (placement, Distribution::Static)))
+            .collect()
     }
 
     /// Catches: a placement under which a block is left out, is swept by the wrong queue's
@@ -264,7 +270,8 @@ mod tests {
         // Blocks of several pages, the last of which is shorter.
         let plan = Plan { block: (7, 3), ..Plan::published(40) };
         for (placement, distribution) in placements() {
-            let lattice = pool.run(|_| Lattice::new(plan.clone(), &domains, distribution, placement));
+            let lattice =
+                pool.run(|_| Lattice::new(plan.clone(), &domains, distribution, placement));
             let mut lattice = match lattice {
                 Ok(lattice) => lattice,
                 Err(error) => {

@@ -190,7 +190,8 @@ impl Run<'_> {
         strip: usize,
         number: usize,
     ) {
-        let domain = Distribution::Static.domain(strip, self.strips.strips.len(), self.domains.len());
+        let domain =
+            Distribution::Static.domain(strip, self.strips.strips.len(), self.domains.len());
         s.spawn_into(domain, move |_| self.go_on(s, strip, number));
     }
 
