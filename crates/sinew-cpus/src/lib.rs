@@ -155,7 +155,7 @@ pub struct Iter<'a> {
     words: &'a [u64],
     /// The number of the first bit in `words`.
     base: usize,
-    /// What is left of the word before `words`.
+    /// The rest of the word before `words`.
     rest: u64,
 }
 

@@ -75,7 +75,7 @@ fn texts() -> &'static [(&'static str, String)] {
     TEXTS.get_or_init(|| VARIABLES.into_iter().filter_map(text_of).collect())
 }
 
-/// What a valid value does to a description.
+/// The effect of a valid value on a description.
 type Change = Box<dyn FnOnce(PoolBuilder) -> PoolBuilder>;
 
 /// Reads the variable of a name, and makes the change that its value stands for.

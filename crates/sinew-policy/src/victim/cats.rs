@@ -1,8 +1,9 @@
 //! Classes of tasks: those that may leave their package, and those that stay near their data.
 //!
 //! In a first run any worker may steal any task, and the runtime measures the tasks of each depth.
-//! From that, [`boundary`](super::boundary()) computes the last depth with large tasks. In later runs a thief takes
-//! any task inside its package, and from other packages only those up to the boundary.
+//! From that, [`boundary`](super::boundary()) computes the last depth with large tasks. In later
+//! runs a thief takes any task inside its package, and from other packages only those up to the
+//! boundary.
 
 use super::circle::Circle;
 use super::{Outcome, Reach, VictimPolicy, View, is_near};

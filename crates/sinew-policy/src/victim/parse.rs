@@ -72,7 +72,7 @@ impl<'t> Parameters<'t> {
     }
 }
 
-/// What only the rules of experiments have.
+/// Parameters that only the rules of experiments have.
 #[cfg(feature = "victims")]
 impl Parameters<'_> {
     fn word<T: Copy>(&mut self, words: &[(&str, T)], choices: &'static str) -> Result<T, Wrong> {
