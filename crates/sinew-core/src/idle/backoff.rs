@@ -1,5 +1,5 @@
-//! Backoff: how long a worker without work keeps searching, and when it yields its core to other
-//! threads.
+//! Backoff: the end of a worker's spin window, and when it yields its core to other threads. The
+//! length of the window comes from `sinew_policy::idle`; `search` and `wait` pass it in.
 //!
 //! A worker that spins may occupy the core that another thread needs to produce its work. Some
 //! kernels put both threads on one core though others are idle, and on a busy machine there may be

@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `sleep` | the counts and lists of searching and sleeping workers, and their protocol |
-//! | `backoff` | how long a worker searches, and when it yields its core |
+//! | `backoff` | the end of a spin window, and when a worker yields its core |
 //! | `wake_up_cost` | whether wake-ups for pushes pay |
 //! | `wake_placement` | waking a worker on another core than its waker's |
 

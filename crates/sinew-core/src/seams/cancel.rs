@@ -28,7 +28,7 @@
 //! # Tests
 //!
 //! `tests/pool/control.rs`, the crate `sinew`'s `tests/pool.rs`; under random schedules in
-//! the crate `sinew-loops`' `loops::controlled::schedules`.
+//! the crate `sinew-loops`' `loops::controlled::shuttle`.
 
 use std::fmt;
 
