@@ -37,8 +37,8 @@ fn pinned(mapping: &Mapping, threads: usize) -> Result<Vec<usize>, String> {
     Ok(cpus)
 }
 
-/// As [`pinned`], with a worker for each CPU; `CpuAssignment` returned the same before, every CPU is used,
-/// and whole cores come first.
+/// As [`pinned`], with a worker for each CPU; `CpuAssignment` returned the same before, every CPU
+/// is used, and whole cores come first.
 fn all_pinned(shape: &Shape, mapping: &Mapping) -> Result<Vec<usize>, String> {
     let cpus = pinned(mapping, shape.cpus())?;
     let machine = Machine::host();

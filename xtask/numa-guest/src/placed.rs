@@ -1,4 +1,5 @@
-//! Arrays whose blocks know their domain: their pages lie where the distribution and the placement say.
+//! Arrays whose blocks know their domain: their pages lie where the distribution and the placement
+//! say.
 
 use numa_protocol::{Outcome, Shape};
 use sinew_core::{Mapping, Pool};
@@ -57,7 +58,8 @@ fn memory_of(shape: &Shape, domains: &Domains, domain: usize) -> Result<usize, S
     nearest_memory(shape, cpu.ok_or_else(|| format!("domain {domain} has no CPU"))?)
 }
 
-/// Every block belongs to the domain that it was assigned to, and lies where that domain's memory is.
+/// Every block belongs to the domain that it was assigned to, and lies where that domain's memory
+/// is.
 fn blocks_in_place(
     shape: &Shape,
     distribution: Distribution,
