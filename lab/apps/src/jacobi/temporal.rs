@@ -86,8 +86,8 @@ impl Strips {
         Self { fronts, strips: (0..side.div_ceil(rows)).map(strip).collect(), steps: 0 }
     }
 
-    /// Makes `steps` time steps in the current pool, whose domains are given: strips are assigned to
-    /// them, neighbours together.
+    /// Makes `steps` time steps in the current pool, whose domains are given: strips are assigned
+    /// to them, neighbours together.
     ///
     /// # Panics
     ///
