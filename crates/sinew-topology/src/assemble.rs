@@ -169,7 +169,7 @@ fn cut_groups(cpus: &[CpuFacts], levels: &[Level]) -> Vec<Vec<Option<usize>>> {
             if let Some(cpu) = here {
                 *outside = (*level as usize, cpu);
             }
-            row.push(here);
+            row.extend([here]);
         }
         cut.push(row);
     }
@@ -183,7 +183,7 @@ fn sort_key(cut: &[Vec<Option<usize>>], i: usize, cpu: usize) -> Vec<usize> {
     let mut key = vec![cpu];
     for row in cut.iter().rev() {
         further_in = row[i].unwrap_or(further_in);
-        key.push(further_in);
+        key.extend([further_in]);
     }
     key.reverse();
     key

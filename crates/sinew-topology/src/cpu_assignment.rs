@@ -42,7 +42,7 @@ impl CpuAssignment {
         let mut distances = Vec::with_capacity(placed * placed);
         for a in 0..placed {
             for b in 0..workers {
-                distances.push(worker_distance(machine, &pus, a, b));
+                distances.extend([worker_distance(machine, &pus, a, b)]);
             }
         }
         Ok(Self { pus, cpus, distances })
@@ -110,7 +110,7 @@ impl CpuAssignment {
             if number == known.len() {
                 known.push(package);
             }
-            numbers.push(number);
+            numbers.extend([number]);
         }
         numbers
     }

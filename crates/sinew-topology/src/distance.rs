@@ -36,7 +36,7 @@ impl Ladder {
         }
         let mut steps = Vec::with_capacity(machine.pus.len());
         for pu in 1..machine.pus.len() as u32 {
-            steps.push(self.distance(machine, PuId(pu - 1), PuId(pu)));
+            steps.extend([self.distance(machine, PuId(pu - 1), PuId(pu))]);
         }
         Addresses::of(&steps, u8::try_from(self.rungs.len()).ok()?)
     }
@@ -114,7 +114,7 @@ fn nodes_of(machine: &Machine, branches: &[Range<usize>]) -> Vec<(usize, Option<
         for pu in pus.clone() {
             let place = (branch, machine.pus[pu].node);
             if places.last() != Some(&place) {
-                places.push(place);
+                places.extend([place]);
             }
         }
     }

@@ -78,7 +78,7 @@ fn by_driver(devices: &Path, cpus: &mut [CpuFacts]) -> Result<Option<Vec<CoreKin
             let what = format_args!("CPU {} is not in exactly one of {DRIVERS:?}", cpu.cpu);
             return Err(Warning::at(devices, what));
         }
-        kinds.push(holder);
+        kinds.extend([holder]);
     }
     for (cpu, kind) in cpus.iter_mut().zip(kinds) {
         cpu.kind = kind;
@@ -100,7 +100,7 @@ fn by_measure(
         let path = devices.join(format!("system/cpu/cpu{}", cpu.cpu)).join(measure.file);
         let Some(text) = read_if_there(&path)? else { return Ok(None) };
         let value: u64 = text.parse().map_err(|_| Warning::at(&path, not_a("number", &text)))?;
-        values.push(value);
+        values.extend([value]);
     }
     let tops = tops(&values);
     for (cpu, value) in cpus.iter_mut().zip(&values) {
@@ -130,7 +130,7 @@ fn tops(values: &[u64]) -> Vec<u64> {
             }
         }
         let Some(top) = next else { return tops };
-        tops.push(top);
+        tops.extend([top]);
     }
 }
 

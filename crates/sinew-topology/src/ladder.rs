@@ -26,7 +26,7 @@ impl Matrix {
         let mut distances = Vec::with_capacity(nodes * nodes);
         for (a, row) in rows.iter().enumerate() {
             for (b, &distance) in row.iter().enumerate() {
-                distances.push(distance.max(rows[b][a]));
+                distances.extend([distance.max(rows[b][a])]);
             }
         }
         Some(Self { nodes, distances })
@@ -85,7 +85,7 @@ impl Addresses {
             for (digit, shift) in digits.iter().zip(&shifts) {
                 word |= u64::from(*digit) << (shift % 64);
             }
-            words.push(word);
+            words.extend([word]);
         }
         Some(Self { words, bits })
     }

@@ -262,7 +262,8 @@ fn read_distances(folder: &Path, nodes: &[Node]) -> Option<Vec<Vec<u32>>> {
         let text = read_text(&folder.join(format!("node{}/distance", node.number))).ok()?;
         let mut row = Vec::new();
         for distance in text.split_whitespace() {
-            row.push(distance.parse().ok()?);
+            let distance: u32 = distance.parse().ok()?;
+            row.extend([distance]);
         }
         rows.push(row);
     }

@@ -87,7 +87,7 @@ fn written(view: &dyn View, random: &mut dyn FnMut() -> u64, order: LevelOrder) 
     let mut levels: Vec<((bool, u8), Vec<usize>)> = Vec::new();
     for worker in others {
         let level = level_at(&mut levels, place(worker));
-        levels[level].1.push(worker);
+        levels[level].1.extend([worker]);
     }
     let level = |((far, distance), members): ((bool, u8), _)| Level {
         near: !far,
@@ -102,7 +102,7 @@ fn in_runs(view: &dyn View, random: &mut dyn FnMut() -> u64, order: LevelOrder) 
     let mut levels: Vec<((bool, u8), Vec<Neighbours>)> = Vec::new();
     for run in view.neighbours() {
         let level = level_at(&mut levels, place(&run));
-        levels[level].1.push(run);
+        levels[level].1.extend([run]);
     }
     let level = |((far, distance), runs): ((bool, u8), Vec<Neighbours>)| Level {
         near: !far,
