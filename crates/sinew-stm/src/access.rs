@@ -49,7 +49,7 @@ impl Descriptor {
         let target = Target::words(words);
         let place = self.read_cold(record, target, || {
             into.iter_mut().zip(words).for_each(|(into, word)| *into = word.load());
-            // No index into the buffer: the value is there already.
+            // No index into the buffer: the value is in `into` already.
             Bits::new(u64::MAX)
         })?;
         let place = self.place(place);
@@ -256,7 +256,7 @@ impl Descriptor {
         self.buffer.truncate(from);
     }
 
-    /// A further entry of a record, directly after its head.
+    /// Adds a further entry of a record, directly after its head.
     fn hang_on(&mut self, head: usize, target: Target, bits: Bits) {
         let index =
             u32::try_from(self.writes.len()).expect("a transaction writes at most 2^32 - 1 words");

@@ -112,8 +112,8 @@ impl After {
         Mark { on_commit: self.on_commit.len(), on_abort: self.on_abort.len() }
     }
 
-    /// Undoes the requests since `mark`: for those that wait for an abort it has come; those that
-    /// wait for a commit will never run.
+    /// Undoes the handlers since `mark`: those of an abort will be called, those of a commit will
+    /// not.
     pub(crate) fn undo(&mut self, mark: Mark) {
         self.on_commit.move_from(mark.on_commit, &mut self.void);
         self.on_abort.move_from(mark.on_abort, &mut self.undone);
@@ -122,7 +122,7 @@ impl After {
     /// Runs all of it. A panic in a handler propagates; the handlers after it are dropped uncalled.
     /// A panic in a `Drop` propagates after the rest is dropped.
     pub(crate) fn run(self, committed: bool) {
-        // A panic drops these in the order in which they stand here, last to first.
+        // A panic drops these in reverse order: the last one first.
         let Self { kept, garbage, void, on_commit, on_abort, undone } = self;
         undone.for_each(|handler| handler());
         let (due, other) = if committed { (on_commit, on_abort) } else { (on_abort, on_commit) };

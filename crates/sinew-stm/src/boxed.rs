@@ -11,13 +11,13 @@ use std::marker::PhantomData;
 ///
 /// It points to an immutable version of its value. A write makes a new version; a read borrows the
 /// current one, or clones it. Later writes drop old versions that no transaction can see any more;
-/// the rest is dropped with the variable. So a replaced value may live until then. Values are never
-/// dropped while records are locked. If several panic when they are dropped, all are dropped, and
-/// the first panic propagates.
+/// the variable's drop drops the rest. So a replaced value may stay in memory until then. Values
+/// are never dropped while records are locked. If several panic when they are dropped, all are
+/// dropped, and the first panic propagates.
 ///
-/// Values that own further boxes are dropped recursively, as usual in Rust. A chain of them may
-/// have become long when its first value is dropped, as a transaction that still saw the first kept
-/// them all. Such values need a `Drop` of their own that takes the chain apart iteratively.
+/// Values that own further boxes are dropped recursively, as usual in Rust. Such a chain may be
+/// long when its first value is dropped: a transaction that still saw the first value kept all of
+/// them. Such values need a `Drop` of their own that takes the chain apart iteratively.
 ///
 /// For values that are `Copy` and not very large, [`TVar`](crate::TVar) is faster.
 ///

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hasher};
 use std::panic::resume_unwind;
 
-/// Keys are below this. There are few, so that nodes are reused all the time.
+/// Keys are below this. The number is small, so that nodes are reused often.
 pub(crate) const KEYS: u8 = 6;
 
 /// Far more comparisons than an operation needs.
@@ -195,7 +195,7 @@ impl Equal {
         }
     }
 
-    /// Sets all four: first the one that may panic, which has done nothing then.
+    /// Sets all four. The one that may panic is first: a panic leaves the others unchanged.
     fn set<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: u8, value: u16) -> TxResult<()> {
         let key = usize::from(key);
         self.boxes[key].set(tx, Fragile(value))?;

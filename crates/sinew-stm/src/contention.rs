@@ -2,7 +2,7 @@
 //!
 //! A transaction that waits here may hold locks itself, so each wait ends: after a number of looks,
 //! because only older transactions wait for younger ones, or when another transaction takes the
-//! token. The token's holder waits as long as necessary: by I4 all others give way.
+//! token. The token's holder waits as long as necessary: by I4 all others abort or finish.
 
 use crate::contention_manager::ContentionManager;
 use crate::descriptor::Descriptor;

@@ -89,7 +89,7 @@ pub(crate) struct Descriptor {
     pub(crate) mode: Mode,
     /// Whether its end involves more than locks, values and counters (I14).
     pub(crate) special: bool,
-    /// Whether `after` has work, a pin must end, or stock must be taken.
+    /// Whether `after` has work, a pin must end, or the pins must be scanned (`grace`).
     pub(crate) untidy: bool,
     pub(crate) pinned: bool,
     /// Entries of the write set before this one are older than the current part.
@@ -280,7 +280,7 @@ impl Descriptor {
         matches!(self.mode, Mode::Favoured | Mode::Irrevocable)
     }
 
-    /// Marks the attempt as lost to `cause`.
+    /// Dooms the attempt: it can no longer commit, because of `cause`.
     #[cold]
     pub(crate) fn doom<T>(&mut self, cause: Cause) -> TxResult<T> {
         self.special = true;
@@ -299,7 +299,7 @@ impl Descriptor {
     }
 
     /// Makes the snapshot at least as young as `time`: for facts that were read outside of records,
-    /// and hold since then.
+    /// and have held since `time`.
     pub(crate) fn catch_up(&mut self, time: u64) -> TxResult<()> {
         // By I4 nothing has changed since the snapshot of the token's holder.
         if time <= self.pin_time() || self.holds_token() || planted(Bug::StaleNode) {
@@ -332,7 +332,7 @@ impl Descriptor {
         })
     }
 
-    /// Commits, or returns false. Then a rollback must follow.
+    /// Commits and returns true. If it returns false, a rollback must follow.
     #[inline(always)]
     pub(crate) fn commit(&mut self) -> bool {
         if self.special && !self.ready() {
@@ -367,8 +367,8 @@ impl Descriptor {
         self.doomed.is_none()
     }
 
-    /// Stores the values and releases the records. Heads precede the entries linked from them, so
-    /// in reverse order they follow them.
+    /// Stores the values and releases the records, in reverse order. So a head, which precedes the
+    /// entries linked from it in the write set, is handled after them.
     #[inline(always)]
     fn write_back(&mut self, version: u64) {
         self.own.writes.add(self.writes.len() as u64);
@@ -508,8 +508,8 @@ impl Descriptor {
         }
     }
 
-    /// Ends what an attempt began beside its sets, committed or not; returns the work that remains
-    /// outside of it.
+    /// Ends the attempt's pin and clears its buffers, after a commit or an abort. Returns the work
+    /// that remains outside of the attempt.
     #[cold]
     pub(crate) fn tidy(&mut self) -> After {
         if self.pinned {

@@ -2,8 +2,8 @@
 //! threads.
 //!
 //! The clock is one word: the version of the last commit, an even number, and [`TOKEN`] while a
-//! transaction is irrevocable. A committer advances it by one `fetch_add`, and so learns with the
-//! same instruction whether the token is taken.
+//! transaction is irrevocable. A committer advances it by one `fetch_add`, whose result also shows
+//! whether the token is taken.
 //!
 //! # Invariants
 //!
@@ -59,8 +59,8 @@ pub(crate) struct Engine {
     pub(crate) sleepers: Mutex<Sleepers>,
     /// Locked while a container allocates memory.
     pub(crate) growth: Mutex<()>,
-    /// Locked around the locks of containers, chosen by their addresses, so that a thread that
-    /// forks can take them all.
+    /// Each is locked around the lock of a container, which its address chooses. So a thread that
+    /// forks can take all of them.
     pub(crate) arenas: [CachePadded<Mutex<()>>; ARENAS],
 }
 
@@ -118,7 +118,7 @@ impl Clock {
         self.0.load(Ordering::Relaxed) & TOKEN != 0
     }
 
-    /// Releases the token of a thread that was lost in a fork.
+    /// Releases the token of a thread that does not exist after a fork.
     pub(crate) fn forget_token(&self) {
         // Relaxed: the process has one thread.
         self.0.fetch_and(!TOKEN, Ordering::Relaxed);
@@ -171,8 +171,8 @@ impl Gate {
     /// Releases the token.
     pub(crate) fn give(&self, clock: &Clock) {
         let mut holder = self.holder.lock();
-        // Release: the next thread that advances follows the holder's changes. Under the lock, so
-        // that it does not clear the next holder's bit.
+        // Release: the next thread that advances the clock sees the holder's changes. Under the
+        // lock, so that this store does not clear the next holder's bit.
         clock.0.fetch_and(!TOKEN, Ordering::Release);
         *holder = None;
         drop(holder);

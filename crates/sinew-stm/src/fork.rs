@@ -1,25 +1,25 @@
 //! Support for `fork(2)`: the child has one thread, and the memory of all.
 //!
-//! The thread that forks takes every lock of this crate before, and releases all of them in both
-//! processes. So the child finds no lock that a lost thread holds, and the data under the locks is
-//! consistent: a thread locks the free list of a container only while it holds one of the engine's
-//! [`arenas`](crate::engine::Engine::arenas) locks.
+//! The thread that forks takes every lock of this crate before the fork, and releases all of them
+//! in both processes. So the child finds no lock held by a lost thread, and the data under the
+//! locks is consistent: a thread locks the free list of a container only while it holds one of the
+//! engine's [`arenas`](crate::engine::Engine::arenas) locks.
 //!
 //! In the child the other threads are *lost*. Their pins end, their token is released, and none of
 //! them sleeps. Their numbers are not reused, as records may be locked with them. Such a record
 //! cannot be repaired: a commit in progress may have stored only some of its values. A child that
-//! needs one ends with a line that says so; it never sees half of a commit. A transaction whose
-//! closure forks continues in both processes.
+//! needs such a record prints one line and ends; it never sees half of a commit. A transaction
+//! whose closure forks continues in both processes.
 //!
 //! # Tests
 //!
-//! `tests/fork.rs` with real processes. `shuttle_fork`: a scheduler that runs one thread only, from
-//! a moment on; it finds the planted bugs `UnlockedFork` and `LostToken`.
+//! `tests/fork.rs` with real processes. `shuttle_fork`: a scheduler that runs only one thread after
+//! the fork; it finds the planted bugs `UnlockedFork` and `LostToken`.
 //!
 //! # Not handled
 //!
-//! A fork while another thread begins the very first transaction of the process: the handlers may
-//! be registered too late for it.
+//! A fork while another thread begins the first transaction of the process: the handlers may be
+//! registered too late for it.
 
 use crate::engine::{ARENAS, engine};
 use crate::sites::Sites;
@@ -51,8 +51,8 @@ static REGISTERED: AtomicBool = AtomicBool::new(false);
 
 /// Registers the fork handlers. A thread must call it before it takes its first lock.
 pub(crate) fn register() {
-    // Relaxed: nothing is published by it. Threads do not wait here, or a child could wait for
-    // ever.
+    // Relaxed: nothing is published by it. Threads do not wait here, or a child could wait for ever
+    // for a lost thread.
     if !REGISTERED.load(Ordering::Relaxed) && !REGISTERED.swap(true, Ordering::Relaxed) {
         sinew_sync::fork::register(before, in_parent, in_child);
     }
@@ -70,7 +70,7 @@ extern "C" fn in_child() {
     go_on_alone();
 }
 
-/// Before a fork.
+/// Takes every lock, before a fork.
 pub(crate) fn take_locks() {
     if planted(Bug::UnlockedFork) {
         return;
@@ -95,7 +95,7 @@ fn held() -> Option<Locks> {
     unsafe { (*HELD.0.get()).take() }
 }
 
-/// In the child of a fork.
+/// Removes the lost threads from the state and releases the locks, in the child of a fork.
 pub(crate) fn go_on_alone() {
     sinew_sync::fence::forget();
     let Some(mut locks) = held() else { return };

@@ -1,19 +1,19 @@
 //! Grace periods: when no transaction can see an old version any more.
 //!
 //! A transaction that reads a boxed value *pins* the time of its snapshot until it ends. A version
-//! may be dropped once no transaction is pinned to a time before its retirement. Now and then a
-//! committer takes stock: it reads the clock, executes the heavy fence, reads all pins, and
+//! may be dropped once no transaction is pinned to a time before its retirement. A committer
+//! sometimes scans the pins: it reads the clock, executes the heavy fence, reads all pins, and
 //! publishes the smallest time as `safe`. Source: epoch-based reclamation (Fraser, "Practical
 //! lock-freedom", 2004), with the version clock as the epoch.
 //!
 //! # Why it holds
 //!
-//! Let a version be retired at `s`, and stock be taken at clock `c ≥ s`, so that the record was
-//! locked before the stock-taker read `c` (C1). By the fences, a reader whose pin it missed had not
-//! read the record yet when the heavy fence ran. So that reader finds the record locked or newer,
-//! never the retired version. A reader whose pin it saw keeps `safe` below its time `p`. If that
-//! reader can see the version then `p < s`, because with `p ≥ s` its clock would have shown it the
-//! lock (C1).
+//! Let a version be retired at `s`, and let a scan read the clock at `c ≥ s`, so that the record
+//! was locked before that read of `c` (C1). By the fences, a reader whose pin the scan missed had
+//! not read the record yet when the heavy fence ran. So that reader finds the record locked or
+//! newer, never the retired version. A reader whose pin the scan saw keeps `safe` below its time
+//! `p`. If that reader can see the version then `p < s`, because with `p ≥ s` its clock would have
+//! shown it the lock (C1).
 //!
 //! # Orderings
 //!
@@ -55,11 +55,11 @@ pub(crate) fn unpin(thread: &Shared) {
 
 /// No transaction can see versions retired at or before this time.
 pub(crate) fn safe() -> u64 {
-    // Acquire: the reads that ended before stock was taken precede the drops that follow.
+    // Acquire: the reads that ended before the scan precede the drops that follow.
     engine().safe.load(Ordering::Acquire)
 }
 
-/// Takes stock.
+/// Scans the pins, and publishes the new safe time.
 #[cold]
 pub(crate) fn advance() {
     let now = engine().clock.now();
@@ -68,6 +68,6 @@ pub(crate) fn advance() {
     // Acquire: G2.
     let pins = threads.iter().map(|thread| thread.pinned.load(Ordering::Acquire));
     let safe = pins.filter(|pin| *pin != 0).map(|pin| pin - 1).fold(now, u64::min);
-    // AcqRel: passes on what earlier stock-takers acquired.
+    // AcqRel: passes on what earlier scans acquired.
     engine().safe.fetch_max(safe, Ordering::AcqRel);
 }

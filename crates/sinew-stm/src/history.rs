@@ -77,7 +77,7 @@ impl Recorder {
         ahead.ended
     }
 
-    /// One attempt at `steps`, recorded in `current`; an earlier one there was lost.
+    /// One attempt at `steps`, recorded in `current`; the content before it is discarded.
     fn follow<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,

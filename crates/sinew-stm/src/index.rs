@@ -3,8 +3,8 @@
 //! In other modes the record of a variable names its entry. Here a small set is scanned, and a
 //! larger one has a hash table of entry numbers, with linear probing.
 //!
-//! The table is a hint: a number counts only if its entry has the right target. So entries that are
-//! undone need not leave the table, and a table that is full of such numbers is built again.
+//! The table is a hint: a number counts only if its entry has the right target. So undone entries
+//! need not leave the table. A table that is full of such numbers is built again.
 
 use crate::log::{Target, Write};
 

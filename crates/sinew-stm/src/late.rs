@@ -14,9 +14,9 @@
 //!
 //! An irrevocable transaction may last as long as its input and output, and no other one commits
 //! meanwhile. So it releases its locks when it becomes irrevocable, and readers continue. By I4 the
-//! records keep their versions until it locks them again, at its commit. Others may hold some of
-//! them then, but they give way, so it gets them all. A transaction that has the token only because
-//! it has aborted too often locks early.
+//! records keep their versions until it locks them again, at its commit. Other transactions may
+//! then hold some of the records, but they abort, so it locks them all. A transaction that has the
+//! token only because it has aborted too often locks early.
 //!
 //! # Invariants
 //!
@@ -54,7 +54,7 @@ pub enum Locking {
     #[default]
     Encounter,
     /// At the commit: locks are held for a short time, but conflicts between writers are found
-    /// late. Slower here; for comparisons.
+    /// late. Slower here: it exists for comparisons.
     Commit,
 }
 
@@ -80,15 +80,15 @@ impl Descriptor {
     #[cold]
     pub(crate) fn become_irrevocable(&mut self) {
         self.mode = Mode::Irrevocable;
-        // One that locks late has no locks, and is on the slow paths.
+        // An attempt that locks late has no locks, and is on the slow paths already.
         if self.limit != 0 {
             (0..self.writes.len()).for_each(|index| self.unlock(index));
             self.leave_the_fast_paths();
         }
     }
 
-    /// Unlocks the record of an entry. Entries that are linked from another get its record; that
-    /// one precedes them.
+    /// Unlocks the record of an entry. An entry that is linked from a head gets the head's record;
+    /// the head precedes it.
     fn unlock(&mut self, index: usize) {
         let Write { record, before, .. } = self.writes[index];
         if record.is_null() {
@@ -124,8 +124,8 @@ impl Descriptor {
         }
     }
 
-    /// Whether a record with the word `seen` is free and not younger than the snapshot. If not, it
-    /// is worth another look.
+    /// Whether a record with the word `seen` is free and not younger than the snapshot. If not, the
+    /// caller should look again.
     fn is_in_sight(&mut self, record: &Record, seen: u64) -> TxResult<bool> {
         if seen & LOCKED != 0 {
             self.conflict(record, seen)?;

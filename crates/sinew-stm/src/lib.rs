@@ -1,5 +1,5 @@
-//! Software transactions on shared variables: several reads and writes happen at one time, or not
-//! at all.
+//! Software transactional memory: the reads and writes of a transaction take effect atomically, or
+//! not at all.
 //!
 //! Store shared data in [`TVar`]s, and access it inside [`atomically`]. There are no locks to take
 //! in order, and transactions compose. It needs no pool: any thread can run transactions.
@@ -30,9 +30,8 @@
 //!
 //! **Errors.** All functions inside a transaction return a [`TxResult`]. Return errors with `?`: an
 //! error means that this attempt is over, and the closure is called again. So the closure should
-//! have no effects that cannot be repeated. An attempt never sees variables in a state between two
-//! transactions, even if it later aborts: it never finds an invariant of yours or of a container
-//! broken.
+//! have no effects that cannot be repeated. Every attempt sees a consistent snapshot, even if it
+//! later aborts (opacity). It never finds an invariant of yours or of a container broken.
 //!
 //! **Waiting.** [`retry`](Tx::retry) ends the attempt and sleeps until a variable that it read has
 //! changed. [`or_else`](Tx::or_else) runs an alternative instead:
@@ -53,8 +52,8 @@
 //! assert_eq!(value, 7);
 //! ```
 //!
-//! **Effects.** An effect that must happen once belongs into [`on_commit`](Tx::on_commit), or after
-//! [`irrevocable`](Tx::irrevocable): from there on the attempt cannot abort.
+//! **Effects.** Register an effect that must happen once with [`on_commit`](Tx::on_commit), or
+//! execute it after [`irrevocable`](Tx::irrevocable): from then on the attempt cannot abort.
 //! [`on_abort`](Tx::on_abort) undoes effects of a transaction outside of its variables.
 //!
 //! ```
@@ -74,14 +73,14 @@
 //!
 //! **Composing.** Functions that take `tx` are parts of their caller. [`atomically`] itself must
 //! not be called inside a transaction of the same thread: its variables might be dropped before the
-//! outer transaction commits, so it panics and names both places. [`Tx::atomically`] is the form
-//! that becomes a part of the outer transaction. Joins, scopes and loops inside a transaction run
-//! serially on its thread, which runs no other task meanwhile; the pool's free functions and its
-//! handles enforce that. (A method of a worker that the closure has captured is the exception.)
+//! outer transaction commits. It panics and names both places. [`Tx::atomically`] is the form that
+//! becomes a part of the outer transaction. Joins, scopes and loops inside a transaction run
+//! serially on its thread, which runs no other task meanwhile. The pool's free functions and its
+//! handles enforce that; a method of a worker that the closure has captured does not.
 //!
-//! **Contention.** [`Transaction`] sets a [`ContentionManager`] for a place in the program, and has
-//! its counters ([`Counters`]; [`sites()`] for all places). A transaction that has aborted ten
-//! times takes the *token*, and with it wins against all others. So each one commits after a
+//! **Contention.** [`Transaction`] sets a [`ContentionManager`] for a place in the program, and
+//! returns its counters ([`Counters`]; [`sites()`] for all places). A transaction that has aborted
+//! ten times takes the *token*, and then wins all conflicts. So each transaction commits after a
 //! bounded number of attempts, even a long reader among fast writers. [`Transaction::attempt`]
 //! leaves the reaction to a conflict to the caller.
 //!
@@ -106,13 +105,13 @@
 //! | `contention`, `contention_manager`, `waiting`, `sleepers`, `after`, `drops`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, values to drop, counters, threads |
 //! | `fork` | support for `fork(2)` |
 //!
-//! Time-based, with invisible reads whose snapshot is extended at a younger version, locks at the
-//! first write, and values written back at the commit. Source: Felber, Fetzer, Marlier and Riegel,
-//! "Time-Based Software Transactional Memory" (2010). Waiting: Harris, Marlow, Peyton Jones and
-//! Herlihy, "Composable Memory Transactions" (2005).
+//! The algorithm is time-based: invisible reads, encounter-time locking, and write-back at the
+//! commit. A read of a younger version extends the snapshot. Source: Felber, Fetzer, Marlier and
+//! Riegel, "Time-Based Software Transactional Memory" (2010). Waiting: Harris, Marlow, Peyton Jones
+//! and Herlihy, "Composable Memory Transactions" (2005).
 //!
-//! A read-only transaction writes no shared memory, so readers scale. A writing one costs a
-//! compare-and-swap per record and one addition to the clock.
+//! A read-only transaction writes no shared memory, so readers scale. A transaction that writes
+//! executes a compare-and-swap per record and one addition to the clock.
 //!
 //! ## Invariants
 //!
@@ -124,29 +123,29 @@
 //!
 //! | | pair | guarantee |
 //! |---|---|---|
-//! | R1 | release of a record (Release) ↔ look (Acquire) | with the version come its values |
+//! | R1 | release of a record (Release) ↔ look (Acquire) | a thread that sees a version sees its values |
 //! | R2 | lock, then store of the value (Release) ↔ load of the value (Acquire), then second look | no value of an unfinished commit is used |
 //! | C1 | clock `fetch_add` (AcqRel) ↔ clock load (Acquire) | a snapshot sees the locks of every commit that it includes |
 //! | C2 | clock `fetch_add` ↔ `fetch_or` of the token | a committer gives way, or the holder sees its locks; no fence |
-//! | W1 | entry, mark of the record (AcqRel) ↔ lock (Acquire), read of the entries | no sleeper is forgotten |
-//! | G1 | pin, light fence, look ↔ clock, heavy fence, read of the pins | no version is dropped under a reader |
+//! | W1 | entry, mark of the record (AcqRel) ↔ lock (Acquire), read of the entries | no wake-up is lost |
+//! | G1 | pin, light fence, look ↔ clock, heavy fence, read of the pins | no version is dropped while a reader uses it |
 //! | A1 | records released, node returned under the list's lock ↔ node taken under the lock, reads of records | the thread that allocates a node sees its removal |
 //! | G2 | unpin (Release) ↔ read of the pins (Acquire) | the drop comes after the last read |
 //!
 //! ## Not handled
 //!
 //! Fast commit-time locking. [`Locking::Commit`] exists for comparison: it takes the slow path of
-//! runs ahead, for which the fast paths need no test. A fast one would need a test in every access,
-//! or two compiled versions of every access.
+//! runs ahead, so the fast paths need no test for it. A fast version would need a test in every
+//! access, or two compiled versions of every access.
 //!
 //! ## Tests
 //!
-//! `loom` checks the orderings, `shuttle` and `history` check opacity on recorded histories; all
-//! three are shown to find planted bugs. `container_history` does so for
-//! random transactions that consist of parts within parts, on containers and variables, on threads
-//! that come and go. It judges each attempt operation by operation, also one that is given up, and
-//! each part, also one that is undone. `tests/stress.rs` checks invariants under real threads.
-//! `tests/resident` measures the memory that many short threads leave.
+//! `loom` checks the orderings; `shuttle` and `history` check opacity on recorded histories. All
+//! three find planted bugs. `container_history` checks opacity for random transactions of nested
+//! parts, on containers and variables, on threads that start and end during the test. It checks
+//! every operation of every attempt and part, also of those that are aborted or undone.
+//! `tests/stress.rs` checks invariants under real threads. `tests/resident` measures the memory
+//! that many short threads leave.
 
 /// Defines a function that is `const`, except under a model checker, whose atomics are made at run
 /// time.

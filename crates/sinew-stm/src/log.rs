@@ -4,11 +4,11 @@
 //! A thread keeps the memory of its logs from one transaction to the next, up to a bound for each.
 //! A log that has grown beyond the bound frees the rest when its transaction ends.
 //!
-//! A full read set first removes repeated reads. The test for a full log exists in any case, so
-//! this costs a read nothing. Each pass keeps the last entries in a table with a slot for every
-//! eighth entry. It removes almost all repetitions if there are fewer records than slots. If it
-//! removes less than half, the log doubles, and the table with it. So a log is at most some sixteen
-//! times as long as its records, and each entry takes part in a bounded number of passes on
+//! A full read set first removes repeated reads. This adds no instruction to a read, since the test
+//! for a full log exists in any case. Each pass keeps the last entries in a table with a slot for
+//! every eighth entry. It removes almost all repetitions if there are fewer records than slots. If
+//! it removes less than half, the log doubles, and the table with it. So a log is at most some
+//! sixteen times as long as its records, and each entry takes part in a bounded number of passes on
 //! average.
 
 use crate::record::Record;
@@ -18,7 +18,7 @@ use crate::word::{Bits, Word};
 /// The bytes of a log that a thread keeps.
 pub(crate) const KEPT: usize = 1 << 20;
 
-/// The least entries of a read set for which a pass pays.
+/// The number of entries of a read set from which a pass is worth its cost.
 pub(crate) const MANY: usize = 1 << 10;
 
 /// A record and its word when its value was read.
@@ -108,7 +108,7 @@ impl Write {
         Target { at: self.at, kind: self.kind }
     }
 
-    /// Leaves the record to the entry at `head`.
+    /// Makes this a further entry of the record whose head is at `head`.
     pub(crate) fn hang_on(&mut self, head: usize) {
         self.record = std::ptr::null();
         self.before = head as u64;
@@ -123,7 +123,7 @@ impl Write {
 /// The end of a record's entries.
 pub(crate) const LAST: u32 = u32::MAX;
 
-/// An entry before a part that can be undone.
+/// The old value of an entry that is older than a part.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Undo {
     pub(crate) index: usize,

@@ -1,8 +1,8 @@
 //! [`Prefetch`]: a closure of a transaction, run for its reads only.
 //!
-//! A helper thread runs ahead of a worker: it executes the worker's next transaction for its reads,
-//! so that the data is in a cache that the two share when the worker reaches it. The descriptor's
-//! part is in `ahead`.
+//! A helper thread runs ahead of a worker: it executes the worker's next transaction for its reads.
+//! So the data is in a cache that both share when the worker begins the transaction. The
+//! descriptor's part is in `ahead`.
 
 use crate::after::After;
 use crate::drops::drop_payload;
@@ -57,9 +57,9 @@ impl<'a> Prefetch<'a> {
         Self { lifespan: lifespan_words.into(), buffer: BUFFER, stopped: None }
     }
 
-    /// How many words it may write (default: 32). A value takes its number of words; a value of
-    /// [`TBox`](crate::TBox) takes one. A repeated write counts only if the old value must be kept:
-    /// for a `TBox`, and inside [`Tx::or_else`].
+    /// Sets the number of words that a run may write (default: 32). A value takes its number of
+    /// words; a value of [`TBox`](crate::TBox) takes one. A repeated write counts only if the old
+    /// value must be kept: for a `TBox`, and inside [`Tx::or_else`].
     ///
     /// # Cost
     ///

@@ -15,7 +15,7 @@ use std::ptr::NonNull;
 /// Aborted attempts before a transaction takes the token.
 const MAX_ABORTS: u32 = 10;
 
-/// Runs `f` as a transaction: all of it happens at one time, or not at all.
+/// Runs `f` as a transaction: its reads and writes take effect atomically, or not at all.
 ///
 /// `f` is repeated until an attempt commits, so it should have no effects except on variables.
 /// Return a variable's error with `?`; an attempt that ignored one does not commit.
@@ -26,6 +26,7 @@ const MAX_ABORTS: u32 = 10;
 ///
 /// If called inside a transaction of the same thread: its variables might not live until the other
 /// one commits. Use [`Tx::atomically`] there. A panic of `f` aborts the attempt and propagates.
+///
 /// # Cost
 ///
 /// Without conflicts: a read of the clock; three loads per word read; per variable written a
@@ -34,7 +35,7 @@ const MAX_ABORTS: u32 = 10;
 ///
 /// # Blocking
 ///
-/// While other transactions hold its variables, and in [`Tx::retry`].
+/// Waits while other transactions hold locks on its variables, and in [`Tx::retry`].
 ///
 /// ```
 /// use sinew_stm::{TVar, atomically};
@@ -110,8 +111,8 @@ impl Transaction {
         Self { max_aborts: attempts, ..self }
     }
 
-    /// Whether its beginning is more than a snapshot. Without branches, so that a caller with many
-    /// attempts of one kind tests it once.
+    /// Whether an attempt begins with more than a snapshot. Without branches, so that a caller with
+    /// many attempts of one kind tests it once.
     #[inline(always)]
     fn is_special(&self) -> bool {
         (self.manager == ContentionManager::Age)
@@ -148,12 +149,12 @@ impl Transaction {
         }
     }
 
-    /// Makes one attempt: for a scheduler that has other work to do than to repeat it.
+    /// Makes one attempt, for a scheduler that may run other work before the next one.
     ///
     /// # Errors
     ///
-    /// Why it aborted. A [`Tx::retry`] is [`Cause::Body`] here, and does not wait. A scheduler that
-    /// can let a transaction wait uses [`attempt_or_wait`](Self::attempt_or_wait).
+    /// The cause of the abort. A [`Tx::retry`] is [`Cause::Body`] here, and does not wait. A
+    /// scheduler that can let a transaction wait uses [`attempt_or_wait`](Self::attempt_or_wait).
     ///
     /// # Panics
     ///
@@ -175,15 +176,15 @@ impl Transaction {
         }
     }
 
-    /// Makes one attempt: for a scheduler that runs other work while a transaction waits.
+    /// Makes one attempt, for a scheduler that runs other work while a transaction waits.
     ///
     /// # Errors
     ///
-    /// [`Unfinished`]: why it aborted, or the change for which it waits.
+    /// [`Unfinished`]: the cause of the abort, or the change for which the transaction waits.
     ///
     /// # Panics
     ///
-    /// As [`atomically`](fn@crate::atomically), and as [`Tx::retry`] says.
+    /// As [`atomically`](fn@crate::atomically) and [`Tx::retry`].
     #[inline]
     pub fn attempt_or_wait<'env, R>(
         &self,
@@ -207,7 +208,7 @@ impl Transaction {
 pub enum Unfinished {
     /// It aborted and may be repeated.
     GivenUp(Cause),
-    /// It called [`Tx::retry`]: a repetition before this change is in vain.
+    /// It called [`Tx::retry`]: another attempt before this change would call it again.
     Waits(Change),
 }
 
@@ -227,8 +228,8 @@ impl Run {
         Self { descriptor: Some(descriptor), site: how.site, locking: how.locking }
     }
 
-    /// Begins the first attempt. Not in [`new`](Self::new): a value whose address is taken would be
-    /// copied when it is returned.
+    /// Begins the first attempt. Not in [`new`](Self::new): a returned value whose address is taken
+    /// would be copied.
     #[inline(always)]
     fn begin(&mut self, how: &Transaction, mut descriptor: NonNull<Descriptor>) {
         // SAFETY: I12.
@@ -241,7 +242,7 @@ impl Run {
         }
     }
 
-    /// The part of the beginning that not every transaction has.
+    /// Begins an attempt that needs more than a snapshot: see `is_special`.
     #[inline(never)]
     fn begin_specially(&mut self, how: &Transaction) {
         let d = self.descriptor();
@@ -340,7 +341,7 @@ impl Run {
         self.descriptor().pause();
     }
 
-    /// Aborts for good.
+    /// Aborts without another attempt.
     #[cold]
     fn give_up(&mut self) -> Cause {
         let cause = self.abandon();
@@ -360,7 +361,7 @@ impl Run {
         cause
     }
 
-    /// Takes the descriptor again, after others on this thread may have used it.
+    /// Takes the descriptor again, after other transactions of this thread may have used it.
     fn step_in(&mut self, attempts: Attempts) {
         self.descriptor = Some(local::enter(self.site));
         let site = self.site;

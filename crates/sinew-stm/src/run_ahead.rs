@@ -9,7 +9,7 @@ pub enum Ended {
     /// The closure returned, or reached a point that only a real transaction can pass:
     /// [`Tx::retry`](crate::Tx::retry) or [`Tx::irrevocable`](crate::Tx::irrevocable).
     Through,
-    /// It had read its number of words.
+    /// It had read the number of words of its lifespan.
     Lifespan,
     /// It needed more words than its buffer has.
     BufferFull,

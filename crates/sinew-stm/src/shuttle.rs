@@ -65,8 +65,8 @@ fn impatient() {
     opaque_under(ContentionManager::Suicide, 2);
 }
 
-/// Catches: inconsistent snapshots, lost updates and tokens without effect, as far as random
-/// schedules reach them.
+/// Catches: inconsistent snapshots, lost updates and tokens without effect, in the schedules that
+/// run.
 #[test]
 fn shuttle_histories_are_opaque_under_suicide() {
     explore(impatient);
@@ -291,29 +291,29 @@ fn judge(recorder: &container_history::Recorder) {
     assert!(verdict.is_ok(), "{verdict:?}");
 }
 
-/// Catches: nodes reused too early, and operations that are undone in part, as far as random
-/// schedules reach them.
+/// Catches: nodes reused too early, and operations that are undone in part, in the schedules that
+/// run.
 #[test]
 fn shuttle_container_histories_are_opaque() {
     explore(containers);
 }
 
-/// Catches: a checker that does not look at what a part leaves that is undone.
+/// Catches: a checker that does not check the effects of an undone part.
 #[test]
 #[should_panic(expected = "not opaque")]
 fn shuttle_finds_a_part_that_is_undone_in_part() {
     hunt(Bug::TornUndo, containers);
 }
 
-/// Catches: a checker that does not look at what a part within another has done.
+/// Catches: a checker that does not check the effects of a nested part.
 #[test]
 #[should_panic(expected = "not opaque")]
 fn shuttle_finds_a_part_within_another_that_is_lost() {
     hunt(Bug::LostPart, containers);
 }
 
-/// Catches: a checker that does not look at what is locked when a panic has been caught. Others
-/// wait without end for such a lock, or its own thread takes it for one of the next transaction.
+/// Catches: a checker that does not check the locks after a caught panic. Other threads wait for
+/// such a lock without end, or its thread mistakes it for a lock of its next transaction.
 #[test]
 #[should_panic]
 fn shuttle_finds_a_lock_that_a_panic_leaves_behind() {

@@ -1,9 +1,9 @@
-//! `fork(2)` under random schedules: at some moment all threads but one stop for good, wherever
-//! they are, and that one goes on as the child does.
+//! `fork(2)` under random schedules: from the fork on, only the thread that forked runs, as in the
+//! child. The other threads stop wherever they are.
 //!
-//! The child must be able to run transactions of its own, irrevocable ones as well. Transactions on
-//! shared variables see whole commits, or end the child because a thread that does not exist has
-//! locked their variables. A child that blocks or spins hangs, since no thread could wake it.
+//! The child must be able to run transactions of its own, irrevocable ones as well. A transaction
+//! on shared variables sees whole commits, or ends the child because a lost thread has locked its
+//! variables. A child that blocks or spins hangs, since no thread can wake it.
 
 use crate::shuttle::{config, half, shuttle_seed};
 use crate::threads::NeedsLost;
@@ -26,11 +26,11 @@ enum Phase {
 
 std::thread_local! {
     static PHASE: Cell<Phase> = const { Cell::new(Phase::Over) };
-    /// Whether an execution has not come to its end.
+    /// Whether an execution did not reach its end.
     static HANGS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs only the thread that has forked, once one has.
+/// Runs only the thread that has forked, after a fork.
 struct Forking<S>(S);
 
 impl<S: Scheduler> Scheduler for Forking<S> {
@@ -94,7 +94,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Random changes, each a transaction, and a look at all.
+    /// Makes random changes, each in a transaction, and then checks all variables.
     fn work(&self, rng: &mut fastrand::Rng, changes: usize) {
         for _ in 0..changes {
             let once = rng.clone();
@@ -124,7 +124,7 @@ fn fork_beside_commits() {
     } else {
         atomically(|tx| shared.look(tx).map(|()| fork()));
     }
-    // Twice each kind of change, about.
+    // About twice each kind of change.
     Shared::new().work(&mut rng, 12);
     let ended = catch_unwind(AssertUnwindSafe(|| shared.work(&mut rng, 3)));
     if let Err(payload) = ended {
@@ -140,7 +140,7 @@ fn explore() {
     /// The state that `fork` keeps belongs to the process.
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    // One that spins ends as one that blocks.
+    // An execution that spins ends like one that blocks.
     let mut config = config();
     config.max_steps = MaxSteps::ContinueAfter(100_000);
     Runner::new(Forking(RandomScheduler::new(half())), config.clone()).run(fork_beside_commits);
@@ -148,14 +148,14 @@ fn explore() {
     assert!(!HANGS.replace(false), "a forked child hangs");
 }
 
-/// Catches: a lock, the token or a number that stays with a thread which the child has not got, and
-/// half of a commit that it sees.
+/// Catches: a lock, a token or a number of a lost thread that blocks the child; half of a commit
+/// that the child sees.
 #[test]
 fn shuttle_a_forked_child_goes_on_alone() {
     explore();
 }
 
-/// Catches: a model whose child meets no lock of a lost thread.
+/// Catches: a model whose child finds no lock held by a lost thread.
 #[test]
 #[should_panic(expected = "a forked child hangs")]
 fn shuttle_finds_a_fork_that_takes_no_locks() {

@@ -1,7 +1,7 @@
 //! Counters by the place in the program that starts the transaction.
 //!
-//! Each thread counts for itself, with plain additions; a reader sums over the threads. So a count
-//! writes no shared memory, and a read-only transaction stays one.
+//! Each thread counts for itself, with plain additions; a reader sums over the threads. So counting
+//! writes no shared memory, and a read-only transaction writes none.
 
 use sinew_sync::counter::Counter;
 use std::collections::BTreeMap;

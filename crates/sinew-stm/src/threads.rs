@@ -4,8 +4,9 @@
 //! reused, so they stay small. The shared part of a thread outlives it, because another thread may
 //! be reading it.
 //!
-//! A thread that ends also passes on how many versions it has retired since it last took stock
-//! (`grace`). So stock is taken often enough in a program whose threads are all short.
+//! A thread that ends also adds the number of versions that it has retired since its last scan of
+//! the pins (`grace`) to a sum. So the pins are scanned often enough in a program whose threads are
+//! all short.
 
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::lock::Mutex;
@@ -15,7 +16,7 @@ use std::cell::Cell;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Versions that a thread retires before it takes stock.
+/// Versions that a thread retires before it scans the pins.
 pub(crate) const OFTEN: usize = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
 /// The age of a transaction without priority: younger than all others.
@@ -75,7 +76,7 @@ pub(crate) struct Threads {
     free: Vec<u32>,
     /// Whether a thread was lost in a fork, by its number. Such a number is not reused.
     lost: Vec<bool>,
-    /// Versions retired by ended threads, since one of these last took stock.
+    /// Versions retired by ended threads, since one of them last scanned the pins.
     retired: usize,
 }
 
@@ -99,8 +100,8 @@ impl Threads {
         (number, Arc::clone(&self.shared[number as usize]))
     }
 
-    /// Takes back the number of a thread that ends with `retired` versions since it took stock.
-    /// Returns whether it should take stock once more.
+    /// Frees the number of a thread that ends, with `retired` versions since its last scan of the
+    /// pins. Returns whether the thread should scan them once more.
     pub(crate) fn leave(&mut self, number: u32, retired: usize) -> bool {
         self.free.push(number);
         self.retired += retired;
@@ -111,7 +112,8 @@ impl Threads {
         due
     }
 
-    /// After a fork the child has only the thread with number `own`, or one without a number.
+    /// Marks all threads but number `own` as lost, in the child of a fork. The child's thread may
+    /// have no number.
     pub(crate) fn lose_all_but(&mut self, own: Option<u32>) {
         let mut lost = vec![true; self.shared.len()];
         self.free.iter().chain(&own).for_each(|number| lost[*number as usize] = false);
@@ -137,7 +139,7 @@ impl Threads {
     }
 }
 
-/// Ends a child that needs a record that the lost thread `number` has locked.
+/// Ends the child if `number` is a lost thread: it has locked a record that the child needs.
 pub(crate) fn die_if_lost(threads: &Mutex<Threads>, number: u32) {
     // Relaxed: it changes only while the process has one thread.
     if ARE_LOST.load(Ordering::Relaxed) && threads.lock().is_lost(number) {

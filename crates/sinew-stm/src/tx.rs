@@ -61,7 +61,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
 
     /// Ends this attempt, and begins the next one when a variable that was read has changed.
     ///
-    /// All reads so far count, in all branches of [`or_else`](Self::or_else) that were tried.
+    /// All reads so far count, in every branch of [`or_else`](Self::or_else) that ran.
     ///
     /// # Errors
     ///
@@ -69,8 +69,8 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     ///
     /// # Panics
     ///
-    /// Not here, but when the attempt ends: if nothing was read, so that nothing could ever wake
-    /// it, or if the transaction is [`irrevocable`](Self::irrevocable).
+    /// When the attempt ends, not in this call: if the attempt has read no variable, so that no
+    /// commit could wake it, or if the transaction is [`irrevocable`](Self::irrevocable).
     ///
     /// # Blocking
     ///
@@ -96,19 +96,19 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     }
 
     /// The address of a place that this transaction has read or written so far, chosen by `random`:
-    /// for samples of where transactions work. `None` if it has accessed nothing.
+    /// for a sample of the addresses that transactions access. `None` if it has accessed nothing.
     pub fn accessed(&self, random: u64) -> Option<usize> {
         self.descriptor.accessed(random)
     }
 
     /// Runs `first`. If that calls [`retry`](Self::retry), undoes it and runs `second` instead.
     ///
-    /// Nests. If `second` retries as well, so does the whole, and waits for a change of a variable
-    /// that either has read.
+    /// Calls may be nested. If `second` also retries, the whole call retries, and waits for a
+    /// change of a variable that either has read.
     ///
     /// # Errors
     ///
-    /// The attempt is lost, or both wait.
+    /// The attempt is lost, or both functions retry.
     ///
     /// # Panics
     ///
@@ -175,9 +175,8 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     }
 
     /// Keeps `value` alive until the attempt is over, so that variables in it can be accessed.
-    ///
-    /// It is for walks over linked structures: a node that was read from a variable is kept, and
-    /// the returned reference lives long enough to access the node's own variables.
+    /// Keep each node of a linked structure that was read from a variable. The returned reference
+    /// lives long enough to access the node's own variables.
     pub fn keep<T: 'env>(&mut self, value: Arc<T>) -> &'tx T {
         self.descriptor.leave_a_mess();
         let value = self.descriptor.after.keep(value);
@@ -192,8 +191,8 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         self.descriptor.mode == Mode::Irrevocable
     }
 
-    /// Makes this transaction irrevocable: the rest is executed once, and then committed. Input and
-    /// output may follow.
+    /// Makes this transaction irrevocable: the rest is executed once and then committed. So input
+    /// and output may follow.
     ///
     /// There is one such transaction at a time. While it runs, others read the earlier values, also
     /// of variables that it has written, but commit no writes. Such a transaction must not
@@ -211,7 +210,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     ///
     /// # Blocking
     ///
-    /// The next attempt waits for its turn.
+    /// The next attempt waits until it gets the token.
     pub fn irrevocable(&mut self) -> TxResult<()> {
         let d = &mut *self.descriptor;
         match d.mode {
@@ -220,7 +219,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
             Mode::Favoured => {}
             before @ (Mode::Optimistic | Mode::Late) => {
                 d.wants_token = true;
-                // A transaction that waited here would keep its locks from the holder.
+                // A transaction that waited here would block the token's holder with its locks.
                 if !engine().gate.try_take(&engine().clock, d.number) {
                     return d.doom(Cause::Token);
                 }

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A commit appends its version and stores the time of retirement in the last one. Later commits
-//! remove versions that no transaction can see any more (`grace`) from the old end, and the rest is
-//! dropped with the variable. So no version outlives its variable, and values may borrow.
+//! remove versions that no transaction can see any more (`grace`) from the old end. The variable's
+//! drop drops the rest. So no version outlives its variable, and values may borrow.
 //!
 //! # Invariants
 //!

@@ -1,9 +1,9 @@
 //! `retry`: waits until a variable that was read has changed.
 //!
 //! A transaction that calls `retry` enters a [`Change`] under the address of each record that it
-//! has read, and marks the record. A transaction that locks a marked record takes the mark with it,
-//! and after its commit notifies the changes that are entered there. So commits pay for waiting
-//! transactions only if there are some.
+//! has read, and marks the record. A transaction that locks a marked record takes over the mark.
+//! After its commit it notifies the changes that are entered there. So a commit does this work only
+//! if a transaction waits for one of its records.
 //!
 //! `atomically` sleeps until its change happens.
 //! [`attempt_or_wait`](crate::Transaction::attempt_or_wait) returns the change, so that a scheduler
@@ -24,9 +24,9 @@
 //!
 //! # Not handled
 //!
-//! A mark may outlive its change (another record notified it). The next commit there searches in
-//! vain once and clears it. A record at the address of a dropped one may notify a change that has
-//! not come: then the transaction runs, and waits again.
+//! A mark may outlive its change, if another record notified it. The next commit there finds no
+//! entry and clears the mark. A record at the address of a dropped one may notify a change that has
+//! not happened: then the transaction runs, and waits again.
 //!
 //! # Tests
 //!
@@ -43,7 +43,7 @@ use sinew_sync::plant::{Bug, planted};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
-/// The next change of a variable that a transaction has read, for which it waits since it called
+/// The next change of a variable that a transaction has read, for which it waits after
 /// [`retry`](crate::Tx::retry). Made by
 /// [`Transaction::attempt_or_wait`](crate::Transaction::attempt_or_wait).
 ///
@@ -94,7 +94,7 @@ impl Change {
         self.0.has_changed()
     }
 
-    /// Calls `waker` once as soon as a variable has changed; at once if one has already. It
+    /// Calls `waker` once as soon as a variable has changed; at once if one has changed already. It
     /// replaces an earlier waker.
     ///
     /// The thread whose commit makes the change calls the waker, within that commit: it must be
@@ -119,7 +119,7 @@ impl Change {
     ///
     /// # Blocking
     ///
-    /// Until another thread's commit.
+    /// Blocks until another thread commits a change.
     pub fn wait(&self) {
         let sleeper = Arc::new(Sleeper(Parker::new()));
         self.notify(Waker::from(Arc::clone(&sleeper)));

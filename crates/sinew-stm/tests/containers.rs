@@ -1,8 +1,8 @@
 //! Each container is compared with its counterpart of the standard library: the same operations,
 //! the same results.
 //!
-//! Operations come in transactions of several, and some transactions are given up: what they did
-//! must leave no trace. Node indices are used again all the time, since keys are few.
+//! Transactions run several operations each, and some transactions are aborted: their operations
+//! must have no effect. There are few keys, so node indices are reused often.
 
 use proptest::prelude::*;
 use sinew_stm::{
@@ -94,7 +94,7 @@ proptest! {
         }
     }
 
-    /// Catches: entries lost in a bucket, buckets that are mixed up.
+    /// Catches: entries lost in a bucket, buckets that are exchanged.
     #[test]
     fn a_hash_map_is_a_map(script in script(), buckets in 0..9_usize) {
         let map = THashMap::with_buckets(buckets);
@@ -120,7 +120,7 @@ proptest! {
         prop_assert_eq!(atomically(|tx| list.to_vec(tx)), twin.into_iter().collect::<Vec<_>>());
     }
 
-    /// Catches: values out of order, an end that is forgotten when the queue runs empty.
+    /// Catches: values out of order, an end that is not reset when the queue becomes empty.
     #[test]
     fn a_queue_is_a_queue(script in script()) {
         let queue = TQueue::new();
@@ -164,7 +164,7 @@ proptest! {
         prop_assert_eq!(left, twin.into_sorted_vec());
     }
 
-    /// Catches: two places that are one, neighbours that are none.
+    /// Catches: two places that are one, wrong neighbours.
     #[test]
     fn a_grid_is_a_vector_of_cells(script in script(), width in 1..5_usize, height in 1..4_usize) {
         let depth = 24_usize.div_ceil(width * height);

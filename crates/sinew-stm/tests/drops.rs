@@ -1,4 +1,4 @@
-//! Values whose `Drop` panics: each is dropped once, the process lives on, and one panic reaches
+//! Values whose `Drop` panics: each is dropped once, the process continues, and one panic reaches
 //! the caller.
 
 use sinew_stm::{Prefetch, TBox, Tx, TxResult, atomically};
@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts its end, and panics.
+/// Counts its drops, and panics.
 struct Bad<'a>(&'a AtomicUsize);
 
 impl Drop for Bad<'_> {
@@ -22,8 +22,8 @@ fn panic_of(f: impl FnOnce()) -> Option<&'static str> {
     Some(payload.downcast_ref::<&str>().expect("a text"))
 }
 
-/// Catches: a second `Drop` that panics while the panic of the first is under way, which aborts;
-/// values that are not dropped after that.
+/// Catches: a second `Drop` that panics while the first panic unwinds, which aborts; values that
+/// are not dropped after that.
 #[test]
 fn values_of_different_commits_may_all_panic_when_they_are_dropped() {
     let dropped = AtomicUsize::new(0);
@@ -41,7 +41,7 @@ fn values_of_different_commits_may_all_panic_when_they_are_dropped() {
     assert_eq!(dropped.load(Ordering::Relaxed), 301);
 }
 
-/// An attempt that has made versions which it does not need any more, and an `Arc` to keep.
+/// An attempt that has made versions which it no longer needs, and keeps an `Arc`.
 fn untidy<'tx, 'a: 'tx>(
     tx: &mut Tx<'tx, '_>,
     boxed: &'tx TBox<Bad<'a>>,
@@ -50,8 +50,8 @@ fn untidy<'tx, 'a: 'tx>(
     (0..3).try_for_each(|_| boxed.set(tx, Bad(dropped)))
 }
 
-/// Catches: an abort where values that panic are dropped because the closure or a handler has
-/// panicked; another panic than that one.
+/// Catches: an abort of the process if values panic when they are dropped because the closure or a
+/// handler has panicked; a different panic than the closure's or handler's.
 #[test]
 fn a_drop_that_panics_while_the_thread_unwinds_does_not_end_the_process() {
     let dropped = AtomicUsize::new(0);
@@ -75,7 +75,7 @@ fn a_drop_that_panics_while_the_thread_unwinds_does_not_end_the_process() {
     std::mem::forget(boxed);
 }
 
-/// Catches: the same for what a transaction keeps, also where it retries or only runs ahead.
+/// Catches: the same for kept values, also if the transaction retries or only runs ahead.
 #[test]
 fn what_a_transaction_keeps_may_panic_when_it_is_dropped() {
     static DROPPED: AtomicUsize = AtomicUsize::new(0);

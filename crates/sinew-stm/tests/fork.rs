@@ -14,11 +14,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How a child ended, and what it said.
+/// How a child ended, and its output.
 #[derive(Debug)]
 enum End {
     Passed,
-    /// It needed what a lost thread had locked, and said so.
+    /// It needed a record that a lost thread had locked, and said so.
     SaidWhy,
     Wrong(String),
 }
@@ -32,7 +32,7 @@ fn pipe() -> [i32; 2] {
 
 /// Forks; the child calls `f` and ends without unwinding. A child that hangs is killed.
 fn fork(f: impl FnOnce()) -> End {
-    /// One at a time, so that no other child has an end of the pipe.
+    /// Taken by one fork at a time, so that no other child has an end of the pipe.
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let [from, to] = pipe();
@@ -127,8 +127,8 @@ impl Shared {
     }
 }
 
-/// Forks so many times while other threads change what is shared. Returns how many children ended
-/// with a line.
+/// Forks `children` times while other threads change the shared variables. Returns how many
+/// children ended with a line.
 fn forks_beside_commits(children: usize, child: impl Fn(&Shared)) -> usize {
     let (shared, over) = (Shared::new(), AtomicBool::new(false));
     std::thread::scope(|s| {
@@ -157,8 +157,8 @@ fn children() -> usize {
     if std::env::var_os("SINEW_DEEP").is_some() { 10_000 } else { 300 }
 }
 
-/// Catches: locks, the token, pins and numbers that a thread has which the child has not, and
-/// variables that it left half written.
+/// Catches: locks, tokens, pins and numbers of threads that do not exist in the child, and
+/// variables that such a thread left half written.
 #[test]
 fn children_go_on_with_what_was_shared_or_say_why_not() {
     let said_why = forks_beside_commits(children(), |shared| {
@@ -174,8 +174,8 @@ fn children_go_on_with_what_was_shared_or_say_why_not() {
     println!("{said_why} of {} children said why they could not go on", children());
 }
 
-/// Catches: a child that cannot run transactions on variables and containers of its own, whatever
-/// its parent's threads were doing.
+/// Catches: a child that cannot run transactions on variables and containers of its own, in any
+/// state of its parent's threads.
 #[test]
 fn children_have_transactions_of_their_own() {
     let said_why = forks_beside_commits(children(), |_| {
@@ -206,7 +206,7 @@ fn a_transaction_goes_on_in_both_processes() {
         let passed =
             var.load() == 4 && atomically(|tx| tx.irrevocable().and_then(|()| var.get(tx))) == 4;
         if std::process::id() != parent {
-            // SAFETY: this is the child, which must not go on as a second harness.
+            // SAFETY: this is the child, which must not continue as a second harness.
             unsafe { libc::_exit(i32::from(!passed)) };
         }
         let mut status = 1;

@@ -47,8 +47,8 @@ impl Shared {
     }
 }
 
-/// Runs an irrevocable transaction that writes before and after it becomes so. Another thread reads
-/// in the middle of it.
+/// Runs an irrevocable transaction that writes before and after it becomes irrevocable. Another
+/// thread reads between the two writes.
 fn reads_beside(how: Transaction, reader: Transaction) {
     let (shared, reached) = (Shared::new(), Barrier::new(2));
     std::thread::scope(|s| {
@@ -93,7 +93,7 @@ fn readers_go_on_beside_an_irrevocable_transaction() {
     });
 }
 
-/// Catches: parts of an irrevocable transaction that are undone wrongly, or not.
+/// Catches: parts of an irrevocable transaction that are not undone, or wrongly.
 #[test]
 fn parts_of_an_irrevocable_transaction_are_undone() {
     let shared = Shared::new();
@@ -112,7 +112,7 @@ fn parts_of_an_irrevocable_transaction_are_undone() {
     assert_eq!(atomically(|tx| shared.get(tx)), 2);
 }
 
-/// Catches: a search through everything that was written, for each access.
+/// Catches: a search through the whole write set for each access.
 #[test]
 fn an_irrevocable_transaction_may_write_much() {
     ends(Duration::ZERO, || {
@@ -137,7 +137,7 @@ fn an_irrevocable_transaction_may_write_much() {
 }
 
 /// Catches: a lock time under which a transaction becomes irrevocable only in a second attempt,
-/// which one that is attempted once never gets.
+/// which a single `attempt` does not make.
 #[test]
 fn a_single_attempt_can_become_irrevocable_under_each_lock_time() {
     for locking in [Locking::Encounter, Locking::Commit] {

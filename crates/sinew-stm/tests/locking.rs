@@ -1,11 +1,11 @@
-//! Transactions that lock when they commit: the same outcomes, found at another moment.
+//! Transactions that lock at the commit: the same outcomes as under early locks, found later.
 
 use sinew_stm::{Locking, TArray, TBox, TMap, TVar, Transaction, in_transaction};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 const BOTH: [Locking; 2] = [Locking::Encounter, Locking::Commit];
 
-/// Catches: a value that is read or left otherwise where locks come late: one's own, wide,
+/// Catches: a value that late locks read or write differently: the transaction's own, wide,
 /// neighbours under one record, boxes, branches that are undone.
 #[test]
 fn late_locks_change_no_outcome() {
@@ -68,8 +68,8 @@ fn who_locks_late_gives_way_to_who_commits_first() {
     assert_eq!((var.load(), attempts, how.counters().changed), (11, 2, 1));
 }
 
-/// Catches: a write without a read that is refused because something has changed, though nothing
-/// that was read has.
+/// Catches: a write without a read that is refused because another variable has changed, though no
+/// variable that was read has.
 #[test]
 fn a_blind_late_write_is_the_last_one() {
     let (var, how) = (TVar::new(0), Transaction::new().locking(Locking::Commit));
@@ -81,8 +81,8 @@ fn a_blind_late_write_is_the_last_one() {
     assert_eq!((var.load(), how.counters().aborts()), (7, 0));
 }
 
-/// Catches: writes, locks or a mode that are left by an attempt that panics, restarts or hides
-/// its error.
+/// Catches: writes, locks or a mode that remain after an attempt that panics, restarts or hides its
+/// error.
 #[test]
 fn whatever_ends_a_late_attempt_nothing_is_left() {
     for locking in BOTH {

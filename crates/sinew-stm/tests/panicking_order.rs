@@ -1,5 +1,5 @@
 //! Keys whose `Ord` or `Hash` panics inside an operation of a container. The closure catches the
-//! panic and goes on: the operation has done nothing then.
+//! panic and continues: the operation has no effect then.
 
 use sinew_stm::{Locking, THashMap, THeap, TList, TMap, Transaction, Tx, TxResult, atomically};
 use std::cell::Cell;
@@ -42,7 +42,7 @@ impl Hash for Key {
     }
 }
 
-/// Calls `f`, whose comparison number `at` panics. Whether it did.
+/// Calls `f`, whose comparison number `at` panics. Returns whether it did.
 fn panics_at<R>(at: u32, f: impl FnOnce() -> TxResult<R>) -> TxResult<bool> {
     LEFT.set(at);
     let done = catch_unwind(AssertUnwindSafe(f));
@@ -95,7 +95,7 @@ impl Container for THeap<Key> {
         }
     }
 
-    /// In a part that is undone.
+    /// Reads the entries in a part that is undone.
     fn contents<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Vec<u32>> {
         let mut keys = Vec::new();
         let all = |tx: &mut Tx<'tx, '_>| {
@@ -125,8 +125,8 @@ fn sorted(mut keys: Vec<u32>) -> Vec<u32> {
     keys
 }
 
-/// Lets `op` panic at each of its comparisons, first in the transaction and after other operations,
-/// under `how`.
+/// Makes `op` panic at each of its comparisons, first in the transaction and after other
+/// operations, under `how`.
 fn panics_everywhere<C: Container>(
     new: impl Fn() -> C,
     op: Op,
@@ -163,7 +163,7 @@ fn panics_everywhere<C: Container>(
             sorted(contents(&twin)),
             "{op:?} panicked at comparison {at}"
         );
-        // Nodes of what was undone can be used again, and order holds.
+        // Nodes of undone operations can be reused, and the order is kept.
         atomically(|tx| (100..110).try_for_each(|key| touched.perform(tx, Op::Put(key))));
         assert_eq!(contents(&touched).len(), contents(&twin).len() + 10);
         if !panicked {
@@ -191,7 +191,7 @@ fn an_operation_of_a_map_that_panics_does_nothing() {
     is_whole_or_nothing(TMap::new);
 }
 
-/// Catches: a length, or a hole, that a caught panic leaves behind.
+/// Catches: a wrong length, or a gap, after a caught panic.
 #[test]
 fn an_operation_of_a_heap_that_panics_does_nothing() {
     is_whole_or_nothing(THeap::new);

@@ -35,7 +35,7 @@ impl Shared {
         }
     }
 
-    /// Writes `value` everywhere but to `new`.
+    /// Writes `value` to all variables but `new`.
     fn set<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: u64) -> TxResult<()> {
         self.old.set(tx, value)?;
         self.wide.set(tx, [value; 3])?;
@@ -45,7 +45,7 @@ impl Shared {
         self.list.insert(tx, 10 + value, value).map(drop)
     }
 
-    /// Whether everything is as after `set(1)`.
+    /// Whether all variables are as after `set(1)`.
     fn is_one<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<bool> {
         let words =
             (self.old.get(tx)?, self.new.get(tx)?, self.wide.get(tx)?, self.array.get(tx, 1)?);
@@ -97,7 +97,7 @@ fn a_caught_panic_undoes_the_part_it_comes_from_and_no_more() {
                 let caught = catch_unwind(AssertUnwindSafe(|| part(tx, how, &shared, &log)));
                 assert_eq!(caught.expect_err("a panic").downcast_ref(), Some(&"on purpose"));
                 assert!(shared.is_one(tx)?, "{how:?} {locking:?}");
-                // Later parts are not confused.
+                // Later parts are undone correctly.
                 tx.or_else(|tx| shared.set(tx, 5).and_then(|()| tx.retry()), |_| Ok(()))?;
                 tx.atomically(|tx| shared.array.set(tx, 2, 7))
             });
@@ -136,7 +136,7 @@ fn message(f: impl FnOnce()) -> String {
     payload.downcast_ref::<&str>().map(ToString::to_string).expect("a message")
 }
 
-/// Catches: an attempt that sleeps for ever, under one lock time or both.
+/// Catches: an attempt that sleeps for ever, under either lock time.
 #[test]
 fn a_retry_after_writes_alone_panics_under_both_lock_times() {
     ends(Duration::ZERO, || {
@@ -154,8 +154,7 @@ fn a_retry_after_writes_alone_panics_under_both_lock_times() {
     });
 }
 
-/// Catches: what was read under one's own lock and does not wake the attempt, although it decided
-/// to wait.
+/// Catches: a read under the transaction's own lock whose change does not wake the attempt.
 #[test]
 fn a_retry_waits_for_what_was_read_under_its_own_lock() {
     ends(Duration::ZERO, || {
@@ -166,8 +165,8 @@ fn a_retry_waits_for_what_was_read_under_its_own_lock() {
                 let array = &array;
                 let waits = s.spawn(move || {
                     Transaction::new().locking(locking).atomically(|tx| {
-                        // Neighbours have one record, so the second is read under the lock for the
-                        // first.
+                        // Neighbours have one record, so the second read is under the lock for the
+                        // first value.
                         array.set(tx, 0, 1)?;
                         let seen = array.get(tx, 1)?;
                         let _ = tell.send(());

@@ -1,9 +1,9 @@
 //! A transaction with an old snapshot allocates a node that another transaction has removed
 //! meanwhile.
 //!
-//! The node's variables are as old as they were, so only the allocation itself can tell that the
-//! snapshot is too old. The tests run one at a time: a commit of a third transaction would end the
-//! attempts that they want to see go on.
+//! The node's variables are not changed by the removal, so only the allocation itself can detect
+//! that the snapshot is too old. The tests run one at a time: a commit of a third transaction would
+//! end the attempts under test.
 
 mod support;
 
@@ -24,7 +24,7 @@ const BOTH: [Locking; 2] = [Locking::Encounter, Locking::Commit];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Key(u32);
 
-/// A comparison that tells that it has begun, and waits until it may end.
+/// A comparison that signals that it has begun, and waits until it may end.
 struct Stall {
     keys: [u32; 2],
     begun: Sender<bool>,
@@ -91,9 +91,9 @@ map!(TMap<Key, u32>, TMap::new());
 /// Keys of the map at first.
 const KEYS: [u32; 6] = [40, 10, 30, 60, 20, 50];
 
-/// One thread removes `other`, and stops where it compares it with `first`. The transaction `how`
-/// removes `first`, lets that thread commit, inserts a key, and looks at the map. Returns whether
-/// the other thread stopped and then committed.
+/// One thread removes `other`, and stops when it compares it with `first`. The transaction `how`
+/// removes `first`, lets that thread commit, inserts a key, and reads the map. Returns whether the
+/// other thread stopped and then committed.
 fn removed_meanwhile<M: Map>(how: Transaction, first: u32, other: u32, new: u32) -> bool {
     let map = M::new();
     atomically(|tx| KEYS.iter().try_for_each(|&key| map.insert(tx, key).map(drop)));
@@ -140,7 +140,7 @@ fn removed_meanwhile<M: Map>(how: Transaction, first: u32, other: u32, new: u32)
     })
 }
 
-/// Tries all pairs of keys and all places of the new one. Some pairs never meet in a map.
+/// Tries all pairs of keys and all places of the new one. Some pairs are never compared in a map.
 fn try_all<M: Map>() {
     for locking in BOTH {
         let how = Transaction::new().locking(locking);
@@ -156,8 +156,8 @@ fn try_all<M: Map>() {
     }
 }
 
-/// Catches: a removed node that is allocated by a transaction whose snapshot still links it. Such a
-/// transaction goes round in circles.
+/// Catches: a removed node that is allocated by a transaction whose snapshot still links it. The
+/// list becomes a cycle.
 #[test]
 fn a_list_never_reuses_a_node_that_the_snapshot_links() {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

@@ -1,8 +1,8 @@
 //! Invariants under real threads: two seconds for each test, a minute with `SINEW_DEEP=1`, or
 //! `SINEW_STRESS_SECONDS`.
 //!
-//! Blind to: an order of memory that this machine does not show (loom), a schedule that
-//! does not come up (shuttle).
+//! Blind to: a memory order that this machine does not show (loom), a schedule that does not occur
+//! (shuttle).
 
 use sinew_stm::{
     ContentionManager, Locking, TArray, TBox, THashMap, TList, TMap, TQueue, TVar, Transaction,
@@ -22,13 +22,13 @@ fn stress_time() -> Duration {
     Duration::from_secs(seconds.or(deep).unwrap_or(2))
 }
 
-/// Calls `work` with the thread's number and a turn that counts up, on `threads` threads, until the
-/// time is over.
+/// Calls `work` with the thread's number and the number of the call, on `threads` threads, until
+/// the time is over.
 fn hammer(threads: u64, work: impl Fn(u64, u64) + Sync) {
     hammer_for(stress_time(), threads, work);
 }
 
-/// The same until so much time is over.
+/// The same for `time`.
 fn hammer_for(time: Duration, threads: u64, work: impl Fn(u64, u64) + Sync) {
     let end = Instant::now() + time;
     std::thread::scope(|s| {
@@ -45,13 +45,13 @@ fn hammer_for(time: Duration, threads: u64, work: impl Fn(u64, u64) + Sync) {
     });
 }
 
-/// A number that looks random, and is the same in every run.
+/// A pseudo-random number, the same in every run.
 fn scramble(thread: u64, turn: u64) -> usize {
     let x = (thread << 32 | turn).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     usize::try_from(x >> 33).unwrap_or_default()
 }
 
-/// Catches: money made or lost, seen by others under way or at the end; under each manager, in
+/// Catches: a sum that changes, seen by others in progress or at the end; under each manager, in
 /// variables and in an array, of threads that lock early and of one that locks late.
 #[test]
 fn transfers_keep_the_sum() {
@@ -80,7 +80,7 @@ fn transfers_keep_the_sum() {
     }
 }
 
-/// Catches: a value of several words put together from two commits.
+/// Catches: a value of several words that mixes two commits.
 #[test]
 fn large_values_are_never_torn() {
     let var = TVar::new([0_u64; 8]);
@@ -100,7 +100,7 @@ struct Node {
 }
 
 /// The first node that a transaction still sees keeps the nodes behind it. When that transaction
-/// ends, they are dropped one after the other, not recursively, however many they are.
+/// ends, its nodes are dropped one after the other, not recursively.
 impl Drop for Node {
     fn drop(&mut self) {
         let take_next = |node: &mut Self| std::mem::replace(&mut node.next, TBox::new(None)).load();
@@ -111,7 +111,7 @@ impl Drop for Node {
     }
 }
 
-/// Catches: nodes freed under a walker, a window that is seen with a gap.
+/// Catches: nodes freed while a thread walks them, a window that is seen with a gap.
 #[test]
 fn a_window_moves_along_a_linked_list() {
     const WIDTH: u64 = 8;
@@ -139,7 +139,7 @@ fn a_window_moves_along_a_linked_list() {
     hammer(3, |thread, turn| walk(thread == 0 || turn % 16 == 0));
 }
 
-/// Catches: a long reader that fast writers keep from ever committing.
+/// Catches: a long reader that never commits beside fast writers.
 #[test]
 fn a_long_reader_commits_within_a_bounded_number_of_attempts() {
     let vars: Vec<TVar<u64>> = (0..2_000).map(|_| TVar::new(0)).collect();
@@ -171,7 +171,7 @@ fn a_long_reader_commits_within_a_bounded_number_of_attempts() {
     assert!(worst.into_inner() <= 11);
 }
 
-/// Catches: locks, values or memory left behind by a transaction that panics, waits, is undone
+/// Catches: locks, values or memory that remain after a transaction that panics, waits, is undone
 /// in part, or is given up.
 #[test]
 fn whatever_happens_inside_nothing_is_left_behind() {
@@ -208,7 +208,7 @@ fn whatever_happens_inside_nothing_is_left_behind() {
     assert_eq!(sum.load().0, commits.into_inner());
 }
 
-/// Catches: a value handed over twice, or never, by transactions that wait for each other.
+/// Catches: a value passed on twice, or never, by transactions that wait for each other.
 #[test]
 fn values_pass_through_a_slot_once_each() {
     let (slot, sent, received) = (TVar::new(None::<u64>), AtomicU64::new(0), AtomicU64::new(0));
@@ -242,8 +242,8 @@ fn values_pass_through_a_slot_once_each() {
     assert_eq!(sent.into_inner(), received.into_inner());
 }
 
-/// Catches: nodes used by two owners, links into nodes that are used again, orders that are
-/// broken only under contention.
+/// Catches: nodes with two owners, links to nodes that are reused, orders that are broken only
+/// under contention.
 #[test]
 fn tokens_move_between_containers_and_none_is_lost() {
     const TOKENS: u32 = 40;

@@ -1,4 +1,4 @@
-//! Guarantees in the presence of other threads: waiting, irrevocability.
+//! Guarantees beside other threads: waiting, irrevocability.
 
 use sinew_stm::{Locking, TVar, Transaction, atomically};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,7 +24,7 @@ fn variables_can_be_static_or_borrowed() {
     assert_eq!((TOTAL.load(), own.load()), (2_000, 2_000));
 }
 
-/// Catches: a sleeper that is not woken, and values that get lost or come in another order.
+/// Catches: a sleeper that is not woken, and values that are lost or arrive in another order.
 #[test]
 fn retry_hands_values_from_thread_to_thread() {
     let cell = TVar::new(None::<u32>);
@@ -72,8 +72,7 @@ fn an_irrevocable_transaction_runs_its_effects_once() {
     assert_eq!((var.load(), effects.load(Ordering::Relaxed)), (1_200, 600));
 }
 
-/// Catches: a wait of an irrevocable transaction for what cannot come, and a token that it
-/// keeps.
+/// Catches: a wait of an irrevocable transaction, which could not end, and a token that it keeps.
 #[test]
 fn an_irrevocable_transaction_must_not_retry_or_restart() {
     let var = TVar::new(0);
@@ -88,7 +87,7 @@ fn an_irrevocable_transaction_must_not_retry_or_restart() {
     assert_eq!(var.load(), 2);
 }
 
-/// Catches: effects that are done twice, and a refusal that keeps the token.
+/// Catches: effects that are executed twice, and a refusal that keeps the token.
 #[test]
 fn a_branch_that_became_irrevocable_must_not_retry() {
     let (var, second) = (TVar::new(0), AtomicUsize::new(0));
@@ -105,7 +104,7 @@ fn a_branch_that_became_irrevocable_must_not_retry() {
     };
     assert!(catch_unwind(AssertUnwindSafe(branch)).is_err());
     assert_eq!((var.load(), second.load(Ordering::Relaxed)), (0, 0));
-    // One that was irrevocable before can take the other way.
+    // A transaction that was irrevocable before can take the other branch.
     atomically(|tx| {
         tx.irrevocable()?;
         tx.or_else(|tx| var.set(tx, 2).and_then(|()| tx.retry()), |tx| var.modify(tx, |n| n + 3))

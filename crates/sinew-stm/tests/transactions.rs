@@ -50,8 +50,8 @@ fn values_of_every_size_survive() {
     );
 }
 
-/// Catches: writes of a panicking transaction, locks that it keeps, and a thread that stays
-/// inside.
+/// Catches: writes of a panicking transaction, locks that it keeps, and a thread that remains
+/// inside a transaction.
 #[test]
 fn a_panic_takes_everything_back() {
     let (var, boxed) = (TVar::new(1), TBox::new(vec![1]));
@@ -80,8 +80,8 @@ fn a_nested_transaction_is_a_part_of_the_outer_one() {
     assert_eq!((outcome, var.load()), (Err(Cause::Body), 1));
 }
 
-/// Catches: a transaction that starts inside another, and commits on its own or with what is no
-/// longer there.
+/// Catches: a transaction that starts inside another one and commits separately, or with variables
+/// that were dropped.
 #[test]
 fn an_unrelated_transaction_inside_another_panics_and_names_both() {
     let var = TVar::new(1);
@@ -128,8 +128,8 @@ fn an_attempt_that_hides_its_conflict_does_not_commit() {
     assert_eq!(var.load(), 1);
 }
 
-/// Catches: a branch that leaves writes behind: new ones, or such as replace earlier ones of the
-/// same transaction.
+/// Catches: a branch whose writes remain: new ones, or ones that replace earlier writes of the same
+/// transaction.
 #[test]
 fn or_else_undoes_the_first_branch_also_when_nested() {
     let (a, wide, boxed) = (TVar::new(0), TVar::new([0_u64; 3]), TBox::new("0".to_owned()));
@@ -170,7 +170,7 @@ fn or_else_undoes_the_first_branch_also_when_nested() {
     assert_eq!((a.load(), wide.load(), b.load(), boxed.load()), (1, [1; 3], 5, "1".to_owned()));
 }
 
-/// Catches: a first branch that succeeds and is undone all the same.
+/// Catches: a first branch that succeeds and is undone nevertheless.
 #[test]
 fn or_else_keeps_the_branch_that_succeeds() {
     let (a, boxed) = (TVar::new(0), TBox::new(0));
@@ -208,7 +208,7 @@ fn handlers_are_called_outside_and_in_order() {
         tx.on_commit(|| note("second"));
         if !failed.replace(true) {
             var.get(tx)?;
-            // Another transaction changes what this one waits for, from its own handler.
+            // Another transaction, in this one's handler, makes the change that this one waits for.
             return tx.retry();
         }
         Ok(())
@@ -216,7 +216,7 @@ fn handlers_are_called_outside_and_in_order() {
     assert_eq!(*log.borrow(), ["undone", "lost", "undone", "first", "second"]);
 }
 
-/// Catches: a value dropped twice, not at all, or while the transaction is under way.
+/// Catches: a value dropped twice, not at all, or during the transaction.
 #[test]
 fn every_boxed_value_is_dropped_once_and_outside() {
     static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -253,7 +253,7 @@ fn every_boxed_value_is_dropped_once_and_outside() {
         });
         assert_eq!(outcome.is_ok(), round % 3 != 0);
     }
-    // Some old versions wait for the next time that stock is taken.
+    // Some old versions wait for the next scan of the pins.
     assert!(LIVE.load(Ordering::Relaxed) < 200, "{LIVE:?} values for one variable");
     drop(boxed.load());
     drop(boxed);
@@ -301,7 +301,7 @@ fn retry_without_a_read_panics() {
     assert!(message.contains("before anything was read") && !in_transaction());
 }
 
-/// Catches: counters of other sites, of threads that have ended, and causes that are mixed up.
+/// Catches: counters of other sites, missing counters of ended threads, and exchanged causes.
 #[test]
 fn a_site_counts_what_its_transactions_do() {
     let (a, b) = (TVar::new(0), TVar::new(0));
@@ -338,7 +338,7 @@ fn a_restarted_attempt_leaves_no_trace_and_is_repeated_at_once() {
     assert_eq!(Transaction::new().attempt(|tx| tx.restart::<()>()), Err(Cause::Body));
 }
 
-/// Catches: a sample of something that was not accessed, and accesses that are never sampled.
+/// Catches: a sample of an address that was not accessed, and accesses that are never sampled.
 #[test]
 fn a_transaction_says_where_it_has_been() {
     let (read, written, other) = (TVar::new(1), TVar::new(2), TVar::new(3));

@@ -1,4 +1,4 @@
-//! Attempts that wait for a change, and who is told of it.
+//! Attempts that wait for a change, and the wakers that it calls.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ fn both_lock_times() -> [Transaction; 2] {
 }
 
 /// Catches: an attempt that is repeated, one whose writes stay although it waits, and a conflict
-/// taken for a wish to wait.
+/// mistaken for a retry.
 #[test]
 fn an_attempt_commits_is_given_up_or_waits() {
     for how in both_lock_times() {
@@ -65,8 +65,8 @@ fn an_attempt_commits_is_given_up_or_waits() {
     }
 }
 
-/// Catches: a waker that is called twice, or never as it was given late; one that is called
-/// although another took its place or the change was dropped; and one that the table of sleepers
+/// Catches: a waker that is called twice; one that is set late and never called; one that is called
+/// although another replaced it or the change was dropped; and one that the table of sleepers
 /// keeps.
 #[test]
 fn a_change_is_told_once_to_the_last_who_asked() {
@@ -96,7 +96,7 @@ fn a_change_is_told_once_to_the_last_who_asked() {
     assert_eq!(told.each_ref().map(|told| told.count()), [1, 1, 0, 1]);
 }
 
-/// Catches: an attempt that waits with the token in its hands, or with a variable locked.
+/// Catches: an attempt that waits while it holds the token, or with a variable locked.
 #[test]
 fn who_waits_holds_up_nobody() {
     for how in both_lock_times() {
@@ -135,7 +135,7 @@ fn the_attempt_is_over_before_the_change_comes() {
     assert!(change.has_happened());
 }
 
-/// Catches: an attempt that waits for what no other could ever change.
+/// Catches: an attempt that waits for a change that no other thread can make.
 #[test]
 fn what_no_change_could_end_panics() {
     let var = TVar::new(0);

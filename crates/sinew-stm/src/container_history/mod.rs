@@ -1,23 +1,22 @@
-//! Recorded histories of transactions that are put together from others, and a checker of their
-//! opacity.
+//! Recorded histories of transactions with nested parts, and a checker of their opacity.
 //!
-//! Random transactions of several operations on several containers and variables run at the same
-//! time ([`Plan`]). They consist of parts within parts: transactions within a transaction, and
-//! branches. Some parts are undone, by `retry` or by a panic that is caught around them or further
-//! out; some comparisons panic, and so does dropping some values. Some transactions wait, restart,
-//! are given up, run ahead, or become irrevocable. Each attempt notes what each operation returned,
-//! and the time of the snapshot. The versions of the commits order the transactions. The checker
-//! repeats the commits in that order on containers of the standard library, and demands:
+//! Random transactions of several operations on several containers and variables run concurrently
+//! ([`Plan`]). They consist of nested parts: transactions within a transaction, and branches. Some
+//! parts are undone, by `retry` or by a panic that is caught around them or further out. Some
+//! comparisons and some drops of values panic. Some transactions wait, restart, are given up, run
+//! ahead, or become irrevocable. Each attempt records the result of each operation, and the time of
+//! the snapshot. The versions of the commits order the transactions. The checker repeats the
+//! commits in that order on containers of the standard library, and checks:
 //!
-//! - of each commit: its operations returned what they return at its place in the order;
-//! - of each attempt, those that were given up and parts that were undone included: at every
-//!   operation, all operations up to there returned what they return in the state of the snapshot;
-//! - of each snapshot: it is not older than the beginning of the transaction;
-//! - of the handlers: those of a commit's parts ran once and in order, those of all others as the
-//!   handlers of an abort.
+//! - each commit: its operations returned the results of its place in the order;
+//! - each attempt, aborted or not, and each part, undone or not: at every operation, all operations
+//!   so far returned the results of the snapshot's state;
+//! - each snapshot: it is not older than the beginning of the transaction;
+//! - the handlers: those of a commit's parts ran once and in order, all others ran as handlers of
+//!   an abort.
 //!
-//! So an attempt is judged as it went, not only if it commits. A search that does not end fails by
-//! itself, and tests run under a watchdog.
+//! So every step of an attempt is checked, whether it commits or not. A search that does not end
+//! fails by itself, and tests run under a watchdog.
 
 mod plan;
 #[cfg(not(any(loom, shuttle)))]
@@ -38,7 +37,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::Mutex;
 
-/// Operations of an attempt and their answers under one snapshot.
+/// Operations of an attempt and their results under one snapshot.
 #[derive(Debug, Clone)]
 struct View {
     /// The clock before the transaction.
@@ -51,23 +50,23 @@ struct View {
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     views: Vec<View>,
-    /// Versions, and what the commits did.
+    /// The version of each commit, and its operations.
     commits: Vec<(u64, Vec<(Op, Answer)>)>,
 }
 
 /// The handlers of a transaction.
 #[derive(Default)]
 struct Handlers {
-    /// How many pairs were given, in all attempts.
+    /// The number of registered pairs of handlers, in all attempts.
     given: Cell<usize>,
-    /// Those for a commit that were called.
+    /// The numbers of the commit handlers that ran.
     committed: Rc<RefCell<Vec<usize>>>,
-    /// How many of those for an abort were called.
+    /// The number of abort handlers that ran.
     aborted: Rc<Cell<usize>>,
 }
 
 impl Handlers {
-    /// Gives `tx` one for its commit and one for its abort, and returns the number of both.
+    /// Registers a commit handler and an abort handler with `tx`; returns the number of both.
     fn give(&self, tx: &mut Tx<'_, '_>) -> usize {
         let number = self.given.replace(self.given.get() + 1);
         let (committed, aborted) = (Rc::clone(&self.committed), Rc::clone(&self.aborted));
@@ -76,14 +75,15 @@ impl Handlers {
         number
     }
 
-    /// Checks what was called, after a transaction that committed the parts of these numbers.
+    /// Checks the handlers that ran, after a transaction that committed the parts with the numbers
+    /// `kept`.
     fn check(&self, kept: &[usize]) {
         assert_eq!(*self.committed.borrow(), kept, "handlers of the commit");
         assert_eq!(self.aborted.get(), self.given.get() - kept.len(), "handlers of aborts");
     }
 }
 
-/// The attempt under way, without the parts that were undone.
+/// The attempt in progress, without the parts that were undone.
 #[derive(Default)]
 struct Attempt {
     snapshot: u64,
@@ -92,7 +92,7 @@ struct Attempt {
     handlers: Vec<usize>,
 }
 
-/// A transaction under way.
+/// A transaction in progress.
 struct Running<'a> {
     recorder: &'a Recorder,
     plan: &'a Plan,
@@ -127,7 +127,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Runs it as its plan says. It may not commit.
+    /// Runs the transaction by its plan. It may not commit.
     fn run(&self, how: Transaction) {
         match (self.plan.end, self.plan.caller) {
             (End::Ahead, _) => _ = Prefetch::new(1_000).run(|tx| self.follow(tx)),
@@ -149,7 +149,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Notes the view so far.
+    /// Records the view so far.
     fn note(&self) {
         let attempt = self.attempt.borrow();
         if !attempt.ops.is_empty() {
@@ -167,13 +167,13 @@ impl<'a> Running<'a> {
         attempt.ops.push((op, answer));
     }
 
-    /// How much the attempt has done: operations and handlers.
+    /// The number of operations and of handlers so far.
     fn mark(&self) -> [usize; 2] {
         let attempt = self.attempt.borrow();
         [attempt.ops.len(), attempt.handlers.len()]
     }
 
-    /// Takes out what was done since `mark`.
+    /// Removes the operations and handlers since `mark`.
     fn undone(&self, [ops, handlers]: [usize; 2]) {
         self.note();
         let mut attempt = self.attempt.borrow_mut();
@@ -181,7 +181,7 @@ impl<'a> Running<'a> {
         attempt.handlers.truncate(handlers);
     }
 
-    /// One attempt.
+    /// Makes one attempt.
     fn follow<'tx>(&self, tx: &mut Tx<'tx, '_>) -> TxResult<()>
     where
         'a: 'tx,
@@ -269,7 +269,7 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// Does `op`, or nothing if its comparison number `at` panics.
+    /// Performs `op`, or nothing if its comparison number `at` panics.
     fn interrupted<'tx>(&self, tx: &mut Tx<'tx, '_>, op: Op, at: u32) -> TxResult<()>
     where
         'a: 'tx,
@@ -282,22 +282,22 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Containers, and the history of what is done to them.
+/// Containers, and the history of their operations.
 pub(crate) struct Recorder {
     world: World,
-    /// One for each thread of those that run at the same time, which writes it in every
-    /// transaction: so its record tells the version of the last commit.
+    /// One for each concurrent thread. The thread writes it in every transaction, so its record
+    /// shows the version of the thread's last commit.
     stamps: Vec<TVar<u64>>,
-    /// Transactions that wait read it.
+    /// Transactions that wait read this variable.
     beat: TVar<u64>,
-    /// Whether `beat` changes again and again, so that they may wait.
+    /// Whether a thread changes `beat` repeatedly, so that transactions may wait.
     beats: bool,
     initial: Model,
     logs: Mutex<Vec<Log>>,
 }
 
 impl Recorder {
-    /// Containers with some entries, for so many threads at a time.
+    /// Containers with some entries, for `threads` concurrent threads.
     pub(crate) fn new(threads: usize) -> Self {
         let world = World::new();
         let mut initial = Model::default();
@@ -313,13 +313,13 @@ impl Recorder {
         Self { world, stamps, beat, beats, initial, logs: Mutex::default() }
     }
 
-    /// The same with a [`beat`](Self::beat) that another thread keeps up.
+    /// The same, with another thread that changes [`beat`](Self::beat) repeatedly.
     #[cfg(not(any(loom, shuttle)))]
     fn with_a_beat(threads: usize) -> Self {
         Self { beats: true, ..Self::new(threads) }
     }
 
-    /// Runs `plan` as the thread of that number.
+    /// Runs `plan` as the thread with number `lane`.
     pub(crate) fn run(&self, lane: usize, how: Transaction, plan: &Plan, log: &mut Log) {
         let stamp = &self.stamps[lane];
         let before = stamp.load();
@@ -343,7 +343,7 @@ impl Recorder {
         self.logs.lock().unwrap().push(log);
     }
 
-    /// The number of views and commits, or what is wrong.
+    /// The number of views and commits, or the first error.
     pub(crate) fn verdict(&self) -> Result<usize, String> {
         let mut all = Log::default();
         self.run(0, Transaction::new(), &Plan::of(&KINDS.map(Op::Walk)), &mut all);
@@ -355,7 +355,7 @@ impl Recorder {
     }
 }
 
-/// Whether operations return in `state` what they returned; moves it on.
+/// Checks that the operations return the recorded results in `state`, and applies them to it.
 fn repeat(state: &mut Model, ops: &[(Op, Answer)]) -> Result<(), String> {
     let before = state.clone();
     let wrong = ops.iter().find_map(|(op, answer)| {

@@ -1,4 +1,4 @@
-//! Random transactions: operations, and parts within parts that are kept or undone.
+//! Random transactions: operations, and nested parts that are kept or undone.
 
 use crate::container_model::{KEYS, KINDS, Op};
 use crate::{ContentionManager, Locking, Transaction};
@@ -21,7 +21,7 @@ pub(super) struct Part {
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     Do(Op),
-    /// Does it, unless it has a comparison of that number, which panics.
+    /// Performs the operation, and panics in its comparison of that number, if it has one.
     Interrupted(Op, u32),
     Irrevocable,
     /// A transaction within the transaction.
@@ -39,7 +39,7 @@ pub(super) enum End {
     Restart,
     /// Waits once for any change, then commits.
     Wait,
-    /// Is given up for good.
+    /// Aborts and is not repeated.
     GivenUp,
     Panic,
     Ahead,
@@ -84,7 +84,7 @@ impl Part {
 }
 
 impl Step {
-    /// A step with at most so many parts within each other.
+    /// A step with at most `depth` levels of nested parts.
     fn random(rng: &mut fastrand::Rng, longest: usize, depth: u32) -> Self {
         match rng.u8(..40) {
             0..8 if depth > 0 => Self::random_part(rng, longest, depth - 1),

@@ -1,5 +1,5 @@
-//! The checker's own tests, and histories of real threads. `SINEW_STRESS_SEED` begins with the
-//! plans of one round; a round that takes long names its seed.
+//! The checker's own tests, and histories of real threads. `SINEW_STRESS_SEED` sets the seed of the
+//! first round; a round that takes long prints its seed.
 
 use super::{Handlers, Log, Plan, Recorder, View, check, random_way};
 use crate::container_model::{Kind, Model, Op};
@@ -29,7 +29,7 @@ fn the_checker_of_containers_refuses_what_is_not_opaque() {
 }
 
 /// Catches: a checker that accepts a handler which was called twice, not at all, or for the wrong
-/// end.
+/// outcome.
 #[test]
 fn the_checker_of_handlers_refuses_wrong_calls() {
     let refuses = |committed: &[usize], aborted| {
@@ -45,7 +45,7 @@ fn the_checker_of_handlers_refuses_wrong_calls() {
     }
 }
 
-/// Lanes of threads: in each, one thread after the other.
+/// Lanes of threads: the threads of a lane run one after the other.
 const LANES: usize = 3;
 
 /// The most transactions of one thread.
@@ -65,14 +65,14 @@ impl Drop for Parting {
 }
 
 thread_local! {
-    /// Dropped after what the crate knows about the thread.
+    /// Dropped after the crate's state of the thread.
     static LATE: RefCell<Option<Parting>> = const { RefCell::new(None) };
-    /// Dropped before that.
+    /// Dropped before the crate's state of the thread.
     static EARLY: RefCell<Option<Parting>> = const { RefCell::new(None) };
 }
 
 impl Recorder {
-    /// So many random transactions.
+    /// Runs `transactions` random transactions.
     fn run_random(&self, lane: usize, rng: &mut fastrand::Rng, transactions: usize) {
         let mut log = Log::default();
         for _ in 0..transactions {
@@ -82,7 +82,7 @@ impl Recorder {
         self.finish(log);
     }
 
-    /// The life of a thread: transactions, and sometimes more in destructors when it ends.
+    /// Runs the transactions of a thread, and sometimes more in destructors when it ends.
     fn live(self: &Arc<Self>, lane: usize, rng: &mut fastrand::Rng, transactions: usize) {
         let mut parting = || {
             let (recorder, rng) = (Arc::clone(self), rng.fork());
@@ -95,12 +95,12 @@ impl Recorder {
         EARLY.set(early);
     }
 
-    /// Runs so many transactions on one thread after the other.
+    /// Runs `transactions` transactions on threads that run one after the other.
     fn run_lane(self: Arc<Self>, lane: usize, mut rng: fastrand::Rng, mut transactions: usize) {
         while transactions > 0 {
             let now = rng.usize(1..=LONGEST).min(transactions);
             let (recorder, mut its_own) = (Arc::clone(&self), rng.fork());
-            // A thread has ended, destructors included, when it is joined.
+            // A joined thread has ended, destructors included.
             let thread = thread::spawn(move || recorder.live(lane, &mut its_own, now));
             thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
             transactions -= now;
@@ -108,7 +108,8 @@ impl Recorder {
     }
 }
 
-/// One round of so many transactions in each lane. Returns what was judged.
+/// Runs one round of `transactions` transactions in each lane. Returns the number of checked views
+/// and commits.
 fn round(seed: u64, transactions: usize) -> usize {
     let recorder = Arc::new(Recorder::with_a_beat(LANES));
     let over = AtomicBool::new(false);
@@ -141,8 +142,8 @@ fn round(seed: u64, transactions: usize) -> usize {
     recorder.verdict().unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"))
 }
 
-/// Catches: nodes that are used again too early, parts that are undone in part, locks that a panic
-/// leaves behind, and views of no moment. Threads come and go, and lock early or late.
+/// Catches: nodes that are reused too early, parts that are undone in part, locks that a panic
+/// leaves, and inconsistent views. Threads start and end during the test, and lock early or late.
 #[test]
 fn histories_of_parts_on_real_threads_are_opaque() {
     let time = crate::stress_time();

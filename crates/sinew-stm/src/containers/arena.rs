@@ -5,9 +5,9 @@
 //! reused the node. Then the node's variables are younger than the snapshot, and the transaction
 //! finds that the link to it has changed. (I8.)
 //!
-//! Free nodes are listed outside of transactions, so two transactions that allocate do not
-//! conflict. An attempt that aborts returns the nodes that it took; a commit returns the nodes that
-//! it removed.
+//! The list of free nodes is not transactional, so two transactions that allocate do not conflict.
+//! An attempt that aborts returns the nodes that it took; a commit returns the nodes that it
+//! removed.
 //!
 //! # Invariants
 //!
@@ -19,8 +19,8 @@
 //!
 //! A removal writes the links to a node, not the node's own variables. A transaction with an older
 //! snapshot may still see a link to the node. If it took that node for a new entry, it would find
-//! its own writes at the old position: a list would become a cycle, a tree would be unsorted.
-//! Nothing else would prevent that, since a transaction does not validate the records that it has
+//! its own writes at the old position: a list would become a cycle, a tree would be unsorted. No
+//! other check would prevent that, since a transaction does not validate the records that it has
 //! locked.
 //!
 //! # Why it holds
@@ -52,7 +52,7 @@ use crate::tx::Tx;
 use sinew_sync::lock::{Mutex, MutexGuard};
 use std::sync::OnceLock;
 
-/// Nodes in the first chunk; each further one has twice as many as the last.
+/// Nodes in the first chunk. Each further chunk has twice as many as the one before.
 const FIRST: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 64 };
 
 /// Chunks for all indices but [`NONE`].
@@ -61,7 +61,7 @@ const CHUNKS: usize = (u32::BITS - FIRST.ilog2()) as usize;
 /// The index of no node.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A node to which no link leads.
+/// A node that no link names.
 #[derive(Debug, Clone, Copy)]
 struct Unlinked {
     index: u32,
@@ -130,18 +130,18 @@ impl<N> Arena<N> {
         if self.chunks[chunk].get().is_some() {
             return;
         }
-        // For a thread that forks: no other thread grows a container at that time.
+        // Held so that a thread that forks finds no other thread growing a container.
         let _growing = engine().growth.lock();
         self.chunks[chunk].get_or_init(|| (0..(FIRST as usize) << chunk).map(|_| make()).collect());
     }
 
-    /// Returns a node to which no link leads once `tx` has committed.
+    /// Returns a node to the free list once `tx` has committed. No link may name it then.
     pub(super) fn release<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, index: u32) {
         tx.on_commit(move || self.give(Unlinked { index, since: engine().clock.now() }));
     }
 
-    /// The lock that is taken before that of the free list, for a thread that forks. Few containers
-    /// share one.
+    /// The lock that is taken before that of the free list, so that a thread that forks can take
+    /// it. Few containers share one.
     fn pass(&self) -> MutexGuard<'static, ()> {
         let mixed = ((&raw const *self).addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         engine().arenas[(mixed >> 32) as usize % ARENAS].lock()

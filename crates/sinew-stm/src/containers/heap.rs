@@ -1,6 +1,6 @@
 //! [`THeap`]: a priority queue.
 //!
-//! Operations compare values after their first write. So each is a part of its transaction, which a
+//! Operations compare values after their first write. So each operation is a nested part, which a
 //! panic of the comparison undoes.
 
 use super::arena::Arena;

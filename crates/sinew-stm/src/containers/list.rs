@@ -5,7 +5,7 @@ use crate::stop::TxResult;
 use crate::tx::Tx;
 use crate::var::TVar;
 
-/// Usually a node fills a cache line, and shares it with no other.
+/// A node usually fills a cache line, and shares it with no other node.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Node<K: Copy, V: Copy> {

@@ -22,8 +22,8 @@ struct Node<K: Copy, V: Copy> {
 
 /// An ordered map of transactional values.
 ///
-/// Two transactions conflict only if one changes a link or a value that the other has read. There
-/// is no count, which all updates would share.
+/// Two transactions conflict only if one changes a link or a value that the other has read. The map
+/// keeps no count, because every update would write it.
 ///
 /// ```
 /// use sinew_stm::{TMap, atomically};
@@ -98,8 +98,8 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
         if at != NONE {
             return self.nodes.node(at).value.replace(tx, value).map(Some);
         }
-        // A part, because it compares keys after its first write: a panic of the comparison undoes
-        // it.
+        // A nested part, because it compares keys after its first write: a panic of the comparison
+        // undoes it.
         tx.atomically(|tx| self.insert_new(tx, key, value))?;
         Ok(None)
     }

@@ -1,5 +1,5 @@
-//! Threads that come and go, and their transactions, hold no more memory after many than after few.
-//! With `SINEW_DEEP=1`: after a million.
+//! Many short threads and their transactions hold no more memory than few do. With `SINEW_DEEP=1`:
+//! a million.
 
 mod memory;
 
@@ -14,7 +14,7 @@ fn write_once(text: &TBox<Vec<u8>>) {
     atomically(|tx| text.set(tx, vec![1; LARGE]));
 }
 
-/// Catches: versions that only the thread which retired them counts.
+/// Catches: versions that only the thread that retired them counts.
 #[test]
 fn threads_that_write_one_version_each_leave_none_behind() {
     static SHARED: std::sync::LazyLock<TBox<Vec<u8>>> = std::sync::LazyLock::new(TBox::default);
@@ -23,7 +23,7 @@ fn threads_that_write_one_version_each_leave_none_behind() {
     });
 }
 
-/// Catches: the same where all threads have begun before the first ends.
+/// Catches: the same if all threads have begun before the first ends.
 #[test]
 fn threads_that_end_together_leave_no_version_behind() {
     static SHARED: std::sync::LazyLock<TBox<Vec<u8>>> = std::sync::LazyLock::new(TBox::default);
@@ -48,7 +48,7 @@ thread_local! {
 }
 
 /// Catches: a number and a descriptor for each transaction that runs after the thread's own were
-/// given back.
+/// freed.
 #[test]
 fn transactions_in_thread_local_destructors_leave_nothing_behind() {
     static FIRST: TVar<u64> = TVar::new(0);
@@ -62,7 +62,7 @@ fn transactions_in_thread_local_destructors_leave_nothing_behind() {
     });
 }
 
-/// Catches: what a million transactions of one thread leave.
+/// Catches: memory that remains after a million transactions of one thread.
 #[test]
 fn transactions_of_one_thread_leave_nothing_behind() {
     let (var, text) = (TVar::new(0), TBox::new(String::new()));
@@ -120,7 +120,7 @@ fn repeated_writes_take_no_memory() {
     assert_eq!((word.load(), wide.load()), (1_999_999, [1_999_999; 4]));
 }
 
-/// Catches: logs that keep what a large transaction needed, however it ends.
+/// Catches: logs that keep the memory of a large transaction, however it ends.
 #[test]
 fn a_large_transaction_leaves_little_behind() {
     let alone = Alone::new();

@@ -15,7 +15,7 @@ static HEAP: Counting = Counting;
 
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 
-/// The most that was held at one time.
+/// The most bytes held at one time.
 static PEAK: AtomicIsize = AtomicIsize::new(0);
 
 fn count(before: usize, after: usize) {
@@ -50,7 +50,7 @@ unsafe impl GlobalAlloc for Counting {
 #[derive(Debug, Clone, Copy)]
 struct Held {
     heap: isize,
-    /// 0 where the system does not say.
+    /// 0 where the system does not report it.
     resident: isize,
 }
 
@@ -60,14 +60,14 @@ fn held() -> Held {
     Held { heap: LIVE.load(Ordering::Relaxed) / 1024, resident: pages.unwrap_or_default() * 4 }
 }
 
-/// As many as `SINEW_STRESS_TIMES` says, else a million with `SINEW_DEEP=1`, else `few`.
+/// `SINEW_STRESS_TIMES` if it is set, else a million with `SINEW_DEEP=1`, else `few`.
 pub(crate) fn times(few: usize) -> usize {
     let said = std::env::var("SINEW_STRESS_TIMES").ok().and_then(|text| text.parse().ok());
     let deep = std::env::var_os("SINEW_DEEP").map(|_| 1_000_000);
     said.or(deep).unwrap_or(few)
 }
 
-/// One caller at a time, as the counters are the process's.
+/// Held by one caller at a time, as the counters belong to the process.
 pub(crate) struct Alone(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
 impl Alone {
@@ -85,7 +85,7 @@ impl Alone {
     }
 }
 
-/// Does `work` so many times, and panics if the process then holds more than after the first
+/// Calls `work` `times` times, and panics if the process then holds more than after the first
 /// quarter: more than 128 kB of heap, or 8 MB that are resident.
 pub(crate) fn holds_no_more(what: &str, times: usize, mut work: impl FnMut()) {
     let _alone = Alone::new();

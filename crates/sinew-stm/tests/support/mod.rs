@@ -22,7 +22,7 @@ pub(crate) fn ends<R: Send + 'static>(
             std::panic::resume_unwind(thread.join().unwrap_err())
         }
         Err(mpsc::RecvTimeoutError::Timeout) => {
-            // Past the harness, which would keep what it has captured to itself.
+            // Bypasses the harness, which would capture the output.
             let _ = writeln!(std::io::stderr(), "{name} hangs");
             std::process::abort();
         }
