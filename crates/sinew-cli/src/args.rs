@@ -23,8 +23,8 @@ pub(crate) enum Command {
     Exec(ExecArgs),
     /// Show the programs that share this machine, continuously
     Top(TopArgs),
-    /// Measure the programs that share this machine, apply a policy or a script, and log every
-    /// decision with its reason
+    /// Apply a policy or a script to the programs that share this machine, and log every decision
+    /// with its reason
     Coordinator(CoordinatorArgs),
     /// Show the machine, and the part of it that this process may use
     Topo(TopoArgs),

@@ -34,7 +34,7 @@ pub(crate) enum Command {
     /// Serve as one of the programs that `reproduce` runs beside each other
     #[command(name = sinew_reproduce::PROGRAM, hide = true)]
     Program,
-    /// Collect results of any kind on one HTML page
+    /// Collect results on one HTML page
     Report(ReportArgs),
     /// Simulate a program on any machine, in virtual time
     Sim(SimArgs),

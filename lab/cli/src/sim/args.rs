@@ -25,12 +25,12 @@ use crate::values::{count, runs, schedule, seed};
 /// Arguments of `sim`.
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
-    /// The program: tree:12, stress:10,16, series:8,10,5000, fib:20, random:1000, geometric:3,8,
-    /// binomial:2000,4,0.24, chains:2,100, loop:10000,heavy (or biased, or decreasing). graph:FILE:
-    /// a recording of `sinew-lab run --record`. worklist:units=10000,reads=10,writes=2.
-    /// domains:3600: tasks with locality domains. programs: programs that share machines. sampling:
-    /// the effect of sampling victims from 2 to 1024 workers, in the model of "Manycore Work
-    /// Stealing"
+    /// The program to simulate. Trees of tasks: tree:12, stress:10,16, series:8,10,5000, fib:20,
+    /// random:1000, geometric:3,8, binomial:2000,4,0.24, chains:2,100. Loops: loop:10000,heavy (or
+    /// biased, or decreasing). Recordings of `sinew-lab run --record`: graph:FILE. Worklists:
+    /// worklist:units=10000,reads=10,writes=2. Tasks with locality domains: domains:3600. Programs
+    /// that share machines: programs. Sampled victims on 2 to 1024 workers, in the model of
+    /// "Manycore Work Stealing": sampling
     pub(crate) program: Option<String>,
     /// Numbers of workers, comma-separated [default: the number of PUs of the machine, or 2]
     #[arg(
@@ -49,19 +49,19 @@ pub(crate) struct SimArgs {
     /// The victim policy, as in `run`; may be repeated [default: random]
     #[arg(long, help_heading = STEALING.heading, value_name = "POLICY")]
     pub(crate) victims: Vec<Victims>,
-    /// The tasks of a worker that thieves see: as in `run --stack`, or open for all tasks
+    /// Task stack of each worker: split or two-field, as in `run --stack`, or open (thieves see
+    /// all tasks)
     #[arg(long, help_heading = STEALING.heading, value_name = "STACK", default_value = "split")]
     pub(crate) stack: Stack,
-    /// How a worker waits in a join whose task was stolen: as in `run --wait`, thief (helps only
-    /// the thief of that task), or leave (an ideal: the worker that finishes last continues the
-    /// join)
+    /// Wait policy of a join whose task was stolen: as in `run --wait`, thief (helps only the
+    /// thief of that task), or leave (an ideal: the worker that finishes last continues the join)
     #[arg(long, help_heading = STEALING.heading, value_name = "POLICY", default_value = "leapfrog")]
     pub(crate) wait: Waiting,
-    /// Workers without work keep searching instead of parking; the same as --idle spin
+    /// Workers without work never park; the same as --idle spin
     #[arg(long, help_heading = STEALING.heading)]
     pub(crate) spin: bool,
     /// Behaviour of a worker that finds no task: park:4 (parks after 4 failed rounds), spin, or
-    /// adaptive (spins for a window that it learns, like the runtime) [default: park:4]
+    /// adaptive (spins for an adaptive window, as in the runtime) [default: park:4]
     #[arg(long, help_heading = STEALING.heading, value_name = "RULE", conflicts_with = "spin")]
     pub(crate) idle: Option<Idle>,
     /// Duration of a leaf, task or iteration in nanoseconds: 1000, uniform:10,20, exp:100 or
@@ -76,11 +76,11 @@ pub(crate) struct SimArgs {
     pub(crate) leaf: Duration,
     /// A cost in nanoseconds, such as steal=exp:400; may be repeated. Tasks: spawn, join, attempt,
     /// steal, sample, publish, exposure, wake. Lists, or none: contention=1.2,1.5 (slow-down of
-    /// work while 2, 3 and so on workers of a package work), factors (of attempt, steal and sample,
-    /// by distance), refill (extra time of a stolen task by distance). Loops: attempt (a claim),
+    /// work while 2, 3 and more workers of a package work), factors (of attempt, steal and sample,
+    /// by distance), refill (extra time of a stolen task, by distance). Loops: attempt (a claim),
     /// steal. Worklists: access, look, transaction, abort, wake. Programs: move_cost, delay,
-    /// period. Domains: spawn, take, far (slow-down by distance: far=1.5,3), bound (most pending
-    /// tasks, or none)
+    /// period. Domains: spawn, take, far=1.5,3 (slow-down by distance), bound (most pending tasks,
+    /// or none)
     #[arg(long = "cost", value_name = "NAME=VALUE", value_parser = price)]
     pub(crate) costs: Vec<(String, Price)>,
     /// A file with all costs, as written by --calibrate
@@ -96,12 +96,12 @@ pub(crate) struct SimArgs {
     /// on an otherwise idle machine
     #[arg(long, conflicts_with_all = ["program", "calibrate"])]
     pub(crate) validate: bool,
-    /// Schedule of a simulated loop, as in `run`; may be repeated [default: halving by the adaptive
-    /// rule]
+    /// Schedule of a simulated loop, as in `run`; may be repeated [default: tasks that halve the
+    /// loop, by the adaptive rule]
     #[arg(long, help_heading = LOOPS.heading, value_name = "SCHEDULE", value_parser = schedule)]
     pub(crate) schedule: Vec<Schedule>,
-    /// Number of successive runs of a loop; each uses what the earlier ones learned: parts
-    /// (affinity), speeds (weighted), schedules (auto)
+    /// Number of successive runs of a loop; affinity, weighted and auto use the measurements of
+    /// earlier runs
     #[arg(
         long,
         help_heading = LOOPS.heading,
@@ -126,9 +126,8 @@ pub(crate) struct SimArgs {
     /// Also print the steps of a worklist's tuner, epoch by epoch
     #[arg(long, help_heading = WORKLISTS.heading)]
     pub(crate) path: bool,
-    /// A file with programs and their arrivals, or the output of `sinew top --once --json`, whose
-    /// measured speeds then become the kinds of random programs [default: --programs random
-    /// programs of four kinds]
+    /// A file with programs and their arrivals; or the output of `sinew top --once --json`, whose
+    /// programs are the kinds of random programs [default: random programs of four kinds]
     #[arg(long, help_heading = SHARED.heading, value_name = "FILE")]
     pub(crate) mix: Option<PathBuf>,
     /// Number of random programs
@@ -171,8 +170,8 @@ pub(crate) struct SimArgs {
         value_parser = seed
     )]
     pub(crate) seed: u64,
-    /// Number of runs whose mean `sampling` shows; for --validate the number of undisturbed runs of
-    /// each kind, at least 5
+    /// Number of runs: for sampling those of each mean, for --validate the undisturbed ones of each
+    /// kind, at least 5
     #[arg(
         long,
         help_heading = SAMPLED.heading,
