@@ -1,4 +1,5 @@
-//! Recorded histories, and a checker of opacity.
+//! Recorded histories of plain variables, and a checker of opacity. `container_history` has those
+//! of containers.
 //!
 //! Each attempt records the values that it read and wrote. Every written value is the number of its
 //! attempt, so it identifies its writer. A writer of a variable has read it first, so the versions
