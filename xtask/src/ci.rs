@@ -106,31 +106,27 @@ fn clippy() -> Result<Outcome, String> {
     pass(command::cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
 }
 
-/// The library tests of these modules are run with overflow checks in release: all that computes
-/// with lengths.
-const LENGTHS: [&str; 11] = [
-    "affinity::",
-    "auto::",
-    "chunk::",
-    "control::",
-    "data::",
-    "loops::",
-    "pace::",
-    "queue::",
-    "source::",
-    "split::",
-    "weighted::",
+/// The crates that compute with lengths.
+const LENGTHS: [&str; 7] = [
+    "sinew-cpus",
+    "sinew-topology",
+    "sinew-deque",
+    "sinew-policy",
+    "sinew-core",
+    "sinew-loops",
+    "sinew-locality",
 ];
 
-/// The tests of all that computes with lengths, in release and with overflow checks: what wraps
-/// there would be visited twice, or not at all.
+/// The tests of all that computes with lengths, in release and with overflow checks: an index that
+/// wraps there would be visited twice, or not at all.
 fn overflow() -> Result<Outcome, String> {
     let checked = ["test", "--profile", "checked"];
     let mut library = command::cargo(&checked);
-    library
-        .args(["-p", "sinew-policy", "-p", "sinew-core", "-p", "sinew-loops", "--lib", "--"])
-        .args(LENGTHS);
+    library.args(LENGTHS.iter().flat_map(|name| ["-p", name])).arg("--lib");
     pass(library)?;
+    let mut containers = command::cargo(&checked);
+    containers.args(["-p", "sinew-stm", "--test", "containers"]);
+    pass(containers)?;
     let mut skeletons = command::cargo(&checked);
     skeletons.args(["-p", "sinew", "--test", "skeletons", "--test", "blocks", "--test", "stencil"]);
     pass(skeletons)

@@ -100,6 +100,45 @@ fn calls_are_served_between_items_of_a_stream() {
     });
 }
 
+/// Two threads are in a long loop of a pool as it is by default: one uses the external slot, the
+/// other waits for the only worker thread, which serves it. A third thread makes short calls.
+///
+/// Catches: a short call that waits for the end of both loops.
+#[test]
+fn a_short_call_beside_two_long_loops_of_a_default_pool_is_served() {
+    ends(|| {
+        let (pool, control) = (Pool::builder().threads(2).build().unwrap(), Control::new());
+        let (begun, over) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let long_loop = |w: &Worker| {
+            begun.fetch_add(1, Ordering::SeqCst);
+            let options = Options { control: Some(&control), ..Options::default() };
+            let item = |_| match over.load(Ordering::SeqCst) {
+                true => (),
+                false => thread::yield_now(),
+            };
+            for_each(w, 0..usize::MAX, &options, item).unwrap_err();
+        };
+        thread::scope(|s| {
+            for _ in 0..2 {
+                s.spawn(|| pool.run(&long_loop));
+            }
+            while begun.load(Ordering::SeqCst) < 2 {
+                thread::yield_now();
+            }
+            for _ in 0..20 {
+                let sum = AtomicUsize::new(0);
+                let add = |item| {
+                    sum.fetch_add(item, Ordering::SeqCst);
+                };
+                pool.run(|w| for_each(w, 0..20_usize, &Options::default(), add).unwrap());
+                assert_eq!(sum.into_inner(), 190);
+            }
+            over.store(true, Ordering::SeqCst);
+            control.cancel();
+        });
+    });
+}
+
 /// Numbers in no order.
 fn mixed(length: u64) -> Vec<u64> {
     (0..length).map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()

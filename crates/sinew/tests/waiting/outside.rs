@@ -1,5 +1,8 @@
 //! Units that wait for threads outside of the run.
 
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
 use sinew::Control;
 use sinew::stm::{TQueue, TVar, atomically};
 use sinew::worklist::{Worklist, WorklistError};
@@ -33,6 +36,52 @@ fn a_thread_outside_wakes_units_that_wait() {
                 })
             });
             assert_eq!(report.unwrap().commits, 40, "{settings}");
+        });
+    }
+}
+
+/// Whether the kernel reports the thread with this folder below `/proc` as asleep.
+fn is_asleep(thread: &Path) -> bool {
+    let stat = std::fs::read_to_string(Path::new("/proc").join(thread).join("stat")).unwrap();
+    // The name of the thread, which stands before its state, may contain anything.
+    stat.rsplit_once(')').unwrap().1.trim_start().starts_with('S')
+}
+
+/// Catches: workers that search on and on although every unit waits: they would use all processors
+/// until a thread outside makes the change.
+#[test]
+fn every_worker_sleeps_while_every_unit_waits() {
+    if !cfg!(target_os = "linux") {
+        println!("skipped: the state of a thread is read from /proc");
+        return;
+    }
+    for settings in every_kind(2) {
+        watched(move || {
+            let (go, pool) = (TVar::new(false), pool(2));
+            let mut list = list_of(0..100_u32, settings);
+            let keep_alive = list.keep_alive();
+            let (has_begun, threads) = (Gate::default(), OnceLock::new());
+            let report = std::thread::scope(|s| {
+                let (has_begun, go, threads) = (&has_begun, &go, &threads);
+                s.spawn(move || {
+                    has_begun.wait();
+                    let threads: &Vec<PathBuf> = threads.get().unwrap();
+                    while !threads.iter().all(|thread| is_asleep(thread)) {
+                        std::thread::yield_now();
+                    }
+                    atomically(|tx| go.set(tx, true));
+                    drop(keep_alive);
+                });
+                pool.run(|w| {
+                    let folders = w.broadcast(|_| std::fs::read_link("/proc/thread-self").unwrap());
+                    threads.set(folders).unwrap();
+                    list.run(|tx, _| {
+                        has_begun.open();
+                        if go.get(tx)? { Ok(()) } else { tx.retry() }
+                    })
+                })
+            });
+            assert_eq!(report.unwrap().commits, 100, "{settings}");
         });
     }
 }
