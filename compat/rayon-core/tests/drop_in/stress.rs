@@ -50,23 +50,58 @@ enum Part {
 /// Threads of the two pools.
 const THREADS: [usize; 2] = [5, 8];
 
+/// How often a path from the root of a program to a leaf enters the other pool.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Enter {
+    Never,
+    Once,
+    Always,
+}
+
+/// The parts that a program may have.
+#[derive(Debug, Clone, Copy)]
+struct Kinds {
+    enter: Enter,
+    broadcast: bool,
+}
+
+impl Kinds {
+    /// Pools that broadcast and call into each other need workers that run anything while they
+    /// wait. Workers that run descendants alone serve no call, so pools in a ring wait for each
+    /// other.
+    fn random(rng: &mut Rng, wait: Wait) -> Self {
+        let enter = if wait == Wait::Descendants { Enter::Once } else { Enter::Always };
+        match wait {
+            Wait::Any => Self { enter, broadcast: true },
+            _ if rng.bool() => Self { enter, broadcast: false },
+            _ => Self { enter: Enter::Never, broadcast: true },
+        }
+    }
+
+    /// For the parts that run in the pool that was entered.
+    fn inside(self) -> Self {
+        let enter = if self.enter == Enter::Once { Enter::Never } else { self.enter };
+        Self { enter, ..self }
+    }
+}
+
 impl Part {
-    /// Calls into the other pool only where `both`: pools that call, and broadcast, into each other
-    /// need workers that run anything while they wait.
-    fn random(rng: &mut Rng, depth: u32, both: bool) -> Self {
+    fn random(rng: &mut Rng, depth: u32, kinds: Kinds) -> Self {
         let Some(depth) = depth.checked_sub(1) else { return Self::leaf(rng) };
-        let one = |rng: &mut Rng| Box::new(Self::random(rng, depth, both));
-        let some =
-            |rng: &mut Rng| (0..rng.usize(..4)).map(|_| Self::random(rng, depth, both)).collect();
+        let one = |rng: &mut Rng, kinds| Box::new(Self::random(rng, depth, kinds));
+        let some = |rng: &mut Rng, kinds| {
+            (0..rng.usize(..4)).map(|_| Self::random(rng, depth, kinds)).collect()
+        };
+        let enters = kinds.enter != Enter::Never;
         match rng.u32(..20) {
-            0..8 => Self::Join(Box::new([*one(rng), *one(rng)])),
-            8 | 9 => Self::Scope(some(rng)),
-            10 | 11 => Self::Fifo(some(rng)),
-            12 if both => Self::InPlace(some(rng)),
-            13 if both => Self::There(one(rng)),
-            14 => Self::Everywhere(rng.u64(..1000)),
-            15 => Self::Tasks(rng.u64(..1000)),
-            16 | 17 => Self::Catch(one(rng)),
+            0..8 => Self::Join(Box::new([*one(rng, kinds), *one(rng, kinds)])),
+            8 | 9 => Self::Scope(some(rng, kinds)),
+            10 | 11 => Self::Fifo(some(rng, kinds)),
+            12 if enters => Self::InPlace(some(rng, kinds.inside())),
+            13 if enters => Self::There(one(rng, kinds.inside())),
+            14 if kinds.broadcast => Self::Everywhere(rng.u64(..1000)),
+            15 if kinds.broadcast => Self::Tasks(rng.u64(..1000)),
+            16 | 17 => Self::Catch(one(rng, kinds)),
             18 => Self::Yield,
             _ => Self::leaf(rng),
         }
@@ -171,10 +206,11 @@ impl World {
     }
 
     /// Runs the program of `seed`, and leaves a task behind.
-    fn check(&self, seed: u64, both: bool, detached: &Arc<AtomicU64>) {
+    fn check(&self, seed: u64, wait: Wait, detached: &Arc<AtomicU64>) {
         let mut rng = Rng::with_seed(seed);
         let (depth, at) = (rng.u32(3..11), rng.usize(..2));
-        let program = Part::random(&mut rng, depth, both);
+        let kinds = Kinds::random(&mut rng, wait);
+        let program = Part::random(&mut rng, depth, kinds);
         let before = self.sum.load(Ordering::Relaxed);
         let left = Arc::clone(detached);
         self.pools[at].spawn_fifo(move || {
@@ -236,10 +272,9 @@ fn stress(wait: Wait, share: f64, begins: &dyn Fn(&str)) -> u64 {
         let all = catch_unwind(AssertUnwindSafe(|| {
             while Instant::now() < until {
                 let seed = variable("SINEW_STRESS_SEED").unwrap_or_else(|| fastrand::u64(..));
-                let both = wait == Wait::Any;
                 let program = format!("SINEW_STRESS_SEED={seed} repeats it, under {wait}");
                 begins(&program);
-                let run = catch_unwind(AssertUnwindSafe(|| world.check(seed, both, &detached)));
+                let run = catch_unwind(AssertUnwindSafe(|| world.check(seed, wait, &detached)));
                 run.inspect_err(|_| eprintln!("{program}")).unwrap();
                 programs += 1;
             }
