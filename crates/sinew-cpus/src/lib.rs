@@ -148,10 +148,10 @@ impl CpuSet {
 
 /// The CPUs of a set in ascending order; from [`CpuSet::iter`].
 ///
-/// A type of its own, as closures and adapters would be compiled anew at each use.
+/// A type of its own: closures and adapters would be compiled again at each use.
 #[derive(Debug, Clone)]
 pub struct Iter<'a> {
-    /// The words not yet looked at.
+    /// The words that were not read yet.
     words: &'a [u64],
     /// The number of the first bit in `words`.
     base: usize,

@@ -1,8 +1,7 @@
 //! Memory of finished tasks, which the worker that ran them reuses for its next spawns.
 //!
-//! Most heap tasks are small and end soon after they were made, often just before the next one is
-//! made. A pair of calls to the allocator takes as long as the rest of a spawn.
-//! next is made. The allocator takes as long for such a pair of calls as the rest of a spawn does.
+//! Most heap tasks are small and end soon after their spawn, often just before the next spawn. A
+//! pair of calls to the allocator takes as long as the rest of a spawn.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
@@ -106,7 +105,7 @@ impl Drop for Blocks {
     }
 }
 
-/// A block for a task that a thread outside of the workers makes.
+/// A block from the allocator, also for threads that are not workers.
 #[inline(never)]
 pub fn new(class: Class) -> NonNull<u8> {
     let layout = class.layout();

@@ -25,7 +25,7 @@
 //!
 //! # Tests
 //!
-//! Below: against a plain list, with a count of the visits.
+//! In this file: against a plain list, with a count of the visits.
 
 use std::collections::VecDeque;
 

@@ -168,7 +168,7 @@ impl Deque {
         task.filter(|_| mine)
     }
 
-    /// The newest task, which a thief may take at any moment: the caller must not run it.
+    /// The newest task. A thief may take it at any time, so the caller must not run it.
     ///
     /// # Safety
     ///
@@ -206,8 +206,8 @@ impl Deque {
         self.bottom.load(Ordering::Relaxed).wrapping_sub(top).cast_signed() <= 0
     }
 
-    /// Whether the oldest task is deeper than `above` (`None`: whether there is any task). As exact
-    /// as `is_empty`.
+    /// Whether the oldest task is deeper than `above` (`None`: whether a task exists). As exact as
+    /// `is_empty`.
     #[inline]
     pub fn has(&self, above: Option<u32>) -> bool {
         let top = self.top.load(Ordering::Acquire);

@@ -8,7 +8,8 @@
 //! are removed under the lock, so either the caller or a worker gets a task, never both.
 //!
 //! Some tasks are *calls*: a thread waits for each. Their tickets are in a second list, and stay
-//! there when the task is taken the usual way. A search for a call drops those tickets.
+//! there when a worker takes the task by [`pop`](Injector::pop). A search for a call drops those
+//! tickets.
 
 use std::collections::VecDeque;
 
@@ -31,7 +32,8 @@ struct Queue {
     tasks: ByDepth,
     /// The calls among them, in order, and some that were taken.
     calls: VecDeque<Ticket>,
-    /// Whether the workers were notified of the calls; see `service`. False if there are none.
+    /// Whether the workers were notified of the calls; see `service` in `sinew-core`. False if
+    /// there are none.
     announced: bool,
 }
 

@@ -3,7 +3,7 @@
 //! Under a model checker time is virtual: it advances with the model's own steps. A wait bounded by
 //! time then ends after a bounded number of steps, and a schedule replays the same way.
 
-/// Nanoseconds since a moment before the first call.
+/// Nanoseconds since the first call.
 #[cfg(not(any(loom, shuttle)))]
 #[inline]
 pub fn now_ns() -> u64 {
@@ -76,9 +76,9 @@ pub fn start_measuring() -> (u64, u64) {
 #[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
 pub fn thread_cpu_ns() -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes one timespec, to one of ours.
-    let answer = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    (answer == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    // SAFETY: writes one timespec, to `time`.
+    let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    (result == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// `None`: this system does not count it.

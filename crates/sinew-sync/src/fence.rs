@@ -84,11 +84,11 @@ mod imp {
 
     pub(super) fn barrier() {
         if registered() {
-            let answer = membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+            let result = membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
             // The command cannot fail once registered. If a filter was installed since, owners that
             // run without fences would be wrong from here on, so the program must not continue.
             assert!(
-                answer == 0,
+                result == 0,
                 "membarrier(2) was registered and is now refused; set SINEW_FENCES=full"
             );
         }

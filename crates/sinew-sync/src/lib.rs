@@ -11,7 +11,7 @@
 //! | [`fence`] | the asymmetric pair of fences: free for the owner, expensive for the thief |
 //! | [`parker`] | a thread waits for a token |
 //! | [`padded`], [`counter`] | data that one core writes |
-//! | [`seqlock`] | a seqlock: numbers of one writer, read as of one moment |
+//! | [`seqlock`] | a seqlock: one writer, consistent snapshots for readers |
 //! | [`current_worker`] | the current worker of a thread |
 //! | [`fork`] | handlers around `fork(2)` |
 //! | [`clock`] | monotonic time |

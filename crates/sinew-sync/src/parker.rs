@@ -53,20 +53,7 @@ impl Parker {
     ///
     /// Until [`unpark`](Self::unpark); may return early.
     pub fn park(&self) {
-        // Acquire: P1.
-        if self
-            .state
-            .compare_exchange(NOTIFIED, EMPTY, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
-        {
-            return;
-        }
-        if self.state.compare_exchange(EMPTY, PARKED, Ordering::Acquire, Ordering::Acquire).is_ok()
-        {
-            self.sleep.wait_while(&self.state, PARKED);
-        }
-        // Acquire: P1. Also clears PARKED after a spurious wake-up.
-        self.state.swap(EMPTY, Ordering::Acquire);
+        self.park_with(|sleep| sleep.wait_while(&self.state, PARKED));
     }
 
     /// As [`park`](Self::park), for about `ns` nanoseconds at most. Returns whether it took a
@@ -74,6 +61,12 @@ impl Parker {
     ///
     /// Under a model checker the time is over at once.
     pub fn park_for(&self, ns: u64) -> bool {
+        self.park_with(|sleep| sleep.wait_while_for(&self.state, PARKED, ns))
+    }
+
+    /// Takes the token, after a `wait` if there is none. Returns whether it took one.
+    #[inline]
+    fn park_with(&self, wait: impl FnOnce(&imp::Sleep)) -> bool {
         // Acquire, throughout: P1.
         if self
             .state
@@ -84,8 +77,9 @@ impl Parker {
         }
         if self.state.compare_exchange(EMPTY, PARKED, Ordering::Acquire, Ordering::Acquire).is_ok()
         {
-            self.sleep.wait_while_for(&self.state, PARKED, ns);
+            wait(&self.sleep);
         }
+        // Also clears PARKED after a spurious or timed wake-up.
         self.state.swap(EMPTY, Ordering::Acquire) == NOTIFIED
     }
 

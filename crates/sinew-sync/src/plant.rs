@@ -62,7 +62,7 @@ pub enum Bug {
     LonelySearcher,
     /// A worker leaves a pool that is ending as soon as it finds no work of its own.
     EarlyEnd,
-    /// A worker leaves though its last search was before the pool was told to end.
+    /// A worker leaves though its last search preceded the request to end the pool.
     StaleLook,
     /// A thief does not wake the worker that waits for its task.
     ForgottenJoiner,
@@ -143,13 +143,13 @@ pub enum Bug {
     StaleNode,
     /// Transactions: a part that is undone leaves what it wrote over earlier writes.
     TornUndo,
-    /// Transactions: what a panic ends keeps its locks.
+    /// Transactions: an attempt that a panic ends keeps its locks.
     KeptLock,
     /// Transactions: a part within another loses what it wrote over earlier writes when it ends.
     LostPart,
     /// Transactions: a change that precedes a request for notification is not reported.
     ForgottenChange,
-    /// Transactions: a thread that forks does not take the locks that others may have.
+    /// Transactions: a thread forks without the locks that other threads may hold.
     UnlockedFork,
     /// Transactions: a forked child leaves the token to a thread that does not exist in it.
     LostToken,

@@ -1,4 +1,4 @@
-//! A seqlock: numbers that one thread writes, and that any thread reads as of one moment.
+//! A seqlock: one thread writes numbers; any thread reads a consistent snapshot of them.
 //!
 //! The writer makes the version odd, writes, and makes it even again. A reader that finds the
 //! version odd or changed reads once more. The writer never waits and executes no locked
@@ -75,7 +75,7 @@ impl<const N: usize> SeqLock<N> {
         self.words[at].load(Ordering::Relaxed)
     }
 
-    /// All numbers as of one moment, for any thread.
+    /// A consistent snapshot of all numbers, for any thread.
     pub fn read(&self) -> [u64; N] {
         loop {
             // Acquire: L2.

@@ -1,5 +1,5 @@
-//! The word that delimits the public part of the stack. Thieves and the owner change it only by
-//! read-modify-write.
+//! `bounds`: the word that delimits the public part of the stack (I1, I2 in `mod.rs`). Thieves and
+//! the owner change it only by read-modify-write.
 
 use sinew_sync::atomic::{AtomicU64, Ordering};
 

@@ -1,5 +1,6 @@
 //! loom models of the task stack: an owner and one or two thieves run short scripts in every
 //! interleaving.
+//!
 //! A script is data. After every execution each task must have run exactly once, its result must
 //! have been visible to the owner, and loom itself must have found no race on a slot. The planted
 //! bugs prove that these checks work.

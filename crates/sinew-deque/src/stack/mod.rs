@@ -149,6 +149,7 @@ pub enum Popped {
 }
 
 /// A worker's task stack.
+///
 /// The owner's words come first, together on one line that no searching thief reads; thieves poll
 /// `shared`.
 #[derive(Debug)]
@@ -362,7 +363,6 @@ impl TaskStack {
         Some(private > 0)
     }
 
-    /// The slot with this number.
     #[inline]
     fn slot(&self, index: u32) -> &Slot {
         &self.slots[index as usize]
@@ -401,10 +401,10 @@ impl TaskStack {
         if self.poll.load(Ordering::Relaxed) == quiet {
             return 0;
         }
-        // Acquire: pairs with Release in `set_poll_reason`. Release keeps the store of `asked`
-        // below from passing upwards.
+        // Acquire: pairs with Release in `set_poll_reason`. It also keeps the store of `asked`
+        // behind this swap: a thief that sees it sets the reason for the owner's next call.
         let reasons = self.poll.swap(quiet, Ordering::AcqRel);
-        // Relaxed: a hint among thieves, which repeat their request if in doubt.
+        // Relaxed: a hint among thieves; it publishes nothing.
         self.shared.asked.store(false, Ordering::Relaxed);
         if reasons < REASONS { reasons & !reason::MODES } else { 0 }
     }
@@ -431,7 +431,7 @@ impl TaskStack {
         self.split.load(Ordering::Relaxed) == FENCED
     }
 
-    /// Leaves the fenced mode: from now on the owner uses the light fence. Does nothing while an
+    /// Leaves the fenced mode: the owner uses the light fence from now on. Does nothing while an
     /// exposing thief holds the token.
     ///
     /// # Safety
@@ -472,7 +472,7 @@ impl TaskStack {
         self.head(Ordering::Relaxed) == 0 && self.two_field().is_none_or(TwoField::is_empty)
     }
 
-    /// Lowers `split` after a pop that was warned without need, so that the next one is not warned.
+    /// Lowers `split` after a pop that it warned without need, so that it does not warn the next.
     fn lower_split(&self) {
         if !self.is_fenced() && self.try_token() {
             // Relaxed load: under the token only the owner itself changes `limit`.

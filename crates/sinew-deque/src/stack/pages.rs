@@ -85,19 +85,19 @@ mod imp {
             let all_on = |node| {
                 page_nodes(&self[..]).is_ok_and(|at| at.into_iter().flatten().all(|at| at == node))
             };
-            let stay = match node {
+            let is_near = match node {
                 PreferredNode::OnlyNode => true,
                 PreferredNode::Any => false,
                 PreferredNode::Node(node) => all_on(node),
             };
-            if !stay {
-                // If the kernel refuses, they stay where they were, which is slower.
+            if !is_near {
+                // If the kernel refuses, they stay on their node, which is slower.
                 // SAFETY: no other code has them, and all zero is a valid value (`Blank`).
                 unsafe { self.advise(libc::MADV_DONTNEED) };
             }
         }
 
-        /// Other systems report no nodes.
+        /// Does nothing: other systems report no nodes.
         #[cfg(not(target_os = "linux"))]
         pub(in crate::stack) fn pass_to(&mut self, _: PreferredNode) {}
 
@@ -190,31 +190,31 @@ mod tests {
         pages.iter().for_each(|probe| probe.0.store(1, Ordering::Relaxed));
     }
 
-    fn there(pages: &Pages<Probe>) -> Vec<Option<usize>> {
+    fn nodes_of(pages: &Pages<Probe>) -> Vec<Option<usize>> {
         page_nodes(pages).unwrap_or_default()
     }
 
     /// Whether the kernel reports which pages are allocated.
     pub(in crate::stack) fn tells_pages() -> bool {
         let fresh = Pages::<Probe>::new(1, PreferredNode::OnlyNode);
-        let before = there(&fresh);
+        let before = nodes_of(&fresh);
         touch(&fresh);
-        before == [None] && matches!(there(&fresh)[..], [Some(_)])
+        before == [None] && matches!(nodes_of(&fresh)[..], [Some(_)])
     }
 
     /// Catches: pages that stay on the node of their last owner.
     #[test]
-    fn pages_that_lie_elsewhere_than_their_next_owner_come_anew() {
+    fn pages_on_another_node_than_their_next_owner_are_allocated_again() {
         if !tells_pages() {
-            println!("skipped: this kernel does not say which pages there are");
+            println!("skipped: this kernel does not report which pages are allocated");
             return;
         }
         let kept_by = |preferred: fn(usize) -> PreferredNode| {
             let mut pages = Pages::<Probe>::new(3, PreferredNode::OnlyNode);
             touch(&pages);
-            let node = there(&pages)[0].unwrap();
+            let node = nodes_of(&pages)[0].unwrap();
             pages.pass_to(preferred(node));
-            let kept = there(&pages).iter().flatten().count();
+            let kept = nodes_of(&pages).iter().flatten().count();
             let zeroes = pages.iter().filter(|probe| probe.0.load(Ordering::Relaxed) == 0).count();
             assert_eq!(kept + zeroes, 3);
             kept

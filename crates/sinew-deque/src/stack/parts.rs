@@ -10,14 +10,11 @@ use std::sync::Arc;
 use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::plant::{Bug, plant, planted};
 
-use super::{Options, Popped, Steal, Task, TaskStack};
+use super::tally::Tally;
+use super::{Options, Popped, Steal, TaskStack};
 
 const PART: usize = 1;
-const STRANGER: usize = 2;
-
-unsafe fn never(_: *const (), _: *const ()) {
-    unreachable!("models run tasks by number")
-}
+const OTHER: usize = 2;
 
 struct World {
     stack: TaskStack,
@@ -27,10 +24,9 @@ struct World {
 impl World {
     /// Pushes and publishes a task, and joins it.
     fn join(&self, kind: usize) {
-        let task = Task { run: never, data: kind as *const () };
         // SAFETY: this is the owner; the slot is the newest.
         unsafe {
-            let (at, _) = self.stack.push(task, 1);
+            let (at, _) = self.stack.push(Tally::task(kind), 1);
             self.stack.publish();
             if !self.stack.pop(at) && self.stack.pop_cold(at) == Popped::Stolen {
                 self.stack.pin(at);
@@ -50,7 +46,7 @@ impl World {
         }
         // Release: models the report (M6).
         self.reported.store(true, Ordering::Release);
-        self.join(STRANGER);
+        self.join(OTHER);
     }
 
     fn wait(&self) {
@@ -59,7 +55,7 @@ impl World {
             if let Steal::Task(claim) = self.stack.steal_while(0, None, unreported) {
                 let kind = claim.task.data as usize;
                 claim.finish();
-                assert_eq!(kind, PART, "a stranger was taken for a part");
+                assert_eq!(kind, PART, "a task that is no part was stolen");
             }
         }
     }
@@ -87,15 +83,15 @@ fn loom_only_parts_are_taken_while_waiting() {
 }
 
 #[test]
-#[should_panic(expected = "a stranger was taken for a part")]
+#[should_panic(expected = "a task that is no part was stolen")]
 fn loom_finds_an_epoch_that_does_not_end() {
     plant(&[Bug::StaleEpoch]);
     check();
 }
 
 #[test]
-#[should_panic(expected = "a stranger was taken for a part")]
-fn loom_finds_a_claim_without_a_look() {
+#[should_panic(expected = "a task that is no part was stolen")]
+fn loom_finds_a_claim_without_a_check() {
     plant(&[Bug::LateLook]);
     check();
 }

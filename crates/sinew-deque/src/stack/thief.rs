@@ -1,5 +1,5 @@
-//! The other workers' side of a task stack: requests, exposure, steals, and the facts for a victim
-//! rule.
+//! The thieves' side of a task stack: steal requests, exposure, steals, and the facts that victim
+//! rules use. The owner's side and the invariants are in `mod.rs`.
 
 use sinew_sync::atomic::{Ordering, fence};
 use sinew_sync::fence::heavy;
@@ -170,8 +170,8 @@ impl TaskStack {
     /// request is set.
     #[inline]
     pub fn ask(&self) {
-        // Relaxed: a hint. Two thieves that both set it do no harm; a thief that wrongly finds it
-        // set sets it in the next round.
+        // Relaxed: a hint. Two thieves that both set it do no harm; a thief that reads a stale
+        // `true` tries again in its next round.
         if !self.shared.asked.load(Ordering::Relaxed) {
             self.shared.asked.store(true, Ordering::Relaxed);
             self.set_poll_reason(reason::STEAL_REQUEST);
