@@ -2,7 +2,7 @@
 //!
 //! A source gives for each CPU the numbers of its package, node, caches and core. This file orders
 //! the levels so that each refines the one outside it, sorts CPUs so that each group is a range,
-//! and opens and closes objects along that row.
+//! and opens and closes objects along that order.
 //!
 //! # Not handled
 //!
@@ -10,8 +10,8 @@
 //! The inner group is cut at the border of the outer one and becomes two objects. The error is on
 //! the side of "farther apart".
 
-use crate::groups::{FirstSeen, sorted_places};
-use crate::ladder::{Ladder, Matrix};
+use crate::collections::{FirstSeen, sorted_indices};
+use crate::distance_table::{DistanceTable, Matrix};
 use crate::machine::{CoreKind, Level, Machine, NONE, Node, Object, Pu, PuId, Source};
 use crate::warning::Warning;
 use sinew_cpus::CpuSet;
@@ -91,12 +91,13 @@ pub(crate) fn assemble(facts: Facts) -> Machine {
         levels,
         nodes,
         kinds,
-        ladder: Ladder::default(),
+        distance_table: DistanceTable::default(),
         warnings,
     };
-    let mut grower = Grower { machine: &mut machine, open: [None; SLOTS], counts: [0; SLOTS] };
-    cpus.iter().for_each(|cpu| grower.add(cpu));
-    machine.ladder = Ladder::of(&machine, matrix);
+    let mut builder =
+        TreeBuilder { machine: &mut machine, open: [None; SLOTS], counts: [0; SLOTS] };
+    cpus.iter().for_each(|cpu| builder.add(cpu));
+    machine.distance_table = DistanceTable::of(&machine, matrix);
     machine
 }
 
@@ -140,11 +141,11 @@ fn refines(cpus: &[CpuFacts], fine: Level, coarse: Level) -> bool {
 /// Sorts CPUs by the lowest CPU of their groups, level by level, so that every (cut) group is a
 /// range.
 fn sort_into_ranges(cpus: &mut Vec<CpuFacts>, levels: &[Level]) {
-    let by_number = sorted_places(cpus.len(), &|a, b| cpus[a].cpu.cmp(&cpus[b].cpu));
+    let by_number = sorted_indices(cpus.len(), &|a, b| cpus[a].cpu.cmp(&cpus[b].cpu));
     *cpus = in_order(cpus, &by_number);
     let cut = cut_groups(cpus, levels);
     let keys: Vec<Vec<usize>> = (0..cpus.len()).map(|i| sort_key(&cut, i, cpus[i].cpu)).collect();
-    let by_key = sorted_places(cpus.len(), &|a, b| keys[a].cmp(&keys[b]));
+    let by_key = sorted_indices(cpus.len(), &|a, b| keys[a].cmp(&keys[b]));
     *cpus = in_order(cpus, &by_key);
 }
 
@@ -190,14 +191,14 @@ fn sort_key(cut: &[Vec<Option<usize>>], i: usize, cpu: usize) -> Vec<usize> {
 }
 
 /// Adds PUs in tree order, and opens an object where a PU differs from its predecessor.
-struct Grower<'m> {
+struct TreeBuilder<'m> {
     machine: &'m mut Machine,
     /// By place in `levels`: the source's group and the object of the last PU.
     open: [Option<(usize, usize)>; SLOTS],
     counts: [usize; SLOTS],
 }
 
-impl Grower<'_> {
+impl TreeBuilder<'_> {
     fn add(&mut self, cpu: &CpuFacts) {
         let pu = self.machine.pus.len();
         let mut parent = 0;

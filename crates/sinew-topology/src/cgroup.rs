@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::files::{not_a, read_if_there, read_text};
+use crate::files::{not_a, read_if_exists, read_text};
 use crate::warning::Warning;
 use sinew_cpus::CpuSet;
 
@@ -82,7 +82,7 @@ impl fmt::Display for Quota {
 
 /// The limits that the control groups set.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct CgroupLimits {
     /// The quota and the file that sets it.
     pub(crate) quota: Option<(Quota, PathBuf)>,
     pub(crate) cpuset: Option<CpuSet>,
@@ -90,8 +90,8 @@ pub(crate) struct Found {
 }
 
 /// Reads the limits of the process whose `/proc/self` and mount points are below `root`.
-pub(crate) fn read(root: &Path) -> Found {
-    let mut found = Found::default();
+pub(crate) fn read(root: &Path) -> CgroupLimits {
+    let mut found = CgroupLimits::default();
     match hierarchies(root) {
         Ok(hierarchies) => hierarchies.iter().for_each(|hierarchy| found.add(hierarchy)),
         Err(warning) => found.warnings.push(warning.then("CPU quotas and cpusets are not seen")),
@@ -99,7 +99,7 @@ pub(crate) fn read(root: &Path) -> Found {
     found
 }
 
-impl Found {
+impl CgroupLimits {
     fn add(&mut self, hierarchy: &Hierarchy) {
         for folder in hierarchy.folders() {
             match hierarchy.quota(folder) {
@@ -186,7 +186,7 @@ impl Mount {
         let path = groups.lines().find_map(|line| {
             let mut fields = line.splitn(3, ':').skip(1);
             let (controllers, path) = (fields.next()?, fields.next()?);
-            self.is_that_of(controllers).then_some(path)
+            self.has_one_of(controllers).then_some(path)
         })?;
         let inside = Path::new(path).strip_prefix(&self.part).unwrap_or(Path::new(""));
         let plain = inside.components().all(|part| matches!(part, Component::Normal(_)));
@@ -195,7 +195,7 @@ impl Mount {
         Some(Hierarchy { kind: self.kind, mount_point, group })
     }
 
-    fn is_that_of(&self, controllers: &str) -> bool {
+    fn has_one_of(&self, controllers: &str) -> bool {
         let has = |name: &str| controllers.split(',').any(|controller| controller == name);
         match self.kind {
             Kind::V1 { cpu, cpuset } => (cpu && has("cpu")) || (cpuset && has("cpuset")),
@@ -253,7 +253,7 @@ impl Hierarchy {
         };
         for folder in self.folders() {
             for path in names.iter().map(|name| folder.join(name)) {
-                let text = read_if_there(&path)?.filter(|text| !text.is_empty());
+                let text = read_if_exists(&path)?.filter(|text| !text.is_empty());
                 if let Some(text) = text {
                     return text.parse().map(Some).map_err(|error| Warning::at(&path, error));
                 }
@@ -265,7 +265,7 @@ impl Hierarchy {
 
 /// `max 100000` or `150000 100000`.
 fn quota_v2(path: PathBuf) -> Result<Option<(Quota, PathBuf)>, Warning> {
-    let Some(text) = read_if_there(&path)? else { return Ok(None) };
+    let Some(text) = read_if_exists(&path)? else { return Ok(None) };
     let mut fields = text.split_whitespace();
     let (quota, period) = (fields.next(), fields.next().unwrap_or("100000"));
     if quota == Some("max") {
@@ -278,8 +278,8 @@ fn quota_v2(path: PathBuf) -> Result<Option<(Quota, PathBuf)>, Warning> {
 
 fn quota_v1(folder: &Path) -> Result<Option<(Quota, PathBuf)>, Warning> {
     let (path, period_path) = (folder.join("cpu.cfs_quota_us"), folder.join("cpu.cfs_period_us"));
-    let Some(quota) = read_if_there(&path)?.filter(|quota| quota != "-1") else { return Ok(None) };
-    let period = read_if_there(&period_path)?.unwrap_or_default();
+    let Some(quota) = read_if_exists(&path)?.filter(|quota| quota != "-1") else { return Ok(None) };
+    let period = read_if_exists(&period_path)?.unwrap_or_default();
     let parsed = quota
         .parse()
         .ok()
@@ -320,9 +320,9 @@ mod tests {
         let line = "32 31 0:29 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu,cpuacct";
         let mount = Mount::parse(line).unwrap();
         assert!(
-            mount.is_that_of("cpu,cpuacct")
-                && !mount.is_that_of("cpuacct")
-                && !mount.is_that_of("")
+            mount.has_one_of("cpu,cpuacct")
+                && !mount.has_one_of("cpuacct")
+                && !mount.has_one_of("")
         );
         assert!(
             Mount::parse("32 31 0:29 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids").is_none()

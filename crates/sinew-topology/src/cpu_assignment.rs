@@ -1,6 +1,7 @@
 //! The PU of each worker of a pool, and the distances between workers.
 //!
-//! A running pool needs nothing else of this crate.
+//! A pool computes it once, from a [`Machine`] and the rule in `mapping`. It pins its threads to
+//! these CPUs (`pin`), and victim rules read the distances and packages.
 
 use crate::machine::{Level, Machine, PuId};
 use crate::mapping::{Mapping, MappingError, place};
@@ -93,9 +94,8 @@ impl CpuAssignment {
     }
 
     /// For each worker the object of `level` that contains its PU, as an index into
-    /// [`Machine::objects`]: a package for the masters among the thieves, a node or cache for a
-    /// locality domain. `None` for workers that the operating system places, or without such an
-    /// object.
+    /// [`Machine::objects`]. `None` for workers that the operating system places, and where no such
+    /// object exists.
     pub fn objects(&self, machine: &Machine, level: Level) -> Vec<Option<usize>> {
         self.pus.iter().map(|pu| pu.and_then(|pu| machine.ancestor(pu, level))).collect()
     }

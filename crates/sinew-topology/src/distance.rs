@@ -1,36 +1,36 @@
 //! The distance between two PUs.
 //!
-//! Two facts separate PUs: the innermost object that they share and, if the system gives a table of
-//! NUMA distances, their nodes' distance, which counts first. The pairs of these that occur on a
-//! machine, sorted, are the rungs of a ladder; a distance is a rung. So distances are small,
+//! Two facts separate PUs: the innermost object that they share and, if the system gives a matrix
+//! of NUMA distances, their nodes' distance, which counts first. A distance is the rank of such a
+//! separation among those that occur on the machine (`distance_table`). So distances are small,
 //! without gaps, and comparable within one machine only.
 //!
 //! # Cost
 //!
-//! Without a table of NUMA distances: two words and their first differing bit (`Addresses` in
-//! `ladder`). With one: a walk up a path of at most five objects, and a binary search in a list of
-//! usually fewer than ten.
+//! Without a NUMA matrix: two words and their first differing bit (`PathWords` in
+//! `distance_table`). With one: a walk up a path of at most five objects, and a binary search in a
+//! list of usually fewer than ten.
 
 use std::ops::Range;
 
-use crate::ladder::{Addresses, LOCAL, Ladder, Matrix, REMOTE, Rung};
+use crate::distance_table::{DistanceTable, LOCAL, Matrix, PathWords, REMOTE, Separation};
 use crate::machine::{Level, Machine, NONE, PuId};
 use sinew_cpus::CpuSet;
 
-impl Ladder {
-    /// Finds the rungs without a visit to all pairs of PUs. A pair's innermost shared object is the
-    /// one in which the two are in different children; beyond that only the nodes of those children
+impl DistanceTable {
+    /// The table of a machine. Visits no pairs of PUs: a pair's innermost shared object is the one
+    /// in which the two are in different children; beyond that only the nodes of those children
     /// matter.
     pub(crate) fn of(machine: &Machine, matrix: Option<Matrix>) -> Self {
-        let mut ladder = Self { rungs: Vec::new(), matrix, addresses: None };
+        let mut table = Self { separations: Vec::new(), matrix, path_words: None };
         for object in 0..machine.objects.len() {
-            ladder.add_meetings(machine, object);
+            table.add_meetings(machine, object);
         }
-        ladder.addresses = ladder.find_addresses(machine);
-        ladder
+        table.path_words = table.path_words_of(machine);
+        table
     }
 
-    fn find_addresses(&self, machine: &Machine) -> Option<Addresses> {
+    fn path_words_of(&self, machine: &Machine) -> Option<PathWords> {
         if self.matrix.is_some() || machine.pus.is_empty() {
             return None;
         }
@@ -38,13 +38,13 @@ impl Ladder {
         for pu in 1..machine.pus.len() as u32 {
             steps.extend([self.distance(machine, PuId(pu - 1), PuId(pu))]);
         }
-        Addresses::of(&steps, u8::try_from(self.rungs.len()).ok()?)
+        PathWords::of(&steps, u8::try_from(self.separations.len()).ok()?)
     }
 
     /// The distance of two different PUs.
     fn distance(&self, machine: &Machine, a: PuId, b: PuId) -> u8 {
-        let rung = self.rung(machine, a, b);
-        let below = self.rungs.partition_point(|r| *r < rung);
+        let separation = self.separation(machine, a, b);
+        let below = self.separations.partition_point(|r| *r < separation);
         u8::try_from(below + 1).unwrap_or(u8::MAX)
     }
 
@@ -55,35 +55,35 @@ impl Ladder {
             return;
         }
         let Some(matrix) = &self.matrix else {
-            add(&mut self.rungs, Rung { numa: 0, up });
+            add(&mut self.separations, Separation { numa: 0, up });
             return;
         };
         let places = nodes_of(machine, &branches);
         if places.iter().all(|(_, node)| *node == places[0].1) {
-            add(&mut self.rungs, Rung { numa: LOCAL, up });
+            add(&mut self.separations, Separation { numa: LOCAL, up });
             return;
         }
         for (i, &(branch, node)) in places.iter().enumerate() {
             for &(_, other) in places[i + 1..].iter().filter(|(other, _)| *other != branch) {
                 let numa = matrix.between(node, other);
-                add(&mut self.rungs, Rung { numa, up });
+                add(&mut self.separations, Separation { numa, up });
             }
         }
     }
 
-    fn rung(&self, machine: &Machine, a: PuId, b: PuId) -> Rung {
+    fn separation(&self, machine: &Machine, a: PuId, b: PuId) -> Separation {
         let shared =
             machine.path(a).iter().zip(machine.path(b)).rev().find(|(a, b)| a == b && **a != NONE);
         let up = levels_up(machine, shared.map_or(0, |(object, _)| *object as usize));
         let nodes = (machine.pu(a).node, machine.pu(b).node);
-        Rung { numa: self.matrix.as_ref().map_or(0, |m| m.between(nodes.0, nodes.1)), up }
+        Separation { numa: self.matrix.as_ref().map_or(0, |m| m.between(nodes.0, nodes.1)), up }
     }
 }
 
-/// Adds a rung in its place; there are few.
-fn add(rungs: &mut Vec<Rung>, rung: Rung) {
-    if let Err(place) = rungs.binary_search(&rung) {
-        rungs.insert(place, rung);
+/// Adds a separation, in order; there are few.
+fn add(separations: &mut Vec<Separation>, separation: Separation) {
+    if let Err(place) = separations.binary_search(&separation) {
+        separations.insert(place, separation);
     }
 }
 
@@ -140,29 +140,33 @@ impl Machine {
     ///
     /// If a PU comes from a larger machine.
     pub fn distance(&self, a: PuId, b: PuId) -> u8 {
-        match &self.ladder.addresses {
-            Some(addresses) => addresses.distance(a.index(), b.index()),
+        match &self.distance_table.path_words {
+            Some(path_words) => path_words.distance(a.index(), b.index()),
             None if a == b => 0,
-            None => self.ladder.distance(self, a, b),
+            None => self.distance_table.distance(self, a, b),
         }
     }
 
     /// The largest distance between two PUs, which is the number of different distances above 0. 0
     /// on a machine of one PU.
     pub fn distance_levels(&self) -> u8 {
-        u8::try_from(self.ladder.rungs.len()).unwrap_or(u8::MAX)
+        u8::try_from(self.distance_table.separations.len()).unwrap_or(u8::MAX)
     }
 
     /// The name of each distance from 1 on: `same core`, `same package`, and the NUMA distance if
     /// it is more than local.
     pub fn distance_names(&self) -> Vec<String> {
-        self.ladder.rungs.iter().map(|rung| self.rung_name(*rung)).collect()
+        self.distance_table
+            .separations
+            .iter()
+            .map(|separation| self.separation_name(*separation))
+            .collect()
     }
 
-    fn rung_name(&self, rung: Rung) -> String {
-        let outside = self.levels.len() + 1 - usize::from(rung.up);
+    fn separation_name(&self, separation: Separation) -> String {
+        let outside = self.levels.len() + 1 - usize::from(separation.up);
         let level = if outside == 0 { Level::Machine } else { self.levels[outside - 1] };
-        match rung.numa {
+        match separation.numa {
             0 | LOCAL => format!("same {level}"),
             numa => format!("same {level} (node distance {numa})"),
         }
@@ -176,7 +180,7 @@ impl Machine {
     /// If a node does not exist.
     pub fn node_distance(&self, a: usize, b: usize) -> u32 {
         assert!(a.max(b) < self.nodes.len(), "there are only {} nodes", self.nodes.len());
-        match &self.ladder.matrix {
+        match &self.distance_table.matrix {
             Some(matrix) => matrix.between(Some(a), Some(b)),
             None if a == b => LOCAL,
             None => REMOTE,
@@ -207,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rung_is_the_distance_of_some_pair_and_every_pair_has_a_rung() {
+    fn every_separation_belongs_to_a_pair_and_every_pair_has_one() {
         for description in [
             "package:2 node:2 l3:2 core:2 pu:2",
             "core:3",
@@ -219,10 +223,15 @@ mod tests {
             let mut seen = std::collections::BTreeSet::new();
             for a in machine.pu_ids() {
                 for b in machine.pu_ids().filter(|b| *b != a) {
-                    assert!(machine.ladder.rungs.contains(&machine.ladder.rung(&machine, a, b)));
+                    assert!(
+                        machine
+                            .distance_table
+                            .separations
+                            .contains(&machine.distance_table.separation(&machine, a, b))
+                    );
                     assert_eq!(
                         machine.distance(a, b),
-                        machine.ladder.distance(&machine, a, b),
+                        machine.distance_table.distance(&machine, a, b),
                         "{description}"
                     );
                     seen.insert(machine.distance(a, b));

@@ -18,7 +18,7 @@ pub(crate) fn read_text(path: &Path) -> io::Result<String> {
 }
 
 /// As [`read_text`], but a missing file is `None`, not an error.
-pub(crate) fn read_if_there(path: &Path) -> Result<Option<String>, Warning> {
+pub(crate) fn read_if_exists(path: &Path) -> Result<Option<String>, Warning> {
     match read_text(path) {
         Ok(text) => Ok(Some(text)),
         // A control group's folder may be the name of a file here. sysfs returns ENODATA and

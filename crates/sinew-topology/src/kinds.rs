@@ -11,7 +11,7 @@
 use std::path::Path;
 
 use crate::assemble::CpuFacts;
-use crate::files::{not_a, read_if_there};
+use crate::files::{not_a, read_if_exists};
 use crate::machine::CoreKind;
 use crate::warning::Warning;
 use sinew_cpus::CpuSet;
@@ -58,7 +58,7 @@ fn by_driver(devices: &Path, cpus: &mut [CpuFacts]) -> Result<Option<Vec<CoreKin
     let mut lists: Vec<(&str, CpuSet)> = Vec::new();
     for name in DRIVERS {
         let path = devices.join(name).join("cpus");
-        if let Some(text) = read_if_there(&path)? {
+        if let Some(text) = read_if_exists(&path)? {
             lists.push((name, text.parse().map_err(|error| Warning::at(&path, error))?));
         }
     }
@@ -98,7 +98,7 @@ fn by_measure(
     let mut values = Vec::new();
     for cpu in cpus.iter() {
         let path = devices.join(format!("system/cpu/cpu{}", cpu.cpu)).join(measure.file);
-        let Some(text) = read_if_there(&path)? else { return Ok(None) };
+        let Some(text) = read_if_exists(&path)? else { return Ok(None) };
         let value: u64 = text.parse().map_err(|_| Warning::at(&path, not_a("number", &text)))?;
         values.extend([value]);
     }

@@ -32,16 +32,17 @@
 //! |---|---|
 //! | `machine` | the tree and its accessors |
 //! | `assemble` | facts about single CPUs → tree |
-//! | `distance`, `ladder` | distances between PUs, and their parts |
+//! | `distance`, `distance_table` | distances between PUs; what they are computed from |
 //! | `sysfs`, `kinds`, `synthetic` | the sources of facts |
 //! | `files` | reading the kernel's small files |
-//! | `groups` | maps and sorting |
+//! | `collections` | a map and a sort, compiled once |
 //! | `limits`, `cgroup` | the process's limits |
-//! | `mapping`, `cpu_assignment`, `beside` | PUs for workers and for their helpers |
+//! | `mapping`, `cpu_assignment`, `helpers` | PUs for workers and for their helpers |
 //! | `pin` | pinning threads to CPUs |
 //! | `sys` | the system calls of `pin` and `pages`; the only file with `unsafe` |
 //! | `pages`, `memory` | pages on nodes |
-//! | `render` | the tree for people and for programs |
+//! | `render`, `json` | the tree for people; for programs |
+//! | `warning` | one line about a file that could not be used |
 //!
 //! # Not handled
 //!
@@ -49,16 +50,16 @@
 //! they separate PUs that packages, nodes and the other caches do not.
 
 mod assemble;
-mod beside;
 mod cgroup;
+mod collections;
 mod cpu_assignment;
 mod distance;
+mod distance_table;
 mod files;
-mod groups;
+mod helpers;
 #[cfg(feature = "json")]
 mod json;
 mod kinds;
-mod ladder;
 mod limits;
 mod machine;
 mod mapping;
@@ -73,9 +74,9 @@ mod sys;
 mod sysfs;
 mod warning;
 
-pub use beside::place_beside;
 pub use cgroup::Quota;
 pub use cpu_assignment::CpuAssignment;
+pub use helpers::place_helpers;
 #[cfg(feature = "json")]
 pub use json::to_json;
 pub use limits::Limits;

@@ -1,12 +1,12 @@
 //! The CPUs and the CPU time that the process may use now.
 //!
-//! Three limits are independent: the affinity mask, the cpuset, and the CPU quota. The first two
-//! set *which* CPUs, the quota the time on them. All can change while the process runs; only
-//! another read shows the change.
+//! There are three independent limits: the affinity mask (`pin`), the cpuset and the CPU quota
+//! (`cgroup`). The first two set *which* CPUs, the quota the time on them. All can change while the
+//! process runs; only another read shows the change.
 
 use std::path::{Path, PathBuf};
 
-use crate::cgroup::{self, Found, Quota};
+use crate::cgroup::{self, CgroupLimits, Quota};
 use crate::machine::{Machine, host_parallelism};
 use crate::pin;
 use crate::warning::Warning;
@@ -34,7 +34,6 @@ impl Limits {
     /// # Cost
     ///
     /// One system call and about ten small files, some 100 µs: too much to repeat for each task.
-    /// then, not for each task.
     pub fn read() -> Self {
         Self::read_below("/")
     }
@@ -56,12 +55,12 @@ impl Limits {
     /// Never fails: a file that cannot be read or makes no sense sets no limit, and adds to
     /// [`Limits::warnings`].
     pub fn from_cgroups(root: impl AsRef<Path>, affinity: CpuSet) -> Self {
-        let Found { quota, cpuset, warnings } = cgroup::read(root.as_ref());
+        let CgroupLimits { quota, cpuset, warnings } = cgroup::read(root.as_ref());
         let (quota, quota_from) = quota.unzip();
         Self { quota_from, warnings, ..Self::new(affinity, cpuset, quota) }
     }
 
-    /// The same with the calling thread's present affinity mask: see [`read`](Self::read).
+    /// These limits with the calling thread's present affinity mask: see [`read`](Self::read).
     ///
     /// # Cost
     ///
@@ -85,7 +84,7 @@ impl Limits {
         Self { affinity, cpuset, quota, quota_from: None, allowed, warnings: Vec::new() }
     }
 
-    /// All of a machine: for synthetic ones, which have no limits.
+    /// All CPUs of a machine, for synthetic machines.
     pub fn unlimited(machine: &Machine) -> Self {
         Self::new(machine.cpus(), None, None)
     }
@@ -123,7 +122,7 @@ impl Limits {
     /// How many threads can run at once: min(allowed CPUs, quota rounded up), at least 1. A pool
     /// has this many workers by default.
     pub fn effective_threads(&self) -> usize {
-        let fed = self.quota.map_or(usize::MAX, Quota::threads);
-        self.allowed.len().min(fed).max(1)
+        let by_quota = self.quota.map_or(usize::MAX, Quota::threads);
+        self.allowed.len().min(by_quota).max(1)
     }
 }

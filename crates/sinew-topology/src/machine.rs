@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::ladder::Ladder;
+use crate::distance_table::DistanceTable;
 use crate::warning::Warning;
 use sinew_cpus::CpuSet;
 
@@ -169,7 +169,7 @@ pub struct Machine {
     pub(crate) paths: Vec<u32>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) kinds: Vec<CoreKind>,
-    pub(crate) ladder: Ladder,
+    pub(crate) distance_table: DistanceTable,
     pub(crate) warnings: Vec<Warning>,
 }
 
@@ -294,6 +294,6 @@ impl Machine {
 
 /// The standard library's count, read once: on a pinned thread it would return 1.
 pub(crate) fn host_parallelism() -> usize {
-    static ANSWER: OnceLock<usize> = OnceLock::new();
-    *ANSWER.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+    static COUNT: OnceLock<usize> = OnceLock::new();
+    *COUNT.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }

@@ -1,8 +1,8 @@
 //! A PU for each worker.
 //!
 //! Both rules assign the first PU of each core before the second PU of any, and fast kinds of cores
-//! before slow ones. Workers are dealt in rounds, one for each sibling and kind; the rules differ
-//! only within a round. So the order for more workers begins with the order for fewer, and a pool
+//! before slow ones. PUs come in rounds, one for each sibling and kind; the rules differ only
+//! within a round. So the order for more workers begins with the order for fewer, and a pool
 //! can grow without moving a thread.
 //!
 //! Source: the thread mappings of the skeleton literature. Difference: there, compact fills the
@@ -17,7 +17,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::groups::sorted_places;
+use crate::collections::sorted_indices;
 use crate::machine::{Level, Machine, PuId};
 use sinew_cpus::{CpuSet, ListError, parse_list, write_list};
 
@@ -59,14 +59,14 @@ pub enum MappingError {
     NoCpu,
 }
 
-const WAY_OUT: &str = "write scatter, compact, none, or a list of CPUs such as 0,2,4-7";
+const EXPECTED: &str = "write scatter, compact, none, or a list of CPUs such as 0,2,4-7";
 
 impl fmt::Display for MappingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown(text) => write!(f, "`{text}` is not a mapping: {WAY_OUT}"),
-            Self::List(error) => write!(f, "{error}: {WAY_OUT}"),
-            Self::Empty => write!(f, "an empty mapping: {WAY_OUT}"),
+            Self::Unknown(text) => write!(f, "`{text}` is not a mapping: {EXPECTED}"),
+            Self::List(error) => write!(f, "{error}: {EXPECTED}"),
+            Self::Empty => write!(f, "an empty mapping: {EXPECTED}"),
             Self::NotAllowed { cpu, allowed } => {
                 write!(
                     f,
@@ -132,8 +132,8 @@ pub fn place(
 ) -> Result<Vec<Option<PuId>>, MappingError> {
     let order = match mapping {
         Mapping::None => return Ok(vec![None; workers]),
-        Mapping::Scatter => deal(machine, allowed, scatter),
-        Mapping::Compact => deal(machine, allowed, compact),
+        Mapping::Scatter => in_rounds(machine, allowed, scatter),
+        Mapping::Compact => in_rounds(machine, allowed, compact),
         Mapping::Explicit(cpus) => listed(machine, allowed, cpus)?,
     };
     if order.is_empty() {
@@ -173,7 +173,7 @@ fn listed(machine: &Machine, allowed: &CpuSet, cpus: &[usize]) -> Result<Vec<PuI
 type Rule = fn(&Machine, usize, &[bool]) -> Vec<PuId>;
 
 /// All allowed PUs, round by round.
-fn deal(machine: &Machine, allowed: &CpuSet, rule: Rule) -> Vec<PuId> {
+fn in_rounds(machine: &Machine, allowed: &CpuSet, rule: Rule) -> Vec<PuId> {
     // In ascending order of their keys; there are few.
     let mut rounds: Vec<((usize, usize), Vec<bool>)> = Vec::new();
     for core in machine.objects_at(Level::Core) {
@@ -197,11 +197,11 @@ fn deal(machine: &Machine, allowed: &CpuSet, rule: Rule) -> Vec<PuId> {
 
 /// One PU from each child in turn.
 fn scatter(machine: &Machine, object: usize, chosen: &[bool]) -> Vec<PuId> {
-    let mut hands: Vec<_> =
+    let mut parts: Vec<_> =
         parts(machine, object, chosen, scatter).into_iter().map(Vec::into_iter).collect();
     let mut order = Vec::new();
-    while !hands.is_empty() {
-        hands.retain_mut(|hand| hand.next().map(|pu| order.push(pu)).is_some());
+    while !parts.is_empty() {
+        parts.retain_mut(|part| part.next().map(|pu| order.push(pu)).is_some());
     }
     order
 }
@@ -211,7 +211,7 @@ fn scatter(machine: &Machine, object: usize, chosen: &[bool]) -> Vec<PuId> {
 fn compact(machine: &Machine, object: usize, chosen: &[bool]) -> Vec<PuId> {
     let parts = parts(machine, object, chosen, compact);
     let mut order = Vec::new();
-    for place in sorted_places(parts.len(), &|a, b| parts[b].len().cmp(&parts[a].len())) {
+    for place in sorted_indices(parts.len(), &|a, b| parts[b].len().cmp(&parts[a].len())) {
         order.extend_from_slice(&parts[place]);
     }
     order

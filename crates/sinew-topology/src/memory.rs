@@ -1,9 +1,11 @@
 //! Memory whose pages lie on chosen NUMA nodes.
 //!
+//! `pages` has the placements, `sys` the system calls.
+//!
 //! # Invariants
 //!
-//! I1: the area is at least one page. The bytes in use are its first ones, all initialised: a fresh
-//! page is zero.
+//! - A1: the area is at least one page. The bytes in use are its first ones, all initialised: a
+//!   fresh page is zero.
 
 use std::io;
 use std::ops::Range;
@@ -15,7 +17,7 @@ use sinew_cpus::CpuSet;
 
 /// Zeroed memory that starts at a page boundary. The kernel allocates each page at its first touch.
 ///
-/// `Placed` in `sinew-core` is a typed and safe array on top of it.
+/// `Placed` in `sinew-locality` is a typed and safe array on top of it.
 ///
 /// ```
 /// use sinew_topology::{Memory, Placement};

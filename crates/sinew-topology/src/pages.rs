@@ -211,10 +211,10 @@ impl fmt::Display for PlacementError {
                 )
             }
             Self::Memory { bytes, source } => {
-                write!(f, "no room for {bytes} bytes: {source}; choose a smaller size")
+                write!(f, "not enough memory for {bytes} bytes: {source}; choose a smaller size")
             }
             Self::Unknown { source } => {
-                write!(f, "cannot tell on which nodes pages lie: the kernel says {source}")
+                write!(f, "cannot read the nodes of pages: the kernel says {source}")
             }
         }
     }
@@ -234,8 +234,8 @@ impl std::error::Error for PlacementError {
 /// The nodes on which this process may have memory, by the system's numbers. At least one: 0 if the
 /// system reports no nodes.
 pub fn memory_nodes() -> CpuSet {
-    let told = sys::allowed_nodes().ok().filter(|nodes| !nodes.is_empty());
-    told.unwrap_or_else(|| {
+    let reported = sys::allowed_nodes().ok().filter(|nodes| !nodes.is_empty());
+    reported.unwrap_or_else(|| {
         let nodes: CpuSet = Machine::host().nodes().iter().map(|node| node.number).collect();
         if nodes.is_empty() { CpuSet::first(1) } else { nodes }
     })
@@ -262,7 +262,7 @@ pub fn page_nodes<T>(slice: &[T]) -> Result<Vec<Option<usize>>, PlacementError> 
     nodes_of_range(slice.as_ptr().cast(), size_of_val(slice))
 }
 
-/// The nodes of the pages of so many bytes from `start` on; the same code for all slices.
+/// The node of each page of the range. Not generic, so that it is compiled once.
 fn nodes_of_range(start: *const u8, bytes: usize) -> Result<Vec<Option<usize>>, PlacementError> {
     let page = sys::page_bytes();
     let lead = start.addr() % page;
@@ -282,7 +282,7 @@ fn nodes_of_range(start: *const u8, bytes: usize) -> Result<Vec<Option<usize>>, 
 /// The page policy of a thread, in force until this is dropped. Not `Send`: the policy belongs to
 /// the thread.
 #[derive(Debug)]
-#[must_use = "the thread's former policy is back when this is dropped"]
+#[must_use = "the drop restores the thread's former policy"]
 pub struct PlacedThread {
     before: Option<Policy>,
     _of_this_thread: PhantomData<*mut ()>,

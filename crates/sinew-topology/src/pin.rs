@@ -78,15 +78,15 @@ impl std::error::Error for PinError {
 /// Pins may be nested if they are dropped in reverse order. Not `Send`: only the thread itself can
 /// be unpinned.
 #[derive(Debug)]
-#[must_use = "the thread is let go when this is dropped"]
+#[must_use = "the thread is unpinned when this is dropped"]
 pub struct Pinned {
     before: CpuSet,
     outermost: bool,
     _of_this_thread: PhantomData<*mut ()>,
 }
 
-/// Restricts the calling thread to `cpus`, by the operating system's numbers, until the returned
-/// value is dropped.
+/// Restricts the calling thread to `cpus`, by the operating system's numbers, until the caller
+/// drops the returned value.
 ///
 /// ```
 /// # use sinew_topology::{Limits, pin_current_thread};

@@ -1,4 +1,4 @@
-//! The machine and its limits, as a tree for people.
+//! The machine and its limits, as a tree for people; `json` is the same for programs.
 
 use std::fmt::{self, Write};
 

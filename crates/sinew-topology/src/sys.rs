@@ -315,9 +315,7 @@ mod imp {
         #[test]
         fn the_kernel_takes_every_policy_for_an_area_and_says_where_touched_pages_are() {
             let Ok(allowed) = allowed_nodes() else {
-                println!(
-                    "skipped: this kernel, or what confines this process, knows no memory policies"
-                );
+                println!("skipped: the kernel or a filter refuses memory policies");
                 return;
             };
             let one: CpuSet = allowed.iter().take(1).collect();
@@ -343,9 +341,7 @@ mod imp {
         #[test]
         fn the_kernel_refuses_a_node_that_does_not_exist() {
             if allowed_nodes().is_err() {
-                println!(
-                    "skipped: this kernel, or what confines this process, knows no memory policies"
-                );
+                println!("skipped: the kernel or a filter refuses memory policies");
                 return;
             }
             let area = Area::new(1).unwrap();
@@ -357,9 +353,7 @@ mod imp {
         #[test]
         fn a_threads_policy_is_what_was_set() {
             let Ok(allowed) = allowed_nodes() else {
-                println!(
-                    "skipped: this kernel, or what confines this process, knows no memory policies"
-                );
+                println!("skipped: the kernel or a filter refuses memory policies");
                 return;
             };
             for policy in

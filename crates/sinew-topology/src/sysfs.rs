@@ -1,8 +1,8 @@
 //! The machine as Linux describes it, below `/sys/devices/system`.
 //!
-//! All files are read below a root that tests can fake. No value is used before it was checked:
-//! sets of CPUs must be the same for all CPUs in them. A fault becomes a warning, and the tree
-//! omits that part:
+//! `kinds` reads the kinds of cores, and `assemble` builds the tree. All files are read below a
+//! root that tests can fake. Each value is checked before its use: sets of CPUs must be the same
+//! for all CPUs in them. A fault becomes a warning, and the tree omits that part:
 //!
 //! | fault | instead |
 //! |---|---|
@@ -20,10 +20,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::assemble::{CpuFacts, Facts, assemble};
+use crate::collections::FirstSeen;
+use crate::distance_table::Matrix;
 use crate::files::{not_a, read_set, read_text};
-use crate::groups::FirstSeen;
 use crate::kinds::core_kinds;
-use crate::ladder::Matrix;
 use crate::machine::{Level, Machine, Node, Source, host_parallelism};
 use crate::warning::Warning;
 use sinew_cpus::CpuSet;
@@ -95,17 +95,14 @@ impl Reader {
         Some(folders)
     }
 
-    /// Fails if the rest is unusable without it.
+    /// The package and core of each CPU. Fails if one is unknown: no tree exists without them.
     fn packages_and_cores(&self, cpus: &CpuSet) -> Result<Vec<CpuFacts>, Warning> {
         let mut cores = Vec::with_capacity(cpus.len());
         for cpu in cpus.iter() {
             cores.push(Some(self.core(cpu)?));
         }
         let cores = groups(cpus, cores).map_err(|cpu| {
-            Warning::at(
-                &self.cpu(cpu, "topology"),
-                "the CPUs of this core disagree about who belongs to it",
-            )
+            Warning::at(&self.cpu(cpu, "topology"), "the CPUs of this core list different siblings")
         })?;
         let mut facts = Vec::new();
         for (cpu, core) in cpus.iter().zip(cores) {
@@ -165,17 +162,17 @@ impl Reader {
             if level == Level::Core {
                 continue;
             }
-            self.enter_cache(level, groups(online, sets), cpus);
+            self.set_cache_groups(level, groups(online, sets), cpus);
         }
     }
 
-    fn enter_cache(
+    fn set_cache_groups(
         &mut self,
         level: Level,
         groups: Result<Vec<Option<usize>>, usize>,
         cpus: &mut [CpuFacts],
     ) {
-        // Enters them first, to see whether they split a core.
+        // Sets them first, to see whether they split a core.
         let fault = match groups {
             Ok(groups) => {
                 for (cpu, group) in cpus.iter_mut().zip(groups) {
@@ -184,7 +181,7 @@ impl Reader {
                 split_core(cpus, &|cpu| cpu.groups[level.slot()])
                     .map(|cpu| (cpu, "only part of a core has it"))
             }
-            Err(cpu) => Some((cpu, "its CPUs disagree about sharing it")),
+            Err(cpu) => Some((cpu, "its CPUs list different sets of sharers")),
         };
         if let Some((cpu, why)) = fault {
             for cpu in cpus {
@@ -208,7 +205,6 @@ impl Reader {
         caches
     }
 
-    /// Reads the nodes and adds them to the facts; all of them or none.
     fn nodes(&mut self, online: &CpuSet, cpus: &mut [CpuFacts]) -> Vec<Node> {
         let folder = self.system.join("node");
         read_nodes(&folder, online, cpus).unwrap_or_else(|warning| {

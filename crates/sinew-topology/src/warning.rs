@@ -5,8 +5,8 @@ use std::path::Path;
 
 /// One line about a file that could not be read or made no sense, and the fallback.
 ///
-/// Nothing in this crate prints: the reader of a [`Machine`](crate::Machine) or
-/// [`Limits`](crate::Limits) decides.
+/// This crate prints nothing. Callers get the warnings from [`Machine`](crate::Machine) and
+/// [`Limits`](crate::Limits).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize), serde(transparent))]
 pub struct Warning(String);

@@ -46,7 +46,7 @@ fn the_host_is_a_sound_tree_that_holds_what_we_may_use() {
 #[test]
 fn the_host_has_as_many_pus_as_the_kernel_counts() {
     let Ok(stat) = std::fs::read_to_string("/proc/stat") else {
-        println!("skipped: there is no /proc/stat here");
+        println!("skipped: /proc/stat does not exist");
         return;
     };
     let is_cpu = |line: &&str| {
@@ -67,13 +67,13 @@ fn the_host_agrees_with_hwloc() {
     for (name, ours) in [("package", Level::Package), ("core", Level::Core), ("pu", Level::Pu)] {
         match level(name) {
             Some(theirs) => assert_eq!(Machine::host().count(ours), theirs, "{name}"),
-            None => println!("skipped: hwloc-calc does not answer for {name}"),
+            None => println!("skipped: hwloc-calc prints nothing for {name}"),
         }
     }
 }
 
 #[test]
-fn a_pinned_thread_runs_where_it_was_told_until_it_is_let_go() {
+fn a_pinned_thread_runs_on_its_cpus_until_it_is_unpinned() {
     if !can_pin() {
         return;
     }

@@ -49,7 +49,7 @@ fn a_small_virtual_machine_limits_nothing() {
 }
 
 #[test]
-fn a_container_of_one_and_a_half_cpus_feeds_two_threads_version_2() {
+fn a_container_of_one_and_a_half_cpus_allows_two_threads_version_2() {
     let root = Root::new();
     // As seen inside: the group is the root of its own namespace.
     root.process("0::/\n", V2).write("sys/fs/cgroup/cpu.max", "150000 100000\n");
@@ -61,7 +61,7 @@ fn a_container_of_one_and_a_half_cpus_feeds_two_threads_version_2() {
 }
 
 #[test]
-fn a_container_of_one_and_a_half_cpus_feeds_two_threads_version_1() {
+fn a_container_of_one_and_a_half_cpus_allows_two_threads_version_1() {
     let root = Root::new();
     // The path is the host's, and only that part is mounted.
     root.process(
@@ -87,7 +87,7 @@ fn of_nested_groups_the_tightest_ancestor_wins() {
             .write("sys/fs/cgroup/outer/cpu.max", format!("{outer} 100000\n"))
             .write("sys/fs/cgroup/outer/middle/cpu.max", format!("{middle} 100000\n"))
             .write("sys/fs/cgroup/outer/middle/inner/cpu.max", format!("{inner} 100000\n"))
-            .write("sys/fs/cgroup/elsewhere/cpu.max", "1000 100000\n");
+            .write("sys/fs/cgroup/other/cpu.max", "1000 100000\n");
         let limits = read(&root, 8);
         assert_eq!(
             (limits.quota(), limits.effective_threads()),
@@ -134,11 +134,11 @@ fn a_changed_quota_is_seen_when_read_again() {
 
 #[test]
 fn a_group_outside_of_what_is_mounted_sees_only_the_mount() {
-    for group in ["0::/../../elsewhere\n", "0::/no/such/folder\n", "0::relative\n"] {
+    for group in ["0::/../../other\n", "0::/no/such/folder\n", "0::relative\n"] {
         let root = Root::new();
         root.process(group, V2)
             .write("sys/fs/cgroup/cpu.max", "200000 100000\n")
-            .write("sys/elsewhere/cpu.max", "1000 100000");
+            .write("sys/other/cpu.max", "1000 100000");
         assert_eq!(read(&root, 8).quota(), quota(2, 1), "{group}");
     }
 }
@@ -193,7 +193,7 @@ fn a_quota_that_makes_no_sense_is_ignored_with_a_warning() {
 
 proptest! {
     #[test]
-    fn whatever_stands_in_the_files_some_thread_runs(
+    fn any_contents_of_the_files_allow_a_thread(
         cgroup in "([0-9]:(cpu|cpuset|)?:(/|/a|/a/\\.\\.|x)?\n?){0,4}",
         mounts in "(1 2 3 (/|/a|x) (/g|g|/) rw - (cgroup|cgroup2|ext4)\
             ( x rw,(cpu|cpuset))?\n){0,4}",

@@ -101,13 +101,10 @@ fn an_explicit_mapping_outside_of_what_is_allowed_names_the_cpu() {
 }
 
 #[test]
-fn a_mask_from_another_machine_leaves_nowhere_to_sit() {
-    let elsewhere = "64".parse().unwrap();
-    assert_eq!(
-        place(&Machine::flat(2), &elsewhere, &Mapping::Scatter, 1),
-        Err(MappingError::NoCpu)
-    );
-    assert_eq!(place(&Machine::flat(2), &elsewhere, &Mapping::None, 2), Ok(vec![None, None]));
+fn a_mask_from_another_machine_leaves_no_cpu() {
+    let foreign = "64".parse().unwrap();
+    assert_eq!(place(&Machine::flat(2), &foreign, &Mapping::Scatter, 1), Err(MappingError::NoCpu));
+    assert_eq!(place(&Machine::flat(2), &foreign, &Mapping::None, 2), Ok(vec![None, None]));
 }
 
 #[test]
@@ -255,7 +252,7 @@ fn packages_of_workers_are_numbered_from_zero_in_their_order() {
 
 /// Catches: the distance of workers that share more than the last-level cache, or less.
 #[test]
-fn who_is_nearer_than_the_last_level_shares_more_than_that_cache() {
+fn workers_nearer_than_the_last_level_share_more_than_that_cache() {
     for (machine, from, to) in [
         ("package:4 l3:1 l2:3 core:2", [0, 1], [0, 2]),
         ("package:2 l3:2 core:2 pu:2", [0, 1], [0, 2]),

@@ -77,7 +77,7 @@ fn more_memory_than_there_is_is_an_error_that_names_the_bytes() {
 
 /// Catches: pages that belong to a range in part, counted twice or not at all.
 #[test]
-fn every_page_that_a_slice_touches_is_answered_for() {
+fn every_page_that_a_slice_touches_has_an_entry() {
     let page = Memory::page_bytes();
     let bytes = vec![1_u8; 4 * page];
     let lead = bytes.as_ptr().align_offset(page);
@@ -99,7 +99,7 @@ fn every_page_that_a_slice_touches_is_answered_for() {
 
 /// Catches: an untouched page for which a node is returned.
 #[test]
-fn a_page_that_nobody_has_touched_is_nowhere() {
+fn an_untouched_page_has_no_node() {
     let memory = Memory::new(2 * Memory::page_bytes(), Placement::FirstTouch).unwrap();
     // SAFETY: the memory exists and is initialised; it is not read here.
     let bytes = unsafe { std::slice::from_raw_parts(memory.start().as_ptr(), memory.bytes()) };

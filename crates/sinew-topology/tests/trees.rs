@@ -288,7 +288,7 @@ fn a_broken_core_or_package_makes_a_flat_tree_and_names_the_file() {
             |root| root.cpu(1, "topology/physical_package_id", "\u{fffd}\0"),
             "is not a package number",
         ),
-        (|root| root.core(0, "0", "0-1"), "disagree about who belongs to it"),
+        (|root| root.core(0, "0", "0-1"), "list different siblings"),
         (|root| root.core(0, "0", "0-1").core(1, "1", "0-1"), "this core is in two packages"),
     ];
     for (break_it, names) in breaks {
@@ -333,7 +333,7 @@ fn broken_caches_are_left_out_and_the_rest_stays() {
     assert_eq!(counts(&machine), [1, 1, 0, 2, 2, 2]);
     assert!(
         only_warning(&machine)
-            .contains("L3: its CPUs disagree about sharing it; all L3 caches are left out")
+            .contains("L3: its CPUs list different sets of sharers; all L3 caches are left out")
     );
 
     let root = fake::small_vm();
@@ -380,7 +380,7 @@ fn broken_nodes_or_distances_are_left_out_and_the_rest_stays() {
 }
 
 /// Files of a small machine, and random contents for them.
-fn vandalism() -> impl Strategy<Value = Vec<(usize, Vec<u8>)>> {
+fn corruption() -> impl Strategy<Value = Vec<(usize, Vec<u8>)>> {
     let number = "(0|1|2|-1|0-1|0,1|1-0|4294967295|99999999999999999999|max|10 20|K|\u{221e})?\n?";
     let text = prop_oneof![
         number.prop_map(String::into_bytes),
@@ -421,9 +421,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn whatever_stands_in_the_files_the_tree_is_sound(vandalism in vandalism()) {
+    fn any_contents_of_the_files_give_a_sound_tree(corruption in corruption()) {
         let root = fake::small_vm();
-        for (file, text) in vandalism {
+        for (file, text) in corruption {
             let path = format!("sys/devices/system/cpu/{}", FILES[file]);
             if root.at(&path).is_dir() {
                 root.remove(&path);

@@ -1,7 +1,7 @@
 //! A worker that helps another one of a skeleton: its thread is pinned near that one's.
 //!
 //! Its processor is the one nearest to the other worker's that no worker of the skeleton has
-//! ([`place_beside`]), among those of the mapping in force. The control's mapping is in force, if
+//! ([`place_helpers`]), among those of the mapping in force. The control's mapping is in force, if
 //! there is one, or the pool's. A rule, such as scatter, allows all processors that the process may
 //! use. If the control's mapping leaves the threads to the system, helpers are not pinned either.
 //!
@@ -16,7 +16,7 @@
 //! `sinew-topology`'s `tests/beside.rs`: which processor; the crate `sinew`'s `tests/limits.rs`:
 //! threads that go there.
 
-use sinew_topology::{CpuSet, Machine, place_beside};
+use sinew_topology::{CpuSet, Machine, place_helpers};
 
 use super::{Control, Operation};
 use crate::affinity::{Pinning, pin_beside};
@@ -116,6 +116,6 @@ fn nearest(
     for cpu in workers {
         places.push(cpu.and_then(|cpu| machine.find_cpu(cpu)));
     }
-    let places = place_beside(machine, &choice, &places, helpers);
+    let places = place_helpers(machine, &choice, &places, helpers);
     places.get(number).copied().flatten().map(|pu| Pinning::at(machine.pu(pu).cpu))
 }

@@ -1,10 +1,10 @@
 //! Helper threads: their number, and how far they run ahead.
 //!
 //! A core that would be idle runs the next unit of a worker ahead of it, to load the unit's data
-//! into the cache that the two share. `sinew_topology::place_beside` chooses its CPU. A helper that
-//! reads too little loads nothing; one that reads too much evicts data that the worker needs now.
-//! Its *lifespan* is the number of words it may read for one unit; the tuner tries 1, 10, 100 and
-//! so on.
+//! into the cache that the two share. `sinew_topology::place_helpers` chooses its CPU. A helper
+//! that reads too little loads nothing; one that reads too much evicts data that the worker needs
+//! now. Its *lifespan* is the number of words it may read for one unit; the tuner tries 1, 10, 100
+//! and so on.
 //!
 //! Source: Góes (see the [module](super)), sections 5.1.4 and 6.2.3.
 //!

@@ -1,4 +1,4 @@
-//! Maps and sorting for all of this crate, compiled once.
+//! A map and a sort for all of this crate, compiled once.
 //!
 //! A generic map or sort is compiled anew for each type, and the programs that depend on this crate
 //! pay for that at each build.
@@ -23,7 +23,7 @@ impl FirstSeen {
 }
 
 /// The numbers below `len` in the order of `compare`; equal ones stay in ascending order.
-pub(crate) fn sorted_places(len: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+pub(crate) fn sorted_indices(len: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     let mut places: Vec<usize> = (0..len).collect();
     // Unstable sorting is less code; no two places are equal.
     places.sort_unstable_by(|&a, &b| compare(a, b).then(a.cmp(&b)));

@@ -1,7 +1,7 @@
-//! CPUs for helper threads, each near the worker that it helps.
+//! PUs for helper threads, each near the worker that it helps.
 //!
-//! A helper warms a cache for its worker, which pays only if the two share that cache. So its CPU
-//! is a free PU of the same core, else of the same cache, and so on outwards. A PU that is the
+//! A helper warms a cache for its worker, which pays only if the two share that cache. So it gets
+//! a free PU of the same core, else of the same cache, and so on outwards. A PU that is the
 //! nearest one for two workers goes to the one that is nearer to it.
 //!
 //! # Cost
@@ -10,7 +10,7 @@
 //!
 //! # Tests
 //!
-//! `tests/beside.rs`, on synthetic machines.
+//! `tests/helpers.rs`, on synthetic machines.
 
 use crate::machine::{Machine, PuId};
 
@@ -21,12 +21,12 @@ use crate::machine::{Machine, PuId};
 /// worker's PU is unknown or `choice` is empty.
 ///
 /// ```
-/// use sinew_topology::{CpuSet, Machine, Mapping, place, place_beside};
+/// use sinew_topology::{CpuSet, Machine, Mapping, place, place_helpers};
 ///
 /// let machine: Machine = "package:2 core:2 pu:2".parse()?;
 /// let workers = place(&machine, &machine.cpus(), &Mapping::Scatter, 2)?;
 /// let choice: Vec<_> = machine.pu_ids().collect();
-/// let helpers = place_beside(&machine, &choice, &workers, 2);
+/// let helpers = place_helpers(&machine, &choice, &workers, 2);
 /// let all = workers.iter().chain(&helpers).flatten();
 /// let cpus: Vec<_> = all.map(|&pu| machine.pu(pu).cpu).collect();
 /// assert_eq!(cpus, [0, 4, 1, 5]);
@@ -36,7 +36,7 @@ use crate::machine::{Machine, PuId};
 /// # Panics
 ///
 /// If a PU comes from a larger machine.
-pub fn place_beside(
+pub fn place_helpers(
     machine: &Machine,
     choice: &[PuId],
     workers: &[Option<PuId>],

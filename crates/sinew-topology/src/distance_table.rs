@@ -1,6 +1,5 @@
-//! The parts of a distance between PUs: the table of NUMA distances, the rungs, and one word for
-//! each PU from which a distance follows without a walk. This file knows no machine; `distance`
-//! builds these from one.
+//! The data from which the distance of two PUs is computed: the NUMA matrix, the separations that
+//! occur, and one word for each PU. `distance` builds and reads them; this file knows no machine.
 
 /// NUMA distances between nodes, by index, in the firmware's unit: 10 is "the same node".
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,26 +40,26 @@ impl Matrix {
     }
 }
 
-/// The components of a distance; sorts from near to far.
+/// The facts that separate two PUs; sorts from near to far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Rung {
+pub(crate) struct Separation {
     pub(crate) numa: u32,
     /// Levels from the core outwards to the innermost shared object: 1 for the core itself.
     pub(crate) up: u8,
 }
 
-/// Each PU's path down the tree as one word. The word has a digit for each distance, the farthest
-/// first; the digit counts the groups of PUs that are nearer than that distance to each other. PUs
-/// with neighbouring numbers are neighbours in the tree, so the first digit in which two PUs differ
-/// gives their distance.
+/// Each PU's path down the tree as one word, so that a distance needs no walk. The word has a digit
+/// for each distance, the farthest first; the digit counts the groups of PUs that are nearer than
+/// that distance to each other. PUs with neighbouring numbers are neighbours in the tree, so the
+/// first digit in which two PUs differ gives their distance.
 #[derive(Debug, Clone)]
-pub(crate) struct Addresses {
+pub(crate) struct PathWords {
     words: Vec<u64>,
     /// The distance to which each bit belongs.
     bits: [u8; 64],
 }
 
-impl Addresses {
+impl PathWords {
     /// `steps`: the distance of each PU but the first from the one before it, at most `levels`.
     /// `None` if a word has too few bits.
     pub(crate) fn of(steps: &[u8], levels: u8) -> Option<Self> {
@@ -112,13 +111,13 @@ fn count(steps: &[u8], levels: u8) -> Vec<Vec<u32>> {
     all
 }
 
-/// The rungs that occur on a machine, nearest first.
+/// All distances of a machine: distance `d` is the separation at index `d - 1`.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ladder {
-    pub(crate) rungs: Vec<Rung>,
+pub(crate) struct DistanceTable {
+    pub(crate) separations: Vec<Separation>,
     pub(crate) matrix: Option<Matrix>,
-    /// `None` if there is a table of NUMA distances.
-    pub(crate) addresses: Option<Addresses>,
+    /// `None` if there is a NUMA matrix, or a word has too few bits.
+    pub(crate) path_words: Option<PathWords>,
 }
 
 #[cfg(test)]
@@ -145,8 +144,8 @@ mod tests {
     fn addresses_that_do_not_fit_into_a_word_are_left_out() {
         // The distances of a tree with two branches at each of 70 levels.
         let steps: Vec<u8> = (1..=70).collect();
-        assert!(Addresses::of(&steps, 70).is_none());
-        let all = Addresses::of(&steps[..64], 64).unwrap();
+        assert!(PathWords::of(&steps, 70).is_none());
+        let all = PathWords::of(&steps[..64], 64).unwrap();
         assert_eq!((all.words.len(), all.words[64]), (65, 1 << 63));
     }
 }

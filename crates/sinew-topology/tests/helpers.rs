@@ -1,8 +1,9 @@
 //! CPUs of helpers on synthetic machines, under each mapping.
 //!
-//! Blind to: where the threads really run; `tests/limits.rs` of the crate `sinew` checks that.
+//! Blind to: the CPUs on which the threads really run; `tests/limits.rs` of the crate `sinew`
+//! checks those.
 
-use sinew_topology::{Machine, Mapping, PuId, place, place_beside};
+use sinew_topology::{Machine, Mapping, PuId, place, place_helpers};
 
 /// Workers and helpers under a mapping, by the numbers of their CPUs.
 fn placed(
@@ -20,7 +21,7 @@ fn placed(
     let choice = place(&machine, &machine.cpus(), &mapping, all).unwrap();
     let workers: Vec<Option<PuId>> = choice.iter().copied().cycle().take(workers).collect();
     let choice: Vec<PuId> = choice.into_iter().flatten().collect();
-    let helpers = place_beside(&machine, &choice, &workers, helpers);
+    let helpers = place_helpers(&machine, &choice, &workers, helpers);
     let cpus =
         |pus: Vec<Option<PuId>>| pus.into_iter().flatten().map(|pu| machine.pu(pu).cpu).collect();
     (cpus(workers), cpus(helpers))
@@ -48,7 +49,7 @@ fn without_siblings_it_stays_in_the_cache_and_then_in_the_package() {
 /// Catches: a PU that goes to a distant helper, because that one came first, though it is next to
 /// another worker.
 #[test]
-fn a_processor_goes_to_whom_it_is_nearest() {
+fn a_pu_goes_to_the_helper_of_the_nearest_worker() {
     // The first worker's cache is full, the second one's has room for its own helper only.
     let caches = "l3:3 core:2";
     assert_eq!(placed(caches, "0,2,1,3,4", 3, 2), (vec![0, 2, 1], vec![4, 3]));
@@ -67,12 +68,12 @@ fn a_helper_keeps_to_the_mapping_and_shares_when_nothing_is_free() {
 /// Catches: a CPU near a worker that is not placed, and a panic when there are no CPUs to choose
 /// from.
 #[test]
-fn whoever_floats_is_followed_nowhere() {
+fn a_worker_without_a_pu_has_no_pu_for_its_helper() {
     assert_eq!(placed("core:4", "none", 2, 2), (vec![], vec![]));
     let machine = Machine::flat(2);
     let pus: Vec<PuId> = machine.pu_ids().collect();
     let workers = [None, Some(pus[0])];
-    assert_eq!(place_beside(&machine, &pus, &workers, 2), [None, Some(pus[1])]);
-    assert_eq!(place_beside(&machine, &[], &workers, 2), [None, None]);
-    assert_eq!(place_beside(&machine, &pus, &workers, 9).len(), 2);
+    assert_eq!(place_helpers(&machine, &pus, &workers, 2), [None, Some(pus[1])]);
+    assert_eq!(place_helpers(&machine, &[], &workers, 2), [None, None]);
+    assert_eq!(place_helpers(&machine, &pus, &workers, 9).len(), 2);
 }
