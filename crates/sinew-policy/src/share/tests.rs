@@ -92,6 +92,18 @@ fn effects(programs: usize, changes: &[f64]) -> Effects {
     effects
 }
 
+/// The grant of a program that may use `usable` when no program has work: all of it, as far as a
+/// script's request permits.
+fn undisturbed(policy: Policy, program: &Program, usable: CpuSet) -> Grant {
+    let request = program.request.as_ref().filter(|_| policy == Policy::Script);
+    let requested = request.and_then(|request| request.cores.as_ref());
+    let pinned = requested.map(|cores| cores.intersection(&program.mask).len() as u32);
+    let most = request.and_then(|request| request.threads).or(pinned).unwrap_or(u32::MAX);
+    let cores = requested.map(|cores| cores.intersection(&usable)).filter(|both| !both.is_empty());
+    let cores = cores.unwrap_or(usable);
+    Grant { threads: most.min(program.max).clamp(1, cores.len() as u32), cores }
+}
+
 /// Grants become what is held.
 fn hold(programs: &mut [Program], grants: &[Grant]) {
     programs.iter_mut().zip(grants).for_each(|(program, grant)| program.held.clone_from(grant));
@@ -173,16 +185,20 @@ proptest! {
         let grants = decide(policy, &layout, &programs, &effects);
         let all = layout.cores();
         let is_at_work = |p: &Program| p.demand > 0 && !p.mask.intersection(&all).is_empty();
-        let nobody_works = !programs.iter().any(is_at_work);
+        let all_dormant = !programs.iter().any(is_at_work);
         for (program, grant) in programs.iter().zip(&grants) {
             prop_assert!(grant.threads >= 1 && !grant.cores.is_empty());
             prop_assert!(grant.cores.is_subset(&program.mask));
             prop_assert!(grant.threads <= program.max.max(1));
             if !is_at_work(program) {
                 let here = program.mask.intersection(&all);
-                let cores = if here.is_empty() { program.mask.clone() } else { here };
-                let threads = if nobody_works { program.max.min(cores.len() as u32) } else { 1 };
-                prop_assert_eq!((grant.threads, &grant.cores), (threads, &cores));
+                let usable = if here.is_empty() { program.mask.clone() } else { here };
+                let expected = if all_dormant {
+                    undisturbed(policy, program, usable)
+                } else {
+                    Grant { threads: 1, cores: usable }
+                };
+                prop_assert_eq!(grant, &expected);
             }
         }
         let busy: Vec<(CpuSet, Grant)> = programs
