@@ -92,7 +92,7 @@ fn read_script(path: &std::path::Path) -> Result<Script, Failure> {
 /// Only one policy uses the numbers and places of a script; schedules are followed under all
 /// policies.
 fn check(policy: Policy, script: &Script) -> Result<(), Failure> {
-    let is_lost = |request: &Request| Policy::Script.goes_by(request) && !policy.goes_by(request);
+    let is_lost = |request: &Request| Policy::Script.follows(request) && !policy.follows(request);
     if !script.steps().iter().filter_map(|step| step.request.as_ref()).any(is_lost) {
         return Ok(());
     }

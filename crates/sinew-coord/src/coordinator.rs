@@ -93,7 +93,7 @@ impl Coordinator {
             measured_ns: 0,
         };
         coordinator.take_over()?;
-        coordinator.script.happened(&Event::Start, 0);
+        coordinator.script.record(&Event::Start, 0);
         Ok(coordinator)
     }
 
@@ -181,14 +181,14 @@ impl Coordinator {
         for row in &state.rows {
             if !self.programs.contains_key(&id_of(row)) {
                 let name = row.name.as_str().to_owned();
-                self.script.happened(&Event::Joins(name.clone()), now_ms);
+                self.script.record(&Event::Joins(name.clone()), now_ms);
                 self.programs.insert(id_of(row), Seen { name, ..Seen::default() });
             }
         }
         let gone =
             self.programs.extract_if(|id, _| !state.rows.iter().any(|row| id_of(row) == *id));
         for (_, seen) in gone {
-            self.script.happened(&Event::Leaves(seen.name), now_ms);
+            self.script.record(&Event::Leaves(seen.name), now_ms);
         }
     }
 
@@ -207,7 +207,7 @@ impl Coordinator {
                 items: row.progress,
                 cores: row.grant.threads,
                 epoch: row.epoch,
-                beside: self.beside(row, state),
+                neighbours: self.neighbours(row, state),
             };
             let Some(seen) = self.programs.get_mut(&id_of(row)) else { continue };
             let mut curve = row.curve;
@@ -234,7 +234,7 @@ impl Coordinator {
     }
 
     /// The names of the programs that share a last-level cache with this one.
-    fn beside(&self, row: &Row, state: &TableState) -> Vec<u32> {
+    fn neighbours(&self, row: &Row, state: &TableState) -> Vec<u32> {
         let places = self.table.layout().places();
         let caches = |row: &Row| -> Vec<usize> {
             places
@@ -307,9 +307,9 @@ mod tests {
                 Coordinator::start(table, Policy::Contention, Script::default()).unwrap();
             let mut state = honest();
             assert!(state.rows[1].stopped);
-            assert_eq!(coordinator.beside(&state.rows[0], &state).len(), 1);
+            assert_eq!(coordinator.neighbours(&state.rows[0], &state).len(), 1);
             state.rows[1].stopped = false;
-            assert_eq!(coordinator.beside(&state.rows[0], &state).len(), 2);
+            assert_eq!(coordinator.neighbours(&state.rows[0], &state).len(), 2);
         });
     }
 

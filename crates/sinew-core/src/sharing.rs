@@ -194,7 +194,7 @@ impl Sharing {
         let Some(busy) = pool.upgrade().map(|pool| pool.busy()) else { return };
         self.report(member, pool, state);
         let granted = member.share().threads;
-        let demand = state.demand.look(busy, granted, most);
+        let demand = state.demand.sample(busy, granted, most);
         if demand > 0 {
             member.set_demand(demand);
             self.agent.park_for(REPORT_NS);

@@ -1,11 +1,11 @@
-//! The owner of each part of a repeated loop: the next run finds its data in the caches of the last
-//! one.
+//! The owner of each part of a repeated loop, so that a run finds its data in the caches of the
+//! last run.
 //!
 //! A loop that runs repeatedly over the same data is fastest if every worker gets the same part
 //! again. Equal shares do that, but leave uneven loops unbalanced. Stealing balances them, but a
 //! chance delay then moves data to another cache. This module combines both: every worker begins
-//! with its own part, thieves take what the owners do not reach, and the steals update the owners
-//! for the next run.
+//! with its own part, thieves take iterations that the owners have not reached, and the steals
+//! update the owners for the next run. The chunk source is in `sinew-loops/src/source`.
 //!
 //! Source: affinity scheduling (Markatos and LeBlanc, "Using Processor Affinity in Loop Scheduling
 //! on Shared-Memory Multiprocessors"), and the affinity partitioner of Robison, Voss and Kukanov
@@ -38,13 +38,13 @@ pub const PARTS_PER_WORKER: usize = 8;
 
 /// A stolen range shorter than this fraction of an even share changes no owner: every run ends with
 /// steals of small rests.
-const SCRAPS: usize = 32;
+const LEAST_FRACTION: usize = 32;
 
 /// The shortest stolen range that changes an owner, in a loop of `n` iterations for `workers`
 /// workers.
 #[inline]
 pub fn worth_keeping(n: usize, workers: usize) -> usize {
-    (n / workers.max(1) / SCRAPS).max(1)
+    (n / workers.max(1) / LEAST_FRACTION).max(1)
 }
 
 /// A range that a worker stole.
@@ -125,7 +125,7 @@ impl Owners {
         self.parts.dedup_by_key(|part| part.owner);
     }
 
-    /// The owner of iteration `index`, if that exists.
+    /// The owner of iteration `index`; `None` beyond the end.
     fn owner(&self, index: usize) -> Option<usize> {
         let part = self.parts.partition_point(|part| part.start <= index).checked_sub(1)?;
         (index < self.n).then(|| self.parts[part].owner)

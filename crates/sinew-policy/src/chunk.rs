@@ -1,11 +1,11 @@
 //! The arithmetic of every schedule: how the iterations of a loop are cut into chunks.
 //!
-//! A loop over `n` iterations hands them out as chunks. Small chunks balance well and cost an
-//! atomic operation each; large ones are cheap and may leave one worker busy while the others wait.
+//! Small chunks balance well and cost an atomic operation each; large ones are cheap and may leave
+//! one worker busy while the others wait.
 //! The rules here compute the size of the next chunk from numbers alone. The chunk sources in
 //! `sinew-loops` decide which worker takes it.
 //!
-//! Schedules with arithmetic of their own are in [`affinity`](crate::affinity),
+//! The arithmetic of the other schedules is in [`affinity`](crate::affinity),
 //! [`weighted`](crate::weighted) and [`split`](crate::split).
 //!
 //! Source: guided self-scheduling (Polychronopoulos and Kuck) for [`tapered`], factoring (Hummel,
@@ -60,11 +60,11 @@ pub fn share(n: usize, parts: usize, part: usize) -> Range<usize> {
     Shares::new(n, parts).get(part)
 }
 
-/// The most slices in which a share is taken: few enough to cost nothing, enough to release the
-/// rest of a share soon.
+/// A worker takes its share in at most this many slices: few enough to cost nothing, enough to let
+/// thieves have the rest soon.
 pub const SLICES: usize = 8;
 
-/// The number of slices in which a share of `length` iterations is taken.
+/// The number of slices of a share of `length` iterations.
 #[inline]
 pub fn slices(length: usize) -> usize {
     length.min(SLICES)
@@ -98,8 +98,8 @@ pub fn factoring(n: usize, remaining: usize, workers: usize, min: usize) -> usiz
     chunk.min(remaining - next_batch.min(remaining - 1)).max(min).max(1).min(remaining)
 }
 
-/// The next chunk of a schedule that hands out its iterations from one counter, for a loop of `n`
-/// iterations with `remaining` left and `workers` workers. Other schedules have one chunk.
+/// The next chunk of a schedule whose workers claim from one counter, for a loop of `n` iterations
+/// with `remaining` left and `workers` workers. For other schedules, all that remain.
 pub fn next_chunk(schedule: Schedule, n: usize, remaining: usize, workers: usize) -> usize {
     match schedule {
         Schedule::Tapered { min } => tapered(remaining, workers, TAPER, min),
@@ -156,10 +156,10 @@ impl Halving {
     /// nanoseconds.
     ///
     /// Near the end of a loop of cheap bodies, workers that steal ever smaller halves from each
-    /// other spend more on moving cache lines than on iterations. So the thief estimates the rest
-    /// from the known cost (`done` iterations took `elapsed_ns`). If the rest will be over before a
-    /// steal pays, the thief waits that long. If iterations are left then, they cost more than
-    /// expected, and it steals.
+    /// other spend more on moving cache lines than on iterations. So the thief estimates the
+    /// owner's remaining time from the known cost (`done` iterations took `elapsed_ns`). If that is
+    /// less than a steal costs, the thief waits as long. If iterations are left then, they cost
+    /// more than expected, and it steals.
     pub fn patience_ns(remaining: usize, done: usize, elapsed_ns: u64) -> u64 {
         let expected_ns = u128::from(elapsed_ns) * remaining as u128 / done.max(1) as u128;
         if done == 0 || expected_ns >= u128::from(Self::STEAL_NS) { 0 } else { expected_ns as u64 }
@@ -190,7 +190,10 @@ mod tests {
     proptest! {
         /// Catches: a gap, an overlap, or a share that is two longer than another.
         #[test]
-        fn shares_are_adjacent_and_differ_by_at_most_one(n in 0..100_000_usize, parts in 1..200_usize) {
+        fn shares_are_adjacent_and_differ_by_at_most_one(
+            n in 0..100_000_usize,
+            parts in 1..200_usize,
+        ) {
             let mut next = 0;
             for part in 0..parts {
                 let share = share(n, parts, part);
@@ -211,7 +214,11 @@ mod tests {
         /// Catches: an empty chunk (an endless loop), one beyond the end, one below the minimum,
         /// one that grows.
         #[test]
-        fn tapered_chunks_shrink_and_end(n in 0..100_000_usize, workers in 1..70_usize, min in 1..50_usize) {
+        fn tapered_chunks_shrink_and_end(
+            n in 0..100_000_usize,
+            workers in 1..70_usize,
+            min in 1..50_usize,
+        ) {
             let (mut remaining, mut last) = (n, usize::MAX);
             while remaining > 0 {
                 let chunk = tapered(remaining, workers, TAPER, min);
@@ -225,7 +232,10 @@ mod tests {
         /// Catches: batches that are not half of the rest, unequal chunks in a batch, and
         /// endless loops.
         #[test]
-        fn factoring_halves_the_rest_in_batches_of_equal_chunks(n in 1..100_000_usize, workers in 1..70_usize) {
+        fn factoring_halves_the_rest_in_batches_of_equal_chunks(
+            n in 1..100_000_usize,
+            workers in 1..70_usize,
+        ) {
             let mut remaining = n;
             for batch in 0..=n.ilog2() {
                 let (from, to) = (n >> batch, n >> (batch + 1));
@@ -242,7 +252,11 @@ mod tests {
 
         /// Catches: a chunk below the minimum before the end, and a minimum that prevents the end.
         #[test]
-        fn factoring_respects_its_minimum(n in 0..100_000_usize, workers in 1..70_usize, min in 1..50_usize) {
+        fn factoring_respects_its_minimum(
+            n in 0..100_000_usize,
+            workers in 1..70_usize,
+            min in 1..50_usize,
+        ) {
             let mut remaining = n;
             while remaining > 0 {
                 let chunk = factoring(n, remaining, workers, min);
@@ -254,7 +268,10 @@ mod tests {
         /// Catches: an empty piece, too many claims for one range, and a piece that leaves too
         /// little to thieves.
         #[test]
-        fn halving_takes_small_pieces_but_not_many(n in 1..1_000_000_usize, workers in 1..70_usize) {
+        fn halving_takes_small_pieces_but_not_many(
+            n in 1..1_000_000_usize,
+            workers in 1..70_usize,
+        ) {
             let sizes = Halving::new(n, workers);
             let share = n.div_ceil(workers);
             let (mut remaining, mut claims) = (share, 0);
@@ -272,15 +289,21 @@ mod tests {
         /// Catches: a piece above the grain or below half of it, for any ranges that owners and
         /// thieves make.
         #[test]
-        fn pieces_with_a_grain_are_half_a_grain_to_a_grain(n in 1..10_000_usize, grain in 1..200_usize, thefts in any::<u64>()) {
+        fn pieces_with_a_grain_are_half_a_grain_to_a_grain(
+            n in 1..10_000_usize,
+            grain in 1..200_usize,
+            steals in any::<u64>(),
+        ) {
             let sizes = Halving::with_grain(grain);
-            let (mut ranges, mut bits) = (vec![n], thefts);
+            let (mut ranges, mut bits) = (vec![n], steals);
             while let Some(remaining) = ranges.pop() {
                 bits = bits.rotate_left(1);
-                let taken = if bits & 1 == 0 { sizes.piece(remaining) } else { sizes.stolen(remaining) };
+                let is_owner = bits & 1 == 0;
+                let taken = if is_owner { sizes.piece(remaining) } else { sizes.stolen(remaining) };
                 prop_assert!(taken >= 1 && taken <= remaining);
-                if bits & 1 == 0 {
-                    prop_assert!(taken <= grain && (taken >= grain / 2 || taken == n), "{} of {}", taken, remaining);
+                if is_owner {
+                    let is_in_bounds = taken <= grain && (taken >= grain / 2 || taken == n);
+                    prop_assert!(is_in_bounds, "{taken} of {remaining}");
                 } else {
                     ranges.push(taken);
                 }
@@ -292,20 +315,26 @@ mod tests {
         /// have: an empty piece, one beyond the rest.
         #[test]
         fn pieces_of_huge_loops_are_never_empty_nor_too_long(
-            n in huge(), remaining in huge(), workers in prop_oneof![0..70_usize, huge()], min in prop_oneof![0..70_usize, huge()],
+            n in huge(),
+            remaining in huge(),
+            workers in prop_oneof![0..70_usize, huge()],
+            min in prop_oneof![0..70_usize, huge()],
         ) {
             let (n, remaining) = (n.max(remaining), n.min(remaining));
             let sizes = [Halving::new(n, workers), Halving::with_grain(min)];
-            let pieces = [tapered(remaining, workers, TAPER, min), factoring(n, remaining, workers, min)]
-                .into_iter()
-                .chain(sizes.iter().flat_map(|sizes| [sizes.piece(remaining), sizes.stolen(remaining)]));
+            let chunks =
+                [tapered(remaining, workers, TAPER, min), factoring(n, remaining, workers, min)];
+            let of_halving = |sizes: Halving| [sizes.piece(remaining), sizes.stolen(remaining)];
+            let pieces = chunks.into_iter().chain(sizes.into_iter().flat_map(of_halving));
             for (number, piece) in pieces.enumerate() {
-                prop_assert!((1..=remaining).contains(&piece), "{} is {} of {}", number, piece, remaining);
+                let is_in_bounds = (1..=remaining).contains(&piece);
+                prop_assert!(is_in_bounds, "{number} is {piece} of {remaining}");
             }
             let (parts, shares) = (workers.max(1), Shares::new(n, workers));
             for part in [0, parts / 2, parts - 1] {
                 let share = shares.get(part);
-                prop_assert!(share.start <= share.end && share.end <= n && share.len().abs_diff(n / parts) <= 1);
+                prop_assert!(share.start <= share.end && share.end <= n);
+                prop_assert!(share.len().abs_diff(n / parts) <= 1);
             }
             prop_assert_eq!(shares.get(parts - 1).end, n);
         }

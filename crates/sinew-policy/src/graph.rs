@@ -1,8 +1,8 @@
 //! Recorded task graphs: the tasks that a run spawned, and the work between spawns.
 //!
 //! A recording is a list of *calls* into a pool. Each call is a sequence of tokens: work, and parts
-//! that may run in parallel, which are such sequences again. So it describes the program,
-//! independent of which worker ran which part, and when.
+//! that may run in parallel, which are such sequences again. So a recording describes the program,
+//! not the schedule of the run. `sinew-observe` writes recordings; `lab/sim` replays them.
 //!
 //! As text, each line is a call: the time since the last call, a colon, and the tokens. Times are
 //! in picoseconds. The last line marks a recording as complete.
@@ -124,7 +124,7 @@ impl Call {
         &self.tokens
     }
 
-    /// The work between other tokens, each with the token after it; `None` at the end.
+    /// The work between other tokens, each with the token after it, or `None` at the end.
     fn stretches(&self) -> Vec<(u64, Option<Token>)> {
         let (mut all, mut sum) = (Vec::new(), 0);
         for &token in &self.tokens {
@@ -348,7 +348,7 @@ mod tests {
 
     /// Catches: a corrupted recording that is read as another, or an error without its place.
     #[test]
-    fn damage_is_named_by_line_and_column() {
+    fn a_corrupted_recording_is_named_by_line_and_column() {
         for (call, column) in
             [("5: 1)", 5), ("5: (1}", 6), ("5: |", 4), ("x: 1", 1), ("5 1", 1), ("5: 1x", 5)]
         {

@@ -1,19 +1,19 @@
 //! How long an idle worker spins before it parks.
 //!
 //! A spinning worker finds work within a fraction of a microsecond; parking costs the waker and the
-//! woken worker some [`PARK_US`] together. Without knowledge of the future, a worker that spins as
-//! long as parking costs spends at most twice the optimum (the ski-rental rule: Karlin, Manasse,
+//! woken worker some [`PARK_US`] together. A worker that spins as long as parking costs spends at
+//! most twice the optimum, whatever happens (the ski-rental rule: Karlin, Manasse,
 //! McGeoch and Owicki, "Competitive randomized algorithms for nonuniform problems", 1994). But idle
 //! times repeat: a program that computes serially for 100 µs between two loops makes every idle
 //! time 100 µs long, and spinning is wasted each time. So the worker keeps a decaying histogram of
 //! its idle times, and takes the window with the least cost over them.
 //!
-//! A worker that parks at once does not learn how long it would have had to spin: a wake-up takes
-//! longer than many idle times, so two workers that wake each other in turn would never stop. Such
-//! idle times are not recorded, and one in [`EXPLORE`] is spun through to learn.
+//! A worker that parks at once cannot measure its idle time: a wake-up takes longer than many idle
+//! times, so two workers that wake each other in turn would park for ever. Such idle times are not
+//! recorded; instead the worker spins through one in [`EXPLORE`].
 //!
 //! On a core that another program also uses, spinning harms both: the window is 0 there. The worker
-//! detects this by a gap between two readings of its clock that no search explains.
+//! detects such a core by a *gap* between two readings of its clock that no search explains.
 //!
 //! # States
 //!
@@ -25,8 +25,8 @@
 //! # Invariants
 //!
 //! - I1: the window is 0 while shared, and one of [`WINDOWS_US`] otherwise.
-//! - I2: each gap soon after a recovery doubles the penalty, up to [`PENALTY_MAX_US`], so a core
-//!   that stays shared is tried ever more rarely.
+//! - I2: each gap soon after a recovery doubles the penalty, up to [`PENALTY_MAX_US`], so the
+//!   worker spins ever more rarely on a core that stays shared.
 //! - I3: over equal idle times the window's cost converges to that of the best of [`WINDOWS_US`],
 //!   apart from exploration.
 
@@ -35,12 +35,12 @@
 pub const PARK_US: u32 = 40;
 /// The possible windows.
 pub const WINDOWS_US: [u32; 6] = [0, 3, 6, 12, 25, 40];
-/// One idle time of this many is spun through if the best window is 0. A prime, so that no pattern
-/// of the program synchronises with it.
+/// If the best window is 0, the worker spins through one idle time in this many. A prime, so that
+/// no pattern of the program synchronises with it.
 pub const EXPLORE: u32 = 13;
 /// The window of a new worker, as an index.
 const START: usize = 5;
-/// Idle time in microseconds without a gap, after which a shared core is tried again, at first.
+/// Idle time in microseconds without a gap, after which a shared core counts as free, at first.
 pub const PENALTY_US: u32 = 10_000;
 /// The longest such time, in microseconds.
 pub const PENALTY_MAX_US: u32 = 1_000_000;
@@ -57,7 +57,7 @@ pub struct Idle {
     pub searched_us: u32,
     /// How long it was parked after that, if it parked.
     pub parked_us: Option<u32>,
-    /// Whether a gap showed that another program had the core meanwhile.
+    /// Whether a gap showed that another program used the core meanwhile.
     pub lost_core: bool,
 }
 
@@ -116,8 +116,8 @@ impl SpinWindow {
         WINDOWS_US[self.best]
     }
 
-    /// How long to spin if parking would delay more than the worker itself: as long as parking
-    /// costs, independent of the history, unless the core is shared.
+    /// How long to spin if parking would also delay other workers: as long as parking costs,
+    /// whatever the history, unless the core is shared. In microseconds.
     #[inline]
     pub fn patient_us(&self) -> u32 {
         if self.shared_us > 0 { 0 } else { PARK_US }
@@ -171,24 +171,26 @@ impl SpinWindow {
     }
 }
 
-/// Whether a waiting thread should try something before it parks that pays only sometimes.
+/// Exponential backoff of something that a waiting thread tries before it parks, and that pays only
+/// sometimes.
 ///
-/// Watching pays if the result usually arrives within [`WATCH_US`], and blocks the other thread if
-/// there is no other core. Yielding pays if the core is soon returned. So each failed try makes the
-/// next waits skip it: one, three, seven, up to a bound; the first success ends that.
+/// Watching the result pays if it usually arrives within [`WATCH_US`]; without a second core it
+/// delays the other thread. Yielding pays if the system returns the core soon. So each failed try
+/// makes the next waits skip it: one, three, seven, up to a bound; the first success ends that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
     most_skipped: u32,
     skip: u32,
-    in_vain: u32,
+    skip_next: u32,
 }
 
 /// How long to watch, in microseconds.
 pub const WATCH_US: u32 = 12;
 impl Trial {
-    /// A thread that has not waited yet. It skips at most `most_skipped` waits between two tries.
+    /// For a thread that has not waited yet. It skips at most `most_skipped` waits between two
+    /// tries.
     pub const fn new(most_skipped: u32) -> Self {
-        Self { most_skipped, skip: 0, in_vain: 0 }
+        Self { most_skipped, skip: 0, skip_next: 0 }
     }
 
     /// Whether to try it this time.
@@ -200,13 +202,14 @@ impl Trial {
 
     /// Records the result of a try.
     pub fn tried(&mut self, successfully: bool) {
-        self.in_vain = if successfully { 0 } else { (2 * self.in_vain + 1).min(self.most_skipped) };
-        self.skip = self.in_vain;
+        self.skip_next =
+            if successfully { 0 } else { (2 * self.skip_next + 1).min(self.most_skipped) };
+        self.skip = self.skip_next;
     }
 
     /// Records a try that cost far more than a success saves: the most waits are skipped.
     pub fn cost_dear(&mut self) {
-        (self.in_vain, self.skip) = (self.most_skipped, self.most_skipped);
+        (self.skip_next, self.skip) = (self.most_skipped, self.most_skipped);
     }
 }
 
@@ -310,7 +313,7 @@ mod tests {
 
     /// Catches: a thread that tries in vain each time, or never again.
     #[test]
-    fn what_is_in_vain_is_tried_ever_more_rarely_and_success_brings_it_back() {
+    fn failures_make_tries_rare_and_a_success_ends_that() {
         let tries = |trial: &mut Trial, waits: u32, succeeds: bool| {
             let mut tried = 0;
             for _ in 0..waits {

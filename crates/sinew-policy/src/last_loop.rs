@@ -1,4 +1,4 @@
-//! The last loop of a program as one word of its row.
+//! The last loop of a program as one word, for its row of the table in `sinew-coord`.
 
 use crate::schedule::Schedule;
 

@@ -3,8 +3,8 @@
 //! to spin.
 //!
 //! This crate reads no clock, starts no thread, reads no file and has no random numbers of its own;
-//! the caller passes in everything on which a decision depends. So the runtime and the simulation
-//! run the same code, a test can replay any case, and an error is in one place only.
+//! the caller passes in everything on which a decision depends. So the runtime and the simulator
+//! run the same code, and a test can replay any case.
 //!
 //! | module | decides |
 //! |---|---|
@@ -18,7 +18,7 @@
 //! | [`pace`] | how many iterations a controlled loop runs between two checks |
 //! | `share` | how many cores, and which, each program on a machine gets; with the feature `share` |
 //! | [`Wait`], [`StackKind`], [`LastLoop`], [`schedule`] | nothing; they name choices |
-//! | `worklist` | how a transactional worklist deals, steals, pairs and swaps its units; with the feature `worklist` |
+//! | `worklist` | how a transactional worklist distributes, steals, pairs and swaps its units; with the feature `worklist` |
 //! | `tune` | the settings of a worklist, from counts of its run; with the feature `worklist` |
 //! | `graph` | nothing; the format of recorded runs; with the feature `graph` |
 //! | `span` | nothing; the bounds for a schedule; with the feature `graph` |

@@ -1,4 +1,4 @@
-//! Choices with names: printed, parsed, and refused with one message.
+//! Enums whose values have names: `Display`, `FromStr`, and one error for an unknown name.
 
 use std::fmt;
 
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_refused_with_those_that_there_are() {
+    fn an_unknown_name_is_refused_with_the_known_ones() {
         let error = "both".parse::<StackKind>().unwrap_err();
         assert_eq!(error.to_string(), "unknown task stack `both`; use one of `split`, `two-field`");
     }

@@ -17,14 +17,14 @@ use std::str::FromStr;
 
 /// How a loop hands out its iterations.
 ///
-/// As text: its name, and behind a colon the number where there is one, such as `static` and
-/// `dynamic:64`. The number may be left out and is 1 then. [`usage`](Self::usage) lists all.
+/// As text: its name, and a colon and a number if it has one, such as `static` and `dynamic:64`.
+/// Without the number it is 1. [`usage`](Self::usage) lists all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Schedule {
     /// One equal share per worker, fixed by the worker's number, so that the next loop over the
-    /// same data finds it in the same caches. If a worker does not come for its share, the others
-    /// take it.
+    /// same data finds it in the same caches. If a worker does not claim its share, the others take
+    /// it.
     Static,
     /// `chunk` iterations at a time, first come, first served.
     Dynamic {
@@ -103,7 +103,6 @@ impl Schedule {
         crate::named::in_words(&forms)
     }
 
-    /// The number in it.
     fn number_mut(&mut self) -> Option<&mut usize> {
         match self {
             Self::Dynamic { chunk: number }
@@ -115,12 +114,12 @@ impl Schedule {
         }
     }
 
-    /// The chunk, least chunk or grain in it, where it has one.
+    /// Its chunk, least chunk or grain, if it has one.
     pub fn number(mut self) -> Option<usize> {
         self.number_mut().copied()
     }
 
-    /// The same schedule with another number, where it has one.
+    /// The same schedule with another number, if it has one.
     fn with(mut self, number: usize) -> Self {
         self.number_mut().into_iter().for_each(|place| *place = number);
         self
@@ -142,29 +141,29 @@ impl Schedule {
         if self.number() == Some(0) { Err(ScheduleError::Zero(self)) } else { Ok(self) }
     }
 
-    /// A number for it, other than 0, and the one in it: what stands for it where words are
-    /// exchanged.
+    /// Its place in the table plus 1, and its number or 0: the form in which programs exchange
+    /// schedules.
     pub fn code(self) -> (u8, usize) {
         (self.place() as u8 + 1, self.number().unwrap_or(0))
     }
 
-    /// The schedule that a [`code`](Self::code) stands for; `None` if it is none.
+    /// The schedule of a [`code`](Self::code); `None` if there is none.
     pub fn from_code(code: u8, number: usize) -> Option<Self> {
         let (_, _, schedule) = TABLE.get(usize::from(code).checked_sub(1)?)?;
         schedule.with(number).check().ok()
     }
 
-    /// The bit of a [word](Self::to_word) that other facts than the schedule may take.
+    /// The bit of a [word](Self::to_word) that a schedule leaves free.
     pub const FREE_BIT: u64 = 1 << 63;
 
-    /// One word for the [`code`](Self::code), which is never 0. A number that is too large for the
-    /// word counts as the largest that is not.
+    /// The [`code`](Self::code) in one word, never 0. A number that is too large for it becomes the
+    /// largest that fits.
     pub fn to_word(self) -> u64 {
         let (code, number) = self.code();
         u64::from(code) | (number as u64).min((Self::FREE_BIT - 1) >> u8::BITS) << u8::BITS
     }
 
-    /// The schedule that a [word](Self::to_word) stands for, whatever its free bit is.
+    /// The schedule of a [word](Self::to_word). Ignores the free bit.
     pub fn from_word(word: u64) -> Option<Self> {
         let number = (word & !Self::FREE_BIT) >> u8::BITS;
         Self::from_code(word as u8, usize::try_from(number).ok()?)
@@ -206,7 +205,7 @@ impl FromStr for Schedule {
 pub enum ScheduleError {
     /// No schedule has this name.
     UnknownName(String),
-    /// What follows the colon is not a whole number.
+    /// The text after the colon is not a whole number.
     NotANumber(String),
     /// This schedule has no number.
     TakesNoNumber(String),
@@ -223,7 +222,8 @@ impl fmt::Display for ScheduleError {
             Self::NotANumber(text) => {
                 write!(
                     f,
-                    "the number in schedule `{text}` is not a whole number: write for example dynamic:64"
+                    "the number in schedule `{text}` is not a whole number: write for example \
+                     dynamic:64"
                 )
             }
             Self::TakesNoNumber(text) => {

@@ -1,12 +1,12 @@
 //! Work and span: the time of a computation on one worker, and its bounds on any number of workers.
 //!
-//! The *span* of a computation is the length of its longest chain of parts that wait for each
-//! other. Moving a part to another worker has a cost, the *burden*. The span at a burden charges it
-//! for each part that moves, but never more than running the part in place would have taken, since
-//! the runtime may do that. Source: the burdened span of Y. He, C. E. Leiserson and W. M.
-//! Leiserson, "The Cilkview Scalability Analyzer" (2010); the bounds with which K.-F. Faxén and J.
-//! Ardelius compare their measurements in "Manycore Work Stealing" (2011). Difference: Cilkview
-//! charges every spawn, whether or not moving it pays.
+//! The *span* of a computation is the length of its critical path: its longest chain of parts that
+//! wait for each other. Moving a part to another worker has a cost, the *burden*. The span at a
+//! burden charges it for each part that moves, but never more than running the part in place would
+//! have taken, since the runtime may do that. Source: the burdened span of Y. He, C. E. Leiserson
+//! and W. M. Leiserson, "The Cilkview Scalability Analyzer" (2010); the bounds with which K.-F.
+//! Faxén and J. Ardelius compare their measurements in "Manycore Work Stealing" (2011). Difference:
+//! Cilkview charges every spawn, whether or not moving it pays.
 //!
 //! All lengths are in the unit of the caller, burdens included.
 //!

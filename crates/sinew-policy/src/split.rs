@@ -1,4 +1,4 @@
-//! Ranges of one or more dimensions: where they are cut in halves, and down to which size.
+//! Ranges of one or more dimensions: where to cut them in halves, and down to which size.
 //!
 //! A block is cut across its longest side, measured in grains, so that pieces approach the shape of
 //! the grain: neighbours in a piece are neighbours in the data, for any dimension. Two rules limit

@@ -2,6 +2,7 @@
 
 /// The tasks that a worker runs while it waits, in a join or at the end of a scope, for tasks that
 /// other workers run.
+///
 /// The waiting worker runs a task on its own stack. If the waiting task holds a lock that this task
 /// needs, both block for ever. Programs that hold locks across joins, scopes or loops need
 /// [`Descendants`](Self::Descendants) or [`Block`](Self::Block), and must not take such locks in a
@@ -16,11 +17,11 @@ pub enum Wait {
     /// Help the thief, then run any task, then park. The stack can grow with the number of tasks.
     Any,
     /// Run only tasks that are parts of the awaited one, and deeper parts of broadcasts, then park.
-    /// A call into another pool waits without running anything, so pools that call back into each
+    /// During a call into another pool the worker runs nothing, so pools that call back into each
     /// other need another policy.
     Descendants,
-    /// Help the thief, and if that waits in turn, the thief of the task for which it waits, and so
-    /// on; then park. For experiments.
+    /// Help the thief; if the thief waits, help the thief of its awaited task, and so on; then
+    /// park. For experiments.
     Transitive,
     /// Run only the own scope's tasks and deeper parts of broadcasts, and park. A worker that waits
     /// for another pool runs anything.

@@ -19,7 +19,7 @@
 //! Property tests for W1, for proportions within one iteration, for shares that stay, and for
 //! shares while a loop runs.
 
-/// Iterations in 2⁴⁰ ns, about 18 minutes: whole numbers that also distinguish slow loops.
+/// Iterations in 2⁴⁰ ns (18 minutes), so that slow loops have speeds above 0.
 type Speed = u64;
 
 /// The unit of [`Speed`] as a shift.
@@ -32,10 +32,10 @@ const FASTEST: Speed = 1 << 48;
 /// The weight of a new measurement is a quarter.
 const INERTIA: u64 = 4;
 
-/// Fewer iterations than this part of an even share are no valid sample of a worker.
+/// Fewer iterations than an even share divided by this are no valid sample of a worker.
 const SAMPLE: usize = 8;
 
-/// Shares move only if one is wrong by more than this part of an even share.
+/// Shares move only if one is wrong by more than an even share divided by this.
 const TOLERANCE: usize = 32;
 
 /// The known speeds of workers, and the resulting shares.
@@ -221,7 +221,7 @@ mod tests {
             prop_assert!(begins.is_sorted() && begins[0] == 0 && begins[7] == n);
         }
 
-        /// Catches: the same while a loop runs.
+        /// Catches: an overflow or a division by zero, for any measurement of a running loop.
         #[test]
         fn any_stay_leads_to_shares(
             times in proptest::collection::vec((any::<usize>(), any::<u64>()), 0..9),

@@ -108,7 +108,7 @@ proptest! {
         let mut tuner = Tuner::new(workers);
         for noise in noises {
             let (schedule, profile) = match tuner.choice() {
-                Choice::Look => (Schedule::Stealing, Some(program.profile())),
+                Choice::Profile => (Schedule::Stealing, Some(program.profile())),
                 Choice::Short => (Schedule::Static, None),
                 Choice::Run(schedule) => (schedule, None),
             };

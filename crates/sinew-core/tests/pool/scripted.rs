@@ -288,7 +288,7 @@ impl Look {
         let row = || table.read().into_iter().find(|row| row.name.as_str() == name).ok_or("no row");
         let (before, share) = (row()?, pool.share().ok_or("no share")?);
         let threads =
-            if alone && !request.as_ref().is_some_and(|request| Policy::Script.goes_by(request)) {
+            if alone && !request.as_ref().is_some_and(|request| Policy::Script.follows(request)) {
                 pool.max_workers()
             } else {
                 before.grant.threads as usize
@@ -340,7 +340,7 @@ impl Look {
     fn cores_agree(&self) -> bool {
         let Some(all) = &self.host else { return true };
         let binding = !self.alone
-            || self.request.as_ref().is_some_and(|request| Policy::Script.goes_by(request));
+            || self.request.as_ref().is_some_and(|request| Policy::Script.follows(request));
         let confined = binding && self.row.grant.cores.len() == self.threads;
         let cores = if confined { self.row.grant.cores.iter().collect() } else { all.clone() };
         self.did.masks.iter().all(|mask| *mask == cores)

@@ -88,7 +88,7 @@ impl Trial {
     pub(super) fn schedule(&self) -> Schedule {
         match self.choice {
             Choice::Run(schedule) => schedule,
-            Choice::Look | Choice::Short => Schedule::Stealing,
+            Choice::Profile | Choice::Short => Schedule::Stealing,
         }
     }
 
@@ -99,8 +99,8 @@ impl Trial {
         match self.choice {
             Choice::Run(schedule) => schedule,
             Choice::Short => Schedule::Static,
-            Choice::Look if alone == 0 => Schedule::Stealing,
-            Choice::Look => {
+            Choice::Profile if alone == 0 => Schedule::Stealing,
+            Choice::Profile => {
                 let elapsed = u128::from(now_ns() - self.began_ns);
                 let promised = elapsed * self.n as u128 / (alone as u128 * self.workers as u128);
                 prior(u64::try_from(promised).unwrap_or(u64::MAX))
@@ -110,7 +110,7 @@ impl Trial {
 
     /// Times the chunks of one participant, if that is wanted.
     pub(super) fn watch(&self, served_ns: u64) -> Option<Watch<'_>> {
-        let wanted = self.choice == Choice::Look && self.key.is_some();
+        let wanted = self.choice == Choice::Profile && self.key.is_some();
         wanted.then(|| Watch {
             trial: self,
             profile: Profile::default(),
@@ -124,7 +124,7 @@ impl Trial {
         let elapsed_ns = now_ns() - self.began_ns;
         let profile = *self.profile.lock();
         let profile =
-            (self.choice == Choice::Look && profile.mean_ns().is_some()).then_some(&profile);
+            (self.choice == Choice::Profile && profile.mean_ns().is_some()).then_some(&profile);
         if let Some(known) = KNOWN.lock().get_mut(&key) {
             known.tuner.ran(self.n, elapsed_ns, profile);
         }

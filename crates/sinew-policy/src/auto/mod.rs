@@ -1,10 +1,10 @@
 //! The schedule of loops with `Schedule::Auto`.
 //!
 //! A loop is identified by its call site. Its cost under one schedule says little about another, so
-//! the tuner tries several. The first run is the *look*: its chunks are timed, which gives the mean
-//! cost of an iteration and its variation. That leaves a few schedules to try, with suitable
-//! chunks. Each is tried in one run; those close to the best are tried once more. The tuner keeps
-//! the best until the loop changes.
+//! the tuner tries several. The first run is *profiled*: its chunks are timed, which gives the mean
+//! cost of an iteration and its variation (`profile`). From these follow a few candidates, with
+//! suitable chunks. Each runs once, and those close to the best once more. The tuner keeps the best
+//! until the loop changes.
 //!
 //! Loops of less than a millisecond are not tuned: they get equal shares.
 //!
@@ -12,9 +12,9 @@
 //!
 //! | state | entered | left |
 //! |---|---|---|
-//! | look | at the first run, and after a drift | after one run: to short if it was short, else to trying |
+//! | profiling | at the first run, and after a drift | after one run: to short if it was short, else to trying |
 //! | short | after a short run | after two long runs in a row |
-//! | trying | after a look | after one run per candidate, and one more for each near the best |
+//! | trying | after profiling | after one run per candidate, and one more for each near the best |
 //! | settled | after trying | after several runs in a row whose cost has drifted |
 //!
 //! # Invariants
@@ -25,12 +25,12 @@
 //!
 //! Source: the phases of iterative autotuners, and the drift rule of multi-armed bandits with
 //! restarts. Differences: costs are compared by their minimum, because disturbances only make a run
-//! longer; the look does not count, because its caches are cold.
+//! longer; the profiled run does not count, because its caches are cold.
 //!
 //! # Tests
 //!
-//! Property tests of A1 and A2 here; in `sinew-sim`, whole loops of every shape against the best of
-//! all schedules.
+//! Property tests of A1 and A2 in `tests.rs`; in `lab/sim`, whole loops of every shape against the
+//! best of all schedules.
 
 mod profile;
 
@@ -46,10 +46,10 @@ const HYSTERESIS: u64 = 2;
 const LONG: u32 = 2;
 /// The most schedules that are tried.
 pub const CANDIDATES: usize = 4;
-/// The most runs of a search: the look, and each candidate twice.
+/// The most runs of a search: the profiled one, and each candidate twice.
 pub const PROBES: usize = 1 + 2 * CANDIDATES;
 /// A candidate this much slower than the best is not tried again.
-const HOPELESS: f64 = 1.15;
+const REJECTED: f64 = 1.15;
 /// Equal shares are not tried if the longest would take this much longer than the mean.
 const UNEVEN: f64 = 1.25;
 /// The time of one chunk of the dynamic schedule: a hundred times the cost of its claim.
@@ -59,17 +59,17 @@ const CHUNKS: usize = 16;
 /// A cost that has changed by this factor has drifted.
 const DRIFT: f64 = 1.25;
 /// Runs in a row that a drift must last, at first and at most (A2).
-const PATIENCE: u32 = 3;
-const MOST_PATIENCE: u32 = 96;
+const DRIFT_RUNS: u32 = 3;
+const MOST_DRIFT_RUNS: u32 = 96;
 /// How fast the expected cost follows the measured one.
 const INERTIA: f64 = 0.1;
 
-/// How to run the loop next time.
+/// The next run of a loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Choice {
     /// Begin, continue with the schedule of [`prior`] after the first iterations, and time the
     /// chunks.
-    Look,
+    Profile,
     /// The loop is short: begin on one worker, and continue with equal shares.
     Short,
     /// Run with this schedule.
@@ -88,13 +88,13 @@ pub struct Tuner {
     workers: usize,
     state: State,
     /// Runs that a drift must last.
-    patience: u32,
+    drift_runs: u32,
     was_long: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 enum State {
-    Looking,
+    Profiling,
     Short { long_runs: u32 },
     Trying { candidates: Vec<Candidate>, next: usize },
     Settled { schedule: Schedule, expected: f64, drifted: u32 },
@@ -112,7 +112,12 @@ struct Candidate {
 impl Tuner {
     /// A loop without history, for this many workers.
     pub fn new(workers: usize) -> Self {
-        Self { workers: workers.max(1), state: State::Looking, patience: PATIENCE, was_long: false }
+        Self {
+            workers: workers.max(1),
+            state: State::Profiling,
+            drift_runs: DRIFT_RUNS,
+            was_long: false,
+        }
     }
 
     /// The number of workers.
@@ -120,10 +125,10 @@ impl Tuner {
         self.workers
     }
 
-    /// How to do the next run.
+    /// The next run.
     pub fn choice(&self) -> Choice {
         match &self.state {
-            State::Looking => Choice::Look,
+            State::Profiling => Choice::Profile,
             State::Short { .. } => Choice::Short,
             State::Trying { candidates, next } => Choice::Run(candidates[*next].schedule),
             State::Settled { schedule, .. } => Choice::Run(*schedule),
@@ -133,7 +138,7 @@ impl Tuner {
     /// The best schedule so far, for a run that is not measured.
     pub fn best(&self) -> Schedule {
         match &self.state {
-            State::Looking => Schedule::Stealing,
+            State::Profiling => Schedule::Stealing,
             State::Short { .. } => Schedule::Static,
             State::Trying { candidates, .. } => best(candidates)
                 .filter(|best| best.runs > 0)
@@ -154,12 +159,12 @@ impl Tuner {
             return;
         }
         let cost = elapsed_ns.max(1) as f64 / items as f64;
-        let looked = match &mut self.state {
-            State::Looking => true,
+        let profiled = match &mut self.state {
+            State::Profiling => true,
             State::Short { long_runs } => {
                 *long_runs = if elapsed_ns < SHORT_NS { 0 } else { *long_runs + 1 };
                 if *long_runs >= LONG {
-                    (self.state, self.was_long) = (State::Looking, true);
+                    (self.state, self.was_long) = (State::Profiling, true);
                 }
                 false
             }
@@ -174,21 +179,21 @@ impl Tuner {
                     *expected += INERTIA * (cost - *expected);
                 } else {
                     *drifted += 1;
-                    if *drifted >= self.patience {
-                        self.patience = (2 * self.patience).min(MOST_PATIENCE);
-                        self.state = State::Looking;
+                    if *drifted >= self.drift_runs {
+                        self.drift_runs = (2 * self.drift_runs).min(MOST_DRIFT_RUNS);
+                        self.state = State::Profiling;
                     }
                 }
                 false
             }
         };
-        if looked {
-            self.look(items, elapsed_ns, profile);
+        if profiled {
+            self.begin_trials(items, elapsed_ns, profile);
         }
     }
 
-    /// The candidates to try after the look.
-    fn look(&mut self, items: usize, elapsed_ns: u64, profile: Option<&Profile>) {
+    /// Chooses the candidates after a profiled run.
+    fn begin_trials(&mut self, items: usize, elapsed_ns: u64, profile: Option<&Profile>) {
         let limit = if self.was_long { SHORT_NS / HYSTERESIS } else { SHORT_NS };
         if elapsed_ns < limit {
             (self.state, self.was_long) = (State::Short { long_runs: 0 }, false);
@@ -226,21 +231,21 @@ fn candidates(items: usize, workers: usize, mean_ns: f64, unevenness: f64) -> Ve
 /// The state after the candidate `last` has run: first all candidates once, then those near the
 /// best once more, then settled.
 fn after_trial(candidates: Vec<Candidate>, last: usize) -> State {
-    let Some(best) = best(&candidates) else { return State::Looking };
+    let Some(best) = best(&candidates) else { return State::Profiling };
     let round = candidates[last].runs;
-    let hopeful = |candidate: &Candidate| {
-        candidate.runs == 0 || (candidate.runs == 1 && candidate.cost <= HOPELESS * best.cost)
+    let is_open = |candidate: &Candidate| {
+        candidate.runs == 0 || (candidate.runs == 1 && candidate.cost <= REJECTED * best.cost)
     };
     let fewest = candidates
         .iter()
-        .filter(|candidate| hopeful(candidate))
+        .filter(|candidate| is_open(candidate))
         .map(|candidate| candidate.runs)
         .min();
     match fewest {
         Some(runs) => {
             // Round robin, so that a disturbance does not hit one candidate twice.
             let wanted =
-                |number: &usize| hopeful(&candidates[*number]) && candidates[*number].runs == runs;
+                |number: &usize| is_open(&candidates[*number]) && candidates[*number].runs == runs;
             let after = if runs < round { last + 1 } else { 0 };
             let next = (after..candidates.len()).chain(0..after).find(wanted).unwrap_or(0);
             State::Trying { candidates, next }

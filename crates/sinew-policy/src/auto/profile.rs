@@ -1,6 +1,6 @@
-//! The costs of the chunks of one run, and their variation.
+//! The measured costs of the chunks of one run, by their place in the loop.
 
-/// The number of parts of a loop whose costs are kept apart.
+/// A profile has the costs of this many equal parts of a loop.
 pub const PARTS: usize = 16;
 
 /// The costs of the chunks of a run.
@@ -66,7 +66,7 @@ impl Profile {
     /// of the mean.
     ///
     /// The costs of the parts show a trend along the loop. The variation of chunks beyond the trend
-    /// counts as chance, of which a share has the more the fewer its iterations are.
+    /// counts as chance, which weighs more in a share of fewer iterations.
     pub fn unevenness(&self, workers: usize, n: usize) -> f64 {
         let Some(mean) = self.mean_ns() else { return 1.0 };
         let workers = workers.max(1);

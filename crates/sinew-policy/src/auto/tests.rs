@@ -8,7 +8,7 @@ const ITEMS: usize = 100_000;
 /// Runs a loop: its time under each schedule is in nanoseconds, times `noise` in thousandths.
 fn run(tuner: &mut Tuner, cost: impl Fn(Schedule) -> u64, noise: u64) -> Schedule {
     let schedule = match tuner.choice() {
-        Choice::Look => Schedule::Stealing,
+        Choice::Profile => Schedule::Stealing,
         Choice::Short => Schedule::Static,
         Choice::Run(schedule) => schedule,
     };
@@ -102,7 +102,7 @@ proptest! {
 #[test]
 fn short_loops_get_equal_shares() {
     let mut tuner = Tuner::new(4);
-    assert_eq!(tuner.choice(), Choice::Look);
+    assert_eq!(tuner.choice(), Choice::Profile);
     tuner.ran(1_000, SHORT_NS - 1, None);
     assert_eq!((tuner.choice(), tuner.best()), (Choice::Short, Schedule::Static));
     tuner.ran(1_000, SHORT_NS, None);
@@ -110,7 +110,7 @@ fn short_loops_get_equal_shares() {
     tuner.ran(1_000, SHORT_NS, None);
     assert_eq!(tuner.choice(), Choice::Short);
     tuner.ran(1_000, SHORT_NS, None);
-    assert_eq!(tuner.choice(), Choice::Look);
+    assert_eq!(tuner.choice(), Choice::Profile);
     tuner.ran(1_000, SHORT_NS - 1, None);
     assert!(matches!(tuner.choice(), Choice::Run(_)), "nearly as long as before");
     assert_eq!(prior(SHORT_NS - 1), Schedule::Static);
@@ -134,7 +134,7 @@ fn a_drift_leads_to_a_new_search() {
         run(&mut tuner, uniform, if slow % 3 == 0 { 900 } else { 0 });
     }
     assert_eq!((tuner.best(), tuner.is_settled()), (Schedule::Static, true));
-    for _ in 0..PATIENCE as usize + PROBES {
+    for _ in 0..DRIFT_RUNS as usize + PROBES {
         run(&mut tuner, biased, 0);
     }
     assert!(tuner.is_settled() && matches!(tuner.best(), Schedule::Dynamic { .. }), "{tuner:?}");

@@ -1,9 +1,8 @@
 //! Programs that slow each other down in a shared cache, and programs that profit from it.
 //!
-//! The effect of a neighbour in the same cache is a number: the change of throughput, −0.2 for a
-//! fifth less. The caller measures it as the throughput per core with that neighbour against that
-//! without. Placement then searches for the grouping by caches with the least harm, and keeps the
-//! present one unless the gain is worth the move.
+//! The effect of a neighbour in the same cache is a number: the relative change of throughput, −0.2
+//! for a fifth less. The caller measures it (`meter`). Placement then searches for the grouping by
+//! caches with the least harm, and keeps the present one unless the gain is worth the move.
 //!
 //! Source: contention-aware scheduling by pairwise co-run measurements; the observation that some
 //! pairs gain from a shared socket is from the plastic skeletons.
@@ -12,8 +11,8 @@ use sinew_cpus::CpuSet;
 
 use super::place::{View, place as place_by_number};
 
-/// The gain in throughput, as a part of one program's, that a new placement must promise.
-const WORTH: f64 = 0.05;
+/// A new placement must promise this gain in throughput, as a fraction of one program's.
+const LEAST_GAIN: f64 = 0.05;
 
 /// For each pair of programs the effect of the second one in the same cache on the first.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -77,18 +76,18 @@ pub(super) fn place(
     held: &[CpuSet],
     effects: &Effects,
 ) -> Vec<CpuSet> {
-    let stay = place_by_number(view, counts, held);
+    let present = place_by_number(view, counts, held);
     if effects.change.iter().all(|&change| change == 0.0) || view.layout.caches() < 2 {
-        return stay;
+        return present;
     }
     // If masks leave a program fewer cores than its number, the fewer count.
-    let counts: Vec<u32> = stay.iter().map(|cores| cores.len() as u32).collect();
-    let (mut best, mut best_gain) = (stay.clone(), gain(view, &stay, effects) + WORTH);
-    for start in [grouped(view, &counts, effects), stay.clone()] {
+    let counts: Vec<u32> = present.iter().map(|cores| cores.len() as u32).collect();
+    let (mut best, mut best_gain) = (present.clone(), gain(view, &present, effects) + LEAST_GAIN);
+    for start in [grouped(view, &counts, effects), present.clone()] {
         let candidate = improved(view, start, effects);
         let candidate_gain = gain(view, &candidate, effects);
         if candidate_gain > best_gain
-            && candidate.iter().zip(&stay).all(|(a, b)| a.len() == b.len())
+            && candidate.iter().zip(&present).all(|(a, b)| a.len() == b.len())
         {
             (best, best_gain) = (candidate, candidate_gain);
         }
@@ -137,13 +136,13 @@ fn grouped(view: &View<'_>, counts: &[u32], effects: &Effects) -> Vec<CpuSet> {
             let open = |cache: &CpuSet| {
                 !cache.intersection(&free).intersection(&view.masks[program]).is_empty()
             };
-            let worth = |cache: &CpuSet| company(program, cache, &placed, effects);
+            let effect = |cache: &CpuSet| effect_in(program, cache, &placed, effects);
             let room = |cache: &CpuSet| {
                 cache.intersection(&free).intersection(&view.masks[program]).len().min(lacking)
             };
             let best = caches(view)
                 .filter(open)
-                .max_by(|a, b| room(a).cmp(&room(b)).then(worth(a).total_cmp(&worth(b))));
+                .max_by(|a, b| room(a).cmp(&room(b)).then(effect(a).total_cmp(&effect(b))));
             let Some(cache) = best else { break };
             let taken: CpuSet = cache
                 .intersection(&free)
@@ -159,7 +158,8 @@ fn grouped(view: &View<'_>, counts: &[u32], effects: &Effects) -> Vec<CpuSet> {
     placed
 }
 
-fn company(program: usize, cache: &CpuSet, placed: &[CpuSet], effects: &Effects) -> f64 {
+/// The effects between a program and those in a cache.
+fn effect_in(program: usize, cache: &CpuSet, placed: &[CpuSet], effects: &Effects) -> f64 {
     let there =
         (0..placed.len()).filter(|&i| i != program && !placed[i].intersection(cache).is_empty());
     there.map(|i| effects.between(program, i)).sum()
@@ -173,7 +173,7 @@ fn improved(view: &View<'_>, mut placed: Vec<CpuSet>, effects: &Effects) -> Vec<
         let mut best = (now + 1e-9, None);
         for a in 0..placed.len() {
             for b in 0..a {
-                if may_trade(view, &placed, a, b) {
+                if may_swap(view, &placed, a, b) {
                     placed.swap(a, b);
                     let then = gain(view, &placed, effects);
                     placed.swap(a, b);
@@ -189,7 +189,7 @@ fn improved(view: &View<'_>, mut placed: Vec<CpuSet>, effects: &Effects) -> Vec<
     placed
 }
 
-fn may_trade(view: &View<'_>, placed: &[CpuSet], a: usize, b: usize) -> bool {
+fn may_swap(view: &View<'_>, placed: &[CpuSet], a: usize, b: usize) -> bool {
     placed[a].len() == placed[b].len()
         && placed[a].is_subset(&view.masks[b])
         && placed[b].is_subset(&view.masks[a])

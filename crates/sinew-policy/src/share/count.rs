@@ -1,7 +1,7 @@
 //! How many cores each program gets.
 //!
-//! Two steps: a real number for each program, by the policy ([`shares`]), and whole numbers next to
-//! them that add up and move as little as possible.
+//! Two steps: a real number for each program, by the policy ([`shares`]), then whole numbers next
+//! to them that add up and move as few cores as possible.
 //!
 //! Source: water-filling for shares between a floor and a ceiling; largest remainder for the whole
 //! numbers. Difference: a program that holds one of the two whole numbers next to its share keeps
@@ -14,7 +14,7 @@ use super::name::Policy;
 use super::{Program, curve::Curve};
 
 /// The factor by which a new distribution by measured speeds must exceed the present one.
-const WORTH: f64 = 1.05;
+const LEAST_GAIN: f64 = 1.05;
 
 /// The least and the most cores of a program.
 #[derive(Debug, Clone, Copy)]
@@ -39,16 +39,16 @@ pub(super) fn counts(
     whole(&real(policy, programs, &bounds, cores as f64), &held)
 }
 
-/// The real-valued shares of `cores` under a policy, ignoring masks; the whole numbers are rounded
-/// from these. The policy by measured speeds has only whole numbers.
+/// The real-valued shares of `cores` under a policy, ignoring masks. The numbers of cores are
+/// rounded from these. The policy by measured speeds has no real-valued shares of its own.
 pub fn shares(policy: Policy, programs: &[Program], cores: usize) -> Vec<f64> {
-    let chosen: Vec<&Program> = programs.iter().filter(|program| program.is_at_work()).collect();
+    let chosen: Vec<&Program> = programs.iter().filter(|program| program.is_active()).collect();
     let masks: Vec<CpuSet> = chosen.iter().map(|program| program.mask.clone()).collect();
     let bounds = bounds(policy, &chosen, &masks, cores);
     let mut real = real(policy, &chosen, &bounds, cores as f64).into_iter();
     programs
         .iter()
-        .map(|program| if program.is_at_work() { real.next().unwrap_or(0.0) } else { 0.0 })
+        .map(|program| if program.is_active() { real.next().unwrap_or(0.0) } else { 0.0 })
         .collect()
 }
 
@@ -59,13 +59,13 @@ fn held_count(program: &Program) -> u32 {
 /// The minima, if there are enough cores for all of them; at least one core each.
 fn bounds(policy: Policy, programs: &[&Program], masks: &[CpuSet], cores: usize) -> Vec<Bounds> {
     let ceilings = programs.iter().zip(masks).map(|(program, mask)| {
-        let asked = program.asked_threads(policy).unwrap_or(u32::MAX);
-        let most = program.max.min(asked).min(mask.len() as u32).max(1);
+        let requested = program.requested_threads(policy).unwrap_or(u32::MAX);
+        let most = program.max.min(requested).min(mask.len() as u32).max(1);
         (most, f64::from(program.demand.max(program.min).min(most)))
     });
     let ceilings: Vec<(u32, f64)> = ceilings.collect();
     let floor = |i: usize| {
-        let least = programs[i].asked_threads(policy).unwrap_or(programs[i].min);
+        let least = programs[i].requested_threads(policy).unwrap_or(programs[i].min);
         f64::from(least.clamp(1, ceilings[i].0))
     };
     let enough = (0..programs.len()).map(floor).sum::<f64>() <= cores as f64;
@@ -77,8 +77,8 @@ fn bounds(policy: Policy, programs: &[&Program], masks: &[CpuSet], cores: usize)
 }
 
 impl Program {
-    pub(super) fn asked_threads(&self, policy: Policy) -> Option<u32> {
-        let request = self.request.as_ref().filter(|request| policy.goes_by(request))?;
+    pub(super) fn requested_threads(&self, policy: Policy) -> Option<u32> {
+        let request = self.request.as_ref().filter(|request| policy.follows(request))?;
         let pinned =
             request.cores.as_ref().map(|cores| cores.intersection(&self.mask).len() as u32);
         request.threads.or(pinned).map(|threads| threads.max(1))
@@ -162,7 +162,8 @@ fn whole(shares: &[f64], held: &[u32]) -> Vec<u32> {
     }
 }
 
-/// A program without measurements gets an equal part, and is measured there.
+/// The bounds with those of programs without measurements set to an equal part: at that number they
+/// are measured.
 fn settle_unknown(
     programs: &[&Program],
     bounds: &[Bounds],
@@ -206,12 +207,12 @@ fn by_speed(programs: &[&Program], bounds: &[Bounds], cores: usize, held: &[u32]
     let legal = |i: usize| (bounds[i].floor..=bounds[i].ceiling).contains(&f64::from(held[i]));
     let stays = held.iter().sum::<u32>() == counts.iter().sum::<u32>()
         && (0..held.len()).all(legal)
-        && speed(&counts) < WORTH * speed(held);
+        && speed(&counts) < LEAST_GAIN * speed(held);
     if stays { held.to_vec() } else { counts }
 }
 
-/// The gain in speed-up per further core, for the best number of further cores: so a flat piece of
-/// the curve does not hide what follows.
+/// The gain in speed-up per further core, for the best number of further cores: a flat piece of the
+/// curve does not hide a steep one after it.
 fn best_gain(curve: &Curve, count: u32, ceiling: u32) -> f64 {
     let now = curve.speed_up(count);
     let ahead = (count + 1)..=ceiling.min(count.saturating_add(64));

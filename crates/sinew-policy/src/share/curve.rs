@@ -12,7 +12,7 @@
 pub const POINTS: usize = 8;
 
 /// The weight of a new measurement against earlier ones of the same number of cores.
-const FRESH: f64 = 0.25;
+const NEW_WEIGHT: f64 = 0.25;
 
 /// Items per second on a number of cores.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -55,13 +55,13 @@ impl Curve {
         if let Some(point) = self.points[..self.used].get_mut(at)
             && point.cores == cores
         {
-            point.rate += ((rate - f64::from(point.rate)) * FRESH) as f32;
+            point.rate += ((rate - f64::from(point.rate)) * NEW_WEIGHT) as f32;
             return;
         }
         let mut points: Vec<Speed> = self.points().to_vec();
         points.insert(at, Speed { cores, rate: rate as f32 });
         if points.len() > POINTS {
-            points.remove(dullest(&points, cores));
+            points.remove(most_redundant(&points, cores));
         }
         self.used = points.len();
         self.points[..self.used].copy_from_slice(&points);
@@ -77,8 +77,8 @@ impl Curve {
         let above = points.partition_point(|point| point.cores < cores);
         match points.get(above) {
             Some(above_point) => between(points[above - 1], *above_point, n),
-            // A single point says nothing about more cores; with two or more, the speed may have
-            // reached its maximum.
+            // A single point does not show a trend; with two or more, the speed may have reached
+            // its maximum.
             None if points.len() == 1 => f64::from(first.rate) * n / f64::from(first.cores),
             None => beyond(points[points.len() - 2], *last, n),
         }
@@ -90,14 +90,14 @@ impl Curve {
     }
 }
 
-/// The point that is nearest to the line through its neighbours, other than the one of `fresh`; by
+/// The point that is nearest to the line through its neighbours, other than the one of `new`
 /// cores.
-fn dullest(points: &[Speed], fresh: u32) -> usize {
+fn most_redundant(points: &[Speed], new: u32) -> usize {
     let error = |i: usize| {
         let line = between(points[i - 1], points[i + 1], f64::from(points[i].cores));
         (f64::from(points[i].rate) - line).abs()
     };
-    let inner = (1..points.len() - 1).filter(|&i| points[i].cores != fresh);
+    let inner = (1..points.len() - 1).filter(|&i| points[i].cores != new);
     inner.min_by(|&a, &b| error(a).total_cmp(&error(b))).unwrap_or(points.len() - 2)
 }
 

@@ -1,29 +1,29 @@
 //! How many workers of a program would find work, from samples of the number of busy workers.
 //!
 //! A program whose granted workers are all busy may have work for more. How much more is not
-//! observable, so its demand is the number of workers that it has. A program with idle workers
-//! demands one more than are busy, which shows when it needs more. Demand rises at once and falls
-//! after a while: short pauses move no cores.
+//! observable, so its demand is all of its workers. A program with idle workers demands one more
+//! than are busy, so that a rise shows. Demand rises at once and falls after a while: short pauses
+//! move no cores.
 
 /// The number of samples. At one per 10 ms, a program must be idle for this many times 10 ms to
 /// lose its cores.
-const LOOKS: usize = 8;
+const SAMPLES: usize = 8;
 
 /// The last samples of one program.
 #[derive(Debug, Clone, Default)]
 pub struct DemandMeter {
-    recent: [u32; LOOKS],
-    saturated: [bool; LOOKS],
+    recent: [u32; SAMPLES],
+    saturated: [bool; SAMPLES],
     next: usize,
 }
 
 impl DemandMeter {
     /// Adds a sample: `busy` of the `granted` workers are running now, out of `most` workers.
     /// Returns how many would find work.
-    pub fn look(&mut self, busy: u32, granted: u32, most: u32) -> u32 {
+    pub fn sample(&mut self, busy: u32, granted: u32, most: u32) -> u32 {
         self.recent[self.next] = busy;
         self.saturated[self.next] = busy > 0 && busy >= granted;
-        self.next = (self.next + 1) % LOOKS;
+        self.next = (self.next + 1) % SAMPLES;
         let busiest = self.recent.iter().copied().max().unwrap_or(0);
         match busiest {
             0 => 0,
@@ -41,17 +41,17 @@ mod tests {
     #[test]
     fn demand_rises_at_once_and_falls_after_a_while() {
         let mut meter = DemandMeter::default();
-        assert_eq!(meter.look(0, 4, 8), 0);
-        assert_eq!(meter.look(4, 4, 8), 8);
-        for _ in 0..LOOKS - 1 {
-            assert_eq!(meter.look(2, 4, 8), 8);
+        assert_eq!(meter.sample(0, 4, 8), 0);
+        assert_eq!(meter.sample(4, 4, 8), 8);
+        for _ in 0..SAMPLES - 1 {
+            assert_eq!(meter.sample(2, 4, 8), 8);
         }
-        assert_eq!(meter.look(2, 4, 8), 3);
-        for _ in 0..LOOKS - 1 {
-            assert_eq!(meter.look(0, 3, 8), 3);
+        assert_eq!(meter.sample(2, 4, 8), 3);
+        for _ in 0..SAMPLES - 1 {
+            assert_eq!(meter.sample(0, 3, 8), 3);
         }
-        assert_eq!(meter.look(0, 3, 8), 0);
-        assert_eq!(meter.look(1, 1, 8), 8);
-        assert_eq!(meter.look(1, 1, 1), 1);
+        assert_eq!(meter.sample(0, 3, 8), 0);
+        assert_eq!(meter.sample(1, 1, 8), 8);
+        assert_eq!(meter.sample(1, 1, 1), 1);
     }
 }

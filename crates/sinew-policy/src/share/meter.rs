@@ -10,7 +10,7 @@
 use super::curve::Curve;
 
 /// The weight of a new measurement of a neighbour's effect against earlier ones.
-const FRESH: f64 = 0.25;
+const NEW_WEIGHT: f64 = 0.25;
 /// The most neighbours that are kept.
 const NEIGHBOURS: usize = 8;
 
@@ -26,7 +26,7 @@ pub struct Reading {
     /// The number of shares that it was granted so far.
     pub epoch: u64,
     /// Numbers of the programs that share a cache with it, in ascending order.
-    pub beside: Vec<u32>,
+    pub neighbours: Vec<u32>,
 }
 
 /// The measured speeds of one program.
@@ -45,7 +45,7 @@ impl Meter {
     pub fn read(&mut self, reading: &Reading, curve: &mut Curve) -> Option<f64> {
         let before = self.last.replace(reading.clone())?;
         let same = (before.epoch, before.cores) == (reading.epoch, reading.cores)
-            && before.beside == reading.beside;
+            && before.neighbours == reading.neighbours;
         let was_settled = std::mem::replace(&mut self.settled, same);
         let time_ns = reading.at_ns.checked_sub(before.at_ns).filter(|&ns| ns > 0)?;
         let items = reading.items.checked_sub(before.items).filter(|&items| items > 0)?;
@@ -54,14 +54,14 @@ impl Meter {
         }
         let rate = items as f64 * 1e9 / time_ns as f64;
         curve.learn(reading.cores, rate);
-        self.learn_of_neighbours(&reading.beside, rate / f64::from(reading.cores.max(1)));
+        self.learn_of_neighbours(&reading.neighbours, rate / f64::from(reading.cores.max(1)));
         Some(rate)
     }
 
     /// With one neighbour the cause of a change is clear; with several, nothing is recorded.
-    fn learn_of_neighbours(&mut self, beside: &[u32], rate: f64) {
-        let mix = |known: &mut f64| *known += FRESH * (rate - *known);
-        match beside {
+    fn learn_of_neighbours(&mut self, neighbours: &[u32], rate: f64) {
+        let mix = |known: &mut f64| *known += NEW_WEIGHT * (rate - *known);
+        match neighbours {
             [] => match &mut self.alone {
                 Some(alone) => mix(alone),
                 None => self.alone = Some(rate),
@@ -97,8 +97,14 @@ impl Meter {
 mod tests {
     use super::*;
 
-    fn reading(second: u64, items: u64, cores: u32, epoch: u64, beside: &[u32]) -> Reading {
-        Reading { at_ns: second * 1_000_000_000, items, cores, epoch, beside: beside.to_vec() }
+    fn reading(second: u64, items: u64, cores: u32, epoch: u64, neighbours: &[u32]) -> Reading {
+        Reading {
+            at_ns: second * 1_000_000_000,
+            items,
+            cores,
+            epoch,
+            neighbours: neighbours.to_vec(),
+        }
     }
 
     /// Catches: an interval after a change that counts, and a speed that is recorded for the wrong
@@ -121,10 +127,12 @@ mod tests {
     fn a_neighbours_effect_is_the_speed_with_it_against_that_without() {
         let (mut meter, mut curve) = (Meter::default(), Curve::default());
         let (mut second, mut items) = (0, 0);
-        for (beside, rate) in [(&[][..], 100), (&[7][..], 80), (&[9][..], 110), (&[7, 9][..], 10)] {
+        for (neighbours, rate) in
+            [(&[][..], 100), (&[7][..], 80), (&[9][..], 110), (&[7, 9][..], 10)]
+        {
             for _ in 0..4 {
                 (second, items) = (second + 1, items + rate);
-                meter.read(&reading(second, items, 1, 1, beside), &mut curve);
+                meter.read(&reading(second, items, 1, 1, neighbours), &mut curve);
             }
         }
         let mut effects = meter.effects();

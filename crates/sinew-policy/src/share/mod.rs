@@ -6,10 +6,9 @@
 //! the view: of equally good decisions it takes the one that moves least.
 //!
 //! A program without work (`demand` 0) is *dormant*: it has one thread on its whole mask, which
-//! occupies no core, and the others have its cores until it wakes. If no program is active, each
-//! may have everything, so that short bursts of one program need no decision. With more active
-//! programs than cores, each has one thread on its whole mask: the kernel is fair among threads,
-//! and passing cores around is not.
+//! occupies no core, and the others use its cores until it has work. If no program is active, each
+//! gets all that it can use, so that short bursts of one program need no decision. With more active
+//! programs than cores, each has one thread on its whole mask, and the kernel divides the time.
 //!
 //! | file | contents |
 //! |---|---|
@@ -64,7 +63,7 @@ pub use script::{Event, Request, Script, ScriptError, Step};
 
 use sinew_cpus::CpuSet;
 
-/// Repeated decisions settle within this many rounds; nearly all within one.
+/// The most rounds of a decision; nearly all need one.
 const MOST_ROUNDS: usize = 16;
 
 /// CPUs that can be shared have numbers below this.
@@ -73,7 +72,7 @@ pub const MAX_CORES: usize = 1024;
 /// The facts about a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
-    /// How many threads would find work now; 0 for none.
+    /// How many of its threads would find work now.
     pub demand: u32,
     /// The least cores it should have, as long as there are enough for every program.
     pub min: u32,
@@ -107,7 +106,7 @@ impl Program {
         }
     }
 
-    fn is_at_work(&self) -> bool {
+    fn is_active(&self) -> bool {
         self.demand > 0
     }
 }
@@ -144,8 +143,8 @@ pub fn decide(
     if programs.iter().zip(&grants).all(|(program, grant)| program.held == *grant) {
         return grants;
     }
-    // If masks overlap partly, or cores are requested, a grant may make room for a better one,
-    // which the next round would find (H5).
+    // If masks overlap partly, or cores are requested, a decision over its own grants may find a
+    // better one (H5).
     let mut programs = programs.to_vec();
     for _ in 0..MOST_ROUNDS {
         programs
@@ -169,30 +168,31 @@ fn decide_once(
 ) -> Vec<Grant> {
     let all = layout.cores();
     let mask_of = |i: usize| programs[i].mask.intersection(&all);
-    let is_here = |&i: &usize| programs[i].is_at_work() && !mask_of(i).is_empty();
-    let at_work: Vec<usize> = (0..programs.len()).filter(is_here).collect();
-    let masks: Vec<CpuSet> = at_work.iter().map(|&i| mask_of(i)).collect();
+    let is_here = |&i: &usize| programs[i].is_active() && !mask_of(i).is_empty();
+    let active: Vec<usize> = (0..programs.len()).filter(is_here).collect();
+    let masks: Vec<CpuSet> = active.iter().map(|&i| mask_of(i)).collect();
     let mut grants: Vec<Grant> =
         programs.iter().map(|program| on_whole_mask(program, &all)).collect();
-    if at_work.is_empty() {
+    if active.is_empty() {
         return programs.iter().map(|program| undisturbed(policy, program, &all)).collect();
     }
     let reach = masks.iter().fold(CpuSet::new(), |reach, mask| reach.union(mask));
-    if at_work.len() > reach.len() {
+    if active.len() > reach.len() {
         return grants;
     }
-    let chosen: Vec<&Program> = at_work.iter().map(|&i| &programs[i]).collect();
+    let chosen: Vec<&Program> = active.iter().map(|&i| &programs[i]).collect();
     let counts = count::counts(policy, &chosen, &masks, reach.len());
     let held: Vec<CpuSet> =
         chosen.iter().zip(&masks).map(|(program, mask)| held_by(program, mask)).collect();
-    let effects = effects.of(&at_work);
-    let asked: Vec<CpuSet> = chosen.iter().map(|program| program.asked_cores(policy)).collect();
-    let view = place::View { layout, masks: &masks, asked: &asked };
+    let effects = effects.of(&active);
+    let requested: Vec<CpuSet> =
+        chosen.iter().map(|program| program.requested_cores(policy)).collect();
+    let view = place::View { layout, masks: &masks, requested: &requested };
     let placed = match policy {
         Policy::Contention => contention::place(&view, &counts, &held, &effects),
         _ => place::place(&view, &counts, &held),
     };
-    for ((&i, cores), count) in at_work.iter().zip(placed).zip(counts) {
+    for ((&i, cores), count) in active.iter().zip(placed).zip(counts) {
         if !cores.is_empty() {
             grants[i] = Grant { threads: count.min(cores.len() as u32), cores };
         }
@@ -206,25 +206,25 @@ fn on_whole_mask(program: &Program, all: &CpuSet) -> Grant {
     Grant { threads: 1, cores: if here.is_empty() { program.mask.clone() } else { here } }
 }
 
-/// All that a dormant program can use, or all that a script leaves it, if no program is active: it
-/// begins without waiting for a share.
+/// The grant of a dormant program if no program is active: all that it can use, as far as a script
+/// permits. So it begins without waiting for a share.
 fn undisturbed(policy: Policy, program: &Program, all: &CpuSet) -> Grant {
     let Grant { cores: here, .. } = on_whole_mask(program, all);
-    let asked = program.asked_cores(policy).intersection(&here);
-    let cores = if asked.is_empty() { here } else { asked };
-    let threads = program.asked_threads(policy).unwrap_or(u32::MAX).min(program.max);
+    let requested = program.requested_cores(policy).intersection(&here);
+    let cores = if requested.is_empty() { here } else { requested };
+    let threads = program.requested_threads(policy).unwrap_or(u32::MAX).min(program.max);
     Grant { threads: threads.clamp(1, cores.len().max(1) as u32), cores }
 }
 
-/// The cores that a program has for itself: none if it holds its whole mask with one thread.
+/// The cores that a program holds alone: none if it has one thread on its whole mask.
 fn held_by(program: &Program, mask: &CpuSet) -> CpuSet {
     let cores = program.held.cores.intersection(mask);
     if cores.len() == program.held.threads as usize { cores } else { CpuSet::new() }
 }
 
 impl Program {
-    fn asked_cores(&self, policy: Policy) -> CpuSet {
-        let request = self.request.as_ref().filter(|request| policy.goes_by(request));
+    fn requested_cores(&self, policy: Policy) -> CpuSet {
+        let request = self.request.as_ref().filter(|request| policy.follows(request));
         request.and_then(|request| request.cores.clone()).unwrap_or_default()
     }
 }

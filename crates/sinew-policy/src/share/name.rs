@@ -63,9 +63,9 @@ impl Policy {
         }
     }
 
-    /// Whether `request` decides about a program's threads and cores. A requested schedule is
-    /// granted under every policy.
-    pub fn goes_by(self, request: &Request) -> bool {
+    /// Whether `request` sets a program's threads and cores. A requested schedule is granted under
+    /// every policy.
+    pub fn follows(self, request: &Request) -> bool {
         self == Self::Script && (request.threads.is_some() || request.cores.is_some())
     }
 }

@@ -1,10 +1,10 @@
-//! The cores of each program.
+//! The cores of each program, given their number (`count`).
 //!
 //! Programs keep the cores that they hold, down to their new number, and get the rest from free
 //! cores: first near their own (siblings, cache, package), then far from other programs. If masks
 //! overlap partly, the free core may be outside the mask of a program that needs one. Then cores
-//! are passed on along a chain of programs (an augmenting path), so that no program goes without
-//! unless it must.
+//! move along a chain of programs (an augmenting path), so that as few programs as possible have
+//! none.
 //!
 //! # Invariants
 //!
@@ -24,13 +24,13 @@ pub(super) struct View<'a> {
     pub(super) layout: &'a Layout,
     pub(super) masks: &'a [CpuSet],
     /// The requested cores of each program.
-    pub(super) asked: &'a [CpuSet],
+    pub(super) requested: &'a [CpuSet],
 }
 
 /// The cores of each program: as many as `counts` says, fewer if masks do not permit them.
 pub(super) fn place(view: &View<'_>, counts: &[u32], held: &[CpuSet]) -> Vec<CpuSet> {
     let mut placement = Placement::new(view, counts);
-    placement.take_asked(held);
+    placement.take_requested(held);
     placement.keep(held);
     placement.fill();
     placement.owned
@@ -68,11 +68,12 @@ impl<'a> Placement<'a> {
 
     /// Takes requested cores. A requested core that is held comes first; of two programs that
     /// request one core, the first gets it.
-    fn take_asked(&mut self, held: &[CpuSet]) {
+    fn take_requested(&mut self, held: &[CpuSet]) {
         for kept in [true, false] {
             for (program, held) in held.iter().enumerate() {
-                let asked = self.view.asked[program].intersection(&self.view.masks[program]);
-                let wanted = if kept { asked.intersection(held) } else { asked };
+                let requested =
+                    self.view.requested[program].intersection(&self.view.masks[program]);
+                let wanted = if kept { requested.intersection(held) } else { requested };
                 for cpu in wanted.iter() {
                     if self.lacks(program) > 0 && self.owner[cpu] == NONE {
                         self.give(program, cpu);
@@ -98,8 +99,8 @@ impl<'a> Placement<'a> {
             let places =
                 || self.view.layout.places().iter().filter(|place| cores.contains(place.cpu));
             let near = |place: &Place| Near::to(place, places());
-            let Some(loneliest) = places().rev().min_by_key(|place| near(place)) else { break };
-            cores.remove(loneliest.cpu);
+            let Some(dropped) = places().rev().min_by_key(|place| near(place)) else { break };
+            cores.remove(dropped.cpu);
         }
         cores
     }
@@ -152,9 +153,10 @@ impl<'a> Placement<'a> {
         (mine, others, std::cmp::Reverse(wanted), (free.cache, free.package, free.core))
     }
 
-    /// Finds a chain of programs along which each takes a core of the next one. The last one takes
-    /// a free core, or, for a program that has none and with `or_take`, the last one has several.
-    /// Returns whether there was one.
+    /// Finds a chain of programs along which each takes a core of the next one, and moves the
+    /// cores. The last one takes a free core. With `or_take`, which is for a program without a
+    /// core, the last one may also be a program with several. Returns whether there is such a
+    /// chain.
     fn pass_on(&mut self, program: usize, or_take: bool) -> bool {
         if or_take && !self.owned[program].is_empty() {
             return false;
@@ -180,8 +182,8 @@ impl<'a> Placement<'a> {
         false
     }
 
-    /// Gives `cpu` to `taker`, and each program back along the chain the core that the next one
-    /// left.
+    /// Gives `cpu` to `taker`, then to each program before it on the chain the core that the next
+    /// one left.
     fn shift(
         &mut self,
         first: usize,
@@ -200,7 +202,7 @@ impl<'a> Placement<'a> {
     }
 }
 
-/// How many of some cores share which objects with a place.
+/// How many of some cores share a core, a cache or a package with a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct Near {
     core: usize,

@@ -5,7 +5,7 @@
 //! a comment.
 //!
 //! ```text
-//! # four threads, two while the other program is there, four again
+//! # four threads, two while the other program runs, four again
 //! when first joins    first  threads 4
 //! when second joins   first  threads 2 schedule dynamic:1000
 //! when second joins   second threads 2 cores 2-3
@@ -36,7 +36,7 @@ pub struct Request {
     pub schedule: Option<Schedule>,
 }
 
-/// The start of a step's delay.
+/// The event from which a step's delay counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The script has begun.
@@ -75,7 +75,7 @@ impl Script {
     }
 
     /// Records an event at `now_ms` of the script's time.
-    pub fn happened(&mut self, event: &Event, now_ms: u64) {
+    pub fn record(&mut self, event: &Event, now_ms: u64) {
         for (step, due) in self.steps.iter().zip(&mut self.due_ms) {
             if step.event == *event {
                 due.extend([now_ms + step.after_ms]);
@@ -144,7 +144,7 @@ fn step(words: &[&str]) -> Result<Step, String> {
         [seconds, "after", name, what, rest @ ..] => {
             (event(name, what)?, milliseconds(seconds)?, rest)
         }
-        _ => return Err(format!("`{}` is no moment", words.join(" "))),
+        _ => return Err(format!("`{}` is not a time", words.join(" "))),
     };
     let [program, request @ ..] = rest else { return Err("it names no program".into()) };
     let request = if request == ["free"] { None } else { Some(request_of(request)?) };
@@ -171,7 +171,7 @@ fn milliseconds(seconds: &str) -> Result<u64, String> {
 fn request_of(words: &[&str]) -> Result<Request, String> {
     let mut request = Request::default();
     if words.is_empty() {
-        return Err("it asks for nothing".into());
+        return Err("it requests nothing".into());
     }
     for pair in words.chunks(2) {
         match pair {
@@ -229,17 +229,17 @@ mod tests {
     #[test]
     fn steps_fall_due_after_what_they_wait_for() {
         let mut script: Script = FIVE.parse().unwrap();
-        script.happened(&Event::Start, 0);
-        script.happened(&Event::Joins("first".into()), 10);
+        script.record(&Event::Start, 0);
+        script.record(&Event::Joins("first".into()), 10);
         assert_eq!(script.due(10).len(), 1);
-        script.happened(&Event::Joins("second".into()), 100);
+        script.record(&Event::Joins("second".into()), 100);
         let due = script.due(100);
         assert_eq!(
             due[0].request.clone().unwrap().schedule,
             Some(Schedule::Dynamic { chunk: 1000 })
         );
         assert_eq!(due[1].request.clone().unwrap().cores, Some([2, 3].into_iter().collect()));
-        script.happened(&Event::Leaves("second".into()), 200);
+        script.record(&Event::Leaves("second".into()), 200);
         assert_eq!(
             (script.next_due_ms(), script.due(699).len(), script.due(700).len()),
             (Some(700), 0, 1)
@@ -252,12 +252,12 @@ mod tests {
     #[test]
     fn a_line_that_is_wrong_is_named() {
         for (line, what) in [
-            ("now first threads 2", "is no moment"),
+            ("now first threads 2", "is not a time"),
             ("at x first threads 2", "not a number of seconds"),
             ("at -0 first threads 2", "not a number of seconds"),
             ("when first comes first threads 2", "neither"),
             ("at 1", "names no program"),
-            ("at 1 first", "asks for nothing"),
+            ("at 1 first", "requests nothing"),
             ("at 1 first threads 0", "not a number of threads"),
             ("at 1 first cores 3-1", "not a list of cores"),
             ("at 1 first cores 5000", "not a list of cores"),

@@ -150,23 +150,23 @@ fn check_cores(busy: &[(CpuSet, Grant)]) -> Result<(), TestCaseError> {
         return Ok(());
     }
     let mut taken = CpuSet::new();
-    let (guests, owners): (Vec<_>, Vec<_>) =
+    let (shared, owners): (Vec<_>, Vec<_>) =
         busy.iter().partition(|(mask, grant)| (grant.threads, &grant.cores) == (1, mask));
     for (_, grant) in owners {
         prop_assert_eq!(grant.cores.len(), grant.threads as usize);
         prop_assert!(grant.cores.intersection(&taken).is_empty(), "{:?}", busy);
         taken = taken.union(&grant.cores);
     }
-    let mut homeless = 0;
-    for (_, grant) in guests {
+    let mut without_cores = 0;
+    for (_, grant) in shared {
         // A program whose mask is a single core may have that for itself.
         if grant.cores.len() == 1 && grant.cores.intersection(&taken).is_empty() {
             taken = taken.union(&grant.cores);
         } else {
-            homeless += 1;
+            without_cores += 1;
         }
     }
-    prop_assert_eq!(homeless, busy.len() - matched(&masks), "{:?}", busy);
+    prop_assert_eq!(without_cores, busy.len() - matched(&masks), "{:?}", busy);
     Ok(())
 }
 
@@ -184,13 +184,13 @@ proptest! {
         let effects = effects(programs.len(), &changes);
         let grants = decide(policy, &layout, &programs, &effects);
         let all = layout.cores();
-        let is_at_work = |p: &Program| p.demand > 0 && !p.mask.intersection(&all).is_empty();
-        let all_dormant = !programs.iter().any(is_at_work);
+        let is_active = |p: &Program| p.demand > 0 && !p.mask.intersection(&all).is_empty();
+        let all_dormant = !programs.iter().any(is_active);
         for (program, grant) in programs.iter().zip(&grants) {
             prop_assert!(grant.threads >= 1 && !grant.cores.is_empty());
             prop_assert!(grant.cores.is_subset(&program.mask));
             prop_assert!(grant.threads <= program.max.max(1));
-            if !is_at_work(program) {
+            if !is_active(program) {
                 let here = program.mask.intersection(&all);
                 let usable = if here.is_empty() { program.mask.clone() } else { here };
                 let expected = if all_dormant {
@@ -204,7 +204,7 @@ proptest! {
         let busy: Vec<(CpuSet, Grant)> = programs
             .iter()
             .zip(&grants)
-            .filter(|(program, _)| is_at_work(program))
+            .filter(|(program, _)| is_active(program))
             .map(|(program, grant)| (program.mask.intersection(&all), grant.clone()))
             .collect();
         check_cores(&busy)?;
@@ -254,7 +254,7 @@ proptest! {
     /// Catches: cores that are idle or given twice, under policies without real-valued shares, or
     /// by requests.
     #[test]
-    fn every_core_that_somebody_can_use_is_given_once(
+    fn every_usable_core_is_given_once(
         (layout, programs) in machines().prop_flat_map(|layout| {
             let cpus = layout.len();
             (Just(layout), vec(measured_program(cpus), 1..=cpus.min(64)))
@@ -413,7 +413,7 @@ fn siblings_of_a_core_go_to_one_program() {
 
 /// Catches: a program whose only core another one took though that had a choice.
 #[test]
-fn who_has_a_choice_leaves_the_core_to_who_has_none() {
+fn a_program_with_a_choice_leaves_the_core_to_one_without() {
     let layout = Layout::flat(3);
     let mask = |cpus: &[usize]| cpus.iter().copied().collect::<CpuSet>();
     let mut programs = vec![
@@ -484,7 +484,7 @@ fn each_policy_does_what_its_name_says() {
 /// Catches: an unmeasured program that takes all that measured ones could have had, since an
 /// unknown speed resembles a perfect one; and one that gets too little to be measured.
 #[test]
-fn who_was_never_measured_has_an_equal_part_under_efficiency() {
+fn an_unmeasured_program_has_an_equal_part_under_efficiency() {
     let layout = Layout::flat(9);
     let mut programs = vec![Program::new(9, layout.cores()); 3];
     let curve = |top: f32| {
@@ -503,7 +503,7 @@ fn who_was_never_measured_has_an_equal_part_under_efficiency() {
 
 /// Catches: measured contention that is ignored, and a profitable neighbour that is not used.
 #[test]
-fn programs_that_hurt_each_other_are_kept_apart_and_friends_put_together() {
+fn programs_that_slow_each_other_are_kept_apart_and_the_others_together() {
     let layout = machine(1, 2, 2, 1);
     let mut programs = vec![Program { max: 1, ..Program::new(1, layout.cores()) }; 4];
     let mut effects = Effects::among(4);

@@ -77,7 +77,7 @@ impl LoopMemory {
 /// The tuner's next step.
 fn tuned(tuner: Tuner, costs: &IterationCosts, workers: usize) -> Lesson {
     let (schedule, profile) = match tuner.choice() {
-        Choice::Look => {
+        Choice::Profile => {
             let promised = costs.total() / workers.max(1) as u64 / NS;
             (prior(promised), Some(Box::default()))
         }

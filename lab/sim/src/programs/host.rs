@@ -112,7 +112,7 @@ pub(super) struct Host<'c> {
 impl<'c> Host<'c> {
     pub(super) fn new(facts: &'c Facts<'c>) -> Self {
         let mut script = facts.setup.script.clone();
-        script.happened(&Event::Start, 0);
+        script.record(&Event::Start, 0);
         Self {
             facts,
             residents: Vec::new(),
@@ -149,7 +149,7 @@ impl<'c> Host<'c> {
             is_alone: false,
             steady_since: now,
         });
-        self.script.happened(&Event::Joins(known.name.clone()), now / (SECOND / 1_000));
+        self.script.record(&Event::Joins(known.name.clone()), now / (SECOND / 1_000));
         self.change_soon(now);
     }
 
@@ -159,7 +159,7 @@ impl<'c> Host<'c> {
         let at = self.residents.iter().position(|resident| resident.id == id)?;
         let gone = self.residents.remove(at);
         let name = self.facts.mix.kinds[gone.kind].name.clone();
-        self.script.happened(&Event::Leaves(name), now / (SECOND / 1_000));
+        self.script.record(&Event::Leaves(name), now / (SECOND / 1_000));
         self.change_soon(now);
         Some(gone)
     }
