@@ -208,7 +208,7 @@ unsafe impl TaskQueues for DomainQueues {
 
     fn next(queues: &ScopeQueues<Self>, worker: &Worker) -> NextTask {
         // A worker that may hold a lock while it waits must not be called for an unrelated task.
-        if queues.order == Order::Strict && !worker.wait_policy().is_careful() {
+        if queues.order == Order::Strict && !worker.wait_policy().allows_locks() {
             return Self::next_strict(queues.clone(), worker);
         }
         loop {

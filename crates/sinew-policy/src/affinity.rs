@@ -16,14 +16,14 @@
 //!
 //! # Invariants
 //!
-//! - I1: parts are adjacent, in order, never empty, and cover `0..n`; neighbours have different
+//! - F1: parts are adjacent, in order, never empty, and cover `0..n`; neighbours have different
 //!   owners.
-//! - I2: a deal is a permutation of `0..n`: segments and shares are adjacent and cover all
+//! - F2: an owner order is a permutation of `0..n`: segments and shares are adjacent and cover all
 //!   positions.
 //!
 //! # Cost
 //!
-//! A look-up is a binary search among the segments of the deal, at most [`PARTS_PER_WORKER`] per
+//! A look-up is a binary search among the segments of the order, at most [`PARTS_PER_WORKER`] per
 //! worker. It costs nothing if every worker owns one part and the parts are in order.
 //!
 //! # Tests
@@ -155,7 +155,7 @@ impl Owners {
     }
 
     /// The iterations in the order of their owners.
-    pub fn deal(&self) -> Deal {
+    pub fn order(&self) -> OwnerOrder {
         let (mut segments, mut begins) = (Vec::<Segment>::new(), vec![0]);
         let mut position = 0;
         for worker in 0..self.workers {
@@ -172,11 +172,11 @@ impl Owners {
             }
             begins.extend([position]);
         }
-        Deal { segments, begins }
+        OwnerOrder { segments, begins }
     }
 }
 
-/// Positions of a deal that represent as many adjacent iterations.
+/// Positions of an [`OwnerOrder`] that represent as many adjacent iterations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// The positions.
@@ -193,15 +193,16 @@ impl Segment {
     }
 }
 
-/// The iterations of a loop in another order: every worker's parts in a row, worker by worker.
+/// The iterations of a loop in the order of their owners: worker by worker, each one's parts in a
+/// row. A *position* is an index into this order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Deal {
+pub struct OwnerOrder {
     segments: Vec<Segment>,
-    /// Where the share of each worker begins, and the end of the last one.
+    /// The begin of each worker's share, and the end of the last one.
     begins: Vec<usize>,
 }
 
-impl Deal {
+impl OwnerOrder {
     /// The iterations in their own order, with one share per worker. `begins` starts with 0,
     /// ascends and ends with the number of iterations.
     pub fn in_order(begins: Vec<usize>) -> Self {
@@ -226,7 +227,7 @@ impl Deal {
     ///
     /// # Panics
     ///
-    /// If there is none: in a deal that is in order, no position is in a segment.
+    /// If there is none: an order with [`is_in_order`](Self::is_in_order) may have no segments.
     pub fn segment(&self, position: usize) -> &Segment {
         &self.segments[self.segments.partition_point(|segment| segment.positions.end <= position)]
     }
@@ -262,7 +263,7 @@ mod tests {
 
     proptest! {
         /// Catches: a part lost or widened by an assignment at its edge, and the wrong order of
-        /// two assignments (I1).
+        /// two assignments (F1).
         #[test]
         fn the_first_run_makes_the_last_thief_the_owner(stolen in any_stolen(60)) {
             let mut owners = Owners::equal(60, WORKERS);
@@ -305,31 +306,31 @@ mod tests {
             prop_assert_eq!(each_owner(&owners), model);
         }
 
-        /// Catches: a position that is dealt twice or to the wrong worker, and segments that do
-        /// not follow each other (I2).
+        /// Catches: a position that comes twice or belongs to the wrong worker, and segments that
+        /// do not follow each other (F2).
         #[test]
-        fn a_deal_is_a_permutation_sorted_by_owner(stolen in any_stolen(60), n in 0..61_usize) {
+        fn an_order_is_a_permutation_sorted_by_owner(stolen in any_stolen(60), n in 0..61_usize) {
             let mut owners = Owners::equal(n, WORKERS);
             let within = |stolen: Stolen| Stolen {
                 range: stolen.range.start.min(n)..stolen.range.end.min(n),
                 ..stolen
             };
             owners.learn(stolen.into_iter().map(within).collect());
-            let deal = owners.deal();
-            let dealt = |worker| deal.share(worker).map(|position| {
-                if deal.is_in_order() { position } else { deal.segment(position).index(position) }
+            let order = owners.order();
+            let indices = |worker| order.share(worker).map(|position| {
+                if order.is_in_order() { position } else { order.segment(position).index(position) }
             });
-            let order: Vec<usize> = (0..WORKERS).flat_map(dealt).collect();
+            let all: Vec<usize> = (0..WORKERS).flat_map(indices).collect();
             let by_owner = each_owner(&owners);
             let mut expected: Vec<usize> = (0..n).collect();
             expected.sort_by_key(|&index| by_owner[index]);
-            prop_assert_eq!(order, expected);
+            prop_assert_eq!(all, expected);
             prop_assert!(
-                deal.segments
+                order.segments
                     .windows(2)
                     .all(|pair| pair[0].positions.end == pair[1].positions.start)
             );
-            prop_assert_eq!(deal.share(WORKERS), 0..0);
+            prop_assert_eq!(order.share(WORKERS), 0..0);
         }
 
         /// Catches: a position or an end of a part that wraps in the longest loop.
@@ -345,11 +346,11 @@ mod tests {
             };
             owners.learn(stolen.into_iter().map(within).collect());
             assert_in_form(&owners);
-            let deal = owners.deal();
-            prop_assert_eq!(deal.share(WORKERS - 1).end, n);
-            for segment in &deal.segments {
+            let order = owners.order();
+            prop_assert_eq!(order.share(WORKERS - 1).end, n);
+            for segment in &order.segments {
                 let last = segment.positions.end - 1;
-                prop_assert_eq!(deal.segment(last), segment);
+                prop_assert_eq!(order.segment(last), segment);
                 prop_assert!(segment.index(last) < n);
             }
         }
@@ -380,13 +381,13 @@ mod tests {
     fn equal_shares_are_in_order() {
         let owners = Owners::equal(10, 4);
         assert!(
-            owners.deal().is_in_order()
+            owners.order().is_in_order()
                 && owners.fits(10, 4)
                 && !owners.fits(10, 3)
                 && !owners.fits(9, 4)
         );
         assert_eq!(
-            (0..5).map(|worker| owners.deal().share(worker)).collect::<Vec<_>>(),
+            (0..5).map(|worker| owners.order().share(worker)).collect::<Vec<_>>(),
             [0..3, 3..6, 6..8, 8..10, 0..0]
         );
         assert_eq!(Owners::equal(2, 4).parts().collect::<Vec<_>>(), [(0..1, 0), (1..2, 1)]);

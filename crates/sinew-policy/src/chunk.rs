@@ -16,13 +16,13 @@
 //!
 //! # Invariants
 //!
-//! - I1: the shares (and the slices of a share) are adjacent, in order, and differ by at most one
+//! - C1: the shares (and the slices of a share) are adjacent, in order, and differ by at most one
 //!   in length.
-//! - I2: a chunk is never empty and never longer than what remains, unless nothing remains.
+//! - C2: a chunk is never empty and never longer than what remains, unless nothing remains.
 //!
 //! # Tests
 //!
-//! Property tests for I1 and I2, and for the limits of each rule.
+//! Property tests for C1 and C2, and for the limits of each rule.
 
 use std::ops::Range;
 
@@ -160,7 +160,7 @@ impl Halving {
     /// owner's remaining time from the known cost (`done` iterations took `elapsed_ns`). If that is
     /// less than a steal costs, the thief waits as long. If iterations are left then, they cost
     /// more than expected, and it steals.
-    pub fn patience_ns(remaining: usize, done: usize, elapsed_ns: u64) -> u64 {
+    pub fn steal_delay_ns(remaining: usize, done: usize, elapsed_ns: u64) -> u64 {
         let expected_ns = u128::from(elapsed_ns) * remaining as u128 / done.max(1) as u128;
         if done == 0 || expected_ns >= u128::from(Self::STEAL_NS) { 0 } else { expected_ns as u64 }
     }
@@ -343,13 +343,13 @@ mod tests {
     /// Catches: thieves that fight over the last iterations, and thieves that never return to
     /// expensive ones.
     #[test]
-    fn patience_is_for_ranges_that_are_over_before_a_steal_pays() {
-        assert_eq!(Halving::patience_ns(10, 1_000, 1_000), 10);
-        assert_eq!(Halving::patience_ns(499, 1_000, 1_000), 499);
-        assert_eq!(Halving::patience_ns(500, 1_000, 1_000), 0);
-        assert_eq!(Halving::patience_ns(1, 1, 1_000_000), 0);
-        assert_eq!(Halving::patience_ns(1, 0, 0), 0);
-        assert_eq!(Halving::patience_ns(usize::MAX, 1, u64::MAX), 0);
+    fn thieves_wait_for_ranges_that_end_before_a_steal_pays() {
+        assert_eq!(Halving::steal_delay_ns(10, 1_000, 1_000), 10);
+        assert_eq!(Halving::steal_delay_ns(499, 1_000, 1_000), 499);
+        assert_eq!(Halving::steal_delay_ns(500, 1_000, 1_000), 0);
+        assert_eq!(Halving::steal_delay_ns(1, 1, 1_000_000), 0);
+        assert_eq!(Halving::steal_delay_ns(1, 0, 0), 0);
+        assert_eq!(Halving::steal_delay_ns(usize::MAX, 1, u64::MAX), 0);
     }
 
     /// Catches: a shift by the whole width in the last batch of a huge loop.

@@ -119,12 +119,12 @@ impl SpinWindow {
     /// How long to spin if parking would also delay other workers: as long as parking costs,
     /// whatever the history, unless the core is shared. In microseconds.
     #[inline]
-    pub fn patient_us(&self) -> u32 {
+    pub fn break_even_us(&self) -> u32 {
         if self.shared_us > 0 { 0 } else { PARK_US }
     }
 
     /// Records an idle time that has ended.
-    pub fn ended(&mut self, idle: Idle) {
+    pub fn record(&mut self, idle: Idle) {
         if idle.lost_core {
             self.share();
         } else if self.shared_us > 0 {
@@ -194,21 +194,21 @@ impl Trial {
     }
 
     /// Whether to try it this time.
-    pub fn is_due(&mut self) -> bool {
+    pub fn should_try(&mut self) -> bool {
         let now = self.skip == 0;
         self.skip = self.skip.saturating_sub(1);
         now
     }
 
     /// Records the result of a try.
-    pub fn tried(&mut self, successfully: bool) {
+    pub fn record(&mut self, successfully: bool) {
         self.skip_next =
             if successfully { 0 } else { (2 * self.skip_next + 1).min(self.most_skipped) };
         self.skip = self.skip_next;
     }
 
     /// Records a try that cost far more than a success saves: the most waits are skipped.
-    pub fn cost_dear(&mut self) {
+    pub fn skip_most(&mut self) {
         (self.skip_next, self.skip) = (self.most_skipped, self.most_skipped);
     }
 }
@@ -234,10 +234,10 @@ mod tests {
     fn pass(window: &mut SpinWindow, length_us: u32) -> u32 {
         let window_us = window.next_us();
         if length_us <= window_us {
-            window.ended(idle(length_us, None, false));
+            window.record(idle(length_us, None, false));
             length_us
         } else {
-            window.ended(idle(window_us, Some(length_us - window_us + WAKE_US), false));
+            window.record(idle(window_us, Some(length_us - window_us + WAKE_US), false));
             window_us + PARK_US
         }
     }
@@ -251,7 +251,7 @@ mod tests {
         ) {
             let mut window = SpinWindow::new();
             for idle in history {
-                window.ended(idle);
+                window.record(idle);
                 let now = window.next_us();
                 prop_assert!(WINDOWS_US.contains(&now));
                 if idle.lost_core {
@@ -266,8 +266,8 @@ mod tests {
             history in proptest::collection::vec(any_idle(), 0..200),
         ) {
             let mut window = SpinWindow::new();
-            history.into_iter().for_each(|idle| window.ended(idle));
-            window.ended(idle(0, Some(PENALTY_MAX_US), false));
+            history.into_iter().for_each(|idle| window.record(idle));
+            window.record(idle(0, Some(PENALTY_MAX_US), false));
             (0..20 * EXPLORE).for_each(|_| { pass(&mut window, 1); });
             prop_assert!(window.next_us() > 0);
         }
@@ -280,7 +280,7 @@ mod tests {
             history in proptest::collection::vec(any_idle(), 0..50), length_us in 0..1_000_u32,
         ) {
             let mut window = SpinWindow::new();
-            history.into_iter().filter(|idle| !idle.lost_core).for_each(|idle| window.ended(idle));
+            history.into_iter().filter(|idle| !idle.lost_core).for_each(|idle| window.record(idle));
             (0..60 * EXPLORE).for_each(|_| { pass(&mut window, length_us); });
             let paid: u32 = (0..10 * EXPLORE).map(|_| pass(&mut window, length_us)).sum();
             let class_us =
@@ -317,9 +317,9 @@ mod tests {
         let tries = |trial: &mut Trial, waits: u32, succeeds: bool| {
             let mut tried = 0;
             for _ in 0..waits {
-                if trial.is_due() {
+                if trial.should_try() {
                     tried += 1;
-                    trial.tried(succeeds);
+                    trial.record(succeeds);
                 }
             }
             tried
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!(tries(&mut trial, 1 + 1 + 1 + 3 + 1 + 7 + 1, false), 4);
         assert!((30..50).contains(&tries(&mut trial, 10_000, false)));
         assert!(tries(&mut trial, 1_000, true) >= 1_000 - 255);
-        trial.cost_dear();
+        trial.skip_most();
         assert_eq!(tries(&mut trial, 256, true), 1);
         assert_eq!(tries(&mut trial, 100, true), 100);
     }
@@ -339,10 +339,10 @@ mod tests {
     #[test]
     fn penalties_double_with_every_gap_and_fade_with_success() {
         let penalty = |window: &mut SpinWindow| {
-            window.ended(idle(5, None, true));
+            window.record(idle(5, None, true));
             let mut served_us = 0;
             while window.next_us() == 0 {
-                window.ended(idle(0, Some(1_000), false));
+                window.record(idle(0, Some(1_000), false));
                 served_us += 1_000;
             }
             served_us
@@ -354,7 +354,7 @@ mod tests {
             penalty(&mut window);
         });
         assert_eq!(penalty(&mut window), PENALTY_MAX_US);
-        (0..100).for_each(|_| window.ended(idle(3, None, false)));
+        (0..100).for_each(|_| window.record(idle(3, None, false)));
         assert_eq!(penalty(&mut window), PENALTY_US);
     }
 }

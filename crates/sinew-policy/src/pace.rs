@@ -35,7 +35,7 @@ impl Pace {
 
     /// Records that a slice of `items` took `elapsed`, of `most` allowed, in any unit of time.
     #[inline]
-    pub fn ran(&mut self, items: usize, elapsed: u64, most: u64) {
+    pub fn record(&mut self, items: usize, elapsed: u64, most: u64) {
         if elapsed > most {
             let fitting = items as u128 * u128::from(most) / u128::from(elapsed);
             self.slice = (fitting as usize).max(1);
@@ -63,7 +63,7 @@ mod tests {
                 let slice = pace.slice();
                 prop_assert!(slice > 0);
                 prop_assert!(slice == 1 || slice as u64 * item <= most, "{} of {}", slice, item);
-                pace.ran(slice, slice as u64 * item, most);
+                pace.record(slice, slice as u64 * item, most);
             }
             prop_assert!(pace.slice() as u64 * item * 2 > most, "{} of {}", pace.slice(), item);
         }
@@ -73,11 +73,11 @@ mod tests {
         #[test]
         fn a_slice_follows_the_cost(before in 1..20_u64, after in 1_000..50_000_u64) {
             let mut pace = Pace::default();
-            (0..40).for_each(|_| pace.ran(pace.slice(), pace.slice() as u64 * before, 50_000));
+            (0..40).for_each(|_| pace.record(pace.slice(), pace.slice() as u64 * before, 50_000));
             let long = pace.slice();
-            pace.ran(1, before, 50_000);
+            pace.record(1, before, 50_000);
             prop_assert_eq!(pace.slice(), long);
-            pace.ran(long, long as u64 * after, 50_000);
+            pace.record(long, long as u64 * after, 50_000);
             prop_assert!(pace.slice() as u64 * after <= 50_000);
         }
     }

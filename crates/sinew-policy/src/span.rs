@@ -12,9 +12,9 @@
 //!
 //! # Invariants
 //!
-//! - I1: at burden 0 the span of a join is that of its longer arm; at any burden it lies between
+//! - N1: at burden 0 the span of a join is that of its longer arm; at any burden it lies between
 //!   that and the sum of both.
-//! - I2: a span grows with its parts and with the burden.
+//! - N2: a span grows with its parts and with the burden.
 
 /// The span of two arms that may run in parallel; the second one is the one that moves.
 ///

@@ -64,14 +64,14 @@ pub enum Splitter {
 
 impl Splitter {
     /// A few pieces per worker, so that some are left to steal.
-    pub const PIECES_A_WORKER: usize = 4;
+    pub const PIECES_PER_WORKER: usize = 4;
     /// The least number of pieces of a stolen block: some workers are idle.
     pub const PIECES_STOLEN: usize = 4;
 
     /// The adaptive rule at the start of a loop on `workers`.
     #[inline]
     pub fn adaptive(workers: usize) -> Self {
-        Self::Adaptive { pieces: workers.saturating_mul(Self::PIECES_A_WORKER) }
+        Self::Adaptive { pieces: workers.saturating_mul(Self::PIECES_PER_WORKER) }
     }
 
     /// The rule for either half of a block, or `None` if it is not cut.
@@ -203,7 +203,7 @@ mod tests {
         #[test]
         fn adaptive_makes_a_few_pieces_a_worker(n in 1_000..50_000_usize, workers in 1..20_usize) {
             let pieces = pieces([0..n], &[1], Splitter::adaptive(workers), &mut || false);
-            let most = workers * Splitter::PIECES_A_WORKER;
+            let most = workers * Splitter::PIECES_PER_WORKER;
             prop_assert!(pieces.len() <= most && 2 * pieces.len() > most);
             let lengths = || pieces.iter().map(|[piece]| piece.len());
             prop_assert!(lengths().max().unwrap() - lengths().min().unwrap() <= 1);

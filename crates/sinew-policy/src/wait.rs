@@ -34,7 +34,7 @@ impl Wait {
         [Self::Leapfrog, Self::Any, Self::Descendants, Self::Transitive, Self::Block];
 
     /// Whether programs may hold locks while they wait in joins and scopes.
-    pub const fn is_careful(self) -> bool {
+    pub const fn allows_locks(self) -> bool {
         matches!(self, Self::Descendants | Self::Block)
     }
 

@@ -109,7 +109,7 @@ fn profiler(kept: &Kept) -> Option<Profiler> {
 }
 
 fn warn_of_useless_victims(pool: &Pool) {
-    if pool.victims().looks_at_places() && pool.mapping() == Mapping::None {
+    if pool.victims().uses_distances() && pool.mapping() == Mapping::None {
         output::note(&format!(
             "sinew-lab: note: without --mapping all workers are equally far apart, in one package, \
              which is all that {} has to go by",

@@ -137,7 +137,8 @@ fn a_rule_for_packages_without_a_mapping_is_noted() {
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
-    for victims in ["nearest", "sorted:5,strict,stay", "cats:200", "dealt", "distance"] {
+    for victims in ["nearest", "sorted:5,strict,stay", "cats:200", "piece-per-package", "distance"]
+    {
         let notes = run(victims, "none");
         assert!(
             notes.len() == 1 && notes[0].contains("--mapping") && notes[0].contains(victims),

@@ -20,7 +20,7 @@ const POLICIES: [&str; 12] = [
     "nearest",
     "nearest-random:4",
     "distance",
-    "dealt",
+    "piece-per-package",
     "cats:200",
     "most-loaded:5",
     "sorted:5,machine,stay",

@@ -112,7 +112,7 @@ proptest! {
                 Choice::Short => (Schedule::Static, None),
                 Choice::Run(schedule) => (schedule, None),
             };
-            tuner.ran(n, (program.time_ns(schedule) * (1.0 + noise)) as u64, profile.as_ref());
+            tuner.record(n, (program.time_ns(schedule) * (1.0 + noise)) as u64, profile.as_ref());
         }
         prop_assert!(tuner.is_settled() && PROBES <= 10);
         let (choice, ns) = (tuner.best(), program.time_ns(tuner.best()));

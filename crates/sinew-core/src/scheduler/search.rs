@@ -180,7 +180,7 @@ impl Worker {
         let searched_ns = now_ns().saturating_sub(began).saturating_sub(parked_ns);
         self.counters.searching_ns.add(searched_ns);
         let mut window = self.own.window.get();
-        window.ended(Idle {
+        window.record(Idle {
             searched_us: micros(searched_ns),
             parked_us: (parked_ns > 0).then(|| micros(parked_ns)),
             lost_core,
@@ -292,7 +292,7 @@ impl Worker {
     /// that part, also through another pool. Only the wait policies for programs that hold locks
     /// require deeper ones.
     pub(crate) fn pop_delivered(&self, allowed: Allowed) -> Option<Job<'_>> {
-        let above = if self.pool().wait.is_careful() { allowed.above() } else { None };
+        let above = if self.pool().wait.allows_locks() { allowed.above() } else { None };
         self.inbox.pop(above).map(Job::Delivered)
     }
 

@@ -83,8 +83,9 @@ impl PoolState {
     /// V2). The caller has executed a fence since the call was queued, or since it was counted out
     /// (M12).
     fn announce_calls(&self) {
-        let is_seen =
-            self.is_of_another_process() || self.wait.is_careful() || self.sleepers.are_searching();
+        let is_seen = self.is_of_another_process()
+            || self.wait.allows_locks()
+            || self.sleepers.are_searching();
         if !is_seen && self.injector.announces() && !planted(Bug::SilentCall) {
             for worker in self.slots.iter().skip(self.first_server()) {
                 worker.ask(&CALLED);

@@ -198,7 +198,7 @@ impl Worker {
                 let blocked_ns = now_ns().saturating_sub(began);
                 self.counters.blocked_ns.add(blocked_ns);
                 let mut window = self.own.waiting_window.get();
-                window.ended(Idle { searched_us: micros(blocked_ns), parked_us: None, lost_core });
+                window.record(Idle { searched_us: micros(blocked_ns), parked_us: None, lost_core });
                 self.own.waiting_window.set(window);
             }
         }
@@ -257,7 +257,9 @@ impl Worker {
     /// How long to spin while a join or a scope is blocked: parking would add a wake-up to the
     /// critical path.
     fn waiting_ns(&self) -> u64 {
-        self.pool().spin_ns.unwrap_or(u64::from(self.own.waiting_window.get().patient_us()) * 1_000)
+        self.pool()
+            .spin_ns
+            .unwrap_or(u64::from(self.own.waiting_window.get().break_even_us()) * 1_000)
     }
 
     /// Runs one task, or waits for a spin window and then in the parker. If it waited, returns

@@ -90,7 +90,7 @@ fn wait_outside(parker: &Parker, pool: &PoolState, awaited: &dyn Awaited, watche
         {
             spin_loop();
         }
-        with_learned(|learned| learned.watching.tried(awaited.is_done()));
+        with_learned(|learned| learned.watching.record(awaited.is_done()));
     }
     if !awaited.is_done() && pool.wants_every_core() {
         give_core_away(awaited);
@@ -111,7 +111,7 @@ const LATE_NS: u64 = 100_000;
 /// thread takes, parking is better. It is better too if a thread of another program computes on
 /// this core while the result is ready.
 fn give_core_away(awaited: &dyn Awaited) {
-    if cfg!(any(loom, shuttle)) || !with_learned(|learned| learned.giving.is_due()) {
+    if cfg!(any(loom, shuttle)) || !with_learned(|learned| learned.giving.should_try()) {
         return;
     }
     let mut last = now_ns();
@@ -125,15 +125,15 @@ fn give_core_away(awaited: &dyn Awaited) {
                 .done_at_ns()
                 .map_or(took >= TAKEN_NS, |done| now.saturating_sub(done) >= LATE_NS);
             return with_learned(|learned| match late {
-                true => learned.giving.cost_dear(),
-                false => learned.giving.tried(true),
+                true => learned.giving.skip_most(),
+                false => learned.giving.record(true),
             });
         }
         if took < MOMENT_NS {
             return; // no thread took the core: no measurement
         }
     }
-    with_learned(|learned| learned.giving.tried(false));
+    with_learned(|learned| learned.giving.record(false));
 }
 
 /// The most waits in a row without spinning, and without yielding. A spin in vain costs some
@@ -155,7 +155,7 @@ impl Learned {
 }
 
 fn should_watch() -> bool {
-    with_learned(|learned| learned.watching.is_due())
+    with_learned(|learned| learned.watching.should_try())
 }
 
 #[cfg(not(any(loom, shuttle)))]

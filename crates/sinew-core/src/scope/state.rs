@@ -62,7 +62,7 @@ impl ScopeState {
             depth: inside.map_or(0, Worker::depth),
             pending: CachePadded::new(AtomicU64::new(body.into())),
             panic: FirstPanic::default(),
-            tasks: pool.wait.is_careful().then(|| ScopeTasks::new(oldest_first)),
+            tasks: pool.wait.allows_locks().then(|| ScopeTasks::new(oldest_first)),
             note: pool.observer.as_ref().map(|observer| observer.scope_begins()),
         }
     }

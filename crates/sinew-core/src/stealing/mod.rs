@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `packages` | the package of each worker slot, and the master of each package |
 //! | `classes` | size classes of tasks, for `Victims::Cats` |
-//! | `pieces` | which packages have taken a piece of the running root task, for `Victims::Dealt` |
+//! | `pieces` | which packages have taken a piece of the running root task, for `Victims::PiecePerPackage` |
 
 mod classes;
 mod packages;
@@ -88,7 +88,7 @@ impl Stealing {
         let interest = if let Some(large_us) = victims.large_us() {
             self.classes.learn_anew(large_us);
             SIZES
-        } else if victims.deals_pieces() {
+        } else if victims.uses_pieces() {
             PIECES
         } else {
             NOTHING

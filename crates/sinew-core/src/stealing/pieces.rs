@@ -1,4 +1,4 @@
-//! Which packages have taken a piece of the running root task, for `Victims::Dealt`.
+//! Which packages have taken a piece of the running root task, for `Victims::PiecePerPackage`.
 //!
 //! When a root task arrives from outside, every package but the one where it begins wants a piece,
 //! and one sleeper of each is woken to steal one. Any steal from another package counts as that

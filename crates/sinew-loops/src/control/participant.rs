@@ -231,7 +231,7 @@ impl Looks {
 
     /// The participant looks around at `now`.
     fn timed(&mut self, now: u64) {
-        self.pace.ran(self.items as usize, now.saturating_sub(self.last), SLICE);
+        self.pace.record(self.items as usize, now.saturating_sub(self.last), SLICE);
         self.stride = self.pace.slice().min(UNTIMED as usize) as u32;
         (self.items, self.last) = (0, now);
     }

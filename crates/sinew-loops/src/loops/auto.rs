@@ -126,7 +126,7 @@ impl Trial {
         let profile =
             (self.choice == Choice::Profile && profile.mean_ns().is_some()).then_some(&profile);
         if let Some(known) = KNOWN.lock().get_mut(&key) {
-            known.tuner.ran(self.n, elapsed_ns, profile);
+            known.tuner.record(self.n, elapsed_ns, profile);
         }
     }
 }

@@ -20,7 +20,7 @@
 
 use super::memory::{LoopMemory, Parts, SharedSpeeds};
 use super::stealing::Stealing;
-use sinew_policy::affinity::{Deal, Stolen, worth_keeping};
+use sinew_policy::affinity::{OwnerOrder, Stolen, worth_keeping};
 use sinew_policy::chunk::Shares;
 use sinew_policy::weighted::Speeds;
 use std::ops::Range;
@@ -107,7 +107,7 @@ impl Dealt {
 
     /// The order of iterations, if it is another than their own.
     #[inline]
-    fn deal(&self) -> Option<&Deal> {
+    fn deal(&self) -> Option<&OwnerOrder> {
         match &self.lesson {
             Lesson::Parts(parts) if !self.in_order => Some(&parts.deal),
             _ => None,
@@ -177,7 +177,7 @@ impl Dealt {
     }
 
     /// The iterations of any positions.
-    fn segments_of(&self, deal: &Deal, mut start: u32, end: u32) -> Vec<Range<usize>> {
+    fn segments_of(&self, deal: &OwnerOrder, mut start: u32, end: u32) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         while start < end {
             let stop = end.min(deal.segment(start as usize).positions.end as u32);

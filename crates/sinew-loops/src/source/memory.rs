@@ -3,7 +3,7 @@
 //! A loop takes its knowledge out of the memory when it begins and puts it back when it has ended,
 //! so nothing is locked while it runs. A second loop that begins meanwhile finds an empty memory.
 
-use sinew_policy::affinity::{Deal, Owners, Stolen};
+use sinew_policy::affinity::{OwnerOrder, Owners, Stolen};
 use sinew_policy::weighted::Speeds;
 use sinew_sync::lock::Mutex;
 
@@ -36,7 +36,7 @@ pub(super) struct Parts {
     /// As it was when the present run began.
     pub(super) owners: Owners,
     /// The order of iterations that follows.
-    pub(super) deal: Deal,
+    pub(super) deal: OwnerOrder,
     /// The thefts of the present run, in their order.
     pub(super) stolen: Mutex<Vec<Stolen>>,
 }
@@ -44,14 +44,14 @@ pub(super) struct Parts {
 impl Parts {
     pub(super) fn equal(n: usize, slots: usize) -> Self {
         let owners = Owners::equal(n, slots);
-        Self { deal: owners.deal(), owners, stolen: Mutex::new(Vec::new()) }
+        Self { deal: owners.order(), owners, stolen: Mutex::new(Vec::new()) }
     }
 
     /// The present run has ended, and teaches nothing unless it ran to its end.
     pub(super) fn end_run(&mut self, ran: bool) {
         let stolen = std::mem::take(&mut *self.stolen.lock());
         if ran && self.owners.learn(stolen) {
-            self.deal = self.owners.deal();
+            self.deal = self.owners.order();
         }
     }
 }

@@ -180,9 +180,9 @@ impl Source {
     ) -> Option<u64> {
         let left = self.prospect(slot)?;
         let began = now_ns();
-        let patience_ns = Halving::patience_ns(left, items, elapsed_ns());
+        let steal_delay_ns = Halving::steal_delay_ns(left, items, elapsed_ns());
         // No shared line is touched meanwhile, because that would slow the owner down.
-        while now_ns() - began < patience_ns {
+        while now_ns() - began < steal_delay_ns {
             spin_loop();
         }
         Some(now_ns() - began)

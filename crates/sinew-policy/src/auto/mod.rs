@@ -154,7 +154,7 @@ impl Tuner {
 
     /// Records a run of `items` iterations that followed [`choice`](Self::choice) and took
     /// `elapsed_ns`, with the profile of its chunks if they were timed.
-    pub fn ran(&mut self, items: usize, elapsed_ns: u64, profile: Option<&Profile>) {
+    pub fn record(&mut self, items: usize, elapsed_ns: u64, profile: Option<&Profile>) {
         if items == 0 {
             return;
         }

@@ -12,7 +12,7 @@ fn run(tuner: &mut Tuner, cost: impl Fn(Schedule) -> u64, noise: u64) -> Schedul
         Choice::Short => Schedule::Static,
         Choice::Run(schedule) => schedule,
     };
-    tuner.ran(ITEMS, cost(schedule) * (1_000 + noise) / 1_000, None);
+    tuner.record(ITEMS, cost(schedule) * (1_000 + noise) / 1_000, None);
     schedule
 }
 
@@ -68,7 +68,7 @@ proptest! {
                 prop_assert!(schedule.check().is_ok());
             }
             prop_assert!(tuner.best().check().is_ok());
-            tuner.ran(items, elapsed_ns, profile.as_ref());
+            tuner.record(items, elapsed_ns, profile.as_ref());
         }
     }
 
@@ -103,15 +103,15 @@ proptest! {
 fn short_loops_get_equal_shares() {
     let mut tuner = Tuner::new(4);
     assert_eq!(tuner.choice(), Choice::Profile);
-    tuner.ran(1_000, SHORT_NS - 1, None);
+    tuner.record(1_000, SHORT_NS - 1, None);
     assert_eq!((tuner.choice(), tuner.best()), (Choice::Short, Schedule::Static));
-    tuner.ran(1_000, SHORT_NS, None);
-    tuner.ran(1_000, SHORT_NS - 1, None);
-    tuner.ran(1_000, SHORT_NS, None);
+    tuner.record(1_000, SHORT_NS, None);
+    tuner.record(1_000, SHORT_NS - 1, None);
+    tuner.record(1_000, SHORT_NS, None);
     assert_eq!(tuner.choice(), Choice::Short);
-    tuner.ran(1_000, SHORT_NS, None);
+    tuner.record(1_000, SHORT_NS, None);
     assert_eq!(tuner.choice(), Choice::Profile);
-    tuner.ran(1_000, SHORT_NS - 1, None);
+    tuner.record(1_000, SHORT_NS - 1, None);
     assert!(matches!(tuner.choice(), Choice::Run(_)), "nearly as long as before");
     assert_eq!(prior(SHORT_NS - 1), Schedule::Static);
     assert_eq!(prior(SHORT_NS), Schedule::Stealing);
@@ -162,9 +162,9 @@ fn shares_that_would_be_unequal_are_not_tried() {
         profile.add(part * 100, 100, 1_600, if part < 2 { 800_000 } else { 10_000 });
     });
     let mut tuner = Tuner::new(2);
-    tuner.ran(1_600, 2_000_000, Some(&profile));
+    tuner.record(1_600, 2_000_000, Some(&profile));
     for _ in 1..PROBES {
         assert_ne!(tuner.choice(), Choice::Run(Schedule::Static));
-        tuner.ran(1_600, 2_000_000, None);
+        tuner.record(1_600, 2_000_000, None);
     }
 }

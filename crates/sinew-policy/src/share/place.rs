@@ -8,8 +8,8 @@
 //!
 //! # Invariants
 //!
-//! - P1: a core has at most one owner, and is in the owner's mask.
-//! - P2: no program has more than its number; a program with none gets one before any gets a
+//! - L1: a core has at most one owner, and is in the owner's mask.
+//! - L2: no program has more than its number; a program with none gets one before any gets a
 //!   second.
 
 use sinew_cpus::CpuSet;

@@ -1,4 +1,4 @@
-//! One type for both tuners.
+//! One type for both tuners: the published one (`tuner`) and the one by throughput (`climber`).
 //!
 //! # Tests
 //!
@@ -52,7 +52,7 @@ impl Autotuner {
         }))
     }
 
-    /// The same for a list without helpers: they are neither tried nor turned on.
+    /// This tuner for a list without helpers: it neither tries them nor turns them on.
     #[must_use]
     pub fn without_helpers(self) -> Self {
         Self(match self.0 {
@@ -63,8 +63,8 @@ impl Autotuner {
         })
     }
 
-    /// Starts a run: the list was filled with `units` units, on `cores` cores (0 counts as 1).
-    /// Keeps the results of earlier runs.
+    /// Starts a run over `units` initial units on `cores` cores (0 counts as 1). Keeps the results
+    /// of earlier runs.
     pub fn begin(&mut self, units: usize, cores: usize) {
         self.set_cores(cores);
         match &mut self.0 {
@@ -129,7 +129,7 @@ mod tests {
     /// Catches: a tuner of the other method, knobs that are not checked, and 0 cores that count as
     /// an impossible machine.
     #[test]
-    fn a_tuner_is_of_the_method_that_was_asked_for() {
+    fn a_tuner_is_of_the_requested_method() {
         for (method, stealing) in [(Method::Published, false), (Method::Throughput, true)] {
             let knobs = Knobs { method, ..Knobs::default() };
             let mut tuner = Autotuner::new(0, knobs).unwrap();

@@ -1,11 +1,13 @@
 //! An autotuner of the transactional worklist that maximises commits per second.
 //!
-//! The published one ([`Tuner`](super::Tuner)) turns an optimisation on when a counter suggests it,
-//! and measures time for helpers only. Two workers whose transactions rarely abort, but which pass
-//! the same cache lines to and fro, are slower than one, and none of its counters shows that. This
-//! tuner climbs: it holds the best settings so far, runs a paired [`Comparison`] between
-//! them and a neighbour, and takes the winner. It must try settings before it knows their effect,
-//! so each step costs a few more epochs, and it does not tune lists that are too short for that.
+//! It is a hill climber. It keeps the best settings so far, the *incumbent*, runs a paired
+//! [`Comparison`] with a neighbouring setting, the *challenger*, and keeps the winner.
+//!
+//! The published tuner ([`Tuner`](super::Tuner)) turns an optimisation on when a counter suggests
+//! it, and measures time for helpers only. Two workers whose transactions rarely abort, but which
+//! write to the same cache lines in turn, are slower than one, and none of its counters shows that.
+//! This one must try settings before it knows their effect. So each step costs a few more epochs,
+//! and lists that are too short for that are not tuned.
 //!
 //! # States
 //!
@@ -28,9 +30,9 @@
 //!
 //! # Invariants
 //!
-//! - H1: states follow each other in this order; none is visited twice.
-//! - H2: threads are between 1 and the cores; the lifespan is at most the longest.
-//! - H3: settings change in one respect at a time, and only for a comparison, its end, or a change
+//! - K1: states follow each other in this order; none is visited twice.
+//! - K2: threads are between 1 and the cores; the lifespan is at most the longest.
+//! - K3: settings change in one respect at a time, and only for a comparison, its end, or a change
 //!   of the cores.
 //!
 //! # Cost
@@ -44,10 +46,10 @@
 //!
 //! # Tests
 //!
-//! Each step on synthetic throughputs; property tests for H1 to H3 and for termination; convergence
+//! Each step on synthetic throughputs; property tests for K1 to K3 and for termination; convergence
 //! on models of contention in `model.rs`.
 
-use super::comparison::{Comparison, Side, TO_GAIN, TO_TIE};
+use super::comparison::{Comparison, GAIN_MARGIN, Side, TIE_MARGIN};
 use super::length::Length;
 use super::{Counts, Knobs, State, Step};
 use crate::worklist::{Settings, helpers, swap};
@@ -65,7 +67,7 @@ pub(super) struct Climber {
     /// The number of threads, as long as there are enough cores.
     threads: usize,
     /// The best settings so far, and the challenger's.
-    holder: Settings,
+    incumbent: Settings,
     challenger: Settings,
     comparison: Option<Comparison>,
 }
@@ -81,7 +83,7 @@ impl Climber {
             length: Length::NONE,
             cores,
             threads: usize::MAX,
-            holder: settings,
+            incumbent: settings,
             challenger: settings,
             comparison: None,
         }
@@ -99,7 +101,7 @@ impl Climber {
     pub(super) fn settings(&self) -> Settings {
         match self.comparison.as_ref().map(Comparison::side) {
             Some(Side::Challenger) => self.challenger,
-            Some(Side::Holder) | None => self.holder,
+            Some(Side::Incumbent) | None => self.incumbent,
         }
     }
 
@@ -120,14 +122,14 @@ impl Climber {
 
     /// The commits of the current epoch.
     pub(super) fn epoch_length(&self) -> u64 {
-        if self.state == State::SwapRetry { self.length.calm() } else { self.length.compared() }
+        if self.state == State::SwapRetry { self.length.settled() } else { self.length.compared() }
     }
 
     /// Sets the number of cores, at least 1. A running comparison starts again.
     pub(super) fn set_cores(&mut self, cores: usize) {
         if cores != self.cores {
             self.cores = cores;
-            self.holder.threads = self.threads.min(cores);
+            self.incumbent.threads = self.threads.min(cores);
             self.challenge_next(true);
         }
     }
@@ -135,7 +137,7 @@ impl Climber {
     fn decide(&mut self, counts: &Counts) {
         match (self.state, &mut self.comparison) {
             (State::SwapRetry, _) => {
-                self.holder.swap_after = Some(swap::retries(counts.aborts, counts.commits));
+                self.incumbent.swap_after = Some(swap::retries(counts.aborts, counts.commits));
             }
             (_, Some(comparison)) => {
                 if let Some(winner) = comparison.record(counts) {
@@ -161,26 +163,26 @@ impl Climber {
         let in_force = self.settings();
         match winner {
             Side::Challenger => self.take_over(),
-            Side::Holder => self.state = following(self.state),
+            Side::Incumbent => self.state = following(self.state),
         }
-        self.challenge_next(in_force != self.holder);
+        self.challenge_next(in_force != self.incumbent);
     }
 
     fn take_over(&mut self) {
-        if self.challenger.threads < self.holder.threads {
+        if self.challenger.threads < self.incumbent.threads {
             self.threads = self.challenger.threads;
         }
-        self.holder = self.challenger;
+        self.incumbent = self.challenger;
     }
 
     /// Goes to the next state that has a challenger, if there is one. `has_changed`: whether the
-    /// settings in force were not the holder's.
+    /// settings in force were not the incumbent's.
     fn challenge_next(&mut self, has_changed: bool) {
         self.comparison = None;
         while !matches!(self.state, State::Start | State::SwapRetry) {
             if let Some(challenger) = self.challenger_now() {
                 self.challenger = challenger;
-                let margin = if self.state == State::Threads { TO_TIE } else { TO_GAIN };
+                let margin = if self.state == State::Threads { TIE_MARGIN } else { GAIN_MARGIN };
                 self.comparison = Some(Comparison::new(margin, has_changed));
                 return;
             }
@@ -189,18 +191,18 @@ impl Climber {
     }
 
     fn challenger_now(&self) -> Option<Settings> {
-        let Settings { threads, lifespan, coalescing, .. } = self.holder;
+        let Settings { threads, lifespan, coalescing, .. } = self.incumbent;
         match self.state {
             State::Threads => {
-                (threads > 1).then_some(Settings { threads: threads / 2, ..self.holder })
+                (threads > 1).then_some(Settings { threads: threads / 2, ..self.incumbent })
             }
             State::Helpers => {
                 let longer =
                     helpers::longer(lifespan.max(helpers::FIRST_LIFESPAN), self.longest_lifespan);
                 (threads < self.cores && longer > lifespan.max(helpers::FIRST_LIFESPAN))
-                    .then(|| self.holder.lifespan(longer))
+                    .then(|| self.incumbent.lifespan(longer))
             }
-            State::Coalescing => (!coalescing).then(|| self.holder.coalescing(true)),
+            State::Coalescing => (!coalescing).then(|| self.incumbent.coalescing(true)),
             State::Start | State::Stealing | State::SwapRetry => None,
         }
     }
@@ -247,7 +249,7 @@ mod tests {
 
     /// Catches: two threads that are slower than one and never abort.
     #[test]
-    fn threads_that_stand_in_each_others_way_are_halved_away() {
+    fn threads_that_slow_each_other_are_halved() {
         let crowded: Program =
             |settings| 1_000 / settings.threads as u64 / settings.lifespan.max(1) as u64;
         assert_eq!(tuned(8, crowded).0, Settings::baseline(1).stealing(true));
@@ -258,7 +260,7 @@ mod tests {
     /// Catches: helpers that stop at the first lifespan, or continue to the longest though a
     /// shorter one was best.
     #[test]
-    fn helpers_reach_as_far_as_is_good() {
+    fn helpers_get_the_best_lifespan() {
         let program: Program = |settings| {
             let helped = match settings.lifespan {
                 0 => 100,
@@ -319,7 +321,7 @@ mod tests {
     /// Catches: epochs too short for a thread to wake up, and a settled tuner that still measures
     /// as often as before.
     #[test]
-    fn epochs_of_short_units_are_stretched_and_calm_ones_are_long() {
+    fn epochs_of_short_units_are_stretched_and_settled_ones_are_long() {
         let mut climber = Climber::new(2, Knobs::default());
         climber.begin(1_000_000, 2);
         let mut lengths = Vec::new();
@@ -350,7 +352,7 @@ mod tests {
 
     proptest! {
         /// Catches: settings out of range, two changes at once, a state that returns, and tuning
-        /// without an end (H1, H2, H3).
+        /// without an end (K1, K2, K3).
         #[test]
         fn any_epochs_lead_to_an_end(
             mut cores in 1..20_usize, longest in 1..20_000_u32,

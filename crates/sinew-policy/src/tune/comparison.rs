@@ -14,7 +14,7 @@
 //!
 //! | side that runs | its next epoch is |
 //! |---|---|
-//! | holder, challenger | dropped, if it is the first after a change, else one half of a pair |
+//! | incumbent, challenger | dropped, if it is the first after a change, else one half of a pair |
 //!
 //! # Invariants
 //!
@@ -33,18 +33,18 @@ use super::Counts;
 
 /// Pairs after which the median decides.
 pub(super) const PAIRS: usize = 8;
-/// The part of the holder's throughput that a challenger must reach: more, if a tie is no reason to
-/// change...
-pub(super) const TO_GAIN: f64 = 1.01;
-/// ...or about the same, if the challenger needs less for it.
-pub(super) const TO_TIE: f64 = 0.98;
-/// The part of the holder's throughput below which no second pair is needed.
-const HOPELESS: f64 = 0.8;
+/// The part of the incumbent's throughput that a challenger must reach, if a tie is no reason to
+/// change.
+pub(super) const GAIN_MARGIN: f64 = 1.01;
+/// The same, if the challenger needs less for a tie.
+pub(super) const TIE_MARGIN: f64 = 0.98;
+/// The part of the incumbent's throughput below which no second pair is needed.
+const REJECTED: f64 = 0.8;
 
 /// The side that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
-    Holder,
+    Incumbent,
     Challenger,
 }
 
@@ -57,19 +57,27 @@ pub(super) struct Comparison {
     is_fresh: bool,
     /// The first half of the current pair.
     half: Option<Counts>,
-    /// The holder's half of the last pair, if the challenger's was hopeless against it.
-    far_ahead: Option<Counts>,
-    /// The logarithms of the challenger's throughputs divided by the holder's.
+    /// The incumbent's half of the last pair, if it rejects the challenger's.
+    rejected_against: Option<Counts>,
+    /// The logarithms of the challenger's throughputs divided by the incumbent's.
     gains: [f64; PAIRS],
     pairs: usize,
 }
 
 impl Comparison {
-    /// The holder runs first; `is_fresh`: its settings come into force only now. The challenger
-    /// must reach `margin` of its throughput.
+    /// The incumbent runs first; `is_fresh`: its settings come into force now. The challenger must
+    /// reach `margin` of its throughput.
     pub(super) fn new(margin: f64, is_fresh: bool) -> Self {
-        let side = Side::Holder;
-        Self { side, margin, is_fresh, half: None, far_ahead: None, gains: [0.0; PAIRS], pairs: 0 }
+        let side = Side::Incumbent;
+        Self {
+            side,
+            margin,
+            is_fresh,
+            half: None,
+            rejected_against: None,
+            gains: [0.0; PAIRS],
+            pairs: 0,
+        }
     }
 
     /// The side whose settings the next epoch uses.
@@ -88,9 +96,9 @@ impl Comparison {
             return None;
         }
         if self.side == Side::Challenger
-            && self.far_ahead.is_some_and(|holder| is_hopeless(counts, &holder))
+            && self.rejected_against.is_some_and(|incumbent| is_rejected(counts, &incumbent))
         {
-            return Some(Side::Holder);
+            return Some(Side::Incumbent);
         }
         match self.half.take() {
             None => {
@@ -99,7 +107,7 @@ impl Comparison {
                 None
             }
             Some(half) => match self.side {
-                Side::Holder => self.pair(counts, &half),
+                Side::Incumbent => self.pair(counts, &half),
                 Side::Challenger => self.pair(&half, counts),
             },
         }
@@ -108,31 +116,31 @@ impl Comparison {
     fn change(&mut self) {
         self.is_fresh = true;
         self.side = match self.side {
-            Side::Holder => Side::Challenger,
-            Side::Challenger => Side::Holder,
+            Side::Incumbent => Side::Challenger,
+            Side::Challenger => Side::Incumbent,
         };
     }
 
-    fn pair(&mut self, holder: &Counts, challenger: &Counts) -> Option<Side> {
-        self.gains[self.pairs] = (challenger.throughput() / holder.throughput()).ln();
+    fn pair(&mut self, incumbent: &Counts, challenger: &Counts) -> Option<Side> {
+        self.gains[self.pairs] = (challenger.throughput() / incumbent.throughput()).ln();
         self.pairs += 1;
-        self.far_ahead = is_hopeless(challenger, holder).then_some(*holder);
+        self.rejected_against = is_rejected(challenger, incumbent).then_some(*incumbent);
         self.verdict()
     }
 
     fn verdict(&self) -> Option<Side> {
         let (gains, margin) = (&self.gains[..self.pairs], self.margin.ln());
-        let winner = |gain: f64| if gain > margin { Side::Challenger } else { Side::Holder };
+        let winner = |gain: f64| if gain > margin { Side::Challenger } else { Side::Incumbent };
         if self.pairs == PAIRS {
             return Some(winner(median(self.gains)));
         }
-        let (mean, doubt) = mean_and_error(gains)?;
-        ((mean - margin).abs() > doubt).then(|| winner(mean))
+        let (mean, error) = mean_and_error(gains)?;
+        ((mean - margin).abs() > error).then(|| winner(mean))
     }
 }
 
-fn is_hopeless(challenger: &Counts, holder: &Counts) -> bool {
-    challenger.throughput() < HOPELESS * holder.throughput()
+fn is_rejected(challenger: &Counts, incumbent: &Counts) -> bool {
+    challenger.throughput() < REJECTED * incumbent.throughput()
 }
 
 /// The lower one of the two in the middle.
@@ -158,15 +166,15 @@ mod tests {
         Counts { commits, elapsed_ns: 1_000, ..Counts::default() }
     }
 
-    /// Runs a comparison in which the holder commits 100 per epoch and each pair's challenger the
-    /// given number. Each dropped epoch has the opposite result.
-    fn fight(challengers: &[u64]) -> (Option<Side>, usize) {
-        let mut comparison = Comparison::new(TO_GAIN, false);
+    /// Runs a comparison in which the incumbent commits 100 per epoch and each pair's challenger
+    /// the given number. Each dropped epoch has the opposite result.
+    fn compared(challengers: &[u64]) -> (Option<Side>, usize) {
+        let mut comparison = Comparison::new(GAIN_MARGIN, false);
         for (pair, &commits) in challengers.iter().enumerate() {
             let mut halves = 0;
             while halves < 2 {
                 let (dropped, side) = (comparison.is_fresh, comparison.side());
-                let counted = if side == Side::Holder { 100 } else { commits };
+                let counted = if side == Side::Incumbent { 100 } else { commits };
                 let ended =
                     comparison.record(&at(if dropped { 10_000 / counted.max(1) } else { counted }));
                 halves += usize::from(!dropped);
@@ -182,29 +190,29 @@ mod tests {
     /// by less than the margin.
     #[test]
     fn pairs_that_agree_decide() {
-        assert_eq!(fight(&[110]), (None, 1));
-        assert_eq!(fight(&[110, 110]), (Some(Side::Challenger), 2));
-        assert_eq!(fight(&[110, 105, 107]), (Some(Side::Challenger), 2));
-        assert_eq!(fight(&[100, 100]), (Some(Side::Holder), 2));
+        assert_eq!(compared(&[110]), (None, 1));
+        assert_eq!(compared(&[110, 110]), (Some(Side::Challenger), 2));
+        assert_eq!(compared(&[110, 105, 107]), (Some(Side::Challenger), 2));
+        assert_eq!(compared(&[100, 100]), (Some(Side::Incumbent), 2));
     }
 
     /// Catches: a decision while pairs contradict each other, and outliers that decide.
     #[test]
     fn pairs_that_disagree_are_followed_by_more() {
-        assert_eq!(fight(&[110, 95]), (None, 2));
-        assert_eq!(fight(&[110, 95, 110, 110]), (Some(Side::Challenger), 4));
-        assert_eq!(fight(&[110, 95, 95, 95, 95]), (Some(Side::Holder), 5));
+        assert_eq!(compared(&[110, 95]), (None, 2));
+        assert_eq!(compared(&[110, 95, 110, 110]), (Some(Side::Challenger), 4));
+        assert_eq!(compared(&[110, 95, 95, 95, 95]), (Some(Side::Incumbent), 5));
     }
 
     /// Catches: more than two epochs under much worse settings, and one interruption that decides.
     #[test]
-    fn a_hopeless_challenger_is_sent_away_in_the_middle_of_a_pair() {
-        assert_eq!(fight(&[79, 79, 200]), (Some(Side::Holder), 2));
-        assert_eq!(fight(&[0, 0]), (Some(Side::Holder), 2));
-        assert_eq!(fight(&[10, 110]), (None, 2));
-        let mut comparison = Comparison::new(TO_GAIN, false);
+    fn a_much_worse_challenger_is_rejected_within_a_pair() {
+        assert_eq!(compared(&[79, 79, 200]), (Some(Side::Incumbent), 2));
+        assert_eq!(compared(&[0, 0]), (Some(Side::Incumbent), 2));
+        assert_eq!(compared(&[10, 110]), (None, 2));
+        let mut comparison = Comparison::new(GAIN_MARGIN, false);
         let epochs = [100, 0, 50, 50].map(|commits| comparison.record(&at(commits)));
-        assert_eq!(epochs, [None, None, None, Some(Side::Holder)]);
+        assert_eq!(epochs, [None, None, None, Some(Side::Incumbent)]);
     }
 
     /// Catches: a comparison that one interruption turns, of any length, on either side.
@@ -212,11 +220,11 @@ mod tests {
     fn one_interruption_does_not_turn_a_comparison() {
         for hit in [0, 1, 1_000_000] {
             for pair in 0..PAIRS {
-                for (others, winner) in [(110, Side::Challenger), (95, Side::Holder)] {
+                for (others, winner) in [(110, Side::Challenger), (95, Side::Incumbent)] {
                     let mut challengers = [others; PAIRS];
                     challengers[pair] = hit;
                     assert_eq!(
-                        fight(&challengers).0,
+                        compared(&challengers).0,
                         Some(winner),
                         "{hit} in pair {pair} of {others}"
                     );
@@ -228,24 +236,24 @@ mod tests {
     /// Catches: an epoch that counts although the list became empty in it.
     #[test]
     fn the_epoch_after_an_interruption_is_dropped() {
-        let mut comparison = Comparison::new(TO_GAIN, false);
+        let mut comparison = Comparison::new(GAIN_MARGIN, false);
         comparison.interrupt();
-        assert_eq!((comparison.record(&at(9)), comparison.side()), (None, Side::Holder));
+        assert_eq!((comparison.record(&at(9)), comparison.side()), (None, Side::Incumbent));
         assert_eq!((comparison.record(&at(100)), comparison.side()), (None, Side::Challenger));
     }
 
-    /// Catches: a holder that never runs again after the challenger has, so that a drift looks like
-    /// a gain.
+    /// Catches: an incumbent that never runs again after the challenger has, so that a drift looks
+    /// like a gain.
     #[test]
     fn sides_take_turns() {
-        let mut comparison = Comparison::new(TO_GAIN, false);
+        let mut comparison = Comparison::new(GAIN_MARGIN, false);
         let sides: Vec<_> = (0..8)
             .map(|epoch| {
                 (comparison.side(), comparison.record(&at(100 + 10 * (epoch % 3))).is_some()).0
             })
             .collect();
-        assert_eq!(sides[..3], [Side::Holder, Side::Challenger, Side::Challenger]);
-        assert_eq!(sides[3..6], [Side::Challenger, Side::Holder, Side::Holder]);
+        assert_eq!(sides[..3], [Side::Incumbent, Side::Challenger, Side::Challenger]);
+        assert_eq!(sides[3..6], [Side::Challenger, Side::Incumbent, Side::Incumbent]);
     }
 
     proptest! {
@@ -257,7 +265,7 @@ mod tests {
         ) {
             // Even numbers, so that none is at the margin.
             let challengers: Vec<u64> = challengers.iter().map(|half| 2 * half).collect();
-            let (ended, pairs) = fight(&challengers);
+            let (ended, pairs) = compared(&challengers);
             prop_assert!(ended.is_some());
             let better = challengers[..pairs].iter().filter(|&&commits| commits > 101).count();
             match ended {

@@ -13,12 +13,12 @@ use std::fmt;
 /// Skeleton-Driven Performance Optimizations for Transactional Memory", figure 6.6).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Knobs {
-    /// α: stalls per commit above which the lists are contended; 0.1 by default.
+    /// α: lists are contended above this many stalls per commit; 0.1 by default.
     pub alpha: f64,
-    /// β: aborts per commit from which on there are too many threads; 0.1 by default.
+    /// β: there are too many threads from this many aborts per commit on; 0.1 by default.
     pub beta: f64,
-    /// M: the longest lifespan of helper threads, in words, at least 1; 10,000 by default. Góes'
-    /// was above 1,000.
+    /// M: the longest lifespan of helper threads, in words, at least 1; 10,000 by default (above
+    /// 1,000 in the thesis).
     pub longest_lifespan: u32,
     /// The baseline for the throughput of an epoch with helpers.
     pub baseline: Baseline,

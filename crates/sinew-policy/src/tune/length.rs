@@ -3,25 +3,25 @@
 //! An epoch has the published length, √units / cores commits, if that takes [`TOO_SHORT_NS`]. A
 //! shorter one shows wake-ups and interruptions more than settings. So epochs are doubled until
 //! they are long enough, or at their list's limit: comparisons must take a small part of a run.
-//! After the last decision only retries change, and epochs are [`CALM`] times as long.
+//! After the last decision only retries change, and epochs are [`SETTLED`] times as long.
 //!
 //! # Invariants
 //!
-//! - H4: the epochs of comparisons are at most four times the published length, or a 2048th of the
+//! - K4: the epochs of comparisons are at most four times the published length, or a 2048th of the
 //!   list; later ones are at most a sixteenth of it.
 //!
 //! # Tests
 //!
-//! A property test for H4; short lists; each limit.
+//! A property test for K4; short lists; each limit.
 
 use super::epochs;
 
-/// The least commits of an epoch: fewer are chance.
+/// The least commits of an epoch: chance decides about fewer.
 const SHORTEST_EPOCH: u64 = 32;
 /// The least nanoseconds of an epoch, if its list permits.
 const TOO_SHORT_NS: u64 = 100_000;
 /// The factor of epochs after the last decision.
-const CALM: u64 = 8;
+const SETTLED: u64 = 8;
 /// Units of a list below which comparisons would take too large a part of the run.
 const WORTH_TUNING: usize = 1_024;
 
@@ -59,8 +59,8 @@ impl Length {
     }
 
     /// The length of epochs after the last decision.
-    pub(super) fn calm(self) -> u64 {
-        self.compared().saturating_mul(CALM).min(self.units / 16).max(self.compared())
+    pub(super) fn settled(self) -> u64 {
+        self.compared().saturating_mul(SETTLED).min(self.units / 16).max(self.compared())
     }
 
     /// Doubles the length after an epoch of `elapsed_ns`, if that was too short and the list
@@ -83,7 +83,7 @@ mod tests {
 
     /// Catches: lists of which half is run under trial settings, and epochs of a few commits.
     #[test]
-    fn short_lists_are_left_alone() {
+    fn short_lists_are_not_tuned() {
         assert_eq!([Length::NONE, of(1_023, 1), of(0, 1)].map(Length::compared), [u64::MAX; 3]);
         assert_eq!(of(1_024, 16).compared(), 32);
         assert_eq!(of(1_000_000, 2).compared(), 500);
@@ -96,15 +96,15 @@ mod tests {
         let mut length = of(1_000_000, 2);
         assert!(!length.stretch_after(TOO_SHORT_NS));
         assert_eq!([1, 2, 3].map(|_| length.stretch_after(TOO_SHORT_NS - 1)), [true, true, false]);
-        assert_eq!((length.compared(), length.calm()), (2_000, 16_000));
+        assert_eq!((length.compared(), length.settled()), (2_000, 16_000));
         let refilled = length.refilled(10_000, 2);
-        assert_eq!((refilled.compared(), refilled.calm()), (200, 625));
-        assert_eq!(length.refilled(9, 2).calm(), u64::MAX);
+        assert_eq!((refilled.compared(), refilled.settled()), (200, 625));
+        assert_eq!(length.refilled(9, 2).settled(), u64::MAX);
     }
 
     proptest! {
         /// Catches: epochs that are a large part of their list, or shorter than the published one
-        /// (H4).
+        /// (K4).
         #[test]
         fn epochs_are_a_small_part_of_their_list(
             units in 1_024..10_000_000_usize,
@@ -119,7 +119,7 @@ mod tests {
                 (usual..=(4 * usual).max(units as u64 / 2_048)).contains(&length.compared())
             );
             prop_assert!(
-                (length.compared()..=(4 * usual).max(units as u64 / 16)).contains(&length.calm())
+                (length.compared()..=(4 * usual).max(units as u64 / 16)).contains(&length.settled())
             );
         }
     }

@@ -3,7 +3,7 @@
 //! A tuner takes the counts of an *epoch* and returns the settings for the next one. It has no
 //! clock and no counters of its own, so the same tuner runs in a worklist, in a simulation, and in
 //! a test with any input. It belongs to no thread: the worker that finds an epoch complete calls
-//! it, and another worker continues when that one stands down.
+//! it.
 //!
 //! ```
 //! use sinew_policy::tune::{Autotuner, Counts, Epochs, Knobs, Path};

@@ -1,8 +1,8 @@
 //! The record of a tuner: states, settings and counts over the epochs of a run, as in figure 6.7 of
 //! Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory".
 //!
-//! Consecutive epochs with the same state and settings are one row, so a path stays short in a long
-//! run. Epochs after a full path are counted, not kept.
+//! Consecutive epochs with the same state and settings are one row, so the path of a long run stays
+//! short. A full path counts further epochs and does not keep them.
 //!
 //! As text it is one line of names, then one line per row, with commas between the values, for a
 //! table or a plot:
@@ -24,12 +24,12 @@
 //!
 //! # Invariants
 //!
-//! - P1: the rows' epochs are adjacent from 0 on; together with those left out they are all pushed
+//! - R1: the rows' epochs are adjacent from 0 on; together with those left out they are all pushed
 //!   epochs.
 //!
 //! # Tests
 //!
-//! A property test for P1 and for the sums; the text; the cost of settling.
+//! A property test for R1 and for the sums; the text; the cost of settling.
 
 use std::fmt;
 
@@ -158,7 +158,7 @@ mod tests {
 
     proptest! {
         /// Catches: an epoch that is lost or kept twice, rows that overlap, a row too many, and
-        /// wrong sums (P1).
+        /// wrong sums (R1).
         #[test]
         fn every_epoch_is_in_one_row_or_left_out(
             aborts in proptest::collection::vec(prop_oneof![Just(0_u64), 0..200_u64], 0..60),

@@ -1,4 +1,4 @@
-//! Which tasks are large, by the times of those that were stolen, for the rule `cats`.
+//! The depth down to which tasks are large, by the times of stolen tasks, for the rule `cats`.
 
 /// The stolen tasks of one depth, and their time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -12,9 +12,9 @@ pub struct Tally {
 /// The greatest depth whose tasks may leave their package, from one tally for each depth from 0 on,
 /// for a machine of `packages`.
 ///
-/// It is the deepest with tasks of `large_us` microseconds on average. A task that takes as long as
-/// reading through a package's cache has more data than the cache holds, or is worth the transfer.
-/// But the boundary is deep enough for each package to get a task if every task spawns two.
+/// It is the deepest with tasks of `large_us` microseconds on average: a task that takes as long as
+/// reading a whole cache of a package has more data than the cache holds, or is worth the transfer.
+/// But it is at least so deep that each package gets a task if every task spawns two.
 pub fn boundary(tallies: &[Tally], large_us: u32, packages: usize) -> u32 {
     let is_large =
         |tally: &Tally| tally.tasks > 0 && tally.micros >= tally.tasks * u64::from(large_us);

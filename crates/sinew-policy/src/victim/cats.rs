@@ -1,4 +1,4 @@
-//! Classes of tasks: those that may leave their package, and those that stay near their data.
+//! CATS: large tasks may leave their package, small ones stay near their data.
 //!
 //! In a first run any worker may steal any task, and the runtime measures the tasks of each depth.
 //! From that, [`boundary`](super::boundary()) computes the last depth with large tasks. In later
@@ -48,8 +48,8 @@ impl VictimPolicy for Cats {
                 return Some(victim);
             }
         }
-        self.near.again();
-        self.far.again();
+        self.near.restart();
+        self.far.restart();
         None
     }
 
@@ -65,7 +65,7 @@ impl VictimPolicy for Cats {
 
 #[cfg(test)]
 mod tests {
-    use super::super::circle::WRITTEN;
+    use super::super::circle::LONGEST_LIST;
     use super::super::testing::{Pool, Source, round};
     use super::*;
     use proptest::prelude::*;
@@ -73,13 +73,13 @@ mod tests {
     /// Catches: a list of all workers in each thief of a large pool, which for 65,536 takes all
     /// memory; and workers of the own package that are tried twice.
     #[test]
-    fn in_a_large_pool_everybody_is_tried_once_and_nobody_is_written_down() {
-        let pool = Pool { shape: (8, 8), ..Pool::of(WRITTEN + 10, 7) };
+    fn in_a_large_pool_each_worker_is_tried_once_and_none_is_listed() {
+        let pool = Pool { shape: (8, 8), ..Pool::of(LONGEST_LIST + 10, 7) };
         let (mut policy, mut source) = (Cats::new(), Source::new(1));
         policy.start(&pool, &mut source.numbers());
         let mut victims = round(&mut policy, &pool, &mut source);
         victims.sort_unstable();
-        assert!(victims.into_iter().eq((0..WRITTEN + 10).filter(|&worker| worker != pool.me)));
+        assert!(victims.into_iter().eq((0..LONGEST_LIST + 10).filter(|&worker| worker != pool.me)));
         assert!(policy.far.stride().is_some());
     }
 

@@ -1,9 +1,9 @@
-//! The victim rules, as a value.
+//! [`Victims`]: a victim rule and its parameters as a value; `parse` reads and prints it.
 
 #[cfg(feature = "victims")]
 use super::{
-    AfterSuccess, Cats, Dealt, DistanceWeighted, Loads, MostLoaded, Sample, Samples, Sampling,
-    Scope, Set, SortedLoads,
+    AfterSuccess, Cats, DistanceWeighted, Loads, MostLoaded, PiecePerPackage, Sample, Samples,
+    Sampling, Scope, Set, SortedLoads,
 };
 use super::{Nearest, NearestOrRandom, Random, VictimPolicy};
 
@@ -23,10 +23,10 @@ use super::{Nearest, NearestOrRandom, Random, VictimPolicy};
 /// | `sorted:5,machine,stay` | [`SortedLoads`]: refresh; `machine`, `package` or `strict`; `stay` or `restart` |
 /// | `distance` | [`DistanceWeighted`] |
 /// | `cats:200` | [`Cats`]: the microseconds from which on a task is large |
-/// | `dealt` | [`Dealt`] |
+/// | `piece-per-package` | [`PiecePerPackage`] |
 ///
-/// For the choice by the number of workers, see the table "Which policy at which size" in the
-/// repository's `docs/simulation.md`.
+/// The table "Which policy at which size" in `docs/simulation.md` compares them by the number of
+/// workers.
 ///
 /// ```
 /// use sinew_policy::victim::Victims;
@@ -86,15 +86,15 @@ pub enum Victims {
         /// The microseconds from which on a task is large.
         large_us: u32,
     },
-    /// [`Dealt`].
+    /// [`PiecePerPackage`].
     #[cfg(feature = "victims")]
-    Dealt,
+    PiecePerPackage,
 }
 
 #[cfg(feature = "victims")]
 const SET: (u32, u32) = (12, 4);
 
-/// Every combination of the thesis, and the strict form.
+/// Every combination of Chasapis' thesis, and the strict form.
 #[cfg(feature = "victims")]
 const SORTED: [Victims; 10] = {
     use AfterSuccess::{Restart, Stay};
@@ -144,7 +144,7 @@ const PRESETS: &[Victims] = &[
     SORTED[9],
     Victims::DistanceWeighted,
     Victims::Cats { large_us: 200 },
-    Victims::Dealt,
+    Victims::PiecePerPackage,
 ];
 
 impl Victims {
@@ -176,13 +176,13 @@ impl Victims {
             #[cfg(feature = "victims")]
             Self::Cats { .. } => Box::new(Cats::new()),
             #[cfg(feature = "victims")]
-            Self::Dealt => Box::new(Dealt::new()),
+            Self::PiecePerPackage => Box::new(PiecePerPackage::new()),
         }
     }
 
     /// Whether the rule scans all workers now and then, so that
     /// [`View::heaviest`](super::View::heaviest) helps in the largest pools.
-    pub const fn looks_at_all(self) -> bool {
+    pub const fn scans_all(self) -> bool {
         match self {
             #[cfg(feature = "victims")]
             Self::MostLoaded { .. } | Self::SortedLoads(_) => true,
@@ -191,11 +191,11 @@ impl Victims {
     }
 
     /// Whether the rule uses the workers' distances or packages.
-    pub const fn looks_at_places(self) -> bool {
+    pub const fn uses_distances(self) -> bool {
         match self {
             Self::Nearest | Self::NearestOrRandom { .. } => true,
             #[cfg(feature = "victims")]
-            Self::DistanceWeighted | Self::Cats { .. } | Self::Dealt => true,
+            Self::DistanceWeighted | Self::Cats { .. } | Self::PiecePerPackage => true,
             #[cfg(feature = "victims")]
             Self::SortedLoads(rule) => !matches!(rule.scope, Scope::Machine),
             _ => false,
@@ -207,15 +207,15 @@ impl Victims {
         match self {
             Self::Nearest | Self::NearestOrRandom { .. } => true,
             #[cfg(feature = "victims")]
-            Self::Dealt => true,
+            Self::PiecePerPackage => true,
             #[cfg(feature = "victims")]
             Self::SortedLoads(rule) => matches!(rule.scope, Scope::Package),
             _ => false,
         }
     }
 
-    /// From how many microseconds on a task is large, if the rule has to learn where such tasks
-    /// are; see [`boundary`](super::boundary()).
+    /// The microseconds from which on a task is large, if the rule learns the depth of such tasks;
+    /// see [`boundary`](super::boundary()).
     pub const fn large_us(self) -> Option<u32> {
         match self {
             #[cfg(feature = "victims")]
@@ -225,10 +225,10 @@ impl Victims {
     }
 
     /// Whether the rule uses [`View::wants_piece`](super::View::wants_piece).
-    pub const fn deals_pieces(self) -> bool {
+    pub const fn uses_pieces(self) -> bool {
         match self {
             #[cfg(feature = "victims")]
-            Self::Dealt => true,
+            Self::PiecePerPackage => true,
             _ => false,
         }
     }

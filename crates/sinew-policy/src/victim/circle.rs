@@ -1,43 +1,42 @@
 //! The other workers in a private random order, walked in a circle: the basis of most rules.
 //!
 //! The order is drawn once, at the first search, so that thieves do not follow each other around
-//! the pool. A start costs one random number, a step none.
-//!
-//! In the largest pools the order is a [`Stride`], which needs no list.
+//! the pool. A start costs one random number, a step none. The order is a list; in the largest
+//! pools it is a [`Stride`], which needs none.
 
 use super::stride::Stride;
 use super::{View, below, is_worth_trying};
 
 /// Pools with more workers have orders without a list.
-pub(super) const WRITTEN: usize = 2_048;
+pub(super) const LONGEST_LIST: usize = 2_048;
 
 #[derive(Debug, Clone)]
 enum Order {
     /// Any order of some of the others.
-    Written(Vec<usize>),
+    Listed(Vec<usize>),
     /// All others.
-    Steps(Stride),
+    Strided(Stride),
 }
 
 impl Default for Order {
     fn default() -> Self {
-        Self::Written(Vec::new())
+        Self::Listed(Vec::new())
     }
 }
 
 impl Order {
     fn len(&self) -> usize {
         match self {
-            Self::Written(order) => order.len(),
-            Self::Steps(stride) => stride.others(),
+            Self::Listed(order) => order.len(),
+            Self::Strided(stride) => stride.others(),
         }
     }
 
     #[inline]
     fn at(&self, place: usize) -> usize {
         match self {
-            Self::Written(order) => order[place],
-            Self::Steps(stride) => stride.at(place),
+            Self::Listed(order) => order[place],
+            Self::Strided(stride) => stride.at(place),
         }
     }
 }
@@ -48,7 +47,7 @@ pub(super) struct Circle {
     order: Order,
     /// The position of the next one.
     at: usize,
-    /// How many are left of this turn; after them the walk is at the start of the turn.
+    /// How many are left of this turn; after them the walk is at its start again.
     left: usize,
     /// The number of workers for which the order was drawn.
     workers: usize,
@@ -64,7 +63,7 @@ impl Circle {
     ) {
         if self.workers != view.workers() {
             self.workers = view.workers();
-            self.order = Order::Written(shuffled(view, random, belongs));
+            self.order = Order::Listed(shuffled(view, random, belongs));
         }
     }
 
@@ -73,11 +72,11 @@ impl Circle {
         if self.workers == view.workers() {
             return false;
         }
-        if view.workers() <= WRITTEN {
+        if view.workers() <= LONGEST_LIST {
             self.draw(view, random, |_| true);
         } else {
             self.workers = view.workers();
-            self.order = Order::Steps(Stride::draw(view, random));
+            self.order = Order::Strided(Stride::draw(view, random));
         }
         true
     }
@@ -91,7 +90,7 @@ impl Circle {
     }
 
     /// Begins a turn at the present position.
-    pub(super) fn again(&mut self) {
+    pub(super) fn restart(&mut self) {
         self.left = self.order.len();
     }
 
@@ -121,7 +120,7 @@ impl Circle {
         random: &mut dyn FnMut() -> u64,
         belongs: impl Fn(usize) -> bool,
     ) {
-        if view.workers() <= WRITTEN {
+        if view.workers() <= LONGEST_LIST {
             self.draw(view, random, belongs);
         } else {
             self.draw_all(view, random);
@@ -132,7 +131,7 @@ impl Circle {
     pub(super) fn rewind(&mut self) {
         let len = self.order.len().max(1);
         self.at = (self.at + self.left) % len;
-        self.again();
+        self.restart();
     }
 
     /// All members, in order.
@@ -154,8 +153,8 @@ impl Circle {
     /// The order, if it has no list.
     pub(super) fn stride(&self) -> Option<Stride> {
         match self.order {
-            Order::Written(_) => None,
-            Order::Steps(stride) => Some(stride),
+            Order::Listed(_) => None,
+            Order::Strided(stride) => Some(stride),
         }
     }
 }
@@ -182,7 +181,7 @@ mod tests {
     /// Catches: a large pool in which each thief has a list of all workers.
     #[test]
     fn large_pools_have_orders_that_are_not_written_down() {
-        for (workers, is_written) in [(WRITTEN, true), (WRITTEN + 1, false)] {
+        for (workers, is_written) in [(LONGEST_LIST, true), (LONGEST_LIST + 1, false)] {
             let mut circle = Circle::default();
             circle.draw_all(&Pool::of(workers, 7), &mut Source::new(1).numbers());
             assert_eq!(

@@ -3,16 +3,15 @@
 //! All but the largest pools keep lists. In the largest, a list per thief would take quadratic
 //! memory, so a level is kept as runs of consecutive numbers, and walked in steps that have no
 //! common divisor with its length. If workers are numbered by place, a level is two runs.
-//! level is two runs.
 
-use super::circle::{WRITTEN, shuffled};
+use super::circle::{LONGEST_LIST, shuffled};
 use super::stride::coprime_step;
 use super::{Neighbours, View, below, is_near};
 
 /// The workers of one level, in the thief's own order.
 #[derive(Debug, Clone)]
 pub(super) enum Members {
-    Written(Vec<usize>),
+    Listed(Vec<usize>),
     Runs {
         /// For each run its first worker, and the number of workers before it.
         runs: Vec<(usize, usize)>,
@@ -25,7 +24,7 @@ pub(super) enum Members {
 impl Members {
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Written(members) => members.len(),
+            Self::Listed(members) => members.len(),
             Self::Runs { len, .. } => *len,
         }
     }
@@ -33,7 +32,7 @@ impl Members {
     /// The worker at position `place`, which must be below the length.
     pub(super) fn at(&self, place: usize) -> usize {
         match self {
-            Self::Written(members) => members[place],
+            Self::Listed(members) => members[place],
             Self::Runs { runs, len, step, start } => {
                 let rank =
                     ((place as u128 * *step as u128 + *start as u128) % *len as u128) as usize;
@@ -74,14 +73,14 @@ pub(super) fn levels(
     random: &mut dyn FnMut() -> u64,
     order: LevelOrder,
 ) -> Vec<Level> {
-    if view.workers() <= WRITTEN {
-        written(view, random, order)
+    if view.workers() <= LONGEST_LIST {
+        listed(view, random, order)
     } else {
         in_runs(view, random, order)
     }
 }
 
-fn written(view: &dyn View, random: &mut dyn FnMut() -> u64, order: LevelOrder) -> Vec<Level> {
+fn listed(view: &dyn View, random: &mut dyn FnMut() -> u64, order: LevelOrder) -> Vec<Level> {
     let place = |worker: usize| order.key(is_near(view, worker), view.distance(worker));
     let others = shuffled(view, random, |_| true);
     let mut levels: Vec<((bool, u8), Vec<usize>)> = Vec::new();
@@ -92,7 +91,7 @@ fn written(view: &dyn View, random: &mut dyn FnMut() -> u64, order: LevelOrder) 
     let level = |((far, distance), members): ((bool, u8), _)| Level {
         near: !far,
         distance,
-        members: Members::Written(members),
+        members: Members::Listed(members),
     };
     levels.into_iter().map(level).collect()
 }
@@ -152,7 +151,7 @@ mod tests {
         for me in 0..24 {
             let (pool, mut source) = (Pool::dunnington(me), Source::new(me as u64));
             for order in [LevelOrder::PackageFirst, LevelOrder::Distance] {
-                let lists = written(&pool, &mut source.numbers(), order);
+                let lists = listed(&pool, &mut source.numbers(), order);
                 let runs = in_runs(&pool, &mut source.numbers(), order);
                 let facts = |levels: &[Level]| -> Vec<_> {
                     levels

@@ -1,8 +1,8 @@
 //! The master of a package: the one worker that may steal beyond it.
 //!
-//! The runtime keeps a word per package; this module decides which worker may store its number
-//! there. A worker becomes a candidate at the start of a search, and resigns when it parks or
-//! leaves its worker slot.
+//! The runtime keeps a word per package (`mastership` in `sinew-core`); this module decides which
+//! worker may store its number there. A worker becomes a candidate at the start of a search, and
+//! resigns when it parks or leaves its worker slot.
 //!
 //! Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models"
 //! (2014), and Q. Chen, M. Guo and Z. Huang, "CATS" (2012), which fix one master. Difference: the
@@ -34,8 +34,8 @@ pub struct Candidate {
 
 /// Whether the candidate becomes the master.
 ///
-/// A free master stays: it finds everything that a slave would. A blocked one yields to a worker
-/// that is not; one that runs a task, only if work would be stranded.
+/// A searching master keeps the role: it finds all that the candidate would find. A blocked one
+/// loses it to a worker that is not blocked; one that runs a task, only if work would be stranded.
 pub fn takes_over(holder: Holder, candidate: Candidate) -> bool {
     match holder {
         Holder::Vacant | Holder::Parked => true,
@@ -53,7 +53,7 @@ mod tests {
     /// Catches: a role that stays with a worker that cannot use it, or that a worker loses while it
     /// can.
     #[test]
-    fn mastership_passes_on_from_whoever_cannot_use_it() {
+    fn a_worker_that_cannot_use_the_role_loses_it() {
         let free = Candidate { waits: false, stranded: false };
         let blocked = Candidate { waits: true, ..free };
         let stranded = Candidate { stranded: true, ..free };

@@ -12,8 +12,8 @@
 //! | [`Nearest`], [`NearestOrRandom`] | distance; one master per package leaves it |
 //! | [`MostLoaded`], [`SortedLoads`] | the number of public tasks |
 //! | [`DistanceWeighted`] | a random draw, in which farther workers are less likely |
-//! | [`Cats`] | the class of the task: may it leave its package? |
-//! | [`Dealt`] | a large piece for each package, then distance |
+//! | [`Cats`] | the size of the task: large ones may leave their package |
+//! | [`PiecePerPackage`] | a large piece for each package, then distance |
 //!
 //! A pool steals by [`Random`] unless told otherwise. The rules other than that and the two by
 //! distance are those of experiments, and exist with the feature `victims`.
@@ -22,26 +22,26 @@
 //!
 //! A *search* begins with [`VictimPolicy::start`] and lasts until the thief has found work or given
 //! up. It consists of *rounds*: `next` returns `None` at the end of a round, so that the thief can
-//! do between rounds what it must do now and then (check its inbox, expose tasks, decide to park).
+//! check its inbox, expose tasks, or park between two rounds.
 //! The next call begins the next round of the same search.
 //!
 //! # Invariants
 //!
-//! - I1: a rule never returns the thief itself, nor a number that is not below [`View::workers`].
-//! - I2: every round ends, and within one round of [`Random`] no worker is returned twice.
-//! - I3: a worker with public tasks, active or not, is returned in every round of [`Random`].
-//! - I4: every rule returns such a worker eventually in a search that continues, however often
+//! - V1: a rule never returns the thief itself, nor a number that is not below [`View::workers`].
+//! - V2: every round ends, and within one round of [`Random`] no worker is returned twice.
+//! - V3: a worker with public tasks, active or not, is returned in every round of [`Random`].
+//! - V4: every rule returns such a worker eventually in a search that continues, however often
 //!   other victims fail, unless [`VictimPolicy::allows`] is false for it. With
 //!   [`Reach::Everywhere`] that is true for all.
 //!
-//! I4 is why rules that check only some workers (those with most tasks, those nearest to the root)
-//! now and then walk past all: a task that no rule finds would never run.
+//! Rules that check only some workers (those with most tasks, those nearest to the root) walk past
+//! all now and then because of V4: a task that no rule finds would never run.
 //!
 //! # To add a rule
 //!
 //! - a file here, with its `mod` and `pub use` below and a line in the table above;
 //! - in `choice`: a variant of [`Victims`], its presets in `PRESETS`, its arm in `policy`, and
-//!   `looks_at_all`, `looks_at_places` and `has_masters`, which have wildcards;
+//!   `scans_all`, `uses_distances` and `has_masters`, which have wildcards;
 //! - in `parse`: a line of `FORMS`, and an arm of `Display`.
 //!
 //! A rule that needs another fact about the pool needs another method of [`View`], with a default.
@@ -51,7 +51,7 @@
 //!
 //! # Tests
 //!
-//! I1 and I4 for every rule in `tests`, over pools in which workers come and go; 200 random runs of
+//! V1 and V4 for every rule in `tests`, over pools in which workers come and go; 200 random runs of
 //! each in `model`; the exact behaviour of each rule in its own file.
 
 mod boundary;
@@ -59,8 +59,6 @@ mod boundary;
 mod cats;
 mod choice;
 mod circle;
-#[cfg(feature = "victims")]
-mod dealt;
 mod levels;
 mod masters;
 #[cfg(test)]
@@ -69,6 +67,8 @@ mod model;
 mod most_loaded;
 mod nearest;
 mod parse;
+#[cfg(feature = "victims")]
+mod pieces;
 mod random;
 #[cfg(feature = "victims")]
 mod ranking;
@@ -90,13 +90,13 @@ pub use boundary::{Tally, boundary};
 #[cfg(feature = "victims")]
 pub use cats::Cats;
 pub use choice::Victims;
-#[cfg(feature = "victims")]
-pub use dealt::Dealt;
 pub use masters::{Candidate, Holder, takes_over};
 #[cfg(feature = "victims")]
 pub use most_loaded::MostLoaded;
 pub use nearest::{Nearest, NearestOrRandom};
 pub use parse::ParseVictimsError;
+#[cfg(feature = "victims")]
+pub use pieces::PiecePerPackage;
 pub use random::Random;
 #[cfg(feature = "victims")]
 pub use sample::{Sample, Samples, Sampling};
@@ -110,8 +110,8 @@ pub use weighted::DistanceWeighted;
 
 /// The facts about the pool that a rule may use.
 ///
-/// Rules that use the machine's structure call the methods with a default; the defaults describe a
-/// machine without parts.
+/// Rules that use the machine's structure call the methods with a default. The defaults describe a
+/// machine of one package whose cores share all caches.
 pub trait View {
     /// The number of worker slots; never changes during the life of a pool.
     fn workers(&self) -> usize;
@@ -182,7 +182,8 @@ pub trait View {
         None
     }
 
-    /// Whether the thief's package still needs its piece of the computation. See [`Dealt`].
+    /// Whether the thief's package still needs its piece of the computation. See
+    /// [`PiecePerPackage`].
     fn wants_piece(&self) -> bool {
         false
     }
@@ -191,7 +192,7 @@ pub trait View {
 /// Workers with consecutive numbers and one distance from the thief.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Neighbours {
-    /// The first of them, and the one after the last.
+    /// The first of them.
     pub first: usize,
     /// One after the last worker.
     pub end: usize,
@@ -213,11 +214,11 @@ pub struct Heaviest {
 /// The reach of a thief whose rule keeps to packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// A slave: its own package.
+    /// Its own package: the thief is not the master of it.
     Package,
-    /// The master of its package: as far as the rule lets masters go.
+    /// As far as the rule lets masters steal: the thief is the master of its package.
     Machine,
-    /// Work exists that the rule forbids to every free worker: anywhere, regardless of the rule.
+    /// Anywhere, regardless of the rule: work exists that the rule forbids to every free worker.
     Everywhere,
 }
 

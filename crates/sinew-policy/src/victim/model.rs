@@ -237,7 +237,8 @@ impl World {
         }
     }
 
-    /// Checks that slaves stay in their package, and all workers under the strict rule.
+    /// Checks that workers other than masters stay in their package, and all workers under the
+    /// strict rule.
     fn check(&self, policy: &dyn VictimPolicy, me: usize, victim: usize) {
         let sight = Sight { world: self, me };
         assert!(victim != me && policy.allows(&sight, victim));
@@ -282,7 +283,7 @@ fn run(victims: Victims, seed: u64) -> World {
 }
 
 /// Catches: a task that no worker reaches while its owner is blocked, gone, or in another package;
-/// a slave that leaves its package; a task run twice.
+/// a worker other than the master that leaves its package; a task run twice.
 #[test]
 fn every_task_runs_once_under_every_policy_while_workers_come_go_and_block() {
     for &victims in Victims::all() {

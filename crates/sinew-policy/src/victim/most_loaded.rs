@@ -64,7 +64,7 @@ impl VictimPolicy for MostLoaded {
 
     fn next(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) -> Option<usize> {
         if self.scans > 0 && self.scans >= self.walk.others() {
-            self.walk.again();
+            self.walk.restart();
             return self.end_round(true);
         }
         self.attempts += 1;
@@ -140,7 +140,7 @@ mod tests {
 
         /// Catches: a list of the most loaded workers that leads to another victim than the scan.
         #[test]
-        fn who_is_told_the_heaviest_tries_whom_it_would_have_found(
+        fn a_known_list_leads_to_the_same_victims_as_a_scan(
             steps in proptest::collection::vec((0..LARGE, 0..5_usize, any::<bool>()), 1..40),
             every in 1..4_u32,
         ) {
@@ -150,7 +150,7 @@ mod tests {
 
     /// Catches: a thief that tries one loaded worker for ever.
     #[test]
-    fn a_round_of_failures_at_the_heaviest_is_followed_by_one_past_everybody() {
+    fn a_round_of_failures_at_the_heaviest_is_followed_by_one_past_all() {
         let pool = uneven();
         let (mut policy, mut source) = (MostLoaded::new(1), Source::new(4));
         policy.start(&pool, &mut source.numbers());
@@ -178,7 +178,7 @@ mod tests {
 
     /// Catches: idle workers that never get a steal request when no worker has public tasks.
     #[test]
-    fn where_nobody_offers_anything_it_is_the_random_walk() {
+    fn without_public_tasks_it_is_the_random_walk() {
         let pool = Pool::of(9, 2);
         let (mut policy, mut source) = (MostLoaded::new(1), Source::new(4));
         policy.start(&pool, &mut source.numbers());

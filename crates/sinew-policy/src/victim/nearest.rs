@@ -106,8 +106,8 @@ impl VictimPolicy for Nearest {
     }
 }
 
-/// [`Nearest`], but one attempt in this many goes to a random worker, as far as the rule of masters
-/// allows: the thesis proposes it as a compromise with random stealing.
+/// [`Nearest`], but one attempt in this many goes to a random worker that the rule of masters
+/// allows. Chasapis' thesis proposes it as a compromise with random stealing.
 #[derive(Debug, Clone)]
 pub struct NearestOrRandom {
     random_every: u32,
@@ -183,9 +183,10 @@ mod tests {
         }
     }
 
-    /// Catches: a slave that leaves its package, or does not return to the top at the end of it.
+    /// Catches: a worker other than the master that leaves its package, or does not return to the
+    /// top at the end of it.
     #[test]
-    fn a_slave_wraps_at_the_end_of_its_package() {
+    fn a_confined_worker_wraps_at_the_end_of_its_package() {
         let pool = Pool { reach: Reach::Package, ..Pool::dunnington(8) };
         let (mut policy, mut source) = (Nearest::new(), Source::new(1));
         policy.start(&pool, &mut source.numbers());
@@ -198,7 +199,7 @@ mod tests {
 
     /// Catches: a former master that continues outside of its package.
     #[test]
-    fn who_is_no_longer_master_comes_home_at_the_next_attempt() {
+    fn a_former_master_returns_to_its_package_at_the_next_attempt() {
         let mut pool = Pool::dunnington(0);
         let (mut policy, mut source) = (Nearest::new(), Source::new(1));
         policy.start(&pool, &mut source.numbers());
@@ -259,9 +260,10 @@ mod tests {
         assert_eq!(firsts.len(), 4);
     }
 
-    /// Catches: random attempts too often, too rarely, or of a slave outside of its package.
+    /// Catches: random attempts too often, too rarely, or outside of the package of a worker that
+    /// is not its master.
     #[test]
-    fn one_attempt_in_four_is_random_and_a_slave_stays_at_home() {
+    fn one_attempt_in_four_is_random_and_a_confined_worker_stays_in_its_package() {
         let pool = Pool::dunnington(0);
         let (mut policy, mut source) = (NearestOrRandom::new(4), Source::new(9));
         policy.start(&pool, &mut source.numbers());
@@ -271,9 +273,9 @@ mod tests {
             assert!(victim == 1 || at % 4 == 3, "{victims:?}");
         }
         assert!(victims.iter().skip(3).step_by(4).any(|&victim| victim > 5), "{victims:?}");
-        let slave = Pool { reach: Reach::Package, ..pool };
+        let confined = Pool { reach: Reach::Package, ..pool };
         for _ in 0..300 {
-            assert!(policy.next(&slave, &mut source.numbers()).is_none_or(|victim| victim < 6));
+            assert!(policy.next(&confined, &mut source.numbers()).is_none_or(|victim| victim < 6));
         }
     }
 }

@@ -189,7 +189,7 @@ static FORMS: [Form; 11] = [
     ),
     form("distance", compiled!(|_| Ok(Victims::DistanceWeighted))),
     form("cats:200", compiled!(|p| Ok(Victims::Cats { large_us: p.number(200)? }))),
-    form("dealt", compiled!(|_| Ok(Victims::Dealt))),
+    form("piece-per-package", compiled!(|_| Ok(Victims::PiecePerPackage))),
 ];
 
 impl Victims {
@@ -293,7 +293,7 @@ impl fmt::Display for Victims {
             #[cfg(feature = "victims")]
             Self::Cats { large_us } => write!(f, "cats:{large_us}"),
             #[cfg(feature = "victims")]
-            Self::Dealt => f.write_str("dealt"),
+            Self::PiecePerPackage => f.write_str("piece-per-package"),
         }
     }
 }
@@ -353,7 +353,7 @@ mod tests {
             assert_eq!(parse(text, &forms), Err(Wrong::NotCompiled));
         }
         assert_eq!(parse("random", &forms), Ok(Victims::Random));
-        assert_eq!(parse("dealt", &forms), Err(Wrong::Name));
+        assert_eq!(parse("piece-per-package", &forms), Err(Wrong::Name));
         let error = ParseVictimsError { text: "set:20".to_owned(), wrong: Wrong::NotCompiled };
         assert_eq!(
             error.to_string(),

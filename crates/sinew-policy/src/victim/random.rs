@@ -1,4 +1,4 @@
-//! The random walk.
+//! The random walk, on which `set`, `sample` and `most_loaded` build.
 
 use super::circle::Circle;
 #[cfg(feature = "victims")]
@@ -44,8 +44,8 @@ impl Random {
     }
 
     /// Begins a round at the present position.
-    pub(super) fn again(&mut self) {
-        self.circle.again();
+    pub(super) fn restart(&mut self) {
+        self.circle.restart();
     }
 }
 
@@ -58,7 +58,7 @@ impl VictimPolicy for Random {
     fn next(&mut self, view: &dyn View, _random: &mut dyn FnMut() -> u64) -> Option<usize> {
         let victim = self.circle.next(view);
         if victim.is_none() {
-            self.circle.again();
+            self.circle.restart();
         }
         victim
     }

@@ -18,7 +18,7 @@ pub(super) const SPARE: usize = 8;
 #[derive(Debug, Clone)]
 pub(super) enum Ranking {
     /// All workers, with their loads.
-    Written(Vec<(usize, usize)>),
+    Listed(Vec<(usize, usize)>),
     /// The most loaded of all other workers.
     Top(Top),
 }
@@ -37,7 +37,7 @@ pub(super) struct Top {
 
 impl Default for Ranking {
     fn default() -> Self {
-        Self::Written(Vec::new())
+        Self::Listed(Vec::new())
     }
 }
 
@@ -45,13 +45,13 @@ impl Ranking {
     /// Fills the list with these workers by their loads in `view`; equals keep their order.
     pub(super) fn write(&mut self, view: &dyn View, workers: impl Iterator<Item = usize>) {
         let mut list = match self {
-            Self::Written(list) => std::mem::take(list),
+            Self::Listed(list) => std::mem::take(list),
             Self::Top(_) => Vec::new(),
         };
         list.clear();
         list.extend(workers.map(|worker| (worker, view.load(worker))));
         list.sort_by_key(|&(_, load)| std::cmp::Reverse(load));
-        *self = Self::Written(list);
+        *self = Self::Listed(list);
     }
 
     /// The `most` most loaded workers, before all others in this order, if the view knows them.
@@ -61,7 +61,7 @@ impl Ranking {
 
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Written(list) => list.len(),
+            Self::Listed(list) => list.len(),
             Self::Top(top) => top.order.others(),
         }
     }
@@ -69,7 +69,7 @@ impl Ranking {
     /// The worker at position `place`, which must be below the length.
     pub(super) fn at(&mut self, place: usize, view: &dyn View) -> usize {
         match self {
-            Self::Written(list) => list[place].0,
+            Self::Listed(list) => list[place].0,
             Self::Top(top) => top.at(place, view),
         }
     }
@@ -77,7 +77,7 @@ impl Ranking {
     /// Whether `worker`, the last result, is at position `place`.
     pub(super) fn has(&self, worker: usize, place: usize) -> bool {
         match self {
-            Self::Written(list) => list.get(place).is_some_and(|&(listed, _)| listed == worker),
+            Self::Listed(list) => list.get(place).is_some_and(|&(listed, _)| listed == worker),
             Self::Top(top) => top.last == (place, worker),
         }
     }

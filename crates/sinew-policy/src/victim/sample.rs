@@ -200,7 +200,7 @@ mod tests {
         /// Catches: a worker sampled twice in a round, or a round that does not end with the
         /// walk's.
         #[test]
-        fn nobody_is_looked_at_twice_in_a_round(k in 1..5_u32, seed in any::<u64>()) {
+        fn no_worker_is_examined_twice_in_a_round(k in 1..5_u32, seed in any::<u64>()) {
             let mut pool = Pool::of(14, 2);
             pool.load = vec![1; 14];
             pool.depth = (0..14).collect();

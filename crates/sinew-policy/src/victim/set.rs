@@ -5,7 +5,7 @@ use super::{Outcome, VictimPolicy, View};
 
 /// Failed attempts after which a thief draws a new set: all victims of a set may be thieves that
 /// try only each other.
-const PATIENCE: u32 = 1_000;
+const REDRAW_AFTER: u32 = 1_000;
 
 /// Walks a random permutation like [`Random`](super::Random), and starts again once it has met
 /// `thieves` other thieves *and* made `attempts` attempts. So with p workers, t of them thieves, a
@@ -62,7 +62,7 @@ impl VictimPolicy for Set {
     }
 
     fn next(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) -> Option<usize> {
-        if self.failures >= PATIENCE {
+        if self.failures >= REDRAW_AFTER {
             self.draw_start(random);
             return None;
         }
@@ -73,7 +73,7 @@ impl VictimPolicy for Set {
         }
         let victim = self.circle.next(view);
         if victim.is_none() {
-            self.circle.again();
+            self.circle.restart();
             self.count_afresh();
         }
         victim
@@ -192,7 +192,7 @@ mod tests {
 
     /// Catches: a set of all workers that is not the permutation walk.
     #[test]
-    fn a_set_of_everybody_is_the_random_walk() {
+    fn a_set_of_all_workers_is_the_random_walk() {
         let pool = Pool::of(16, 5);
         let (mut set, mut random) = (Set::new(15, 0), super::super::Random::new());
         let (mut ours, mut theirs) = (Source::new(11), Source::new(11));

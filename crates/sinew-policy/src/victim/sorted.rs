@@ -211,7 +211,7 @@ mod tests {
         /// Catches: a list of the most loaded workers that leads to another victim than the full
         /// list, in the machine or in a package.
         #[test]
-        fn who_is_told_the_heaviest_tries_whom_it_would_have_found(
+        fn a_known_list_leads_to_the_same_victims_as_a_scan(
             steps in proptest::collection::vec((0..LARGE, 0..5_usize, any::<bool>()), 1..40),
             refresh in 1..6_u32,
             scope in prop_oneof![
@@ -311,8 +311,8 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 2]), [1, 2]);
     }
 
-    /// Catches: a slave with a list of the machine, a master with one of its package, a strict rule
-    /// that leaves it, and work that no worker may take.
+    /// Catches: a list of the machine without mastership, a master's list of its package alone, a
+    /// strict rule that leaves the package, and work that no worker may take.
     #[test]
     fn the_local_list_is_of_the_package_for_all_but_masters() {
         for (scope, reach, members) in [
@@ -334,7 +334,7 @@ mod tests {
 
     /// Catches: a former master that continues with the rest of its list.
     #[test]
-    fn who_is_no_longer_master_makes_a_new_list_at_once() {
+    fn a_former_master_makes_a_new_list_at_once() {
         let mut pool = falling(24);
         let mut policy = started(rule(100, Scope::Package, AfterSuccess::Stay), &pool);
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 8]), [1, 2, 3, 4, 5, 6, 7, 8]);
@@ -346,7 +346,7 @@ mod tests {
     /// Catches: workers without public tasks that are never tried, because the list is longer than
     /// a refresh permits.
     #[test]
-    fn equals_take_turns_and_a_round_in_vain_is_followed_by_the_whole_list() {
+    fn equals_take_turns_and_a_failed_round_is_followed_by_the_whole_list() {
         let pool = Pool::of(24, 0);
         let mut policy = started(rule(5, Scope::Machine, AfterSuccess::Stay), &pool);
         let mut first = attempts(&mut policy, &pool, &[Lost; 23]);

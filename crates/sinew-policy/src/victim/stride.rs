@@ -105,7 +105,7 @@ mod tests {
     /// Catches: an order that leaves a worker out, contains the thief, or is the same for every
     /// thief; a wrong position.
     #[test]
-    fn everybody_comes_once_and_has_the_place_at_which_they_come() {
+    fn each_worker_comes_once_at_its_position() {
         let mut orders = Vec::new();
         for (workers, me) in
             [(2, 0), (2, 1), (9, 4), (2_049, 0), (2_049, 700), (3_000, 2_999), (4_099, 5)]

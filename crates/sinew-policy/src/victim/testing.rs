@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::circle::WRITTEN;
+use super::circle::LONGEST_LIST;
 use super::{Heaviest, Outcome, Reach, Stride, VictimPolicy, Victims, View};
 
 /// A pool at one time.
@@ -22,7 +22,7 @@ pub(super) struct Pool {
 }
 
 /// More workers than have orders with a list.
-pub(super) const LARGE: usize = WRITTEN + 60;
+pub(super) const LARGE: usize = LONGEST_LIST + 60;
 
 impl Pool {
     /// All workers are active, none has public tasks, and all share everything.

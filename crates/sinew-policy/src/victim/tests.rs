@@ -39,7 +39,7 @@ fn search_in_vain(
 
 proptest! {
     /// Catches: a victim that is the thief or does not exist, one that the rule itself forbids, or
-    /// a round without an end, while workers come and leave and reach changes (I1, I2).
+    /// a round without an end, while workers come and leave and reach changes (V1, V2).
     #[test]
     fn victims_are_others_that_the_rule_allows_and_rounds_end(
         victims in any_policy(),
@@ -74,9 +74,9 @@ proptest! {
     }
 
     /// Catches: a worker with tasks that is never tried, since others seem to be better victims
-    /// (I4).
+    /// (V4).
     #[test]
-    fn everybody_with_tasks_is_tried_sooner_or_later(
+    fn each_worker_with_tasks_is_tried_eventually(
         victims in any_policy(),
         pool in Pool::any(10),
         seed in any::<u64>(),
@@ -96,7 +96,7 @@ proptest! {
 
     /// Catches: a rule that forbids work even to a thief that may take anything.
     #[test]
-    fn with_reach_everywhere_everybody_is_allowed(victims in any_policy(), pool in Pool::any(30)) {
+    fn reach_everywhere_allows_each_worker(victims in any_policy(), pool in Pool::any(30)) {
         let pool = Pool { reach: Reach::Everywhere, ..pool };
         let mut policy = victims.policy();
         policy.start(&pool, &mut Source::new(1).numbers());
@@ -118,7 +118,7 @@ proptest! {
 /// Catches: an endless search, or an index out of range, in a pool of one worker, or before the
 /// first search.
 #[test]
-fn alone_or_not_yet_searching_there_is_no_victim() {
+fn before_a_search_and_in_a_pool_of_one_there_is_no_victim() {
     for victims in Victims::all() {
         let mut policy = victims.policy();
         let pool = Pool::of(1, 0);
@@ -135,13 +135,13 @@ fn alone_or_not_yet_searching_there_is_no_victim() {
 
 /// Catches: packages without masters under a rule that needs one to leave them, or the reverse.
 #[test]
-fn policies_with_masters_are_those_that_hold_slaves_back() {
-    let slave = Pool { reach: Reach::Package, ..Pool::dunnington(0) };
+fn rules_with_masters_are_those_that_confine_other_workers() {
+    let confined = Pool { reach: Reach::Package, ..Pool::dunnington(0) };
     let master = Pool::dunnington(0);
     for victims in Victims::all() {
         let mut policy = victims.policy();
         policy.start(&master, &mut Source::new(1).numbers());
-        let differs = policy.allows(&slave, 23) != policy.allows(&master, 23);
+        let differs = policy.allows(&confined, 23) != policy.allows(&master, 23);
         assert_eq!(victims.has_masters(), differs, "{victims}");
     }
 }

@@ -96,7 +96,7 @@ impl VictimPolicy for DistanceWeighted {
             self.make_levels(view, random);
             self.walk.draw_all(view, random);
         }
-        self.walk.again();
+        self.walk.restart();
         (self.left, self.rounds) = (self.others(), 0);
     }
 
@@ -107,7 +107,7 @@ impl VictimPolicy for DistanceWeighted {
         if victim.is_none() {
             self.rounds = self.rounds.wrapping_add(1);
             self.left = self.others();
-            self.walk.again();
+            self.walk.restart();
         }
         victim
     }
@@ -154,7 +154,7 @@ mod tests {
 
     /// Catches: a far worker that is never drawn.
     #[test]
-    fn every_sixteenth_round_walks_past_everybody() {
+    fn every_sixteenth_round_walks_past_all_workers() {
         let pool = Pool::dunnington(0);
         let (mut policy, mut source) = (DistanceWeighted::new(), Source::new(5));
         policy.start(&pool, &mut source.numbers());

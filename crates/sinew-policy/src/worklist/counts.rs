@@ -43,7 +43,7 @@ impl Counts {
         }
     }
 
-    /// Whether no transaction has ended; such an epoch decides nothing.
+    /// Whether no transaction has ended.
     pub fn is_empty(&self) -> bool {
         self.commits == 0 && self.aborts == 0
     }

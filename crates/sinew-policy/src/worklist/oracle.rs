@@ -1,8 +1,8 @@
 //! The static oracle: all settings that an exhaustive search must try.
 //!
-//! A tuner is compared with the best fixed setting, found by trying them all: threads × (stealing,
-//! coalescing, retries, lifespan) × mapping × pages. Many of these combinations run exactly alike,
-//! and only one of them is tried:
+//! A tuner is compared with the best fixed setting, found by an exhaustive search: threads ×
+//! (stealing, coalescing, retries, lifespan) × mapping × pages. Many of these combinations run
+//! exactly alike. The search tries one of each kind:
 //!
 //! | condition | what does not matter |
 //! |---|---|
@@ -114,8 +114,7 @@ impl Space {
         self.all().map(|choice| self.plain(choice)).filter(move |&choice| answered.insert(choice))
     }
 
-    /// The combination that runs exactly like `choice`, with the default for whatever does not
-    /// matter.
+    /// The combination that runs exactly like `choice`, with defaults for all that does not matter.
     pub fn plain(&self, choice: Choice) -> Choice {
         let Choice { mut settings, mut mapping, mut pages } = choice;
         settings.threads = settings.threads.clamp(1, self.cores.max(1));

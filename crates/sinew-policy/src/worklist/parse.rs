@@ -23,16 +23,16 @@ pub enum SettingsError {
     NoThreads(String),
 }
 
-const WAY_OUT: &str = "write a number of threads, and as you like stealing, helpers and their \
-    words, coalescing, swap and \
-                       retries, such as `2 threads, stealing, helpers 100, coalescing, swap 2`";
+const EXPECTED: &str = "write the number of threads, then any of stealing, helpers WORDS, \
+                        coalescing and swap RETRIES, for example `2 threads, stealing, helpers \
+                        100, coalescing, swap 2`";
 
 impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown(word) => write!(f, "`{word}` is no setting of a worklist: {WAY_OUT}"),
-            Self::Repeated(word) => write!(f, "`{word}` sets something a second time: {WAY_OUT}"),
-            Self::NoThreads(text) => write!(f, "`{text}` says nothing of threads: {WAY_OUT}"),
+            Self::Unknown(word) => write!(f, "`{word}` is not a setting of a worklist: {EXPECTED}"),
+            Self::Repeated(word) => write!(f, "`{word}` repeats a setting: {EXPECTED}"),
+            Self::NoThreads(text) => write!(f, "`{text}` has no number of threads: {EXPECTED}"),
         }
     }
 }

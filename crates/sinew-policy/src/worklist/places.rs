@@ -1,9 +1,8 @@
-//! The mapping of a worklist's threads and pages, before any measurement.
+//! The mapping of a worklist's threads, and the placement of its pages.
 //!
-//! Both are fixed when the worklist is made, before all tuning, since they change every later
-//! measurement. Units access all of the data in an unknown order, so pages are spread evenly.
-//! Threads communicate all the time, which is expensive between nodes and cheap within one, where
-//! they compete for caches.
+//! Both are fixed before all tuning, since they change every later measurement. Units access all of
+//! the data in an unknown order, so pages are spread evenly. Threads communicate all the time,
+//! which is expensive between nodes and cheap within one, where they compete for caches.
 //!
 //! Source: Góes (see the [module](super)), sections 7.1.2 to 7.1.4.
 //!
@@ -56,7 +55,7 @@ pub struct PagesError(String);
 
 impl fmt::Display for PagesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no placement of pages: use first-touch, cyclic or bind-local", self.0)
+        write!(f, "`{}` is not a placement of pages: use first-touch, cyclic or bind-local", self.0)
     }
 }
 
@@ -100,7 +99,7 @@ mod tests {
 
     /// Catches: exchanged mappings.
     #[test]
-    fn threads_sit_close_on_several_nodes_and_apart_on_one() {
+    fn threads_are_close_on_several_nodes_and_apart_on_one() {
         assert_eq!(Mapping::for_nodes(1), Mapping::Scatter);
         assert_eq!(Mapping::for_nodes(2), Mapping::Compact);
         assert_eq!(Mapping::for_nodes(0), Mapping::Scatter, "nothing known is one node");

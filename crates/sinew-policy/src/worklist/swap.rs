@@ -1,6 +1,6 @@
 //! Swap-retry: a unit that keeps aborting is put back, and the worker tries another.
 //!
-//! The transaction that wrote the unit's data is probably still running, so another unit may
+//! The transaction that conflicts with the unit is probably still running, so another unit may
 //! succeed. But a failed attempt has also loaded the unit's data into the cache, and if nearly
 //! everything aborts, the other unit will abort too. So the more aborts there are, the more often a
 //! unit is retried before it is swapped: twice as often for each tenth of the attempts that abort.
@@ -13,10 +13,9 @@
 //! The rule at each tenth and just below it, against the figure; property tests for its range and
 //! for uniform choices.
 
-/// Retries before a swap without measurements, and without tuning.
+/// Retries before a swap, until they are tuned.
 pub const RETRIES: u32 = 2;
-/// A unit is retried at least once: a swap at every abort would waste the data that the attempt has
-/// loaded into the cache.
+/// A unit is retried at least once: the failed attempt has loaded its data into the cache.
 pub const FEWEST: u32 = 1;
 /// Retries before a swap if every attempt aborts.
 pub const MOST: u32 = 1 << 10;

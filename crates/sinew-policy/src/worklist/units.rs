@@ -1,8 +1,8 @@
-//! Units between lists and workers: dealing, stealing, taking.
+//! Units between lists and workers: how they are dealt, stolen and taken.
 //!
-//! Without stealing there is one list, and every access to it may have to wait for another. With
-//! stealing each worker has its own. Units are dealt out round-robin, in blocks, at the start of
-//! the run or when stealing is turned on later; an idle worker takes half of a random victim's
+//! Without stealing there is one list, and every access to it may have to wait for another one.
+//! With stealing each worker has its own. Units are dealt out round-robin, in blocks, at the start
+//! of the run or when stealing is turned on later; an idle worker takes half of a random victim's
 //! units. Coalescing reduces the same contention in another way: two units per transaction are half
 //! as many accesses.
 //!

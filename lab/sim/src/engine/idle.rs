@@ -40,7 +40,7 @@ impl<W: Workload> Simulation<'_, W> {
     pub(super) fn begin_to_spin_in_join(&mut self, me: usize) {
         let now = self.queue.now();
         let Some(spinner) = self.spinners.get_mut(me) else { return };
-        (spinner.began, spinner.spins) = (now, Time::from(spinner.window.patient_us()) * US);
+        (spinner.began, spinner.spins) = (now, Time::from(spinner.window.break_even_us()) * US);
     }
 
     /// The worker parks.
@@ -59,7 +59,7 @@ impl<W: Workload> Simulation<'_, W> {
         let Some(spinner) = self.spinners.get_mut(me) else { return };
         let Some((searched, asleep)) = spinner.idle.take() else { return };
         let micros = |time: Time| u32::try_from(time / US).unwrap_or(u32::MAX);
-        spinner.window.ended(Ended {
+        spinner.window.record(Ended {
             searched_us: micros(searched + now - spinner.began),
             parked_us: (asleep > 0).then(|| micros(asleep)),
             lost_core: false,

@@ -191,7 +191,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
                 Idle::Adaptive => vec![Spinner::default(); setup.workers],
                 Idle::Spin | Idle::Park { .. } => Vec::new(),
             },
-            offers: setup.victims.looks_at_all().then(|| Offers::new(setup.workers)),
+            offers: setup.victims.scans_all().then(|| Offers::new(setup.workers)),
             places,
             parked: Vec::new(),
             faults,

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use sinew_policy::affinity::{Deal, Owners, Stolen, worth_keeping};
+use sinew_policy::affinity::{OwnerOrder, Owners, Stolen, worth_keeping};
 use sinew_policy::auto::{Choice, Profile, Tuner, prior};
 use sinew_policy::chunk::Schedule;
 use sinew_policy::weighted::Speeds;
@@ -67,7 +67,7 @@ impl LoopMemory {
             }
             Lesson::Speeds(speeds) => self.speeds = Some(speeds),
             Lesson::Tuned { mut tuner, profile, .. } => {
-                tuner.ran(n, time / NS, profile.as_deref());
+                tuner.record(n, time / NS, profile.as_deref());
                 self.tuner = Some((tuner.workers(), tuner));
             }
         }
@@ -97,11 +97,11 @@ impl Lesson {
     }
 
     /// The deal of iterations to workers.
-    pub(super) fn deal(&self, n: usize, workers: usize) -> Deal {
+    pub(super) fn deal(&self, n: usize, workers: usize) -> OwnerOrder {
         match self {
-            Self::Parts { owners, .. } => owners.deal(),
-            Self::Speeds(speeds) => Deal::in_order(speeds.clone().begins(n).to_vec()),
-            Self::None | Self::Tuned { .. } => Owners::equal(n, workers).deal(),
+            Self::Parts { owners, .. } => owners.order(),
+            Self::Speeds(speeds) => OwnerOrder::in_order(speeds.clone().begins(n).to_vec()),
+            Self::None | Self::Tuned { .. } => Owners::equal(n, workers).order(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use sinew_policy::affinity::Deal;
+use sinew_policy::affinity::OwnerOrder;
 use sinew_policy::chunk::{Halving, Shares, next_chunk, share, slices};
 use sinew_policy::schedule::Schedule;
 
@@ -19,7 +19,7 @@ pub(super) enum Source {
     /// One counter.
     Counter { next: usize },
     /// One range per worker; of positions in the deal, if there is one.
-    Ranges { ranges: Vec<Range<usize>>, sizes: Halving, deal: Option<Deal> },
+    Ranges { ranges: Vec<Range<usize>>, sizes: Halving, deal: Option<OwnerOrder> },
 }
 
 /// A successful claim.
@@ -35,7 +35,7 @@ impl Source {
     pub(super) fn new(setup: &Loop, n: usize, lesson: &Lesson) -> Self {
         let workers = setup.workers;
         let sizes = Halving::new(n, workers);
-        let shares = |deal: &Deal| (0..workers).map(|worker| deal.share(worker)).collect();
+        let shares = |deal: &OwnerOrder| (0..workers).map(|worker| deal.share(worker)).collect();
         match setup.schedule {
             Schedule::Static => {
                 Self::Static { shares: Shares::new(n, workers), taken: vec![0; workers] }
@@ -122,7 +122,7 @@ fn slice(shares: &Shares, taken: &mut [usize], worker: usize) -> Option<Claim> {
 fn back_half(
     ranges: &mut [Range<usize>],
     sizes: &Halving,
-    deal: Option<&Deal>,
+    deal: Option<&OwnerOrder>,
     chance: &mut fastrand::Rng,
 ) -> Option<Range<usize>> {
     let length = |at: &usize| ranges[*at].len();

@@ -123,7 +123,7 @@ impl<'c> Chunks<'c> {
         self.w.safe_point();
         let now = self.began.map(|began| {
             let now = ticks();
-            self.pace.ran(items, now.saturating_sub(began), SLICE);
+            self.pace.record(items, now.saturating_sub(began), SLICE);
             now
         });
         match now {

@@ -1,13 +1,13 @@
 //! The published autotuner of the transactional worklist.
 //!
 //! It turns on one optimisation after the other, those with most influence on the others first, and
-//! measures each in as few epochs as it can: a run is short, and its first epochs are
+//! measures each in as few epochs as possible: a run is short, and its first epochs are
 //! representative. Only swap-retry, which is cheap to change and follows the phases of a program,
-//! is tuned to the end.
+//! is tuned until the end of the run.
 //!
 //! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for
 //! Transactional Memory" (PhD thesis, University of Edinburgh, 2012), chapter 6, figures 6.1 to
-//! 6.4. Differences, where the printed figures cannot be meant:
+//! 6.4. Differences, where the printed figures must be misprints or leave something open:
 //!
 //! - The state for stealing ends after one epoch in any case. As printed, a list without contention
 //!   would stay there for ever.
@@ -131,7 +131,7 @@ impl Tuner {
         })
     }
 
-    /// The same for a list without helpers: their state is left out.
+    /// This tuner for a list without helpers, which skips their state.
     #[must_use]
     pub fn without_helpers(mut self) -> Self {
         self.may_help = false;
@@ -214,7 +214,7 @@ impl Tuner {
 
     fn time_helpers(&mut self, counts: &Counts) {
         if !self.has_idle_core() {
-            // The helpers were on cores that were taken away: there is nothing to measure.
+            // The cores of the helpers are gone: there is nothing to measure.
             self.state = State::Coalescing;
             return;
         }

@@ -1,4 +1,4 @@
-//! Large initial pieces for the packages.
+//! A large piece of the computation for each package.
 
 use super::circle::Circle;
 use super::{Nearest, Outcome, Reach, VictimPolicy, View, is_near};
@@ -14,14 +14,14 @@ use super::{Nearest, Outcome, Reach, VictimPolicy, View, is_near};
 /// Programming Models" (2014). Difference: the pieces are fetched, not sent: they exist only after
 /// the root has made them.
 #[derive(Debug, Clone, Default)]
-pub struct Dealt {
+pub struct PiecePerPackage {
     nearest: Nearest,
     others: Circle,
     /// Whether this round has tried to get the piece.
     tried: bool,
 }
 
-impl Dealt {
+impl PiecePerPackage {
     /// A rule without an order yet.
     pub fn new() -> Self {
         Self::default()
@@ -34,7 +34,7 @@ impl Dealt {
     }
 }
 
-impl VictimPolicy for Dealt {
+impl VictimPolicy for PiecePerPackage {
     fn start(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
         self.others.draw_all(view, random);
         self.nearest.start(view, random);
@@ -67,8 +67,8 @@ mod tests {
     use super::super::testing::{Pool, Source, round};
     use super::*;
 
-    fn started(pool: &Pool) -> (Dealt, Source) {
-        let (mut policy, mut source) = (Dealt::new(), Source::new(3));
+    fn started(pool: &Pool) -> (PiecePerPackage, Source) {
+        let (mut policy, mut source) = (PiecePerPackage::new(), Source::new(3));
         policy.start(pool, &mut source.numbers());
         (policy, source)
     }
@@ -84,7 +84,7 @@ mod tests {
 
     /// Catches: a first piece from the own package, or a small one; a second try in the same round.
     #[test]
-    fn a_package_without_a_piece_goes_for_the_task_nearest_the_root_elsewhere() {
+    fn a_package_without_a_piece_tries_the_foreign_task_nearest_the_root() {
         let pool = running();
         let (mut policy, mut source) = started(&pool);
         for _ in 0..2 {
@@ -94,12 +94,12 @@ mod tests {
         }
     }
 
-    /// Catches: pieces fetched by slaves, or by packages that have one.
+    /// Catches: pieces fetched by workers that are not masters, or by packages that have one.
     #[test]
-    fn slaves_and_packages_that_have_theirs_steal_from_the_nearest() {
-        let slave = Pool { reach: Reach::Package, ..running() };
-        let (mut policy, mut source) = started(&slave);
-        assert!(round(&mut policy, &slave, &mut source).iter().all(|&victim| victim < 6));
+    fn other_workers_and_packages_with_a_piece_steal_from_the_nearest() {
+        let confined = Pool { reach: Reach::Package, ..running() };
+        let (mut policy, mut source) = started(&confined);
+        assert!(round(&mut policy, &confined, &mut source).iter().all(|&victim| victim < 6));
         let served = Pool { wants_piece: false, ..running() };
         let (mut policy, mut source) = started(&served);
         assert_eq!(policy.next(&served, &mut source.numbers()), Some(1));
@@ -107,7 +107,7 @@ mod tests {
 
     /// Catches: a round that ends early because no piece exists yet.
     #[test]
-    fn where_there_is_no_piece_yet_the_round_is_the_usual_one() {
+    fn without_a_piece_yet_the_round_is_the_usual_one() {
         let pool = Pool { wants_piece: true, ..Pool::dunnington(0) };
         let (mut policy, mut source) = started(&pool);
         assert_eq!(round(&mut policy, &pool, &mut source).len(), 50 + 12 + 18);
