@@ -59,7 +59,7 @@ impl ByDepth {
         let ticket = Ticket(self.next);
         self.next += 1;
         if self.depths.is_in_use() {
-            self.depths.added(self.entries.len(), queued.depth);
+            self.depths.add(self.entries.len(), queued.depth);
         }
         self.entries.push_back((ticket, Some(queued)));
         self.len += 1;
@@ -80,17 +80,17 @@ impl ByDepth {
 
     /// Takes the task with that ticket, if it is still queued.
     pub(super) fn withdraw(&mut self, ticket: Ticket) -> Option<Queued> {
-        let at = self.place_of(ticket)?;
+        let at = self.index_of(ticket)?;
         self.take(at)
     }
 
     /// The task with that ticket, if it is still queued.
     pub(super) fn find(&self, ticket: Ticket) -> Option<Queued> {
-        self.place_of(ticket).and_then(|at| self.entries[at].1)
+        self.index_of(ticket).and_then(|at| self.entries[at].1)
     }
 
     /// The index of that ticket in the list; its task may have been taken.
-    fn place_of(&self, ticket: Ticket) -> Option<usize> {
+    fn index_of(&self, ticket: Ticket) -> Option<usize> {
         self.entries.binary_search_by_key(&ticket, |(ticket, _)| *ticket).ok()
     }
 
@@ -120,7 +120,7 @@ impl ByDepth {
     #[inline]
     fn take_first(&mut self) -> Option<Queued> {
         if self.depths.is_in_use() {
-            self.depths.taken(0);
+            self.depths.remove(0);
             self.depths.begin += 1;
         }
         let (_, first) = self.entries.pop_front()?;
@@ -137,7 +137,7 @@ impl ByDepth {
         let queued = entry.take()?;
         self.len -= 1;
         if self.depths.is_in_use() {
-            self.depths.taken(at);
+            self.depths.remove(at);
         }
         if at + 1 == self.entries.len() {
             self.entries.pop_back();
@@ -187,7 +187,7 @@ impl Depths {
         self.nodes.clear();
     }
 
-    fn room(&self) -> usize {
+    fn capacity(&self) -> usize {
         self.nodes.len() / 2
     }
 
@@ -200,13 +200,13 @@ impl Depths {
     }
 
     fn build(&mut self, depths: impl ExactSizeIterator<Item = Option<u32>>) {
-        let room = (2 * depths.len()).next_power_of_two().max(START);
+        let capacity = (2 * depths.len()).next_power_of_two().max(START);
         self.nodes.clear();
-        self.nodes.resize(room, 0);
+        self.nodes.resize(capacity, 0);
         self.nodes.extend(depths.map(|depth| depth.map_or(0, |depth| u64::from(depth) + 1)));
-        self.nodes.resize(2 * room, 0);
+        self.nodes.resize(2 * capacity, 0);
         self.begin = 0;
-        for node in (1..room).rev() {
+        for node in (1..capacity).rev() {
             self.nodes[node] = self.node(2 * node).max(self.node(2 * node + 1));
         }
     }
@@ -218,21 +218,21 @@ impl Depths {
             return None;
         }
         let mut node = 1;
-        while node < self.room() {
+        while node < self.capacity() {
             let left = 2 * node;
             // One of the two has such an entry (O1).
             node = if self.node(left) > above { left } else { left + 1 };
         }
-        Some(node - self.room() - self.begin)
+        Some(node - self.capacity() - self.begin)
     }
 
     /// Adds the entry at that index, and raises the nodes above it (O1).
-    fn added(&mut self, at: usize, depth: u32) {
+    fn add(&mut self, at: usize, depth: u32) {
         let (leaf, depth) = (self.begin + at, u64::from(depth) + 1);
-        if leaf == self.room() {
+        if leaf == self.capacity() {
             return self.forget();
         }
-        let mut node = self.room() + leaf;
+        let mut node = self.capacity() + leaf;
         while node > 0 && self.node(node) < depth {
             self.nodes[node] = depth;
             node /= 2;
@@ -240,8 +240,8 @@ impl Depths {
     }
 
     /// Removes the entry at that index. Recomputes the nodes above it as long as they change (O1).
-    fn taken(&mut self, at: usize) {
-        let mut node = self.room() + self.begin + at;
+    fn remove(&mut self, at: usize) {
+        let mut node = self.capacity() + self.begin + at;
         self.nodes[node] = 0;
         while node > 1 {
             node /= 2;
@@ -302,7 +302,7 @@ mod tests {
         let left = entries.filter_map(|(ticket, entry)| entry.map(|e| (*ticket, e.depth)));
         assert!(left.eq(model.iter().copied()));
         assert_eq!(queue.len(), model.len());
-        let leaves = queue.depths.nodes.iter().skip(queue.depths.room() + queue.depths.begin);
+        let leaves = queue.depths.nodes.iter().skip(queue.depths.capacity() + queue.depths.begin);
         for ((_, entry), leaf) in queue.entries.iter().zip(leaves) {
             assert_eq!(entry.map_or(0, |entry| u64::from(entry.depth) + 1), *leaf);
         }
@@ -397,7 +397,7 @@ mod tests {
 
     /// Catches: a capacity that grows although the queue does not, and searches that grow with it.
     #[test]
-    fn a_queue_that_stays_short_keeps_its_room_and_its_cost() {
+    fn a_queue_that_stays_short_keeps_its_capacity_and_its_cost() {
         let mut queue = ByDepth::default();
         queue.push(queued(0));
         let (visits, ()) = visits_of(&mut queue, |queue| {
@@ -407,7 +407,7 @@ mod tests {
             }
         });
         assert!(visits <= 30 * 10_000, "{visits} visits");
-        assert_eq!((queue.depths.room(), queue.len()), (START, 1));
+        assert_eq!((queue.depths.capacity(), queue.len()), (START, 1));
         assert_eq!(queue.pop(None), Some(queued(0)));
         // Without a search for deep tasks there is no tree.
         (0..100).for_each(|_| _ = queue.push(queued(0)));

@@ -97,8 +97,9 @@ impl Injector {
         self.queue.lock().first_call().is_some()
     }
 
-    /// Whether a call is queued of which the workers were not notified; marks them as notified.
-    pub fn announces(&self) -> bool {
+    /// Records that the workers are notified of the queued calls. Returns whether the caller must
+    /// notify them: a call is queued, and they were not notified before.
+    pub fn mark_announced(&self) -> bool {
         let mut queue = self.queue.lock();
         queue.first_call().is_some() && !std::mem::replace(&mut queue.announced, true)
     }

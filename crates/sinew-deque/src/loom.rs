@@ -17,11 +17,11 @@ fn queued(number: u32) -> Queued {
 }
 
 #[derive(Clone, Copy)]
-enum Own {
+enum OwnerStep {
     Push,
     Pop,
 }
-use Own::{Pop, Push};
+use OwnerStep::{Pop, Push};
 
 struct World {
     deque: Deque,
@@ -35,7 +35,7 @@ impl World {
     }
 }
 
-fn check(script: &'static [Own], thieves: usize, preemptions: usize) {
+fn check(script: &'static [OwnerStep], thieves: usize, preemptions: usize) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
     model.check(move || {
@@ -43,7 +43,7 @@ fn check(script: &'static [Own], thieves: usize, preemptions: usize) {
             deque: Deque::new(),
             taken: std::array::from_fn(|_| PlainU32::new(0)),
         });
-        let robbers: Vec<_> = (0..thieves)
+        let threads: Vec<_> = (0..thieves)
             .map(|_| {
                 let world = Arc::clone(&world);
                 loom::thread::spawn(move || {
@@ -71,7 +71,7 @@ fn check(script: &'static [Own], thieves: usize, preemptions: usize) {
                 }
             }
         }
-        for robber in robbers {
+        for robber in threads {
             robber.join().unwrap();
         }
         // SAFETY: as above.

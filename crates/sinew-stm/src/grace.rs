@@ -40,7 +40,7 @@ pub(crate) fn pin(thread: &Shared, now: u64) {
     }
     // Relaxed: G1, the fence follows.
     thread.pinned.store(now + 1, Ordering::Relaxed);
-    if fence::asymmetric() {
+    if fence::is_asymmetric() {
         fence::light();
     } else {
         atomic::fence(Ordering::SeqCst);

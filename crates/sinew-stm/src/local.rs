@@ -152,7 +152,7 @@ fn nested(other: Site, site: Site) -> ! {
 #[cold]
 fn make_cold(here: &Here) -> NonNull<Descriptor> {
     // Before there are other threads the kernel registers the asymmetric fence quickly.
-    if !sinew_sync::fence::asymmetric() && sinew_sync::fence::register_is_quick() {
+    if !sinew_sync::fence::is_asymmetric() && sinew_sync::fence::register_is_quick() {
         sinew_sync::fence::register();
     }
     let mut descriptor = NonNull::from(Box::leak(Box::new(Descriptor::new())));

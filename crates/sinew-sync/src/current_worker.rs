@@ -1,8 +1,8 @@
 //! The current worker of a thread, and how a transaction replaces it for a time.
 //!
 //! A scheduler stores its current worker here, and reads it with one load. A transaction must not
-//! be interrupted, so it replaces the current worker by the thread's *alone* worker, the only
-//! worker of its pool, which runs everything serially. The two crates do not depend on each other,
+//! be interrupted, so it replaces the current worker by the thread's *serial* worker, the only
+//! worker of its pool. The two crates do not depend on each other,
 //! and the scheduler's fast paths contain no test for transactions.
 //!
 //! # Cost
@@ -12,7 +12,7 @@
 //!
 //! # Not handled
 //!
-//! The scheduler owns the workers behind the pointers, and drops them. It makes the alone worker
+//! The scheduler owns the workers behind the pointers, and drops them. It makes the serial worker
 //! when a transaction first asks for one.
 
 use std::cell::Cell;
@@ -24,11 +24,11 @@ pub type Pointer = *const ();
 struct ThreadState {
     current: Cell<Pointer>,
     /// The thread's serial worker, once it exists.
-    alone: Cell<Pointer>,
+    serial: Cell<Pointer>,
     /// The current worker before the transaction began.
-    aside: Cell<Pointer>,
+    outer: Cell<Pointer>,
     busy: Cell<bool>,
-    /// Makes the alone worker.
+    /// Makes the serial worker.
     make: Cell<fn() -> Pointer>,
 }
 
@@ -36,8 +36,8 @@ impl ThreadState {
     const fn new() -> Self {
         Self {
             current: Cell::new(null()),
-            alone: Cell::new(null()),
-            aside: Cell::new(null()),
+            serial: Cell::new(null()),
+            outer: Cell::new(null()),
             busy: Cell::new(false),
             make: Cell::new(null),
         }
@@ -72,8 +72,8 @@ pub fn current() -> Pointer {
     STATE.try_with(|state| state.current.get()).unwrap_or(null())
 }
 
-/// Makes `worker` the current one and returns the one before. `make` makes the thread's alone
-/// worker and passes it to [`set_alone`].
+/// Makes `worker` the current one and returns the one before. `make` makes the thread's serial
+/// worker and passes it to [`set_serial`].
 #[inline(always)]
 pub fn replace(worker: Pointer, make: fn() -> Pointer) -> Pointer {
     STATE.with(|state| {
@@ -88,10 +88,10 @@ pub fn restore(worker: Pointer) {
     STATE.with(|state| state.current.set(worker));
 }
 
-/// Sets the thread's alone worker; null once it is dropped.
-pub fn set_alone(worker: Pointer) {
+/// Sets the thread's serial worker; null once it is dropped.
+pub fn set_serial(worker: Pointer) {
     // As in `current`: no code uses it any more then.
-    let _ = STATE.try_with(|state| state.alone.set(worker));
+    let _ = STATE.try_with(|state| state.serial.set(worker));
 }
 
 /// Whether this thread runs something that must not be interrupted.
@@ -101,19 +101,19 @@ pub fn is_busy() -> bool {
 }
 
 /// Begins something on this thread that must not be interrupted; calls do not nest. The current
-/// worker is the alone one until [`end`].
+/// worker is the serial one until [`end`].
 ///
 /// A thread that is not a worker may have none; code that needs a worker there checks [`is_busy`].
 #[inline(always)]
 pub fn begin() {
     STATE.with(|state| {
-        let (current, mut alone) = (state.current.get(), state.alone.get());
-        if !current.is_null() && alone.is_null() {
-            alone = state.make_cold();
+        let (current, mut serial) = (state.current.get(), state.serial.get());
+        if !current.is_null() && serial.is_null() {
+            serial = state.make_cold();
         }
-        state.aside.set(current);
+        state.outer.set(current);
         state.busy.set(true);
-        state.current.set(alone);
+        state.current.set(serial);
     });
 }
 
@@ -122,7 +122,7 @@ pub fn begin() {
 pub fn end() {
     STATE.with(|state| {
         state.busy.set(false);
-        state.current.set(state.aside.get());
+        state.current.set(state.outer.get());
     });
 }
 
@@ -137,14 +137,14 @@ mod tests {
     }
 
     fn make() -> Pointer {
-        set_alone(worker(1));
+        set_serial(worker(1));
         worker(1)
     }
 
-    /// Catches: a worker that is lost, one that is still found inside, and an alone worker that is
+    /// Catches: a worker that is lost, one that is still found inside, and a serial worker that is
     /// made on a thread without a scheduler.
     #[test]
-    fn a_worker_is_set_aside_and_put_back() {
+    fn a_worker_is_replaced_and_restored() {
         std::thread::spawn(|| {
             begin();
             assert!(current().is_null() && is_busy());

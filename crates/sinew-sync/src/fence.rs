@@ -14,9 +14,9 @@
 //! before, then `read y` comes after it, and the thief's `y = 1`, which precedes its call, is
 //! visible: the owner reads 1. `light` keeps the compiler from moving the load above the store.
 //!
-//! Where [`asymmetric`] is false (other systems, a seccomp filter, not registered yet) `light` is
-//! not enough, and the frequent side must execute a real `fence(SeqCst)`. `heavy` is then the same
-//! fence. Models use it on both sides.
+//! Where [`is_asymmetric`] is false (other systems, a seccomp filter, not registered yet) `light`
+//! is not enough, and the frequent side must execute a real `fence(SeqCst)`. `heavy` is then the
+//! same fence. Models use it on both sides.
 //!
 //! # Cost
 //!
@@ -46,12 +46,12 @@ pub fn heavy() {
 
 /// Whether [`light`] is enough on the frequent side. Once true, it stays true until a fork.
 #[inline]
-pub fn asymmetric() -> bool {
+pub fn is_asymmetric() -> bool {
     imp::registered()
 }
 
-/// Registers the process for the heavy fence with the kernel. Returns [`asymmetric`]. May take 15
-/// ms, so call it when no thread waits.
+/// Registers the process for the heavy fence with the kernel. Returns [`is_asymmetric`]. May take
+/// 15 ms, so call it when no thread waits.
 pub fn register() -> bool {
     imp::register()
 }
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_registered_barrier_can_be_executed() {
         let registered = super::register();
-        assert_eq!(registered, super::asymmetric());
+        assert_eq!(registered, super::is_asymmetric());
         super::heavy();
     }
 }

@@ -389,7 +389,7 @@ impl PoolBuilder {
         let Place { cpu_assignment, machine, limits, is_real } = place;
         let cores = limits.allowed().len();
         let heavy_fences = self.fences == Fences::Auto;
-        let fenced = threads > 1 && !(heavy_fences && (fence::asymmetric() || register_fence()));
+        let fenced = threads > 1 && !(heavy_fences && (fence::is_asymmetric() || register_fence()));
         let observer = self.observer;
         let mut observers = observer.as_ref().map(|observer| observer.watch(threads).into_iter());
         let homes = match is_real {

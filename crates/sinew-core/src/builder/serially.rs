@@ -37,7 +37,7 @@ impl Own {
 impl Drop for Own {
     /// Transactions in later destructors run without it.
     fn drop(&mut self) {
-        current_worker::set_alone(null());
+        current_worker::set_serial(null());
     }
 }
 
@@ -114,7 +114,7 @@ fn enter<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
 pub(crate) fn alone() -> current_worker::Pointer {
     let worker = OWN.try_with(|own| std::ptr::from_ref(&own.pool().state.slots[0]).cast());
     let worker = worker.unwrap_or(null());
-    current_worker::set_alone(worker);
+    current_worker::set_serial(worker);
     worker
 }
 

@@ -63,7 +63,7 @@ impl Worker {
                 self.stack.set_depth(depth.max(task_depth));
                 let began = ticks();
                 if self.own.tasks_are_long.get() {
-                    self.pool().slots[victim].stack.ask();
+                    self.pool().slots[victim].stack.request_steal();
                     self.be_generous();
                 }
                 let source = Source::Join { owner: victim, frame: claim.task.data.addr() };

@@ -371,7 +371,7 @@ impl Worker {
             return Ok(Job::Queued(queued));
         }
         if ask {
-            worker.stack.ask();
+            worker.stack.request_steal();
         }
         // Relaxed: a hint.
         let is_thief = outcome == Outcome::Empty && worker.searching.load(Ordering::Relaxed);

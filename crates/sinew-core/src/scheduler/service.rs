@@ -86,7 +86,7 @@ impl PoolState {
         let is_seen = self.is_of_another_process()
             || self.wait.allows_locks()
             || self.sleepers.are_searching();
-        if !is_seen && self.injector.announces() && !planted(Bug::SilentCall) {
+        if !is_seen && self.injector.mark_announced() && !planted(Bug::SilentCall) {
             for worker in self.slots.iter().skip(self.first_server()) {
                 worker.ask(&CALLED);
             }

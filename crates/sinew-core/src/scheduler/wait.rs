@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use sinew_deque::stack::{At, Descriptor, Slot};
+use sinew_deque::stack::{Descriptor, Slot, SlotPtr};
 use sinew_policy::Wait;
 use sinew_policy::idle::Idle;
 use sinew_sync::atomic::{Ordering, spin_loop};
@@ -112,7 +112,7 @@ impl Worker {
     /// # Safety
     ///
     /// `at` is the newest slot, and a pop has just found it stolen.
-    pub(crate) unsafe fn wait_for_thief(&self, at: At) {
+    pub(crate) unsafe fn wait_for_thief(&self, at: SlotPtr) {
         // SAFETY: as the caller says.
         unsafe { self.stack.pin(at) };
         // SAFETY: the stack is this worker's.
@@ -339,7 +339,7 @@ impl Worker {
             return Some(Job::Stolen { claim, victim: thief });
         }
         if ask {
-            worker.stack.ask();
+            worker.stack.request_steal();
         }
         None
     }

@@ -167,7 +167,7 @@ impl PoolState {
     /// Whether owners may omit full fences now. A pool of one worker has no thieves, and never
     /// needs them.
     pub(crate) fn relies_on_heavy_fences(&self) -> bool {
-        self.heavy_fences && (asymmetric::asymmetric() || self.slots.len() == 1)
+        self.heavy_fences && (asymmetric::is_asymmetric() || self.slots.len() == 1)
     }
 
     /// Whether this process is a child that inherited the pool through a fork.

@@ -24,7 +24,7 @@ use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use sinew_deque::stack::{At, Popped, Task, reason};
+use sinew_deque::stack::{Popped, SlotPtr, Task, reason};
 use sinew_sync::plant::{Bug, planted};
 
 use crate::seams::observer::{Activity, Event};
@@ -249,7 +249,7 @@ impl Worker {
     /// here meanwhile.
     #[cold]
     #[inline(never)]
-    fn abandon<B, RB>(&self, frame: &Frame<B, RB>, at: At, depth: u32, payload: Payload) -> !
+    fn abandon<B, RB>(&self, frame: &Frame<B, RB>, at: SlotPtr, depth: u32, payload: Payload) -> !
     where
         B: for<'w> FnOnce(&'w Worker, bool) -> RB,
     {
@@ -272,7 +272,7 @@ impl Worker {
     /// fast path.
     #[cold]
     #[inline(never)]
-    fn after_push_cold(&self, at: At) -> bool {
+    fn after_push_cold(&self, at: SlotPtr) -> bool {
         self.tell(Event::Push);
         self.look_up();
         self.stack.is_full(at) || self.stack.has_slow_joins()
@@ -281,7 +281,7 @@ impl Worker {
     /// A join off the fast path.
     #[cold]
     #[inline(never)]
-    fn join_slowly<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: At) -> (RA, RB)
+    fn join_slowly<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: SlotPtr) -> (RA, RB)
     where
         A: for<'w> FnOnce(&'w Self, bool) -> RA,
         B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
@@ -311,7 +311,7 @@ impl Worker {
     /// # Safety
     ///
     /// `at` is the newest slot.
-    unsafe fn take_back(&self, at: At) -> bool {
+    unsafe fn take_back(&self, at: SlotPtr) -> bool {
         // SAFETY: as the caller says.
         unsafe { self.stack.pop(at) || self.take_back_cold(at) }
     }
@@ -323,7 +323,7 @@ impl Worker {
     /// Directly after `pop(at)` returned false.
     #[cold]
     #[inline(never)]
-    unsafe fn take_back_cold(&self, at: At) -> bool {
+    unsafe fn take_back_cold(&self, at: SlotPtr) -> bool {
         let mine = {
             let _publish = self.begin(Activity::Publish);
             // SAFETY: as the caller says.

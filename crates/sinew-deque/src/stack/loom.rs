@@ -10,11 +10,11 @@ use std::sync::Arc;
 use sinew_sync::plant::{Bug, plant};
 
 use super::tally::Tally;
-use super::{At, Options, Popped, Steal, TaskStack, reason};
+use super::{Options, Popped, SlotPtr, Steal, TaskStack, reason};
 
 /// A step of the owner.
 #[derive(Clone, Copy, Debug)]
-enum Own {
+enum OwnerStep {
     /// Push the next task.
     Push,
     /// Join the newest task: run it, or wait for its thief.
@@ -30,14 +30,14 @@ enum Own {
 
 /// A step of a thief.
 #[derive(Clone, Copy, Debug)]
-enum Rob {
+enum ThiefStep {
     Steal,
-    Ask,
+    Request,
     Expose,
 }
 
-use Own::{LookUp, Pop, PopLeapfrog, Publish, Push};
-use Rob::{Ask, Expose, Steal as Take};
+use OwnerStep::{LookUp, Pop, PopLeapfrog, Publish, Push};
+use ThiefStep::{Expose, Request, Steal as Take};
 
 struct World {
     stack: TaskStack,
@@ -50,7 +50,7 @@ impl World {
         Self { stack, tally: Tally::new() }
     }
 
-    fn rob(&self, thief: usize, script: &[Rob]) {
+    fn run_thief(&self, thief: usize, script: &[ThiefStep]) {
         for step in script {
             match step {
                 Take => {
@@ -59,7 +59,7 @@ impl World {
                         claim.finish();
                     }
                 }
-                Ask => self.stack.ask(),
+                Request => self.stack.request_steal(),
                 Expose => {
                     self.stack.expose(false);
                 }
@@ -67,8 +67,8 @@ impl World {
         }
     }
 
-    fn own(&self, script: &[Own]) {
-        let mut pushed: Vec<(At, usize)> = Vec::new();
+    fn run_owner(&self, script: &[OwnerStep]) {
+        let mut pushed: Vec<(SlotPtr, usize)> = Vec::new();
         let mut next = 0;
         for step in script {
             match step {
@@ -93,7 +93,7 @@ impl World {
         self.tally.check(next);
     }
 
-    fn push(&self, next: &mut usize) -> (At, usize) {
+    fn push(&self, next: &mut usize) -> (SlotPtr, usize) {
         let id = *next;
         *next += 1;
         // SAFETY: this is the owner; scripts are shorter than the stack.
@@ -101,7 +101,7 @@ impl World {
         (at, id)
     }
 
-    fn join(&self, at: At, id: usize, leapfrog: Option<&mut usize>) {
+    fn join(&self, at: SlotPtr, id: usize, leapfrog: Option<&mut usize>) {
         // SAFETY: this is the owner, and `at` the newest slot.
         unsafe {
             if self.stack.pop(at) || self.stack.pop_cold(at) == Popped::Mine {
@@ -126,8 +126,8 @@ impl World {
 fn check(
     fenced: bool,
     preemptions: usize,
-    own: &'static [Own],
-    thieves: &'static [&'static [Rob]],
+    own: &'static [OwnerStep],
+    thieves: &'static [&'static [ThiefStep]],
 ) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
@@ -138,10 +138,10 @@ fn check(
             .enumerate()
             .map(|(number, script)| {
                 let world = Arc::clone(&world);
-                loom::thread::spawn(move || world.rob(number, script))
+                loom::thread::spawn(move || world.run_thief(number, script))
             })
             .collect();
-        world.own(own);
+        world.run_owner(own);
         for robber in robbers {
             robber.join().unwrap();
         }
@@ -153,12 +153,12 @@ fn preemptions(quick: usize) -> usize {
     quick + usize::from(std::env::var_os("SINEW_DEEP").is_some())
 }
 
-fn one_thief(own: &'static [Own], thief: &'static [Rob]) {
+fn one_thief(own: &'static [OwnerStep], thief: &'static [ThiefStep]) {
     check(false, preemptions(3), own, Vec::leak(vec![thief]));
 }
 
 /// Runs a model with a planted bug, on a stack that relies on the light fence.
-fn planted(bug: Bug, own: &'static [Own], thief: &'static [Rob]) {
+fn planted(bug: Bug, own: &'static [OwnerStep], thief: &'static [ThiefStep]) {
     plant(&[bug]);
     check(false, 3, own, Vec::leak(vec![thief]));
 }
@@ -166,7 +166,7 @@ fn planted(bug: Bug, own: &'static [Own], thief: &'static [Rob]) {
 /// As `planted`, on a fenced stack and with a light fence that does nothing. In other models the
 /// light fence is a real one and compensates for a store that is too weak; the machine's light
 /// fence does not.
-fn planted_fenced(bug: Bug, own: &'static [Own], thief: &'static [Rob]) {
+fn planted_fenced(bug: Bug, own: &'static [OwnerStep], thief: &'static [ThiefStep]) {
     plant(&[bug, Bug::NoLightFence]);
     check(true, 5, own, Vec::leak(vec![thief]));
 }
@@ -192,7 +192,7 @@ fn loom_two_tasks_are_published_and_taken_back() {
 /// Catches: a publication on request that races with the pop.
 #[test]
 fn loom_a_request_is_answered() {
-    one_thief(&[Push, LookUp, Push, LookUp, Pop, Pop], &[Ask, Take, Take]);
+    one_thief(&[Push, LookUp, Push, LookUp, Pop, Pop], &[Request, Take, Take]);
 }
 
 /// Catches: tasks above a pinned slot that are mistaken for it.
@@ -224,7 +224,7 @@ fn loom_two_thieves_expose() {
 fn loom_a_fenced_stack_is_as_safe() {
     plant(&[Bug::NoLightFence]);
     check(true, preemptions(3), &[Push, Pop, Push, Pop], &[&[Expose, Take]]);
-    check(true, preemptions(2), &[Push, Push, LookUp, Pop, Pop], &[&[Ask, Expose, Take]]);
+    check(true, preemptions(2), &[Push, Push, LookUp, Pop, Pop], &[&[Request, Expose, Take]]);
 }
 
 /// Catches: a model that does not execute the fence.

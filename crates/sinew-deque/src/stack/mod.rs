@@ -173,9 +173,9 @@ struct Shared {
     every_push: bool,
     /// This worker's join tasks, in pools with two-field stacks. Never changes.
     two_field: Option<Box<TwoField>>,
-    /// A thief has set STEAL_REQUEST, and the owner has not served it yet. Saves other thieves a
-    /// read of the owner's line.
-    asked: AtomicBool,
+    /// A thief has set `STEAL_REQUEST`, and the owner has not taken it yet. It saves other thieves
+    /// a read of the owner's line.
+    has_request: AtomicBool,
 }
 
 // SAFETY: `head` points into the stack's own slots. The raw pointers in those are used only by the
@@ -204,7 +204,7 @@ impl TaskStack {
                 token: AtomicBool::new(false),
                 every_push: every_push || two_field.is_some(),
                 two_field,
-                asked: AtomicBool::new(false),
+                has_request: AtomicBool::new(false),
             }),
         };
         // Relaxed: no other thread knows the stack yet.
@@ -234,7 +234,7 @@ impl TaskStack {
     /// Owner only. `is_full` was false for the push before. The task's data stay valid until it is
     /// popped or finished.
     #[inline(always)]
-    pub unsafe fn push(&self, task: Task, depth: u32) -> (At, bool) {
+    pub unsafe fn push(&self, task: Task, depth: u32) -> (SlotPtr, bool) {
         // Relaxed: only the owner writes `head`.
         let at = self.head.load(Ordering::Relaxed);
         // SAFETY: by I3 the slot at `head` is the owner's; it is inside the array because the stack
@@ -247,7 +247,7 @@ impl TaskStack {
         self.head.store(next, plant::ordering(Bug::RelaxedPush, Ordering::Release));
         light(); // M5
         // Relaxed: a hint; the cold path acquires.
-        (At(at), at.addr() >= self.poll.load(Ordering::Relaxed))
+        (SlotPtr(at), at.addr() >= self.poll.load(Ordering::Relaxed))
     }
 
     /// Takes back the newest task, in slot `at`, if it is private. After `false`, call
@@ -257,7 +257,7 @@ impl TaskStack {
     ///
     /// Owner only; `at` is the newest slot.
     #[inline(always)]
-    pub unsafe fn pop(&self, at: At) -> bool {
+    pub unsafe fn pop(&self, at: SlotPtr) -> bool {
         // Release: an exposer that reads this value must find the slots below filled (M1).
         self.head.store(at.0, plant::ordering(Bug::RelaxedPop, Ordering::Release));
         light(); // M3
@@ -272,7 +272,7 @@ impl TaskStack {
     /// Owner only, directly after `pop(at)` returned false.
     #[cold]
     #[inline(never)]
-    pub unsafe fn pop_cold(&self, at: At) -> Popped {
+    pub unsafe fn pop_cold(&self, at: SlotPtr) -> Popped {
         let at = self.index(at.0);
         if self.is_fenced() {
             fence(Ordering::SeqCst); // M3
@@ -301,7 +301,7 @@ impl TaskStack {
     /// # Safety
     ///
     /// Owner only, after `pop_cold(at)` returned `Stolen`.
-    pub unsafe fn pin(&self, at: At) {
+    pub unsafe fn pin(&self, at: SlotPtr) {
         // Release: M1.
         // SAFETY: `at` is a slot, so this is at most one past the last.
         self.head.store(unsafe { at.0.add(1) }, Ordering::Release);
@@ -312,7 +312,7 @@ impl TaskStack {
     /// # Safety
     ///
     /// Owner only, after `pin(at)`, with `slot(at).is_done()`.
-    pub unsafe fn unpin(&self, at: At) {
+    pub unsafe fn unpin(&self, at: SlotPtr) {
         self.head.store(at.0, Ordering::Release);
         let at = self.index(at.0);
         // Nothing is public (`tail` = `limit` = `at` + 1), so no claim can interfere; this also
@@ -382,7 +382,7 @@ impl TaskStack {
 
     /// Whether slot `at` is the last one, so that the owner may push nothing above it.
     #[inline]
-    pub fn is_full(&self, at: At) -> bool {
+    pub fn is_full(&self, at: SlotPtr) -> bool {
         at.0.addr() >= self.last()
     }
 
@@ -401,11 +401,12 @@ impl TaskStack {
         if self.poll.load(Ordering::Relaxed) == quiet {
             return 0;
         }
-        // Acquire: pairs with Release in `set_poll_reason`. It also keeps the store of `asked`
-        // behind this swap: a thief that sees it sets the reason for the owner's next call.
+        // Acquire: pairs with Release in `set_poll_reason`. It also keeps the store of
+        // `has_request` behind this swap: a thief that sees it sets the reason for the owner's next
+        // call.
         let reasons = self.poll.swap(quiet, Ordering::AcqRel);
         // Relaxed: a hint among thieves; it publishes nothing.
-        self.shared.asked.store(false, Ordering::Relaxed);
+        self.shared.has_request.store(false, Ordering::Relaxed);
         if reasons < REASONS { reasons & !reason::MODES } else { 0 }
     }
 
@@ -436,7 +437,7 @@ impl TaskStack {
     ///
     /// # Safety
     ///
-    /// Owner only; the caller has seen `sinew_sync::fence::asymmetric()` return true.
+    /// Owner only; the caller has seen `sinew_sync::fence::is_asymmetric()` return true.
     pub unsafe fn rely_on_heavy_fences(&self) {
         if self.is_fenced() && self.try_token() {
             // Later exposers take the token after this, so they also use the heavy fence.
@@ -524,16 +525,16 @@ impl TaskStack {
 
 /// The address of an owner's slot, from its push to its pop.
 #[derive(Debug, Clone, Copy)]
-pub struct At(*mut Slot);
+pub struct SlotPtr(*mut Slot);
 
-impl At {
+impl SlotPtr {
     /// The slot.
     ///
     /// # Safety
     ///
     /// Not used after the stack is dropped.
     pub unsafe fn slot<'a>(self) -> &'a Slot {
-        // SAFETY: only `push` makes an `At`, of a pointer into the stack's slots.
+        // SAFETY: only `push` makes an `SlotPtr`, of a pointer into the stack's slots.
         unsafe { &*self.0 }
     }
 }

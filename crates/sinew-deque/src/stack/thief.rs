@@ -169,11 +169,11 @@ impl TaskStack {
     /// Sets a steal request: the owner publishes tasks at its next push. Does nothing while a
     /// request is set.
     #[inline]
-    pub fn ask(&self) {
+    pub fn request_steal(&self) {
         // Relaxed: a hint. Two thieves that both set it do no harm; a thief that reads a stale
         // `true` tries again in its next round.
-        if !self.shared.asked.load(Ordering::Relaxed) {
-            self.shared.asked.store(true, Ordering::Relaxed);
+        if !self.shared.has_request.load(Ordering::Relaxed) {
+            self.shared.has_request.store(true, Ordering::Relaxed);
             self.set_poll_reason(reason::STEAL_REQUEST);
         }
     }

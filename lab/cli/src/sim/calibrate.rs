@@ -300,7 +300,10 @@ mod tests {
     #[test]
     fn the_fence_is_asked_for_before_it_is_measured() {
         let found = fence_ns();
-        assert_eq!((found.is_some(), fence::asymmetric()), (fence::register(), fence::register()));
+        assert_eq!(
+            (found.is_some(), fence::is_asymmetric()),
+            (fence::register(), fence::register())
+        );
     }
 
     /// Catches: inconsistent costs without a warning.

@@ -1,7 +1,7 @@
 //! The slow paths of joins, except for the calls of their arms: this code is compiled once, and not
 //! for every join of a program.
 
-use sinew_deque::stack::{At, Popped, Task, TwoField};
+use sinew_deque::stack::{Popped, SlotPtr, Task, TwoField};
 use sinew_sync::thread::yield_now;
 
 use crate::fork;
@@ -20,7 +20,7 @@ enum Second<'w> {
     /// done by its thief.
     Settled { is_mine: bool },
     /// In the slot of the fast path; an observer watches the join.
-    Slot(At),
+    Slot(SlotPtr),
     /// On the two-field stack of a pool that has such stacks.
     TwoField { at: usize, stack: &'w TwoField },
 }
@@ -33,7 +33,7 @@ impl Worker {
     ///
     /// `at` is the newest slot. The task's frame is valid until
     /// [`takes_back_slowly`](Self::takes_back_slowly) has returned.
-    pub(super) unsafe fn leave_fast_path(&self, task: Task, at: At) -> Slowly<'_> {
+    pub(super) unsafe fn leave_fast_path(&self, task: Task, at: SlotPtr) -> Slowly<'_> {
         let (depth, stack) = (self.stack.depth(), self.stack.two_field());
         let is_full = stack.map_or(self.stack.is_full(at), TwoField::is_full);
         let second = match stack {
@@ -60,7 +60,7 @@ impl Worker {
     unsafe fn move_to_two_field<'w>(
         &self,
         task: Task,
-        slot: At,
+        slot: SlotPtr,
         stack: &'w TwoField,
     ) -> Second<'w> {
         // SAFETY: the slot is the newest, and no thief takes it.
