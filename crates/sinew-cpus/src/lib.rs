@@ -367,7 +367,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(
+        fn lists_are_read_back_as_they_are_written(
             cpus in proptest::collection::btree_set(0_usize..300, 0..40),
         ) {
             let set: CpuSet = cpus.iter().copied().collect();

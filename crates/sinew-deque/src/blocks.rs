@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_is_taken_again_the_newest_first_and_not_more_than_is_kept() {
+    fn blocks_are_reused_newest_first_and_up_to_the_limit() {
         let (blocks, class) = (Blocks::default(), Class::of::<u64>().unwrap());
         let taken: Vec<_> = (0..KEPT + 5).map(|_| blocks.take(class)).collect();
         // SAFETY: taken, and given once.

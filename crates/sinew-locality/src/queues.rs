@@ -215,7 +215,7 @@ unsafe impl TaskQueues for DomainQueues {
             if let Some(task) = queues.oldest(worker) {
                 return NextTask::Run(task);
             }
-            if planted(Bug::OneLook) {
+            if planted(Bug::OneCheck) {
                 return NextTask::Leave;
             }
             spin_loop();
@@ -309,7 +309,7 @@ impl DomainQueues {
     fn serve_call(queues: &ScopeQueues<Self>, worker: &Worker) {
         let index = worker.index();
         let called = &queues.called[index];
-        if !planted(Bug::LateAnswer) {
+        if !planted(Bug::LateServeRegistration) {
             called.swap(false, Ordering::AcqRel);
         }
         let own = &queues.domains.order(index, true)[..queues.domains.own(index)];
@@ -319,7 +319,7 @@ impl DomainQueues {
                 Self::call(queues, domain, depth, worker);
             }
         }
-        if planted(Bug::LateAnswer) {
+        if planted(Bug::LateServeRegistration) {
             called.swap(false, Ordering::AcqRel);
         }
         if let Some(task) = task {

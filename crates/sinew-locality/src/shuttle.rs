@@ -103,7 +103,7 @@ fn shuttle_a_token_finds_a_task_wherever_it_is() {
 #[test]
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_a_token_that_is_given_up() {
-    hunt(Bug::OneLook, rows);
+    hunt(Bug::OneCheck, rows);
 }
 
 /// Tasks for the one domain in which the submitter is not.
@@ -134,7 +134,7 @@ fn shuttle_every_debt_is_paid() {
 #[test]
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_a_call_that_is_answered_too_late() {
-    hunt(Bug::LateAnswer, debts);
+    hunt(Bug::LateServeRegistration, debts);
 }
 
 /// Two tasks that wait for one another, in the domains in which the submitter is not.

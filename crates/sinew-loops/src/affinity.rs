@@ -102,7 +102,7 @@ impl Places {
         let mut taken = self.0.lock();
         let is_free = |place: &usize| !taken.get(*place).copied().unwrap_or(false);
         let place = Some(wanted).filter(is_free).or_else(|| (0..).find(is_free)).unwrap_or(wanted);
-        if planted(Bug::TornPlace) {
+        if planted(Bug::TornCpuChoice) {
             drop(taken);
             taken = self.0.lock();
         }
@@ -223,7 +223,7 @@ fn push<L: Pinned>(w: &L, places: &Places, rank: usize, is_pinned: bool, pinning
     let identity = std::ptr::from_ref(places).addr();
     let around = pins.iter().find(|pin| pin.control == identity);
     let (place, owns_place) = match around {
-        Some(pin) => (pin.place, planted(Bug::InnerPlace)),
+        Some(pin) => (pin.place, planted(Bug::InnerCpuRelease)),
         None => (places.take(rank), true),
     };
     pins.push(LoopPin { control: identity, place, owns_place, pinning: Arc::clone(pinning) });
@@ -237,7 +237,7 @@ pub(crate) fn unpin<L: Pinned>(w: &L, places: &Places) {
             places.give_back(left.place);
         }
     };
-    if planted(Bug::EarlyPlace) {
+    if planted(Bug::EarlyCpuRelease) {
         give_back();
         return w.settle();
     }

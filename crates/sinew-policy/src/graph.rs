@@ -322,7 +322,7 @@ mod tests {
     proptest! {
         /// Catches: a lost token, and numbers that run together.
         #[test]
-        fn what_is_written_is_read(
+        fn graphs_are_read_as_they_are_written(
             calls in proptest::collection::vec(
                 (any::<u64>(), proptest::collection::vec(any::<(u8, u64)>(), 0..40)),
                 0..5,

@@ -62,7 +62,7 @@ mod tests {
     proptest! {
         /// Catches: a word that is read as one loop and written as another.
         #[test]
-        fn what_is_read_is_written_again(word in prop_oneof![any::<u64>(), 0..1_000_u64]) {
+        fn valid_words_survive_a_round_trip(word in prop_oneof![any::<u64>(), 0..1_000_u64]) {
             if let Some(last) = LastLoop::from_word(word) {
                 prop_assert_eq!(last.to_word(), word);
             }

@@ -280,7 +280,7 @@ mod tests {
 
     /// Catches: an error that does not name the value, and a number that is dropped silently.
     #[test]
-    fn what_cannot_be_a_schedule_is_named() {
+    fn a_wrong_schedule_is_named() {
         let error = |text: &str| text.parse::<Schedule>().unwrap_err().to_string();
         assert!(error("dynamic:0").contains("`dynamic:0` has chunks of 0"));
         assert!(error("gided").contains("`gided` is not a schedule"));

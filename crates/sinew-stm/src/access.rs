@@ -27,7 +27,7 @@ impl Descriptor {
         let seen = record.look();
         if seen <= self.limit {
             let bits = word.load();
-            if record.look_again() == seen || planted(Bug::NoSecondLook) {
+            if record.look_again() == seen || planted(Bug::NoSecondCheck) {
                 self.note_read(record, seen);
                 return Ok(bits);
             }
@@ -91,7 +91,7 @@ impl Descriptor {
             let seen = record.look();
             if seen <= self.limit {
                 let bits = load();
-                if record.look_again() == seen || planted(Bug::NoSecondLook) {
+                if record.look_again() == seen || planted(Bug::NoSecondCheck) {
                     self.note_read(record, seen);
                     return Ok(bits);
                 }

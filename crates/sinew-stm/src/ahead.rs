@@ -119,7 +119,7 @@ impl Descriptor {
         let bits = load();
         // R1, R2 and C1 as in `access`. A snapshot that was extended after the first look includes
         // the value.
-        if record.look_again() != seen && !planted(Bug::NoSecondLook) {
+        if record.look_again() != seen && !planted(Bug::NoSecondCheck) {
             return self.end_ahead(Ended::Conflict);
         }
         self.note_read(record, seen);

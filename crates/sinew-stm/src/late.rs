@@ -116,7 +116,7 @@ impl Descriptor {
             if self.is_in_sight(record, seen)? {
                 let bits = load();
                 // R1, R2 and C1 as in `access`.
-                if record.look_again() == seen || planted(Bug::NoSecondLook) {
+                if record.look_again() == seen || planted(Bug::NoSecondCheck) {
                     self.note_read(record, seen);
                     return Ok(bits);
                 }

@@ -59,7 +59,7 @@ fn loom_finds_a_relaxed_release() {
 #[test]
 #[should_panic(expected = "half of a commit")]
 fn loom_finds_a_read_without_a_second_look() {
-    plant(&[Bug::NoSecondLook]);
+    plant(&[Bug::NoSecondCheck]);
     ::loom::model(commit_against_read);
 }
 
@@ -90,7 +90,7 @@ fn loom_a_run_ahead_sees_all_of_a_commit_or_nothing() {
 #[test]
 #[should_panic(expected = "half of a commit")]
 fn loom_finds_a_read_ahead_without_a_second_look() {
-    plant(&[Bug::NoSecondLook]);
+    plant(&[Bug::NoSecondCheck]);
     ::loom::model(commit_against_run_ahead);
 }
 

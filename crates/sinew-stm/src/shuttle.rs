@@ -146,7 +146,7 @@ fn shuttle_finds_a_run_ahead_whose_extension_does_not_validate() {
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_run_ahead_without_a_second_look() {
-    hunt(Bug::NoSecondLook, ahead_of_another);
+    hunt(Bug::NoSecondCheck, ahead_of_another);
 }
 
 /// Catches: a checker that does not check commits.
@@ -174,7 +174,7 @@ fn shuttle_finds_a_record_released_before_its_value_is_stored() {
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_read_without_a_second_look() {
-    hunt(Bug::NoSecondLook, impatient);
+    hunt(Bug::NoSecondCheck, impatient);
 }
 
 fn handing_over() {

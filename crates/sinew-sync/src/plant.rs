@@ -24,9 +24,9 @@ pub enum Bug {
     /// A thief reports a finished task with a relaxed operation.
     RelaxedDone,
     /// The last searcher parks without checking for work again.
-    NoLastLook,
+    NoLastCheck,
     /// A worker whose timed park expired searches without setting its steal requests again.
-    ForgottenNote,
+    ForgottenStealRequest,
     /// A searcher announces that it parks, and checks for work without a fence between the two.
     NoSleepFence,
     /// A thief takes the last task of a second queue without a fence before it reads `bottom`.
@@ -42,11 +42,11 @@ pub enum Bug {
     /// A participant continues a claimed part that it has returned to the loop.
     KeptChunk,
     /// A CPU for a thread is chosen under one lock and taken under another.
-    TornPlace,
+    TornCpuChoice,
     /// A thread releases its CPU before it has moved away from it.
-    EarlyPlace,
+    EarlyCpuRelease,
     /// A thread that keeps its CPU in a nested loop releases it when the inner loop ends.
-    InnerPlace,
+    InnerCpuRelease,
     /// One half of a sort counts as done before it is sorted.
     EarlyHalf,
     /// A participant that waited for a stolen arm is not counted as active again.
@@ -54,16 +54,16 @@ pub enum Bug {
     /// A worklist ends when its workers have left, without a check for the units that they left.
     NoSecondRound,
     /// A panic in a batch of units returns the units before it to the list.
-    LostStretch,
+    LostBatch,
     /// A thief of a loop's range registers the stolen part only after other thieves may have stolen
     /// from that part.
-    LateNote,
+    LateRegistration,
     /// A searcher that has found work does not wake the next one.
-    LonelySearcher,
+    NoNextSearcher,
     /// A worker leaves a pool that is ending as soon as it finds no work of its own.
     EarlyEnd,
     /// A worker leaves though its last search preceded the request to end the pool.
-    StaleLook,
+    StaleSearch,
     /// A thief does not wake the worker that waits for its task.
     ForgottenJoiner,
     /// A thief tells its observer the end of a task after it has reported the task as finished.
@@ -78,7 +78,7 @@ pub enum Bug {
     RelaxedCount,
     /// An owner takes its worker slot without the poll reason that makes its first push wake a
     /// thief.
-    QuietStart,
+    NoStartReason,
     /// A caller that finds all workers busy notifies none of them of its call.
     SilentCall,
     /// A searcher that finds work does not notify the workers of a call that relies on it.
@@ -100,7 +100,7 @@ pub enum Bug {
     StaleEpoch,
     /// A waiting worker claims a part of its task without first checking whether the task is
     /// finished.
-    LateLook,
+    LateCheck,
     /// Two-field stack: the test-and-set acquires nothing.
     RelaxedTestAndSet,
     /// Two-field stack: a join mistakes a claimed task for a stolen one.
@@ -109,16 +109,16 @@ pub enum Bug {
     /// one.
     StaleBottom,
     /// A token for a domain's task is dropped after one check of the queues.
-    OneLook,
+    OneCheck,
     /// A worker that serves a call for its domain's debts registers only after it has read them.
-    LateAnswer,
+    LateServeRegistration,
     /// A thread whose hook may start tasks is not counted before it has arrived.
     UncountedHook,
     /// A worker that pays a debt of its domain keeps the token of another task until its own task
     /// is over.
     KeptToken,
     /// A reader of a seqlock reads the version again without a fence.
-    TornReading,
+    TornRead,
     /// Transactions: a commit does not check whether a variable that it read has changed.
     NoCommitValidation,
     /// Transactions: a snapshot is extended without validation of the reads in it.
@@ -128,7 +128,7 @@ pub enum Bug {
     /// Transactions: a record is released with a relaxed store.
     RelaxedRelease,
     /// Transactions: a value is used without a second check of its record.
-    NoSecondLook,
+    NoSecondCheck,
     /// Transactions: a sleeper does not mark the records that it waits for.
     UnmarkedSleep,
     /// Transactions: a version is read without a pin.
@@ -157,7 +157,7 @@ pub enum Bug {
     /// for it.
     EarlySet,
     /// A worklist whose units all wait ends without trying them once more.
-    NoLookBack,
+    NoLastRetry,
 }
 
 #[cfg(any(loom, shuttle))]

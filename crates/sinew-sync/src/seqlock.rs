@@ -82,7 +82,7 @@ impl<const N: usize> SeqLock<N> {
             let before = self.version.load(Ordering::Acquire);
             // Relaxed: used only if the version shows that no thread wrote meanwhile.
             let words = std::array::from_fn(|at| self.words[at].load(Ordering::Relaxed));
-            if !planted(Bug::TornReading) {
+            if !planted(Bug::TornRead) {
                 fence(Ordering::Acquire); // L1
             }
             // Relaxed: the fence orders this load.
@@ -171,7 +171,7 @@ mod models {
     #[test]
     #[should_panic]
     fn loom_finds_a_torn_reading() {
-        plant(&[Bug::TornReading]);
+        plant(&[Bug::TornRead]);
         check();
     }
 }

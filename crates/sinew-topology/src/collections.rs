@@ -1,7 +1,7 @@
 //! A map and a sort for all of this crate, compiled once.
 //!
-//! A generic map or sort is compiled anew for each type, and the programs that depend on this crate
-//! pay for that at each build.
+//! A generic map or sort is compiled again for each type, and the programs that depend on this
+//! crate pay for that at each build.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_there_once() {
+    fn omitted_levels_count_once() {
         assert_eq!(counts("pu:2"), [1, 0, 0, 0, 1, 2]);
         assert_eq!(counts("package:3"), [3, 0, 0, 0, 3, 3]);
         assert_eq!(counts("l2:2 pu:2"), [1, 0, 0, 2, 2, 4]);

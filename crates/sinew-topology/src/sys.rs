@@ -182,7 +182,7 @@ mod imp {
     pub(crate) fn bind_pages(start: *const u8, bytes: usize, policy: &Policy) -> io::Result<()> {
         let (mode, words) = mask_of(policy);
         let (mask, bits) = pointer_to(&words);
-        // SAFETY: the kernel reads `bits - 1` bits at `mask`, which are there, and changes no
+        // SAFETY: the kernel reads `bits - 1` bits at `mask`, which exist, and changes no
         // contents of any page.
         check(unsafe {
             libc::syscall(libc::SYS_mbind, start, bytes, mode, mask, bits, 0 as c_uint)
@@ -194,7 +194,7 @@ mod imp {
     pub(crate) fn set_thread_policy(policy: &Policy) -> io::Result<()> {
         let (mode, words) = mask_of(policy);
         let (mask, bits) = pointer_to(&words);
-        // SAFETY: the kernel reads `bits - 1` bits at `mask`, which are there.
+        // SAFETY: the kernel reads `bits - 1` bits at `mask`, which exist.
         check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, bits) })
     }
 
@@ -217,7 +217,7 @@ mod imp {
         let mut mode: c_int = 0;
         let mut words: Vec<c_ulong> = vec![0; MAX_NODES / BITS];
         // SAFETY: the kernel writes an integer to `mode` and at most `MAX_NODES` bits to `words`;
-        // both are there and writable.
+        // both exist and are writable.
         check(unsafe {
             let (mode, words) = (&raw mut mode, words.as_mut_ptr());
             libc::syscall(
@@ -255,7 +255,7 @@ mod imp {
     /// The node of the calling thread's present CPU.
     pub(crate) fn current_node() -> io::Result<usize> {
         let (mut cpu, mut node): (c_uint, c_uint) = (0, 0);
-        // SAFETY: the kernel writes two integers, which are there.
+        // SAFETY: the kernel writes two integers, which exist.
         check(unsafe {
             libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, null::<c_void>())
         })?;

@@ -97,7 +97,7 @@ fn a_hybrid_laptop_has_three_kinds_of_cores_and_cores_without_an_l3() {
 }
 
 #[test]
-fn kinds_are_told_by_clock_rate_where_nothing_better_is_known() {
+fn kinds_follow_the_clock_rate_without_a_better_source() {
     let root = fake::hybrid_laptop();
     for name in ["cpu_core", "cpu_atom", "cpu_lowpower"] {
         root.remove(&format!("sys/devices/{name}"));
@@ -345,7 +345,7 @@ fn broken_caches_are_left_out_and_the_rest_stays() {
 }
 
 #[test]
-fn what_would_split_a_core_is_left_out() {
+fn groups_that_split_a_core_are_left_out() {
     let root = fake::small_vm();
     root.core(0, "0", "0-1").core(1, "0", "0-1");
     let machine = read(&root);

@@ -266,7 +266,7 @@ mod models {
         /// The owner becomes active: its first push will wake.
         fn activate(&self) {
             self.active.store(1, Ordering::Relaxed);
-            if !planted(Bug::QuietStart) {
+            if !planted(Bug::NoStartReason) {
                 self.request.swap(1, Ordering::AcqRel);
             }
         }
@@ -327,11 +327,11 @@ mod models {
             self.sleepers.begin_timed_park();
             let woken = self.parkers[slot].park_for(1);
             self.sleepers.end_timed_park();
-            woken || self.last_look(!planted(Bug::ForgottenNote))
+            woken || self.last_look(!planted(Bug::ForgottenStealRequest))
         }
 
         fn last_look(&self, leaves_note: bool) -> bool {
-            if planted(Bug::NoLastLook) {
+            if planted(Bug::NoLastCheck) {
                 return false;
             }
             if !planted(Bug::NoSleepFence) {
@@ -403,21 +403,21 @@ mod models {
     #[test]
     #[should_panic(expected = "deadlock")]
     fn loom_finds_a_timed_park_that_leaves_no_note() {
-        plant(&[Bug::ForgottenNote]);
+        plant(&[Bug::ForgottenStealRequest]);
         check(1, 3, true);
     }
 
     #[test]
     #[should_panic(expected = "deadlock")]
     fn loom_finds_a_searcher_that_does_not_look_again() {
-        plant(&[Bug::NoLastLook]);
+        plant(&[Bug::NoLastCheck]);
         check(1, 3, false);
     }
 
     #[test]
     #[should_panic(expected = "deadlock")]
     fn loom_finds_an_owner_whose_first_push_does_not_wake() {
-        plant(&[Bug::QuietStart]);
+        plant(&[Bug::NoStartReason]);
         check(1, 3, false);
     }
 

@@ -329,7 +329,7 @@ mod models {
         fn sleep(&self) {
             self.sleepers.sleep_in_wait(0);
             fence(Ordering::SeqCst); // M7
-            let work = self.injector.has(None) && !planted(Bug::NoLastLook);
+            let work = self.injector.has(None) && !planted(Bug::NoLastCheck);
             if !work && !self.there.is_set() {
                 self.parkers[0].park();
             }
@@ -363,7 +363,7 @@ mod models {
     #[test]
     #[should_panic(expected = "deadlock")]
     fn loom_finds_a_waiting_worker_that_does_not_look_once_more() {
-        plant(&[Bug::NoLastLook]);
+        plant(&[Bug::NoLastCheck]);
         check_pools();
     }
 }

@@ -128,7 +128,7 @@ impl Worker {
                 searching = sleepers.try_search(usize::MAX);
                 continue;
             }
-            let resigns = resigns || (planted(Bug::StaleLook) && self.pool().is_ending());
+            let resigns = resigns || (planted(Bug::StaleSearch) && self.pool().is_ending());
             let Some(parked) = self.sleep(unsure, resigns) else { return Search::Over };
             parked_ns += parked;
             sleepers.wake_up(self.index());
@@ -170,7 +170,7 @@ impl Worker {
     fn end_search(&self, began: u64, parked_ns: u64, lost_core: bool) {
         self.own.in_vain_since.set(0);
         let alone = self.pool().sleepers.found_work();
-        if alone && !planted(Bug::LonelySearcher) && self.pool().rouse() {
+        if alone && !planted(Bug::NoNextSearcher) && self.pool().rouse() {
             self.counters.wakes.add(1);
         }
         self.pool().hand_on_calls();

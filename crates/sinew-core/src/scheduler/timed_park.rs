@@ -50,7 +50,7 @@ impl Worker {
             }
         };
         sleepers.end_timed_park();
-        if !woken && !planted(Bug::ForgottenNote) {
+        if !woken && !planted(Bug::ForgottenStealRequest) {
             self.leave_notes();
         }
         woken
@@ -60,7 +60,7 @@ impl Worker {
     /// whose owner wakes a worker (M7), and if no owner is active that could push without a fence
     /// (M9).
     pub(crate) fn first_look(&self, allowed: Allowed) -> Look {
-        if planted(Bug::NoLastLook) {
+        if planted(Bug::NoLastCheck) {
             return Look::Nothing;
         }
         fence(Ordering::SeqCst); // M7, M9

@@ -332,7 +332,7 @@ impl Worker {
     fn take_part(&self, awaited: &dyn Awaited, ask: bool) -> Option<Job<'_>> {
         let thief = awaited.thief().filter(|&thief| thief != self.index())?;
         let worker = &self.pool().slots[thief];
-        let unfinished = || planted(Bug::LateLook) || !awaited.is_done();
+        let unfinished = || planted(Bug::LateCheck) || !awaited.is_done();
         let claim = || self.claimed(worker.stack.steal_while(self.index(), None, unfinished));
         if let Ok(claim) = self.steal_from(thief, claim) {
             self.counters.leapfrogged.add(1);

@@ -102,5 +102,5 @@ fn shuttle_finds_that_deeper_tasks_will_not_do() {
 #[test]
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_a_claim_after_the_awaited_task_was_over() {
-    hunt(Bug::LateLook, careful_joins);
+    hunt(Bug::LateCheck, careful_joins);
 }

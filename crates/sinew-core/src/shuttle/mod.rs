@@ -549,19 +549,19 @@ fn shuttle_the_same_seed_gives_the_same_executions() {
 #[test]
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_a_searcher_that_does_not_look_again() {
-    hunt(Bug::NoLastLook, blocked_owner);
+    hunt(Bug::NoLastCheck, blocked_owner);
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_a_timed_park_after_which_no_owner_is_told_to_wake() {
-    hunt(Bug::ForgottenNote, blocked_owner_after_short_tasks);
+    hunt(Bug::ForgottenStealRequest, blocked_owner_after_short_tasks);
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_a_searcher_that_wakes_nobody_after_it() {
-    hunt(Bug::LonelySearcher, row_of_tasks);
+    hunt(Bug::NoNextSearcher, row_of_tasks);
 }
 
 #[test]
@@ -573,7 +573,7 @@ fn shuttle_finds_a_thread_that_leaves_too_early() {
 #[test]
 #[should_panic(expected = "forgotten")]
 fn shuttle_finds_a_worker_that_resigns_without_a_look() {
-    hunt(Bug::StaleLook, detached_from_outside);
+    hunt(Bug::StaleSearch, detached_from_outside);
 }
 
 #[test]

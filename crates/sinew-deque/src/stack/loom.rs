@@ -22,8 +22,8 @@ enum OwnerStep {
     /// As `Pop`; if the task was stolen, push and join one more above the pinned slot while waiting
     /// (leapfrogging).
     PopLeapfrog,
-    /// Look up: publish half if a thief has requested it.
-    LookUp,
+    /// Poll: publish half if a thief has requested it.
+    Poll,
     /// Publish half without a request.
     Publish,
 }
@@ -36,7 +36,7 @@ enum ThiefStep {
     Expose,
 }
 
-use OwnerStep::{LookUp, Pop, PopLeapfrog, Publish, Push};
+use OwnerStep::{Poll, Pop, PopLeapfrog, Publish, Push};
 use ThiefStep::{Expose, Request, Steal as Take};
 
 struct World {
@@ -77,7 +77,7 @@ impl World {
                     let (at, id) = pushed.pop().expect("scripts pop what they pushed");
                     self.join(at, id, matches!(step, PopLeapfrog).then_some(&mut next));
                 }
-                LookUp => {
+                Poll => {
                     if self.stack.take_poll_reasons() & reason::STEAL_REQUEST != 0 {
                         // SAFETY: this is the owner.
                         unsafe { self.stack.publish() };
@@ -192,7 +192,7 @@ fn loom_two_tasks_are_published_and_taken_back() {
 /// Catches: a publication on request that races with the pop.
 #[test]
 fn loom_a_request_is_answered() {
-    one_thief(&[Push, LookUp, Push, LookUp, Pop, Pop], &[Request, Take, Take]);
+    one_thief(&[Push, Poll, Push, Poll, Pop, Pop], &[Request, Take, Take]);
 }
 
 /// Catches: tasks above a pinned slot that are mistaken for it.
@@ -224,7 +224,7 @@ fn loom_two_thieves_expose() {
 fn loom_a_fenced_stack_is_as_safe() {
     plant(&[Bug::NoLightFence]);
     check(true, preemptions(3), &[Push, Pop, Push, Pop], &[&[Expose, Take]]);
-    check(true, preemptions(2), &[Push, Push, LookUp, Pop, Pop], &[&[Request, Expose, Take]]);
+    check(true, preemptions(2), &[Push, Push, Poll, Pop, Pop], &[&[Request, Expose, Take]]);
 }
 
 /// Catches: a model that does not execute the fence.

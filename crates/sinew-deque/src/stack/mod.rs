@@ -17,7 +17,7 @@
 //! | `split` | holder of `token` | only *warns* the owner: a pop at or above it is private. May be higher than `limit`, never lower. `FENCED` always warns |
 //! | `bounds` | any worker, by read-modify-write | `tail` (next to steal), `limit` (end of the public part), `pending` (an exposure is in progress) |
 //! | `token` | try-lock | its holder moves `split`: an exposing thief, or the publishing owner, which never waits for it |
-//! | `poll` | any thread sets, owner takes | quiet: the address of the last slot; otherwise the reasons for which the owner must look up |
+//! | `poll` | any thread sets, owner takes | quiet: the address of the last slot; otherwise the poll reasons, for which the owner must leave the fast path |
 //!
 //! The owner's words are addresses, so that its fast path computes none; `bounds` counts slots from
 //! the oldest end.
@@ -48,7 +48,7 @@
 //! - M4: `split` is raised (Release) after `pending` is set ↔ `fence(Acquire)` in the cold pop: a
 //!   warned owner sees `pending` or its outcome.
 //! - M5: push stores `head`, *light*, loads `poll` ↔ a sleeper sets `poll`, *heavy*, loads `head`:
-//!   either the owner looks up or the sleeper sees the task.
+//!   either the owner sees the reason or the sleeper sees the task.
 //! - M6: `finish` (AcqRel) ↔ `is_done` (Acquire): the result of a stolen task (see `slot`).
 //!
 //! # Cost
@@ -104,13 +104,13 @@ const FENCED: usize = usize::MAX;
 /// Poll reasons are the numbers below this: no slot has such an address.
 const REASONS: usize = 1 << 11;
 
-/// Why an owner should look up from its work: the bits of a poll word.
+/// The poll reasons, for which an owner leaves its fast path: the bits of a poll word.
 pub mod reason {
     /// A thief searches for work: publish half of the private tasks.
     pub const STEAL_REQUEST: usize = 1;
     /// Every push executes a full fence.
     pub(super) const FULL_FENCES: usize = 2;
-    /// The owner looks up after every push.
+    /// The owner polls after every push.
     pub(super) const EVERY_PUSH: usize = 4;
     /// The reasons that keep the owner in a mode. All others are requests.
     pub(super) const MODES: usize = FULL_FENCES | EVERY_PUSH;
@@ -131,7 +131,7 @@ pub mod reason {
 pub struct Options {
     /// Whether the owner cannot use the light fence yet.
     pub fenced: bool,
-    /// Whether the owner looks up after every push.
+    /// Whether the owner polls after every push.
     pub every_push: bool,
     /// Whether the tasks are on a two-field stack.
     pub two_field: bool,
@@ -169,7 +169,7 @@ pub struct TaskStack {
 struct Shared {
     bounds: AtomicBounds,
     token: AtomicBool,
-    /// Every push makes its owner look up. Never changes.
+    /// Every push makes its owner poll. Never changes.
     every_push: bool,
     /// This worker's join tasks, in pools with two-field stacks. Never changes.
     two_field: Option<Box<TwoField>>,
@@ -226,7 +226,7 @@ impl TaskStack {
         self.depth.store(depth, PlainOrdering::Relaxed);
     }
 
-    /// Pushes a task. Returns its slot, and whether the owner must now look up
+    /// Pushes a task. Returns its slot, and whether the owner must now poll
     /// (`take_poll_reasons`, `is_full`).
     ///
     /// # Safety
@@ -392,7 +392,7 @@ impl TaskStack {
         self.shared.every_push
     }
 
-    /// Takes the reasons for which the owner must look up. Owner only.
+    /// Takes the poll reasons. Owner only.
     pub fn take_poll_reasons(&self) -> usize {
         if self.is_fenced() {
             fence(Ordering::SeqCst); // M5
@@ -410,8 +410,8 @@ impl TaskStack {
         if reasons < REASONS { reasons & !reason::MODES } else { 0 }
     }
 
-    /// Sets a reason for the owner to look up at its next push or safe point. Any thread may call
-    /// it.
+    /// Sets a poll reason, which the owner takes at its next push or safe point. Any thread may
+    /// call it.
     pub fn set_poll_reason(&self, reason: usize) {
         let with = |old: usize| Some(if old < REASONS { old | reason } else { reason });
         // Release: pairs with Acquire in `take_poll_reasons`. Always a write, as the sleepers'

@@ -51,7 +51,7 @@ impl World {
 
     fn wait(&self) {
         for _ in 0..2 {
-            let unreported = || planted(Bug::LateLook) || !self.reported.load(Ordering::Acquire);
+            let unreported = || planted(Bug::LateCheck) || !self.reported.load(Ordering::Acquire);
             if let Steal::Task(claim) = self.stack.steal_while(0, None, unreported) {
                 let kind = claim.task.data as usize;
                 claim.finish();
@@ -92,6 +92,6 @@ fn loom_finds_an_epoch_that_does_not_end() {
 #[test]
 #[should_panic(expected = "a task that is no part was stolen")]
 fn loom_finds_a_claim_without_a_check() {
-    plant(&[Bug::LateLook]);
+    plant(&[Bug::LateCheck]);
     check();
 }

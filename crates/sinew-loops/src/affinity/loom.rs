@@ -126,19 +126,19 @@ fn caught(bug: Bug) {
 #[test]
 #[should_panic(expected = "two threads at place")]
 fn loom_a_place_looked_for_and_taken_apart_is_caught() {
-    caught(Bug::TornPlace);
+    caught(Bug::TornCpuChoice);
 }
 
 /// Catches: a model in which no thread comes while another leaves.
 #[test]
 #[should_panic(expected = "two threads at place")]
 fn loom_a_place_given_back_early_is_caught() {
-    caught(Bug::EarlyPlace);
+    caught(Bug::EarlyCpuRelease);
 }
 
 /// Catches: a model without loops within loops.
 #[test]
 #[should_panic(expected = "two threads at place")]
 fn loom_a_place_given_back_by_the_inner_loop_is_caught() {
-    caught(Bug::InnerPlace);
+    caught(Bug::InnerCpuRelease);
 }

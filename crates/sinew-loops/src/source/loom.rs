@@ -113,7 +113,7 @@ fn loom_affinity_remembers_who_ran_what() {
 #[test]
 #[should_panic(expected = "an owner who did not run its part")]
 fn loom_a_theft_noted_late_is_caught() {
-    let _planted = Planted::new(Bug::LateNote);
+    let _planted = Planted::new(Bug::LateRegistration);
     owners_are_who_ran();
 }
 

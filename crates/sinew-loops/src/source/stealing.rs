@@ -145,7 +145,7 @@ impl Stealing {
             let (start, end) = unpack(seen);
             let middle = (end - self.sizes.stolen((end - start) as usize) as u32).max(limit(end));
             if exchange(victim, seen, pack(start, middle)).is_ok() {
-                let late = planted(Bug::LateNote);
+                let late = planted(Bug::LateRegistration);
                 if !late {
                     taken(middle, end);
                 }

@@ -337,7 +337,7 @@ mod tests {
     /// Catches: a run's first epoch, in which workers are still starting, that is compared; and a
     /// tuner that starts anew.
     #[test]
-    fn a_list_that_is_filled_again_goes_on_where_it_was() {
+    fn a_list_that_is_filled_again_continues_the_search() {
         let mut climber = Climber::new(2, Knobs::default());
         climber.begin(100_000, 2);
         let worse = |climber: &Climber| counts(100 * climber.settings().threads as u64);

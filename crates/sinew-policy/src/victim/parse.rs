@@ -365,7 +365,7 @@ mod tests {
     /// Catches: a message without the value or the valid values; a form in the message that is not
     /// read.
     #[test]
-    fn what_is_wrong_is_named_with_the_choices() {
+    fn a_wrong_part_is_named_with_the_choices() {
         let usage = Victims::usage();
         assert_eq!(error("nearset"), format!("`nearset` is not a victim policy: write {usage}"));
         for (text, says) in [

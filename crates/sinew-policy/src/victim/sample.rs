@@ -154,7 +154,7 @@ mod tests {
         /// among equals, or of one after an empty one; a choice without tasks that is not the
         /// first.
         #[test]
-        fn the_choice_is_the_nearest_to_the_root_among_those_looked_at(
+        fn the_choice_is_the_nearest_to_the_root_among_those_examined(
             pool in Pool::any(30),
             most in 1..8_u32,
             stop_at_empty in any::<bool>(),
@@ -175,7 +175,7 @@ mod tests {
 
         /// Catches: a sample taken after a failure, or none after a success.
         #[test]
-        fn after_a_failure_the_walk_goes_on_without_samples(seed in any::<u64>()) {
+        fn after_a_failure_the_walk_continues_without_samples(seed in any::<u64>()) {
             let mut pool = Pool::of(17, 0);
             pool.load = vec![1; 17];
             let walk = plain_walk(&pool, seed);

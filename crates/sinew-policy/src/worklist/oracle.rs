@@ -206,7 +206,7 @@ mod tests {
 
         /// Catches: settings that the tuner finds outside of the oracle's search.
         #[test]
-        fn whatever_the_tuner_comes_to_is_tried(
+        fn every_result_of_the_tuner_is_tried(
             cores in 1..7_usize,
             epochs in proptest::collection::vec((0..40_u64, 0..40_u64, 1..9_u64), 0..60),
         ) {

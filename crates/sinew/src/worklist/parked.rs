@@ -36,7 +36,7 @@
 //! # Tests
 //!
 //! `tests/waiting`; `shuttle` with planted bugs: `ForgottenChange` (P3), `EarlySet` (P1),
-//! `NoLookBack` (P4).
+//! `NoLastRetry` (P4).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

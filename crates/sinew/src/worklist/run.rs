@@ -132,7 +132,7 @@ impl<'r, R: Run> RunState<'r, R> {
             if self.sleep_until_woken(w) {
                 continue;
             }
-            if planted(Bug::NoLookBack) || !self.look_back(w) {
+            if planted(Bug::NoLastRetry) || !self.look_back(w) {
                 return;
             }
         }

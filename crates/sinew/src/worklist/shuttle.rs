@@ -194,7 +194,7 @@ fn shuttle_a_panic_in_a_stretch_leaves_what_has_not_run() {
 #[test]
 #[should_panic(expected = "run or left twice")]
 fn shuttle_finds_a_stretch_that_forgets_what_it_ran() {
-    hunt(Bug::LostStretch, panic_in_a_stretch);
+    hunt(Bug::LostBatch, panic_in_a_stretch);
 }
 
 /// A chain of units in either order, of which each waits for the one before. The run is kept alive,
@@ -269,7 +269,7 @@ fn shuttle_a_run_ends_with_units_that_wait_only_if_none_can_run() {
 #[test]
 #[should_panic(expected = "Waiting")]
 fn shuttle_finds_a_run_that_does_not_look_back() {
-    hunt_pauses(Bug::NoLookBack, a_stranger_takes_the_mark);
+    hunt_pauses(Bug::NoLastRetry, a_stranger_takes_the_mark);
 }
 
 /// A list whose units wait for a thread outside, which keeps the run alive until it has made the

@@ -289,7 +289,7 @@ fn an_epoch_without_transactions_changes_nothing() {
 /// Catches: more threads than cores, fewer than the best number once the cores return, and a
 /// halving that is forgotten.
 #[test]
-fn threads_follow_the_cores_up_to_what_was_found_best() {
+fn threads_follow_the_cores_up_to_the_best_number() {
     let mut tuner = tuner(8);
     let mut threads = |cores| {
         tuner.set_cores(cores);

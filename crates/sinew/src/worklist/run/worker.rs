@@ -451,7 +451,7 @@ struct Stretch<'a, 'r, R: Run> {
 impl<R: Run> Drop for Stretch<'_, '_, R> {
     #[inline]
     fn drop(&mut self) {
-        if planted(Bug::LostStretch) && std::thread::panicking() {
+        if planted(Bug::LostBatch) && std::thread::panicking() {
             return;
         }
         self.tally.commits.add(self.ran as u64);
