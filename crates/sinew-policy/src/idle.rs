@@ -2,15 +2,15 @@
 //!
 //! A spinning worker finds work within a fraction of a microsecond; parking costs the waker and the
 //! woken worker some [`PARK_US`] together. A worker that spins as long as parking costs spends at
-//! most twice the optimum, whatever happens (the ski-rental rule: Karlin, Manasse,
-//! McGeoch and Owicki, "Competitive randomized algorithms for nonuniform problems", 1994). But idle
-//! times repeat: a program that computes serially for 100 µs between two loops makes every idle
-//! time 100 µs long, and spinning is wasted each time. So the worker keeps a decaying histogram of
-//! its idle times, and takes the window with the least cost over them.
+//! most twice the optimum, however long it is idle (the ski-rental rule: Karlin, Manasse, McGeoch
+//! and Owicki, "Competitive randomized algorithms for nonuniform problems", 1994). But idle times
+//! repeat: a program that computes serially for 100 µs between two loops makes every idle time 100
+//! µs long, and spinning is wasted each time. So the worker keeps a decaying histogram of its idle
+//! times, and takes the window with the least cost over them.
 //!
 //! A worker that parks at once cannot measure its idle time: a wake-up takes longer than many idle
-//! times, so two workers that wake each other in turn would park for ever. Such idle times are not
-//! recorded; instead the worker spins through one in [`EXPLORE`].
+//! times, so two workers that wake each other in turn would never spin again. Such idle times are
+//! not recorded; instead the worker spins through one in [`EXPLORE`].
 //!
 //! On a core that another program also uses, spinning harms both: the window is 0 there. The worker
 //! detects such a core by a *gap* between two readings of its clock that no search explains.

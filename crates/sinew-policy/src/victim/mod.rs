@@ -7,7 +7,7 @@
 //! | rule | chooses by |
 //! |---|---|
 //! | [`Random`] | a private random permutation |
-//! | [`Set`] | a part of that, larger the fewer thieves there are |
+//! | [`Set`] | a part of such a permutation, larger the fewer thieves there are |
 //! | [`Sample`], over either | the task nearest the root among some |
 //! | [`Nearest`], [`NearestOrRandom`] | distance; one master per package leaves it |
 //! | [`MostLoaded`], [`SortedLoads`] | the number of public tasks |
@@ -15,15 +15,14 @@
 //! | [`Cats`] | the size of the task: large ones may leave their package |
 //! | [`PiecePerPackage`] | a large piece for each package, then distance |
 //!
-//! A pool steals by [`Random`] unless told otherwise. The rules other than that and the two by
-//! distance are those of experiments, and exist with the feature `victims`.
+//! A pool steals by [`Random`] by default. All rules but `Random`, `Nearest` and `NearestOrRandom`
+//! are for experiments, and exist with the feature `victims`.
 //!
 //! # Rounds
 //!
 //! A *search* begins with [`VictimPolicy::start`] and lasts until the thief has found work or given
-//! up. It consists of *rounds*: `next` returns `None` at the end of a round, so that the thief can
-//! check its inbox, expose tasks, or park between two rounds.
-//! The next call begins the next round of the same search.
+//! up. It consists of *rounds*: `next` returns `None` at the end of a round, and the thief checks
+//! its inbox, exposes tasks or parks. The next call begins the next round of the same search.
 //!
 //! # Invariants
 //!
