@@ -169,10 +169,10 @@ fn compat() -> Result<Outcome, String> {
 /// workspace they have all.
 fn features() -> Result<Outcome, String> {
     const ALONE: [(&str, &[&str]); 4] = [
-        ("sinew-policy", &["", "graph", "share", "victims", "worklist"]),
+        ("sinew-policy", &["", "experiments", "graph", "share", "worklist"]),
         ("sinew-topology", &["", "json", "render", "synthetic"]),
-        ("sinew-core", &["", "coordinate", "victims"]),
-        ("sinew", &["", "coordinate", "locality", "profile", "transactions", "victims"]),
+        ("sinew-core", &["", "coordinate", "experiments"]),
+        ("sinew", &["", "coordinate", "experiments", "locality", "profile", "transactions"]),
     ];
     for (package, features) in ALONE {
         for feature in features {

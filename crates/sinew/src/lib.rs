@@ -93,7 +93,7 @@
 //! | `locality` | the module `locality`, `Domains`, `Placed`, `domain_scope` |
 //! | `profile` | the module `profile` |
 //! | `transactions` | the modules `stm` and `worklist` |
-//! | `victims` | the victim rules of experiments, also for `SINEW_VICTIMS` |
+//! | `experiments` | the victim rules of experiments, also for `SINEW_VICTIMS` |
 
 /// The programs of the README, compiled and run as tests.
 #[cfg(doctest)]

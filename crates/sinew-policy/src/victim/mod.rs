@@ -16,7 +16,7 @@
 //! | [`Dealt`] | a large piece for each package, then distance |
 //!
 //! A pool steals by [`Random`] unless told otherwise. The rules other than that and the two by
-//! distance are those of experiments, and exist with the feature `victims`.
+//! distance are those of experiments, and exist with the feature `experiments`.
 //!
 //! # Rounds
 //!
@@ -55,57 +55,57 @@
 //! each in `model`; the exact behaviour of each rule in its own file.
 
 mod boundary;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod cats;
 mod choice;
 mod circle;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod dealt;
 mod levels;
 mod masters;
 #[cfg(test)]
 mod model;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod most_loaded;
 mod nearest;
 mod parse;
 mod random;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod ranking;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod sample;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod set;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod sorted;
 mod stride;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod weighted;
 
 pub use boundary::{Tally, boundary};
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 pub use cats::Cats;
 pub use choice::Victims;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 pub use dealt::Dealt;
 pub use masters::{Candidate, Holder, takes_over};
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 pub use most_loaded::MostLoaded;
 pub use nearest::{Nearest, NearestOrRandom};
 pub use parse::ParseVictimsError;
 pub use random::Random;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 pub use sample::{Sample, Samples, Sampling};
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 pub use set::Set;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 pub use sorted::{AfterSuccess, Loads, Scope, SortedLoads};
 pub use stride::Stride;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 pub use weighted::DistanceWeighted;
 
 /// The facts about the pool that a rule may use.

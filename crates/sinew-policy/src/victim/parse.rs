@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Victims;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 use super::{AfterSuccess, Loads, Samples, Sampling, Scope};
 use crate::named::in_words;
 
@@ -34,7 +34,7 @@ impl fmt::Display for ParseVictimsError {
         let text = &self.text;
         match &self.wrong {
             Wrong::NotCompiled => {
-                write!(f, "the program was built without Sinew's feature `victims`")?;
+                write!(f, "the program was built without Sinew's feature `experiments`")?;
                 write!(f, ", which the victim policy `{text}` needs")
             }
             Wrong::Name => write!(f, "`{text}` is not a victim policy: write {}", Victims::usage()),
@@ -73,7 +73,7 @@ impl<'t> Parameters<'t> {
 }
 
 /// Parameters that only the rules of experiments have.
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 impl Parameters<'_> {
     fn word<T: Copy>(&mut self, words: &[(&str, T)], choices: &'static str) -> Result<T, Wrong> {
         let Some(given) = self.rest.pop() else { return Ok(words[0].1) };
@@ -113,14 +113,14 @@ impl Parameters<'_> {
     }
 }
 
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 const PAST_EMPTY: &str = "past-empty";
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 const AFTER_FAILURE: &str = "after-failure";
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 const SCOPES: [(&str, Scope); 3] =
     [("machine", Scope::Machine), ("package", Scope::Package), ("strict", Scope::StrictlyPackage)];
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 const AFTER: [(&str, AfterSuccess); 2] =
     [("stay", AfterSuccess::Stay), ("restart", AfterSuccess::Restart)];
 
@@ -145,14 +145,14 @@ const fn form(example: &'static str, read: Option<Read>) -> Form {
 }
 
 /// How a rule of experiments is read, if it is compiled.
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 macro_rules! compiled {
     ($read:expr) => {
         Some($read)
     };
 }
 
-#[cfg(not(feature = "victims"))]
+#[cfg(not(feature = "experiments"))]
 macro_rules! compiled {
     ($read:expr) => {
         None
@@ -229,7 +229,7 @@ impl FromStr for Victims {
     }
 }
 
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 impl fmt::Display for Samples {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -239,7 +239,7 @@ impl fmt::Display for Samples {
     }
 }
 
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 /// Writes the words after a sample's numbers.
 fn flags(sampling: &Sampling, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for (word, set) in
@@ -252,7 +252,7 @@ fn flags(sampling: &Sampling, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 /// The word for a value.
 fn word_for<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
     words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
@@ -263,23 +263,23 @@ impl fmt::Display for Victims {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Random => f.write_str("random"),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::Set { attempts, thieves } => write!(f, "set:{attempts},{thieves}"),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::Sample(sampling) => {
                 write!(f, "sample:{}", sampling.samples)?;
                 flags(sampling, f)
             }
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::SampleSet { sampling, attempts, thieves } => {
                 write!(f, "sample-set:{},{attempts},{thieves}", sampling.samples)?;
                 flags(sampling, f)
             }
             Self::Nearest => f.write_str("nearest"),
             Self::NearestOrRandom { random_every } => write!(f, "nearest-random:{random_every}"),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::MostLoaded { every } => write!(f, "most-loaded:{every}"),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::SortedLoads(Loads { refresh, scope, after_success }) => {
                 write!(
                     f,
@@ -288,11 +288,11 @@ impl fmt::Display for Victims {
                     word_for(&AFTER, after_success)
                 )
             }
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::DistanceWeighted => f.write_str("distance"),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::Cats { large_us } => write!(f, "cats:{large_us}"),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::Dealt => f.write_str("dealt"),
         }
     }
@@ -357,7 +357,7 @@ mod tests {
         let error = ParseVictimsError { text: "set:20".to_owned(), wrong: Wrong::NotCompiled };
         assert_eq!(
             error.to_string(),
-            "the program was built without Sinew's feature `victims`, \
+            "the program was built without Sinew's feature `experiments`, \
              which the victim policy `set:20` needs"
         );
     }
