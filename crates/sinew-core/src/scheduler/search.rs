@@ -343,7 +343,7 @@ impl Worker {
     }
 
     /// One attempt to steal from `victim`. After a success the thief spins for the steal delay of
-    /// the pool.
+    /// an experiment.
     pub(crate) fn steal_from<T, E>(
         &self,
         victim: usize,
@@ -353,7 +353,7 @@ impl Worker {
         let distance = self.pool().distance(self.index(), victim);
         self.counters.by_distance.attempted(distance, result.is_ok());
         if result.is_ok() {
-            rest(self.pool().steal_delay);
+            rest(self.pool().stealing.experiments().steal_delay);
         }
         result
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::Victims;
 #[cfg(feature = "experiments")]
 use super::{AfterSuccess, Loads, Samples, Sampling, Scope};
-use crate::named::in_words;
+use crate::named::{in_words, needs_experiments};
 
 /// The largest number in a text.
 const MOST: u32 = 1_000_000;
@@ -33,10 +33,7 @@ impl fmt::Display for ParseVictimsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = &self.text;
         match &self.wrong {
-            Wrong::NotCompiled => {
-                write!(f, "the program was built without Sinew's feature `experiments`")?;
-                write!(f, ", which the victim policy `{text}` needs")
-            }
+            Wrong::NotCompiled => needs_experiments(f, "victim policy", text),
             Wrong::Name => write!(f, "`{text}` is not a victim policy: write {}", Victims::usage()),
             Wrong::Parameter(given, choices) => {
                 write!(f, "`{text}` is not a victim policy: write {choices} instead of `{given}`")
