@@ -164,11 +164,12 @@ fn compat() -> Result<Outcome, String> {
 /// The crates that programs depend on, without features and with each one alone: in a build of the
 /// workspace they have all.
 fn features() -> Result<Outcome, String> {
-    const ALONE: [(&str, &[&str]); 4] = [
-        ("sinew-policy", &["", "graph", "share", "victims", "worklist"]),
+    const ALONE: [(&str, &[&str]); 5] = [
+        ("sinew-policy", &["", "experiments", "graph", "share", "worklist"]),
         ("sinew-topology", &["", "json", "render", "synthetic"]),
-        ("sinew-core", &["", "coordinate", "victims"]),
-        ("sinew", &["", "coordinate", "locality", "profile", "transactions", "victims"]),
+        ("sinew-deque", &["", "experiments"]),
+        ("sinew-core", &["", "coordinate", "experiments"]),
+        ("sinew", &["", "coordinate", "experiments", "locality", "profile", "transactions"]),
     ];
     for (package, features) in ALONE {
         for feature in features {

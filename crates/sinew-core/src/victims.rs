@@ -1,5 +1,5 @@
 //! The parameters of victim policies; see [`Victims`](crate::Victims) for the policies themselves.
-//! All but the error need the feature `victims`.
+//! All but the error need the feature `experiments`.
 //!
 //! ```
 //! use sinew_core::Victims;
@@ -10,5 +10,5 @@
 //! ```
 
 pub use sinew_policy::victim::ParseVictimsError;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 pub use sinew_policy::victim::{AfterSuccess, Loads, Samples, Sampling, Scope};

@@ -5,7 +5,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`stack`] | the split task stack of nested joins, and the two-field stack for experiments |
+//! | [`stack`] | the split task stack of nested joins; with the feature `experiments` the two-field stack |
 //! | [`deque`] | the Chase-Lev deque of a worker: tasks that are not strictly nested |
 //! | [`injector`] | a locked queue, first in first out: tasks from outside of a pool |
 //! | [`blocks`] | memory for small tasks, which a worker reuses |

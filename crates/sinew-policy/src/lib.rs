@@ -8,7 +8,7 @@
 //!
 //! | module | decides |
 //! |---|---|
-//! | [`victim`] | the worker from which a thief steals next; most rules with the feature `victims` |
+//! | [`victim`] | the worker from which a thief steals next; most rules with the feature `experiments` |
 //! | [`chunk`] | how many iterations of a loop a worker takes at once |
 //! | [`auto`] | the schedule of a loop with `Schedule::Auto` |
 //! | [`affinity`] | the owner of each part of a repeated loop |

@@ -123,9 +123,7 @@ impl Change {
     pub fn wait(&self) {
         let sleeper = Arc::new(Sleeper(Parker::new()));
         self.notify(Waker::from(Arc::clone(&sleeper)));
-        while !self.has_happened() {
-            sleeper.0.park();
-        }
+        sleeper.0.park_until(|| self.has_happened());
     }
 }
 

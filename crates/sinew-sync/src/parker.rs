@@ -1,7 +1,8 @@
 //! A thread parks until another thread stores a token.
 //!
 //! There is one token at most: any number of [`Parker::unpark`] before a [`Parker::park`] make it
-//! return once. `park` may return spuriously, so callers check their condition in a loop.
+//! return once. `park` may return spuriously, so callers check their condition in a loop:
+//! [`Parker::park_until`].
 //!
 //! # States
 //!
@@ -54,6 +55,14 @@ impl Parker {
     /// Until [`unpark`](Self::unpark); may return early.
     pub fn park(&self) {
         self.park_with(|sleep| sleep.wait_while(&self.state, PARKED));
+    }
+
+    /// Parks until `is_over` returns true. The thread that makes it true calls
+    /// [`unpark`](Self::unpark) afterwards.
+    pub fn park_until(&self, mut is_over: impl FnMut() -> bool) {
+        while !is_over() {
+            self.park();
+        }
     }
 
     /// As [`park`](Self::park), for about `ns` nanoseconds at most. Returns whether it took a

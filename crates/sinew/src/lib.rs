@@ -90,10 +90,10 @@
 //! | feature | adds |
 //! |---|---|
 //! | `coordinate` | pools that share the machine with other programs; `SINEW_COORDINATE=1` |
+//! | `experiments` | what only experiments use: two-field stacks, most victim rules, delayed steals; also for `SINEW_STACK` and `SINEW_VICTIMS` |
 //! | `locality` | the module `locality`, `Domains`, `Placed`, `domain_scope` |
 //! | `profile` | the module `profile` |
 //! | `transactions` | the modules `stm` and `worklist` |
-//! | `victims` | the victim rules of experiments, also for `SINEW_VICTIMS` |
 
 /// The programs of the README, compiled and run as tests.
 #[cfg(doctest)]

@@ -38,7 +38,7 @@ impl PoolBuilder {
     /// | `SINEW_THREADS` | number of workers, at least 1 | the processors this process may use |
     /// | `SINEW_MAPPING` | `none`, `compact`, `scatter`, or a list of processors such as `0,2,4-7` | `none` |
     /// | `SINEW_WAIT` | `leapfrog`, `any`, `descendants`, `transitive` or `block` | `leapfrog` |
-    /// | `SINEW_STACK` | `split` or `two-field` | `split` |
+    /// | `SINEW_STACK` | `split`, or with the feature `experiments` `two-field` | `split` |
     /// | `SINEW_VICTIMS` | a victim policy such as `nearest`, `set:12,4` or `sorted:5,package,stay`; see [`Victims`](crate::Victims) | `random` |
     /// | `SINEW_FENCES` | `auto` or `full` | `auto` |
     /// | `SINEW_SPIN_US` | microseconds an idle worker spins before it parks | adaptive, 0 to 40 |
@@ -47,8 +47,9 @@ impl PoolBuilder {
     /// | `SINEW_MIN_THREADS` | the smallest number of cores that the pool is granted, if there are enough | 1 |
     ///
     /// A value that does not parse is reported in one line on standard error, and the default is
-    /// taken. So is `SINEW_COORDINATE=1` in a program that was built without the feature
-    /// `coordinate`. Later calls of the builder's methods override the environment. The process
+    /// taken. So is a value that needs a feature with which the program was not built: `coordinate`
+    /// for `SINEW_COORDINATE=1`, `experiments` for most victim policies and the two-field stack.
+    /// Later calls of the builder's methods override the environment. The process
     /// reads the variables once, at their first use.
     pub fn from_env() -> Self {
         Self::new().set_from_env()

@@ -3,10 +3,13 @@
 //! | file | contents |
 //! |---|---|
 //! | `environment` | the environment variables that describe a pool |
+//! | `experiments` | settings that only experiments make, with the feature `experiments` |
 //! | `global` | the global pool |
 //! | `serially` | a thread's own pool, which runs everything serially |
 
 pub(crate) mod environment;
+#[cfg(feature = "experiments")]
+mod experiments;
 pub(crate) mod global;
 pub(crate) mod serially;
 
@@ -50,7 +53,7 @@ use crate::state::tls;
 use crate::state::worker::Worker;
 use crate::state::worker_memory::preferred_nodes;
 use crate::state::worker_slots::WorkerSlots;
-use crate::stealing::{Stealing, WITHHELD_NS};
+use crate::stealing::{Experiments, Stealing};
 
 /// Which fences the owners of task stacks execute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,8 +87,7 @@ pub struct PoolBuilder {
     wait: Wait,
     victims: Victims,
     stack: StackKind,
-    steal_delay: u32,
-    withhold: Option<Duration>,
+    experiments: Experiments,
     machine: Option<Machine>,
     fences: Fences,
     spin: Option<Duration>,
@@ -150,30 +152,6 @@ impl PoolBuilder {
     /// The kind of the workers' task stacks. Default: [`StackKind::Split`].
     pub fn stack(mut self, stack: StackKind) -> Self {
         self.stack = stack;
-        self
-    }
-
-    /// Cycles that a thief spins between a successful steal and the stolen task of any kind: for
-    /// experiments about the cost of steals. Default: 0.
-    pub fn steal_delay(mut self, cycles: u32) -> Self {
-        self.steal_delay = cycles;
-        self
-    }
-
-    /// Whether all idle and waiting workers search without end instead of parking, for experiments.
-    /// Default: no. Each worker then keeps a core busy all the time.
-    pub fn never_park(mut self, never: bool) -> Self {
-        self.spin = never.then_some(Duration::MAX);
-        self
-    }
-
-    /// For experiments: how long a victim policy may keep a worker from work that it sees, before
-    /// that worker takes any task, whether or not it ever parks. Default: 200 µs. The time begins
-    /// when the worker has searched in vain for a spin window, or for 50 to 400 µs, if the window
-    /// is longer. With a longer time the policy holds more strictly, and tasks may wait for as
-    /// long.
-    pub fn withhold(mut self, time: Duration) -> Self {
-        self.withhold = Some(time);
         self
     }
 
@@ -417,20 +395,13 @@ impl PoolBuilder {
             cancel_scope: Arc::default(),
             wait: self.wait,
             spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(ENDLESS)),
-            steal_delay: u64::from(self.steal_delay),
             cores,
             panic_handler: self.panic_handler,
             wake_up_cost: WakeUpCost::new(),
             wake_placement: WakePlacement::new(
                 is_real && self.mapping == Mapping::None && threads <= cores,
             ),
-            stealing: Stealing::new(
-                self.victims,
-                self.withhold
-                    .map_or(WITHHELD_NS, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
-                machine,
-                &cpu_assignment,
-            ),
+            stealing: Stealing::new(self.victims, self.experiments, machine, &cpu_assignment),
             can_pin: is_real,
             pins: PoolPins::new(self.mapping, &cpu_assignment, limits.allowed(), is_real),
             cpu_assignment,

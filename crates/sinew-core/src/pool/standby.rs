@@ -9,10 +9,10 @@ use crate::state::pool_state::PoolState;
 impl PoolState {
     /// The standby thread's function: it serves a pool of one worker while its slot is free.
     fn stand_by(&self) {
-        while !self.is_ending() {
-            if self.injector.is_empty() {
-                self.standby.park();
-                continue;
+        loop {
+            self.standby.park_until(|| self.is_ending() || !self.injector.is_empty());
+            if self.is_ending() {
+                return;
             }
             self.external_slot.enter();
             self.run_what_waits();

@@ -6,7 +6,7 @@
 //! | `job` | work that was found, and how it runs |
 //! | `search`, `injected` | looking for work; taking work from outside |
 //! | `victim` | the choice of a thief's victim |
-//! | `timed_park` | the last checks before a sleep |
+//! | `park` | how a worker parks, and its last checks for work |
 //! | `latch`, `wait`, `waiter` | latches; how workers wait, and threads outside of pools |
 //! | `yielding` | running another task in the middle of one |
 //! | `surplus` | workers above the limit stand down |
@@ -17,11 +17,11 @@ pub(crate) mod between;
 pub(crate) mod injected;
 pub(crate) mod job;
 pub(crate) mod latch;
+pub(crate) mod park;
 pub(crate) mod remap;
 pub(crate) mod search;
 pub(crate) mod service;
 pub(crate) mod surplus;
-pub(crate) mod timed_park;
 pub(crate) mod victim;
 pub(crate) mod wait;
 pub(crate) mod waiter;

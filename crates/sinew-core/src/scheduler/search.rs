@@ -25,8 +25,8 @@ use sinew_sync::statics::AtomicU32;
 use crate::fork;
 use crate::idle::backoff::{Backoff, micros};
 use crate::scheduler::job::{Allowed, Job, rest};
-use crate::scheduler::timed_park::Look;
-use crate::seams::observer::{Activity, Event};
+use crate::scheduler::park::{Parked, Parking};
+use crate::seams::observer::Event;
 use crate::state::worker::{SILENCE_NS, Worker};
 
 /// The longest silence before an exposure, after many that were cancelled.
@@ -54,6 +54,40 @@ enum Search<'p> {
     Surplus,
     /// The pool has ended.
     Over,
+}
+
+/// The park of a worker without work, which is in the list of idle sleepers.
+struct Idling {
+    /// It was the last searcher (S3).
+    was_last: bool,
+    /// The pool ends, and the worker resigns while it is parked.
+    resigns: bool,
+    /// When it began to park.
+    began_ns: u64,
+}
+
+impl Parking for Idling {
+    fn looks_for(&self) -> Option<Allowed> {
+        self.was_last.then_some(Allowed::Any)
+    }
+
+    /// False if the pool is over.
+    fn will_park(&mut self, worker: &Worker) -> bool {
+        let pool = worker.pool();
+        self.resigns |= planted(Bug::StaleSearch) && pool.is_ending();
+        self.began_ns = now_ns();
+        worker.deactivate();
+        if self.resigns && pool.resign() {
+            return false;
+        }
+        worker.placement.before_park(&pool.wake_placement);
+        pool.wake_up_cost.learn(worker.own.gain.replace(0));
+        true
+    }
+
+    fn timed_park(&self, worker: &Worker) -> bool {
+        worker.timed_park()
+    }
 }
 
 impl Worker {
@@ -89,11 +123,12 @@ impl Worker {
         self.pool().follow_limits();
         let sleepers = &self.pool().sleepers;
         let mut searching = sleepers.try_search(self.pool().most_searchers());
-        let (mut parked_ns, mut unsure) = (0, false);
+        let mut parked_ns = 0;
         loop {
-            // Before the last check: a worker that resigns as the last searcher has checked after
+            // Before the first look: a worker that resigns as the last searcher has looked after
             // the pool began to end, and has seen all earlier work.
             let resigns = self.pool().is_ending();
+            let mut idling = Idling { was_last: false, resigns, began_ns: 0 };
             if searching {
                 if self.is_surplus() {
                     self.placement.restore_mask();
@@ -113,56 +148,34 @@ impl Worker {
                     self.pool().resign();
                     return Search::Over;
                 }
-                unsure = false;
-                if sleepers.fall_asleep(self.index()) {
-                    match self.first_look(Allowed::Any) {
-                        Look::Work => {
-                            self.search_was_in_vain();
-                            sleepers.wake_up(self.index());
-                            continue;
-                        }
-                        look => unsure = look == Look::Unsure,
-                    }
-                }
+                idling.was_last = sleepers.fall_asleep(self.index());
             } else if !sleepers.fall_asleep_unless_needed(self.index()) {
                 searching = sleepers.try_search(usize::MAX);
                 continue;
             }
-            let resigns = resigns || (planted(Bug::StaleSearch) && self.pool().is_ending());
-            let Some(parked) = self.sleep(unsure, resigns) else { return Search::Over };
-            parked_ns += parked;
+            match self.park(&mut idling) {
+                Parked::SawWork => {}
+                Parked::NotNeeded => return Search::Over,
+                Parked::Woken => match self.resume(&idling) {
+                    Some(ns) => parked_ns += ns,
+                    None => return Search::Over,
+                },
+            }
             sleepers.wake_up(self.index());
             searching = true;
         }
     }
 
-    /// Parks; returns for how long, or `None` when the pool is over. A worker of a pool that ends
-    /// `resigns` meanwhile. A worker that is `unsure` begins with a timed park, and checks once
-    /// more.
-    fn sleep(&self, unsure: bool, resigns: bool) -> Option<u64> {
-        let _parked = self.begin(Activity::Park);
-        let began = now_ns();
-        self.deactivate();
-        if resigns && self.pool().resign() {
-            return None;
-        }
-        self.counters.parks.add(1);
-        self.placement.before_park(&self.pool().wake_placement);
-        self.pool().wake_up_cost.learn(self.own.gain.replace(0));
-        if !(unsure && self.timed_park()) {
-            self.placement.restore_mask();
-            if !(unsure && self.last_look(Allowed::Any)) {
-                self.parker.park();
-            }
-        }
+    /// After a park: returns how long it took, or `None` if the pool is over.
+    fn resume(&self, idling: &Idling) -> Option<u64> {
         self.placement.after_park(&self.pool().wake_placement);
-        if resigns && !self.pool().serve() {
+        if idling.resigns && !self.pool().serve() {
             return None;
         }
         self.activate();
-        let parked = now_ns().saturating_sub(began).max(1);
-        self.counters.parked_ns.add(parked);
-        Some(parked)
+        let parked_ns = now_ns().saturating_sub(idling.began_ns).max(1);
+        self.counters.parked_ns.add(parked_ns);
+        Some(parked_ns)
     }
 
     /// A search was successful: wakes another searcher if needed, restores the thread's mask, and
@@ -330,7 +343,7 @@ impl Worker {
     }
 
     /// One attempt to steal from `victim`. After a success the thief spins for the steal delay of
-    /// the pool.
+    /// an experiment.
     pub(crate) fn steal_from<T, E>(
         &self,
         victim: usize,
@@ -340,7 +353,7 @@ impl Worker {
         let distance = self.pool().distance(self.index(), victim);
         self.counters.by_distance.attempted(distance, result.is_ok());
         if result.is_ok() {
-            rest(self.pool().steal_delay);
+            rest(self.pool().stealing.experiments().steal_delay);
         }
         result
     }

@@ -33,13 +33,49 @@ use sinew_sync::atomic::{Ordering, fence};
 use sinew_sync::plant::{Bug, planted};
 use sinew_topology::Limits;
 
+use crate::scheduler::job::Allowed;
+use crate::scheduler::park::Parking;
 use crate::seams::limit::{Limit, Room, Source};
-use crate::seams::observer::Activity;
 use crate::state::pool_state::PoolState;
 use crate::state::worker::Worker;
 
 /// How long a task of a second queue waits, once or twice, before a substitute takes it.
 const RELIEF_NS: u64 = 10_000_000;
+
+/// The park of a surplus worker. It is in no list of sleepers (L2).
+struct Surplus;
+
+impl Parking for Surplus {
+    fn looks_for(&self) -> Option<Allowed> {
+        None
+    }
+
+    fn will_park(&mut self, worker: &Worker) -> bool {
+        worker.deactivate();
+        // M7, for a substitute: it is in no list of sleepers, and threads that have work for it
+        // read the limit instead.
+        fence(Ordering::SeqCst);
+        true
+    }
+
+    fn sleep(&mut self, worker: &Worker) {
+        let must_work = || !worker.is_surplus() || !worker.inbox.is_empty();
+        if !worker.is_substitute() {
+            return worker.parker.park_until(must_work);
+        }
+        let mut seen = false;
+        while !must_work() {
+            if !worker.parker.park_for(RELIEF_NS) {
+                let queued = worker.pool().has_queued();
+                if queued && seen {
+                    worker.own.relieves.set(true);
+                    break;
+                }
+                seen = queued;
+            }
+        }
+    }
+}
 
 impl PoolState {
     /// Sets the limit of one source; it takes effect at each worker's next task. Returns the limit
@@ -144,25 +180,7 @@ impl Worker {
         if !self.deque.is_empty() {
             self.wake_one();
         }
-        self.deactivate();
-        let _parked = self.begin(Activity::Park);
-        self.counters.parks.add(1);
-        // M7, for a substitute: it is in no list of sleepers, and threads that have work for it
-        // read the limit instead.
-        fence(Ordering::SeqCst);
-        let mut seen = false;
-        while self.is_surplus() && self.inbox.is_empty() {
-            if !self.is_substitute() {
-                self.parker.park();
-            } else if !self.parker.park_for(RELIEF_NS) {
-                let queued = self.pool().has_queued();
-                if queued && seen {
-                    self.own.relieves.set(true);
-                    break;
-                }
-                seen = queued;
-            }
-        }
+        self.park(&mut Surplus);
         self.activate();
     }
 
@@ -215,9 +233,7 @@ mod models {
     impl World {
         /// As `Worker::stand_down`. Parking for ever is a deadlock, which loom reports.
         fn stand_down(&self) {
-            while self.limit.get() < 2 && self.inbox.is_empty() {
-                self.parker.park();
-            }
+            self.parker.park_until(|| self.limit.get() >= 2 || !self.inbox.is_empty());
         }
 
         fn raise(&self) {

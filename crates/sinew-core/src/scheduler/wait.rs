@@ -23,8 +23,8 @@ use crate::fork;
 use crate::idle::backoff::{Backoff, micros};
 use crate::scheduler::job::{Allowed, Job};
 use crate::scheduler::latch::Latch;
+use crate::scheduler::park::Parking;
 use crate::scheduler::search::Silence;
-use crate::scheduler::timed_park::{Look, TIMED_PARK_NS};
 use crate::seams::observer::Activity;
 use crate::state::scope_tasks::ScopeTasks;
 use crate::state::worker::Worker;
@@ -103,6 +103,24 @@ impl Awaited for Latch {
 
     fn done_at_ns(&self) -> Option<u64> {
         self.set_at_ns()
+    }
+}
+
+/// The park of a worker that waits.
+struct Waiting<'a> {
+    awaited: &'a dyn Awaited,
+    /// The tasks for which it can be woken; `None` if it is in no list of sleepers.
+    allowed: Option<Allowed>,
+}
+
+impl Parking for Waiting<'_> {
+    fn looks_for(&self) -> Option<Allowed> {
+        self.allowed
+    }
+
+    fn will_park(&mut self, worker: &Worker) -> bool {
+        worker.resign_mastership();
+        self.awaited.will_park()
     }
 }
 
@@ -308,7 +326,7 @@ impl Worker {
                 return None;
             }
             if !backoff.is_left(u64::MAX) {
-                self.park_for(awaited);
+                self.park(&mut Waiting { awaited, allowed: None });
                 return Some(backoff.lost_core);
             }
         }
@@ -388,35 +406,11 @@ impl Worker {
         job.map(|job| self.execute(job)).is_some()
     }
 
-    fn park_for(&self, awaited: &dyn Awaited) {
-        self.resign_mastership();
-        if awaited.will_park() {
-            self.counters.parks.add(1);
-            let _parked = self.begin(Activity::Park);
-            self.parker.park();
-        }
-    }
-
     /// Parks in the list of sleepers, so that new work can wake it.
     fn sleep_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
         self.pool().sleepers.sleep_in_wait(self.index());
-        match self.first_look(allowed) {
-            Look::Work => self.search_was_in_vain(),
-            Look::Nothing => self.park_for(awaited),
-            Look::Unsure => self.timed_park_for(awaited, allowed),
-        }
+        self.park(&mut Waiting { awaited, allowed: Some(allowed) });
         self.pool().sleepers.wake_up(self.index());
-    }
-
-    /// The same for an unsure worker.
-    fn timed_park_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
-        if awaited.will_park() {
-            self.counters.parks.add(1);
-            let _parked = self.begin(Activity::Park);
-            if !self.parker.park_for(TIMED_PARK_NS) && !self.last_look(allowed) {
-                self.park_for(awaited);
-            }
-        }
     }
 }
 

@@ -95,9 +95,7 @@ fn wait_outside(parker: &Parker, pool: &PoolState, awaited: &dyn Awaited, watche
     if !awaited.is_done() && pool.wants_every_core() {
         give_core_away(awaited);
     }
-    while !awaited.is_done() {
-        parker.park();
-    }
+    parker.park_until(|| awaited.is_done());
 }
 
 /// How often at most a caller gets its core back without its result: each time, the worker that

@@ -69,20 +69,19 @@ impl ExternalSlot {
     /// thread that makes `is_done` true unparks. Returns whether the caller has the slot.
     pub(crate) fn enter_unless(&self, parker: &Arc<Parker>, is_done: impl Fn() -> bool) -> bool {
         let listed = self.waiting.enter(parker);
-        // Acquire: G1. AWAITED may be out of date, which costs the leaving external thread a read
-        // of the list.
-        while self.state.swap(AWAITED, Ordering::Acquire) != FREE {
-            if is_done() {
-                drop(listed);
-                if !plant::planted(Bug::KeptExternalSlot) {
-                    // This thread may have been woken for the slot (G2).
-                    self.waiting.wake_first();
-                }
-                return false;
-            }
-            parker.park();
+        let mut has_slot = false;
+        parker.park_until(|| {
+            // Acquire: G1. AWAITED may be out of date, which costs the leaving external thread a
+            // read of the list.
+            has_slot = self.state.swap(AWAITED, Ordering::Acquire) == FREE;
+            has_slot || is_done()
+        });
+        drop(listed);
+        if !has_slot && !plant::planted(Bug::KeptExternalSlot) {
+            // This thread may have been woken for the slot (G2).
+            self.waiting.wake_first();
         }
-        true
+        has_slot
     }
 
     /// Leaves the slot. Its holder only.

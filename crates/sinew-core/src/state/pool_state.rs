@@ -92,8 +92,6 @@ pub(crate) struct PoolState {
     pub(crate) oldest_first: bool,
     /// A fixed spin window, instead of the adaptive one.
     pub(crate) spin_ns: Option<u64>,
-    /// Ticks that a thief spins between a steal and the stolen task, for experiments.
-    pub(crate) steal_delay: u64,
     pub(crate) panic_handler: Option<PanicHandler>,
     /// Wakes the standby thread of a pool of one worker.
     pub(crate) standby: Parker,

@@ -147,7 +147,7 @@ impl Worker {
         observer: Option<Box<dyn WorkerObserver>>,
         victims: Victims,
     ) -> Self {
-        let two_field = stack == StackKind::TwoField;
+        let two_field = stack != StackKind::Split;
         let options = Options { fenced, every_push: observer.is_some(), two_field, node };
         Self {
             stack: TaskStack::new(options),

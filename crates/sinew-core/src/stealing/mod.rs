@@ -28,6 +28,28 @@ use pieces::Pieces;
 /// policy excludes. Longer than the silence after which an owner's tasks are exposed.
 pub(crate) const WITHHELD_NS: u64 = 200_000;
 
+/// Whether the settings and victim rules of experiments are compiled.
+const EXPERIMENTS: bool = cfg!(feature = "experiments");
+
+/// The settings that only experiments change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Experiments {
+    /// Ticks that a thief spins between a steal and the stolen task.
+    pub(crate) steal_delay: u64,
+    /// How long a policy may keep a worker from work that it sees.
+    pub(crate) withheld_ns: u64,
+}
+
+impl Experiments {
+    const NONE: Self = Self { steal_delay: 0, withheld_ns: WITHHELD_NS };
+}
+
+impl Default for Experiments {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 /// The policy needs nothing but the stacks.
 const NOTHING: u32 = 0;
 /// The policy needs the times of stolen tasks, and the ends of runs.
@@ -43,8 +65,7 @@ pub(crate) struct Stealing {
     pub(crate) version: AtomicU32,
     /// `NOTHING`, `SIZES` or `PIECES`.
     interest: AtomicU32,
-    /// How long a policy may keep a worker from work that it sees.
-    pub(crate) withheld_ns: u64,
+    experiments: Experiments,
     pub(crate) packages: Packages,
     pub(crate) classes: Classes,
     pub(crate) pieces: Pieces,
@@ -53,7 +74,7 @@ pub(crate) struct Stealing {
 impl Stealing {
     pub(crate) fn new(
         victims: Victims,
-        withheld_ns: u64,
+        experiments: Experiments,
         machine: &Machine,
         cpu_assignment: &CpuAssignment,
     ) -> Self {
@@ -62,7 +83,7 @@ impl Stealing {
             choice: Mutex::new(victims),
             version: AtomicU32::new(0),
             interest: AtomicU32::new(NOTHING),
-            withheld_ns,
+            experiments,
             classes: Classes::default(),
             pieces: Pieces::new(packages.count()),
             packages,
@@ -96,11 +117,17 @@ impl Stealing {
         self.interest.store(interest, Ordering::Relaxed);
     }
 
-    /// The events that the policy needs. Relaxed: a worker that sees a new choice late reports
-    /// late.
+    /// The settings of an experiment; constants without the feature `experiments`.
+    #[inline]
+    pub(crate) fn experiments(&self) -> &Experiments {
+        if EXPERIMENTS { &self.experiments } else { &Experiments::NONE }
+    }
+
+    /// The events that the policy needs; none without the feature `experiments`. Relaxed: a worker
+    /// that sees a new choice late reports late.
     #[inline]
     pub(crate) fn interest(&self) -> u32 {
-        self.interest.load(Ordering::Relaxed)
+        if EXPERIMENTS { self.interest.load(Ordering::Relaxed) } else { NOTHING }
     }
 
     /// A new choice with its version, if there is one. `None` while another thread sets it: a

@@ -59,9 +59,10 @@
 //!
 //! # The other stack
 //!
-//! For experiments a pool can be built with two-field stacks. Their poll word permanently holds a
-//! reason that sends every join off the fast path. The slow path then uses the [`TwoField`] stack,
-//! and so do the thief's functions of this one.
+//! With the feature `experiments` a pool can be built with two-field stacks. Their poll word
+//! permanently holds a reason that sends every join off the fast path. The slow path then uses the
+//! [`TwoField`] stack, and so do the thief's functions of this one. Without the feature,
+//! `no_two_field` has types without a value, and the compiler removes what uses them.
 //!
 //! # Tests
 //!
@@ -79,6 +80,7 @@ mod slots;
 #[cfg(all(test, loom))]
 mod tally;
 mod thief;
+#[cfg_attr(not(feature = "experiments"), path = "no_two_field.rs")]
 mod two_field;
 
 use sinew_sync::CachePadded;
@@ -133,7 +135,7 @@ pub struct Options {
     pub fenced: bool,
     /// Whether the owner polls after every push.
     pub every_push: bool,
-    /// Whether the tasks are on a two-field stack.
+    /// Whether the tasks are on a two-field stack, which needs the feature `experiments`.
     pub two_field: bool,
     /// The NUMA node for the stack's pages.
     pub node: PreferredNode,
@@ -172,7 +174,7 @@ struct Shared {
     /// Every push makes its owner poll. Never changes.
     every_push: bool,
     /// This worker's join tasks, in pools with two-field stacks. Never changes.
-    two_field: Option<Box<TwoField>>,
+    two_field: two_field::Optional,
     /// A thief has set `STEAL_REQUEST`, and the owner has not taken it yet. It saves other thieves
     /// a read of the owner's line.
     has_request: AtomicBool,
@@ -190,7 +192,6 @@ impl TaskStack {
     /// If the system has no memory left.
     pub fn new(options: Options) -> Self {
         let Options { fenced, every_push, two_field, node } = options;
-        let two_field = two_field.then(|| Box::new(TwoField::new(node)));
         let slots = Slots::new(node);
         let first = slots.as_ptr().cast_mut();
         let stack = Self {
@@ -202,8 +203,8 @@ impl TaskStack {
             shared: CachePadded::new(Shared {
                 bounds: AtomicBounds::new(Bounds::empty(0)),
                 token: AtomicBool::new(false),
-                every_push: every_push || two_field.is_some(),
-                two_field,
+                every_push: every_push || two_field,
+                two_field: two_field::Optional::new(two_field, node),
                 has_request: AtomicBool::new(false),
             }),
         };
@@ -343,7 +344,7 @@ impl TaskStack {
     ///
     /// Owner only.
     pub unsafe fn publish(&self) -> Option<bool> {
-        if let Some(two_field) = &self.shared.two_field {
+        if let Some(two_field) = self.two_field() {
             return Some(two_field.load() > 0);
         }
         let head = self.head(Ordering::Relaxed);
@@ -464,7 +465,7 @@ impl TaskStack {
     /// The stack that replaces this one, in pools with two-field stacks.
     #[inline]
     pub fn two_field(&self) -> Option<&TwoField> {
-        self.shared.two_field.as_deref()
+        self.shared.two_field.get()
     }
 
     /// Whether the stack is empty. Exact for the owner.

@@ -6,7 +6,7 @@ use sinew_sync::fence::heavy;
 use sinew_sync::plant::{self, Bug};
 
 use super::bounds::Bounds;
-use super::two_field::{Attempt, Descriptor};
+use super::two_field::Descriptor;
 use super::{Slot, Task, TaskStack, reason};
 
 /// The result of one attempt to steal.
@@ -88,14 +88,12 @@ impl TaskStack {
         above: Option<u32>,
         still: impl FnOnce() -> bool,
     ) -> Steal<'_> {
-        if let Some(two_field) = &self.shared.two_field {
+        if let Some(two_field) = self.two_field() {
             return match two_field.steal(thief, above, still) {
-                Attempt::Task(descriptor, task) => {
+                Ok((descriptor, task)) => {
                     Steal::Task(Claim { task, place: Place::Descriptor(descriptor) })
                 }
-                Attempt::Empty => Steal::Empty,
-                Attempt::Lost => Steal::Lost,
-                Attempt::BackedOut => Steal::BackedOut,
+                Err(failed) => failed,
             };
         }
         // Acquire: the slot's depth, read below, belongs to a task as new as these bounds.
@@ -181,7 +179,7 @@ impl TaskStack {
     /// Whether there are private tasks that an exposure could make public; a hint.
     #[inline]
     pub fn has_private(&self) -> bool {
-        self.shared.two_field.is_none()
+        self.two_field().is_none()
             && self.head(Ordering::Relaxed) > self.shared.bounds.load(Ordering::Relaxed).limit
     }
 
@@ -189,7 +187,7 @@ impl TaskStack {
     /// heavy fence.
     #[inline]
     pub fn has_tasks(&self) -> bool {
-        if let Some(two_field) = &self.shared.two_field {
+        if let Some(two_field) = self.two_field() {
             return two_field.load() > 0;
         }
         let bounds = self.shared.bounds.load(Ordering::Acquire);
@@ -199,7 +197,7 @@ impl TaskStack {
     /// How many tasks could be stolen now; a hint.
     #[inline]
     pub fn load(&self) -> usize {
-        if let Some(two_field) = &self.shared.two_field {
+        if let Some(two_field) = self.two_field() {
             return two_field.load();
         }
         let bounds = self.shared.bounds.load(Ordering::Relaxed);
@@ -209,7 +207,7 @@ impl TaskStack {
     /// Depth of the oldest public task; a hint.
     #[inline]
     pub fn oldest_depth(&self) -> Option<u32> {
-        if let Some(two_field) = &self.shared.two_field {
+        if let Some(two_field) = self.two_field() {
             return two_field.oldest_depth();
         }
         let bounds = self.shared.bounds.load(Ordering::Acquire);
@@ -219,7 +217,7 @@ impl TaskStack {
     /// Depth of the oldest task that was not stolen, public or private; a hint.
     #[inline]
     pub fn oldest_waiting_depth(&self) -> Option<u32> {
-        if let Some(two_field) = &self.shared.two_field {
+        if let Some(two_field) = self.two_field() {
             return two_field.oldest_depth();
         }
         let tail = self.shared.bounds.load(Ordering::Acquire).tail;

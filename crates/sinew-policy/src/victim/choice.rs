@@ -1,6 +1,6 @@
 //! [`Victims`]: a victim rule and its parameters as a value; `parse` reads and prints it.
 
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 use super::{
     AfterSuccess, Cats, DistanceWeighted, Loads, MostLoaded, PiecePerPackage, Sample, Samples,
     Sampling, Scope, Set, SortedLoads,
@@ -10,7 +10,7 @@ use super::{Nearest, NearestOrRandom, Random, VictimPolicy};
 /// A victim rule, by name and parameters.
 ///
 /// As text; parameters may be left out from the end. All but `random` and the two of `nearest` need
-/// the feature `victims`:
+/// the feature `experiments`:
 ///
 /// | text | policy |
 /// |---|---|
@@ -41,7 +41,7 @@ pub enum Victims {
     #[default]
     Random,
     /// [`Set`].
-    #[cfg(feature = "victims")]
+    #[cfg(feature = "experiments")]
     Set {
         /// The least length of a walk, in attempts.
         attempts: u32,
@@ -49,10 +49,10 @@ pub enum Victims {
         thieves: u32,
     },
     /// [`Sample`] over [`Random`].
-    #[cfg(feature = "victims")]
+    #[cfg(feature = "experiments")]
     Sample(Sampling),
     /// [`Sample`] over [`Set`].
-    #[cfg(feature = "victims")]
+    #[cfg(feature = "experiments")]
     SampleSet {
         /// How samples are taken.
         sampling: Sampling,
@@ -69,33 +69,33 @@ pub enum Victims {
         random_every: u32,
     },
     /// [`MostLoaded`].
-    #[cfg(feature = "victims")]
+    #[cfg(feature = "experiments")]
     MostLoaded {
         /// One attempt in this many goes to the worker with most tasks.
         every: u32,
     },
     /// [`SortedLoads`].
-    #[cfg(feature = "victims")]
+    #[cfg(feature = "experiments")]
     SortedLoads(Loads),
     /// [`DistanceWeighted`].
-    #[cfg(feature = "victims")]
+    #[cfg(feature = "experiments")]
     DistanceWeighted,
     /// [`Cats`].
-    #[cfg(feature = "victims")]
+    #[cfg(feature = "experiments")]
     Cats {
         /// The microseconds from which on a task is large.
         large_us: u32,
     },
     /// [`PiecePerPackage`].
-    #[cfg(feature = "victims")]
+    #[cfg(feature = "experiments")]
     PiecePerPackage,
 }
 
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 const SET: (u32, u32) = (12, 4);
 
 /// Every combination of Chasapis' thesis, and the strict form.
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 const SORTED: [Victims; 10] = {
     use AfterSuccess::{Restart, Stay};
     use Scope::{Machine, Package, StrictlyPackage};
@@ -116,11 +116,11 @@ const SORTED: [Victims; 10] = {
     ]
 };
 
-#[cfg(not(feature = "victims"))]
+#[cfg(not(feature = "experiments"))]
 const PRESETS: &[Victims] =
     &[Victims::Random, Victims::Nearest, Victims::NearestOrRandom { random_every: 4 }];
 
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 const PRESETS: &[Victims] = &[
     Victims::Random,
     Victims::Set { attempts: SET.0, thieves: SET.1 },
@@ -157,25 +157,25 @@ impl Victims {
     pub fn policy(self) -> Box<dyn VictimPolicy> {
         match self {
             Self::Random => Box::new(Random::new()),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::Set { attempts, thieves } => Box::new(Set::new(attempts, thieves)),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::Sample(sampling) => Box::new(Sample::new(sampling, Random::new())),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::SampleSet { sampling, attempts, thieves } => {
                 Box::new(Sample::new(sampling, Set::new(attempts, thieves)))
             }
             Self::Nearest => Box::new(Nearest::new()),
             Self::NearestOrRandom { random_every } => Box::new(NearestOrRandom::new(random_every)),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::MostLoaded { every } => Box::new(MostLoaded::new(every)),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::SortedLoads(rule) => Box::new(SortedLoads::new(rule)),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::DistanceWeighted => Box::new(DistanceWeighted::new()),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::Cats { .. } => Box::new(Cats::new()),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::PiecePerPackage => Box::new(PiecePerPackage::new()),
         }
     }
@@ -184,7 +184,7 @@ impl Victims {
     /// [`View::heaviest`](super::View::heaviest) helps in the largest pools.
     pub const fn scans_all(self) -> bool {
         match self {
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::MostLoaded { .. } | Self::SortedLoads(_) => true,
             _ => false,
         }
@@ -194,9 +194,9 @@ impl Victims {
     pub const fn uses_distances(self) -> bool {
         match self {
             Self::Nearest | Self::NearestOrRandom { .. } => true,
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::DistanceWeighted | Self::Cats { .. } | Self::PiecePerPackage => true,
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::SortedLoads(rule) => !matches!(rule.scope, Scope::Machine),
             _ => false,
         }
@@ -206,9 +206,9 @@ impl Victims {
     pub const fn has_masters(self) -> bool {
         match self {
             Self::Nearest | Self::NearestOrRandom { .. } => true,
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::PiecePerPackage => true,
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::SortedLoads(rule) => matches!(rule.scope, Scope::Package),
             _ => false,
         }
@@ -218,7 +218,7 @@ impl Victims {
     /// see [`boundary`](super::boundary()).
     pub const fn large_us(self) -> Option<u32> {
         match self {
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::Cats { large_us } => Some(large_us),
             _ => None,
         }
@@ -227,7 +227,7 @@ impl Victims {
     /// Whether the rule uses [`View::wants_piece`](super::View::wants_piece).
     pub const fn uses_pieces(self) -> bool {
         match self {
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::PiecePerPackage => true,
             _ => false,
         }

@@ -110,7 +110,7 @@ impl Circle {
 }
 
 /// For the rules of experiments.
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 impl Circle {
     /// As [`draw`](Self::draw), if most of the others belong. In the largest pools it draws all of
     /// them, and the caller skips those that do not belong.

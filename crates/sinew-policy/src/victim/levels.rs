@@ -57,7 +57,7 @@ pub(super) enum LevelOrder {
     /// The thief's package first, and by distance within each part.
     PackageFirst,
     /// By distance alone; `near` has no meaning then.
-    #[cfg(feature = "victims")]
+    #[cfg(feature = "experiments")]
     Distance,
 }
 

@@ -16,7 +16,7 @@
 //! | [`PiecePerPackage`] | a large piece for each package, then distance |
 //!
 //! A pool steals by [`Random`] by default. All rules but `Random`, `Nearest` and `NearestOrRandom`
-//! are for experiments, and exist with the feature `victims`.
+//! are for experiments, and exist with the feature `experiments`.
 //!
 //! # Rounds
 //!
@@ -54,7 +54,7 @@
 //! each in `model`; the exact behaviour of each rule in its own file.
 
 mod boundary;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod cats;
 mod choice;
 mod circle;
@@ -62,49 +62,49 @@ mod levels;
 mod masters;
 #[cfg(test)]
 mod model;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod most_loaded;
 mod nearest;
 mod parse;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod pieces;
 mod random;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod ranking;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod sample;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod set;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod sorted;
 mod stride;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 mod weighted;
 
 pub use boundary::{Tally, boundary};
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 pub use cats::Cats;
 pub use choice::Victims;
 pub use masters::{Candidate, Holder, takes_over};
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 pub use most_loaded::MostLoaded;
 pub use nearest::{Nearest, NearestOrRandom};
 pub use parse::ParseVictimsError;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 pub use pieces::PiecePerPackage;
 pub use random::Random;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 pub use sample::{Sample, Samples, Sampling};
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 pub use set::Set;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 pub use sorted::{AfterSuccess, Loads, Scope, SortedLoads};
 pub use stride::Stride;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 pub use weighted::DistanceWeighted;
 
 /// The facts about the pool that a rule may use.

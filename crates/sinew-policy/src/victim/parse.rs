@@ -4,9 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Victims;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 use super::{AfterSuccess, Loads, Samples, Sampling, Scope};
-use crate::named::in_words;
+use crate::named::{in_words, needs_experiments};
 
 /// The largest number in a text.
 const MOST: u32 = 1_000_000;
@@ -33,10 +33,7 @@ impl fmt::Display for ParseVictimsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = &self.text;
         match &self.wrong {
-            Wrong::NotCompiled => {
-                write!(f, "the program was built without Sinew's feature `victims`")?;
-                write!(f, ", which the victim policy `{text}` needs")
-            }
+            Wrong::NotCompiled => needs_experiments(f, "victim policy", text),
             Wrong::Name => write!(f, "`{text}` is not a victim policy: write {}", Victims::usage()),
             Wrong::Parameter(given, choices) => {
                 write!(f, "`{text}` is not a victim policy: write {choices} instead of `{given}`")
@@ -73,7 +70,7 @@ impl<'t> Parameters<'t> {
 }
 
 /// Parameters that only the rules of experiments have.
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 impl Parameters<'_> {
     fn word<T: Copy>(&mut self, words: &[(&str, T)], choices: &'static str) -> Result<T, Wrong> {
         let Some(given) = self.rest.pop() else { return Ok(words[0].1) };
@@ -113,14 +110,14 @@ impl Parameters<'_> {
     }
 }
 
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 const PAST_EMPTY: &str = "past-empty";
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 const AFTER_FAILURE: &str = "after-failure";
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 const SCOPES: [(&str, Scope); 3] =
     [("machine", Scope::Machine), ("package", Scope::Package), ("strict", Scope::StrictlyPackage)];
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 const AFTER: [(&str, AfterSuccess); 2] =
     [("stay", AfterSuccess::Stay), ("restart", AfterSuccess::Restart)];
 
@@ -145,14 +142,14 @@ const fn form(example: &'static str, read: Option<Read>) -> Form {
 }
 
 /// How a rule of experiments is read, if it is compiled.
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 macro_rules! compiled {
     ($read:expr) => {
         Some($read)
     };
 }
 
-#[cfg(not(feature = "victims"))]
+#[cfg(not(feature = "experiments"))]
 macro_rules! compiled {
     ($read:expr) => {
         None
@@ -229,7 +226,7 @@ impl FromStr for Victims {
     }
 }
 
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 impl fmt::Display for Samples {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -239,7 +236,7 @@ impl fmt::Display for Samples {
     }
 }
 
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 /// Writes the words after a sample's numbers.
 fn flags(sampling: &Sampling, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for (word, set) in
@@ -252,7 +249,7 @@ fn flags(sampling: &Sampling, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 /// The word for a value.
 fn word_for<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
     words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
@@ -263,23 +260,23 @@ impl fmt::Display for Victims {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Random => f.write_str("random"),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::Set { attempts, thieves } => write!(f, "set:{attempts},{thieves}"),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::Sample(sampling) => {
                 write!(f, "sample:{}", sampling.samples)?;
                 flags(sampling, f)
             }
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::SampleSet { sampling, attempts, thieves } => {
                 write!(f, "sample-set:{},{attempts},{thieves}", sampling.samples)?;
                 flags(sampling, f)
             }
             Self::Nearest => f.write_str("nearest"),
             Self::NearestOrRandom { random_every } => write!(f, "nearest-random:{random_every}"),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::MostLoaded { every } => write!(f, "most-loaded:{every}"),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::SortedLoads(Loads { refresh, scope, after_success }) => {
                 write!(
                     f,
@@ -288,11 +285,11 @@ impl fmt::Display for Victims {
                     word_for(&AFTER, after_success)
                 )
             }
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::DistanceWeighted => f.write_str("distance"),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::Cats { large_us } => write!(f, "cats:{large_us}"),
-            #[cfg(feature = "victims")]
+            #[cfg(feature = "experiments")]
             Self::PiecePerPackage => f.write_str("piece-per-package"),
         }
     }
@@ -357,7 +354,7 @@ mod tests {
         let error = ParseVictimsError { text: "set:20".to_owned(), wrong: Wrong::NotCompiled };
         assert_eq!(
             error.to_string(),
-            "the program was built without Sinew's feature `victims`, \
+            "the program was built without Sinew's feature `experiments`, \
              which the victim policy `set:20` needs"
         );
     }

@@ -1,7 +1,7 @@
 //! The random walk, on which `set`, `sample` and `most_loaded` build.
 
 use super::circle::Circle;
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 use super::stride::Stride;
 use super::{Outcome, VictimPolicy, View};
 
@@ -26,7 +26,7 @@ impl Random {
 }
 
 /// For the rules that build on this one.
-#[cfg(feature = "victims")]
+#[cfg(feature = "experiments")]
 impl Random {
     /// The other workers, in the order of the walk.
     pub(super) fn members(&self) -> impl Iterator<Item = usize> + '_ {

@@ -43,7 +43,7 @@ impl Stride {
     }
 
     /// The same circle, starting at `first`, which must be below its length.
-    #[cfg(feature = "victims")]
+    #[cfg(feature = "experiments")]
     pub(super) fn begun_at(self, first: usize) -> Self {
         Self { first, ..self }
     }

@@ -14,8 +14,8 @@
 //! - V1: a worker that has searched in vain for [`WITHHELD_NS`](crate::stealing::WITHHELD_NS),
 //!   while it sees work, takes any task, whether or not it ever parks. The time begins when the
 //!   worker has found nothing for a spin window, or for a silence, if that is shorter. So a rule
-//!   that excludes tasks delays them, and never strands them, unless an experiment [requests
-//!   it](crate::PoolBuilder::withhold).
+//!   that excludes tasks delays them, and never strands them, unless an experiment requests it
+//!   (`PoolBuilder::withhold`).
 //!
 //! # Cost
 //!
@@ -145,6 +145,7 @@ impl Worker {
     /// Whether that has lasted for the limit (V1).
     fn is_stranded(&self) -> bool {
         let since = self.own.in_vain_since.get();
-        since != 0 && now_ns().saturating_sub(since) > self.pool().stealing.withheld_ns
+        since != 0
+            && now_ns().saturating_sub(since) > self.pool().stealing.experiments().withheld_ns
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use sinew_sync::plant::{Bug, plant};
 
-use super::{Attempt, Ordering, Popped, TwoField};
+use super::{Ordering, Popped, TwoField};
 use crate::node::PreferredNode;
 use crate::stack::tally::Tally;
 
@@ -50,7 +50,7 @@ impl World {
     fn rob(&self, thief: usize, script: &[Rob]) {
         for step in script {
             let keep = matches!(step, Take);
-            if let Attempt::Task(descriptor, task) = self.stack.steal(thief, None, || keep) {
+            if let Ok((descriptor, task)) = self.stack.steal(thief, None, || keep) {
                 self.tally.run(task.data as usize);
                 descriptor.finish();
             }

@@ -62,7 +62,7 @@ use sinew_sync::plant::{self, Bug, planted};
 use sinew_topology::{PlacementError, page_nodes};
 
 use super::pages::{Blank, Pages};
-use super::{CAPACITY, Popped, Task};
+use super::{CAPACITY, Popped, Steal, Task};
 use crate::node::PreferredNode;
 
 const NOT_STOLEN: u64 = 0;
@@ -158,15 +158,19 @@ impl Descriptor {
     }
 }
 
-/// The result of one attempt to steal.
+/// A worker's two-field stack, if its pool has such stacks.
 #[derive(Debug)]
-pub(super) enum Attempt<'a> {
-    Task(&'a Descriptor, Task),
-    Empty,
-    /// Another thief, or the owner, was faster.
-    Lost,
-    /// A claimed task that the thief must not take, and returned.
-    BackedOut,
+pub(super) struct Optional(Option<Box<TwoField>>);
+
+impl Optional {
+    pub(super) fn new(wanted: bool, node: PreferredNode) -> Self {
+        Self(wanted.then(|| Box::new(TwoField::new(node))))
+    }
+
+    #[inline]
+    pub(super) fn get(&self) -> Option<&TwoField> {
+        self.0.as_deref()
+    }
 }
 
 /// The stack.
@@ -181,7 +185,7 @@ pub struct TwoField {
 }
 
 impl TwoField {
-    pub(super) fn new(node: PreferredNode) -> Self {
+    fn new(node: PreferredNode) -> Self {
         Self {
             top: CachePadded::new(AtomicUsize::new(0)),
             bottom: CachePadded::new(AtomicUsize::new(0)),
@@ -288,30 +292,30 @@ impl TwoField {
     }
 
     /// Tries to take the oldest task, if it is deeper than `above`, and `still` holds once it is
-    /// claimed.
+    /// claimed. Returns the reason if it takes none.
     pub(super) fn steal(
         &self,
         thief: usize,
         above: Option<u32>,
         still: impl FnOnce() -> bool,
-    ) -> Attempt<'_> {
+    ) -> Result<(&Descriptor, Task), Steal<'_>> {
         // Relaxed: it may be old; the check below finds that.
         let at = self.bottom.load(Ordering::Relaxed);
-        let Some(descriptor) = self.descriptors.get(at) else { return Attempt::Empty };
+        let Some(descriptor) = self.descriptors.get(at) else { return Err(Steal::Empty) };
         let allowed = || above.is_none_or(|above| descriptor.depth() > above);
         // Relaxed: a check before the exchange.
         if !descriptor.state.load(Ordering::Relaxed) || !allowed() {
-            return Attempt::Empty;
+            return Err(Steal::Empty);
         }
         if !descriptor.take() {
-            return Attempt::Lost;
+            return Err(Steal::Lost);
         }
         // Relaxed: by T1 not older than the push of this task; and if it names this task, it is the
         // latest (F3).
         let is_bottom = planted(Bug::StaleBottom) || self.bottom.load(Ordering::Relaxed) == at;
         if !(is_bottom && allowed() && still()) {
             descriptor.give_back();
-            return Attempt::BackedOut;
+            return Err(Steal::BackedOut);
         }
         // Relaxed: it only says that a thief has the task, and which one; the result comes with the
         // report.
@@ -321,7 +325,7 @@ impl TwoField {
         self.bottom.store(at + 1, Ordering::Relaxed);
         // SAFETY: taken (F1), and acquired (T1).
         let task = descriptor.task.with(|task| unsafe { (*task).assume_init() });
-        Attempt::Task(descriptor, task)
+        Ok((descriptor, task))
     }
 
     /// How many tasks could be stolen now; a hint. Not zero while there is a task that was pushed

@@ -1,7 +1,22 @@
-//! Before a sleep: the steal requests of a worker, its last checks for work, and the timed park
-//! between them.
+//! How a worker parks: its steal requests, its last checks for work, and the timed park between
+//! them.
 //!
-//! `sleep` proves the order.
+//! A worker parks without work (`search`), in a blocked join or scope (`wait`), and above the limit
+//! (`surplus`). Each kind of park is a type that implements [`Parking`]. [`Worker::park`] executes
+//! the steps, in an order that `sleep` proves.
+//!
+//! # Steps
+//!
+//! 1. The worker sets steal requests, and looks for work ([`Parking::looks_for`]).
+//! 2. It makes its last preparations, or finds that it need not park ([`Parking::will_park`]).
+//! 3. If the look left it unsure, it parks for a limited time ([`Parking::timed_park`]), executes a
+//!    heavy fence, and looks for work again.
+//! 4. It parks until a thread wakes it ([`Parking::sleep`]).
+//!
+//! # Cost
+//!
+//! A look reads two cache lines of each other worker. The observer and the counters see one park,
+//! which begins after step 2.
 
 use sinew_deque::stack::reason;
 use sinew_sync::atomic::{Ordering, fence};
@@ -9,12 +24,44 @@ use sinew_sync::fence::heavy;
 use sinew_sync::plant::{Bug, planted};
 
 use crate::scheduler::job::Allowed;
+use crate::seams::observer::Activity;
 use crate::state::pool_state::PoolState;
 use crate::state::worker::Worker;
 
-/// The result of a check before a sleep.
+/// One kind of park.
+pub(crate) trait Parking {
+    /// The tasks for which the worker looks before it parks; `None` if the thread that has work for
+    /// it wakes it in any case.
+    fn looks_for(&self) -> Option<Allowed>;
+
+    /// The worker has seen no work. Returns whether it parks.
+    fn will_park(&mut self, worker: &Worker) -> bool;
+
+    /// Parks for a limited time. Returns whether the worker was woken or has seen work.
+    fn timed_park(&self, worker: &Worker) -> bool {
+        worker.parker.park_for(TIMED_PARK_NS)
+    }
+
+    /// Parks until the worker is woken.
+    fn sleep(&mut self, worker: &Worker) {
+        worker.parker.park();
+    }
+}
+
+/// The result of a [`park`](Worker::park).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum Parked {
+    /// The worker has seen work before it parked.
+    SawWork,
+    /// It found that it [need not park](Parking::will_park).
+    NotNeeded,
+    /// It was parked.
+    Woken,
+}
+
+/// The result of a check before a park.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
     /// There is work that the worker may run.
     Work,
     /// There is no work, and an owner that pushes later will wake a worker.
@@ -25,7 +72,7 @@ pub(crate) enum Look {
 
 /// How long an unsure worker parks before it makes sure with a heavy fence. It is unsure only of
 /// stores that become visible within nanoseconds, so work hardly ever waits for that time.
-pub(crate) const TIMED_PARK_NS: u64 = 1_000_000;
+const TIMED_PARK_NS: u64 = 1_000_000;
 
 /// The same where owners do not wake workers in timed parks. Work that would pay for a wake-up
 /// waits at most so long.
@@ -36,6 +83,33 @@ const SHORT_TIMED_PARK_NS: u64 = 400_000;
 const SHORT_TIMED_PARKS: u32 = if cfg!(shuttle) { 1 } else { 4 };
 
 impl Worker {
+    /// Parks, unless this worker sees work or need not park. A worker in a list of sleepers leaves
+    /// it afterwards.
+    pub(crate) fn park(&self, parking: &mut dyn Parking) -> Parked {
+        let allowed = parking.looks_for();
+        let look = allowed.map_or(Look::Nothing, |allowed| self.first_look(allowed));
+        if look == Look::Work {
+            self.search_was_in_vain();
+            return Parked::SawWork;
+        }
+        if !parking.will_park(self) {
+            return Parked::NotNeeded;
+        }
+        self.counters.parks.add(1);
+        let _parked = self.begin(Activity::Park);
+        let is_awake = match allowed {
+            Some(allowed) if look == Look::Unsure => {
+                parking.timed_park(self) || self.last_look(allowed)
+            }
+            _ => false,
+        };
+        if !is_awake {
+            self.placement.restore_mask(); // K1
+            parking.sleep(self);
+        }
+        Parked::Woken
+    }
+
     /// Parks for a limited time, during which owners need not wake it. Returns whether it was woken
     /// or has seen work; else it must check once more (S4).
     pub(crate) fn timed_park(&self) -> bool {
@@ -56,10 +130,10 @@ impl Worker {
         woken
     }
 
-    /// Before a sleep: sets a steal request at every slot, and checks for work. Exact for work
+    /// Before a park: sets a steal request at every slot, and checks for work. Exact for work
     /// whose owner wakes a worker (M7), and if no owner is active that could push without a fence
     /// (M9).
-    pub(crate) fn first_look(&self, allowed: Allowed) -> Look {
+    fn first_look(&self, allowed: Allowed) -> Look {
         if planted(Bug::NoLastCheck) {
             return Look::Nothing;
         }
@@ -73,7 +147,7 @@ impl Worker {
         }
         match self.sees_work(allowed) {
             true => Look::Work,
-            // Under shuttle every sleep begins with a timed park.
+            // Under shuttle every park begins with a timed park.
             false if active && (self.pool().may_rely_on_heavy_fences() || cfg!(shuttle)) => {
                 Look::Unsure
             }
@@ -90,7 +164,7 @@ impl Worker {
 
     /// After an unsure [`first_look`](Self::first_look): executes a heavy fence, and checks once
     /// more (M5).
-    pub(crate) fn last_look(&self, allowed: Allowed) -> bool {
+    fn last_look(&self, allowed: Allowed) -> bool {
         heavy();
         self.sees_work(allowed)
     }
