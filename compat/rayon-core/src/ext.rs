@@ -185,11 +185,11 @@ pub trait ThreadPoolExt {
 
 impl ThreadPoolExt for ThreadPool {
     fn set_active_threads(&self, threads: usize) -> usize {
-        self.pool().set_workers(threads.max(1))
+        self.pool().control().set_threads(threads.max(1))
     }
 
     fn active_threads(&self) -> usize {
-        self.pool().workers()
+        self.pool().threads()
     }
 
     fn set_victims(&self, victims: Victims) {

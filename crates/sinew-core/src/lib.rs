@@ -45,7 +45,7 @@ mod stealing;
 mod tasks;
 pub mod victims;
 
-pub use build_error::{BuildError, MAX_WORKERS};
+pub use build_error::{BuildError, MAX_THREADS};
 pub use builder::global::{pool as global_pool, run, with_current};
 pub use builder::serially::serially;
 pub use builder::{Fences, PoolBuilder};

@@ -15,7 +15,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use sinew_core::{MAX_WORKERS, Pool, Worker};
+use sinew_core::{MAX_THREADS, Pool, Worker};
 use sinew_topology::{CpuAssignment, Level, Machine};
 
 /// The part of the machine or of the pool that makes a locality domain.
@@ -109,7 +109,7 @@ pub enum DomainsError {
 }
 
 /// As many parts as a pool may have workers.
-const MOST_PARTS: usize = MAX_WORKERS;
+const MOST_PARTS: usize = MAX_THREADS;
 
 impl fmt::Display for DomainsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -191,7 +191,7 @@ unsafe impl TaskQueues for DomainQueues {
     const NAME: &'static str = "locality domain";
 
     fn check(&self, worker: &Worker) {
-        let (theirs, ours) = (self.domains.slots(), worker.max_workers());
+        let (theirs, ours) = (self.domains.slots(), worker.max_threads());
         assert!(
             theirs == ours,
             "these are the domains of a pool of {theirs} workers, and this one has {ours}"

@@ -325,7 +325,7 @@ fn all_workers_serve_a_domain_without_threads() {
         with_external_slot
             .install(|_| strict().run(|s| (0..8).for_each(|_| s.spawn_into(0, |_| add(&ran)))));
         let full = full_pool(4);
-        full.set_workers(1);
+        full.control().set_threads(1);
         let domains = parts(&full, 4);
         let scope = ScopeBuilder::new().queues(domains.queues(Order::Strict));
         full.run(|_| scope.run(|s| (0..8).for_each(|task| s.spawn_into(task % 4, |_| add(&ran)))));

@@ -114,7 +114,7 @@ const TASKS: usize = 6;
 /// Fills all queues while every worker is held up, lets `first` go alone until it has run `quota`
 /// tasks, then all others, and tells in which order tasks were begun.
 fn run(pool: &Pool, domains: &Domains, order: Order, first: usize, quota: usize) -> Vec<Ran> {
-    let workers = pool.max_workers();
+    let workers = pool.max_threads();
     let all_held = Barrier::new(workers);
     let (filled, others) = (Gate::default(), Gate::default());
     let ran = Mutex::new(Vec::new());

@@ -46,7 +46,7 @@ const TASKS: usize = 5;
 /// Every worker but `thief` fills its own queue and is held up; the thief, alone, takes all there
 /// is. Records the victims in order, and the thieves.
 fn rob(pool: &Pool, thief: usize) -> Vec<(usize, usize)> {
-    let workers = pool.max_workers();
+    let workers = pool.max_threads();
     let (all_held, all_filled) = (Barrier::new(workers), Barrier::new(workers));
     let over = Gate::default();
     let taken = Mutex::new(Vec::new());
@@ -117,7 +117,7 @@ const LOOKS: u64 = 300;
 /// Holds all workers up but `thief`, with tasks in the queue of `owner`. Returns the number of
 /// steals when the thief has all tasks, or after many failed attempts.
 fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
-    let workers = pool.max_workers();
+    let workers = pool.max_threads();
     let (held, offered) = (Barrier::new(workers), Barrier::new(workers));
     let (over, taken) = (Gate::default(), Mutex::new(0));
     let all_taken = || *taken.lock().expect("no task panics") == TASKS;

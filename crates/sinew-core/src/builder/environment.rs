@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sinew_topology::{CpuAssignment, Mapping, MappingError};
 
-use crate::build_error::MAX_WORKERS;
+use crate::build_error::MAX_THREADS;
 use crate::builder::{Fences, PoolBuilder};
 use crate::host::machine;
 
@@ -135,8 +135,8 @@ fn set_share(set: &mut Set<'_>) {
 
 fn parse_threads(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(threads) if (1..=MAX_WORKERS).contains(&threads) => Ok(threads),
-        _ => Err(format!("not a number of workers from 1 to {MAX_WORKERS}")),
+        Ok(threads) if (1..=MAX_THREADS).contains(&threads) => Ok(threads),
+        _ => Err(format!("not a number of threads from 1 to {MAX_THREADS}")),
     }
 }
 
@@ -296,12 +296,12 @@ mod tests {
             apply(PoolBuilder::new(), &read, &|_| ())
         };
         let pool = with("OMP_NUM_THREADS=4 SINEW_THREADS=3").build().unwrap();
-        assert_eq!((pool.max_workers(), pool.state.limit.follows()), (3, true));
+        assert_eq!((pool.max_threads(), pool.state.limit.follows()), (3, true));
         for listed in ["", "SINEW_THREADS=4", "OMP_NUM_THREADS=3"] {
             let pool = with(listed).build().unwrap();
-            assert_eq!((pool.max_workers(), pool.state.limit.follows()), (3, false), "{listed}");
+            assert_eq!((pool.max_threads(), pool.state.limit.follows()), (3, false), "{listed}");
         }
         let pool = with("SINEW_THREADS=3").threads(2).build().unwrap();
-        assert_eq!((pool.max_workers(), pool.state.limit.follows()), (2, false));
+        assert_eq!((pool.max_threads(), pool.state.limit.follows()), (2, false));
     }
 }

@@ -27,7 +27,7 @@ use sinew_sync::parker::Parker;
 use sinew_sync::thread;
 use sinew_topology::{CpuAssignment, Limits, Machine, Mapping};
 
-use crate::build_error::{BuildError, MAX_WORKERS};
+use crate::build_error::{BuildError, MAX_THREADS};
 use crate::fork;
 use crate::host::{machine, machine_as_known};
 use crate::idle::backoff::ENDLESS;
@@ -71,7 +71,7 @@ pub enum Fences {
 /// use sinew_core::{Pool, Wait};
 ///
 /// let pool = Pool::builder().threads(3).wait(Wait::Block).build()?;
-/// assert_eq!(pool.max_workers(), 3);
+/// assert_eq!(pool.max_threads(), 3);
 /// # Ok::<(), sinew_core::BuildError>(())
 /// ```
 #[derive(Default)]
@@ -107,14 +107,14 @@ impl PoolBuilder {
         Self::default()
     }
 
-    /// The number of workers, the external slot included. Default: the number of processors that
+    /// The number of threads, the external slot included. Default: the number of processors that
     /// affinity, cpuset and quota leave to this process.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
     }
 
-    /// The default number of workers, whatever was set before, as by
+    /// The default number of threads, whatever was set before, as by
     /// [`set_from_env`](Self::set_from_env).
     pub fn default_threads(mut self) -> Self {
         self.threads = None;
@@ -179,7 +179,7 @@ impl PoolBuilder {
 
     /// Describes another machine, for experiments and tests: distances and packages are those of
     /// `machine`. No thread is pinned, because its processors need not exist. Without a
-    /// [`mapping`](Self::mapping) no worker has a place on it. Default for the number of workers:
+    /// [`mapping`](Self::mapping) no worker has a place on it. Default for the number of threads:
     /// its processors.
     ///
     /// ```
@@ -307,7 +307,7 @@ impl PoolBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildError::Threads`] for 0 workers or more than [`MAX_WORKERS`]; `BuildError::Weight`
+    /// [`BuildError::Threads`] for 0 threads or more than [`MAX_THREADS`]; `BuildError::Weight`
     /// for an invalid weight; [`BuildError::Mapping`] if the mapping names a processor that this
     /// process may not use; [`BuildError::Spawn`] if the system refuses a thread; threads that were
     /// started before end again.
@@ -352,7 +352,7 @@ impl PoolBuilder {
         };
         let threads =
             self.threads.or(self.usual_threads).unwrap_or_else(|| limits.effective_threads());
-        if threads == 0 || threads > MAX_WORKERS {
+        if threads == 0 || threads > MAX_THREADS {
             return Err(BuildError::Threads(threads));
         }
         #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]

@@ -54,13 +54,13 @@ pub struct PoolControl {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PoolSnapshot {
-    /// Workers that may work: the minimum of the number that was set, the CPUs that affinity and
+    /// Threads that may work: the minimum of the number that was set, the CPUs that affinity and
     /// quota allow, and the granted cores.
     pub threads: usize,
-    /// The number of worker slots.
+    /// The number of worker slots, the external slot included.
     pub max_threads: usize,
-    /// Workers that are awake now.
-    pub awake: usize,
+    /// Threads that are awake now.
+    pub awake_threads: usize,
     /// The mapping that pins the threads.
     pub mapping: Mapping,
     /// The victim policy.
@@ -136,8 +136,9 @@ impl Pool {
 }
 
 impl PoolControl {
-    /// Lets at most `threads` of the workers work, as [`Pool::set_workers`]; returns how many may
-    /// now.
+    /// Lets at most `threads` of the workers work. The others stand down after their present task,
+    /// and return when the limit rises. Returns the limit in force: at least one thread, at most
+    /// all slots.
     ///
     /// # Panics
     ///
@@ -210,7 +211,7 @@ impl PoolControl {
         PoolSnapshot {
             threads: state.active_limit(),
             max_threads: state.slots.len(),
-            awake: state.awake(),
+            awake_threads: state.awake(),
             mapping: state.mapping(),
             victims: state.stealing.choice(),
             schedule: state.limit.schedule.get(),

@@ -309,14 +309,14 @@ fn a_worker_runs_its_own_tasks_first_then_broadcasts_then_those_of_callers() {
 fn a_broadcast_reaches_workers_that_have_stood_down() {
     ends(|| {
         with_each_full_pool(4, |pool| {
-            pool.set_workers(1);
+            pool.control().set_threads(1);
             for _ in 0..20 {
                 assert_eq!(pool.broadcast(|part| part.index()), [0, 1, 2, 3]);
                 assert_eq!(pool.install(|w| w.broadcast(|part| part.num_threads())), [4; 4]);
                 let all = Barrier::new(4);
                 pool.broadcast(|_| meet(&all));
             }
-            assert_eq!(pool.workers(), 1);
+            assert_eq!(pool.threads(), 1);
         });
     });
 }

@@ -358,8 +358,8 @@ fn the_handle_and_the_pool_say_the_same() {
         (now.victims, now.schedule),
         (Victims::MostLoaded { every: 5 }, Some(Schedule::Auto))
     );
-    assert_eq!((pool.workers(), pool.victims(), pool.mapping()), (3, now.victims, now.mapping));
-    assert!(now.awake <= 4 && format!("{handle:?}").contains("threads: 3"));
+    assert_eq!((pool.threads(), pool.victims(), pool.mapping()), (3, now.victims, now.mapping));
+    assert!(now.awake_threads <= 4 && format!("{handle:?}").contains("threads: 3"));
 }
 
 /// Catches: a value that is taken or that the message does not name, and one that changes
@@ -377,9 +377,6 @@ fn what_is_impossible_is_refused_by_name() {
     };
     refused("a pool with 0 threads", &|handle| {
         handle.set_threads(0);
-    });
-    refused("a pool with 0 workers", &|_| {
-        pool.set_workers(0);
     });
     refused("`dynamic:0`", &|handle| handle.set_schedule(Schedule::Dynamic { chunk: 0 }));
     let error = handle.set_mapping(&Mapping::Explicit(vec![123_456])).unwrap_err();

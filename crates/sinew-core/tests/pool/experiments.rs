@@ -130,9 +130,9 @@ fn workers_that_never_park_do_not_park() {
             pool.run(|w| tree(w, 10, &leaves));
         }
         assert_eq!((leaves.load(Ordering::Relaxed), pool.counters().parks), (20 << 10, 0));
-        pool.set_workers(1);
+        pool.control().set_threads(1);
         pool.run(|w| tree(w, 10, &leaves));
-        pool.set_workers(3);
+        pool.control().set_threads(3);
         pool.run(|w| tree(w, 10, &leaves));
         assert_eq!(leaves.into_inner(), 22 << 10);
     });

@@ -17,7 +17,7 @@ fn marks(pool: &Pool) -> [u64; 4] {
 fn rests(pool: &Pool, yields: usize) -> bool {
     let before = marks(pool);
     (0..yields).for_each(|_| thread::yield_now());
-    pool.active_workers() == 0 && marks(pool) == before
+    pool.awake_threads() == 0 && marks(pool) == before
 }
 
 /// Waits until the pool rests for a while; a worker that never does is caught by the time limit of

@@ -297,7 +297,7 @@ fn a_loop_under_a_control_follows_the_affinity_mask() {
                 let lost = mask.iter().find(|&cpu| cpu != kept).unwrap();
                 assert!(me.exclude_cpu(lost, &mask));
             }
-            if pool.workers() == 1 && control.snapshot().working == 1 {
+            if pool.threads() == 1 && control.snapshot().working == 1 {
                 control.cancel();
             }
         })

@@ -98,7 +98,7 @@ fn a_tree_has_its_nodes_under_every_policy_while_the_number_of_workers_changes()
         for victims in all() {
             let pool = pool_on("package:3 l3:1 l2:1 core:2", victims);
             count_meanwhile(&pool, 12, |number| {
-                pool.set_workers(number as usize % 6 + 1);
+                pool.control().set_threads(number as usize % 6 + 1);
             });
         }
     });
@@ -192,7 +192,7 @@ const OFFERED: usize = 5;
 /// Holds all workers up but `thief`, with tasks in the queue of `owner`. Returns how many the thief
 /// has taken once it has them all, or has looked in vain often.
 fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
-    let workers = pool.max_workers();
+    let workers = pool.max_threads();
     let (held, offered) = (Barrier::new(workers), Barrier::new(workers));
     let (over, taken) = (AtomicBool::new(false), AtomicUsize::new(0));
     let watch = || {
@@ -277,7 +277,7 @@ fn attempts_to_steal_are_counted_by_distance() {
             // The others search meanwhile, and each may have counted an attempt before the first
             // look and its failure after that.
             assert!(
-                all + pool.max_workers() as u64 >= counted.steals() + counted.failed_steals,
+                all + pool.max_threads() as u64 >= counted.steals() + counted.failed_steals,
                 "{counted:?}"
             );
         }
@@ -335,7 +335,7 @@ fn the_first_run_teaches_the_boundary_between_large_and_small_tasks() {
 fn on_a_machine_that_is_described_nobody_is_pinned() {
     ends(|| {
         let pool = pool_on("package:3 core:2", Victims::Nearest);
-        assert_eq!(pool.max_workers(), 6);
+        assert_eq!(pool.max_threads(), 6);
         let here = thread::available_parallelism().unwrap();
         assert!(
             pool.broadcast(|_| thread::available_parallelism().unwrap())

@@ -148,8 +148,8 @@ impl<'c> Operation<'c> {
     #[inline]
     pub fn maximum(&self, w: &Worker) -> Option<usize> {
         let requested = self.requested.threads.load(Ordering::Relaxed);
-        let maximum = requested.min(w.allowed_workers());
-        (maximum < w.max_workers()).then_some(maximum)
+        let maximum = requested.min(w.allowed_threads());
+        (maximum < w.max_threads()).then_some(maximum)
     }
 
     /// Takes up the latest request for a number of participants.

@@ -120,7 +120,7 @@ impl<'r> Controlled<'r> {
         (control, cancel_registration): (&'r Control, CancelRegistration),
         session: Session<'r>,
     ) -> Self {
-        let workers = w.max_workers();
+        let workers = w.max_threads();
         let own =
             LoopSettings { threads: options.threads.clamp(1, workers), schedule: options.schedule };
         let limit = w.limit();

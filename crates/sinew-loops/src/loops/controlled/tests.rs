@@ -332,13 +332,13 @@ fn a_loop_keeps_to_the_limit_of_its_pool() {
             let others = inside.fetch_add(1, Ordering::AcqRel);
             match item {
                 300 => {
-                    pool.set_workers(1);
+                    pool.control().set_threads(1);
                     lowered.store(true, Ordering::Release);
                 }
                 10_000 => {
                     lowered.store(false, Ordering::Release);
                     helped.store(false, Ordering::Release);
-                    pool.set_workers(3);
+                    pool.control().set_threads(3);
                 }
                 _ if lowered.load(Ordering::Acquire) => {
                     late.fetch_add(usize::from(others > 0), Ordering::Relaxed);
