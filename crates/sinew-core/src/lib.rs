@@ -48,7 +48,7 @@ pub mod victims;
 pub use build_error::{BuildError, MAX_THREADS};
 pub use builder::global::{pool as global_pool, run, with_current};
 pub use builder::serially::serially;
-pub use builder::{Fences, PoolBuilder};
+pub use builder::{Fences, PoolBuilder, Spin};
 pub use host::machine_cached;
 pub use pool::Pool;
 pub use pool::cancel_registration::CancelRegistration;

@@ -124,7 +124,7 @@ pub use pipeline::{Pipeline, farm, pipeline};
 pub use sinew_core::Share;
 pub use sinew_core::{
     BuildError, Cancelled, Counters, OwnPages, Pool, PoolBuilder, PoolControl, PoolSnapshot, Scope,
-    ScopeBuilder, StackKind, StealsAt, Victims, Wait, Worker, global_pool, join, run, scope,
+    ScopeBuilder, Spin, StackKind, StealsAt, Victims, Wait, Worker, global_pool, join, run, scope,
     serially, spawn, victims,
 };
 /// Locality domains, and the options of what runs in them; with the feature `locality`.

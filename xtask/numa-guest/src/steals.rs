@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use numa_protocol::{Outcome, Shape};
 use sinew_core::victims::{AfterSuccess, Loads, Scope};
-use sinew_core::{Mapping, Pool, Victims, Worker, scope};
+use sinew_core::{Mapping, Pool, Spin, Victims, Worker, scope};
 
 use crate::check::{Check, Verdict, ensure, same};
 use crate::tree::nearness;
@@ -151,7 +151,7 @@ fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
 fn slaves_stay(shape: &Shape) -> Verdict {
     let builder =
         Pool::builder().threads(shape.cpus()).mapping(Mapping::Compact).external_slot(false);
-    let builder = builder.victims(Victims::Nearest).never_park(true).withhold(Duration::MAX);
+    let builder = builder.victims(Victims::Nearest).spin(Spin::Forever).withhold(Duration::MAX);
     let pool = builder.build().map_err(|error| error.to_string())?;
     let package: Vec<usize> = cpus(&pool).iter().map(|&cpu| shape.package_of(cpu)).collect();
     for home in 1..=package.iter().copied().max().unwrap_or(0) {

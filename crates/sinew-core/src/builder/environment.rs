@@ -7,7 +7,7 @@ use std::time::Duration;
 use sinew_topology::{CpuAssignment, Mapping, MappingError};
 
 use crate::build_error::MAX_THREADS;
-use crate::builder::{Fences, PoolBuilder};
+use crate::builder::{Fences, PoolBuilder, Spin};
 use crate::host::machine;
 
 /// The thread counts that `sinew exec` has set, as `NAME=VALUE`, separated by blanks. `sinew exec`
@@ -114,7 +114,7 @@ fn apply(
     set("SINEW_VICTIMS", &|text| change(text.parse()?, PoolBuilder::victims));
     set("SINEW_STACK", &|text| change(text.parse()?, PoolBuilder::stack));
     set("SINEW_FENCES", &|text| change(parse_fences(text)?, PoolBuilder::fences));
-    set("SINEW_SPIN_US", &|text| change(parse_micros(text)?, PoolBuilder::spin));
+    set("SINEW_SPIN_US", &|text| change(Spin::For(parse_micros(text)?), PoolBuilder::spin));
     set_share(&mut set);
     builder
 }
@@ -248,7 +248,7 @@ mod tests {
             "stack: TwoField",
             "victims: MostLoaded { every: 3 }",
             "fences: Full",
-            "spin: Some(7µs)",
+            "spin: For(7µs)",
             "coordinate: true",
             "weight: 2.5",
             "min_threads: 2",

@@ -65,6 +65,31 @@ pub enum Fences {
     Full,
 }
 
+/// How long an idle worker spins before it parks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Spin {
+    /// 0 to 40 µs, adapted to its idle times.
+    #[default]
+    Adaptive,
+    /// This time.
+    For(Duration),
+    /// Without end: idle and waiting workers search instead of parking, for experiments. Each
+    /// worker keeps a core busy all the time.
+    Forever,
+}
+
+impl Spin {
+    /// The window in nanoseconds; `None` if it adapts.
+    fn window_ns(self) -> Option<u64> {
+        match self {
+            Self::Adaptive => None,
+            Self::For(window) => Some(u64::try_from(window.as_nanos()).unwrap_or(ENDLESS)),
+            Self::Forever => Some(ENDLESS),
+        }
+    }
+}
+
 /// Describes a pool; see [`Pool::builder`]. Each method names its default.
 ///
 /// ```
@@ -88,7 +113,7 @@ pub struct PoolBuilder {
     withhold: Option<Duration>,
     machine: Option<Machine>,
     fences: Fences,
-    spin: Option<Duration>,
+    spin: Spin,
     first_slot: FirstSlot,
     oldest_first: bool,
     follow_limits: Option<bool>,
@@ -160,13 +185,6 @@ impl PoolBuilder {
         self
     }
 
-    /// Whether all idle and waiting workers search without end instead of parking, for experiments.
-    /// Default: no. Each worker then keeps a core busy all the time.
-    pub fn never_park(mut self, never: bool) -> Self {
-        self.spin = never.then_some(Duration::MAX);
-        self
-    }
-
     /// For experiments: how long a victim policy may keep a worker from work that it sees, before
     /// that worker takes any task, whether or not it ever parks. Default: 200 µs. The time begins
     /// when the worker has searched in vain for a spin window, or for 50 to 400 µs, if the window
@@ -201,10 +219,9 @@ impl PoolBuilder {
         self
     }
 
-    /// How long an idle worker spins before it parks. Default: 0 to 40 µs, adapted to its idle
-    /// times.
-    pub fn spin(mut self, window: Duration) -> Self {
-        self.spin = Some(window);
+    /// How long an idle worker spins before it parks. Default: [`Spin::Adaptive`].
+    pub fn spin(mut self, spin: Spin) -> Self {
+        self.spin = spin;
         self
     }
 
@@ -263,8 +280,8 @@ impl PoolBuilder {
     }
 
     /// Adds a hook, which is called until the pool ends.
-    pub fn hook(mut self, hook: Arc<dyn PoolHook>) -> Self {
-        self.hooks.push(hook);
+    pub fn hook(mut self, hook: impl PoolHook) -> Self {
+        self.hooks.push(Arc::new(hook));
         self
     }
 
@@ -416,7 +433,7 @@ impl PoolBuilder {
             ),
             cancel_scope: Arc::default(),
             wait: self.wait,
-            spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(ENDLESS)),
+            spin_ns: self.spin.window_ns(),
             steal_delay: u64::from(self.steal_delay),
             cores,
             panic_handler: self.panic_handler,

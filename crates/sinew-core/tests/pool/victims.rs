@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use sinew_core::victims::{AfterSuccess, Loads, Scope};
-use sinew_core::{Counters, Mapping, Pool, Victims, Wait, Worker, scope};
+use sinew_core::{Counters, Mapping, Pool, Spin, Victims, Wait, Worker, scope};
 
 use crate::support::{add, ends, meet};
 
@@ -154,8 +154,12 @@ fn tasks_of_workers_that_never_park_meet_across_packages_under_every_policy() {
             for victims in all() {
                 let builder =
                     Pool::builder().machine(machine.parse().unwrap()).mapping(Mapping::Compact);
-                let pool =
-                    builder.external_slot(false).victims(victims).never_park(true).build().unwrap();
+                let pool = builder
+                    .external_slot(false)
+                    .victims(victims)
+                    .spin(Spin::Forever)
+                    .build()
+                    .unwrap();
                 for _ in 0..3 {
                     let all = Barrier::new(4);
                     pool.install(|w| meet_in(w, 4, &all));
@@ -230,7 +234,7 @@ fn one_worker_a_package_may_leave_it() {
             .machine("package:2 l3:1 core:2".parse().unwrap())
             .mapping(Mapping::Compact);
         let builder = builder.external_slot(false).victims(Victims::Nearest);
-        let pool = builder.never_park(true).withhold(Duration::MAX).build().unwrap();
+        let pool = builder.spin(Spin::Forever).withhold(Duration::MAX).build().unwrap();
         for (owner, thieves) in [(0, [2, 3]), (3, [0, 1]), (2, [1, 0]), (1, [3, 2])] {
             let mut taken = thieves.map(|thief| taken_by(&pool, thief, owner));
             taken.sort_unstable();
