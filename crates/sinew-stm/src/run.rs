@@ -6,9 +6,11 @@ use crate::engine::engine;
 use crate::late::Locking;
 use crate::local;
 use crate::sites::{Cause, Counters, Site};
-use crate::stop::{Stop, TxResult, Why};
 use crate::tx::Tx;
+use crate::tx_error::{TxError, TxResult, Why};
 use crate::waiting::Change;
+use std::error::Error;
+use std::fmt;
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -212,6 +214,19 @@ pub enum Unfinished {
     Waits(Change),
 }
 
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::GivenUp(cause) => cause.fmt(f),
+            Self::Waits(_) => f.write_str(
+                "the transaction called `retry`; repeat the attempt once its change has happened",
+            ),
+        }
+    }
+}
+
+impl Error for Unfinished {}
+
 /// A call of `atomically` on this thread; aborts the attempt if it is dropped before the end.
 struct Run {
     /// The thread's descriptor; `None` while handlers run.
@@ -280,7 +295,11 @@ impl Run {
         // SAFETY: I12, as this run is inside.
         let value = f(&mut Tx::new(unsafe { descriptor.as_mut() }))?;
         // SAFETY: as above; the closure's borrow has ended.
-        if unsafe { descriptor.as_mut() }.commit() { Ok(value) } else { Err(Stop(Why::Conflict)) }
+        if unsafe { descriptor.as_mut() }.commit() {
+            Ok(value)
+        } else {
+            Err(TxError(Why::Conflict))
+        }
     }
 
     /// Leaves after a commit.
@@ -315,14 +334,14 @@ impl Run {
     /// After an attempt that ended with `stop`: aborts it, and begins the next.
     #[cold]
     #[inline(never)]
-    fn again_cold(&mut self, stop: Stop, max_aborts: u32) -> NonNull<Descriptor> {
+    fn again_cold(&mut self, stop: TxError, max_aborts: u32) -> NonNull<Descriptor> {
         self.fail(stop);
         self.prepare(max_aborts);
         NonNull::from(self.descriptor())
     }
 
     /// Aborts the attempt after `stop`, and waits for the condition of the next one.
-    fn fail(&mut self, stop: Stop) {
+    fn fail(&mut self, stop: TxError) {
         if self.is_to_wait(stop) {
             return self.wait_for_change();
         }
@@ -373,7 +392,7 @@ impl Run {
     /// Ends the attempts after `stop`, which may be a `retry`.
     #[cold]
     #[inline(never)]
-    fn give_up_or_wait(&mut self, stop: Stop) -> Unfinished {
+    fn give_up_or_wait(&mut self, stop: TxError) -> Unfinished {
         if !self.is_to_wait(stop) {
             return Unfinished::GivenUp(self.give_up());
         }
@@ -385,7 +404,7 @@ impl Run {
 
     /// Whether an attempt that ended with `stop` waits for a change: a doomed one may have seen
     /// outdated values.
-    fn is_to_wait(&mut self, stop: Stop) -> bool {
+    fn is_to_wait(&mut self, stop: TxError) -> bool {
         stop.0 == Why::Retry && self.descriptor().doomed.is_none()
     }
 

@@ -2,9 +2,9 @@
 
 use crate::descriptor::{Descriptor, Mark, Mode};
 use crate::engine::engine;
-use crate::run_ahead::Ended;
+use crate::run_ahead::PrefetchEnd;
 use crate::sites::Cause;
-use crate::stop::{Stop, TxResult, Why};
+use crate::tx_error::{TxError, TxResult, Why};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     ///
     /// The thread sleeps until another one commits a change; it does not spin.
     pub fn retry<T>(&mut self) -> TxResult<T> {
-        Err(Stop(Why::Retry))
+        Err(TxError(Why::Retry))
     }
 
     /// Aborts this attempt as a conflict does, and begins the next one: for facts from outside of
@@ -92,7 +92,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     pub fn restart<T>(&mut self) -> TxResult<T> {
         let revocable = self.descriptor.mode != Mode::Irrevocable;
         assert!(revocable, "restart() after irrevocable(): the attempt cannot be given up");
-        Err(Stop(Why::Conflict))
+        Err(TxError(Why::Conflict))
     }
 
     /// The address of a place that this transaction has read or written so far, chosen by `random`:
@@ -123,7 +123,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         let before = self.descriptor.mode;
         let part = Part::begin(self);
         let done = first(part.tx);
-        if done.as_ref().err() != Some(&Stop(Why::Retry)) {
+        if done.as_ref().err() != Some(&TxError(Why::Retry)) {
             part.end();
             return done;
         }
@@ -215,7 +215,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         let d = &mut *self.descriptor;
         match d.mode {
             Mode::Irrevocable => return Ok(()),
-            Mode::Ahead => return d.end_ahead(Ended::Through),
+            Mode::Ahead => return d.end_ahead(PrefetchEnd::Through),
             Mode::Favoured => {}
             before @ (Mode::Optimistic | Mode::Late) => {
                 d.wants_token = true;

@@ -4,7 +4,7 @@
 //! token makes all other attempts of the process fail.
 
 use sinew_stm::{
-    Cause, ContentionManager, Stop, TBox, TVar, Transaction, atomically, in_transaction,
+    Cause, ContentionManager, TBox, TVar, Transaction, TxError, atomically, in_transaction,
 };
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -191,7 +191,7 @@ fn handlers_are_called_outside_and_in_order() {
         var.store(var.load() + 1);
         log.borrow_mut().push(what);
     };
-    let old = RefCell::new(None::<Stop>);
+    let old = RefCell::new(None::<TxError>);
     atomically(|tx| {
         tx.on_commit(|| note("first"));
         tx.on_abort(|| note("lost"));

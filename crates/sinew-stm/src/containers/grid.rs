@@ -1,8 +1,8 @@
 //! [`TGrid`]: a grid of two or three dimensions.
 
 use crate::array::TArray;
-use crate::stop::TxResult;
 use crate::tx::Tx;
+use crate::tx_error::TxResult;
 
 /// A grid of transactional values. Neighbours along x share records: see [`TArray`].
 ///

@@ -4,8 +4,8 @@
 //! panic of the comparison undoes.
 
 use super::arena::Arena;
-use crate::stop::TxResult;
 use crate::tx::Tx;
+use crate::tx_error::TxResult;
 use crate::var::TVar;
 
 /// A binary heap of transactional values: the largest comes first.
