@@ -19,7 +19,7 @@ use sinew_sync::lock::Mutex;
 use sinew_topology::{Memory, Placement, PlacementError, page_nodes};
 
 use crate::domains::Domains;
-use crate::queues::Order;
+use crate::queues::DomainOrder;
 
 /// How blocks are distributed over the domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -192,7 +192,7 @@ impl Filling<'_> {
     /// the domain of the worker that ran the call owns the block afterwards.
     fn for_each_block(&self, owners: &mut [usize], each: impl Fn(usize) + Sync) {
         let each = &each;
-        ScopeBuilder::new().queues(self.options.domains.queues(Order::Strict)).run(|s| {
+        ScopeBuilder::new().queues(self.options.domains.queues(DomainOrder::Strict)).run(|s| {
             for (block, owner) in owners.iter_mut().enumerate() {
                 let domain = *owner;
                 s.spawn_into(domain, move |worker| {
