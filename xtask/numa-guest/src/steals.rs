@@ -9,7 +9,7 @@ use std::sync::{Barrier, Mutex};
 use std::time::Duration;
 
 use numa_protocol::{Outcome, Shape};
-use sinew_core::victims::{AfterSuccess, Loads, Scope};
+use sinew_core::victims::{AfterSuccess, LoadScope, Loads};
 use sinew_core::{Mapping, Pool, Spin, Victims, Worker, scope};
 
 use crate::check::{Check, Verdict, ensure, same};
@@ -105,7 +105,7 @@ fn nearest_first(shape: &Shape) -> Verdict {
 /// task is stranded.
 fn strictly_at_home(shape: &Shape) -> Verdict {
     let loads =
-        Loads { refresh: 5, scope: Scope::StrictlyPackage, after_success: AfterSuccess::Stay };
+        Loads { refresh: 5, scope: LoadScope::StrictlyPackage, after_success: AfterSuccess::Stay };
     each_thief(shape, Victims::SortedLoads(loads), |here, there| {
         shape.package_of(here) != shape.package_of(there)
     })

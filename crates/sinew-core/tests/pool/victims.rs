@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use sinew_core::victims::{AfterSuccess, Loads, Scope};
+use sinew_core::victims::{AfterSuccess, LoadScope, Loads};
 use sinew_core::{Counters, Mapping, Pool, Spin, Victims, Wait, Worker, scope};
 
 use crate::support::{add, ends, meet};
 
 const STRICT: Victims = Victims::SortedLoads(Loads {
     refresh: 5,
-    scope: Scope::StrictlyPackage,
+    scope: LoadScope::StrictlyPackage,
     after_success: AfterSuccess::Stay,
 });
 

@@ -2,8 +2,8 @@
 
 #[cfg(feature = "victims")]
 use super::{
-    AfterSuccess, Cats, Dealt, DistanceWeighted, Loads, MostLoaded, Sample, Samples, Sampling,
-    Scope, Set, SortedLoads,
+    AfterSuccess, Cats, Dealt, DistanceWeighted, LoadScope, Loads, MostLoaded, Sample, Samples,
+    Sampling, Set, SortedLoads,
 };
 use super::{Nearest, NearestOrRandom, Random, VictimPolicy};
 
@@ -98,8 +98,8 @@ const SET: (u32, u32) = (12, 4);
 #[cfg(feature = "victims")]
 const SORTED: [Victims; 10] = {
     use AfterSuccess::{Restart, Stay};
-    use Scope::{Machine, Package, StrictlyPackage};
-    const fn sorted(refresh: u32, scope: Scope, after_success: AfterSuccess) -> Victims {
+    use LoadScope::{Machine, Package, StrictlyPackage};
+    const fn sorted(refresh: u32, scope: LoadScope, after_success: AfterSuccess) -> Victims {
         Victims::SortedLoads(Loads { refresh, scope, after_success })
     }
     [
@@ -197,7 +197,7 @@ impl Victims {
             #[cfg(feature = "victims")]
             Self::DistanceWeighted | Self::Cats { .. } | Self::Dealt => true,
             #[cfg(feature = "victims")]
-            Self::SortedLoads(rule) => !matches!(rule.scope, Scope::Machine),
+            Self::SortedLoads(rule) => !matches!(rule.scope, LoadScope::Machine),
             _ => false,
         }
     }
@@ -209,7 +209,7 @@ impl Victims {
             #[cfg(feature = "victims")]
             Self::Dealt => true,
             #[cfg(feature = "victims")]
-            Self::SortedLoads(rule) => matches!(rule.scope, Scope::Package),
+            Self::SortedLoads(rule) => matches!(rule.scope, LoadScope::Package),
             _ => false,
         }
     }

@@ -103,7 +103,7 @@ pub use sample::{Sample, Samples, Sampling};
 #[cfg(feature = "victims")]
 pub use set::Set;
 #[cfg(feature = "victims")]
-pub use sorted::{AfterSuccess, Loads, Scope, SortedLoads};
+pub use sorted::{AfterSuccess, LoadScope, Loads, SortedLoads};
 pub use stride::Stride;
 #[cfg(feature = "victims")]
 pub use weighted::DistanceWeighted;

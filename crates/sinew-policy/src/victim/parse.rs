@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::Victims;
 #[cfg(feature = "victims")]
-use super::{AfterSuccess, Loads, Samples, Sampling, Scope};
+use super::{AfterSuccess, LoadScope, Loads, Samples, Sampling};
 use crate::named::in_words;
 
 /// The largest number in a text.
@@ -118,8 +118,11 @@ const PAST_EMPTY: &str = "past-empty";
 #[cfg(feature = "victims")]
 const AFTER_FAILURE: &str = "after-failure";
 #[cfg(feature = "victims")]
-const SCOPES: [(&str, Scope); 3] =
-    [("machine", Scope::Machine), ("package", Scope::Package), ("strict", Scope::StrictlyPackage)];
+const SCOPES: [(&str, LoadScope); 3] = [
+    ("machine", LoadScope::Machine),
+    ("package", LoadScope::Package),
+    ("strict", LoadScope::StrictlyPackage),
+];
 #[cfg(feature = "victims")]
 const AFTER: [(&str, AfterSuccess); 2] =
     [("stay", AfterSuccess::Stay), ("restart", AfterSuccess::Restart)];
