@@ -128,7 +128,7 @@ pub struct Snapshot {
     /// How many changes there have been.
     pub changes: u64,
     /// The number of changes that participants work under already.
-    pub followed: u64,
+    pub changes_applied: u64,
     /// Whether the loops are to end.
     pub cancelled: bool,
 }
@@ -258,7 +258,7 @@ impl Control {
             schedule,
             mapping: pinning.map(|pinning| pinning.mapping().clone()),
             changes: version / CHANGE,
-            followed: followed.load(Ordering::Relaxed) / CHANGE,
+            changes_applied: followed.load(Ordering::Relaxed) / CHANGE,
             cancelled: is_cancelled(version),
         }
     }

@@ -42,7 +42,7 @@ use crate::state::pool_state::PoolState;
 /// control.set_schedule(Schedule::Dynamic { chunk: 64 });
 /// control.set_mapping(&Mapping::Compact)?;
 /// let now = control.snapshot();
-/// assert_eq!((now.threads, now.max_threads, now.under_way), (3, 4, 0));
+/// assert_eq!((now.threads, now.max_threads, now.running), (3, 4, 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -69,7 +69,7 @@ pub struct PoolSnapshot {
     pub schedule: Option<Schedule>,
     /// Loops and skeletons under a control, and worklists, that have begun and not ended. A
     /// skeleton that consists of several loops and its present loop count as two.
-    pub under_way: usize,
+    pub running: usize,
     /// The counters of all workers, summed.
     pub counters: Counters,
 }
@@ -215,7 +215,7 @@ impl PoolControl {
             mapping: state.mapping(),
             victims: state.stealing.choice(),
             schedule: state.limit.schedule.get(),
-            under_way: state.cancel_scope.under_way(),
+            running: state.cancel_scope.under_way(),
             counters: state.counters(),
         }
     }

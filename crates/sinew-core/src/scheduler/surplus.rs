@@ -104,7 +104,7 @@ impl Worker {
     /// One load of a read-only line.
     #[inline]
     pub fn allowed_threads(&self) -> usize {
-        self.pool().limit.asked()
+        self.pool().limit.requested_threads()
     }
 
     /// The limit of the pool, for loops that compare it between two slices.

@@ -66,7 +66,7 @@ fn what_runs_is_cancelled_and_what_comes_later_runs() {
             }
             let now = control.snapshot();
             assert!(!now.cancelled && now.loops == 0 && now.working == 0, "{now:?}");
-            assert_eq!(handle.snapshot().under_way, 0);
+            assert_eq!(handle.snapshot().running, 0);
         }
     });
 }
@@ -140,17 +140,17 @@ fn who_has_ended_is_under_way_no_more() {
     let outside = CancelRegistration::register();
     pool.run(|_| {
         let [first, second] = [(); 2].map(|()| CancelRegistration::register());
-        assert_eq!(handle.snapshot().under_way, 2);
+        assert_eq!(handle.snapshot().running, 2);
         drop(first);
         handle.cancel();
         assert!(second.is_cancelled() && !outside.is_cancelled());
     });
-    assert_eq!(handle.snapshot().under_way, 0);
+    assert_eq!(handle.snapshot().running, 0);
     let panicked = payload_of(|| {
         pool.run(|w| endless(w, &Control::new(), || std::panic::resume_unwind(Box::new("enough"))))
     });
     assert_eq!(panicked.downcast_ref(), Some(&"enough"));
-    assert_eq!(handle.snapshot().under_way, 0);
+    assert_eq!(handle.snapshot().running, 0);
 }
 
 /// Catches: loops that do not take up the pool's schedule, those that must not, and one that
@@ -353,7 +353,7 @@ fn the_handle_and_the_pool_say_the_same() {
     .join()
     .unwrap();
     let now = handle.snapshot();
-    assert_eq!((now.threads, now.max_threads, now.under_way), (3, 4, 0));
+    assert_eq!((now.threads, now.max_threads, now.running), (3, 4, 0));
     assert_eq!(
         (now.victims, now.schedule),
         (Victims::MostLoaded { every: 5 }, Some(Schedule::Auto))

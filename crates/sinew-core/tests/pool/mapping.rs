@@ -208,7 +208,7 @@ fn follows_the_mapping(skeleton: impl Fn(&Worker, &Control, &(dyn Fn() + Sync)) 
     late.check(&[b], false);
     assert_eq!(masks(&pool).unwrap(), before);
     let now = control.snapshot();
-    assert_eq!((now.changes, now.followed, now.working), (2, 2, 0));
+    assert_eq!((now.changes, now.changes_applied, now.working), (2, 2, 0));
 }
 
 /// Catches: carriers that stay where the pool has them, share a processor, or keep it
@@ -247,11 +247,11 @@ fn a_mapping_counts_as_followed_when_a_thread_has_moved() {
     control.set_threads(2);
     full_pool(2).install(|w| {
         let operation = Operation::begin(&control, 0).unwrap();
-        assert_eq!((operation.threads(), control.snapshot().followed), (Some(2), 1));
+        assert_eq!((operation.threads(), control.snapshot().changes_applied), (Some(2), 1));
         control.set_mapping(&Mapping::Compact).unwrap();
-        assert_eq!((operation.threads(), control.snapshot().followed), (Some(2), 1));
+        assert_eq!((operation.threads(), control.snapshot().changes_applied), (Some(2), 1));
         let participant = operation.take_part(w);
-        assert_eq!(control.snapshot().followed, 2);
+        assert_eq!(control.snapshot().changes_applied, 2);
         drop(participant);
     });
 }

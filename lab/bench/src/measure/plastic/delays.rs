@@ -179,7 +179,7 @@ impl<'c> Changes<'c> {
             Kind::Threads => now.threads == Some(now.working),
             Kind::Schedule | Kind::Mapping => true,
         };
-        now.followed >= number && in_effect
+        now.changes_applied >= number && in_effect
     }
 
     /// The change under way is followed.
