@@ -183,7 +183,8 @@ pub trait ThreadPoolExt {
 
 impl ThreadPoolExt for ThreadPool {
     fn set_active_threads(&self, threads: usize) -> usize {
-        self.pool().control().set_threads(threads.max(1))
+        self.pool().control().set_threads(threads.max(1));
+        self.active_threads()
     }
 
     fn active_threads(&self) -> usize {

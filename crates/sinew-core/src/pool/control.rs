@@ -1,6 +1,6 @@
 //! The handle that changes a running pool.
 //!
-//! It has no state of its own. Each request is stored in a word that workers and loops read anyway:
+//! Its only state of its own is the number of earlier cancellations. Each request is stored in a word that workers and loops read anyway:
 //! the number of threads in `limit`, the mapping in `pins`, the schedule in `preset`, a
 //! cancellation in `cancel`.
 //!
@@ -48,6 +48,8 @@ use crate::state::pool_state::PoolState;
 #[derive(Clone)]
 pub struct PoolControl {
     state: Arc<PoolState>,
+    /// The number of cancellations when [`Pool::control`] returned this handle.
+    cancellations: u64,
 }
 
 /// The result of [`PoolControl::snapshot`].
@@ -77,7 +79,8 @@ pub struct PoolSnapshot {
 impl Pool {
     /// The handle that changes the running pool.
     pub fn control(&self) -> PoolControl {
-        PoolControl { state: Arc::clone(&self.state) }
+        let state = Arc::clone(&self.state);
+        PoolControl { cancellations: state.cancel_scope.cancellations(), state }
     }
 
     /// Pins the pool's threads by `mapping`, or unpins them with [`Mapping::None`]. Each thread
@@ -137,16 +140,18 @@ impl Pool {
 
 impl PoolControl {
     /// Lets at most `threads` of the workers work. The others stand down after their present task,
-    /// and return when the limit rises. Returns the limit in force: at least one thread, at most
-    /// all slots.
+    /// and return when the limit rises. At least one thread works. `None` takes the request back:
+    /// only affinity, quota and the granted cores limit the pool then. [`Pool::threads`] and
+    /// [`snapshot`](Self::snapshot) return the limit in force.
     ///
     /// # Panics
     ///
     /// If `threads` is 0.
     #[track_caller]
-    pub fn set_threads(&self, threads: usize) -> usize {
-        assert!(threads > 0, "a pool with 0 threads does nothing: use at least 1");
-        self.state.set_limit(Source::Program, threads)
+    pub fn set_threads(&self, threads: impl Into<Option<usize>>) {
+        let threads = threads.into();
+        assert!(threads != Some(0), "a pool with 0 threads does nothing: use at least 1");
+        self.state.set_limit(Source::Program, threads.unwrap_or(usize::MAX));
     }
 
     /// Pins the threads, as [`Pool::set_mapping`]. Threads in a loop whose control has a mapping
@@ -198,6 +203,13 @@ impl PoolControl {
     /// their results cannot express it.
     pub fn cancel(&self) {
         self.state.cancel_scope.cancel();
+    }
+
+    /// Whether the pool was [cancelled](Self::cancel), through any handle, since [`Pool::control`]
+    /// returned this one. Clones agree. A later handle says no, because later work is not
+    /// cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.state.cancel_scope.cancellations() != self.cancellations
     }
 
     /// The state and settings of the pool. While it works, the numbers are of slightly different

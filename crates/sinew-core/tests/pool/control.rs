@@ -342,10 +342,13 @@ fn the_handle_and_the_pool_say_the_same() {
     let handle = pool.control();
     let theirs = handle.clone();
     thread::spawn(move || {
-        assert_eq!(
-            (theirs.set_threads(2), theirs.set_threads(99), theirs.set_threads(3)),
-            (2, 4, 3)
-        );
+        let limit = |threads: usize| {
+            theirs.set_threads(threads);
+            theirs.snapshot().threads
+        };
+        assert_eq!([2, 99, 3].map(limit), [2, 4, 3]);
+        theirs.set_threads(None);
+        assert_eq!([theirs.snapshot().threads, limit(3)], [4, 3]);
         theirs.set_victims(Victims::MostLoaded { every: 5 });
         theirs.set_schedule(Schedule::Auto);
         theirs.set_mapping(&Mapping::Compact).unwrap();
@@ -375,9 +378,7 @@ fn what_is_impossible_is_refused_by_name() {
         let text = text.unwrap_or_else(|| (*payload.downcast_ref::<&str>().unwrap()).to_owned());
         assert!(text.contains(what), "{text}");
     };
-    refused("a pool with 0 threads", &|handle| {
-        handle.set_threads(0);
-    });
+    refused("a pool with 0 threads", &|handle| handle.set_threads(0));
     refused("`dynamic:0`", &|handle| handle.set_schedule(Schedule::Dynamic { chunk: 0 }));
     let error = handle.set_mapping(&Mapping::Explicit(vec![123_456])).unwrap_err();
     assert!(error.to_string().contains("CPU 123456"), "{error}");
@@ -401,6 +402,19 @@ fn a_handle_may_outlive_its_pool() {
         handle.cancel();
         assert_eq!(handle.snapshot().max_threads, 2);
     });
+}
+
+/// Catches: a handle that forgets a cancellation, sees only its own, or counts an earlier one.
+#[test]
+fn a_handle_says_whether_the_pool_was_cancelled_since() {
+    let pool = pool(2);
+    let (handle, other) = (pool.control(), pool.control());
+    assert!(!handle.is_cancelled());
+    other.clone().cancel();
+    let later = pool.control();
+    assert_eq!([&handle, &other, &later].map(PoolControl::is_cancelled), [true, true, false]);
+    handle.cancel();
+    assert!(handle.clone().is_cancelled() && later.is_cancelled());
 }
 
 /// Catches: a pool of its own without a handle.

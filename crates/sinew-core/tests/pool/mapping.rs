@@ -155,6 +155,36 @@ fn a_control_places_the_threads_of_its_loop_and_lets_them_go() {
     assert_eq!(control.snapshot().mapping, Some(Mapping::Explicit(vec![b])));
 }
 
+/// Catches: a mapping that was taken back and still pins, and a place that stays taken.
+#[test]
+fn threads_go_where_the_pool_says_once_the_mapping_of_their_control_is_taken_back() {
+    let Some([a, b]) = two_cpus() else { return };
+    let (pool, control) = (full_pool(2), Control::new());
+    pool.set_mapping(&Mapping::Explicit(vec![b, a])).unwrap();
+    let before = masks(&pool).unwrap();
+    for _ in 0..2 {
+        control.set_mapping(&Mapping::Explicit(vec![b])).unwrap();
+        let (changed, late) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+        controlled(&pool, &control, |number| {
+            if changed.load(Ordering::Acquire) {
+                let worker = sinew_core::run(|w| w.index());
+                late.lock().unwrap().push((worker, mask().unwrap()));
+            }
+            if number == 20 {
+                control.set_mapping(None).unwrap();
+                changed.store(true, Ordering::Release);
+            }
+        });
+        let late = late.into_inner().unwrap();
+        for (place, (worker, mask)) in late.iter().enumerate() {
+            // An item may have begun before its worker could look up.
+            let is_first = !late[..place].iter().any(|(earlier, _)| earlier == worker);
+            assert!(is_first || *mask == before[*worker], "worker {worker} on {mask}");
+        }
+        assert_eq!(masks(&pool).unwrap(), before);
+    }
+}
+
 /// On which processors each thread was when it did what it did, in its order.
 #[derive(Default)]
 struct Seen(Mutex<Vec<(std::thread::ThreadId, String)>>);

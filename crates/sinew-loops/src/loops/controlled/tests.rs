@@ -35,12 +35,15 @@ const SCHEDULES: [Schedule; 10] = [
     Schedule::Adaptive { grain: 1 },
 ];
 
-/// A change of threads, schedule or mapping, or none. Mappings, which take 100 µs, are rare.
+/// A change of threads, schedule or mapping, one that is taken back, or none. Mappings, which take 100 µs, are rare.
 fn change(control: &Control, random: u64) {
     let which = (random >> 16) as usize;
     match random % 64 {
         0..16 => control.set_threads(1 + which % (WORKERS + 2)),
         16..32 => control.set_schedule(SCHEDULES[which % SCHEDULES.len()]),
+        33 => control.set_threads(None),
+        34 => control.set_schedule(None),
+        35 => control.set_mapping(None).unwrap(),
         32 => control
             .set_mapping(&[Mapping::Compact, Mapping::None, Mapping::Scatter][which % 3])
             .unwrap(),
