@@ -237,6 +237,7 @@ impl Domains {
     /// # Panics
     ///
     /// If there is no such slot.
+    #[track_caller]
     pub fn of_slot(&self, slot: usize) -> usize {
         self.0.own[slot][0]
     }
@@ -246,6 +247,7 @@ impl Domains {
     /// # Panics
     ///
     /// If the worker's number is not below [`slots`](Self::slots): its pool is another one.
+    #[track_caller]
     pub fn of(&self, worker: &Worker) -> usize {
         self.of_slot(worker.index())
     }
@@ -256,6 +258,7 @@ impl Domains {
     /// # Panics
     ///
     /// If there is no such domain.
+    #[track_caller]
     pub fn slots_of(&self, domain: usize) -> &[usize] {
         &self.0.slots[domain]
     }
@@ -266,6 +269,7 @@ impl Domains {
     /// # Panics
     ///
     /// If there is no such domain.
+    #[track_caller]
     pub fn node(&self, domain: usize) -> Option<usize> {
         self.0.nodes[domain]
     }

@@ -190,11 +190,12 @@ impl Queue {
 unsafe impl TaskQueues for DomainQueues {
     const NAME: &'static str = "locality domain";
 
+    #[track_caller]
     fn check(&self, worker: &Worker) {
         let (theirs, ours) = (self.domains.slots(), worker.max_threads());
         assert!(
             theirs == ours,
-            "these are the domains of a pool of {theirs} workers, and this one has {ours}"
+            "these are the domains of a pool of {theirs} threads, and this one has {ours}"
         );
     }
 

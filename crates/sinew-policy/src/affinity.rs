@@ -227,6 +227,7 @@ impl Deal {
     /// # Panics
     ///
     /// If there is none: in a deal that is in order, no position is in a segment.
+    #[track_caller]
     pub fn segment(&self, position: usize) -> &Segment {
         &self.segments[self.segments.partition_point(|segment| segment.positions.end <= position)]
     }

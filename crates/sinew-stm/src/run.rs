@@ -133,6 +133,7 @@ impl Transaction {
     ///
     /// As [`atomically`](fn@crate::atomically).
     #[inline]
+    #[track_caller]
     pub fn atomically<'env, R>(
         &self,
         mut f: impl for<'tx> FnMut(&mut Tx<'tx, 'env>) -> TxResult<R>,
@@ -162,6 +163,7 @@ impl Transaction {
     ///
     /// As [`atomically`](fn@crate::atomically).
     #[inline]
+    #[track_caller]
     pub fn attempt<'env, R>(
         &self,
         f: impl for<'tx> FnOnce(&mut Tx<'tx, 'env>) -> TxResult<R>,
@@ -188,6 +190,7 @@ impl Transaction {
     ///
     /// As [`atomically`](fn@crate::atomically) and [`Tx::retry`].
     #[inline]
+    #[track_caller]
     pub fn attempt_or_wait<'env, R>(
         &self,
         f: impl for<'tx> FnOnce(&mut Tx<'tx, 'env>) -> TxResult<R>,
@@ -334,6 +337,7 @@ impl Run {
     /// After an attempt that ended with `stop`: aborts it, and begins the next.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn again_cold(&mut self, stop: TxError, max_aborts: u32) -> NonNull<Descriptor> {
         self.fail(stop);
         self.prepare(max_aborts);
@@ -341,6 +345,7 @@ impl Run {
     }
 
     /// Aborts the attempt after `stop`, and waits for the condition of the next one.
+    #[track_caller]
     fn fail(&mut self, stop: TxError) {
         if self.is_to_wait(stop) {
             return self.wait_for_change();
@@ -392,6 +397,7 @@ impl Run {
     /// Ends the attempts after `stop`, which may be a `retry`.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn give_up_or_wait(&mut self, stop: TxError) -> Unfinished {
         if !self.is_to_wait(stop) {
             return Unfinished::GivenUp(self.give_up());
@@ -409,6 +415,7 @@ impl Run {
     }
 
     /// Rolls back and sleeps until a variable that was read has changed.
+    #[track_caller]
     fn wait_for_change(&mut self) {
         let change = self.roll_back_to_wait();
         let d = self.descriptor();
@@ -422,6 +429,7 @@ impl Run {
     }
 
     /// Rolls back, and returns the change for which it waits.
+    #[track_caller]
     fn roll_back_to_wait(&mut self) -> Change {
         let d = self.descriptor();
         assert!(

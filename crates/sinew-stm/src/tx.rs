@@ -75,6 +75,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     /// # Blocking
     ///
     /// The thread sleeps until another one commits a change; it does not spin.
+    // Not track_caller: the panic comes when the attempt ends, at the place of the transaction.
     pub fn retry<T>(&mut self) -> TxResult<T> {
         Err(TxError(Why::Retry))
     }
@@ -89,6 +90,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     /// # Panics
     ///
     /// If the transaction is [`irrevocable`](Self::irrevocable).
+    #[track_caller]
     pub fn restart<T>(&mut self) -> TxResult<T> {
         let revocable = self.descriptor.mode != Mode::Irrevocable;
         assert!(revocable, "restart() after irrevocable(): the attempt cannot be given up");
@@ -115,6 +117,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     /// A panic of a branch undoes the branch and propagates: a closure that catches it may
     /// continue. It also panics if `first` becomes [`irrevocable`](Self::irrevocable) and then
     /// retries: its effects cannot be undone.
+    #[track_caller]
     pub fn or_else<R>(
         &mut self,
         first: impl FnOnce(&mut Self) -> TxResult<R>,

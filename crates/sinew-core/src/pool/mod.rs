@@ -32,7 +32,6 @@ use crate::fork;
 use crate::pool::threads::ThreadSettings;
 use crate::scheduler::waiter;
 use crate::seams::cancel::{Cancellable, Cancelled};
-use crate::seams::limit::Source;
 use crate::seams::observer::Observer;
 use crate::state::counters::Counters;
 use crate::state::poll::PollReason;
@@ -247,6 +246,7 @@ impl Pool {
     /// # Panics
     ///
     /// If the process has more reasons than a poll word has room for.
+    // Not track_caller: the reasons of the whole process count, not this call.
     pub fn request_poll(&self, reason: &PollReason) {
         self.state.slots.iter().for_each(|slot| slot.ask(reason));
     }
@@ -283,6 +283,7 @@ impl Pool {
     /// # Blocking
     ///
     /// Until all spawned tasks have run.
+    #[track_caller]
     pub fn shutdown(self) {
         assert!(
             tls::current_in(&self.state).is_none(),

@@ -64,6 +64,7 @@ impl<T: Copy + Ord> THeap<T> {
     /// # Panics
     ///
     /// If the heap has 2³² - 65 values.
+    #[track_caller]
     pub fn push<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
         tx.atomically(|tx| self.rise(tx, value))
     }
