@@ -94,8 +94,8 @@ mod work;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-pub use sinew_policy::tune::{Baseline, Knobs, Method, Path};
-pub use sinew_policy::worklist::{Pages, Settings, SettingsError};
+pub use sinew_policy::tune::{Baseline, KnobError, Knobs, Method, Path};
+pub use sinew_policy::worklist::{Pages, PagesError, Settings, SettingsError};
 use sinew_stm::{Transaction, Tx, TxResult};
 use sinew_sync::lock::Mutex;
 
