@@ -164,7 +164,7 @@ pub mod stages {
     };
 }
 
-/// Parts of the scheduler, for skeletons, queues and observers of one's own.
+/// Parts of the scheduler, for skeletons, queues, observers and simulations of one's own.
 pub mod skeleton {
     pub use sinew_core::open::{OpenScope, OpenScopeFifo};
     pub use sinew_core::{
@@ -172,6 +172,7 @@ pub mod skeleton {
         Preset, Queueing, ScopeQueues, ScopeTask, TaskQueues, WorkerLocal, observer,
     };
     pub use sinew_loops::{HelperPin, Participants, Registration};
+    pub use sinew_policy::victim::{Heaviest, Neighbours, Outcome, Reach, VictimPolicy, View};
 }
 
 /// Profiles of a pool: the breakdown of its workers' time, work and span; with the feature

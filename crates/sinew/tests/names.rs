@@ -19,9 +19,10 @@ use sinew::profile::{
     Profiler, Split, Tasks, Timeline, TimelineSpan, Token, WorkerProfile,
 };
 use sinew::skeleton::{
-    Callers, CancelRegistration, Cancellable, HelperPin, Limit, NextTask, OpenScope, OpenScopeFifo,
-    Participants, Pin, PollReason, PoolHook, Preset, Queueing, Registration, ScopeQueues,
-    ScopeTask, TaskQueues, WorkerLocal, observer,
+    Callers, CancelRegistration, Cancellable, Heaviest, HelperPin, Limit, Neighbours, NextTask,
+    OpenScope, OpenScopeFifo, Outcome, Participants, Pin, PollReason, PoolHook, Preset, Queueing,
+    Reach, Registration, ScopeQueues, ScopeTask, TaskQueues, VictimPolicy, View, WorkerLocal,
+    observer,
 };
 use sinew::stages::{
     End, Identity, Parallel, ParallelEnd, Serial, SerialEnd, SerialStage, StageContext, Stages,
@@ -31,13 +32,14 @@ use sinew::stm::{
     TxError, TxResult, Unfinished,
 };
 use sinew::topology::{
-    CpuAssignment, CpuSet, Level, Limits, ListError, Machine, Memory, Node, Object,
+    CpuAssignment, CpuSet, CpuSetIter, Level, Limits, ListError, Machine, Memory, Node, Object,
     ParsePlacementError, PlacementError, Pu, PuId, Quota,
 };
 use sinew::victims::{AfterSuccess, LoadScope, Loads, ParseVictimsError, Samples, Sampling};
 use sinew::worklist::{
-    Baseline, KeepAlive, KnobError, Knobs, Method, More, Pages, PagesError, Path, Report, Settings,
-    SettingsError, SettingsHandle, Touch, Tuning, TuningError, Work, WorklistError,
+    Baseline, KeepAlive, KnobError, Knobs, Method, More, Pages, PagesError, Path, Report,
+    Row as PathRow, Settings, SettingsError, SettingsHandle, Settling, Step as TunerStep, Touch,
+    Tuning, TuningError, Work, WorklistError,
 };
 use sinew::{
     BroadcastContext, BuildError, Cancelled, Control, Controlled, DivideAndConquer, Edge, Fences,

@@ -182,7 +182,7 @@ fn callers(file: &SourceFile, found: &mut Vec<Finding>) {
 /// Whether the first condition of a section `# Panics` is about the function's arguments or the
 /// place of its call, and not about a closure that it calls.
 fn is_about_arguments(panics: &str) -> bool {
-    let condition = panics.split([',', ';', '.']).next().unwrap_or_default();
+    let condition = panics.trim_start().split([',', ';', '.']).next().unwrap_or_default();
     let [starts, ends] = PASSED_ON;
     let is_passed_on = starts.iter().any(|start| condition.starts_with(start))
         || ends.iter().any(|end| condition.ends_with(end));

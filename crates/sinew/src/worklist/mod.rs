@@ -94,7 +94,7 @@ mod work;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-pub use sinew_policy::tune::{Baseline, KnobError, Knobs, Method, Path};
+pub use sinew_policy::tune::{Baseline, KnobError, Knobs, Method, Path, Row, Settling, Step};
 pub use sinew_policy::worklist::{Pages, PagesError, Settings, SettingsError};
 use sinew_stm::{Transaction, Tx, TxResult};
 use sinew_sync::lock::Mutex;
