@@ -98,7 +98,8 @@ impl Domains {
     /// let domains = Domains::new(&pool, DomainKind::Parts(2))?;
     /// let mut halves = [0; 2];
     /// pool.run(|_| {
-    ///     ScopeBuilder::new().queues(domains.queues(DomainOrder::Nearest)).max_pending(257).run(|s| {
+    ///     let queues = domains.queues(DomainOrder::Nearest);
+    ///     ScopeBuilder::new().queues(queues).max_pending(257).run(|s| {
     ///         for (domain, half) in halves.iter_mut().enumerate() {
     ///             s.spawn_into(domain, move |_| *half = domain + 1);
     ///         }

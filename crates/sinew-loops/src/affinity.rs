@@ -198,8 +198,8 @@ impl<L: Pinned> Drop for PinGuard<'_, L> {
     }
 }
 
-/// Moves the thread as `pinning` says; without one, back to where it was. `is_pinned`: whether the innermost pin of
-/// the worker is the participant's. Returns whether it is now.
+/// Moves the thread as `pinning` says; without one, back to where it was. `is_pinned`: whether the
+/// innermost pin of the worker is the participant's. Returns whether it is now.
 pub(crate) fn follow<L: Pinned>(
     w: &L,
     places: &Places,

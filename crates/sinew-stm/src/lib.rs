@@ -79,10 +79,10 @@
 //! handles enforce that; a method of a worker that the closure has captured does not.
 //!
 //! **Contention.** [`Transaction`] sets a [`ContentionManager`] for a place in the program, and
-//! returns its counters ([`Counters`]; [`counters_by_site()`] for all places). A transaction that has aborted
-//! ten times takes the *token*, and then wins all conflicts. So each transaction commits after a
-//! bounded number of attempts, even a long reader among fast writers. [`Transaction::attempt`]
-//! leaves the reaction to a conflict to the caller.
+//! returns its counters ([`Counters`]; [`counters_by_site()`] for all places). A transaction that
+//! has aborted ten times takes the *token*, and then wins all conflicts. So each transaction
+//! commits after a bounded number of attempts, even a long reader among fast writers.
+//! [`Transaction::attempt`] leaves the reaction to a conflict to the caller.
 //!
 //! **Reading ahead.** [`Prefetch`] runs the same closure for its reads only: a helper thread loads
 //! the transaction's data into a shared cache.

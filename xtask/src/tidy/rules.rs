@@ -302,9 +302,8 @@ mod tests {
     fn a_panic_by_an_argument_names_the_line_of_the_caller() {
         let path = "crates/a/src/b.rs";
         let function = |section: &str, above: &str| {
-            format!(
-                "//! A file.\n/// Does.\n///\n/// # Panics\n///\n{section}\n{above}pub fn f() {{}}\n"
-            )
+            let heading = "//! A file.\n/// Does.\n///\n/// # Panics\n///\n";
+            format!("{heading}{section}\n{above}pub fn f() {{}}\n")
         };
         let argument = "/// If `n` is 0.\n///\n/// # Cost\n///\n/// None.";
         one(path, &function(argument, ""), "11: it panics by its arguments");

@@ -1,8 +1,8 @@
 //! The handle that changes a running pool.
 //!
-//! Its only state of its own is the number of earlier cancellations. Each request is stored in a word that workers and loops read anyway:
-//! the number of threads in `limit`, the mapping in `pins`, the schedule in `preset`, a
-//! cancellation in `cancel`.
+//! Its only state of its own is the number of earlier cancellations. Each request is stored in a
+//! word that workers and loops read anyway: the number of threads in `limit`, the mapping in
+//! `pins`, the schedule in `preset`, a cancellation in `cancel`.
 //!
 //! # Tests
 //!

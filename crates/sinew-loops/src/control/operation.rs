@@ -172,8 +172,8 @@ impl<'c> Operation<'c> {
     }
 
     /// The requested number of threads, if any, for a worker that takes part from now on. A
-    /// requested mapping as well counts as followed only with [`follow`](Self::follow); one that was
-    /// taken back does at once.
+    /// requested mapping as well counts as followed only with [`follow`](Self::follow). A mapping
+    /// that was taken back counts at once.
     pub fn threads(&self) -> Option<usize> {
         let (version, requests) = self.control.requests();
         if requests.pinning.is_none() {

@@ -44,10 +44,10 @@ pub struct Loads {
 ///
 /// Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models"
 /// (2014), section 3.3.2.2, with a refresh every 5 or 10 attempts; `Stay` and `Restart` are its
-/// policies 1 and 2. It describes the local form twice: [`LoadScope::Package`] is the one with masters,
-/// [`LoadScope::StrictlyPackage`] the one without. Differences: equals change places from refresh to
-/// refresh, as otherwise a list longer than `refresh` would never reach its end; and a failed round
-/// is followed by one through the whole list.
+/// policies 1 and 2. It describes the local form twice: [`LoadScope::Package`] is the one with
+/// masters, [`LoadScope::StrictlyPackage`] the one without. Differences: equals change places from
+/// refresh to refresh, as otherwise a list longer than `refresh` would never reach its end; and a
+/// failed round is followed by one through the whole list.
 ///
 /// # Cost
 ///

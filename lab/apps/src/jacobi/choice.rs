@@ -81,16 +81,25 @@ mod tests {
     #[test]
     fn words_after_the_size_choose_form_order_and_placement() {
         let plain = choice("24", None).unwrap();
-        assert_eq!((plain.side, plain.form, plain.placing), (24, Form::Tasks(DomainOrder::Ring), None));
+        assert_eq!(
+            (plain.side, plain.form, plain.placing),
+            (24, Form::Tasks(DomainOrder::Ring), None)
+        );
         assert_eq!(choice("tiny", None), Ok(plain));
         let tasks = choice("tiny, tasks, rows, cyclic", None).unwrap();
         let placing = Some((Placement::Cyclic, Distribution::Static));
         let order = TileOrder::RowsOutside;
-        assert_eq!(tasks, Choice { side: 24, form: Form::Tasks(DomainOrder::Together), order, placing });
+        assert_eq!(
+            tasks,
+            Choice { side: 24, form: Form::Tasks(DomainOrder::Together), order, placing }
+        );
         let strict = choice("30,strict,layers,first-touch-cyclic", None).unwrap();
         let placing = Some((Placement::FirstTouch, Distribution::Cyclic));
         let order = TileOrder::LayersOutside;
-        assert_eq!(strict, Choice { side: 30, form: Form::Tasks(DomainOrder::Strict), order, placing });
+        assert_eq!(
+            strict,
+            Choice { side: 30, form: Form::Tasks(DomainOrder::Strict), order, placing }
+        );
         let schedule = Schedule::Dynamic { chunk: 1 };
         let over = choice("30,bind:3", Some(schedule)).unwrap();
         assert_eq!(

@@ -64,8 +64,8 @@ pub enum Form {
     Serial,
     /// A loop over the layers of blocks.
     Loop(Schedule),
-    /// A task a block, in queues that are served in this order; [`DomainOrder::Together`] is one queue
-    /// for all.
+    /// A task a block, in queues that are served in this order; [`DomainOrder::Together`] is one
+    /// queue for all.
     Tasks(DomainOrder),
 }
 

@@ -35,7 +35,8 @@ const SCHEDULES: [Schedule; 10] = [
     Schedule::Adaptive { grain: 1 },
 ];
 
-/// A change of threads, schedule or mapping, one that is taken back, or none. Mappings, which take 100 µs, are rare.
+/// A change of threads, schedule or mapping, one that is taken back, or none. Mappings, which take
+/// 100 µs, are rare.
 fn change(control: &Control, random: u64) {
     let which = (random >> 16) as usize;
     match random % 64 {
