@@ -401,7 +401,7 @@ fn a_domain_that_does_not_exist_is_named_before_anything_runs() {
         text(&|| small.run(|_| domain_scope(&domains, |s| s.spawn_into(2, |_| unreachable!()))));
     assert!(none.contains("no locality domain 2") && none.contains("0 to 1"), "{none}");
     let other = text(&|| large.run(|_| domain_scope(&domains, |_| unreachable!())));
-    assert!(other.contains("2 workers") && other.contains('3'), "{other}");
+    assert!(other.contains("2 threads") && other.contains('3'), "{other}");
     for parts in [0, usize::MAX] {
         let error = Domains::new(&small, DomainKind::Parts(parts)).unwrap_err();
         assert_eq!(error, DomainsError::Parts(parts));

@@ -35,7 +35,7 @@ impl PoolBuilder {
     ///
     /// | variable | value | default |
     /// |---|---|---|
-    /// | `SINEW_THREADS` | number of workers, at least 1 | the processors this process may use |
+    /// | `SINEW_THREADS` | number of threads, at least 1 | the processors this process may use |
     /// | `SINEW_MAPPING` | `none`, `compact`, `scatter`, or a list of processors such as `0,2,4-7` | `none` |
     /// | `SINEW_WAIT` | `leapfrog`, `any`, `descendants`, `transitive` or `block` | `leapfrog` |
     /// | `SINEW_STACK` | `split` or `two-field` | `split` |

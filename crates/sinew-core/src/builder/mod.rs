@@ -146,7 +146,7 @@ impl PoolBuilder {
         self
     }
 
-    /// The default number of workers, instead of the CPUs of the present mask. Affinity, cpuset and
+    /// The default number of threads, instead of the CPUs of the present mask. Affinity, cpuset and
     /// quota limit how many of them work at each time.
     pub(crate) fn usual_threads(mut self, threads: usize) -> Self {
         self.usual_threads = Some(threads);
