@@ -52,9 +52,10 @@ use sinew::{
 
 #[test]
 fn a_field_can_hold_a_loop_a_pipeline_and_what_a_pool_is_built_from() {
+    type Doubled = Parallel<Identity, fn(u32) -> u32>;
     struct Held<'a> {
         pairs: Over<'static, Enumerate<Zip<&'a [u8], &'a [u8]>>>,
-        doubled: Pipeline<'static, std::ops::Range<u32>, Parallel<Identity, fn(u32) -> u32>>,
+        doubled: Pipeline<'static, std::ops::Range<u32>, Doubled>,
         build: fn(Fences, Spin, Machine) -> PoolBuilder,
     }
     let (xs, ys) = ([1, 2], [3, 4]);

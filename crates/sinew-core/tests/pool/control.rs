@@ -409,12 +409,14 @@ fn a_handle_may_outlive_its_pool() {
 fn a_handle_says_whether_the_pool_was_cancelled_since() {
     let pool = pool(2);
     let (handle, other) = (pool.control(), pool.control());
+    let clone = other.clone();
     assert!(!handle.is_cancelled());
-    other.clone().cancel();
+    other.cancel();
     let later = pool.control();
-    assert_eq!([&handle, &other, &later].map(PoolControl::is_cancelled), [true, true, false]);
+    let cancelled = [&handle, &other, &clone, &later].map(PoolControl::is_cancelled);
+    assert_eq!(cancelled, [true, true, true, false]);
     handle.cancel();
-    assert!(handle.clone().is_cancelled() && later.is_cancelled());
+    assert!(later.is_cancelled() && !pool.control().is_cancelled());
 }
 
 /// Catches: a pool of its own without a handle.
