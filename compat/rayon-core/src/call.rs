@@ -202,7 +202,7 @@ pub fn current_thread_has_pending_tasks() -> Option<bool> {
 /// does not exist. It never changes for a pool.
 pub fn current_num_threads() -> usize {
     with_current(|worker| match worker {
-        Some(worker) => worker.max_workers(),
+        Some(worker) => worker.max_threads(),
         None => global().current_num_threads(),
     })
 }

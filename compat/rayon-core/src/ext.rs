@@ -29,9 +29,7 @@
 //!
 //! For an unmodified program, `SINEW_WAIT=descendants` does the same.
 
-use std::time::Duration;
-
-pub use sinew_core::{Counters, Mapping, MappingError, Victims, Wait};
+pub use sinew_core::{Counters, Mapping, MappingError, Spin, Victims, Wait};
 #[cfg(feature = "profile")]
 pub use sinew_observe::Profile;
 #[cfg(feature = "profile")]
@@ -53,7 +51,7 @@ pub trait ThreadPoolBuilderExt {
     fn victims(self, victims: Victims) -> Self;
 
     /// How long an idle thread spins before it parks. Default: `SINEW_SPIN_US`, else adaptive.
-    fn spin(self, window: Duration) -> Self;
+    fn spin(self, spin: Spin) -> Self;
 
     /// Whether the number of active threads follows affinity, cpuset and quota while the program
     /// runs. Default: yes, unless the number was set.
@@ -87,8 +85,8 @@ impl<S> ThreadPoolBuilderExt for ThreadPoolBuilder<S> {
         self
     }
 
-    fn spin(mut self, window: Duration) -> Self {
-        self.recipe.spin = Some(window);
+    fn spin(mut self, spin: Spin) -> Self {
+        self.recipe.spin = Some(spin);
         self
     }
 
@@ -185,11 +183,12 @@ pub trait ThreadPoolExt {
 
 impl ThreadPoolExt for ThreadPool {
     fn set_active_threads(&self, threads: usize) -> usize {
-        self.pool().set_workers(threads.max(1))
+        self.pool().control().set_threads(threads.max(1));
+        self.active_threads()
     }
 
     fn active_threads(&self) -> usize {
-        self.pool().workers()
+        self.pool().threads()
     }
 
     fn set_victims(&self, victims: Victims) {

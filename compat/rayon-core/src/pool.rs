@@ -174,7 +174,7 @@ impl ThreadPool {
     /// The number of threads; never changes.
     #[inline]
     pub fn current_num_threads(&self) -> usize {
-        self.pool().max_workers()
+        self.pool().max_threads()
     }
 
     /// The number of the calling thread, if it is one of this pool's.
@@ -203,7 +203,7 @@ impl ThreadPool {
 impl fmt::Debug for ThreadPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ThreadPool")
-            .field("num_threads", &self.pool.max_workers())
+            .field("num_threads", &self.pool.max_threads())
             .finish_non_exhaustive()
     }
 }

@@ -4,9 +4,8 @@
 use std::any::Any;
 use std::env;
 use std::sync::Arc;
-use std::time::Duration;
 
-use sinew_core::{Mapping, Pool, PoolBuilder, Victims, Wait};
+use sinew_core::{Mapping, Pool, PoolBuilder, Spin, Victims, Wait};
 
 use crate::error::ThreadPoolBuildError;
 use crate::spawner::{DefaultSpawn, ThreadBuilder, ThreadSpawn};
@@ -28,7 +27,7 @@ pub(crate) struct Recipe {
     pub(crate) wait: Option<Wait>,
     pub(crate) mapping: Option<Mapping>,
     pub(crate) victims: Option<Victims>,
-    pub(crate) spin: Option<Duration>,
+    pub(crate) spin: Option<Spin>,
     pub(crate) follow_limits: Option<bool>,
     #[cfg(feature = "coordinate")]
     pub(crate) coordinate: Option<bool>,

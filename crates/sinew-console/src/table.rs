@@ -19,6 +19,7 @@ impl Table {
     /// # Panics
     ///
     /// If the number of cells differs from the number of titles.
+    #[track_caller]
     pub fn row(&mut self, cells: Vec<String>) {
         assert_eq!(cells.len(), self.titles.len(), "a cell a title");
         self.rows.push(cells.into_iter().map(unsigned_zero).collect());

@@ -132,20 +132,20 @@ pub struct Share {
     /// The number of other programs.
     pub neighbours: usize,
     /// Whether a script requests these threads or cores. Then they hold without neighbours, too.
-    pub asked: bool,
+    pub requested: bool,
 }
 
 impl Share {
     /// All that a program can use: its share without a table.
     pub(crate) fn whole(offer: &Offer) -> Self {
         let (threads, cores) = (offer.max, offer.mask.clone());
-        Self { threads, cores, schedule: None, epoch: 0, neighbours: 0, asked: false }
+        Self { threads, cores, schedule: None, epoch: 0, neighbours: 0, requested: false }
     }
 
     /// Whether the program has to keep to these threads and cores. A lone program without a request
     /// runs as it would without a table.
     pub fn is_binding(&self) -> bool {
-        self.neighbours > 0 || self.asked
+        self.neighbours > 0 || self.requested
     }
 
     pub(crate) fn grant(&self) -> Grant {

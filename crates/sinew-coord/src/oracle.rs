@@ -31,6 +31,7 @@ pub(crate) const CHANGES: u8 = 2;
 /// # Panics
 ///
 /// If an invariant does not hold.
+// Not track_caller: the line names the invariant.
 pub fn check_image(image: &[u8]) {
     let Some((&how, rest)) = image.split_first() else { return };
     let mut words = if how & CHANGES == 0 { words_of(rest) } else { changed(rest) };

@@ -4,21 +4,21 @@ use std::{fmt, io};
 
 use sinew_topology::MappingError;
 
-/// The most slots a pool can have.
-pub const MAX_WORKERS: usize = 1 << 16;
+/// The most threads a pool can have, the external slot included.
+pub const MAX_THREADS: usize = 1 << 16;
 
 /// A pool that cannot be built.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// Not a valid number of workers; use 1 to [`MAX_WORKERS`](crate::MAX_WORKERS).
+    /// Not a valid number of threads; use 1 to [`MAX_THREADS`](crate::MAX_THREADS).
     Threads(usize),
     /// Not a valid weight; use 0.01 to 100. With the feature `coordinate`.
     #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
     Weight(f64),
     /// The mapping does not fit the machine, or the CPUs that this process may use.
     Mapping(MappingError),
-    /// The system refused a thread; try fewer workers or a smaller stack.
+    /// The system refused a thread; try fewer threads or a smaller stack.
     Spawn(io::Error),
     /// The building thread cannot be a worker of the pool, as it is one of another pool.
     AlreadyWorker,
@@ -28,7 +28,7 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Threads(n) => {
-                write!(f, "a pool of {n} workers is not possible; take 1 to {MAX_WORKERS}")
+                write!(f, "a pool of {n} threads is not possible; take 1 to {MAX_THREADS}")
             }
             #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
             Self::Weight(weight) => {

@@ -45,10 +45,10 @@ mod stealing;
 mod tasks;
 pub mod victims;
 
-pub use build_error::{BuildError, MAX_WORKERS};
+pub use build_error::{BuildError, MAX_THREADS};
 pub use builder::global::{pool as global_pool, run, with_current};
 pub use builder::serially::serially;
-pub use builder::{Fences, PoolBuilder};
+pub use builder::{Fences, PoolBuilder, Spin};
 pub use host::machine_cached;
 pub use pool::Pool;
 pub use pool::cancel_registration::CancelRegistration;

@@ -3,12 +3,12 @@
 //!
 //! ```
 //! use sinew_core::Victims;
-//! use sinew_core::victims::{AfterSuccess, Loads, Scope};
+//! use sinew_core::victims::{AfterSuccess, LoadScope, Loads};
 //!
-//! let loads = Loads { refresh: 10, scope: Scope::Package, after_success: AfterSuccess::Stay };
+//! let loads = Loads { refresh: 10, scope: LoadScope::Package, after_success: AfterSuccess::Stay };
 //! assert_eq!("sorted:10,package,stay".parse(), Ok(Victims::SortedLoads(loads)));
 //! ```
 
 pub use sinew_policy::victim::ParseVictimsError;
 #[cfg(feature = "experiments")]
-pub use sinew_policy::victim::{AfterSuccess, Loads, Samples, Sampling, Scope};
+pub use sinew_policy::victim::{AfterSuccess, LoadScope, Loads, Samples, Sampling};

@@ -33,6 +33,7 @@ impl CpuSet {
     /// # Panics
     ///
     /// If `count` exceeds [`MAX_CPUS`].
+    #[track_caller]
     pub fn first(count: usize) -> Self {
         (0..count).collect()
     }
@@ -42,6 +43,7 @@ impl CpuSet {
     /// # Panics
     ///
     /// If `cpu` is not below [`MAX_CPUS`].
+    #[track_caller]
     pub fn insert(&mut self, cpu: usize) {
         assert!(cpu < MAX_CPUS, "CPU number {cpu} is not below {MAX_CPUS}");
         let word = cpu / 64;
@@ -71,6 +73,7 @@ impl CpuSet {
     /// # Panics
     ///
     /// If there are words for CPUs that are not below [`MAX_CPUS`].
+    #[track_caller]
     pub fn from_words(words: &[u64]) -> Self {
         assert!(words.len() <= MAX_CPUS / 64, "{} words of CPUs", words.len());
         Self::trimmed(words.to_vec())

@@ -15,7 +15,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use sinew_core::{MAX_WORKERS, Pool, Worker};
+use sinew_core::{MAX_THREADS, Pool, Worker};
 use sinew_topology::{CpuAssignment, Level, Machine};
 
 /// The part of the machine or of the pool that makes a locality domain.
@@ -109,7 +109,7 @@ pub enum DomainsError {
 }
 
 /// As many parts as a pool may have workers.
-const MOST_PARTS: usize = MAX_WORKERS;
+const MOST_PARTS: usize = MAX_THREADS;
 
 impl fmt::Display for DomainsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -237,6 +237,7 @@ impl Domains {
     /// # Panics
     ///
     /// If there is no such slot.
+    #[track_caller]
     pub fn of_slot(&self, slot: usize) -> usize {
         self.0.own[slot][0]
     }
@@ -246,6 +247,7 @@ impl Domains {
     /// # Panics
     ///
     /// If the worker's number is not below [`slots`](Self::slots): its pool is another one.
+    #[track_caller]
     pub fn of(&self, worker: &Worker) -> usize {
         self.of_slot(worker.index())
     }
@@ -256,6 +258,7 @@ impl Domains {
     /// # Panics
     ///
     /// If there is no such domain.
+    #[track_caller]
     pub fn slots_of(&self, domain: usize) -> &[usize] {
         &self.0.slots[domain]
     }
@@ -266,6 +269,7 @@ impl Domains {
     /// # Panics
     ///
     /// If there is no such domain.
+    #[track_caller]
     pub fn node(&self, domain: usize) -> Option<usize> {
         self.0.nodes[domain]
     }

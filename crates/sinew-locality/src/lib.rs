@@ -26,6 +26,6 @@ mod shuttle;
 
 pub use domains::{DomainKind, Domains, DomainsError, ParseDomainKindError};
 pub use placed::{Distribution, Placed, PlacedOptions};
-pub use queues::{DomainQueues, Order};
+pub use queues::{DomainOrder, DomainQueues};
 pub use scope::{DomainScope, domain_scope};
 pub use sinew_topology::{Placement, PlacementError, page_nodes};

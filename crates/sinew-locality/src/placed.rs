@@ -19,7 +19,7 @@ use sinew_sync::lock::Mutex;
 use sinew_topology::{Memory, Placement, PlacementError, page_nodes};
 
 use crate::domains::Domains;
-use crate::queues::Order;
+use crate::queues::DomainOrder;
 
 /// How blocks are distributed over the domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -47,6 +47,7 @@ impl Distribution {
     /// # Panics
     ///
     /// If all go to a domain that does not exist.
+    #[track_caller]
     pub fn domain(self, block: usize, blocks: usize, domains: usize) -> usize {
         match self {
             Self::Static => block * domains / blocks.max(1),
@@ -130,6 +131,7 @@ impl PlacedOptions {
     /// # Panics
     ///
     /// If `block` is 0, or `value` panics; or the pool is not that of the domains.
+    #[track_caller]
     pub fn fill<T, F>(self, len: usize, block: usize, value: F) -> Result<Placed<T>, PlacementError>
     where
         T: Copy + Send + Sync,
@@ -139,6 +141,7 @@ impl PlacedOptions {
     }
 
     /// The same, where `place` places pages.
+    #[track_caller]
     fn fill_with<T, F, P>(
         self,
         len: usize,
@@ -192,7 +195,7 @@ impl Filling<'_> {
     /// the domain of the worker that ran the call owns the block afterwards.
     fn for_each_block(&self, owners: &mut [usize], each: impl Fn(usize) + Sync) {
         let each = &each;
-        ScopeBuilder::new().queues(self.options.domains.queues(Order::Strict)).run(|s| {
+        ScopeBuilder::new().queues(self.options.domains.queues(DomainOrder::Strict)).run(|s| {
             for (block, owner) in owners.iter_mut().enumerate() {
                 let domain = *owner;
                 s.spawn_into(domain, move |worker| {
@@ -268,6 +271,7 @@ impl<T: Copy + Send + Sync> Placed<T> {
     /// # Panics
     ///
     /// If there is no such block.
+    #[track_caller]
     pub fn range_of(&self, block: usize) -> Range<usize> {
         assert!(block < self.blocks(), "there is no block {block}: there are {}", self.blocks());
         block * self.block..(block + 1).saturating_mul(self.block).min(self.len)
@@ -278,6 +282,7 @@ impl<T: Copy + Send + Sync> Placed<T> {
     /// # Panics
     ///
     /// If there is no such block.
+    #[track_caller]
     pub fn domain_of(&self, block: usize) -> usize {
         self.owners[block]
     }

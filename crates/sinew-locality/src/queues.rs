@@ -42,7 +42,7 @@ use crate::domains::Domains;
 
 /// The order in which a worker serves other domains when its own has no task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Order {
+pub enum DomainOrder {
     /// Serves the others around a circle, from its own on.
     #[default]
     Ring,
@@ -60,7 +60,7 @@ pub enum Order {
     Together,
 }
 
-impl fmt::Display for Order {
+impl fmt::Display for DomainOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ring => "ring",
@@ -71,7 +71,7 @@ impl fmt::Display for Order {
     }
 }
 
-impl FromStr for Order {
+impl FromStr for DomainOrder {
     type Err = String;
 
     /// Reads `ring`, `nearest`, `strict` or `together`.
@@ -92,13 +92,14 @@ impl Domains {
     ///
     /// ```
     /// use sinew_core::{Pool, ScopeBuilder};
-    /// use sinew_locality::{DomainKind, Domains, Order};
+    /// use sinew_locality::{DomainKind, Domains, DomainOrder};
     ///
     /// let pool = Pool::builder().threads(2).build()?;
     /// let domains = Domains::new(&pool, DomainKind::Parts(2))?;
     /// let mut halves = [0; 2];
     /// pool.run(|_| {
-    ///     ScopeBuilder::new().queues(domains.queues(Order::Nearest)).max_pending(257).run(|s| {
+    ///     let queues = domains.queues(DomainOrder::Nearest);
+    ///     ScopeBuilder::new().queues(queues).max_pending(257).run(|s| {
     ///         for (domain, half) in halves.iter_mut().enumerate() {
     ///             s.spawn_into(domain, move |_| *half = domain + 1);
     ///         }
@@ -107,7 +108,7 @@ impl Domains {
     /// assert_eq!(halves, [1, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn queues(&self, order: Order) -> DomainQueues {
+    pub fn queues(&self, order: DomainOrder) -> DomainQueues {
         DomainQueues::new(self, order)
     }
 }
@@ -115,7 +116,7 @@ impl Domains {
 /// The queues of one scope, one for each domain, made by [`Domains::queues`].
 pub struct DomainQueues {
     domains: Domains,
-    order: Order,
+    order: DomainOrder,
     queues: Box<[CachePadded<Queue>]>,
     /// For each worker, whether a call of it is outstanding.
     called: Box<[CachePadded<AtomicBool>]>,
@@ -190,11 +191,12 @@ impl Queue {
 unsafe impl TaskQueues for DomainQueues {
     const NAME: &'static str = "locality domain";
 
+    #[track_caller]
     fn check(&self, worker: &Worker) {
-        let (theirs, ours) = (self.domains.slots(), worker.max_workers());
+        let (theirs, ours) = (self.domains.slots(), worker.max_threads());
         assert!(
             theirs == ours,
-            "these are the domains of a pool of {theirs} workers, and this one has {ours}"
+            "these are the domains of a pool of {theirs} threads, and this one has {ours}"
         );
     }
 
@@ -203,12 +205,12 @@ unsafe impl TaskQueues for DomainQueues {
     }
 
     fn push(&self, domain: usize, task: ScopeTask) {
-        self.queues[if self.order == Order::Together { 0 } else { domain }].push(task);
+        self.queues[if self.order == DomainOrder::Together { 0 } else { domain }].push(task);
     }
 
     fn next(queues: &ScopeQueues<Self>, worker: &Worker) -> NextTask {
         // A worker that may hold a lock while it waits must not be called for an unrelated task.
-        if queues.order == Order::Strict && !worker.wait_policy().allows_locks() {
+        if queues.order == DomainOrder::Strict && !worker.wait_policy().allows_locks() {
             return Self::next_strict(queues.clone(), worker);
         }
         loop {
@@ -224,8 +226,8 @@ unsafe impl TaskQueues for DomainQueues {
 }
 
 impl DomainQueues {
-    pub(crate) fn new(domains: &Domains, order: Order) -> Self {
-        let count = if order == Order::Together { 1 } else { domains.len() };
+    pub(crate) fn new(domains: &Domains, order: DomainOrder) -> Self {
+        let count = if order == DomainOrder::Together { 1 } else { domains.len() };
         Self {
             domains: domains.clone(),
             order,
@@ -241,10 +243,10 @@ impl DomainQueues {
 
     /// The task that `worker` should run next.
     fn oldest(&self, worker: &Worker) -> Option<ScopeTask> {
-        if self.order == Order::Together {
+        if self.order == DomainOrder::Together {
             return self.queues[0].pop().map(|(task, _)| task);
         }
-        let order = self.domains.order(worker.index(), self.order == Order::Nearest);
+        let order = self.domains.order(worker.index(), self.order == DomainOrder::Nearest);
         order.iter().find_map(|&domain| self.queues[domain].pop()).map(|(task, _)| task)
     }
 

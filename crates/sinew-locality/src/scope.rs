@@ -3,7 +3,7 @@
 use sinew_core::{Scope, ScopeBuilder, ScopeQueues};
 
 use crate::domains::Domains;
-use crate::queues::{DomainQueues, Order};
+use crate::queues::{DomainOrder, DomainQueues};
 
 /// A scope with a queue per locality domain: [`spawn_into`](Scope::spawn_into) spawns into one.
 /// Made by [`domain_scope`], and by a [`ScopeBuilder`] with [`Domains::queues`].
@@ -31,5 +31,5 @@ where
     F: for<'scope> FnOnce(&'scope DomainScope<'scope, 'env>) -> R + Send,
     R: Send,
 {
-    ScopeBuilder::new().queues(domains.queues(Order::Ring)).run(body)
+    ScopeBuilder::new().queues(domains.queues(DomainOrder::Ring)).run(body)
 }

@@ -11,7 +11,7 @@ use shuttle::{Config, MaxSteps, Runner};
 use sinew_core::{Pool, ScopeBuilder, Wait};
 use sinew_sync::plant::{Bug, plant};
 
-use crate::{DomainKind, Domains, Order};
+use crate::{DomainKind, DomainOrder, Domains};
 
 fn config() -> Config {
     let mut config = Config::new();
@@ -51,7 +51,7 @@ fn full(threads: usize) -> Pool {
 }
 
 /// Two domains, tasks in both, the second half from tasks; by `order`.
-fn tasks_in_domains(order: Order) {
+fn tasks_in_domains(order: DomainOrder) {
     let pool = full(2);
     let (domains, ran) = (Domains::new(&pool, DomainKind::Parts(2)).unwrap(), AtomicUsize::new(0));
     let ran = &ran;
@@ -72,20 +72,20 @@ fn tasks_in_domains(order: Order) {
 /// and a bound.
 #[test]
 fn shuttle_every_task_of_a_domain_is_run_once() {
-    explore(|| tasks_in_domains(Order::Ring));
+    explore(|| tasks_in_domains(DomainOrder::Ring));
 }
 
 /// Catches: a debt that no worker pays, and a call that outlives its scope.
 #[test]
 fn shuttle_strict_tasks_are_run_in_their_domain() {
-    explore(|| tasks_in_domains(Order::Strict));
+    explore(|| tasks_in_domains(DomainOrder::Strict));
 }
 
 fn rows() {
     let pool = full(3);
     let (domains, ran) = (Domains::new(&pool, DomainKind::Parts(3)).unwrap(), AtomicUsize::new(0));
     pool.run(|w| {
-        ScopeBuilder::new().queues(domains.queues(Order::Ring)).run_on(w, |s| {
+        ScopeBuilder::new().queues(domains.queues(DomainOrder::Ring)).run_on(w, |s| {
             for domain in [0, 2, 1, 0] {
                 s.spawn_into(domain, |_| add(&ran));
             }
@@ -112,7 +112,7 @@ fn debts() {
     let (domains, ran) = (Domains::new(&pool, DomainKind::Parts(2)).unwrap(), AtomicUsize::new(0));
     pool.run(|w| {
         let (here, elsewhere) = (domains.of(w), 1 - domains.of(w));
-        ScopeBuilder::new().queues(domains.queues(Order::Strict)).run_on(w, |s| {
+        ScopeBuilder::new().queues(domains.queues(DomainOrder::Strict)).run_on(w, |s| {
             for domain in [elsewhere, here, elsewhere, elsewhere] {
                 let ran = &ran;
                 s.spawn_into(domain, move |w| {
@@ -143,7 +143,7 @@ fn meeting() {
     let (domains, met) = (Domains::new(&pool, DomainKind::Parts(3)).unwrap(), Barrier::new(2));
     pool.run(|w| {
         let here = domains.of(w);
-        ScopeBuilder::new().queues(domains.queues(Order::Strict)).run_on(w, |s| {
+        ScopeBuilder::new().queues(domains.queues(DomainOrder::Strict)).run_on(w, |s| {
             for domain in (0..3).filter(|&domain| domain != here) {
                 s.spawn_into(domain, |_| meet(&met));
             }
@@ -179,7 +179,7 @@ fn shuttle_a_blocked_worker_runs_the_strict_tasks_that_it_waits_for() {
                     |_| meet(&met),
                     |w| {
                         meet(&met);
-                        let scope = ScopeBuilder::new().queues(domains.queues(Order::Strict));
+                        let scope = ScopeBuilder::new().queues(domains.queues(DomainOrder::Strict));
                         scope.run_on(w, |s| s.spawn_into(here, |_| ()));
                     },
                 )

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use sinew_core::{Pool, ScopeBuilder, Wait, Worker};
 use sinew_locality::{
-    Distribution, DomainKind, DomainScope, Domains, DomainsError, Order, Placed, Placement,
+    Distribution, DomainKind, DomainOrder, DomainScope, Domains, DomainsError, Placed, Placement,
     domain_scope,
 };
 use sinew_topology::Mapping;
@@ -78,7 +78,8 @@ fn message_of<R>(f: impl FnOnce() -> R) -> &'static str {
     }
 }
 
-const ORDERS: [Order; 4] = [Order::Ring, Order::Nearest, Order::Strict, Order::Together];
+const ORDERS: [DomainOrder; 4] =
+    [DomainOrder::Ring, DomainOrder::Nearest, DomainOrder::Strict, DomainOrder::Together];
 
 fn parts(pool: &Pool, parts: usize) -> Domains {
     Domains::new(pool, DomainKind::Parts(parts)).unwrap()
@@ -124,7 +125,7 @@ fn strict_tasks_run_in_their_domain_only() {
             for round in 0..20 {
                 let strays = AtomicUsize::new(0);
                 pool.run(|_| {
-                    ScopeBuilder::new().queues(domains.queues(Order::Strict)).run(|s| {
+                    ScopeBuilder::new().queues(domains.queues(DomainOrder::Strict)).run(|s| {
                         for task in 0..64 {
                             // Whole domains without tasks, and unequal numbers, in some rounds.
                             let domain = task * (round % 3) % count;
@@ -153,12 +154,15 @@ fn strict_tasks_of_all_domains_run_at_once() {
             let met = Barrier::new(threads);
             for _ in 0..300 {
                 pool.run(|w| {
-                    ScopeBuilder::new().queues(domains.queues(Order::Strict)).run_on(w, |s| {
-                        for slot in (0..threads).filter(|&slot| slot != w.index()) {
-                            s.spawn_into(domains.of_slot(slot), |_| meet(&met));
-                        }
-                        meet(&met);
-                    });
+                    ScopeBuilder::new().queues(domains.queues(DomainOrder::Strict)).run_on(
+                        w,
+                        |s| {
+                            for slot in (0..threads).filter(|&slot| slot != w.index()) {
+                                s.spawn_into(domains.of_slot(slot), |_| meet(&met));
+                            }
+                            meet(&met);
+                        },
+                    );
                 });
             }
         }
@@ -211,7 +215,7 @@ fn together_is_one_queue_in_order() {
         let domains = parts(&pool, 4);
         let order = Mutex::new(Vec::new());
         pool.run(|_| {
-            ScopeBuilder::new().queues(domains.queues(Order::Together)).run(|s| {
+            ScopeBuilder::new().queues(domains.queues(DomainOrder::Together)).run(|s| {
                 for task in 0..20 {
                     let order = &order;
                     s.spawn_into(3 - task % 4, move |_| order.lock().unwrap().push(task));
@@ -286,7 +290,7 @@ fn tasks_may_spawn_into_domains_as_well() {
         let domains = parts(&pool, 1);
         pool.run(|_| {
             ScopeBuilder::new()
-                .queues(domains.queues(Order::Ring))
+                .queues(domains.queues(DomainOrder::Ring))
                 .max_pending(0)
                 .run(|s| chain(s, 100_000));
         });
@@ -321,13 +325,13 @@ fn all_workers_serve_a_domain_without_threads() {
         let with_external_slot = pool(2);
         let domains = parts(&with_external_slot, 2);
         let ran = AtomicUsize::new(0);
-        let strict = || ScopeBuilder::new().queues(domains.queues(Order::Strict));
+        let strict = || ScopeBuilder::new().queues(domains.queues(DomainOrder::Strict));
         with_external_slot
             .install(|_| strict().run(|s| (0..8).for_each(|_| s.spawn_into(0, |_| add(&ran)))));
         let full = full_pool(4);
-        full.set_workers(1);
+        full.control().set_threads(1);
         let domains = parts(&full, 4);
-        let scope = ScopeBuilder::new().queues(domains.queues(Order::Strict));
+        let scope = ScopeBuilder::new().queues(domains.queues(DomainOrder::Strict));
         full.run(|_| scope.run(|s| (0..8).for_each(|task| s.spawn_into(task % 4, |_| add(&ran)))));
         assert_eq!(ran.into_inner(), 16);
     });
@@ -397,7 +401,7 @@ fn a_domain_that_does_not_exist_is_named_before_anything_runs() {
         text(&|| small.run(|_| domain_scope(&domains, |s| s.spawn_into(2, |_| unreachable!()))));
     assert!(none.contains("no locality domain 2") && none.contains("0 to 1"), "{none}");
     let other = text(&|| large.run(|_| domain_scope(&domains, |_| unreachable!())));
-    assert!(other.contains("2 workers") && other.contains('3'), "{other}");
+    assert!(other.contains("2 threads") && other.contains('3'), "{other}");
     for parts in [0, usize::MAX] {
         let error = Domains::new(&small, DomainKind::Parts(parts)).unwrap_err();
         assert_eq!(error, DomainsError::Parts(parts));

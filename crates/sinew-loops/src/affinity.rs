@@ -184,7 +184,7 @@ impl<'c, L: Pinned> PinGuard<'c, L> {
         Self { w, places, rank, is_pinned: false }
     }
 
-    /// Moves the thread as `pinning` says, if there is one.
+    /// Moves the thread as `pinning` says; without one, back to where it was.
     pub(crate) fn follow(&mut self, pinning: Option<&Arc<Pinning>>) {
         self.is_pinned = follow(self.w, self.places, self.rank, self.is_pinned, pinning);
     }
@@ -198,8 +198,8 @@ impl<L: Pinned> Drop for PinGuard<'_, L> {
     }
 }
 
-/// Moves the thread as `pinning` says, if there is one. `is_pinned`: whether the innermost pin of
-/// the worker is the participant's. Returns whether it is now.
+/// Moves the thread as `pinning` says; without one, back to where it was. `is_pinned`: whether the
+/// innermost pin of the worker is the participant's. Returns whether it is now.
 pub(crate) fn follow<L: Pinned>(
     w: &L,
     places: &Places,
@@ -207,7 +207,12 @@ pub(crate) fn follow<L: Pinned>(
     is_pinned: bool,
     pinning: Option<&Arc<Pinning>>,
 ) -> bool {
-    let Some(pinning) = pinning.filter(|_| w.can_be_pinned()) else { return is_pinned };
+    let Some(pinning) = pinning.filter(|_| w.can_be_pinned()) else {
+        if is_pinned {
+            unpin(w, places);
+        }
+        return false;
+    };
     push(w, places, rank, is_pinned, pinning);
     w.settle();
     true

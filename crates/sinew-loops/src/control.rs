@@ -128,7 +128,7 @@ pub struct Snapshot {
     /// How many changes there have been.
     pub changes: u64,
     /// The number of changes that participants work under already.
-    pub followed: u64,
+    pub changes_applied: u64,
     /// Whether the loops are to end.
     pub cancelled: bool,
 }
@@ -147,7 +147,8 @@ impl Control {
     }
 
     /// At most `threads` workers take part in each loop, in place of the loop's own number. More
-    /// than the pool has are as many as it has.
+    /// than the pool has are as many as it has. `None` takes the request back: each loop has its
+    /// own number again.
     ///
     /// When the number falls, those that came last leave first. When it rises, others are
     /// recruited: by the first participant that ends its slice, or at once where a body of the loop
@@ -158,24 +159,28 @@ impl Control {
     ///
     /// If `threads` is 0.
     #[track_caller]
-    pub fn set_threads(&self, threads: usize) {
-        assert!(threads > 0, "a loop with 0 threads never ends: use at least 1, or `cancel`");
-        self.request(|requests| requests.threads = Some(threads));
+    pub fn set_threads(&self, threads: impl Into<Option<usize>>) {
+        let threads = threads.into();
+        assert!(
+            threads != Some(0),
+            "a loop with 0 threads never ends: use at least 1, or `cancel`"
+        );
+        self.request(|requests| requests.threads = threads);
         recruit_others(self.identity());
     }
 
     /// How the items that no participant has claimed yet are handed out, in place of the loop's own
     /// schedule. Until this is called, loops under a control that name no schedule follow the one
     /// that their pool [was given](sinew_core::PoolControl::set_schedule), or is granted by
-    /// agreement with other programs.
+    /// agreement with other programs. `None` takes the request back.
     ///
     /// # Panics
     ///
     /// If a chunk of the schedule is 0.
     #[track_caller]
-    pub fn set_schedule(&self, schedule: Schedule) {
-        match schedule.check() {
-            Ok(schedule) => self.request(|requests| requests.schedule = Some(schedule)),
+    pub fn set_schedule(&self, schedule: impl Into<Option<Schedule>>) {
+        match schedule.into().map(Schedule::check).transpose() {
+            Ok(schedule) => self.request(|requests| requests.schedule = schedule),
             Err(error) => panic!("{error}"),
         }
     }
@@ -188,6 +193,10 @@ impl Control {
     /// loop is pinned again as the enclosing loop, or the pool, says. External threads, such as a
     /// caller from outside the pool, are not pinned. In skeletons other than loops each thread that
     /// comes is pinned to the first processor that no other has.
+    ///
+    /// `None` takes the request back: the threads are pinned as the pool says, each at its next
+    /// safe point. In a nested loop a thread stays where the outer loop of the same control pinned
+    /// it, until it is back in that loop.
     ///
     /// # Errors
     ///
@@ -211,14 +220,17 @@ impl Control {
     /// assert_eq!(control.snapshot().mapping, Some(Mapping::Compact));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
-        self.set_pinning(Arc::new(Pinning::new(mapping)?));
+    pub fn set_mapping<'m>(
+        &self,
+        mapping: impl Into<Option<&'m Mapping>>,
+    ) -> Result<(), MappingError> {
+        self.set_pinning(mapping.into().map(Pinning::new).transpose()?.map(Arc::new));
         Ok(())
     }
 
-    /// [`set_mapping`](Self::set_mapping) to one that is known to be possible.
-    pub(crate) fn set_pinning(&self, pinning: Arc<Pinning>) {
-        self.request(|requests| requests.pinning = Some(pinning));
+    /// [`set_mapping`](Self::set_mapping) to one that is known to be possible, or to none.
+    pub(crate) fn set_pinning(&self, pinning: Option<Arc<Pinning>>) {
+        self.request(|requests| requests.pinning = pinning);
     }
 
     /// Ends the loops that run, and those that begin later: they return [`Cancelled`] unless they
@@ -258,7 +270,7 @@ impl Control {
             schedule,
             mapping: pinning.map(|pinning| pinning.mapping().clone()),
             changes: version / CHANGE,
-            followed: followed.load(Ordering::Relaxed) / CHANGE,
+            changes_applied: followed.load(Ordering::Relaxed) / CHANGE,
             cancelled: is_cancelled(version),
         }
     }
@@ -470,6 +482,27 @@ mod tests {
         control.set_threads(1);
         assert!(control.is_cancelled());
         assert_eq!(control.snapshot().changes, 3);
+    }
+
+    /// Catches: a request that cannot be taken back, and one that goes with another.
+    #[test]
+    fn each_request_is_taken_back_alone() {
+        let control = Control::new();
+        control.set_threads(3);
+        control.set_schedule(Schedule::Static);
+        control.set_mapping(&Mapping::None).unwrap();
+        let requests = || {
+            let Snapshot { threads, schedule, mapping, changes, .. } = control.snapshot();
+            (threads.is_some(), schedule.is_some(), mapping.is_some(), changes)
+        };
+        assert_eq!(requests(), (true, true, true, 3));
+        control.set_threads(None);
+        control.set_threads(None);
+        assert_eq!(requests(), (false, true, true, 4));
+        control.set_schedule(None);
+        assert_eq!(requests(), (false, false, true, 5));
+        control.set_mapping(None).unwrap();
+        assert_eq!(requests(), (false, false, false, 6));
     }
 
     /// Catches: counts that wrap, so that loops of more items than a word holds look done when

@@ -109,6 +109,7 @@ impl Participants {
     /// # Panics
     ///
     /// If there is no such rank.
+    #[track_caller]
     pub fn is_taken(&self, rank: usize) -> bool {
         self.ranks[rank].load(Ordering::Relaxed)
     }

@@ -59,7 +59,7 @@ pub fn sort_by<T: Send, C>(w: &Worker, slice: &mut [T], threads: usize, compare:
 where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
-    let workers = threads.min(w.max_workers()).max(1);
+    let workers = threads.min(w.max_threads()).max(1);
     let alone = slice.len().div_ceil(PARTS * workers).max(ALONE);
     if workers == 1 || slice.len() <= alone || size_of::<T>() == 0 {
         return slice.sort_by(compare);

@@ -247,6 +247,7 @@ impl Profile {
     /// # Panics
     ///
     /// If there is no such burden.
+    #[track_caller]
     pub fn span(&self, burden: usize) -> u64 {
         let calls = self.total().spans.plus(self.scopes);
         calls.max(self.longest_detached).0[burden]
@@ -258,6 +259,7 @@ impl Profile {
     /// # Panics
     ///
     /// If there is no such burden.
+    #[track_caller]
     pub fn parallelism(&self, burden: usize) -> f64 {
         ratio(self.work(), self.span(burden)).unwrap_or(1.0)
     }
@@ -273,6 +275,7 @@ impl Profile {
     /// # Panics
     ///
     /// If there is no such burden.
+    #[track_caller]
     pub fn bounds_at(&self, burden: usize, workers: usize) -> Bounds {
         Bounds::new(self.seconds(self.work()), self.seconds(self.span(burden)), workers)
     }

@@ -405,7 +405,7 @@ fn what_a_caller_runs_alone_is_recorded_as_work() {
     let profiler = Profiler::new().record(true);
     let builder = Pool::builder().threads(2).external_slot(false).observer(profiler.clone());
     let pool = builder.build().unwrap();
-    pool.set_workers(1);
+    pool.control().set_threads(1);
     profiler.take_recording();
     let options = Options { schedule: Schedule::Stealing, ..Options::default() };
     let long = |_| {

@@ -228,6 +228,7 @@ impl OwnerOrder {
     /// # Panics
     ///
     /// If there is none: an order with [`is_in_order`](Self::is_in_order) may have no segments.
+    #[track_caller]
     pub fn segment(&self, position: usize) -> &Segment {
         &self.segments[self.segments.partition_point(|segment| segment.positions.end <= position)]
     }

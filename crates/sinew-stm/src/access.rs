@@ -9,7 +9,7 @@ use crate::log::{
     KEPT, LAST, MANY, Read, Target, Undo, Write, is_oversized, leave_out_repeats, shrink,
 };
 use crate::record::{INDEX, LOCKED, OWNER, Record};
-use crate::stop::TxResult;
+use crate::tx_error::TxResult;
 use crate::version::{Chain, Header, from_bits, to_bits};
 use crate::word::{Bits, Padded, Word, words_of};
 use sinew_sync::plant::{Bug, planted};

@@ -27,8 +27,8 @@ use crate::descriptor::{Descriptor, Mode};
 use crate::engine::engine;
 use crate::log::{LAST, Target, Write};
 use crate::record::{LOCKED, Record, WAITED};
-use crate::run_ahead::{Ahead, Ended, Stopped};
-use crate::stop::{Stop, TxResult, Why};
+use crate::run_ahead::{Ahead, PrefetchEnd, Stopped};
+use crate::tx_error::{TxError, TxResult, Why};
 use crate::word::Bits;
 use sinew_sync::plant::{Bug, planted};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -64,9 +64,9 @@ impl Descriptor {
 
     /// Ends the run for `why`, if it has not ended before.
     #[cold]
-    pub(crate) fn end_ahead<T>(&mut self, why: Ended) -> TxResult<T> {
+    pub(crate) fn end_ahead<T>(&mut self, why: PrefetchEnd) -> TxResult<T> {
         self.ahead.ended.get_or_insert(why);
-        Err(Stop(Why::Conflict))
+        Err(TxError(Why::Conflict))
     }
 
     /// The time of the snapshot, in every mode.
@@ -78,7 +78,7 @@ impl Descriptor {
     /// Whether one more access may follow.
     fn go_on(&mut self) -> TxResult<()> {
         if self.ahead.ended.is_some() {
-            return Err(Stop(Why::Conflict));
+            return Err(TxError(Why::Conflict));
         }
         let is_stopped = self.ahead.stopped.map(|stopped| {
             // SAFETY: it lives, as `begin_ahead` was promised.
@@ -87,14 +87,14 @@ impl Descriptor {
         });
         match is_stopped {
             None | Some(Ok(false)) => {}
-            Some(Ok(true)) => return self.end_ahead(Ended::Stopped),
+            Some(Ok(true)) => return self.end_ahead(PrefetchEnd::Stopped),
             Some(Err(payload)) => {
                 self.ahead.panic = Some(payload);
-                return self.end_ahead(Ended::Panicked);
+                return self.end_ahead(PrefetchEnd::Panicked);
             }
         }
         if self.ahead.words_read >= self.ahead.lifespan {
-            return self.end_ahead(Ended::Lifespan);
+            return self.end_ahead(PrefetchEnd::Lifespan);
         }
         Ok(())
     }
@@ -114,13 +114,13 @@ impl Descriptor {
         }
         let seen = record.look();
         if seen & LOCKED != 0 || seen > self.ahead.limit && !self.see_later() {
-            return self.end_ahead(Ended::Conflict);
+            return self.end_ahead(PrefetchEnd::Conflict);
         }
         let bits = load();
         // R1, R2 and C1 as in `access`. A snapshot that was extended after the first look includes
         // the value.
         if record.look_again() != seen && !planted(Bug::NoSecondCheck) {
-            return self.end_ahead(Ended::Conflict);
+            return self.end_ahead(PrefetchEnd::Conflict);
         }
         self.note_read(record, seen);
         Ok(bits)
@@ -146,7 +146,7 @@ impl Descriptor {
             return self.overwrite_ahead(at, target, bits);
         }
         if record.look() & LOCKED != 0 {
-            return self.end_ahead(Ended::Conflict);
+            return self.end_ahead(PrefetchEnd::Conflict);
         }
         self.take_room(target.words_of_value())?;
         self.note_write(Write::new(std::ptr::null(), 0, target, bits, LAST));
@@ -166,7 +166,7 @@ impl Descriptor {
     fn take_room(&mut self, words: usize) -> TxResult<()> {
         match self.ahead.room.checked_sub(words) {
             Some(left) => self.ahead.room = left,
-            None => return self.end_ahead(Ended::BufferFull),
+            None => return self.end_ahead(PrefetchEnd::BufferFull),
         }
         Ok(())
     }

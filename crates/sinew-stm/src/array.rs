@@ -2,8 +2,8 @@
 
 use crate::access;
 use crate::record::Record;
-use crate::stop::TxResult;
 use crate::tx::Tx;
+use crate::tx_error::TxResult;
 use crate::var::TVar;
 use crate::word::{Slot, words_of};
 

@@ -2,8 +2,8 @@
 
 use crate::record::Record;
 use crate::run::Transaction;
-use crate::stop::TxResult;
 use crate::tx::Tx;
+use crate::tx_error::TxResult;
 use crate::version::{Chain, Header};
 use std::marker::PhantomData;
 

@@ -9,8 +9,8 @@ use crate::descriptor::Descriptor;
 use crate::engine::engine;
 use crate::record::{LOCKED, OWNER, Record};
 use crate::sites::Cause;
-use crate::stop::TxResult;
 use crate::threads::{AGELESS, die_if_lost};
+use crate::tx_error::TxResult;
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::thread::yield_now;
 

@@ -30,10 +30,10 @@ use crate::grace;
 use crate::index::Index;
 use crate::log::{ONE, Read, Target, Undo, Write};
 use crate::record::{LOCKED, OWNER, WAITED};
-use crate::run_ahead::{Ahead, Ended};
+use crate::run_ahead::{Ahead, PrefetchEnd};
 use crate::sites::{Cause, Own, Site};
-use crate::stop::{Stop, TxResult, Why};
 use crate::threads::{self, AGELESS, Shared};
+use crate::tx_error::{TxError, TxResult, Why};
 use crate::version::{Chain, from_bits};
 use crate::waiting;
 use crate::word::{Bits, Word};
@@ -285,7 +285,7 @@ impl Descriptor {
     pub(crate) fn doom<T>(&mut self, cause: Cause) -> TxResult<T> {
         self.special = true;
         self.doomed.get_or_insert(cause);
-        Err(Stop(Why::Conflict))
+        Err(TxError(Why::Conflict))
     }
 
     /// Moves the snapshot to the present.
@@ -310,7 +310,7 @@ impl Descriptor {
         } else if self.see_later() {
             Ok(())
         } else if self.mode == Mode::Ahead {
-            self.end_ahead(Ended::Conflict)
+            self.end_ahead(PrefetchEnd::Conflict)
         } else {
             self.doom(Cause::Changed)
         }

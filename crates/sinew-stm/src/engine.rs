@@ -193,6 +193,6 @@ impl Gate {
 /// # Cost
 ///
 /// A lock, and a visit to each thread's counters.
-pub fn sites() -> Vec<(&'static Location<'static>, Counters)> {
+pub fn counters_by_site() -> Vec<(&'static Location<'static>, Counters)> {
     engine().sites.lock().all()
 }

@@ -13,7 +13,7 @@
 //! Source: Guerraoui and Kapałka, "On the Correctness of Transactional Memory" (2008), the graph
 //! characterisation.
 
-use crate::{Ended, Prefetch, TVar, Transaction, Tx, TxResult};
+use crate::{Prefetch, PrefetchEnd, TVar, Transaction, Tx, TxResult};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -71,7 +71,7 @@ impl Recorder {
     }
 
     /// Runs `steps` ahead: an attempt that commits nothing.
-    pub(crate) fn run_ahead(&self, steps: &[Step]) -> Ended {
+    pub(crate) fn run_ahead(&self, steps: &[Step]) -> PrefetchEnd {
         let current = RefCell::new(None);
         let ahead = Prefetch::new(1_000).run(|tx| self.follow(tx, steps, &current));
         current.into_inner().into_iter().for_each(|attempt| self.note(attempt, false));

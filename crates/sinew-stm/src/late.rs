@@ -43,7 +43,7 @@ use crate::descriptor::{Descriptor, Mode};
 use crate::log::{LAST, Target, Write};
 use crate::record::{INDEX, LOCKED, OWNER, Record};
 use crate::sites::Cause;
-use crate::stop::TxResult;
+use crate::tx_error::TxResult;
 use crate::word::Bits;
 use sinew_sync::plant::{Bug, planted};
 

@@ -79,10 +79,10 @@
 //! handles enforce that; a method of a worker that the closure has captured does not.
 //!
 //! **Contention.** [`Transaction`] sets a [`ContentionManager`] for a place in the program, and
-//! returns its counters ([`Counters`]; [`sites()`] for all places). A transaction that has aborted
-//! ten times takes the *token*, and then wins all conflicts. So each transaction commits after a
-//! bounded number of attempts, even a long reader among fast writers. [`Transaction::attempt`]
-//! leaves the reaction to a conflict to the caller.
+//! returns its counters ([`Counters`]; [`counters_by_site()`] for all places). A transaction that
+//! has aborted ten times takes the *token*, and then wins all conflicts. So each transaction
+//! commits after a bounded number of attempts, even a long reader among fast writers.
+//! [`Transaction::attempt`] leaves the reaction to a conflict to the caller.
 //!
 //! **Reading ahead.** [`Prefetch`] runs the same closure for its reads only: a helper thread loads
 //! the transaction's data into a shared cache.
@@ -95,7 +95,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `run`, `tx`, `stop` | attempts until one commits; the transaction as the closure sees it |
+//! | `run`, `tx`, `tx_error` | attempts until one commits; the transaction as the closure sees it |
 //! | `descriptor`, `log`, `access` | snapshot, read set, write set; reading and writing |
 //! | `record`, `word`, `engine` | the ownership record, values as words, the clock with the token |
 //! | `var`, `array`, `boxed`, `version`, `grace` | the variables; versions of boxed values and when they are dropped |
@@ -201,12 +201,12 @@ mod shuttle;
 mod shuttle_fork;
 mod sites;
 mod sleepers;
-mod stop;
 #[cfg(all(test, not(any(loom, shuttle))))]
 #[path = "../tests/support/mod.rs"]
 mod support;
 mod threads;
 mod tx;
+mod tx_error;
 mod var;
 mod version;
 mod waiting;
@@ -216,15 +216,15 @@ pub use array::TArray;
 pub use boxed::TBox;
 pub use containers::{TGrid, THashMap, THeap, TList, TMap, TQueue};
 pub use contention_manager::ContentionManager;
-pub use engine::sites;
+pub use engine::counters_by_site;
 pub use late::Locking;
 pub use local::in_transaction;
 pub use prefetch::{Prefetch, Prefetched};
 pub use run::{Transaction, Unfinished, atomically};
-pub use run_ahead::Ended;
+pub use run_ahead::PrefetchEnd;
 pub use sites::{Cause, Counters};
-pub use stop::{Stop, TxResult};
 pub use tx::Tx;
+pub use tx_error::{TxError, TxResult};
 pub use var::TVar;
 pub use waiting::Change;
 

@@ -1,7 +1,9 @@
 //! Loom models: every interleaving, and every order that the memory model allows, of two small
 //! transactions.
 
-use crate::{ContentionManager, Ended, Locking, Prefetch, TBox, TVar, Transaction, Unfinished};
+use crate::{
+    ContentionManager, Locking, Prefetch, PrefetchEnd, TBox, TVar, Transaction, Unfinished,
+};
 use ::loom::thread;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::cell::Cell;
@@ -186,7 +188,7 @@ fn loom_versions_outlive_runs_ahead() {
             // SAFETY: nothing writes the value before its drop.
             shared.with(tx, |probe| probe.0.with(|value| unsafe { *value }))
         });
-        assert_ne!(ahead.ended, Ended::Panicked);
+        assert_ne!(ahead.ended, PrefetchEnd::Panicked);
         writer.join().unwrap();
     });
 }

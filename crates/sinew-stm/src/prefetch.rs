@@ -7,9 +7,9 @@
 use crate::after::After;
 use crate::drops::drop_payload;
 use crate::local;
-use crate::run_ahead::{Ended, Stopped};
-use crate::stop::TxResult;
+use crate::run_ahead::{PrefetchEnd, Stopped};
 use crate::tx::Tx;
+use crate::tx_error::TxResult;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::NonNull;
 
@@ -24,7 +24,7 @@ pub struct Prefetched {
     /// Places written, in the buffer only.
     pub writes: u64,
     /// Why it ended.
-    pub ended: Ended,
+    pub ended: PrefetchEnd,
 }
 
 /// Runs a transaction ahead of the thread that will execute it, to load its data into caches.
@@ -34,14 +34,14 @@ pub struct Prefetched {
 /// waits for no other thread.
 ///
 /// ```
-/// use sinew_stm::{Ended, Prefetch, TVar};
+/// use sinew_stm::{PrefetchEnd, Prefetch, TVar};
 ///
 /// let cells: Vec<TVar<u64>> = (0..100).map(TVar::new).collect();
 /// let ahead = Prefetch::new(10).run(|tx| {
 ///     cells[0].set(tx, 7)?;
 ///     cells.iter().try_fold(0, |sum, cell| Ok(sum + cell.get(tx)?))
 /// });
-/// assert_eq!((ahead.words_read, ahead.writes, ahead.ended), (10, 1, Ended::Lifespan));
+/// assert_eq!((ahead.words_read, ahead.writes, ahead.ended), (10, 1, PrefetchEnd::Lifespan));
 /// assert_eq!(cells[0].load(), 0);
 /// ```
 #[derive(Clone, Copy)]
@@ -97,15 +97,22 @@ impl<'a> Prefetch<'a> {
         // between the two unwinds.
         unsafe { d.begin_ahead(self.lifespan, self.buffer, self.stopped.map(unbounded)) };
         let answer = catch_unwind(AssertUnwindSafe(|| f(&mut Tx::new(d))));
-        let ended =
-            if answer.is_ok() { d.ahead.ended.unwrap_or(Ended::Through) } else { Ended::Panicked };
+        let ended = if answer.is_ok() {
+            d.ahead.ended.unwrap_or(PrefetchEnd::Through)
+        } else {
+            PrefetchEnd::Panicked
+        };
         let done =
             Prefetched { words_read: d.ahead.words_read, writes: d.writes.len() as u64, ended };
         d.leave_ahead();
         let (after, panic) = (d.tidy(), d.ahead.panic.take());
         local::leave_cold(descriptor);
         panic.into_iter().for_each(drop_payload);
-        if clean_up(answer, after) { done } else { Prefetched { ended: Ended::Panicked, ..done } }
+        if clean_up(answer, after) {
+            done
+        } else {
+            Prefetched { ended: PrefetchEnd::Panicked, ..done }
+        }
     }
 }
 

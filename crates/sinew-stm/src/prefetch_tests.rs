@@ -5,8 +5,8 @@
 
 use crate::record::{LOCKED, Record};
 use crate::{
-    Ended, Prefetch, Prefetched, TArray, TBox, TGrid, THashMap, THeap, TList, TMap, TQueue, TVar,
-    Transaction, Tx, TxResult, atomically, in_transaction, sites,
+    Prefetch, PrefetchEnd, Prefetched, TArray, TBox, TGrid, THashMap, THeap, TList, TMap, TQueue,
+    TVar, Transaction, Tx, TxResult, atomically, counters_by_site, in_transaction,
 };
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::cell::{Cell, RefCell};
@@ -213,33 +213,33 @@ impl World {
 fn every_end_is_told() {
     let (a, b) = (TVar::new(1_u64), TVar::new(2_u64));
     let end = |ahead: Prefetched| (ahead.words_read, ahead.writes, ahead.ended);
-    assert_eq!(end(long().run(|tx| a.get(tx))), (1, 0, Ended::Through));
+    assert_eq!(end(long().run(|tx| a.get(tx))), (1, 0, PrefetchEnd::Through));
     assert_eq!(
         end(long().run(|tx| a.set(tx, 2).and_then(|()| tx.retry::<()>()))),
-        (0, 1, Ended::Through)
+        (0, 1, PrefetchEnd::Through)
     );
     assert_eq!(
         end(long().run(|tx| tx.irrevocable().and_then(|()| a.get(tx)))),
-        (0, 0, Ended::Through)
+        (0, 0, PrefetchEnd::Through)
     );
     let both = |how: Prefetch<'_>| end(how.run(|tx| a.get(tx).and_then(|_| b.set(tx, 1))));
-    assert_eq!(both(Prefetch::new(0)), (0, 0, Ended::Lifespan));
-    assert_eq!(both(Prefetch::new(1)), (1, 0, Ended::Lifespan));
-    assert_eq!(both(Prefetch::new(2)), (1, 1, Ended::Through));
-    assert_eq!(both(Prefetch::new(2).buffer(0)), (1, 0, Ended::BufferFull));
-    assert_eq!(both(long().stopped_by(&|| true)), (0, 0, Ended::Stopped));
+    assert_eq!(both(Prefetch::new(0)), (0, 0, PrefetchEnd::Lifespan));
+    assert_eq!(both(Prefetch::new(1)), (1, 0, PrefetchEnd::Lifespan));
+    assert_eq!(both(Prefetch::new(2)), (1, 1, PrefetchEnd::Through));
+    assert_eq!(both(Prefetch::new(2).buffer(0)), (1, 0, PrefetchEnd::BufferFull));
+    assert_eq!(both(long().stopped_by(&|| true)), (0, 0, PrefetchEnd::Stopped));
     assert_eq!(
         end(long().run(|tx| a.get(tx).map(|value| assert_eq!(value, 3, "in a test")))),
-        (1, 0, Ended::Panicked)
+        (1, 0, PrefetchEnd::Panicked)
     );
-    assert_eq!(end(long().run(|tx| a.get(tx).map(|_| a.load()))), (1, 0, Ended::Panicked));
+    assert_eq!(end(long().run(|tx| a.get(tx).map(|_| a.load()))), (1, 0, PrefetchEnd::Panicked));
     let hides = |how: Prefetch<'_>| {
         end(how.run(|tx| {
             (0..9).for_each(|_| _ = a.get(tx));
             Ok(())
         }))
     };
-    assert_eq!(hides(Prefetch::new(3)), (3, 0, Ended::Lifespan));
+    assert_eq!(hides(Prefetch::new(3)), (3, 0, PrefetchEnd::Lifespan));
     assert_eq!((a.load(), b.load()), (1, 2));
 }
 
@@ -252,9 +252,9 @@ fn a_lock_or_a_change_in_the_way_ends_the_run() {
     atomically(|tx| {
         a.set(tx, 1)?;
         elsewhere(&|| {
-            assert_eq!(long().run(|tx| a.get(tx)).ended, Ended::Conflict);
-            assert_eq!(long().run(|tx| a.set(tx, 2)).ended, Ended::Conflict);
-            assert_eq!(long().run(|tx| b.get(tx)).ended, Ended::Through);
+            assert_eq!(long().run(|tx| a.get(tx)).ended, PrefetchEnd::Conflict);
+            assert_eq!(long().run(|tx| a.set(tx, 2)).ended, PrefetchEnd::Conflict);
+            assert_eq!(long().run(|tx| b.get(tx)).ended, PrefetchEnd::Through);
         });
         Ok(())
     });
@@ -264,14 +264,14 @@ fn a_lock_or_a_change_in_the_way_ends_the_run() {
         assert_eq!(first, b.get(tx)?, "of two moments");
         Ok(())
     });
-    assert_eq!(changed.ended, Ended::Conflict);
+    assert_eq!(changed.ended, PrefetchEnd::Conflict);
     let extended = long().run(|tx| {
         let first = a.get(tx)?;
         elsewhere(&|| b.store(6));
         assert_eq!((first, b.get(tx)?), (5, 6));
         Ok(())
     });
-    assert_eq!(extended.ended, Ended::Through);
+    assert_eq!(extended.ended, PrefetchEnd::Through);
 }
 
 /// Catches: a write that other threads can see, a version or a lock that stays, a read that misses
@@ -290,7 +290,7 @@ fn own_writes_are_seen_and_nothing_shared_changes() {
         world.change(tx, 7, &ALIVE)?;
         world.check_changed(tx, 7)
     });
-    assert_eq!((ahead.ended, handlers.get()), (Ended::Through, (0, 1)));
+    assert_eq!((ahead.ended, handlers.get()), (PrefetchEnd::Through, (0, 1)));
     assert!(ahead.words_read > 50 && ahead.writes > 20, "{ahead:?}");
     assert_eq!(world.picture(), before);
     // The same closure as a transaction.
@@ -308,7 +308,7 @@ fn no_site_counts_a_run() {
         let run = || (long().run(|tx| var.get(tx)).ended, line!());
         s.spawn(run).join().expect("no panic").1
     });
-    assert!(sites().iter().all(|(site, _)| (site.file(), site.line()) != (file!(), at)));
+    assert!(counters_by_site().iter().all(|(site, _)| (site.file(), site.line()) != (file!(), at)));
 }
 
 /// The end of `change` if at access number `n` it is stopped, or a panic begins.
@@ -331,13 +331,13 @@ fn a_run_may_end_at_every_access() {
     static ALIVE: AtomicUsize = AtomicUsize::new(0);
     let world = World::new(&ALIVE);
     let (before, alive) = (world.picture(), ALIVE.load(Ordering::Relaxed));
-    for (panics, expected) in [(false, Ended::Stopped), (true, Ended::Panicked)] {
+    for (panics, expected) in [(false, PrefetchEnd::Stopped), (true, PrefetchEnd::Panicked)] {
         let mut n = 0;
         loop {
             let ahead = interrupted(&world, n, panics, &ALIVE);
             assert!(!in_transaction());
             assert_eq!(ALIVE.load(Ordering::Relaxed), alive, "at access {n}");
-            if ahead.ended == Ended::Through {
+            if ahead.ended == PrefetchEnd::Through {
                 break;
             }
             assert_eq!(ahead.ended, expected, "at access {n}");
@@ -347,7 +347,7 @@ fn a_run_may_end_at_every_access() {
     }
     for lifespan in 0..60 {
         let ahead = Prefetch::new(lifespan).run(|tx| world.change(tx, 7, &ALIVE));
-        assert!(ahead.words_read <= u64::from(lifespan) + 2 && ahead.ended != Ended::Through);
+        assert!(ahead.words_read <= u64::from(lifespan) + 2 && ahead.ended != PrefetchEnd::Through);
     }
     assert_eq!(world.picture(), before);
 }
@@ -381,7 +381,7 @@ fn a_run_may_be_overtaken_by_a_commit_at_every_access() {
         };
         let ahead = long().stopped_by(&at_n).run(|tx| world.change(tx, 7, &ALIVE));
         assert!(
-            [Ended::Through, Ended::Conflict].contains(&ahead.ended),
+            [PrefetchEnd::Through, PrefetchEnd::Conflict].contains(&ahead.ended),
             "{ahead:?} at access {n}"
         );
         assert_eq!(
@@ -396,8 +396,8 @@ fn a_run_may_be_overtaken_by_a_commit_at_every_access() {
         ends.push(ahead.ended);
         n += 1;
     }
-    assert_eq!(ends[0], Ended::Through, "nothing had been seen");
-    assert!(n > 50 && ends.contains(&Ended::Conflict), "{ends:?}");
+    assert_eq!(ends[0], PrefetchEnd::Through, "nothing had been seen");
+    assert!(n > 50 && ends.contains(&PrefetchEnd::Conflict), "{ends:?}");
 }
 
 /// Catches: a buffer that grows when the same places are written repeatedly, or a wrong count.
@@ -411,7 +411,7 @@ fn the_buffer_holds_what_it_says() {
         }
         Ok(())
     });
-    assert_eq!((ahead.writes, ahead.ended), (2, Ended::Through));
+    assert_eq!((ahead.writes, ahead.ended), (2, PrefetchEnd::Through));
     let versions = Cell::new(0);
     let ahead = Prefetch::new(LONG).buffer(5).run(|tx| {
         loop {
@@ -421,7 +421,7 @@ fn the_buffer_holds_what_it_says() {
         #[expect(unreachable_code, reason = "the type of the answer")]
         Ok(())
     });
-    assert_eq!((versions.get(), ahead.writes, ahead.ended), (5, 1, Ended::BufferFull));
+    assert_eq!((versions.get(), ahead.writes, ahead.ended), (5, 1, PrefetchEnd::BufferFull));
     let branches = Cell::new(0);
     let ahead = Prefetch::new(LONG).buffer(9).run(|tx| {
         wide.set(tx, [1; 4])?;
@@ -432,7 +432,7 @@ fn the_buffer_holds_what_it_says() {
         #[expect(unreachable_code, reason = "the type of the answer")]
         Ok(())
     });
-    assert_eq!((branches.get(), ahead.ended), (1, Ended::BufferFull));
+    assert_eq!((branches.get(), ahead.ended), (1, PrefetchEnd::BufferFull));
 }
 
 /// Panics when it is dropped, with another instance as payload, `u32` times.
@@ -458,18 +458,18 @@ fn panics_of_drops_and_handlers_stay_inside() {
     };
     assert_eq!(
         ended(long().run::<()>(|_| std::panic::resume_unwind(Box::new(Bomb(3))))),
-        Ended::Panicked
+        PrefetchEnd::Panicked
     );
-    assert_eq!(ended(long().run(|_| Ok(Bomb(1)))), Ended::Panicked);
-    assert_eq!(ended(long().run(|tx| boxed.set(tx, Bomb(1)))), Ended::Panicked);
-    assert_eq!(ended(long().run(|tx| Ok(tx.keep(Arc::new(Bomb(1))).0))), Ended::Panicked);
+    assert_eq!(ended(long().run(|_| Ok(Bomb(1)))), PrefetchEnd::Panicked);
+    assert_eq!(ended(long().run(|tx| boxed.set(tx, Bomb(1)))), PrefetchEnd::Panicked);
+    assert_eq!(ended(long().run(|tx| Ok(tx.keep(Arc::new(Bomb(1))).0))), PrefetchEnd::Panicked);
     let handler = || std::panic::resume_unwind(Box::new(Bomb(1)));
     let handled = long().run(|tx| {
         tx.on_abort(handler);
         Ok(())
     });
-    assert_eq!(ended(handled), Ended::Panicked);
-    assert_eq!(ended(long().run(|tx| boxed.with(tx, |bomb| bomb.0))), Ended::Through);
+    assert_eq!(ended(handled), PrefetchEnd::Panicked);
+    assert_eq!(ended(long().run(|tx| boxed.with(tx, |bomb| bomb.0))), PrefetchEnd::Through);
 }
 
 /// Catches: a run that takes a transaction's descriptor, or the reverse.
@@ -483,7 +483,7 @@ fn a_run_inside_a_transaction_panics_and_names_both() {
         *inside.borrow_mut() = catch_unwind(|| atomically(|_| Ok(()))).err();
         Ok(in_transaction())
     });
-    assert!(ahead.ended == Ended::Through && inside.borrow().is_some() && !in_transaction());
+    assert!(ahead.ended == PrefetchEnd::Through && inside.borrow().is_some() && !in_transaction());
 }
 
 /// Catches: a helper that other threads notice, or that sees half of a transfer.
@@ -510,8 +510,11 @@ fn transfers_beside_runs_ahead_keep_the_sum() {
                         assert!(even, "a torn version");
                         lengths.set(tx, vec![turn as u64; 3])
                     });
-                    assert_ne!(ahead.ended, Ended::Panicked);
-                    runs.fetch_add(usize::from(ahead.ended == Ended::Through), Ordering::Relaxed);
+                    assert_ne!(ahead.ended, PrefetchEnd::Panicked);
+                    runs.fetch_add(
+                        usize::from(ahead.ended == PrefetchEnd::Through),
+                        Ordering::Relaxed,
+                    );
                     turn += 1;
                 }
             });

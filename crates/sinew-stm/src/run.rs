@@ -6,9 +6,11 @@ use crate::engine::engine;
 use crate::late::Locking;
 use crate::local;
 use crate::sites::{Cause, Counters, Site};
-use crate::stop::{Stop, TxResult, Why};
 use crate::tx::Tx;
+use crate::tx_error::{TxError, TxResult, Why};
 use crate::waiting::Change;
+use std::error::Error;
+use std::fmt;
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -131,6 +133,7 @@ impl Transaction {
     ///
     /// As [`atomically`](fn@crate::atomically).
     #[inline]
+    #[track_caller]
     pub fn atomically<'env, R>(
         &self,
         mut f: impl for<'tx> FnMut(&mut Tx<'tx, 'env>) -> TxResult<R>,
@@ -160,6 +163,7 @@ impl Transaction {
     ///
     /// As [`atomically`](fn@crate::atomically).
     #[inline]
+    #[track_caller]
     pub fn attempt<'env, R>(
         &self,
         f: impl for<'tx> FnOnce(&mut Tx<'tx, 'env>) -> TxResult<R>,
@@ -186,6 +190,7 @@ impl Transaction {
     ///
     /// As [`atomically`](fn@crate::atomically) and [`Tx::retry`].
     #[inline]
+    #[track_caller]
     pub fn attempt_or_wait<'env, R>(
         &self,
         f: impl for<'tx> FnOnce(&mut Tx<'tx, 'env>) -> TxResult<R>,
@@ -211,6 +216,19 @@ pub enum Unfinished {
     /// It called [`Tx::retry`]: another attempt before this change would call it again.
     Waits(Change),
 }
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::GivenUp(cause) => cause.fmt(f),
+            Self::Waits(_) => f.write_str(
+                "the transaction called `retry`; repeat the attempt once its change has happened",
+            ),
+        }
+    }
+}
+
+impl Error for Unfinished {}
 
 /// A call of `atomically` on this thread; aborts the attempt if it is dropped before the end.
 struct Run {
@@ -280,7 +298,11 @@ impl Run {
         // SAFETY: I12, as this run is inside.
         let value = f(&mut Tx::new(unsafe { descriptor.as_mut() }))?;
         // SAFETY: as above; the closure's borrow has ended.
-        if unsafe { descriptor.as_mut() }.commit() { Ok(value) } else { Err(Stop(Why::Conflict)) }
+        if unsafe { descriptor.as_mut() }.commit() {
+            Ok(value)
+        } else {
+            Err(TxError(Why::Conflict))
+        }
     }
 
     /// Leaves after a commit.
@@ -315,14 +337,16 @@ impl Run {
     /// After an attempt that ended with `stop`: aborts it, and begins the next.
     #[cold]
     #[inline(never)]
-    fn again_cold(&mut self, stop: Stop, max_aborts: u32) -> NonNull<Descriptor> {
+    #[track_caller]
+    fn again_cold(&mut self, stop: TxError, max_aborts: u32) -> NonNull<Descriptor> {
         self.fail(stop);
         self.prepare(max_aborts);
         NonNull::from(self.descriptor())
     }
 
     /// Aborts the attempt after `stop`, and waits for the condition of the next one.
-    fn fail(&mut self, stop: Stop) {
+    #[track_caller]
+    fn fail(&mut self, stop: TxError) {
         if self.is_to_wait(stop) {
             return self.wait_for_change();
         }
@@ -373,7 +397,8 @@ impl Run {
     /// Ends the attempts after `stop`, which may be a `retry`.
     #[cold]
     #[inline(never)]
-    fn give_up_or_wait(&mut self, stop: Stop) -> Unfinished {
+    #[track_caller]
+    fn give_up_or_wait(&mut self, stop: TxError) -> Unfinished {
         if !self.is_to_wait(stop) {
             return Unfinished::GivenUp(self.give_up());
         }
@@ -385,11 +410,12 @@ impl Run {
 
     /// Whether an attempt that ended with `stop` waits for a change: a doomed one may have seen
     /// outdated values.
-    fn is_to_wait(&mut self, stop: Stop) -> bool {
+    fn is_to_wait(&mut self, stop: TxError) -> bool {
         stop.0 == Why::Retry && self.descriptor().doomed.is_none()
     }
 
     /// Rolls back and sleeps until a variable that was read has changed.
+    #[track_caller]
     fn wait_for_change(&mut self) {
         let change = self.roll_back_to_wait();
         let d = self.descriptor();
@@ -403,6 +429,7 @@ impl Run {
     }
 
     /// Rolls back, and returns the change for which it waits.
+    #[track_caller]
     fn roll_back_to_wait(&mut self) -> Change {
         let d = self.descriptor();
         assert!(

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 /// Why a run ahead ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum PrefetchEnd {
     /// The closure returned, or reached a point that only a real transaction can pass:
     /// [`Tx::retry`](crate::Tx::retry) or [`Tx::irrevocable`](crate::Tx::irrevocable).
     Through,
@@ -35,7 +35,7 @@ pub(crate) struct Ahead {
     pub(crate) room: usize,
     /// Outlives the run: see `Descriptor::begin_ahead`.
     pub(crate) stopped: Option<NonNull<Stopped>>,
-    pub(crate) ended: Option<Ended>,
+    pub(crate) ended: Option<PrefetchEnd>,
     /// The panic of `stopped`. Accesses do not unwind, as they may be incomplete.
     pub(crate) panic: Option<Box<dyn Any + Send>>,
 }

@@ -8,7 +8,7 @@
 use crate::container_history::{self, Log, Plan};
 use crate::container_model::{Kind, Op};
 use crate::history::{Recorder, steps};
-use crate::{ContentionManager, Ended, Locking, TArray, TBox, TVar, Transaction, atomically};
+use crate::{ContentionManager, Locking, PrefetchEnd, TArray, TBox, TVar, Transaction, atomically};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, MaxSteps, Runner, thread};
@@ -124,7 +124,10 @@ fn ahead_of_another() {
     });
     let ends = [1, 2].map(|thread| recorder.run_ahead(&steps(3, thread, 0)));
     writer.join().unwrap();
-    assert!(ends.iter().all(|end| [Ended::Through, Ended::Conflict].contains(end)), "{ends:?}");
+    assert!(
+        ends.iter().all(|end| [PrefetchEnd::Through, PrefetchEnd::Conflict].contains(end)),
+        "{ends:?}"
+    );
     let verdict = recorder.verdict();
     assert!(verdict.is_ok(), "{verdict:?}");
 }

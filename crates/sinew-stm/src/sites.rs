@@ -5,6 +5,8 @@
 
 use sinew_sync::counter::Counter;
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -23,6 +25,22 @@ pub enum Cause {
     /// The closure returned an error that was not this attempt's own, or panicked.
     Body,
 }
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Locked => "another transaction had locked a variable; repeat the attempt",
+            Self::Changed => "another commit changed a variable that was read; repeat the attempt",
+            Self::Token => "another transaction was irrevocable; repeat the attempt",
+            Self::Body => {
+                "the closure ended the attempt itself, by `retry`, `restart` or another attempt's \
+                 error; repeat the attempt when the closure can end in another way"
+            }
+        })
+    }
+}
+
+impl Error for Cause {}
 
 /// The counters of one site's transactions, summed over all threads.
 ///

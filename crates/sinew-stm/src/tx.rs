@@ -2,9 +2,9 @@
 
 use crate::descriptor::{Descriptor, Mark, Mode};
 use crate::engine::engine;
-use crate::run_ahead::Ended;
+use crate::run_ahead::PrefetchEnd;
 use crate::sites::Cause;
-use crate::stop::{Stop, TxResult, Why};
+use crate::tx_error::{TxError, TxResult, Why};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -75,8 +75,9 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     /// # Blocking
     ///
     /// The thread sleeps until another one commits a change; it does not spin.
+    // Not track_caller: the panic comes when the attempt ends, at the place of the transaction.
     pub fn retry<T>(&mut self) -> TxResult<T> {
-        Err(Stop(Why::Retry))
+        Err(TxError(Why::Retry))
     }
 
     /// Aborts this attempt as a conflict does, and begins the next one: for facts from outside of
@@ -89,10 +90,11 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     /// # Panics
     ///
     /// If the transaction is [`irrevocable`](Self::irrevocable).
+    #[track_caller]
     pub fn restart<T>(&mut self) -> TxResult<T> {
         let revocable = self.descriptor.mode != Mode::Irrevocable;
         assert!(revocable, "restart() after irrevocable(): the attempt cannot be given up");
-        Err(Stop(Why::Conflict))
+        Err(TxError(Why::Conflict))
     }
 
     /// The address of a place that this transaction has read or written so far, chosen by `random`:
@@ -115,6 +117,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     /// A panic of a branch undoes the branch and propagates: a closure that catches it may
     /// continue. It also panics if `first` becomes [`irrevocable`](Self::irrevocable) and then
     /// retries: its effects cannot be undone.
+    #[track_caller]
     pub fn or_else<R>(
         &mut self,
         first: impl FnOnce(&mut Self) -> TxResult<R>,
@@ -123,7 +126,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         let before = self.descriptor.mode;
         let part = Part::begin(self);
         let done = first(part.tx);
-        if done.as_ref().err() != Some(&Stop(Why::Retry)) {
+        if done.as_ref().err() != Some(&TxError(Why::Retry)) {
             part.end();
             return done;
         }
@@ -215,7 +218,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         let d = &mut *self.descriptor;
         match d.mode {
             Mode::Irrevocable => return Ok(()),
-            Mode::Ahead => return d.end_ahead(Ended::Through),
+            Mode::Ahead => return d.end_ahead(PrefetchEnd::Through),
             Mode::Favoured => {}
             before @ (Mode::Optimistic | Mode::Late) => {
                 d.wants_token = true;

@@ -3,8 +3,8 @@
 use crate::access;
 use crate::record::Record;
 use crate::run::Transaction;
-use crate::stop::TxResult;
 use crate::tx::Tx;
+use crate::tx_error::TxResult;
 use crate::word::{Slot, words_of};
 
 /// A variable that transactions read and write, for values that are `Copy`.

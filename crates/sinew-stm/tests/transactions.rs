@@ -4,13 +4,12 @@
 //! token makes all other attempts of the process fail.
 
 use sinew_stm::{
-    Cause, ContentionManager, Stop, TBox, TVar, Transaction, atomically, in_transaction,
+    Cause, ContentionManager, TBox, TVar, Transaction, TxError, atomically, in_transaction,
 };
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 
 /// Catches: a read that does not see the transaction's own writes, in a word, in several, and in
 /// a box.
@@ -191,7 +190,7 @@ fn handlers_are_called_outside_and_in_order() {
         var.store(var.load() + 1);
         log.borrow_mut().push(what);
     };
-    let old = RefCell::new(None::<Stop>);
+    let old = RefCell::new(None::<TxError>);
     atomically(|tx| {
         tx.on_commit(|| note("first"));
         tx.on_abort(|| note("lost"));
@@ -299,6 +298,24 @@ fn retry_without_a_read_panics() {
     let caught = catch_unwind(|| atomically(|tx| tx.retry::<()>()));
     let message = caught.expect_err("a panic").downcast::<&str>().expect("a message");
     assert!(message.contains("before anything was read") && !in_transaction());
+}
+
+/// Catches: a message that names a line of the library.
+#[test]
+fn a_retry_without_reads_panics_at_the_place_of_its_transaction() {
+    let (here, files) = (std::thread::current().id(), Arc::new(Mutex::new(Vec::new())));
+    let (before, seen) = (std::panic::take_hook(), Arc::clone(&files));
+    std::panic::set_hook(Box::new(move |info| match info.location() {
+        Some(place) if std::thread::current().id() == here => {
+            seen.lock().unwrap().push(place.file().to_owned());
+        }
+        _ => before(info),
+    }));
+    let how = Transaction::new();
+    let panics = |attempt: &dyn Fn()| catch_unwind(AssertUnwindSafe(attempt)).is_err();
+    assert!(panics(&|| how.atomically(|tx| tx.retry())));
+    assert!(panics(&|| drop(how.attempt_or_wait(|tx| tx.retry::<()>()))));
+    assert_eq!(*files.lock().unwrap(), [file!(); 2]);
 }
 
 /// Catches: counters of other sites, missing counters of ended threads, and exchanged causes.

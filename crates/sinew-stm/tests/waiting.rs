@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,6 +40,11 @@ fn wait_for<'env>(
     }
 }
 
+/// The error, as `?` turns it into a boxed one.
+fn failure<E: Error + 'static>(attempt: Result<(), E>) -> Box<dyn Error> {
+    attempt.unwrap_err().into()
+}
+
 fn both_lock_times() -> [Transaction; 2] {
     [Locking::Encounter, Locking::Commit].map(|locking| Transaction::new().locking(locking))
 }
@@ -53,6 +59,14 @@ fn an_attempt_commits_is_given_up_or_waits() {
             assert_eq!(how.attempt_or_wait(|tx| var.replace(tx, 2)).unwrap(), 1);
             let given_up = how.attempt_or_wait(|tx| tx.restart::<()>());
             assert!(matches!(given_up, Err(Unfinished::GivenUp(Cause::Body))));
+            let message = failure(how.attempt_or_wait(|tx| tx.restart::<()>())).to_string();
+            assert!(
+                message.contains("the closure ended") && message.contains("repeat the attempt")
+            );
+            let message =
+                failure(how.attempt_or_wait(|tx| var.get(tx).and_then(|_| tx.retry::<()>())));
+            assert!(message.to_string().contains("once its change has happened"), "{message}");
+            assert!(failure(how.attempt(|tx| tx.restart::<()>())).is::<Cause>());
             let before = how.counters().retries;
             let change = wait_for(how, |tx| {
                 other.set(tx, 7)?;

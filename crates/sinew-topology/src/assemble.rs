@@ -72,6 +72,7 @@ impl Machine {
     /// # Panics
     ///
     /// If `cpus` is 0 or exceeds [`MAX_CPUS`](crate::MAX_CPUS).
+    #[track_caller]
     pub fn flat(cpus: usize) -> Self {
         assert!(cpus > 0, "a machine has at least one CPU");
         assemble(Facts::flat(&CpuSet::first(cpus)))

@@ -69,6 +69,7 @@ impl CpuAssignment {
     /// # Panics
     ///
     /// If there is no such worker.
+    #[track_caller]
     pub fn pin_of(&self, worker: usize) -> Option<CpuSet> {
         self.cpus[worker].map(|cpu| CpuSet::from_iter([cpu]))
     }
@@ -79,6 +80,7 @@ impl CpuAssignment {
     /// # Panics
     ///
     /// If there is no such worker.
+    #[track_caller]
     pub fn distance(&self, a: usize, b: usize) -> u8 {
         assert!(
             a < self.workers() && b < self.workers(),

@@ -139,6 +139,7 @@ impl Machine {
     /// # Panics
     ///
     /// If a PU comes from a larger machine.
+    #[track_caller]
     pub fn distance(&self, a: PuId, b: PuId) -> u8 {
         match &self.distance_table.path_words {
             Some(path_words) => path_words.distance(a.index(), b.index()),
@@ -178,6 +179,7 @@ impl Machine {
     /// # Panics
     ///
     /// If a node does not exist.
+    #[track_caller]
     pub fn node_distance(&self, a: usize, b: usize) -> u32 {
         assert!(a.max(b) < self.nodes.len(), "there are only {} nodes", self.nodes.len());
         match &self.distance_table.matrix {
@@ -193,6 +195,7 @@ impl Machine {
     /// # Panics
     ///
     /// If `id` comes from a larger machine.
+    #[track_caller]
     pub fn nearest_node(&self, id: PuId, among: &CpuSet) -> Option<usize> {
         let own = self.pu(id).node?;
         let mut nearest = None;

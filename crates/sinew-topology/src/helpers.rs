@@ -36,6 +36,7 @@ use crate::machine::{Machine, PuId};
 /// # Panics
 ///
 /// If a PU comes from a larger machine.
+#[track_caller]
 pub fn place_helpers(
     machine: &Machine,
     choice: &[PuId],

@@ -90,7 +90,7 @@ pub use pages::{
 pub use pin::{PinError, Pinned, ThreadRef, ThreadUsage, current_cpu, pin_current_thread};
 #[cfg(feature = "render")]
 pub use render::render;
-pub use sinew_cpus::{CpuSet, ListError, MAX_CPUS};
+pub use sinew_cpus::{CpuSet, Iter as CpuSetIter, ListError, MAX_CPUS};
 #[cfg(feature = "synthetic")]
 pub use synthetic::DescriptionError;
 pub use warning::Warning;

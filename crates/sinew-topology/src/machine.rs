@@ -237,6 +237,7 @@ impl Machine {
     /// # Panics
     ///
     /// If `id` comes from a larger machine.
+    #[track_caller]
     pub fn pu(&self, id: PuId) -> &Pu {
         &self.pus[id.index()]
     }
@@ -271,6 +272,7 @@ impl Machine {
     /// # Panics
     ///
     /// If `id` comes from a larger machine.
+    #[track_caller]
     pub fn ancestor(&self, id: PuId, level: Level) -> Option<usize> {
         if level == Level::Machine {
             return Some(0);

@@ -79,6 +79,7 @@ impl Memory {
     /// # Panics
     ///
     /// If `range` ends beyond the memory.
+    #[track_caller]
     pub fn place(&self, range: Range<usize>, placement: Placement) -> Result<(), PlacementError> {
         assert!(range.end <= self.bytes, "byte {} of {}", range.end, self.bytes);
         match placement.policy()? {
@@ -94,6 +95,7 @@ impl Memory {
     /// # Panics
     ///
     /// If `range` ends beyond the memory.
+    #[track_caller]
     pub fn prefer(&self, range: Range<usize>, node: usize) {
         assert!(range.end <= self.bytes, "byte {} of {}", range.end, self.bytes);
         // A hint: `page_nodes` shows the result.

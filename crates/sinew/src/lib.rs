@@ -81,7 +81,8 @@
 //! | `profile` | breakdown of time, work and span; with the feature `profile` |
 //!
 //! The module `locality` has the domains, and the options of their scopes and arrays; with the
-//! feature `locality`. The crate `sinew-core` is the scheduler.
+//! feature `locality`. The crate `sinew-core` is the scheduler. [`items`], [`stages`], [`skeleton`]
+//! and [`topology`] name the types that signatures contain and few programs write.
 //!
 //! # Features
 //!
@@ -123,9 +124,9 @@ pub use pipeline::{Pipeline, farm, pipeline};
 #[cfg(all(feature = "coordinate", not(shuttle)))]
 pub use sinew_core::Share;
 pub use sinew_core::{
-    BuildError, Cancelled, Counters, OwnPages, Pool, PoolBuilder, PoolControl, PoolSnapshot, Scope,
-    ScopeBuilder, StackKind, StealsAt, Victims, Wait, Worker, global_pool, join, run, scope,
-    serially, spawn, victims,
+    BroadcastContext, BuildError, Cancelled, Counters, Fences, OwnPages, Pool, PoolBuilder,
+    PoolControl, PoolSnapshot, Scope, ScopeBuilder, Spin, StackKind, StealsAt, UnknownName,
+    Victims, Wait, Worker, WorkerThread, global_pool, join, run, scope, serially, spawn, victims,
 };
 /// Locality domains, and the options of what runs in them; with the feature `locality`.
 #[cfg(feature = "locality")]
@@ -143,8 +144,36 @@ pub use sinew_policy::chunk::{Schedule, ScheduleError};
 /// Transactional variables, for any thread; with the feature `transactions`.
 #[cfg(feature = "transactions")]
 pub use sinew_stm as stm;
-pub use sinew_topology::{Mapping, MappingError, Placement};
+/// The machine: its CPUs, caches and NUMA nodes, places of threads and pages, and limits.
+pub use sinew_topology as topology;
+pub use sinew_topology::{CpuSet, Machine, Mapping, MappingError, Placement, PlacementError};
 pub use stencil::{Stencil, stencil};
+
+/// The items of loops: the traits of what [`over()`] takes, and the types of its adapters.
+pub mod items {
+    pub use sinew_loops::data::{
+        Chunk, Chunks, ChunksMut, Enumerate, Index, IntoItems, Items, RangeChunks,
+        RangeChunksPiece, ReadItems, SliceMut, TilesMut, TilesPiece, Zip,
+    };
+}
+
+/// The stages of a [`Pipeline`]: their traits and types.
+pub mod stages {
+    pub use sinew_loops::stream::{
+        End, Identity, Parallel, ParallelEnd, Serial, SerialEnd, SerialStage, StageContext, Stages,
+    };
+}
+
+/// Parts of the scheduler, for skeletons, queues, observers and simulations of one's own.
+pub mod skeleton {
+    pub use sinew_core::open::{OpenScope, OpenScopeFifo};
+    pub use sinew_core::{
+        Callers, CancelRegistration, Cancellable, Limit, NextTask, Pin, PollReason, PoolHook,
+        Preset, Queueing, ScopeQueues, ScopeTask, TaskQueues, WorkerLocal, observer,
+    };
+    pub use sinew_loops::{HelperPin, Participants, Registration};
+    pub use sinew_policy::victim::{Heaviest, Neighbours, Outcome, Reach, VictimPolicy, View};
+}
 
 /// Profiles of a pool: the breakdown of its workers' time, work and span; with the feature
 /// `profile`.

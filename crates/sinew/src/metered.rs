@@ -37,7 +37,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     ) -> Result<(R, LoopMetrics), Cancelled> {
         let Self { items, options, .. } = self;
         sinew_core::run(|w| {
-            let meter = Meter::new(w.max_workers());
+            let meter = Meter::new(w.max_threads());
             let options = Options { meter: Some(&meter), ..options };
             let result = run(w, items, &options)?;
             Ok((result, meter.read()))

@@ -345,7 +345,7 @@ fn skeletons_are_exact_while_another_thread_changes_them() {
         });
         let now = control.snapshot();
         assert_eq!(
-            (now.loops, now.working, POOL.control().snapshot().under_way),
+            (now.loops, now.working, POOL.control().snapshot().running),
             (0, 0, 0),
             "{now:?}"
         );

@@ -93,7 +93,7 @@ fn a_worklist_follows_the_limit_of_its_pool() {
                     let reached = |stage| {
                         let working =
                             if follows { control.snapshot().working } else { wanted(stage) };
-                        handle.snapshot().awake == wanted(stage) && working == wanted(stage)
+                        handle.snapshot().awake_threads == wanted(stage) && working == wanted(stage)
                     };
                     stages.leave(reached, |next| {
                         handle.set_threads(wanted(next));
@@ -129,7 +129,7 @@ fn a_worklist_and_its_tuner_follow_the_quota_of_their_container() {
                 let reached = |stage| {
                     // A tuner may come to fewer by itself.
                     let working = control.snapshot().working;
-                    pool.workers() == wanted(stage)
+                    pool.threads() == wanted(stage)
                         && tuned.settings().threads <= wanted(stage)
                         && working <= wanted(stage)
                 };
@@ -181,10 +181,10 @@ fn helpers_follow_a_control_that_changes_the_number_of_workers() {
         let unit = || {
             let reached = |stage| match stage {
                 // Two work, and two help.
-                0 => handle.snapshot().awake == 4 && control.snapshot().working == 2,
+                0 => handle.snapshot().awake_threads == 4 && control.snapshot().working == 2,
                 1 => seen.load(Ordering::SeqCst) == 0b1111,
                 // One works, one helps, and the others sleep.
-                _ => handle.snapshot().awake == 2 && control.snapshot().working == 1,
+                _ => handle.snapshot().awake_threads == 2 && control.snapshot().working == 1,
             };
             stages.leave(reached, |next| control.set_threads(if next == 1 { 4 } else { 1 }));
         };

@@ -36,7 +36,7 @@ fn check(skeleton: impl Fn(&Control, &Once) -> Result<(), Cancelled> + Sync) {
         assert_eq!(pool.run(|_| skeleton(&control, &once)), Ok(()));
         let now = control.snapshot();
         assert!(!now.cancelled && now.loops == 0 && now.working == 0, "{now:?}");
-        assert_eq!(pool.control().snapshot().under_way, 0);
+        assert_eq!(pool.control().snapshot().running, 0);
     }
 }
 
@@ -184,6 +184,6 @@ fn worklists_end_with_or_without_a_control() {
             assert!(!second.cancelled && list.is_empty() && first.commits + second.commits == 100);
         }
         assert_eq!((total.load(), control.is_cancelled()), (200, false));
-        assert_eq!(pool.control().snapshot().under_way, 0);
+        assert_eq!(pool.control().snapshot().running, 0);
     }
 }

@@ -286,7 +286,7 @@ impl Solve for Bank {
     }
 
     fn parallel(&self, worker: &Worker, mut list: Worklist<Order>) -> Ledger {
-        let (shared, workers) = (Shared::new(self.accounts), worker.max_workers());
+        let (shared, workers) = (Shared::new(self.accounts), worker.max_threads());
         if self.by_hand {
             on_each_worker(worker, |member| {
                 shared.serve(&self.orders[share(self.orders.len(), member, workers)]);

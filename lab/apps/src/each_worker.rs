@@ -8,7 +8,7 @@ use sinew::{Schedule, Worker, over};
 /// The call of a busy worker is made by another one later: this costs time, not correctness. So no
 /// call may wait for another.
 pub(crate) fn on_each_worker<R: Send>(worker: &Worker, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    over(0..worker.max_workers()).schedule(Schedule::Dynamic { chunk: 1 }).map(work)
+    over(0..worker.max_threads()).schedule(Schedule::Dynamic { chunk: 1 }).map(work)
 }
 
 /// The part of `0..all` that is `member`'s: as large as the others', or one larger.

@@ -22,7 +22,7 @@ struct Meeting {
 /// Returns when every worker of the pool has run a task, or after a few milliseconds. Returns how
 /// many tasks were run.
 pub(crate) fn gather(pool: &Pool) -> usize {
-    let expected = pool.max_workers();
+    let expected = pool.max_threads();
     let meeting = Meeting { expected, arrived: Mutex::new(0), complete: Condvar::new() };
     pool.run(|worker| meeting.invite(worker, expected));
     meeting.arrived.into_inner().unwrap_or(0)

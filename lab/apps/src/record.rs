@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew::stm::{Counters, Locking, sites};
+use sinew::stm::{Counters, Locking, counters_by_site};
 use sinew::worklist::{Pages, Path, Report, Settings, Touch, Tuning};
 use sinew_sync::lock::Mutex;
 
@@ -196,7 +196,7 @@ impl Transactions {
             commits: sum.commits + site.commits,
             aborts: sum.aborts + site.aborts(),
         };
-        sites().into_iter().fold(Self::default(), sum)
+        counters_by_site().into_iter().fold(Self::default(), sum)
     }
 
     pub(crate) fn since(self, before: Self) -> Self {

@@ -64,7 +64,7 @@ pub(crate) fn perform(args: &DemoArgs) -> Result<(), Failure> {
     let pool = build(&args.pool)?;
     let entries = prepare(args)?;
     // The demo continues without a reader: its exit status says whether all results were right.
-    let greeted = output::print(&greeting(pool.max_workers()));
+    let greeted = output::print(&greeting(pool.max_threads()));
     let progress = Progress::new();
     let mut results = Vec::new();
     for (at, entry) in entries.iter().enumerate() {

@@ -66,7 +66,7 @@ pub(crate) fn measure(
     mut before: impl FnMut(Stage, usize),
 ) -> Measurement {
     let start = Instant::now();
-    let mut result = Measurement::new(pool.max_workers());
+    let mut result = Measurement::new(pool.max_threads());
     for round in 0..plan.repeat.max(1) {
         if round > 0 && start.elapsed() > plan.budget {
             break;

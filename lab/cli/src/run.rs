@@ -82,7 +82,7 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     };
     let pool = build_with(&args.pool, &kept)?;
     let size: Size = args.size.parse().unwrap_or_default();
-    let path_file = worklist::check(app, &args.worklist, pool.max_workers())?;
+    let path_file = worklist::check(app, &args.worklist, pool.max_threads())?;
     warn_of_useless_options(app, &args);
     let record = Record::default();
     record.place(args.worklist.pages);

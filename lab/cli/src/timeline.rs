@@ -84,7 +84,7 @@ struct Timeline {
 
 /// Runs the loop for about `planned`, and shows it; fails if a result is wrong.
 pub(crate) fn show(pool: &Pool, planned: Duration) -> Result<(), Failure> {
-    let workers = pool.max_workers();
+    let workers = pool.max_threads();
     let workload = workload(workers, planned);
     let (control, done) =
         (Control::new(), (0..workers).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());

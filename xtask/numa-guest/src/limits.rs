@@ -68,7 +68,7 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 
 /// The number of workers of a pool that is told nothing.
 fn default_workers() -> Result<usize, String> {
-    Pool::builder().build().map(|pool| pool.max_workers()).map_err(|error| error.to_string())
+    Pool::builder().build().map(|pool| pool.max_threads()).map_err(|error| error.to_string())
 }
 
 fn no_warnings(limits: &Limits) -> Result<(), String> {
@@ -134,9 +134,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Keeps a pool busy, at intervals, until this many of its workers may work.
 fn wait_for_workers(pool: &Pool, workers: usize) -> Result<(), String> {
     let start = Instant::now();
-    while pool.workers() != workers {
+    while pool.threads() != workers {
         ensure(start.elapsed() < LIMIT, || {
-            format!("{} workers may work after {LIMIT:?}, not {workers}", pool.workers())
+            format!("{} workers may work after {LIMIT:?}, not {workers}", pool.threads())
         })?;
         pool.run(|worker| worker.join(|_| std::thread::yield_now(), |_| std::thread::yield_now()));
     }

@@ -6,7 +6,7 @@ use std::sync::{Barrier, Mutex};
 
 use numa_protocol::{Outcome, Shape};
 use sinew_core::{Mapping, Pool, ScopeBuilder, Worker};
-use sinew_locality::{DomainKind, Domains, Order};
+use sinew_locality::{DomainKind, DomainOrder, Domains};
 
 use crate::check::{Check, Verdict, ensure, same};
 use crate::tree::expected_distance;
@@ -113,8 +113,8 @@ const TASKS: usize = 6;
 
 /// Fills all queues while every worker is held up, lets `first` go alone until it has run `quota`
 /// tasks, then all others, and tells in which order tasks were begun.
-fn run(pool: &Pool, domains: &Domains, order: Order, first: usize, quota: usize) -> Vec<Ran> {
-    let workers = pool.max_workers();
+fn run(pool: &Pool, domains: &Domains, order: DomainOrder, first: usize, quota: usize) -> Vec<Ran> {
+    let workers = pool.max_threads();
     let all_held = Barrier::new(workers);
     let (filled, others) = (Gate::default(), Gate::default());
     let ran = Mutex::new(Vec::new());
@@ -171,7 +171,7 @@ fn all_in_place(shape: &Shape, domains: &Domains, ran: &[Ran]) -> Result<(), Str
 /// order of `key`, every row from its oldest task on.
 fn alone(
     shape: &Shape,
-    order: Order,
+    order: DomainOrder,
     key: impl Fn(&Domains, usize, usize) -> Result<usize, String>,
 ) -> Verdict {
     let Some((pool, domains)) = by_node(shape)? else {
@@ -199,13 +199,13 @@ fn alone(
 }
 
 fn ring(shape: &Shape) -> Verdict {
-    alone(shape, Order::Ring, |domains, own, domain| {
+    alone(shape, DomainOrder::Ring, |domains, own, domain| {
         Ok((domain + domains.len() - own) % domains.len())
     })
 }
 
 fn nearest(shape: &Shape) -> Verdict {
-    alone(shape, Order::Nearest, |domains, own, domain| {
+    alone(shape, DomainOrder::Nearest, |domains, own, domain| {
         let nodes = nodes(domains)?;
         Ok(expected_distance(shape, nodes[own], nodes[domain]) as usize)
     })
@@ -217,7 +217,7 @@ fn strict(shape: &Shape) -> Verdict {
         return Ok(Outcome::Skipped("one node has all CPUs".into()));
     };
     for slot in 0..domains.slots() {
-        let ran = run(&pool, &domains, Order::Strict, slot, TASKS);
+        let ran = run(&pool, &domains, DomainOrder::Strict, slot, TASKS);
         all_in_place(shape, &domains, &ran)?;
         ensure(ran[..TASKS].iter().all(|ran| ran.slot == slot), || {
             format!("slot {slot} was not alone with its domain: {ran:?}")

@@ -9,8 +9,8 @@ use std::sync::{Barrier, Mutex};
 use std::time::Duration;
 
 use numa_protocol::{Outcome, Shape};
-use sinew_core::victims::{AfterSuccess, Loads, Scope};
-use sinew_core::{Mapping, Pool, Victims, Worker, scope};
+use sinew_core::victims::{AfterSuccess, LoadScope, Loads};
+use sinew_core::{Mapping, Pool, Spin, Victims, Worker, scope};
 
 use crate::check::{Check, Verdict, ensure, same};
 use crate::tree::nearness;
@@ -46,7 +46,7 @@ const TASKS: usize = 5;
 /// Every worker but `thief` fills its own queue and is held up; the thief, alone, takes all there
 /// is. Records the victims in order, and the thieves.
 fn rob(pool: &Pool, thief: usize) -> Vec<(usize, usize)> {
-    let workers = pool.max_workers();
+    let workers = pool.max_threads();
     let (all_held, all_filled) = (Barrier::new(workers), Barrier::new(workers));
     let over = Gate::default();
     let taken = Mutex::new(Vec::new());
@@ -105,7 +105,7 @@ fn nearest_first(shape: &Shape) -> Verdict {
 /// task is stranded.
 fn strictly_at_home(shape: &Shape) -> Verdict {
     let loads =
-        Loads { refresh: 5, scope: Scope::StrictlyPackage, after_success: AfterSuccess::Stay };
+        Loads { refresh: 5, scope: LoadScope::StrictlyPackage, after_success: AfterSuccess::Stay };
     each_thief(shape, Victims::SortedLoads(loads), |here, there| {
         shape.package_of(here) != shape.package_of(there)
     })
@@ -117,7 +117,7 @@ const LOOKS: u64 = 300;
 /// Holds all workers up but `thief`, with tasks in the queue of `owner`. Returns the number of
 /// steals when the thief has all tasks, or after many failed attempts.
 fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
-    let workers = pool.max_workers();
+    let workers = pool.max_threads();
     let (held, offered) = (Barrier::new(workers), Barrier::new(workers));
     let (over, taken) = (Gate::default(), Mutex::new(0));
     let all_taken = || *taken.lock().expect("no task panics") == TASKS;
@@ -151,7 +151,7 @@ fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
 fn slaves_stay(shape: &Shape) -> Verdict {
     let builder =
         Pool::builder().threads(shape.cpus()).mapping(Mapping::Compact).external_slot(false);
-    let builder = builder.victims(Victims::Nearest).never_park(true).withhold(Duration::MAX);
+    let builder = builder.victims(Victims::Nearest).spin(Spin::Forever).withhold(Duration::MAX);
     let pool = builder.build().map_err(|error| error.to_string())?;
     let package: Vec<usize> = cpus(&pool).iter().map(|&cpu| shape.package_of(cpu)).collect();
     for home in 1..=package.iter().copied().max().unwrap_or(0) {

@@ -7,6 +7,7 @@
 //! | `safety` | an `unsafe` block without its proof is a guess |
 //! | `forbids_unsafe` | `unsafe` lives in few crates, and the others say so |
 //! | `facade` | atomics come from `sinew-sync`, so that models see them |
+//! | `callers` | a panic about an argument names the line of the caller |
 //! | `words` | what is not finished is not merged |
 //! | `tests` | a test waits for a latch, never for a clock, and always runs |
 
@@ -44,6 +45,14 @@ const IGNORE: &str = concat!("#[", "ignore");
 const UNSAFE_FORMS: [&str; 3] =
     [concat!("unsafe", " {"), concat!("unsafe", " impl"), concat!("unsafe", " extern")];
 
+/// Above a function without `#[track_caller]` whose panics are about its arguments: why not.
+const NO_CALLER: &str = "// Not track_caller: ";
+/// Beginnings and ends of a condition in `# Panics` that is about a user's closure.
+const PASSED_ON: [&[&str]; 2] = [
+    &["As ", "With the payload", "A panic of ", "The caller does not"],
+    &[" panics", " panic", " does"],
+];
+
 /// Everything that is wrong with `file`.
 pub(super) fn check(file: &SourceFile) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -54,6 +63,7 @@ pub(super) fn check(file: &SourceFile) -> Vec<Finding> {
         safety(file, &mut found);
         forbids_unsafe(file, &mut found);
         facade(file, &mut found);
+        callers(file, &mut found);
         tests(file, &mut found);
     }
     found
@@ -136,6 +146,49 @@ fn facade(file: &SourceFile, found: &mut Vec<Finding>) {
     }
 }
 
+/// Public functions whose documentation says that they panic, and that hide the caller's line.
+fn callers(file: &SourceFile, found: &mut Vec<Finding>) {
+    let is_library = ["crates/", "compat/"].iter().any(|folder| file.path.starts_with(folder));
+    if !is_library || file.path.contains("/tests/") {
+        return;
+    }
+    let (mut panics, mut inside, mut excused) = (String::new(), false, false);
+    for (number, line) in lines(file) {
+        let line = line.trim();
+        if let Some(text) = line.strip_prefix("///").map(str::trim) {
+            if text.starts_with('#') || text.starts_with("```") {
+                inside = text == "# Panics";
+            } else if inside {
+                panics.extend([text, " "]);
+            }
+            continue;
+        }
+        inside = false;
+        if line.starts_with("#[") || line.starts_with("//") {
+            excused |= line.contains("track_caller]") || line.starts_with(NO_CALLER);
+            continue;
+        }
+        let is_public = ["pub fn ", "pub const fn ", "pub unsafe fn "];
+        let is_public = is_public.iter().any(|start| line.starts_with(start));
+        if is_public && !excused && is_about_arguments(&panics) {
+            let what = "it panics by its arguments or place: add `#[track_caller]`, or say why not";
+            report(found, number, format!("{what} (`{NO_CALLER}…`)"));
+        }
+        panics.clear();
+        excused = false;
+    }
+}
+
+/// Whether the first condition of a section `# Panics` is about the function's arguments or the
+/// place of its call, and not about a closure that it calls.
+fn is_about_arguments(panics: &str) -> bool {
+    let condition = panics.trim_start().split([',', ';', '.']).next().unwrap_or_default();
+    let [starts, ends] = PASSED_ON;
+    let is_passed_on = starts.iter().any(|start| condition.starts_with(start))
+        || ends.iter().any(|end| condition.ends_with(end));
+    !condition.is_empty() && !is_passed_on
+}
+
 fn words(file: &SourceFile, found: &mut Vec<Finding>) {
     for (number, line) in lines(file) {
         for word in UNFINISHED.iter().filter(|word| line.contains(**word)) {
@@ -166,7 +219,8 @@ fn tests(file: &SourceFile, found: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: `unsafe` and atomics that a macro spells, since rules look at lines.
+    //! Blind to: `unsafe` and atomics that a macro spells, since rules look at lines; panics by
+    //! arguments that `# Panics` names after those of closures.
     use super::*;
 
     fn findings(path: &str, text: &str) -> Vec<String> {
@@ -242,6 +296,28 @@ mod tests {
             findings("a/src/b.rs", &format!("//! A file.\n/// Like {}.\n", ATOMICS[0])),
             [""; 0]
         );
+    }
+
+    #[test]
+    fn a_panic_by_an_argument_names_the_line_of_the_caller() {
+        let path = "crates/a/src/b.rs";
+        let function = |section: &str, above: &str| {
+            let heading = "//! A file.\n/// Does.\n///\n/// # Panics\n///\n";
+            format!("{heading}{section}\n{above}pub fn f() {{}}\n")
+        };
+        let argument = "/// If `n` is 0.\n///\n/// # Cost\n///\n/// None.";
+        one(path, &function(argument, ""), "11: it panics by its arguments");
+        one(path, &function(argument, "#[inline]\n"), "12: it panics by its arguments");
+        for excuse in
+            ["#[track_caller]\n", "#[inline]\n#[track_caller]\n", "// Not track_caller: x\n"]
+        {
+            assert_eq!(findings(path, &function(argument, excuse)), [""; 0]);
+        }
+        for passed_on in ["If `f` panics, with its payload.", "If `f` does.", "As [`g`]."] {
+            assert_eq!(findings(path, &function(&format!("/// {passed_on}"), "")), [""; 0]);
+        }
+        assert_eq!(findings("lab/a/src/b.rs", &function(argument, "")), [""; 0]);
+        assert_eq!(findings("crates/a/tests/b.rs", &function(argument, "")), [""; 0]);
     }
 
     #[test]

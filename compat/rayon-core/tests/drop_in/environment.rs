@@ -8,7 +8,7 @@ fn threads_are(name: &str, expected: &str, variables: &[&[(&str, &str)]]) {
     if is_child() {
         let found = (rayon_core::current_num_threads(), pool(0).current_num_threads());
         let wanted = match std::env::var("EXPECTED").unwrap().as_str() {
-            "default" => sinew_core::Pool::new().unwrap().max_workers(),
+            "default" => sinew_core::Pool::new().unwrap().max_threads(),
             number => number.parse().unwrap(),
         };
         assert_eq!(found, (wanted, wanted));

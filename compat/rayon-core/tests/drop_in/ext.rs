@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use rayon_core::ext::{self, Mapping, ThreadPoolBuilderExt, ThreadPoolExt, Victims, Wait};
+use rayon_core::ext::{self, Mapping, Spin, ThreadPoolBuilderExt, ThreadPoolExt, Victims, Wait};
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use crate::support::{alone, ends, fib, is_child, message_of, pool};
@@ -194,7 +194,7 @@ fn more_can_be_said_about_a_pool() {
             .wait(Wait::Block)
             .mapping(Mapping::None)
             .victims(Victims::Random)
-            .spin(Duration::ZERO)
+            .spin(Spin::For(Duration::ZERO))
             .follow_limits(false);
         let text = format!("{builder:?}");
         for part in

@@ -277,12 +277,12 @@ impl MemberState {
 
     fn take_share(&self, row: &Row, state: &TableState) {
         let neighbours = state.rows.len() - 1;
-        let asked = row.request.as_ref().is_some_and(|request| state.policy.follows(request));
+        let requested = row.request.as_ref().is_some_and(|request| state.policy.follows(request));
         let listeners = self.listeners.lock();
         let mut share = self.share.lock();
         let epoch = share.epoch + 1;
         let (threads, cores) = (row.grant.threads, row.grant.cores.clone());
-        let new = Share { threads, cores, schedule: row.schedule, epoch, neighbours, asked };
+        let new = Share { threads, cores, schedule: row.schedule, epoch, neighbours, requested };
         if (Share { epoch, ..share.clone() }) == new && share.epoch > 0 {
             return;
         }

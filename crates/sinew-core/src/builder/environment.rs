@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use sinew_topology::{CpuAssignment, Mapping, MappingError};
 
-use crate::build_error::MAX_WORKERS;
-use crate::builder::{Fences, PoolBuilder};
+use crate::build_error::MAX_THREADS;
+use crate::builder::{Fences, PoolBuilder, Spin};
 use crate::host::machine;
 
 /// The thread counts that `sinew exec` has set, as `NAME=VALUE`, separated by blanks. `sinew exec`
@@ -35,7 +35,7 @@ impl PoolBuilder {
     ///
     /// | variable | value | default |
     /// |---|---|---|
-    /// | `SINEW_THREADS` | number of workers, at least 1 | the processors this process may use |
+    /// | `SINEW_THREADS` | number of threads, at least 1 | the processors this process may use |
     /// | `SINEW_MAPPING` | `none`, `compact`, `scatter`, or a list of processors such as `0,2,4-7` | `none` |
     /// | `SINEW_WAIT` | `leapfrog`, `any`, `descendants`, `transitive` or `block` | `leapfrog` |
     /// | `SINEW_STACK` | `split`, or with the feature `experiments` `two-field` | `split` |
@@ -115,7 +115,7 @@ fn apply(
     set("SINEW_VICTIMS", &|text| change(text.parse()?, PoolBuilder::victims));
     set("SINEW_STACK", &|text| change(text.parse()?, PoolBuilder::stack));
     set("SINEW_FENCES", &|text| change(parse_fences(text)?, PoolBuilder::fences));
-    set("SINEW_SPIN_US", &|text| change(parse_micros(text)?, PoolBuilder::spin));
+    set("SINEW_SPIN_US", &|text| change(Spin::For(parse_micros(text)?), PoolBuilder::spin));
     set_share(&mut set);
     builder
 }
@@ -136,8 +136,8 @@ fn set_share(set: &mut Set<'_>) {
 
 fn parse_threads(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(threads) if (1..=MAX_WORKERS).contains(&threads) => Ok(threads),
-        _ => Err(format!("not a number of workers from 1 to {MAX_WORKERS}")),
+        Ok(threads) if (1..=MAX_THREADS).contains(&threads) => Ok(threads),
+        _ => Err(format!("not a number of threads from 1 to {MAX_THREADS}")),
     }
 }
 
@@ -249,7 +249,7 @@ mod tests {
             "stack: TwoField",
             "victims: MostLoaded { every: 3 }",
             "fences: Full",
-            "spin: Some(7µs)",
+            "spin: For(7µs)",
             "coordinate: true",
             "weight: 2.5",
             "min_threads: 2",
@@ -297,12 +297,12 @@ mod tests {
             apply(PoolBuilder::new(), &read, &|_| ())
         };
         let pool = with("OMP_NUM_THREADS=4 SINEW_THREADS=3").build().unwrap();
-        assert_eq!((pool.max_workers(), pool.state.limit.follows()), (3, true));
+        assert_eq!((pool.max_threads(), pool.state.limit.follows()), (3, true));
         for listed in ["", "SINEW_THREADS=4", "OMP_NUM_THREADS=3"] {
             let pool = with(listed).build().unwrap();
-            assert_eq!((pool.max_workers(), pool.state.limit.follows()), (3, false), "{listed}");
+            assert_eq!((pool.max_threads(), pool.state.limit.follows()), (3, false), "{listed}");
         }
         let pool = with("SINEW_THREADS=3").threads(2).build().unwrap();
-        assert_eq!((pool.max_workers(), pool.state.limit.follows()), (2, false));
+        assert_eq!((pool.max_threads(), pool.state.limit.follows()), (2, false));
     }
 }

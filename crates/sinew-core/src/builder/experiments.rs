@@ -13,13 +13,6 @@ impl PoolBuilder {
         self
     }
 
-    /// Whether all idle and waiting workers search without end instead of parking. Default: no.
-    /// Each worker then keeps a core busy all the time.
-    pub fn never_park(mut self, never: bool) -> Self {
-        self.spin = never.then_some(Duration::MAX);
-        self
-    }
-
     /// How long a victim policy may keep a worker from work that it sees, before that worker takes
     /// any task, whether or not it ever parks. Default: 200 µs. The time begins when the worker has
     /// searched in vain for a spin window, or for 50 to 400 µs, if the window is longer. With a

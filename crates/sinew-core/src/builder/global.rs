@@ -23,6 +23,7 @@ mod imp {
     ///
     /// If the system refuses to start even one thread.
     #[inline]
+    #[track_caller]
     pub fn pool() -> &'static Pool {
         // Acquire: pairs with the exchange in `build`.
         // SAFETY: the pointer comes from `Box::leak`.
@@ -35,6 +36,7 @@ mod imp {
     /// The pool is built without a lock: after a fork a thread that does not exist could hold it.
     /// If two threads build a pool at the same time, one of both is dropped.
     #[cold]
+    #[track_caller]
     fn build() -> &'static Pool {
         let pool = match PoolBuilder::from_env().build() {
             Ok(pool) => pool,
@@ -71,6 +73,7 @@ mod imp {
     /// # Panics
     ///
     /// Always.
+    #[track_caller]
     pub fn pool() -> &'static Pool {
         panic!("there is no global pool under a model checker")
     }

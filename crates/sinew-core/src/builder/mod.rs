@@ -30,7 +30,7 @@ use sinew_sync::parker::Parker;
 use sinew_sync::thread;
 use sinew_topology::{CpuAssignment, Limits, Machine, Mapping};
 
-use crate::build_error::{BuildError, MAX_WORKERS};
+use crate::build_error::{BuildError, MAX_THREADS};
 use crate::fork;
 use crate::host::{machine, machine_as_known};
 use crate::idle::backoff::ENDLESS;
@@ -68,13 +68,38 @@ pub enum Fences {
     Full,
 }
 
+/// How long an idle worker spins before it parks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Spin {
+    /// 0 to 40 µs, adapted to its idle times.
+    #[default]
+    Adaptive,
+    /// This time.
+    For(Duration),
+    /// Without end: idle and waiting workers search instead of parking, for experiments. Each
+    /// worker keeps a core busy all the time.
+    Forever,
+}
+
+impl Spin {
+    /// The window in nanoseconds; `None` if it adapts.
+    fn window_ns(self) -> Option<u64> {
+        match self {
+            Self::Adaptive => None,
+            Self::For(window) => Some(u64::try_from(window.as_nanos()).unwrap_or(ENDLESS)),
+            Self::Forever => Some(ENDLESS),
+        }
+    }
+}
+
 /// Describes a pool; see [`Pool::builder`]. Each method names its default.
 ///
 /// ```
 /// use sinew_core::{Pool, Wait};
 ///
 /// let pool = Pool::builder().threads(3).wait(Wait::Block).build()?;
-/// assert_eq!(pool.max_workers(), 3);
+/// assert_eq!(pool.max_threads(), 3);
 /// # Ok::<(), sinew_core::BuildError>(())
 /// ```
 #[derive(Default)]
@@ -90,7 +115,7 @@ pub struct PoolBuilder {
     experiments: Experiments,
     machine: Option<Machine>,
     fences: Fences,
-    spin: Option<Duration>,
+    spin: Spin,
     first_slot: FirstSlot,
     oldest_first: bool,
     follow_limits: Option<bool>,
@@ -109,21 +134,21 @@ impl PoolBuilder {
         Self::default()
     }
 
-    /// The number of workers, the external slot included. Default: the number of processors that
+    /// The number of threads, the external slot included. Default: the number of processors that
     /// affinity, cpuset and quota leave to this process.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
     }
 
-    /// The default number of workers, whatever was set before, as by
+    /// The default number of threads, whatever was set before, as by
     /// [`set_from_env`](Self::set_from_env).
     pub fn default_threads(mut self) -> Self {
         self.threads = None;
         self
     }
 
-    /// The default number of workers, instead of the CPUs of the present mask. Affinity, cpuset and
+    /// The default number of threads, instead of the CPUs of the present mask. Affinity, cpuset and
     /// quota limit how many of them work at each time.
     pub(crate) fn usual_threads(mut self, threads: usize) -> Self {
         self.usual_threads = Some(threads);
@@ -157,7 +182,7 @@ impl PoolBuilder {
 
     /// Describes another machine, for experiments and tests: distances and packages are those of
     /// `machine`. No thread is pinned, because its processors need not exist. Without a
-    /// [`mapping`](Self::mapping) no worker has a place on it. Default for the number of workers:
+    /// [`mapping`](Self::mapping) no worker has a place on it. Default for the number of threads:
     /// its processors.
     ///
     /// ```
@@ -179,10 +204,9 @@ impl PoolBuilder {
         self
     }
 
-    /// How long an idle worker spins before it parks. Default: 0 to 40 µs, adapted to its idle
-    /// times.
-    pub fn spin(mut self, window: Duration) -> Self {
-        self.spin = Some(window);
+    /// How long an idle worker spins before it parks. Default: [`Spin::Adaptive`].
+    pub fn spin(mut self, spin: Spin) -> Self {
+        self.spin = spin;
         self
     }
 
@@ -241,8 +265,8 @@ impl PoolBuilder {
     }
 
     /// Adds a hook, which is called until the pool ends.
-    pub fn hook(mut self, hook: Arc<dyn PoolHook>) -> Self {
-        self.hooks.push(hook);
+    pub fn hook(mut self, hook: impl PoolHook) -> Self {
+        self.hooks.push(Arc::new(hook));
         self
     }
 
@@ -285,7 +309,7 @@ impl PoolBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildError::Threads`] for 0 workers or more than [`MAX_WORKERS`]; `BuildError::Weight`
+    /// [`BuildError::Threads`] for 0 threads or more than [`MAX_THREADS`]; `BuildError::Weight`
     /// for an invalid weight; [`BuildError::Mapping`] if the mapping names a processor that this
     /// process may not use; [`BuildError::Spawn`] if the system refuses a thread; threads that were
     /// started before end again.
@@ -330,7 +354,7 @@ impl PoolBuilder {
         };
         let threads =
             self.threads.or(self.usual_threads).unwrap_or_else(|| limits.effective_threads());
-        if threads == 0 || threads > MAX_WORKERS {
+        if threads == 0 || threads > MAX_THREADS {
             return Err(BuildError::Threads(threads));
         }
         #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
@@ -394,7 +418,7 @@ impl PoolBuilder {
             ),
             cancel_scope: Arc::default(),
             wait: self.wait,
-            spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(ENDLESS)),
+            spin_ns: self.spin.window_ns(),
             cores,
             panic_handler: self.panic_handler,
             wake_up_cost: WakeUpCost::new(),

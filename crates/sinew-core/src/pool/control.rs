@@ -1,8 +1,8 @@
 //! The handle that changes a running pool.
 //!
-//! It has no state of its own. Each request is stored in a word that workers and loops read anyway:
-//! the number of threads in `limit`, the mapping in `pins`, the schedule in `preset`, a
-//! cancellation in `cancel`.
+//! Its only state of its own is the number of earlier cancellations. Each request is stored in a
+//! word that workers and loops read anyway: the number of threads in `limit`, the mapping in
+//! `pins`, the schedule in `preset`, a cancellation in `cancel`.
 //!
 //! # Tests
 //!
@@ -42,25 +42,27 @@ use crate::state::pool_state::PoolState;
 /// control.set_schedule(Schedule::Dynamic { chunk: 64 });
 /// control.set_mapping(&Mapping::Compact)?;
 /// let now = control.snapshot();
-/// assert_eq!((now.threads, now.max_threads, now.under_way), (3, 4, 0));
+/// assert_eq!((now.threads, now.max_threads, now.running), (3, 4, 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
 pub struct PoolControl {
     state: Arc<PoolState>,
+    /// The number of cancellations when [`Pool::control`] returned this handle.
+    cancellations: u64,
 }
 
 /// The result of [`PoolControl::snapshot`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PoolSnapshot {
-    /// Workers that may work: the minimum of the number that was set, the CPUs that affinity and
+    /// Threads that may work: the minimum of the number that was set, the CPUs that affinity and
     /// quota allow, and the granted cores.
     pub threads: usize,
-    /// The number of worker slots.
+    /// The number of worker slots, the external slot included.
     pub max_threads: usize,
-    /// Workers that are awake now.
-    pub awake: usize,
+    /// Threads that are awake now.
+    pub awake_threads: usize,
     /// The mapping that pins the threads.
     pub mapping: Mapping,
     /// The victim policy.
@@ -69,7 +71,7 @@ pub struct PoolSnapshot {
     pub schedule: Option<Schedule>,
     /// Loops and skeletons under a control, and worklists, that have begun and not ended. A
     /// skeleton that consists of several loops and its present loop count as two.
-    pub under_way: usize,
+    pub running: usize,
     /// The counters of all workers, summed.
     pub counters: Counters,
 }
@@ -77,7 +79,8 @@ pub struct PoolSnapshot {
 impl Pool {
     /// The handle that changes the running pool.
     pub fn control(&self) -> PoolControl {
-        PoolControl { state: Arc::clone(&self.state) }
+        let state = Arc::clone(&self.state);
+        PoolControl { cancellations: state.cancel_scope.cancellations(), state }
     }
 
     /// Pins the pool's threads by `mapping`, or unpins them with [`Mapping::None`]. Each thread
@@ -136,16 +139,19 @@ impl Pool {
 }
 
 impl PoolControl {
-    /// Lets at most `threads` of the workers work, as [`Pool::set_workers`]; returns how many may
-    /// now.
+    /// Lets at most `threads` of the workers work. The others stand down after their present task,
+    /// and return when the limit rises. At least one thread works. `None` takes the request back:
+    /// only affinity, quota and the granted cores limit the pool then. [`Pool::threads`] and
+    /// [`snapshot`](Self::snapshot) return the limit in force.
     ///
     /// # Panics
     ///
     /// If `threads` is 0.
     #[track_caller]
-    pub fn set_threads(&self, threads: usize) -> usize {
-        assert!(threads > 0, "a pool with 0 threads does nothing: use at least 1");
-        self.state.set_limit(Source::Program, threads)
+    pub fn set_threads(&self, threads: impl Into<Option<usize>>) {
+        let threads = threads.into();
+        assert!(threads != Some(0), "a pool with 0 threads does nothing: use at least 1");
+        self.state.set_limit(Source::Program, threads.unwrap_or(usize::MAX));
     }
 
     /// Pins the threads, as [`Pool::set_mapping`]. Threads in a loop whose control has a mapping
@@ -199,6 +205,13 @@ impl PoolControl {
         self.state.cancel_scope.cancel();
     }
 
+    /// Whether the pool was [cancelled](Self::cancel), through any handle, since [`Pool::control`]
+    /// returned this one. Clones agree. A later handle says no, because later work is not
+    /// cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.state.cancel_scope.cancellations() != self.cancellations
+    }
+
     /// The state and settings of the pool. While it works, the numbers are of slightly different
     /// moments.
     ///
@@ -210,11 +223,11 @@ impl PoolControl {
         PoolSnapshot {
             threads: state.active_limit(),
             max_threads: state.slots.len(),
-            awake: state.awake(),
+            awake_threads: state.awake(),
             mapping: state.mapping(),
             victims: state.stealing.choice(),
             schedule: state.limit.schedule.get(),
-            under_way: state.cancel_scope.under_way(),
+            running: state.cancel_scope.under_way(),
             counters: state.counters(),
         }
     }

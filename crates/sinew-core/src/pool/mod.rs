@@ -32,7 +32,6 @@ use crate::fork;
 use crate::pool::threads::ThreadSettings;
 use crate::scheduler::waiter;
 use crate::seams::cancel::{Cancellable, Cancelled};
-use crate::seams::limit::Source;
 use crate::seams::observer::Observer;
 use crate::state::counters::Counters;
 use crate::state::poll::PollReason;
@@ -217,7 +216,7 @@ impl Pool {
     }
 
     /// The number of worker slots, including the external slot. Never changes.
-    pub fn max_workers(&self) -> usize {
+    pub fn max_threads(&self) -> usize {
         self.state.slots.len()
     }
 
@@ -226,27 +225,18 @@ impl Pool {
         &self.state.cpu_assignment
     }
 
-    /// Limits the number of workers that work. The others stand down after their present task, and
-    /// return when the limit rises. From any thread, at any time. Returns the limit in force: at
-    /// least one thread, at most all slots.
-    ///
-    /// # Panics
-    ///
-    /// If `workers` is 0.
+    /// The limit in force: how many of the workers may work now. At least 1, at most
+    /// [`max_threads`](Self::max_threads). It is the minimum of the number that was
+    /// [set](crate::PoolControl::set_threads), the CPUs that affinity and quota allow, and the
+    /// granted cores.
     ///
     /// ```
     /// let pool = sinew_core::Pool::builder().threads(4).build()?;
-    /// assert_eq!((pool.set_workers(2), pool.set_workers(99), pool.max_workers()), (2, 4, 4));
+    /// pool.control().set_threads(2);
+    /// assert_eq!((pool.threads(), pool.max_threads()), (2, 4));
     /// # Ok::<(), sinew_core::BuildError>(())
     /// ```
-    #[track_caller]
-    pub fn set_workers(&self, workers: usize) -> usize {
-        assert!(workers > 0, "a pool with 0 workers does nothing: use at least 1");
-        self.state.set_limit(Source::Program, workers)
-    }
-
-    /// The limit on working workers; see [`set_workers`](Self::set_workers).
-    pub fn workers(&self) -> usize {
+    pub fn threads(&self) -> usize {
         self.state.active_limit()
     }
 
@@ -256,6 +246,7 @@ impl Pool {
     /// # Panics
     ///
     /// If the process has more reasons than a poll word has room for.
+    // Not track_caller: the reasons of the whole process count, not this call.
     pub fn request_poll(&self, reason: &PollReason) {
         self.state.slots.iter().for_each(|slot| slot.ask(reason));
     }
@@ -292,6 +283,7 @@ impl Pool {
     /// # Blocking
     ///
     /// Until all spawned tasks have run.
+    #[track_caller]
     pub fn shutdown(self) {
         assert!(
             tls::current_in(&self.state).is_none(),
@@ -320,8 +312,8 @@ impl Pool {
         self.state.observer.as_deref()
     }
 
-    /// The number of slots whose owner is awake now; a hint.
-    pub fn active_workers(&self) -> usize {
+    /// The number of threads that are awake now; a hint.
+    pub fn awake_threads(&self) -> usize {
         self.state.awake()
     }
 
@@ -359,7 +351,7 @@ impl Drop for Pool {
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool")
-            .field("max_workers", &self.max_workers())
+            .field("max_threads", &self.max_threads())
             .field("wait", &self.state.wait)
             .finish_non_exhaustive()
     }

@@ -131,16 +131,16 @@ impl PoolState {
 }
 
 impl Worker {
-    /// For skeletons: how many of the pool's workers may take part now. This is the minimum of the
+    /// For skeletons: how many of the pool's threads may take part now. This is the minimum of the
     /// number that was [set](crate::PoolControl::set_threads), the CPUs that affinity and quota
-    /// allow, and the granted cores. At least 1; it may exceed the number of workers.
+    /// allow, and the granted cores. At least 1; it may exceed the number of slots.
     ///
     /// # Cost
     ///
     /// One load of a read-only line.
     #[inline]
-    pub fn allowed_workers(&self) -> usize {
-        self.pool().limit.asked()
+    pub fn allowed_threads(&self) -> usize {
+        self.pool().limit.requested_threads()
     }
 
     /// The limit of the pool, for loops that compare it between two slices.

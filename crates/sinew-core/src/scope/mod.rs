@@ -115,6 +115,7 @@ impl<Q: Queueing> ScopeBuilder<Q> {
     /// # Panics
     ///
     /// As [`run`](Self::run).
+    #[track_caller]
     pub fn run_on<'env, F, R>(self, worker: &Worker, body: F) -> R
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Q>) -> R,
@@ -281,6 +282,7 @@ impl<'scope, Q: TaskQueues> Scope<'scope, '_, ScopeQueues<Q>> {
     /// # Cost
     ///
     /// As [`spawn`](Self::spawn), and what the queue costs.
+    #[track_caller]
     pub fn spawn_into<F>(&'scope self, queue: usize, f: F)
     where
         F: for<'w> FnOnce(&'w Worker) + Send + 'scope,

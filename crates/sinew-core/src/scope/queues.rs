@@ -91,6 +91,7 @@ pub unsafe trait TaskQueues: Send + Sync + Sized + 'static {
     /// # Panics
     ///
     /// If the queues do not suit the pool of the worker.
+    #[track_caller]
     fn check(&self, worker: &Worker);
 
     /// The number of queues, at least 1.
@@ -178,6 +179,7 @@ pub trait Queueing: Send {
     /// # Panics
     ///
     /// If the queues do not suit the pool of the worker.
+    #[track_caller]
     fn check(&self, worker: &Worker);
 }
 
@@ -187,6 +189,7 @@ impl Queueing for () {
 }
 
 impl<Q: TaskQueues> Queueing for ScopeQueues<Q> {
+    #[track_caller]
     fn check(&self, worker: &Worker) {
         if !worker.pool().is_serial() {
             (**self).check(worker);

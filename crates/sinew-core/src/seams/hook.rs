@@ -1,6 +1,7 @@
 //! The events of a pool for a module above it.
 
 use std::any::Any;
+use std::sync::Arc;
 
 /// Functions that a pool calls from its start to its end. A builder takes any number of hooks.
 ///
@@ -19,5 +20,24 @@ pub trait PoolHook: Any + Send + Sync {
     /// workers, and may wait for other threads here.
     fn ended(&self, may_wait: bool) {
         let _ = may_wait;
+    }
+}
+
+/// A hook that the program keeps as well.
+impl<H: PoolHook> PoolHook for Arc<H> {
+    fn external_thread_came(&self) {
+        (**self).external_thread_came();
+    }
+
+    fn work_arrived(&self) {
+        (**self).work_arrived();
+    }
+
+    fn settings_changed(&self) {
+        (**self).settings_changed();
+    }
+
+    fn ended(&self, may_wait: bool) {
+        (**self).ended(may_wait);
     }
 }

@@ -20,11 +20,11 @@ const LOOK_NS: u64 = 100_000_000;
 #[derive(Debug)]
 pub struct Limit {
     pub(crate) workers: AtomicUsize,
-    /// The numbers by [`Source`]. The lock keeps them consistent with `workers` and `asked`.
+    /// The numbers by [`Source`]. The lock keeps them consistent with `workers` and `requested`.
     parts: Mutex<[usize; SOURCES]>,
     /// Their minimum, which may be less than the pool needs to serve callers. Loops and skeletons
     /// obey it.
-    asked: AtomicUsize,
+    requested: AtomicUsize,
     /// The schedule of the pool's loops.
     pub(crate) schedule: Preset,
     /// The root folder of the process's limits, if the pool follows them.
@@ -66,16 +66,16 @@ impl Limit {
     /// below that folder.
     pub(crate) fn new(follows: Option<PathBuf>) -> Self {
         let parts = Mutex::new([usize::MAX; SOURCES]);
-        let [workers, asked] = [0; 2].map(|_| AtomicUsize::new(usize::MAX));
+        let [workers, requested] = [0; 2].map(|_| AtomicUsize::new(usize::MAX));
         let (schedule, next_look_ns) = (Preset::default(), AtomicU64::new(0));
-        Self { workers, parts, asked, schedule, follows, next_look_ns }
+        Self { workers, parts, requested, schedule, follows, next_look_ns }
     }
 
     /// How many may take part in a loop. At least 1.
     #[inline]
-    pub fn asked(&self) -> usize {
+    pub fn requested_threads(&self) -> usize {
         // Relaxed: nothing is published by it.
-        self.asked.load(Ordering::Relaxed)
+        self.requested.load(Ordering::Relaxed)
     }
 
     /// The pool's schedule for its loops.
@@ -105,8 +105,8 @@ impl Limit {
         let mut parts = self.parts.lock();
         parts[source as usize] = workers;
         let least = parts.iter().copied().min().unwrap_or(usize::MAX);
-        // Relaxed: see `asked`.
-        self.asked.store(least.max(1), Ordering::Relaxed);
+        // Relaxed: see `requested`.
+        self.requested.store(least.max(1), Ordering::Relaxed);
         let served = parts.iter().enumerate().map(|(source, n)| (*n).max(room.fewest(source)));
         let workers = served.fold(room.most, usize::min);
         // AcqRel: M8.

@@ -217,10 +217,10 @@ fn changing_limits() {
     let theirs = Arc::clone(&pool);
     let changes = thread::spawn(move || {
         for workers in [1, 3, 2, 1, 3] {
-            theirs.set_workers(workers);
+            theirs.control().set_threads(workers);
             thread::yield_now();
         }
-        theirs.set_workers(1);
+        theirs.control().set_threads(1);
     });
     let ran = AtomicUsize::new(0);
     for _ in 0..2 {
@@ -242,9 +242,9 @@ fn shuttle_the_number_of_workers_may_change_at_any_time() {
 /// Two tasks that need each other need a second worker, which has stood down.
 fn raised_limit() {
     let (pool, met) = (full(2), Barrier::new(2));
-    pool.set_workers(1);
+    pool.control().set_threads(1);
     assert_eq!(pool.install(|w| fib(w, 3)), 2);
-    pool.set_workers(2);
+    pool.control().set_threads(2);
     pool.install(|w| w.join(|_| meet(&met), |_| meet(&met)));
 }
 
@@ -266,7 +266,7 @@ fn lowered_limit() {
     let theirs = Arc::clone(&pool);
     // In most schedules all workers park first.
     (0..60).for_each(|_| thread::yield_now());
-    let change = thread::spawn(move || theirs.set_workers(1));
+    let change = thread::spawn(move || theirs.control().set_threads(1));
     assert_eq!(pool.install(|w| fib(w, 2)), 1);
     change.join().unwrap();
     assert_eq!(state(&pool).active_limit(), 1);

@@ -26,7 +26,6 @@ mod two_field;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
 use bursts::BurstScheduler;
 use shuttle::rand::{Rng, thread_rng};
@@ -36,7 +35,7 @@ use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::{Config, MaxSteps, Runner, thread};
 use sinew_sync::plant::{Bug, plant};
 
-use crate::{Counters, Pool, ScopeBuilder, Wait, Worker, scope};
+use crate::{Counters, Pool, ScopeBuilder, Spin, Wait, Worker, scope};
 
 /// Preemptions that PCT places in a schedule, and one.
 const DEPTH: usize = 4;
@@ -161,7 +160,7 @@ fn shuttle_a_task_is_taken_after_others_that_nobody_was_woken_for() {
 fn shuttle_a_pool_that_spins_for_ever_still_takes_tasks_and_ends() {
     explore(|| {
         for wait in [Wait::Leapfrog, Wait::Block] {
-            let pool = Pool::builder().threads(2).wait(wait).spin(Duration::MAX).build().unwrap();
+            let pool = Pool::builder().threads(2).wait(wait).spin(Spin::Forever).build().unwrap();
             let barrier = Barrier::new(2);
             pool.run(|w| w.join(|_| meet(&barrier), |_| meet(&barrier)));
             assert_eq!(pool.run(|w| fib(w, 3)), 2);

@@ -193,7 +193,7 @@ impl Worker {
         }
     }
 
-    /// The number of this worker's slot, below [`max_workers`](Self::max_workers).
+    /// The number of this worker's slot, below [`max_threads`](Self::max_threads).
     #[inline]
     pub fn index(&self) -> usize {
         self.index
@@ -201,7 +201,7 @@ impl Worker {
 
     /// The number of slots of the pool; never changes.
     #[inline]
-    pub fn max_workers(&self) -> usize {
+    pub fn max_threads(&self) -> usize {
         self.pool().slots.len()
     }
 

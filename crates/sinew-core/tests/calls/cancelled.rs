@@ -63,7 +63,7 @@ fn a_cancelled_call_of_a_worker_returns() {
                     thread::scope(|s| {
                         let caller =
                             s.spawn(|| other.install(|_| blocked.run_under(&control, |_| ())));
-                        assert_eq!(other.install(|w| w.max_workers()), 2);
+                        assert_eq!(other.install(|w| w.max_threads()), 2);
                         control.cancel();
                         assert_eq!(caller.join().unwrap(), Err(Cancelled));
                     });

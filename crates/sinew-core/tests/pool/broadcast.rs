@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
-use sinew_core::{Pool, ScopeBuilder, Wait, Worker};
+use sinew_core::{Pool, ScopeBuilder, Spin, Wait, Worker};
 
 use crate::support::{
     Drops, all_left, assert_passed, child, ends, full_pool, is_child, meet, message_of, payload_of,
@@ -309,14 +309,14 @@ fn a_worker_runs_its_own_tasks_first_then_broadcasts_then_those_of_callers() {
 fn a_broadcast_reaches_workers_that_have_stood_down() {
     ends(|| {
         with_each_full_pool(4, |pool| {
-            pool.set_workers(1);
+            pool.control().set_threads(1);
             for _ in 0..20 {
                 assert_eq!(pool.broadcast(|part| part.index()), [0, 1, 2, 3]);
                 assert_eq!(pool.install(|w| w.broadcast(|part| part.num_threads())), [4; 4]);
                 let all = Barrier::new(4);
                 pool.broadcast(|_| meet(&all));
             }
-            assert_eq!(pool.workers(), 1);
+            assert_eq!(pool.threads(), 1);
         });
     });
 }
@@ -379,7 +379,7 @@ fn a_broadcast_reaches_a_blocked_worker_by_way_of_another_pool() {
 fn a_broadcast_of_an_outer_task_reaches_who_waits_for_the_inner_one() {
     ends(|| {
         let builder = Pool::builder().threads(2).external_slot(false).wait(Wait::Descendants);
-        let pool = builder.never_park(true).build().unwrap();
+        let pool = builder.spin(Spin::Forever).build().unwrap();
         let (stolen, spawned, taken) = (Barrier::new(2), Barrier::new(2), AtomicBool::new(false));
         let broadcasts = AtomicUsize::new(0);
         let broadcast = |w: &Worker| broadcasts.store(w.broadcast(|_| ()).len(), Ordering::SeqCst);

@@ -265,7 +265,7 @@ fn an_ending_pool_still_broadcasts() {
             let (until, seen) = (Arc::clone(&closed), Arc::clone(&slots));
             pool.spawn(move |w| {
                 until.wait();
-                assert_eq!(w.broadcast(|part| part.index()).len(), w.max_workers());
+                assert_eq!(w.broadcast(|part| part.index()).len(), w.max_threads());
                 w.spawn_broadcast(move |part| seen.lock().unwrap().push(part.index()));
             });
             pool.close();

@@ -66,7 +66,7 @@ fn what_runs_is_cancelled_and_what_comes_later_runs() {
             }
             let now = control.snapshot();
             assert!(!now.cancelled && now.loops == 0 && now.working == 0, "{now:?}");
-            assert_eq!(handle.snapshot().under_way, 0);
+            assert_eq!(handle.snapshot().running, 0);
         }
     });
 }
@@ -140,17 +140,17 @@ fn who_has_ended_is_under_way_no_more() {
     let outside = CancelRegistration::register();
     pool.run(|_| {
         let [first, second] = [(); 2].map(|()| CancelRegistration::register());
-        assert_eq!(handle.snapshot().under_way, 2);
+        assert_eq!(handle.snapshot().running, 2);
         drop(first);
         handle.cancel();
         assert!(second.is_cancelled() && !outside.is_cancelled());
     });
-    assert_eq!(handle.snapshot().under_way, 0);
+    assert_eq!(handle.snapshot().running, 0);
     let panicked = payload_of(|| {
         pool.run(|w| endless(w, &Control::new(), || std::panic::resume_unwind(Box::new("enough"))))
     });
     assert_eq!(panicked.downcast_ref(), Some(&"enough"));
-    assert_eq!(handle.snapshot().under_way, 0);
+    assert_eq!(handle.snapshot().running, 0);
 }
 
 /// Catches: loops that do not take up the pool's schedule, those that must not, and one that
@@ -342,10 +342,13 @@ fn the_handle_and_the_pool_say_the_same() {
     let handle = pool.control();
     let theirs = handle.clone();
     thread::spawn(move || {
-        assert_eq!(
-            (theirs.set_threads(2), theirs.set_threads(99), theirs.set_threads(3)),
-            (2, 4, 3)
-        );
+        let limit = |threads: usize| {
+            theirs.set_threads(threads);
+            theirs.snapshot().threads
+        };
+        assert_eq!([2, 99, 3].map(limit), [2, 4, 3]);
+        theirs.set_threads(None);
+        assert_eq!([theirs.snapshot().threads, limit(3)], [4, 3]);
         theirs.set_victims(Victims::MostLoaded { every: 5 });
         theirs.set_schedule(Schedule::Auto);
         theirs.set_mapping(&Mapping::Compact).unwrap();
@@ -353,13 +356,13 @@ fn the_handle_and_the_pool_say_the_same() {
     .join()
     .unwrap();
     let now = handle.snapshot();
-    assert_eq!((now.threads, now.max_threads, now.under_way), (3, 4, 0));
+    assert_eq!((now.threads, now.max_threads, now.running), (3, 4, 0));
     assert_eq!(
         (now.victims, now.schedule),
         (Victims::MostLoaded { every: 5 }, Some(Schedule::Auto))
     );
-    assert_eq!((pool.workers(), pool.victims(), pool.mapping()), (3, now.victims, now.mapping));
-    assert!(now.awake <= 4 && format!("{handle:?}").contains("threads: 3"));
+    assert_eq!((pool.threads(), pool.victims(), pool.mapping()), (3, now.victims, now.mapping));
+    assert!(now.awake_threads <= 4 && format!("{handle:?}").contains("threads: 3"));
 }
 
 /// Catches: a value that is taken or that the message does not name, and one that changes
@@ -375,12 +378,7 @@ fn what_is_impossible_is_refused_by_name() {
         let text = text.unwrap_or_else(|| (*payload.downcast_ref::<&str>().unwrap()).to_owned());
         assert!(text.contains(what), "{text}");
     };
-    refused("a pool with 0 threads", &|handle| {
-        handle.set_threads(0);
-    });
-    refused("a pool with 0 workers", &|_| {
-        pool.set_workers(0);
-    });
+    refused("a pool with 0 threads", &|handle| handle.set_threads(0));
     refused("`dynamic:0`", &|handle| handle.set_schedule(Schedule::Dynamic { chunk: 0 }));
     let error = handle.set_mapping(&Mapping::Explicit(vec![123_456])).unwrap_err();
     assert!(error.to_string().contains("CPU 123456"), "{error}");
@@ -404,6 +402,21 @@ fn a_handle_may_outlive_its_pool() {
         handle.cancel();
         assert_eq!(handle.snapshot().max_threads, 2);
     });
+}
+
+/// Catches: a handle that forgets a cancellation, sees only its own, or counts an earlier one.
+#[test]
+fn a_handle_says_whether_the_pool_was_cancelled_since() {
+    let pool = pool(2);
+    let (handle, other) = (pool.control(), pool.control());
+    let clone = other.clone();
+    assert!(!handle.is_cancelled());
+    other.cancel();
+    let later = pool.control();
+    let cancelled = [&handle, &other, &clone, &later].map(PoolControl::is_cancelled);
+    assert_eq!(cancelled, [true, true, true, false]);
+    handle.cancel();
+    assert!(later.is_cancelled() && !pool.control().is_cancelled());
 }
 
 /// Catches: a pool of its own without a handle.

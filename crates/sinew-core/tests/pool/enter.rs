@@ -18,7 +18,7 @@ fn fib(w: &Worker, n: u64) -> u64 {
 
 /// The size of the pool that free functions use here.
 fn current() -> usize {
-    sinew_core::run(|w| w.max_workers())
+    sinew_core::run(|w| w.max_threads())
 }
 
 /// Catches: a caller from outside that is moved to another thread, or an `install` that is not.

@@ -17,9 +17,9 @@ fn started_with(name: &str, variables: &[(&str, &str)]) -> Output {
 #[test]
 fn the_number_of_workers_comes_from_the_environment_unless_the_builder_names_one() {
     if is_child() {
-        assert_eq!(global_pool().max_workers(), 3);
-        assert_eq!(sinew_core::run(|w| w.max_workers()), 3);
-        assert_eq!(PoolBuilder::from_env().threads(2).build().unwrap().max_workers(), 2);
+        assert_eq!(global_pool().max_threads(), 3);
+        assert_eq!(sinew_core::run(|w| w.max_threads()), 3);
+        assert_eq!(PoolBuilder::from_env().threads(2).build().unwrap().max_threads(), 2);
         return;
     }
     let name = "the_number_of_workers_comes_from_the_environment_unless_the_builder_names_one";
@@ -34,7 +34,7 @@ fn the_number_of_workers_comes_from_the_environment_unless_the_builder_names_one
 #[test]
 fn a_global_pool_of_one_does_everything() {
     if is_child() {
-        assert_eq!(global_pool().max_workers(), 1);
+        assert_eq!(global_pool().max_threads(), 1);
         assert_eq!(sinew_core::join(|| 1, || 2), (1, 2));
         assert_eq!(
             sinew_core::scope(|s| {
@@ -55,7 +55,7 @@ fn a_global_pool_of_one_does_everything() {
 #[test]
 fn a_bad_value_is_one_warning_and_the_default() {
     if is_child() {
-        assert!(global_pool().max_workers() > 0);
+        assert!(global_pool().max_threads() > 0);
         assert_eq!(sinew_core::join(|| 1, || 2), (1, 2));
         return;
     }

@@ -4,7 +4,7 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use sinew_core::{Pool, PoolBuilder, StackKind, Wait, Worker, scope};
+use sinew_core::{Pool, PoolBuilder, Spin, StackKind, Wait, Worker, scope};
 use sinew_sync::clock::ticks;
 
 use crate::support::{add, ends, meet};
@@ -81,7 +81,7 @@ fn transitive_leapfrogging_helps_the_thief_of_the_thief() {
     ends(|| {
         let builder = Pool::builder().threads(3).stack(StackKind::TwoField).wait(Wait::Transitive);
         // A worker that has parked for its thief does not hear of what the thief pushes later.
-        let pool = builder.never_park(true).build().unwrap();
+        let pool = builder.spin(Spin::Forever).build().unwrap();
         for _ in 0..20 {
             pool.run(chain);
         }
@@ -124,15 +124,15 @@ fn stolen_tasks_begin_late_whichever_queue_they_are_from() {
 #[test]
 fn workers_that_never_park_do_not_park() {
     ends(|| {
-        let pool = Pool::builder().threads(3).never_park(true).build().unwrap();
+        let pool = Pool::builder().threads(3).spin(Spin::Forever).build().unwrap();
         let leaves = AtomicUsize::new(0);
         for _ in 0..20 {
             pool.run(|w| tree(w, 10, &leaves));
         }
         assert_eq!((leaves.load(Ordering::Relaxed), pool.counters().parks), (20 << 10, 0));
-        pool.set_workers(1);
+        pool.control().set_threads(1);
         pool.run(|w| tree(w, 10, &leaves));
-        pool.set_workers(3);
+        pool.control().set_threads(3);
         pool.run(|w| tree(w, 10, &leaves));
         assert_eq!(leaves.into_inner(), 22 << 10);
     });

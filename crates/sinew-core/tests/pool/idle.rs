@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use sinew_core::{Counters, Pool};
+use sinew_core::{Counters, Pool, Spin};
 
 use crate::support::{ends, meet, pool};
 
@@ -17,7 +17,7 @@ fn marks(pool: &Pool) -> [u64; 4] {
 fn rests(pool: &Pool, yields: usize) -> bool {
     let before = marks(pool);
     (0..yields).for_each(|_| thread::yield_now());
-    pool.active_workers() == 0 && marks(pool) == before
+    pool.awake_threads() == 0 && marks(pool) == before
 }
 
 /// Waits until the pool rests for a while; a worker that never does is caught by the time limit of
@@ -32,7 +32,7 @@ fn until_all_park(pool: &Pool) {
 #[test]
 fn every_worker_of_an_idle_pool_parks() {
     ends(|| {
-        let spinning = |window| Pool::builder().threads(4).spin(window).build().unwrap();
+        let spinning = |window| Pool::builder().threads(4).spin(Spin::For(window)).build().unwrap();
         for pool in [pool(2), pool(4), spinning(Duration::ZERO), spinning(Duration::from_millis(1))]
         {
             for _ in 0..10 {

@@ -102,8 +102,8 @@ fn the_free_join_uses_the_pool_it_is_called_in() {
     assert_eq!(pool.run(|_| sum(1000)), 1000);
     let (a, b) = pool.run(|_| {
         sinew_core::join(
-            || sinew_core::run(|w| w.max_workers()),
-            || sinew_core::run(|w| w.max_workers()),
+            || sinew_core::run(|w| w.max_threads()),
+            || sinew_core::run(|w| w.max_threads()),
         )
     });
     assert_eq!((a, b), (3, 3));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sinew_core::{BuildError, MAX_WORKERS, Mapping, Pool};
+use sinew_core::{BuildError, MAX_THREADS, Mapping, Pool};
 
 use crate::support::{assert_aborted, assert_one_line, child, ends, is_child, pool};
 
@@ -89,8 +89,8 @@ fn several_pools_work_side_by_side() {
             for pool in &pools {
                 s.spawn(move || {
                     for i in 0..50 {
-                        let (a, b) = pool.run(|w| w.join(|_| i, |w| w.max_workers()));
-                        assert_eq!((a, b), (i, pool.max_workers()));
+                        let (a, b) = pool.run(|w| w.join(|_| i, |w| w.max_threads()));
+                        assert_eq!((a, b), (i, pool.max_threads()));
                     }
                 });
             }
@@ -112,12 +112,12 @@ fn pools_may_be_built_and_dropped_many_times() {
 /// what to do.
 #[test]
 fn an_impossible_number_of_workers_is_refused_in_one_line() {
-    for threads in [0, MAX_WORKERS + 1, usize::MAX] {
+    for threads in [0, MAX_THREADS + 1, usize::MAX] {
         let error = Pool::builder().threads(threads).build().unwrap_err();
         assert!(matches!(error, BuildError::Threads(n) if n == threads));
         let text = error.to_string();
         assert!(
-            text.contains(&threads.to_string()) && text.contains(&format!("1 to {MAX_WORKERS}")),
+            text.contains(&threads.to_string()) && text.contains(&format!("1 to {MAX_THREADS}")),
             "{text}"
         );
         assert_eq!(text.lines().count(), 1);

@@ -27,7 +27,7 @@ fn pool_in(container: &Container, threads: usize) -> Pool {
 /// Gives the pool something to do until its number of workers is this one: idle workers look at the
 /// limits now and then.
 fn until_workers(pool: &Pool, workers: usize) {
-    while pool.workers() != workers {
+    while pool.threads() != workers {
         pool.install(|w| w.join(|_| (), |_| ()));
     }
 }
@@ -50,10 +50,14 @@ fn a_pool_follows_the_quota_of_its_container() {
         }
         until_workers(&pool, 1);
         // The minimum of both is in force, in any order of changes.
-        assert_eq!(pool.set_workers(2), 1);
+        pool.control().set_threads(2);
+        assert_eq!(pool.threads(), 1);
         container.feed(2);
         until_workers(&pool, 2);
-        assert_eq!((pool.control().set_threads(1), pool.set_workers(9)), (1, 2));
+        for (asked, limit) in [(1, 1), (9, 2)] {
+            pool.control().set_threads(asked);
+            assert_eq!(pool.threads(), limit);
+        }
     });
 }
 
@@ -79,7 +83,7 @@ fn a_controlled_loop_follows_the_quota_of_its_container() {
                 let wanted = 2 - now % 2;
                 if now == rounds {
                     control.cancel();
-                } else if pool.workers() == wanted && control.snapshot().working == wanted {
+                } else if pool.threads() == wanted && control.snapshot().working == wanted {
                     let order = Ordering::SeqCst;
                     if stage.compare_exchange(now, now + 1, order, order).is_ok() {
                         container.feed(3 - wanted);
@@ -109,7 +113,7 @@ impl Turns {
         let turn = self.turn.load(Ordering::SeqCst);
         let wanted = 2 - turn % 2;
         let order = Ordering::SeqCst;
-        if self.pool.workers() == wanted
+        if self.pool.threads() == wanted
             && self.turn.compare_exchange(turn, turn + 1, order, order).is_ok()
         {
             self.container.feed(3 - wanted);

@@ -39,7 +39,7 @@ fn each_worker_of_each_pool_has_a_value_until_its_pool_ends() {
     let pools = [1, 2, 3].map(build);
     for round in 1..=3 {
         for pool in &pools {
-            assert_eq!(pool.broadcast(|_| visit()), vec![round; pool.max_workers()]);
+            assert_eq!(pool.broadcast(|_| visit()), vec![round; pool.max_threads()]);
         }
     }
     assert_eq!(LIVING.load(Ordering::Relaxed), 6);

@@ -155,6 +155,36 @@ fn a_control_places_the_threads_of_its_loop_and_lets_them_go() {
     assert_eq!(control.snapshot().mapping, Some(Mapping::Explicit(vec![b])));
 }
 
+/// Catches: a mapping that was taken back and still pins, and a place that stays taken.
+#[test]
+fn threads_go_where_the_pool_says_once_the_mapping_of_their_control_is_taken_back() {
+    let Some([a, b]) = two_cpus() else { return };
+    let (pool, control) = (full_pool(2), Control::new());
+    pool.set_mapping(&Mapping::Explicit(vec![b, a])).unwrap();
+    let before = masks(&pool).unwrap();
+    for _ in 0..2 {
+        control.set_mapping(&Mapping::Explicit(vec![b])).unwrap();
+        let (changed, late) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+        controlled(&pool, &control, |number| {
+            if changed.load(Ordering::Acquire) {
+                let worker = sinew_core::run(|w| w.index());
+                late.lock().unwrap().push((worker, mask().unwrap()));
+            }
+            if number == 20 {
+                control.set_mapping(None).unwrap();
+                changed.store(true, Ordering::Release);
+            }
+        });
+        let late = late.into_inner().unwrap();
+        for (place, (worker, mask)) in late.iter().enumerate() {
+            // An item may have begun before its worker could look up.
+            let is_first = !late[..place].iter().any(|(earlier, _)| earlier == worker);
+            assert!(is_first || *mask == before[*worker], "worker {worker} on {mask}");
+        }
+        assert_eq!(masks(&pool).unwrap(), before);
+    }
+}
+
 /// On which processors each thread was when it did what it did, in its order.
 #[derive(Default)]
 struct Seen(Mutex<Vec<(std::thread::ThreadId, String)>>);
@@ -208,7 +238,7 @@ fn follows_the_mapping(skeleton: impl Fn(&Worker, &Control, &(dyn Fn() + Sync)) 
     late.check(&[b], false);
     assert_eq!(masks(&pool).unwrap(), before);
     let now = control.snapshot();
-    assert_eq!((now.changes, now.followed, now.working), (2, 2, 0));
+    assert_eq!((now.changes, now.changes_applied, now.working), (2, 2, 0));
 }
 
 /// Catches: carriers that stay where the pool has them, share a processor, or keep it
@@ -247,11 +277,11 @@ fn a_mapping_counts_as_followed_when_a_thread_has_moved() {
     control.set_threads(2);
     full_pool(2).install(|w| {
         let operation = Operation::begin(&control, 0).unwrap();
-        assert_eq!((operation.threads(), control.snapshot().followed), (Some(2), 1));
+        assert_eq!((operation.threads(), control.snapshot().changes_applied), (Some(2), 1));
         control.set_mapping(&Mapping::Compact).unwrap();
-        assert_eq!((operation.threads(), control.snapshot().followed), (Some(2), 1));
+        assert_eq!((operation.threads(), control.snapshot().changes_applied), (Some(2), 1));
         let participant = operation.take_part(w);
-        assert_eq!(control.snapshot().followed, 2);
+        assert_eq!(control.snapshot().changes_applied, 2);
         drop(participant);
     });
 }
@@ -297,7 +327,7 @@ fn a_loop_under_a_control_follows_the_affinity_mask() {
                 let lost = mask.iter().find(|&cpu| cpu != kept).unwrap();
                 assert!(me.exclude_cpu(lost, &mask));
             }
-            if pool.workers() == 1 && control.snapshot().working == 1 {
+            if pool.threads() == 1 && control.snapshot().working == 1 {
                 control.cancel();
             }
         })

@@ -150,7 +150,7 @@ fn workers_may_own_scopes_in_place() {
             };
             let (one, two) = (of(1), of(2));
             let sizes = Mutex::new(Vec::new());
-            let note = || sizes.lock().unwrap().push(sinew_core::run(|w| w.max_workers()));
+            let note = || sizes.lock().unwrap().push(sinew_core::run(|w| w.max_threads()));
             let begin = |pool: &Pool, tasks: usize| {
                 pool.in_place_scope(|s| (0..tasks).for_each(|_| s.spawn(|s| s.spawn(|_| note()))));
             };

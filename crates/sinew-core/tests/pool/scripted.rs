@@ -289,12 +289,12 @@ impl Look {
         let (before, share) = (row()?, pool.share().ok_or("no share")?);
         let threads =
             if alone && !request.as_ref().is_some_and(|request| Policy::Script.follows(request)) {
-                pool.max_workers()
+                pool.max_threads()
             } else {
                 before.grant.threads as usize
             };
         let did = measure(pool, threads, world.has_external_thread, own);
-        let (row, limit) = (row()?, pool.workers());
+        let (row, limit) = (row()?, pool.threads());
         if (&row.grant, row.schedule) != (&before.grant, before.schedule)
             || pool.share().as_ref() != Some(&share)
         {

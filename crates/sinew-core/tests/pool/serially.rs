@@ -238,7 +238,7 @@ fn afterwards_everything_is_as_before() {
     ends(|| {
         let pool = pool(2);
         pool.run(|w| {
-            let slots = || with_current(|w| w.map_or(0, sinew_core::Worker::max_workers));
+            let slots = || with_current(|w| w.map_or(0, sinew_core::Worker::max_threads));
             assert_eq!(serially(|| serially(slots)), 1);
             assert_eq!(slots(), 2);
             let panicking =
@@ -263,8 +263,8 @@ fn detached_tasks_go_to_the_pool_around_and_broadcasts_are_refused() {
         pool.run(|_| {
             let again = sender.clone();
             serially(|| {
-                spawn(move |w| sender.send(w.max_workers()).unwrap());
-                sinew_core::run(|w| w.spawn_fifo(move |w| again.send(w.max_workers()).unwrap()));
+                spawn(move |w| sender.send(w.max_threads()).unwrap());
+                sinew_core::run(|w| w.spawn_fifo(move |w| again.send(w.max_threads()).unwrap()));
             });
         });
         assert_eq!([receiver.recv(), receiver.recv()], [Ok(2), Ok(2)]);

@@ -50,7 +50,7 @@ fn wait_until(mut is_so: impl FnMut() -> bool) {
 
 /// Keeps all workers of `pool` below the limit busy, while `f` runs.
 fn while_busy<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
-    while_at_work(pool, pool.max_workers(), f)
+    while_at_work(pool, pool.max_threads(), f)
 }
 
 /// Keeps the external thread of `pool` at work on so many tasks, of which others may take some,
@@ -96,7 +96,7 @@ fn a_pool_without_neighbours_has_all_its_workers() {
     ends(|| {
         if is_supported() {
             let pool = Machine::new(2).pool(4);
-            assert_eq!((pool.workers(), pool.share().unwrap().neighbours), (4, 0));
+            assert_eq!((pool.threads(), pool.share().unwrap().neighbours), (4, 0));
             assert_eq!(pool.run(|w| w.join(|_| 1, |_| 2)), (1, 2));
         }
     });
@@ -121,7 +121,7 @@ fn a_pool_without_neighbours_keeps_to_what_a_script_asks_for() {
             Coordinator::start(&table, Policy::Script, script.parse().unwrap()).unwrap();
         wait_until(|| {
             coordinator.step().unwrap();
-            pool.workers() == 1 && pool.install(|_| sinew_topology::current_cpu()) == Some(cpu)
+            pool.threads() == 1 && pool.install(|_| sinew_topology::current_cpu()) == Some(cpu)
         });
         let share = pool.share().unwrap();
         assert_eq!(
@@ -129,7 +129,7 @@ fn a_pool_without_neighbours_keeps_to_what_a_script_asks_for() {
             (1, [cpu].into_iter().collect(), 0)
         );
         drop(coordinator);
-        wait_until(|| pool.workers() == 2);
+        wait_until(|| pool.threads() == 2);
     });
 }
 
@@ -145,14 +145,14 @@ fn pools_share_while_both_have_work() {
         while_busy(&first, || {
             let second = machine.pool(8);
             while_busy(&second, || {
-                wait_until(|| (first.workers(), second.workers()) == (4, 4));
+                wait_until(|| (first.threads(), second.threads()) == (4, 4));
                 let third = machine.pool(2);
                 while_busy(&third, || {
-                    wait_until(|| first.workers() + second.workers() + third.workers() == 8);
+                    wait_until(|| first.threads() + second.threads() + third.threads() == 8);
                 });
             });
             drop(second);
-            wait_until(|| first.workers() == 8);
+            wait_until(|| first.threads() == 8);
         });
     });
 }
@@ -176,12 +176,12 @@ fn a_pool_has_its_weight_and_its_least_number_of_threads() {
         let heavy = join(machine.builder(8).weight(3.0));
         let light = join(machine.builder(8));
         while_busy(&heavy, || {
-            while_busy(&light, || wait_until(|| (heavy.workers(), light.workers()) == (6, 2)));
+            while_busy(&light, || wait_until(|| (heavy.threads(), light.threads()) == (6, 2)));
         });
         drop(light);
         let least = join(machine.builder(8).min_threads(5));
         while_busy(&heavy, || {
-            while_busy(&least, || wait_until(|| (heavy.workers(), least.workers()) == (3, 5)));
+            while_busy(&least, || wait_until(|| (heavy.threads(), least.threads()) == (3, 5)));
         });
     });
 }
@@ -220,8 +220,8 @@ fn the_cores_of_an_idle_pool_go_to_the_others_until_it_is_called() {
         let (busy, idle) = (machine.pool(4), machine.pool(4));
         while_busy(&busy, || {
             for _ in 0..3 {
-                wait_until(|| (busy.workers(), idle.workers()) == (4, 1));
-                while_busy(&idle, || wait_until(|| (busy.workers(), idle.workers()) == (2, 2)));
+                wait_until(|| (busy.threads(), idle.threads()) == (4, 1));
+                while_busy(&idle, || wait_until(|| (busy.threads(), idle.threads()) == (2, 2)));
             }
         });
     });
@@ -238,7 +238,7 @@ fn everything_runs_on_a_single_core() {
         let machine = Machine::new(2);
         let (pool, other) = (machine.pool(3), machine.pool(3));
         while_busy(&other, || {
-            wait_until(|| pool.workers() == 1);
+            wait_until(|| pool.threads() == 1);
             // One task, the external thread's own: who stands in for the external thread would be
             // busy for good with another.
             while_at_work(&pool, 1, || {
@@ -285,7 +285,7 @@ fn nothing_is_lost_while_neighbours_come_and_go() {
             s.spawn(|| {
                 for _ in 0..if std::env::var_os("SINEW_DEEP").is_some() { 1_000 } else { 20 } {
                     let neighbour = machine.pool(4);
-                    while_busy(&neighbour, || wait_until(|| neighbour.workers() < 4));
+                    while_busy(&neighbour, || wait_until(|| neighbour.threads() < 4));
                 }
                 over.store(true, Ordering::Relaxed);
             });
@@ -309,7 +309,7 @@ fn nothing_is_lost_while_neighbours_come_and_go() {
                 rounds += 1;
             }
         });
-        wait_until(|| pool.workers() == 4);
+        wait_until(|| pool.threads() == 4);
     });
 }
 
@@ -418,7 +418,7 @@ fn a_pinned_pool_is_given_none_but_its_own_cores() {
         let free = machine.pool(4);
         while_busy(&pinned, || {
             while_busy(&free, || {
-                wait_until(|| (pinned.workers(), free.workers()) == (2, 2));
+                wait_until(|| (pinned.threads(), free.threads()) == (2, 2));
                 assert!(pinned.share().unwrap().cores.is_subset(&own));
             });
         });

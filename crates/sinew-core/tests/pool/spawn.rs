@@ -43,7 +43,7 @@ fn a_task_from_outside_runs_without_any_further_call() {
             let pool = pool(threads);
             for _ in 0..20 {
                 let (done, result) = mpsc::channel();
-                pool.spawn(move |w| done.send(w.max_workers()).unwrap());
+                pool.spawn(move |w| done.send(w.max_threads()).unwrap());
                 assert_eq!(result.recv(), Ok(threads));
             }
         }
@@ -77,7 +77,7 @@ fn a_detached_task_has_the_worker_of_its_pool() {
         let (small, large) = (pool(2), pool(3));
         let (done, result) = mpsc::channel();
         let both = move |w: &Worker| {
-            done.send((w.max_workers(), sinew_core::run(|w| w.max_workers()))).unwrap();
+            done.send((w.max_threads(), sinew_core::run(|w| w.max_threads()))).unwrap();
         };
         // Spawned into one pool from inside another.
         small.run(|_| large.spawn(both));
@@ -138,7 +138,7 @@ fn a_handler_that_panics_aborts_with_one_line() {
 fn the_free_spawn_uses_the_global_pool_outside_of_others() {
     ends(|| {
         let (done, result) = mpsc::channel();
-        sinew_core::spawn(move |w| done.send(w.max_workers()).unwrap());
-        assert_eq!(result.recv(), Ok(sinew_core::global_pool().max_workers()));
+        sinew_core::spawn(move |w| done.send(w.max_threads()).unwrap());
+        assert_eq!(result.recv(), Ok(sinew_core::global_pool().max_threads()));
     });
 }

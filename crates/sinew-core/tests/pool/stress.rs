@@ -167,7 +167,7 @@ impl World<'_> {
             }),
             Tree::Outer(tree) => outer.spawn(|w| self.run(w, outer, tree)),
             Tree::Enter(tree) => {
-                let pool = self.pools[usize::from(w.max_workers() == self.pools[0].max_workers())];
+                let pool = self.pools[usize::from(w.max_threads() == self.pools[0].max_threads())];
                 pool.run(|w| self.run(w, outer, tree));
             }
             Tree::Serial(tree) => serially(|| sinew_core::run(|w| self.run(w, outer, tree))),
@@ -305,7 +305,7 @@ fn change_workers(pools: &[Pool; 2], over: &AtomicBool) {
     let mut rng = Rng::new();
     while !over.load(Ordering::Relaxed) {
         let pool = &pools[rng.usize(..2)];
-        pool.set_workers(rng.usize(1..=pool.max_workers()));
+        pool.control().set_threads(rng.usize(1..=pool.max_threads()));
         (0..rng.u32(..50)).for_each(|_| thread::yield_now());
     }
 }

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use sinew_core::victims::{AfterSuccess, Loads, Scope};
-use sinew_core::{Counters, Mapping, Pool, Victims, Wait, Worker, scope};
+use sinew_core::victims::{AfterSuccess, LoadScope, Loads};
+use sinew_core::{Counters, Mapping, Pool, Spin, Victims, Wait, Worker, scope};
 
 use crate::support::{add, ends, meet};
 
 const STRICT: Victims = Victims::SortedLoads(Loads {
     refresh: 5,
-    scope: Scope::StrictlyPackage,
+    scope: LoadScope::StrictlyPackage,
     after_success: AfterSuccess::Stay,
 });
 
@@ -98,7 +98,7 @@ fn a_tree_has_its_nodes_under_every_policy_while_the_number_of_workers_changes()
         for victims in all() {
             let pool = pool_on("package:3 l3:1 l2:1 core:2", victims);
             count_meanwhile(&pool, 12, |number| {
-                pool.set_workers(number as usize % 6 + 1);
+                pool.control().set_threads(number as usize % 6 + 1);
             });
         }
     });
@@ -154,8 +154,12 @@ fn tasks_of_workers_that_never_park_meet_across_packages_under_every_policy() {
             for victims in all() {
                 let builder =
                     Pool::builder().machine(machine.parse().unwrap()).mapping(Mapping::Compact);
-                let pool =
-                    builder.external_slot(false).victims(victims).never_park(true).build().unwrap();
+                let pool = builder
+                    .external_slot(false)
+                    .victims(victims)
+                    .spin(Spin::Forever)
+                    .build()
+                    .unwrap();
                 for _ in 0..3 {
                     let all = Barrier::new(4);
                     pool.install(|w| meet_in(w, 4, &all));
@@ -192,7 +196,7 @@ const OFFERED: usize = 5;
 /// Holds all workers up but `thief`, with tasks in the queue of `owner`. Returns how many the thief
 /// has taken once it has them all, or has looked in vain often.
 fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
-    let workers = pool.max_workers();
+    let workers = pool.max_threads();
     let (held, offered) = (Barrier::new(workers), Barrier::new(workers));
     let (over, taken) = (AtomicBool::new(false), AtomicUsize::new(0));
     let watch = || {
@@ -230,7 +234,7 @@ fn one_worker_a_package_may_leave_it() {
             .machine("package:2 l3:1 core:2".parse().unwrap())
             .mapping(Mapping::Compact);
         let builder = builder.external_slot(false).victims(Victims::Nearest);
-        let pool = builder.never_park(true).withhold(Duration::MAX).build().unwrap();
+        let pool = builder.spin(Spin::Forever).withhold(Duration::MAX).build().unwrap();
         for (owner, thieves) in [(0, [2, 3]), (3, [0, 1]), (2, [1, 0]), (1, [3, 2])] {
             let mut taken = thieves.map(|thief| taken_by(&pool, thief, owner));
             taken.sort_unstable();
@@ -277,7 +281,7 @@ fn attempts_to_steal_are_counted_by_distance() {
             // The others search meanwhile, and each may have counted an attempt before the first
             // look and its failure after that.
             assert!(
-                all + pool.max_workers() as u64 >= counted.steals() + counted.failed_steals,
+                all + pool.max_threads() as u64 >= counted.steals() + counted.failed_steals,
                 "{counted:?}"
             );
         }
@@ -335,7 +339,7 @@ fn the_first_run_teaches_the_boundary_between_large_and_small_tasks() {
 fn on_a_machine_that_is_described_nobody_is_pinned() {
     ends(|| {
         let pool = pool_on("package:3 core:2", Victims::Nearest);
-        assert_eq!(pool.max_workers(), 6);
+        assert_eq!(pool.max_threads(), 6);
         let here = thread::available_parallelism().unwrap();
         assert!(
             pool.broadcast(|_| thread::available_parallelism().unwrap())

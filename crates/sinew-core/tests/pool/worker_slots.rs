@@ -28,7 +28,7 @@ fn without_a_external_slot_run_and_install_leave_the_thread_and_every_slot_works
         let here = thread::current().id();
         for threads in 1..=4 {
             with_each_full_pool(threads, |pool| {
-                assert_eq!(pool.max_workers(), threads);
+                assert_eq!(pool.max_threads(), threads);
                 assert_ne!(pool.run(|_| thread::current().id()), here);
                 assert_ne!(pool.install(|_| thread::current().id()), here);
                 // All slots at once.
@@ -123,14 +123,14 @@ fn the_building_thread_is_worker_0() {
         assert_eq!(pool.run(|w| (w.index(), thread::current().id())), (0, here));
         assert_eq!(pool.install(|w| (w.index(), thread::current().id())), (0, here));
         assert_eq!(
-            sinew_core::with_current(|w| w.map(|w| (w.index(), w.max_workers()))),
+            sinew_core::with_current(|w| w.map(|w| (w.index(), w.max_threads()))),
             Some((0, 3))
         );
         let parts = pool.broadcast(|part| (part.index(), thread::current().id() == here));
         assert_eq!(parts, [(0, true), (1, false), (2, false)]);
         // Inside another pool that one is current, and afterwards this one again.
-        assert_eq!(full_pool(2).install(|w| w.max_workers()), 2);
-        assert_eq!(sinew_core::run(|w| w.max_workers()), 3);
+        assert_eq!(full_pool(2).install(|w| w.max_threads()), 2);
+        assert_eq!(sinew_core::run(|w| w.max_threads()), 3);
         pool.close();
         // It stays a worker; no other thread is left.
         assert_eq!(sinew_core::join(|| 1, || 2), (1, 2));

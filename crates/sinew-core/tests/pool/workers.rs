@@ -42,7 +42,8 @@ fn slots_at_work(pool: &Pool) -> HashSet<usize> {
 
 /// Changes the number of workers of an idle pool, and returns when every worker has seen it.
 fn set_and_settle(pool: &Pool, workers: usize) {
-    assert_eq!(pool.set_workers(workers), workers);
+    pool.control().set_threads(workers);
+    assert_eq!(pool.threads(), workers);
     pool.broadcast(|_| ());
 }
 
@@ -50,13 +51,11 @@ fn set_and_settle(pool: &Pool, workers: usize) {
 #[test]
 fn one_thread_goes_on_and_there_are_no_more_than_slots() {
     fn answers(pool: &Pool, least: usize) {
-        let most = pool.max_workers();
-        assert_eq!(pool.workers(), most);
+        let most = pool.max_threads();
+        assert_eq!(pool.threads(), most);
         for (asked, answer) in [(1, least), (least, least), (most, most), (usize::MAX, most)] {
-            assert_eq!(
-                (pool.set_workers(asked), pool.workers(), pool.max_workers()),
-                (answer, answer, most)
-            );
+            pool.control().set_threads(asked);
+            assert_eq!((pool.threads(), pool.max_threads()), (answer, most));
         }
     }
     for threads in 1..=4 {
@@ -103,8 +102,8 @@ fn a_raised_number_brings_workers_back() {
                     let all = Barrier::new(workers);
                     pool.scope(|s| (0..workers).for_each(|_| s.spawn(|_| meet(&all))));
                 }
-                pool.set_workers(1);
-                pool.set_workers(2);
+                pool.control().set_threads(1);
+                pool.control().set_threads(2);
                 let both = Barrier::new(2);
                 pool.install(|w| w.join(|_| meet(&both), |_| meet(&both)));
             }
@@ -130,7 +129,7 @@ fn a_raise_reaches_tasks_that_wait_already() {
                         });
                     });
                     begun.wait();
-                    pool.set_workers(3);
+                    pool.control().set_threads(3);
                 });
             }
         });
@@ -147,7 +146,7 @@ fn a_worker_that_stands_down_leaves_its_tasks_to_the_others() {
                 let others = Arc::clone(&slots);
                 pool.broadcast(|part| {
                     if part.index() == 1 {
-                        pool.set_workers(1);
+                        pool.control().set_threads(1);
                         for _ in 0..10 {
                             let slots = Arc::clone(&others);
                             sinew_core::spawn(move |w| slots.lock().unwrap().push(w.index()));
@@ -158,7 +157,7 @@ fn a_worker_that_stands_down_leaves_its_tasks_to_the_others() {
                     thread::yield_now();
                 }
                 assert_eq!(*slots.lock().unwrap(), [0; 10]);
-                pool.set_workers(2);
+                pool.control().set_threads(2);
             }
         });
     });
@@ -174,7 +173,7 @@ fn a_surplus_worker_brings_its_task_to_an_end() {
                 let slots = pool.broadcast(|part| match part.index() {
                     0 => (0, 0),
                     _ => sinew_core::run(|w| {
-                        pool.set_workers(1);
+                        pool.control().set_threads(1);
                         let at = |w: &Worker| {
                             both.wait();
                             w.index()
@@ -183,7 +182,7 @@ fn a_surplus_worker_brings_its_task_to_an_end() {
                     }),
                 });
                 assert_eq!(slots, [(0, 0), (1, 0)]);
-                pool.set_workers(2);
+                pool.control().set_threads(2);
             }
         });
     });
@@ -256,7 +255,7 @@ fn the_number_may_change_at_any_time() {
             s.spawn(|| {
                 let mut rng = Rng::with_seed(seed);
                 while !over.load(Ordering::Relaxed) {
-                    pool.set_workers(rng.usize(1..6));
+                    pool.control().set_threads(rng.usize(1..6));
                     (0..rng.u32(..20)).for_each(|_| thread::yield_now());
                 }
             });
@@ -267,7 +266,7 @@ fn the_number_may_change_at_any_time() {
             });
             over.store(true, Ordering::Relaxed);
         });
-        pool.set_workers(1);
+        pool.control().set_threads(1);
         (0..4).for_each(|round| work(pool, round));
     }
     ends(|| {

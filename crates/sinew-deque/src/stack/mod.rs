@@ -122,6 +122,7 @@ pub mod reason {
     /// # Panics
     ///
     /// If `number` is 8 or more.
+    #[track_caller]
     pub const fn own(number: u32) -> usize {
         assert!(number < 8, "a poll word holds 8 requests of the scheduler's");
         8 << number
@@ -190,6 +191,7 @@ impl TaskStack {
     /// # Panics
     ///
     /// If the system has no memory left.
+    // Not track_caller: no caller can do anything about it.
     pub fn new(options: Options) -> Self {
         let Options { fenced, every_push, two_field, node } = options;
         let slots = Slots::new(node);

@@ -44,7 +44,7 @@ impl ModelThread {
         self.look(control, &mut PinGuard::new(self, control.places(), 0));
         assert_eq!(self.at.get(), before, "a thread that does not come back to its place");
         if let Some(mapping) = change {
-            control.set_pinning(pinning(mapping));
+            control.set_pinning(Some(pinning(mapping)));
         }
         self.look(control, &mut pin);
     }
@@ -91,7 +91,7 @@ fn two_of_one_rank(first: Option<Mapping>) {
         let (control, houses) =
             (Control::new(), Arc::new(Houses([(); PLACES].map(|()| AtomicBool::new(false)))));
         if let Some(mapping) = &first {
-            control.set_pinning(pinning(mapping.clone()));
+            control.set_pinning(Some(pinning(mapping.clone())));
         }
         let other = {
             let (control, thread) = (control.clone(), ModelThread::new(&houses));

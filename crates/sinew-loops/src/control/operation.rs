@@ -148,8 +148,8 @@ impl<'c> Operation<'c> {
     #[inline]
     pub fn maximum(&self, w: &Worker) -> Option<usize> {
         let requested = self.requested.threads.load(Ordering::Relaxed);
-        let maximum = requested.min(w.allowed_workers());
-        (maximum < w.max_workers()).then_some(maximum)
+        let maximum = requested.min(w.allowed_threads());
+        (maximum < w.max_threads()).then_some(maximum)
     }
 
     /// Takes up the latest request for a number of participants.
@@ -172,7 +172,8 @@ impl<'c> Operation<'c> {
     }
 
     /// The requested number of threads, if any, for a worker that takes part from now on. A
-    /// requested mapping as well counts as followed only with [`follow`](Self::follow).
+    /// requested mapping as well counts as followed only with [`follow`](Self::follow). A mapping
+    /// that was taken back counts at once.
     pub fn threads(&self) -> Option<usize> {
         let (version, requests) = self.control.requests();
         if requests.pinning.is_none() {

@@ -90,6 +90,7 @@ pub struct Row<'a, T> {
 ///
 /// If the array has another length than its shape says, or a tile has no rows or layers; or if
 /// there are more than `usize::MAX` tiles, of rows without values.
+#[track_caller]
 pub fn tiles<T>(
     array: &mut [T],
     shape: Shape,

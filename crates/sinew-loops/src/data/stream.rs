@@ -88,6 +88,7 @@ impl<'a> Streams<'a> {
     /// # Panics
     ///
     /// If they are not equally long.
+    #[track_caller]
     pub fn copy(&mut self, line: &'a mut [f64], values: &[f64]) {
         assert_eq!(line.len(), values.len(), "a line and its values are equally long");
         self.write(line, |piece, at| piece.copy_from_slice(&values[at..at + piece.len()]));

@@ -126,7 +126,7 @@ where
     }
     if let Schedule::Adaptive { .. } = options.schedule {
         // Joins would let any worker in: the same pieces, cut beforehand.
-        let blocks = cut(space, &grain, Splitter::adaptive(options.threads.min(w.max_workers())));
+        let blocks = cut(space, &grain, Splitter::adaptive(options.threads.min(w.max_threads())));
         let options = Options { schedule: Schedule::Dynamic { chunk: 1 }, ..*options };
         return numbered(w, blocks.len(), &options, enter, piece, |number| blocks[number].clone());
     }

@@ -79,6 +79,7 @@ pub fn try_map<I: Items, R: Send, E: Send>(
 /// # Panics
 ///
 /// If `f` does, or if `size` is 0.
+#[track_caller]
 pub fn map_blocks<I: Items, R: Send>(
     w: &Worker,
     items: I,
@@ -86,6 +87,7 @@ pub fn map_blocks<I: Items, R: Send>(
     options: &Options,
     f: impl Fn(I::Piece) -> R + Sync,
 ) -> Result<Vec<R>, Cancelled> {
+    assert!(size > 0, "blocks of 0 items never cover a loop: use at least 1");
     let (len, blocks) = (items.length(), items.length().div_ceil(size));
     // A chunk that was granted counts items.
     let options = &Options { open: false, ..*options };

@@ -375,7 +375,7 @@ impl Helpers {
     /// participants is. A caller that is not takes the place of one that would be.
     #[inline]
     fn is_entitled(&self, w: &Worker) -> bool {
-        let asked = w.allowed_workers();
+        let asked = w.allowed_threads();
         w.index() < asked - usize::from(self.caller >= asked)
     }
 
@@ -383,7 +383,7 @@ impl Helpers {
     #[inline(never)]
     fn is_too_many_cold(&self, w: &Worker, coming: usize) -> bool {
         let is_too_many =
-            w.is_surplus() || self.participants.count() + coming > w.allowed_workers();
+            w.is_surplus() || self.participants.count() + coming > w.allowed_threads();
         if is_too_many {
             self.is_short.store(true, Ordering::Relaxed);
         }
@@ -394,7 +394,7 @@ impl Helpers {
     /// it offers.
     #[cold]
     fn may_offer_cold(&self, w: &Worker) -> bool {
-        w.allowed_workers() > 1 && self.participants.count() == 1
+        w.allowed_threads() > 1 && self.participants.count() == 1
     }
 }
 

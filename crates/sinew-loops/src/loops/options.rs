@@ -51,7 +51,7 @@ impl Options<'_> {
     pub(super) fn participants(&self, w: &Worker, n: usize) -> usize {
         // A control may call any number.
         let threads = if self.control.is_some() { usize::MAX } else { self.threads };
-        threads.min(w.max_workers()).min(Source::pieces(self.schedule, n)).max(1)
+        threads.min(w.max_threads()).min(Source::pieces(self.schedule, n)).max(1)
     }
 
     /// The rule and the grain of a loop that is cut in halves which are offered as arms of joins.
@@ -61,9 +61,9 @@ impl Options<'_> {
     #[inline]
     pub(super) fn splitter(&self, w: &Worker) -> Option<(Splitter, usize)> {
         match self.schedule {
-            _ if self.threads < w.max_workers() || self.control.is_some() => None,
+            _ if self.threads < w.max_threads() || self.control.is_some() => None,
             Schedule::Simple { grain } => Some((Splitter::Simple, grain)),
-            Schedule::Adaptive { grain } => Some((Splitter::adaptive(w.max_workers()), grain)),
+            Schedule::Adaptive { grain } => Some((Splitter::adaptive(w.max_threads()), grain)),
             _ => None,
         }
     }

@@ -63,7 +63,7 @@ where
         end: &'e E,
         options: &Options<'e>,
     ) -> Result<Self, Cancelled> {
-        let workers = w.max_workers();
+        let workers = w.max_threads();
         let threads = options.threads.clamp(1, workers);
         let state = State {
             announced: exact_length(&items),
@@ -112,9 +112,9 @@ where
         match &self.operation {
             Some(operation) => {
                 operation.follow_request();
-                operation.maximum(w).unwrap_or(w.max_workers())
+                operation.maximum(w).unwrap_or(w.max_threads())
             }
-            None => self.threads.min(w.allowed_workers()),
+            None => self.threads.min(w.allowed_threads()),
         }
     }
 }

@@ -37,6 +37,7 @@ impl Effects {
     /// # Panics
     ///
     /// If either is not among the programs.
+    #[track_caller]
     pub fn set(&mut self, program: usize, neighbour: usize, change: f64) {
         assert!(
             program < self.size && neighbour < self.size,

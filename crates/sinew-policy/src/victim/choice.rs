@@ -2,8 +2,8 @@
 
 #[cfg(feature = "experiments")]
 use super::{
-    AfterSuccess, Cats, DistanceWeighted, Loads, MostLoaded, PiecePerPackage, Sample, Samples,
-    Sampling, Scope, Set, SortedLoads,
+    AfterSuccess, Cats, DistanceWeighted, LoadScope, Loads, MostLoaded, PiecePerPackage, Sample,
+    Samples, Sampling, Set, SortedLoads,
 };
 use super::{Nearest, NearestOrRandom, Random, VictimPolicy};
 
@@ -98,8 +98,8 @@ const SET: (u32, u32) = (12, 4);
 #[cfg(feature = "experiments")]
 const SORTED: [Victims; 10] = {
     use AfterSuccess::{Restart, Stay};
-    use Scope::{Machine, Package, StrictlyPackage};
-    const fn sorted(refresh: u32, scope: Scope, after_success: AfterSuccess) -> Victims {
+    use LoadScope::{Machine, Package, StrictlyPackage};
+    const fn sorted(refresh: u32, scope: LoadScope, after_success: AfterSuccess) -> Victims {
         Victims::SortedLoads(Loads { refresh, scope, after_success })
     }
     [
@@ -197,7 +197,7 @@ impl Victims {
             #[cfg(feature = "experiments")]
             Self::DistanceWeighted | Self::Cats { .. } | Self::PiecePerPackage => true,
             #[cfg(feature = "experiments")]
-            Self::SortedLoads(rule) => !matches!(rule.scope, Scope::Machine),
+            Self::SortedLoads(rule) => !matches!(rule.scope, LoadScope::Machine),
             _ => false,
         }
     }
@@ -209,7 +209,7 @@ impl Victims {
             #[cfg(feature = "experiments")]
             Self::PiecePerPackage => true,
             #[cfg(feature = "experiments")]
-            Self::SortedLoads(rule) => matches!(rule.scope, Scope::Package),
+            Self::SortedLoads(rule) => matches!(rule.scope, LoadScope::Package),
             _ => false,
         }
     }

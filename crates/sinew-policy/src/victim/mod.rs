@@ -102,7 +102,7 @@ pub use sample::{Sample, Samples, Sampling};
 #[cfg(feature = "experiments")]
 pub use set::Set;
 #[cfg(feature = "experiments")]
-pub use sorted::{AfterSuccess, Loads, Scope, SortedLoads};
+pub use sorted::{AfterSuccess, LoadScope, Loads, SortedLoads};
 pub use stride::Stride;
 #[cfg(feature = "experiments")]
 pub use weighted::DistanceWeighted;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::Victims;
 #[cfg(feature = "experiments")]
-use super::{AfterSuccess, Loads, Samples, Sampling, Scope};
+use super::{AfterSuccess, LoadScope, Loads, Samples, Sampling};
 use crate::named::{in_words, needs_experiments};
 
 /// The largest number in a text.
@@ -115,8 +115,11 @@ const PAST_EMPTY: &str = "past-empty";
 #[cfg(feature = "experiments")]
 const AFTER_FAILURE: &str = "after-failure";
 #[cfg(feature = "experiments")]
-const SCOPES: [(&str, Scope); 3] =
-    [("machine", Scope::Machine), ("package", Scope::Package), ("strict", Scope::StrictlyPackage)];
+const SCOPES: [(&str, LoadScope); 3] = [
+    ("machine", LoadScope::Machine),
+    ("package", LoadScope::Package),
+    ("strict", LoadScope::StrictlyPackage),
+];
 #[cfg(feature = "experiments")]
 const AFTER: [(&str, AfterSuccess); 2] =
     [("stay", AfterSuccess::Stay), ("restart", AfterSuccess::Restart)];

@@ -7,7 +7,7 @@ use super::{Outcome, Reach, VictimPolicy, View, is_near, is_worth_trying};
 
 /// The workers in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum LoadScope {
     /// All workers.
     Machine,
     /// The workers of the thief's package; for the master of a package, all workers.
@@ -31,7 +31,7 @@ pub struct Loads {
     /// Attempts between two refreshes of the list; at least 1.
     pub refresh: u32,
     /// The workers in it.
-    pub scope: Scope,
+    pub scope: LoadScope,
     /// The effect of a success.
     pub after_success: AfterSuccess,
 }
@@ -44,10 +44,10 @@ pub struct Loads {
 ///
 /// Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models"
 /// (2014), section 3.3.2.2, with a refresh every 5 or 10 attempts; `Stay` and `Restart` are its
-/// policies 1 and 2. It describes the local form twice: [`Scope::Package`] is the one with masters,
-/// [`Scope::StrictlyPackage`] the one without. Differences: equals change places from refresh to
-/// refresh, as otherwise a list longer than `refresh` would never reach its end; and a failed round
-/// is followed by one through the whole list.
+/// policies 1 and 2. It describes the local form twice: [`LoadScope::Package`] is the one with
+/// masters, [`LoadScope::StrictlyPackage`] the one without. Differences: equals change places from
+/// refresh to refresh, as otherwise a list longer than `refresh` would never reach its end; and a
+/// failed round is followed by one through the whole list.
 ///
 /// # Cost
 ///
@@ -94,9 +94,9 @@ impl SortedLoads {
 
     fn is_confined(&self, view: &dyn View) -> bool {
         match self.rule.scope {
-            Scope::Machine => false,
-            Scope::Package => view.reach() == Reach::Package,
-            Scope::StrictlyPackage => view.reach() != Reach::Everywhere,
+            LoadScope::Machine => false,
+            LoadScope::Package => view.reach() == Reach::Package,
+            LoadScope::StrictlyPackage => view.reach() != Reach::Everywhere,
         }
     }
 
@@ -215,9 +215,9 @@ mod tests {
             steps in proptest::collection::vec((0..LARGE, 0..5_usize, any::<bool>()), 1..40),
             refresh in 1..6_u32,
             scope in prop_oneof![
-                Just(Scope::Machine),
-                Just(Scope::Package),
-                Just(Scope::StrictlyPackage),
+                Just(LoadScope::Machine),
+                Just(LoadScope::Package),
+                Just(LoadScope::StrictlyPackage),
             ],
             stays in any::<bool>(),
         ) {
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    fn rule(refresh: u32, scope: Scope, after_success: AfterSuccess) -> Loads {
+    fn rule(refresh: u32, scope: LoadScope, after_success: AfterSuccess) -> Loads {
         Loads { refresh, scope, after_success }
     }
 
@@ -263,7 +263,7 @@ mod tests {
     fn failures_move_down_the_list_until_the_refresh() {
         let pool = falling(24);
         for refresh in [5, 10] {
-            let mut policy = started(rule(refresh, Scope::Machine, AfterSuccess::Stay), &pool);
+            let mut policy = started(rule(refresh, LoadScope::Machine, AfterSuccess::Stay), &pool);
             let expected: Vec<usize> = (1..=refresh as usize).collect();
             assert_eq!(attempts(&mut policy, &pool, &vec![Lost; refresh as usize]), expected);
             assert_eq!(attempts(&mut policy, &pool, &[Lost; 2]), [1, 2]);
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn a_refresh_reads_the_loads_again() {
         let mut pool = falling(24);
-        let mut policy = started(rule(3, Scope::Machine, AfterSuccess::Stay), &pool);
+        let mut policy = started(rule(3, LoadScope::Machine, AfterSuccess::Stay), &pool);
         pool.load[17] = 1000;
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 5]), [1, 2, 3, 17, 1]);
     }
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn policy_1_stays_with_a_good_victim() {
         let pool = falling(24);
-        let mut policy = started(rule(10, Scope::Machine, AfterSuccess::Stay), &pool);
+        let mut policy = started(rule(10, LoadScope::Machine, AfterSuccess::Stay), &pool);
         let outcomes = [Lost, Lost, Stolen, Stolen];
         assert_eq!(attempts(&mut policy, &pool, &outcomes), [1, 2, 3, 3]);
         policy.start(&pool, &mut Source::new(2).numbers());
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn policy_2_restarts_at_the_top_after_every_success() {
         let pool = falling(24);
-        let mut policy = started(rule(10, Scope::Machine, AfterSuccess::Restart), &pool);
+        let mut policy = started(rule(10, LoadScope::Machine, AfterSuccess::Restart), &pool);
         let outcomes = [Lost, Lost, Stolen, Lost, Stolen, Stolen];
         assert_eq!(attempts(&mut policy, &pool, &outcomes), [1, 2, 3, 1, 2, 1]);
     }
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn the_end_of_the_list_leads_to_the_top() {
         let pool = falling(4);
-        let mut policy = started(rule(10, Scope::Machine, AfterSuccess::Stay), &pool);
+        let mut policy = started(rule(10, LoadScope::Machine, AfterSuccess::Stay), &pool);
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 3]), [1, 2, 3]);
         policy.start(&pool, &mut Source::new(2).numbers());
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 2]), [1, 2]);
@@ -316,13 +316,13 @@ mod tests {
     #[test]
     fn the_local_list_is_of_the_package_for_all_but_masters() {
         for (scope, reach, members) in [
-            (Scope::Machine, Reach::Package, 23),
-            (Scope::Package, Reach::Package, 5),
-            (Scope::Package, Reach::Machine, 23),
-            (Scope::Package, Reach::Everywhere, 23),
-            (Scope::StrictlyPackage, Reach::Package, 5),
-            (Scope::StrictlyPackage, Reach::Machine, 5),
-            (Scope::StrictlyPackage, Reach::Everywhere, 23),
+            (LoadScope::Machine, Reach::Package, 23),
+            (LoadScope::Package, Reach::Package, 5),
+            (LoadScope::Package, Reach::Machine, 23),
+            (LoadScope::Package, Reach::Everywhere, 23),
+            (LoadScope::StrictlyPackage, Reach::Package, 5),
+            (LoadScope::StrictlyPackage, Reach::Machine, 5),
+            (LoadScope::StrictlyPackage, Reach::Everywhere, 23),
         ] {
             let pool = Pool { reach, ..falling(24) };
             let mut policy = started(rule(100, scope, AfterSuccess::Stay), &pool);
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn a_former_master_makes_a_new_list_at_once() {
         let mut pool = falling(24);
-        let mut policy = started(rule(100, Scope::Package, AfterSuccess::Stay), &pool);
+        let mut policy = started(rule(100, LoadScope::Package, AfterSuccess::Stay), &pool);
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 8]), [1, 2, 3, 4, 5, 6, 7, 8]);
         pool.reach = Reach::Package;
         policy.start(&pool, &mut Source::new(2).numbers());
@@ -348,14 +348,14 @@ mod tests {
     #[test]
     fn equals_take_turns_and_a_failed_round_is_followed_by_the_whole_list() {
         let pool = Pool::of(24, 0);
-        let mut policy = started(rule(5, Scope::Machine, AfterSuccess::Stay), &pool);
+        let mut policy = started(rule(5, LoadScope::Machine, AfterSuccess::Stay), &pool);
         let mut first = attempts(&mut policy, &pool, &[Lost; 23]);
         first.sort_unstable();
         first.dedup();
         assert!(first.len() >= 20, "{first:?}");
         assert_eq!(policy.next(&pool, &mut Source::new(0).numbers()), None);
         let pool = falling(24);
-        let mut policy = started(rule(5, Scope::Machine, AfterSuccess::Stay), &pool);
+        let mut policy = started(rule(5, LoadScope::Machine, AfterSuccess::Stay), &pool);
         assert!(attempts(&mut policy, &pool, &[Lost; 23]).iter().all(|&victim| victim <= 5));
         assert_eq!(policy.next(&pool, &mut Source::new(0).numbers()), None);
         let expected: Vec<usize> = (1..24).collect();
@@ -368,7 +368,7 @@ mod tests {
         let mut pool = falling(5);
         pool.load = vec![0; 5];
         pool.active = vec![true, false, true, false, false];
-        let mut policy = started(rule(5, Scope::Machine, AfterSuccess::Stay), &pool);
+        let mut policy = started(rule(5, LoadScope::Machine, AfterSuccess::Stay), &pool);
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 3]), [2, 2, 2]);
         pool.active[2] = false;
         policy.start(&pool, &mut Source::new(2).numbers());

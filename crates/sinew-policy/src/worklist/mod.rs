@@ -31,5 +31,5 @@ pub mod units;
 
 pub use oracle::{Choice, Space};
 pub use parse::SettingsError;
-pub use places::{Mapping, Pages};
+pub use places::{Mapping, Pages, PagesError};
 pub use settings::Settings;

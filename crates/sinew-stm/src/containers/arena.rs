@@ -47,8 +47,8 @@
 //! it under the lock and then reads records. So it sees them as the remover left them, or later.
 
 use crate::engine::{ARENAS, engine};
-use crate::stop::TxResult;
 use crate::tx::Tx;
+use crate::tx_error::TxResult;
 use sinew_sync::lock::{Mutex, MutexGuard};
 use std::sync::OnceLock;
 

@@ -1,8 +1,8 @@
 //! [`TGrid`]: a grid of two or three dimensions.
 
 use crate::array::TArray;
-use crate::stop::TxResult;
 use crate::tx::Tx;
+use crate::tx_error::TxResult;
 
 /// A grid of transactional values. Neighbours along x share records: see [`TArray`].
 ///
@@ -29,6 +29,7 @@ impl<T: Copy> TGrid<T> {
     /// # Panics
     ///
     /// If the number of cells overflows a `usize`.
+    #[track_caller]
     pub fn new(size: [usize; 3], value: T) -> Self {
         let cells = size.iter().try_fold(1_usize, |cells, side| cells.checked_mul(*side));
         let cells = cells

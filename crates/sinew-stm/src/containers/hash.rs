@@ -2,8 +2,8 @@
 
 use super::arena::NONE;
 use super::list::Chains;
-use crate::stop::TxResult;
 use crate::tx::Tx;
+use crate::tx_error::TxResult;
 use crate::var::TVar;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 

@@ -4,8 +4,8 @@
 //! panic of the comparison undoes.
 
 use super::arena::Arena;
-use crate::stop::TxResult;
 use crate::tx::Tx;
+use crate::tx_error::TxResult;
 use crate::var::TVar;
 
 /// A binary heap of transactional values: the largest comes first.
@@ -64,6 +64,7 @@ impl<T: Copy + Ord> THeap<T> {
     /// # Panics
     ///
     /// If the heap has 2³² - 65 values.
+    #[track_caller]
     pub fn push<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
         tx.atomically(|tx| self.rise(tx, value))
     }

@@ -1,8 +1,8 @@
 //! [`TList`]: a sorted, singly linked list; also the chains of [`THashMap`](super::THashMap).
 
 use super::arena::{Arena, NONE};
-use crate::stop::TxResult;
 use crate::tx::Tx;
+use crate::tx_error::TxResult;
 use crate::var::TVar;
 
 /// A node usually fills a cache line, and shares it with no other node.

@@ -5,8 +5,8 @@
 //! Aragon, "Randomized Search Trees" (1996).
 
 use super::arena::{Arena, NONE};
-use crate::stop::TxResult;
 use crate::tx::Tx;
+use crate::tx_error::TxResult;
 use crate::var::TVar;
 use std::cmp::Ordering;
 

@@ -1,8 +1,8 @@
 //! [`TQueue`]: a first-in, first-out queue.
 
 use super::arena::{Arena, NONE};
-use crate::stop::TxResult;
 use crate::tx::Tx;
+use crate::tx_error::TxResult;
 use crate::var::TVar;
 
 #[derive(Debug)]

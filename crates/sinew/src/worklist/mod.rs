@@ -94,8 +94,8 @@ mod work;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-pub use sinew_policy::tune::{Baseline, Knobs, Method, Path};
-pub use sinew_policy::worklist::{Pages, Settings, SettingsError};
+pub use sinew_policy::tune::{Baseline, KnobError, Knobs, Method, Path, Row, Settling, Step};
+pub use sinew_policy::worklist::{Pages, PagesError, Settings, SettingsError};
 use sinew_stm::{Transaction, Tx, TxResult};
 use sinew_sync::lock::Mutex;
 
@@ -428,7 +428,7 @@ impl<U: Send + Sync> Worklist<U> {
             None => Transaction::new(),
         };
         let footprint = self.sampled.map(|every| {
-            let slots = sinew_core::run(|worker| worker.max_workers());
+            let slots = sinew_core::run(|worker| worker.max_threads());
             Footprint::new(every, slots)
         });
         let run =
@@ -479,7 +479,7 @@ impl<U: Send + Sync> Worklist<U> {
         if self.units.is_empty() {
             return Err(WorklistError::Empty);
         }
-        let workers = worker.max_workers();
+        let workers = worker.max_threads();
         self.begin(workers, self.cores(worker))?;
         let plan = Plan {
             slots: workers,
@@ -503,7 +503,7 @@ impl<U: Send + Sync> Worklist<U> {
     /// limit leaves, and its control requests.
     fn cores(&self, worker: &sinew_core::Worker) -> usize {
         let wished = self.control.as_ref().and_then(|control| control.snapshot().threads);
-        worker.allowed_workers().min(worker.max_workers()).min(wished.unwrap_or(usize::MAX))
+        worker.allowed_threads().min(worker.max_threads()).min(wished.unwrap_or(usize::MAX))
     }
 
     /// Checks the settings, and has the tuner, if there is one, take over.

@@ -236,7 +236,7 @@ impl<'r, R: Run> RunState<'r, R> {
     #[inline]
     fn version(&self, w: &PoolWorker) -> Version {
         let requests = self.operation.as_ref().map_or(0, Operation::version);
-        (self.settings.version(), requests, w.allowed_workers())
+        (self.settings.version(), requests, w.allowed_threads())
     }
 
     /// Tells the tuner, if there is one, how many cores there are now.
@@ -376,7 +376,7 @@ impl<'r, R: Run> RunState<'r, R> {
 
 /// How many workers of its pool a list may have now, helpers included.
 fn allowed(w: &PoolWorker) -> usize {
-    w.allowed_workers().min(w.max_workers())
+    w.allowed_threads().min(w.max_threads())
 }
 
 /// On how many of them units run at most.

@@ -195,7 +195,7 @@ fn units_that_wait_outlast_every_change_of_the_settings() {
                         }
                     },
                     |(): &mut (), unit| match unit % 8 {
-                        0 => drop(limit.set_threads(1 + unit % WORKERS)),
+                        0 => limit.set_threads(1 + unit % WORKERS),
                         4 => control.set(every_kind(1 + unit % WORKERS).nth(unit % 16).unwrap()),
                         _ => {}
                     },

@@ -1,7 +1,7 @@
 //! The options of a run: the size, followed by comma-separated words for the form, the order and
 //! the placement.
 
-use sinew::locality::{Distribution, Order};
+use sinew::locality::{Distribution, DomainOrder};
 use sinew::{Placement, Schedule, TileOrder};
 
 use super::lattice::Form;
@@ -22,7 +22,7 @@ pub(super) struct Choice {
 impl Choice {
     pub(super) fn new(options: &Options) -> Result<Self, Error> {
         let (size, words) = split(&options.size);
-        let form = options.schedule.map_or(Form::Tasks(Order::Ring), Form::Loop);
+        let form = options.schedule.map_or(Form::Tasks(DomainOrder::Ring), Form::Loop);
         let side = NUMBERS.pick(&size)? as usize;
         let mut choice = Self { side, form, order: TileOrder::default(), placing: None };
         for word in words {
@@ -58,12 +58,12 @@ fn split(size: &Size) -> (Size, Vec<&str>) {
 }
 
 /// The queues in which tasks lie.
-fn queues(word: &str) -> Option<Order> {
+fn queues(word: &str) -> Option<DomainOrder> {
     Some(match word {
-        "tasks" => Order::Together,
-        "queues" => Order::Ring,
-        "nearest" => Order::Nearest,
-        "strict" => Order::Strict,
+        "tasks" => DomainOrder::Together,
+        "queues" => DomainOrder::Ring,
+        "nearest" => DomainOrder::Nearest,
+        "strict" => DomainOrder::Strict,
         _ => return None,
     })
 }
@@ -81,16 +81,25 @@ mod tests {
     #[test]
     fn words_after_the_size_choose_form_order_and_placement() {
         let plain = choice("24", None).unwrap();
-        assert_eq!((plain.side, plain.form, plain.placing), (24, Form::Tasks(Order::Ring), None));
+        assert_eq!(
+            (plain.side, plain.form, plain.placing),
+            (24, Form::Tasks(DomainOrder::Ring), None)
+        );
         assert_eq!(choice("tiny", None), Ok(plain));
         let tasks = choice("tiny, tasks, rows, cyclic", None).unwrap();
         let placing = Some((Placement::Cyclic, Distribution::Static));
         let order = TileOrder::RowsOutside;
-        assert_eq!(tasks, Choice { side: 24, form: Form::Tasks(Order::Together), order, placing });
+        assert_eq!(
+            tasks,
+            Choice { side: 24, form: Form::Tasks(DomainOrder::Together), order, placing }
+        );
         let strict = choice("30,strict,layers,first-touch-cyclic", None).unwrap();
         let placing = Some((Placement::FirstTouch, Distribution::Cyclic));
         let order = TileOrder::LayersOutside;
-        assert_eq!(strict, Choice { side: 30, form: Form::Tasks(Order::Strict), order, placing });
+        assert_eq!(
+            strict,
+            Choice { side: 30, form: Form::Tasks(DomainOrder::Strict), order, placing }
+        );
         let schedule = Schedule::Dynamic { chunk: 1 };
         let over = choice("30,bind:3", Some(schedule)).unwrap();
         assert_eq!(

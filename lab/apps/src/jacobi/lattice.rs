@@ -6,7 +6,7 @@
 
 use std::mem;
 
-use sinew::locality::{Distribution, Order};
+use sinew::locality::{Distribution, DomainOrder};
 use sinew::{
     Domains, Placed, Placement, Row, Schedule, ScopeBuilder, Shape, Tile, TileOrder, locality,
     tiles,
@@ -64,9 +64,9 @@ pub enum Form {
     Serial,
     /// A loop over the layers of blocks.
     Loop(Schedule),
-    /// A task a block, in queues that are served in this order; [`Order::Together`] is one queue
-    /// for all.
-    Tasks(Order),
+    /// A task a block, in queues that are served in this order; [`DomainOrder::Together`] is one
+    /// queue for all.
+    Tasks(DomainOrder),
 }
 
 /// The two fields that take turns, placed.

@@ -205,17 +205,17 @@ impl Solve for Jacobi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sinew::locality::Order;
+    use sinew::locality::DomainOrder;
     use sinew::{Schedule, TileOrder};
 
     const FORMS: [Form; 7] = [
         Form::Serial,
         Form::Loop(Schedule::Static),
         Form::Loop(Schedule::Dynamic { chunk: 1 }),
-        Form::Tasks(Order::Together),
-        Form::Tasks(Order::Ring),
-        Form::Tasks(Order::Nearest),
-        Form::Tasks(Order::Strict),
+        Form::Tasks(DomainOrder::Together),
+        Form::Tasks(DomainOrder::Ring),
+        Form::Tasks(DomainOrder::Nearest),
+        Form::Tasks(DomainOrder::Strict),
     ];
 
     /// Catches: a block that is left out, done twice or cut wrongly, in any form, with any

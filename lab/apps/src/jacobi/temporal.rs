@@ -26,7 +26,7 @@
 
 use std::sync::{RwLock, RwLockReadGuard};
 
-use sinew::locality::{Distribution, Order};
+use sinew::locality::{Distribution, DomainOrder};
 use sinew::{DomainScope, Domains, ScopeBuilder, wide};
 use sinew_sync::atomic::{AtomicU32, Ordering};
 
@@ -97,7 +97,7 @@ impl Strips {
         let moves = rounds * self.moves_a_round();
         let run = Run { waits: self.waits(moves), strips: self, domains, moves, steps };
         if moves > 0 {
-            ScopeBuilder::new().queues(domains.queues(Order::Nearest)).run(|s| {
+            ScopeBuilder::new().queues(domains.queues(DomainOrder::Nearest)).run(|s| {
                 (0..run.strips.strips.len()).for_each(|strip| run.spawn(s, strip, 0));
             });
         }

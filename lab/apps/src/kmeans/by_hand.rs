@@ -33,7 +33,7 @@ pub(super) fn solve(kmeans: &KMeans, worker: &Worker) -> Clusters {
     kmeans.settle(|centers| {
         team.next.store(0);
         worker.scope(|scope| {
-            for _ in 0..worker.max_workers() {
+            for _ in 0..worker.max_threads() {
                 scope.spawn(|_| team.work(centers));
             }
         });

@@ -27,7 +27,7 @@ pub(super) fn solve(labyrinth: &Labyrinth, worker: &Worker, board: &Board) -> Pa
     atomically(|tx| labyrinth.order.iter().try_for_each(|at| queue.push(tx, *at)));
     let team = Team { labyrinth, board, queue, found: Mutex::new(Vec::new()) };
     worker.scope(|scope| {
-        for _ in 0..worker.max_workers() {
+        for _ in 0..worker.max_threads() {
             scope.spawn(|_| team.work());
         }
     });

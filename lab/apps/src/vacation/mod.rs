@@ -156,7 +156,7 @@ impl Vacation {
     }
 
     fn by_hand(&self, worker: &Worker, shared: &Shared) -> Tally {
-        let workers = worker.max_workers();
+        let workers = worker.max_threads();
         let client = |member| {
             let own = share(self.plan.sessions as usize, member, workers);
             let hold =

@@ -121,7 +121,7 @@ impl Access<'_, '_, '_> {
 }
 
 impl Tables for Access<'_, '_, '_> {
-    type Lost = sinew::stm::Stop;
+    type Lost = sinew::stm::TxError;
 
     fn row(&mut self, kind: Kind, id: u32) -> TxResult<Option<Row>> {
         self.shared.rows[kind as usize].get(self.tx, &id)

@@ -14,7 +14,7 @@
 
 use std::sync::OnceLock;
 
-use sinew_stm::{Stop, TVar, Tx, TxResult};
+use sinew_stm::{TVar, Tx, TxError, TxResult};
 use sinew_sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use sinew_sync::lock::Mutex;
 
@@ -170,7 +170,7 @@ pub(super) struct Inside<'a, 'tx, 'env> {
 }
 
 impl Store for Inside<'_, '_, '_> {
-    type Stop = Stop;
+    type Stop = TxError;
 
     fn triangle(&mut self, slot: u32) -> TxResult<Triangle> {
         self.mesh.triangles.get(slot).get(self.tx)

@@ -13,7 +13,7 @@ use crate::bars::Verdict;
 use crate::problem::Scale;
 use crate::runtimes::sinew;
 use crate::statistics::Summary;
-use ::sinew::locality::{Distribution, Order};
+use ::sinew::locality::{Distribution, DomainOrder};
 use ::sinew::{DomainKind, Domains, Placement, Pool, Schedule, streaming};
 use sinew_apps::jacobi::{Form, Fronts, Lattice, Plan, Stores, Strips};
 use std::time::Instant;
@@ -78,8 +78,8 @@ fn forms() -> [(&'static str, Form); 5] {
         ("serial", Form::Serial),
         ("loop, static", Form::Loop(Schedule::Static)),
         ("loop, dynamic", Form::Loop(Schedule::Dynamic { chunk: 1 })),
-        ("tasks", Form::Tasks(Order::Together)),
-        ("tasks + queues", Form::Tasks(Order::Ring)),
+        ("tasks", Form::Tasks(DomainOrder::Together)),
+        ("tasks + queues", Form::Tasks(DomainOrder::Ring)),
     ]
 }
 

@@ -66,7 +66,7 @@ impl Table {
     }
 
     fn by_hand(&self, pool: &Pool) {
-        let share = self.pairs.len().div_ceil(pool.max_workers());
+        let share = self.pairs.len().div_ceil(pool.max_threads());
         pool.run(|w| {
             w.scope(|s| {
                 for pairs in self.pairs.chunks(share) {
@@ -101,7 +101,7 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     for _ in 0..scale.pick(ROUNDS, 2) {
         for (_, variant, times) in &mut lines {
             for (pool, times) in pools.iter().zip(times) {
-                times.push(table.time(pool, variant(pool.max_workers())));
+                times.push(table.time(pool, variant(pool.max_threads())));
             }
         }
     }

@@ -233,7 +233,7 @@ fn pool(threads: usize, record: bool) -> Result<Pool, Failure> {
 /// The work without disturbances; `None` if the user has interrupted.
 fn record(problem: &dyn Problem, goes_on: &mut GoesOn<'_>) -> Result<Option<Graph>, Failure> {
     let pool = pool(2, true)?;
-    pool.set_workers(1);
+    pool.control().set_threads(1);
     // The first run has cold caches.
     problem.parallel(&pool);
     let mut least: Option<Graph> = None;
@@ -313,7 +313,7 @@ fn watched(watched: &Threads, run: impl FnOnce() -> Real) -> (Real, Option<f64>)
 fn call(problem: &dyn Problem, pool: &Pool) -> Real {
     let run = problem.parallel(pool);
     let counters = run.counters;
-    let all = run.wall.max(Duration::from_nanos(1)).as_nanos() as f64 * pool.max_workers() as f64;
+    let all = run.wall.max(Duration::from_nanos(1)).as_nanos() as f64 * pool.max_threads() as f64;
     let [searches, waits] =
         [counters.searching_ns, counters.parked_ns + counters.blocked_ns].map(|ns| ns as f64 / all);
     Real {

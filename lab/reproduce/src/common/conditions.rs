@@ -2,7 +2,7 @@
 //! of this one's.
 
 use sinew::profile::Profiler;
-use sinew::{Mapping, Pool, PoolBuilder, StackKind, Victims};
+use sinew::{Mapping, Pool, PoolBuilder, Spin, StackKind, Victims};
 
 use crate::failure::Failure;
 
@@ -84,7 +84,7 @@ impl Conditions {
             .threads(self.workers)
             .victims(victims)
             .stack(self.stack)
-            .never_park(self.restless)
+            .spin(if self.restless { Spin::Forever } else { Spin::Adaptive })
             .steal_delay(self.delay_cycles);
         // An external thread is never pinned, so every slot has a thread of its own.
         Ok(if self.pinned {

@@ -10,7 +10,7 @@
 use std::thread;
 use std::time::Duration;
 
-use sinew::locality::{Distribution, Order};
+use sinew::locality::{Distribution, DomainOrder};
 use sinew::{DomainKind, Domains, ScopeBuilder, TileOrder};
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 
@@ -71,7 +71,7 @@ impl Notes {
 pub(super) fn routes(
     distribution: Distribution,
     order: TileOrder,
-    queues: Order,
+    queues: DomainOrder,
 ) -> Result<Metrics, Failure> {
     let pool = pinned_pool(WORKERS)?;
     let domains = Domains::new(&pool, DomainKind::Parts(DOMAINS)).map_err(Failure::impossible)?;

@@ -1,6 +1,6 @@
 //! Table 1: plain tasks and locality queues, over both orders of submission and both placements.
 
-use sinew::locality::{Distribution, Order};
+use sinew::locality::{Distribution, DomainOrder};
 use sinew::{Placement, TileOrder};
 use sinew_apps::jacobi::Form;
 
@@ -40,7 +40,8 @@ const ORDERS: [(&str, TileOrder); 2] =
     [("kji", TileOrder::LayersOutside), ("jki", TileOrder::RowsOutside)];
 const PLACEMENTS: [(&str, Distribution); 2] =
     [("static", Distribution::Static), ("static,1", Distribution::Cyclic)];
-const WAYS: [(&str, Order); 2] = [("tasking", Order::Together), ("tasking + queues", Order::Ring)];
+const WAYS: [(&str, DomainOrder); 2] =
+    [("tasking", DomainOrder::Together), ("tasking + queues", DomainOrder::Ring)];
 
 const COPY: &str = "copy";
 const ROUTES: &str = "routes of ";

@@ -55,7 +55,8 @@ impl Shared<'_> {
     /// requested. Returns whether they are.
     pub(super) fn grow(&self, worker: usize, rank: usize) -> bool {
         let mut plan = self.plan.lock();
-        let (limit, (version, requests)) = (self.limit.asked(), self.control.requests());
+        let (limit, (version, requests)) =
+            (self.limit.requested_threads(), self.control.requests());
         let settings = self.settings(&requests, limit);
         let grows = plan.has_fewer_than(settings.threads) && !self.is_cancelled(version);
         if grows {
@@ -113,7 +114,7 @@ impl<'c> Claims<'c> {
         let rank = registration.rank();
         let came_ns = now_ns();
         let mut plan = shared.plan.lock();
-        let (limit, preset) = (shared.limit.asked(), shared.limit.schedule().word());
+        let (limit, preset) = (shared.limit.requested_threads(), shared.limit.schedule().word());
         let (version, requests) = shared.control.requests();
         if shared.is_cancelled(version) {
             shared.ending.stop();
@@ -173,7 +174,7 @@ impl<'c> Claims<'c> {
     fn is_behind(&self) -> bool {
         let Shared { control, limit, cancel_registration, .. } = self.shared;
         control.version() != self.seen
-            || limit.asked() != self.limit
+            || limit.requested_threads() != self.limit
             || limit.schedule().word() != self.preset
             || cancel_registration.is_cancelled()
     }
@@ -290,7 +291,7 @@ impl<'c> Claims<'c> {
 
     /// Updates the plan and this participant by the latest requests. False if it has to leave.
     fn agree(&mut self, plan: &mut Plan) -> bool {
-        let limit = self.shared.limit.asked();
+        let limit = self.shared.limit.requested_threads();
         self.preset = self.shared.limit.schedule().word();
         let (version, requests) = self.shared.control.requests();
         let was_lowered = limit < std::mem::replace(&mut self.limit, limit);

@@ -120,12 +120,13 @@ impl<'r> Controlled<'r> {
         (control, cancel_registration): (&'r Control, CancelRegistration),
         session: Session<'r>,
     ) -> Self {
-        let workers = w.max_workers();
+        let workers = w.max_threads();
         let own =
             LoopSettings { threads: options.threads.clamp(1, workers), schedule: options.schedule };
         let limit = w.limit();
         let open = options.open;
-        let settings = own.wished(open, limit, workers.min(limit.asked()), &control.requests().1);
+        let settings =
+            own.wished(open, limit, workers.min(limit.requested_threads()), &control.requests().1);
         let leaves_the_choice = settings.schedule == Schedule::Auto;
         let mut trial = leaves_the_choice.then(|| Trial::begin(options, n, settings.threads));
         // No caller begins alone here.

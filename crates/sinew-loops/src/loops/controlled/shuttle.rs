@@ -97,7 +97,7 @@ fn shuttle_what_a_pool_cancels_ends_and_runs_again() {
         }
         canceller.join();
         assert_eq!(map(w, 0..3_usize, &options, |index| index), Ok(vec![0, 1, 2]));
-        assert_eq!(pool.snapshot().under_way, 0);
+        assert_eq!(pool.snapshot().running, 0);
         assert_at_rest(&control);
     });
 }
@@ -198,7 +198,7 @@ fn shuttle_skeletons_of_several_loops_are_whole_whatever_comes() {
             Err(Cancelled) => assert!(!control.is_cancelled()),
         }
         changers.join();
-        assert_eq!(pool.snapshot().under_way, 0);
+        assert_eq!(pool.snapshot().running, 0);
         assert_at_rest(&control);
     });
 }

@@ -35,12 +35,16 @@ const SCHEDULES: [Schedule; 10] = [
     Schedule::Adaptive { grain: 1 },
 ];
 
-/// A change of threads, schedule or mapping, or none. Mappings, which take 100 µs, are rare.
+/// A change of threads, schedule or mapping, one that is taken back, or none. Mappings, which take
+/// 100 µs, are rare.
 fn change(control: &Control, random: u64) {
     let which = (random >> 16) as usize;
     match random % 64 {
         0..16 => control.set_threads(1 + which % (WORKERS + 2)),
         16..32 => control.set_schedule(SCHEDULES[which % SCHEDULES.len()]),
+        33 => control.set_threads(None),
+        34 => control.set_schedule(None),
+        35 => control.set_mapping(None).unwrap(),
         32 => control
             .set_mapping(&[Mapping::Compact, Mapping::None, Mapping::Scatter][which % 3])
             .unwrap(),
@@ -332,13 +336,13 @@ fn a_loop_keeps_to_the_limit_of_its_pool() {
             let others = inside.fetch_add(1, Ordering::AcqRel);
             match item {
                 300 => {
-                    pool.set_workers(1);
+                    pool.control().set_threads(1);
                     lowered.store(true, Ordering::Release);
                 }
                 10_000 => {
                     lowered.store(false, Ordering::Release);
                     helped.store(false, Ordering::Release);
-                    pool.set_workers(3);
+                    pool.control().set_threads(3);
                 }
                 _ if lowered.load(Ordering::Acquire) => {
                     late.fetch_add(usize::from(others > 0), Ordering::Relaxed);

@@ -143,7 +143,7 @@ fn rows<const N: usize>(shape: [usize; N]) -> usize {
 
 /// Rows and columns of a tile: so that there are some for each worker, and each is worth its while.
 fn tile_of<const N: usize>(w: &Worker, shape: [usize; N]) -> [usize; 2] {
-    let (rows, columns, wanted) = (rows(shape), columns(shape), TILES * w.max_workers());
+    let (rows, columns, wanted) = (rows(shape), columns(shape), TILES * w.max_threads());
     if rows >= wanted {
         [(rows / wanted).min(TILE / columns).max(1), columns.min(2 * TILE)]
     } else {

@@ -65,7 +65,7 @@ fn metrics(
 /// from the beginning. The bar is a throughput of 0.98.
 fn switched(pool: &Pool, scale: Scale) -> Result<Option<Line>, String> {
     let (tasks, heavy, light) = scale.pick((100_000, 1_000, 10), (2_000, 100, 1));
-    let workload = Workload::biased(tasks, heavy, light, pool.max_workers().max(2));
+    let workload = Workload::biased(tasks, heavy, light, pool.max_threads().max(2));
     let tasks_of = || over(workload.tasks());
     let dynamic = || pool.run(|_| tasks_of().schedule(CHUNKS).map_array(workload.table(), apply));
     workload.check(&dynamic()).map_err(|wrong| wrong.to_string())?;

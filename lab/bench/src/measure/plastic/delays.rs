@@ -179,7 +179,7 @@ impl<'c> Changes<'c> {
             Kind::Threads => now.threads == Some(now.working),
             Kind::Schedule | Kind::Mapping => true,
         };
-        now.followed >= number && in_effect
+        now.changes_applied >= number && in_effect
     }
 
     /// The change under way is followed.
@@ -228,7 +228,7 @@ fn is_first(word: &AtomicU64, seen: u64, next: u64) -> bool {
 /// The time from the call to the first item under the new setting.
 fn delays(pool: &Pool, scale: Scale, grain_ns: u64, kind: Kind, caller: Caller) -> Vec<f64> {
     let control = Control::new();
-    let changes = Changes::new(&control, kind, caller, pool.max_workers(), scale.pick(10_000, 5));
+    let changes = Changes::new(&control, kind, caller, pool.max_threads(), scale.pick(10_000, 5));
     thread::scope(|s| {
         if caller == Caller::Outside {
             s.spawn(|| changes.make_all());

@@ -76,7 +76,7 @@ impl Case<'_> {
             pool.run(|_| made.run(&f));
         };
         let mut lines = Vec::new();
-        for threads in [1, pool.max_workers()] {
+        for threads in [1, pool.max_threads()] {
             let (mut grid, mut by_hand) =
                 (start.clone(), ByHand::<BESIDE>::new(start.clone(), &shape, edge));
             let hands = |by_hand: &mut ByHand<BESIDE>| match threads {

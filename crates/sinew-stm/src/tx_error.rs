@@ -2,7 +2,7 @@
 
 /// Why a closure must return: the attempt is lost, or it waits. Return it with `?`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stop(pub(crate) Why);
+pub struct TxError(pub(crate) Why);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
@@ -10,14 +10,14 @@ pub(crate) enum Why {
     Retry,
 }
 
-impl Stop {
+impl TxError {
     /// Whether the closure waits for a change: a [`Tx::retry`](crate::Tx::retry).
     pub fn is_retry(&self) -> bool {
         self.0 == Why::Retry
     }
 }
 
-impl std::fmt::Display for Stop {
+impl std::fmt::Display for TxError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.0 {
             Why::Conflict => {
@@ -29,7 +29,7 @@ impl std::fmt::Display for Stop {
     }
 }
 
-impl std::error::Error for Stop {}
+impl std::error::Error for TxError {}
 
 /// The result of every operation inside a transaction.
-pub type TxResult<T> = Result<T, Stop>;
+pub type TxResult<T> = Result<T, TxError>;
