@@ -17,6 +17,8 @@
 //! - N2: without a table this file changes no limit, pin or schedule, and the program prints one
 //!   line. Without other programs it changes limit and pins only if a script asks for threads or
 //!   cores, and schedules only if one is granted.
+//! - N4: a thread that the program or its user has bound is never moved (`sinew_topology`'s P1).
+//!   An external thread is bound if its mask is narrower than the process's at its first move.
 //!
 //! # Orderings
 //!
@@ -28,8 +30,8 @@
 //! # Cost
 //!
 //! One load for each call from outside and one for each loop. With other programs a call also reads
-//! the number of its core. The share agent reads the counters of all workers, except while the pool
-//! is idle.
+//! the number of its core, and makes four system calls if its thread is moved. The share agent
+//! reads the counters of all workers, except while the pool is idle.
 
 use std::any::Any;
 use std::fmt::Display;
@@ -45,7 +47,7 @@ use sinew_policy::share::{DemandMeter, Layout};
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use sinew_sync::lock::Mutex;
 use sinew_sync::parker::Parker;
-use sinew_topology::{CpuAssignment, CpuSet, Machine, Mapping, current_cpu, pin_current_thread};
+use sinew_topology::{CpuAssignment, CpuSet, Machine, Mapping, current_cpu, move_current_thread};
 
 pub use sinew_coord::Share;
 
@@ -90,6 +92,8 @@ pub(crate) struct Sharing {
     granted_cores: [AtomicU64; 16],
     /// Items that the program has reported as done.
     reported: AtomicU64,
+    /// The processors that the process may use; `None` on a described machine.
+    allowed: Option<CpuSet>,
     table: TableAccess,
 }
 
@@ -102,9 +106,10 @@ struct TableAccess {
 }
 
 impl Sharing {
-    fn new(requested_share: RequestedShare, machine: Option<&Machine>) -> Self {
+    fn new(requested_share: RequestedShare, described: Option<&Machine>, allowed: &CpuSet) -> Self {
         Self {
-            table: TableAccess { requested_share, machine: machine.map(layout_of) },
+            allowed: described.is_none().then(|| allowed.clone()),
+            table: TableAccess { requested_share, machine: described.map(layout_of) },
             member: OnceLock::new(),
             agent: Parker::new(),
             thread: Mutex::new(None),
@@ -130,10 +135,10 @@ impl Sharing {
     fn move_to_granted_cores(&self) {
         // Relaxed: a thread that reads an old core set moves at its next call.
         let words = || self.granted_cores.iter().map(|word| word.load(Ordering::Relaxed));
-        let Some(cpu) = current_cpu() else { return };
+        let Some((cpu, allowed)) = current_cpu().zip(self.allowed.as_ref()) else { return };
         if words().nth(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 0) {
             let words: Vec<u64> = words().collect();
-            drop(pin_current_thread(&CpuSet::from_words(&words)));
+            move_current_thread(&CpuSet::from_words(&words), allowed);
         }
     }
 
@@ -421,7 +426,7 @@ impl PoolHook for Sharing {
 }
 
 /// The sharing state of a pool whose builder requests it. `described` replaces the machine that
-/// this process runs on.
+/// this process runs on. The process may use the processors `allowed`.
 ///
 /// # Errors
 ///
@@ -429,12 +434,13 @@ impl PoolHook for Sharing {
 pub(crate) fn requested(
     share: &RequestedShare,
     described: Option<&Machine>,
+    allowed: &CpuSet,
 ) -> Result<Option<Arc<Sharing>>, BuildError> {
     if !WEIGHTS.contains(&share.weight) {
         return Err(BuildError::Weight(share.weight));
     }
     let shares = share.coordinate && (described.is_none() || share.folder.is_some());
-    Ok(shares.then(|| Arc::new(Sharing::new(share.clone(), described))))
+    Ok(shares.then(|| Arc::new(Sharing::new(share.clone(), described, allowed))))
 }
 
 impl Sharing {

@@ -155,7 +155,7 @@ impl<'m> MarkSearch<'m> {
     }
 }
 
-fn all_processes() -> impl Iterator<Item = u32> {
+pub(crate) fn all_processes() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }

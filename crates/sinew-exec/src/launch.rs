@@ -13,6 +13,7 @@ use sinew_preload::layout;
 
 use crate::failure::Failure;
 use crate::library;
+use crate::limit_mark;
 use crate::page::{Page, check_size};
 use crate::plan::{Facts, Plan};
 use crate::program::{self, Program};
@@ -101,7 +102,12 @@ fn follow(
         lowers: plan.lower,
     };
     let files = files(command, plan, &job)?;
-    watchdog::start(&one, &job, files, join)
+    let started = watchdog::start(&one, &job, files, join)?;
+    // Not before the fork: share agent and watchdog are none of the command's processes.
+    if job.follows {
+        limit_mark::set(process);
+    }
+    Ok(started)
 }
 
 fn plan(command: &Command, program: &Program, start: &Start) -> Plan {

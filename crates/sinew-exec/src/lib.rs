@@ -29,6 +29,16 @@
 //! gets the number at the start. Threads of GNU's runtime that share a processor spin for each
 //! other a tenth as long.
 //!
+//! # Descendants
+//!
+//! A process of the command descends from it, or has its variable in the environment, or has its
+//! *mark*: a soft limit on real-time computing (`ulimit -R`) that differs for each command, and
+//! that no program reaches. A daemon keeps the mark though its parent has ended and its environment
+//! is empty. A search by parents alone, however frequent, would miss a daemon whose parent ends
+//! before the search. The command cannot be the subreaper of its daemons: they would become its
+//! children, which it has never started. Nor can a mask that was set here identify them: a user can
+//! have bound a program to the same processors.
+//!
 //! # Files
 //!
 //! | file | contents |
@@ -44,9 +54,10 @@
 //! | `divide` | one command's share among its processes; pure |
 //! | `turns` | the processor of a team when there are more programs than processors; pure |
 //! | `masks`, `descendants` | masks of all threads of a process; the processes of a command |
+//! | `limit_mark` | the limit by which processes that have left are recognised |
 //! | `page` | the page that the preloaded library reads |
 //! | `library` | that library |
-//! | `sys` | `fork`, the environment after it, and memory policies; the only file with `unsafe` |
+//! | `sys` | `fork`, the environment after it, limits, memory; the only file with `unsafe` |
 //!
 //! # Invariants
 //!
@@ -69,8 +80,7 @@
 //!
 //! Processes that the command starts in another mount namespace, or as another user: their masks
 //! stay as they were inherited. So does the mask of a descendant that leaves environment and family
-//! within a second of its start (`setsid env -i`, and its parent has ended), before the share agent
-//! looks. It cannot be told from a program that its user has bound.
+//! before the share agent looks, and sets its own limit on real-time computing.
 //!
 //! Programs that read their mask while they run (`nproc`, Rust's `available_parallelism`) see the
 //! share of that moment. Descendants that bind themselves with `taskset` keep their binding, but
@@ -96,6 +106,8 @@ mod program;
 mod descendants;
 #[cfg(target_os = "linux")]
 mod launch;
+#[cfg(target_os = "linux")]
+mod limit_mark;
 #[cfg(target_os = "linux")]
 mod masks;
 #[cfg(target_os = "linux")]

@@ -50,6 +50,7 @@ use sinew_topology::CpuSet;
 
 use crate::descendants::{self, Parents};
 use crate::divide::divide;
+use crate::limit_mark;
 use crate::masks::{Masks, Thread, are_several, now, only};
 use crate::page::Page;
 use crate::share_source::{Grant, Job, ShareSource};
@@ -96,7 +97,7 @@ struct ShareAgent<'a> {
     wake: PipeReader,
     teams: Vec<TeamProcess>,
     masks: Masks,
-    /// The command and its descendants at the last search.
+    /// The processes of the command at the last search.
     processes: Vec<u32>,
     parents: Parents,
     /// The time of that search.
@@ -287,10 +288,12 @@ impl ShareAgent<'_> {
         !self.is_narrowed() && pieces.iter().all(has_all) && self.masks.are_untouched()
     }
 
-    /// Records the processes that the command has started since the last search. A process that
-    /// leaves family and environment later is known by then, and gets back what it has inherited.
+    /// Records the processes that the command has started since the last search.
     fn search_descendants(&mut self) {
         self.processes = self.parents.descendants(self.job.program.pid);
+        let mut left = limit_mark::processes_of(self.job.program);
+        left.retain(|pid| !self.processes.contains(pid));
+        self.processes.append(&mut left);
         self.searched = Instant::now();
         self.masks.record_new(&self.processes);
         self.note_narrowed();
@@ -535,7 +538,8 @@ impl ShareAgent<'_> {
             return;
         }
         let registered = self.teams.iter().map(|team| team.pid);
-        for pid in descendants::marked(self.mark).into_iter().chain(registered) {
+        let left = limit_mark::processes_of(self.job.program);
+        for pid in descendants::marked(self.mark).into_iter().chain(left).chain(registered) {
             self.masks.set(pid, &self.job.cpus);
         }
         self.masks.restore(&self.masks.narrowed());
@@ -549,6 +553,7 @@ pub(crate) fn restore_masks(job: &Job, page: &Page, mark: &[u8]) {
     let mut masks = Masks::new(&job.cpus, noted, bound);
     let mut all = descendants::descendants(job.program.pid);
     all.extend(descendants::marked(mark));
+    all.extend(limit_mark::processes_of(job.program));
     for pid in all {
         masks.set(pid, &job.cpus);
     }

@@ -1,5 +1,5 @@
-//! `fork`, environment and descriptors after it, and memory policies. The only file of this crate
-//! with `unsafe`.
+//! `fork`, environment and descriptors after it, limits of processes, and memory policies. The only
+//! file of this crate with `unsafe`.
 
 use std::convert::Infallible;
 use std::ffi::{c_int, c_void};
@@ -196,6 +196,17 @@ pub(crate) fn close_inherited() {
             unsafe { libc::close(number) };
         }
     }
+}
+
+/// A process's soft limit on real-time computing, in microseconds; `None` if it has ended, or is
+/// another user's.
+pub(crate) fn real_time_limit(pid: u32) -> Option<u64> {
+    let pid = libc::pid_t::try_from(pid).ok()?;
+    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel reads no new limit, and writes the present one to `limit`.
+    let result =
+        unsafe { libc::prlimit64(pid, libc::RLIMIT_RTTIME, std::ptr::null(), &raw mut limit) };
+    (result == 0).then_some(limit.rlim_cur)
 }
 
 /// The kernel's numbers for memory policies.

@@ -87,7 +87,10 @@ pub use pages::{
     ParsePlacementError, PlacedThread, Placement, PlacementError, memory_nodes, page_nodes,
     place_pages_of_current_thread,
 };
-pub use pin::{PinError, Pinned, ThreadRef, ThreadUsage, current_cpu, pin_current_thread};
+pub use pin::{
+    PinError, Pinned, ThreadRef, ThreadUsage, current_cpu, move_current_thread, pin_current_thread,
+    record_mask, recorded_mask,
+};
 #[cfg(feature = "render")]
 pub use render::render;
 pub use sinew_cpus::{CpuSet, Iter as CpuSetIter, ListError, MAX_CPUS};

@@ -4,9 +4,18 @@
 //! Each thread therefore keeps its mask from before the outermost pin, and [`affinity`] returns
 //! that one.
 //!
+//! # Invariants
+//!
+//! - P1: a thread is moved only if it has the mask that was last set for it here, or the one that
+//!   it had before. Any other mask is a user's binding: the thread is left alone for good, whatever
+//!   its mask is later.
+//!
 //! # Not handled
 //!
-//! A thread that a pinned thread starts inherits the pin, but not the mask from before it.
+//! A thread that a pinned thread starts inherits the pin, but not the mask from before it. A user
+//! who binds a thread to exactly one of those two masks. A mask that is set in the microsecond
+//! between reading a thread's mask and changing it. A pinned thread's mask that the kernel changes,
+//! because a cpuset changed, is taken for a binding.
 //!
 //! # Tests
 //!
@@ -20,8 +29,57 @@ use crate::sys;
 use sinew_cpus::CpuSet;
 
 thread_local! {
-    /// The mask before the outermost pin that is in force.
-    static UNPINNED: RefCell<Option<CpuSet>> = const { RefCell::new(None) };
+    static OWN: RefCell<OwnMask> = const { RefCell::new(OwnMask::Unknown) };
+}
+
+/// The calling thread's masks, as far as they were set here.
+#[derive(Debug)]
+enum OwnMask {
+    /// It was not looked at yet.
+    Unknown,
+    Ours {
+        /// The mask at the first look.
+        first: CpuSet,
+        /// The mask that was last set here, as the system reports it.
+        last: CpuSet,
+        /// Whether a pin is in force.
+        is_pinned: bool,
+    },
+    /// It was seen with another mask, and is left alone for good.
+    Bound,
+}
+
+impl OwnMask {
+    /// Reads the thread's mask, and returns it unless the thread is bound (P1).
+    fn look(&mut self) -> io::Result<Option<CpuSet>> {
+        // A thread that is bound costs no system call.
+        if matches!(self, Self::Bound) {
+            return Ok(None);
+        }
+        let now = sys::affinity_of(sys::CALLING_THREAD)?;
+        match self {
+            Self::Ours { first, last, .. } if now != *last && now != *first => {
+                *self = Self::Bound;
+                return Ok(None);
+            }
+            Self::Ours { .. } | Self::Bound => {}
+            Self::Unknown => {
+                *self = Self::Ours { first: now.clone(), last: now.clone(), is_pinned: false };
+            }
+        }
+        Ok(Some(now))
+    }
+
+    /// Sets the mask of a thread that [`look`](Self::look) has found unbound. Returns whether the
+    /// thread was pinned before.
+    fn set(&mut self, cpus: &CpuSet, pins: bool) -> io::Result<bool> {
+        sys::set_affinity_of(sys::CALLING_THREAD, cpus)?;
+        // The kernel sets less than was requested if a cpuset says so.
+        let now = sys::affinity_of(sys::CALLING_THREAD)?;
+        let Self::Ours { last, is_pinned, .. } = self else { return Ok(false) };
+        *last = now;
+        Ok(std::mem::replace(is_pinned, pins))
+    }
 }
 
 /// Why a thread could not be pinned or unpinned.
@@ -36,6 +94,8 @@ pub enum PinError {
         /// The system's error.
         source: io::Error,
     },
+    /// The program or its user has bound the thread, which is left alone for good.
+    Bound,
 }
 
 impl PinError {
@@ -60,6 +120,7 @@ impl fmt::Display for PinError {
                      CPUs"
                 )
             }
+            Self::Bound => f.write_str("the thread was bound by other code, which keeps it"),
         }
     }
 }
@@ -67,13 +128,14 @@ impl fmt::Display for PinError {
 impl std::error::Error for PinError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Unsupported => None,
+            Self::Unsupported | Self::Bound => None,
             Self::Refused { source, .. } => Some(source),
         }
     }
 }
 
-/// A pin in force. Dropping it restores the thread's mask.
+/// A pin in force. Dropping it restores the thread's mask, unless other code has bound the thread
+/// meanwhile.
 ///
 /// Pins may be nested if they are dropped in reverse order. Not `Send`: only the thread itself can
 /// be unpinned.
@@ -100,21 +162,19 @@ pub struct Pinned {
 /// # Errors
 ///
 /// [`PinError::Unsupported`] on systems other than Linux: continue unpinned. [`PinError::Refused`]
-/// if none of the CPUs may be used. In both cases the thread continues as before.
+/// if none of the CPUs may be used. [`PinError::Bound`] if other code has changed the thread's mask
+/// since the first pin, or since [`record_mask`]. In all cases the thread continues as before.
 ///
 /// # Cost
 ///
-/// Two system calls; the thread has moved when this function returns.
+/// Three system calls; the thread has moved when this function returns.
 pub fn pin_current_thread(cpus: &CpuSet) -> Result<Pinned, PinError> {
-    let fail = |error| PinError::new(cpus, error);
-    let before = sys::affinity_of(sys::CALLING_THREAD).map_err(fail)?;
-    sys::set_affinity_of(sys::CALLING_THREAD, cpus).map_err(fail)?;
-    let outermost = UNPINNED.with_borrow_mut(|unpinned| {
-        let outermost = unpinned.is_none();
-        unpinned.get_or_insert_with(|| before.clone());
-        outermost
-    });
-    Ok(Pinned { before, outermost, _of_this_thread: PhantomData })
+    OWN.with_borrow_mut(|own| {
+        let fail = |error| PinError::new(cpus, error);
+        let before = own.look().map_err(fail)?.ok_or(PinError::Bound)?;
+        let outermost = !own.set(cpus, true).map_err(fail)?;
+        Ok(Pinned { before, outermost, _of_this_thread: PhantomData })
+    })
 }
 
 impl Pinned {
@@ -124,25 +184,82 @@ impl Pinned {
     ///
     /// As [`pin_current_thread`]; the thread then stays on its CPUs.
     pub fn move_to(&mut self, cpus: &CpuSet) -> Result<(), PinError> {
-        sys::set_affinity_of(sys::CALLING_THREAD, cpus).map_err(|error| PinError::new(cpus, error))
+        OWN.with_borrow_mut(|own| {
+            let fail = |error| PinError::new(cpus, error);
+            own.look().map_err(fail)?.ok_or(PinError::Bound)?;
+            own.set(cpus, true).map(drop).map_err(fail)
+        })
     }
 }
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // Fails only if all those CPUs went offline meanwhile; then the kernel has already chosen
-        // others.
-        let _ = sys::set_affinity_of(sys::CALLING_THREAD, &self.before);
-        if self.outermost {
-            // During the thread's destruction no code reads it any more.
-            let _ = UNPINNED.try_with(|unpinned| unpinned.take());
-        }
+        // During the thread's destruction no code uses its mask any more.
+        let _ = OWN.try_with(|own| {
+            let own = &mut *own.borrow_mut();
+            if let Ok(Some(_)) = own.look() {
+                // Fails only if all those CPUs went offline meanwhile; then the kernel has already
+                // chosen others.
+                let _ = own.set(&self.before, !self.outermost);
+            }
+        });
     }
+}
+
+/// Records the calling thread's mask as its own, so that any other mask that the thread has at a
+/// later pin is known as a binding. Without this call the first pin does so.
+///
+/// # Cost
+///
+/// A system call for a thread that is not bound.
+pub fn record_mask() {
+    let _ = OWN.with_borrow_mut(OwnMask::look);
+}
+
+/// The mask that was last set for the calling thread here, or recorded; `None` for a thread that
+/// was not looked at, or is bound.
+pub fn recorded_mask() -> Option<CpuSet> {
+    OWN.with_borrow(|own| match own {
+        OwnMask::Ours { last, .. } => Some(last.clone()),
+        OwnMask::Unknown | OwnMask::Bound => None,
+    })
+}
+
+/// Moves the calling thread to one of `cpus` that its mask contains, and leaves its mask as it is.
+/// The thread may be moved away again at any time. A thread is not moved if other code has bound
+/// it: if its mask has changed, or was narrower than `allowed` at the first look.
+///
+/// # Cost
+///
+/// Four system calls for a thread that is moved, none for one that is known to be bound.
+pub fn move_current_thread(cpus: &CpuSet, allowed: &CpuSet) {
+    OWN.with_borrow_mut(|own| {
+        let is_new = matches!(own, OwnMask::Unknown);
+        let Ok(Some(before)) = own.look() else { return };
+        if is_new && !allowed.is_subset(&before) {
+            *own = OwnMask::Bound;
+            return;
+        }
+        let cpus = cpus.intersection(&before);
+        if cpus.is_empty() || sys::set_affinity_of(sys::CALLING_THREAD, &cpus).is_err() {
+            return;
+        }
+        // All these CPUs were in the mask, so the kernel has set exactly them.
+        match sys::affinity_of(sys::CALLING_THREAD) {
+            // Fails only if all those CPUs went offline meanwhile, as above.
+            Ok(now) if now == cpus => drop(sys::set_affinity_of(sys::CALLING_THREAD, &before)),
+            _ => *own = OwnMask::Bound,
+        }
+    });
 }
 
 /// The CPUs that the calling thread may use, ignoring pins of this crate.
 pub(crate) fn affinity() -> io::Result<CpuSet> {
-    UNPINNED.with_borrow(Clone::clone).map_or_else(|| sys::affinity_of(sys::CALLING_THREAD), Ok)
+    OWN.with_borrow(|own| match own {
+        OwnMask::Ours { first, is_pinned: true, .. } => Some(first.clone()),
+        _ => None,
+    })
+    .map_or_else(|| sys::affinity_of(sys::CALLING_THREAD), Ok)
 }
 
 /// The calling thread's present CPU, by the operating system's number; it may change at any time.

@@ -6,8 +6,8 @@
 use std::thread;
 
 use sinew_topology::{
-    CpuAssignment, CpuSet, Level, Limits, Machine, Mapping, PinError, current_cpu,
-    pin_current_thread,
+    CpuAssignment, CpuSet, Level, Limits, Machine, Mapping, PinError, ThreadRef, current_cpu,
+    move_current_thread, pin_current_thread, record_mask,
 };
 
 /// One of the CPUs that this process may use, as a set.
@@ -131,6 +131,62 @@ fn a_pin_can_be_moved_and_is_undone_as_a_whole() {
     })
     .join()
     .unwrap();
+}
+
+/// The calling thread's mask.
+fn mask() -> CpuSet {
+    ThreadRef::current().and_then(ThreadRef::affinity).unwrap()
+}
+
+/// Removes the lowest CPU from the calling thread's mask, as other code does.
+fn bind_away() -> CpuSet {
+    let before = mask();
+    assert!(ThreadRef::current().unwrap().exclude_cpu(before.lowest().unwrap(), &before));
+    mask()
+}
+
+/// Catches: a binding that a pin, a move or the end of a pin overwrites, also after the thread has
+/// got its first mask back.
+#[test]
+fn a_thread_that_other_code_has_bound_is_left_alone_for_good() {
+    if !can_pin() || mask().len() < 2 {
+        println!("skipped: a binding needs two CPUs");
+        return;
+    }
+    let is_bound = |at: &CpuSet| matches!(pin_current_thread(at), Err(PinError::Bound));
+    let whole = mask();
+    thread::scope(|s| {
+        s.spawn(|| {
+            record_mask();
+            let bound = bind_away();
+            assert!(is_bound(&one_of(&whole)) && mask() == bound);
+            move_current_thread(&one_of(&whole), &whole);
+            ThreadRef::current().unwrap().restore_affinity(whole.lowest().unwrap(), &whole);
+            assert!(is_bound(&one_of(&whole)) && mask() == whole);
+        });
+        s.spawn(|| {
+            let mut outer = pin_current_thread(&whole).unwrap();
+            let inner = pin_current_thread(&whole).unwrap();
+            let bound = bind_away();
+            drop(inner);
+            assert!(matches!(outer.move_to(&one_of(&whole)), Err(PinError::Bound)));
+            drop(outer);
+            assert_eq!(mask(), bound);
+            assert_eq!(Limits::read().affinity(), &bound);
+        });
+        s.spawn(|| {
+            let bound = bind_away();
+            move_current_thread(&one_of(&whole), &whole);
+            assert!(is_bound(&bound), "narrower than the others at the first look");
+        });
+        s.spawn(|| {
+            move_current_thread(&one_of(&whole), &whole);
+            assert_eq!(mask(), whole);
+            let pinned = pin_current_thread(&one_of(&whole)).unwrap();
+            drop(pinned);
+            assert_eq!(mask(), whole);
+        });
+    });
 }
 
 #[test]

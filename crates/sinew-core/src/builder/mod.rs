@@ -358,7 +358,7 @@ impl PoolBuilder {
             return Err(BuildError::Threads(threads));
         }
         #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
-        let sharing = sharing::requested(&self.share, described.as_ref())?;
+        let sharing = sharing::requested(&self.share, described.as_ref(), limits.allowed())?;
         #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
         self.hooks.extend(sharing.clone().map(|sharing| sharing as Arc<dyn PoolHook>));
         if self.first_slot == FirstSlot::Builder && tls::current().is_some() {

@@ -19,6 +19,9 @@
 //!
 //! - K1: a worker has its original mask while it runs a task, when it sleeps for longer than a
 //!   timed park, and after its thread has left.
+//! - K2: a mask is changed only if it was set for the worker here, or is that of its waker as well.
+//!   Any other mask is a user's binding, which stays. A mask that both have was set for the whole
+//!   process, as `sinew exec` does.
 //!
 //! # Cost
 //!
@@ -36,7 +39,7 @@
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
-use sinew_topology::{CpuSet, ThreadRef, ThreadUsage, current_cpu};
+use sinew_topology::{CpuSet, ThreadRef, ThreadUsage, current_cpu, recorded_mask};
 
 /// The state of one worker that wakers use: its thread, and its changed mask.
 #[derive(Debug, Default)]
@@ -45,6 +48,8 @@ pub(crate) struct WorkerPlacement(Mutex<Sleeper>);
 #[derive(Debug, Default)]
 struct Sleeper {
     thread: Option<ThreadRef>,
+    /// The mask that it began with, or that was last set for it; `None` if it is bound.
+    own_mask: Option<CpuSet>,
     asleep: bool,
     /// The time of its last wake-up, and the waker's core.
     woken: Option<(u64, Option<usize>)>,
@@ -93,8 +98,12 @@ struct ExcludedCpu {
 }
 
 impl ExcludedCpu {
-    fn new(thread: ThreadRef, cpu: usize) -> Option<Self> {
+    fn new(thread: ThreadRef, cpu: usize, own_mask: Option<&CpuSet>) -> Option<Self> {
         let mask = thread.affinity()?;
+        let has_wakers = || ThreadRef::current()?.affinity();
+        if own_mask != Some(&mask) && has_wakers().as_ref() != Some(&mask) {
+            return None; // K2
+        }
         thread.exclude_cpu(cpu, &mask).then_some(Self { thread, cpu, mask })
     }
 
@@ -116,14 +125,21 @@ impl Sleeper {
             return;
         }
         self.restore_affinity();
-        self.excluded = self.thread.and_then(|thread| ExcludedCpu::new(thread, cpu));
+        let own_mask = self.own_mask.as_ref();
+        self.excluded = self.thread.and_then(|thread| ExcludedCpu::new(thread, cpu, own_mask));
     }
 }
 
 impl WorkerPlacement {
     /// The worker's thread has begun.
     pub(crate) fn thread_begins(&self) {
-        self.0.lock().thread = ThreadRef::current();
+        let mut sleeper = self.0.lock();
+        (sleeper.thread, sleeper.own_mask) = (ThreadRef::current(), recorded_mask());
+    }
+
+    /// The worker's thread, the calling one, was pinned or unpinned.
+    pub(crate) fn thread_moved(&self) {
+        self.0.lock().own_mask = recorded_mask();
     }
 
     /// The worker's thread ends.
@@ -351,6 +367,28 @@ mod tests {
             assert_eq!(worker.cores(), all);
             wake_in_vain(cpus[0]);
             assert_eq!(worker.does(|placement, _| placement.thread_ends()), all);
+        });
+    }
+
+    /// Catches: a sleeper that is moved off its user's binding, and one that stays for no reason.
+    #[test]
+    fn a_mask_that_is_neither_the_sleepers_own_nor_its_wakers_is_left_alone() {
+        with_sleeper(|worker, wake_placement, all| {
+            let here = std::iter::once(current_cpu().unwrap()).collect();
+            let _pinned = pin_current_thread(&here).unwrap();
+            let whole = Limits::read().affinity().clone();
+            for (own_mask, left) in [(None, all), (Some(whole), all - 1)] {
+                worker.placement.0.lock().own_mask = own_mask;
+                // The last wake-up may have been late.
+                wake_placement.crowded_until_ns.store(0, Ordering::Relaxed);
+                wake_placement.before_wake(worker.placement);
+                assert_eq!(worker.cores(), left);
+                worker.does(|placement, wake_placement| {
+                    placement.after_park(wake_placement);
+                    placement.restore_mask();
+                    placement.before_park(wake_placement);
+                });
+            }
         });
     }
 

@@ -94,6 +94,7 @@ impl WorkerThread {
     fn serve(&self) {
         let (pool, index) = (&*self.pool, self.index);
         let worker = &pool.slots[index];
+        worker.record_mask();
         if self.serves_at_once() || pool.serve() {
             worker.follow_mapping();
             pool.call_hook(self.settings.on_start.as_ref(), index);

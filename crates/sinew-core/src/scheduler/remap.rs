@@ -2,7 +2,8 @@
 //!
 //! A thread pins itself, before its next task or at its next safe point. It keeps its earlier mask,
 //! and restores it when a mapping leaves the placement to the system. External threads are never
-//! pinned.
+//! pinned, and threads that the program or its user has bound are left alone (`sinew_topology`'s
+//! P1).
 //!
 //! # Orderings
 //!
@@ -12,17 +13,18 @@
 //!
 //! # Cost
 //!
-//! One load of a read-only line for each task that a worker finds. A move is one or two system
-//! calls.
+//! One load of a read-only line for each task that a worker finds. A move is three system
+//! calls, and so is the return.
 //!
 //! # Not handled
 //!
 //! Distances between slots, packages and locality domains remain those of the mapping with which
 //! the pool was built; victims are chosen by them. A worker that computes without a safe point
 //! moves when its task ends. A worker's own memory remains where the first mapping put it
-//! (`worker_memory`).
+//! (`worker_memory`). A thread that the program starts itself (`build_with`) and binds before it
+//! runs the worker: that binding counts as the mask that it began with.
 
-use sinew_topology::{CpuAssignment, CpuSet, Mapping, MappingError};
+use sinew_topology::{CpuAssignment, CpuSet, Mapping, MappingError, record_mask};
 
 use crate::host::machine;
 use crate::seams::pins::{Pin, Posted};
@@ -91,8 +93,20 @@ impl Worker {
 
     /// Pins the calling thread as its skeleton requests, or else as the pool does.
     fn settle(&self) {
+        // A mask without its waker's core is ours, too.
+        self.placement.restore_mask();
         let pools = self.pool().pins.pin_of(self.index());
         self.own.pin.borrow_mut().settle(pools);
+        self.placement.thread_moved();
+    }
+
+    /// The calling thread begins at this slot: any mask that it gets from other code later is a
+    /// binding.
+    pub(crate) fn record_mask(&self) {
+        // The threads of a model are not threads of the system.
+        if self.pool().can_pin && cfg!(not(any(loom, shuttle))) {
+            record_mask();
+        }
     }
 
     /// The thread leaves the slot, and gets its earlier mask back.

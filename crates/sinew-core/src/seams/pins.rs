@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
-use sinew_topology::{CpuAssignment, CpuSet, Mapping, Pinned, pin_current_thread};
+use sinew_topology::{CpuAssignment, CpuSet, Mapping, PinError, Pinned, pin_current_thread};
 
 /// The pin of each slot's thread; `None` for no pin.
 pub(crate) type Pins = Arc<[Option<CpuSet>]>;
@@ -142,7 +142,8 @@ impl ThreadPin {
     }
 
     /// Pins the calling thread as its skeleton requests, or else as the pool does. A thread that
-    /// cannot be pinned, because the process's mask shrank, runs without a pin.
+    /// cannot be pinned, because the process's mask shrank, runs as before. A thread that other
+    /// code has bound is left alone for good.
     pub(crate) fn settle(&mut self, pools: Option<CpuSet>) {
         let wanted = match &self.pin {
             Pin::ByPool => pools,
@@ -153,11 +154,18 @@ impl ThreadPin {
         if self.at == wanted || cfg!(any(loom, shuttle)) {
             return;
         }
-        self.at.clone_from(&wanted);
-        match (wanted, &mut self.pinned) {
-            (None, pinned) => *pinned = None,
-            (Some(cpus), Some(pinned)) => drop(pinned.move_to(&cpus)),
-            (Some(cpus), pinned) => *pinned = pin_current_thread(&cpus).ok(),
+        let settled = match (&wanted, &mut self.pinned) {
+            (None, pinned) => {
+                *pinned = None;
+                Ok(())
+            }
+            (Some(cpus), Some(pinned)) => pinned.move_to(cpus),
+            (Some(cpus), pinned) => pin_current_thread(cpus).map(|new| *pinned = Some(new)),
+        };
+        match settled {
+            Ok(()) => self.at = wanted,
+            Err(PinError::Bound) => self.at = None,
+            Err(PinError::Unsupported | PinError::Refused { .. }) => {}
         }
     }
 }

@@ -21,6 +21,7 @@
 //! | `limits` | quotas and masks that change |
 //! | `control` | the handle to a pool: its schedule, and cancellation |
 //! | `sharing` | pools that share a machine with others |
+//! | `bound_threads` | threads that the program has bound, while the share changes |
 //! | `scripted` | pools under a coordinator's script, compared with their rows |
 //! | `lifecycle`, `idle` | threads start, park and end |
 //! | `fork`, `environment` | tests that need a process of their own |
@@ -31,6 +32,7 @@
 //! code that must end.
 #![cfg(not(any(loom, shuttle)))]
 
+mod bound_threads;
 mod broadcast;
 mod closing;
 #[cfg(target_os = "linux")]

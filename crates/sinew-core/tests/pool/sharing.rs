@@ -42,7 +42,7 @@ impl Machine {
     }
 }
 
-fn wait_until(mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_until(mut is_so: impl FnMut() -> bool) {
     while !is_so() {
         std::thread::yield_now();
     }
@@ -83,7 +83,7 @@ fn occupy(w: &Worker, tasks: usize, over: &AtomicBool) {
     }
 }
 
-fn is_supported() -> bool {
+pub(crate) fn is_supported() -> bool {
     if !cfg!(target_os = "linux") {
         println!("skipped: programs share a table on Linux only");
     }
