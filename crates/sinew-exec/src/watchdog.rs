@@ -125,6 +125,7 @@ fn run_watchdog(
             Report { warning: Some(error.to_string()) }.send(report);
         }
     }
+    lower_priority();
     wait_for_last_process(job.program, mark.as_bytes());
     exit(0)
 }
@@ -185,7 +186,6 @@ fn ended_well(agent: i32) -> bool {
 /// Waits until no process of the command can need the library. A process that becomes another
 /// program has no environment for a moment, so two searches must find none.
 fn wait_for_last_process(command: ProcessId, mark: &[u8]) {
-    lower_priority();
     let mut search = MarkSearch::new(mark);
     let mut empty_searches = 0;
     loop {
@@ -279,5 +279,33 @@ mod tests {
             assert_eq!(Report::parse(&text), Some(Report { warning }));
         }
         assert!(Report::parse("").is_none() && Report::parse("x").is_none());
+    }
+
+    /// Waits for the process on another thread. Returns whether it was alive when the wait ended.
+    fn was_alive_after(program: ProcessId) -> bool {
+        let (tell, told) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            wait_for_last_process(program, b"SINEW_EXEC=the mark of no process");
+            tell.send(program.is_alive())
+        });
+        told.recv_timeout(Duration::from_secs(60)).expect("the wait ends")
+    }
+
+    /// Catches: a watchdog that stays because another process has the number of its command.
+    #[test]
+    fn a_later_process_of_the_commands_number_is_not_waited_for() {
+        let this = ProcessId::current();
+        for started in [0, this.started - 1, this.started + 1] {
+            assert!(!was_alive_after(ProcessId { started, ..this }));
+        }
+    }
+
+    /// Catches: a watchdog that ends before its command.
+    #[test]
+    fn the_command_is_waited_for() {
+        let mut command = std::process::Command::new("sleep").arg("0.1").spawn().unwrap();
+        let program = ProcessId::of(command.id()).expect("it is not waited for yet");
+        assert!(!was_alive_after(program));
+        command.wait().unwrap();
     }
 }

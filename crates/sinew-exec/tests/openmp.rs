@@ -260,6 +260,109 @@ fn two_runtimes_in_one_process_that_are_loaded_late_are_told_apart() {
     }
 }
 
+/// A library with a sum and the size of a team.
+const SUM_AND_TEAM: &str = "#include <omp.h>
+long sum(void) {
+    long sum = 0;
+    for (int r = 0; r < 300; r++) {
+#pragma omp parallel reduction(+ : sum)
+        {
+            int t = omp_get_thread_num(), n = omp_get_num_threads();
+            for (int i = t * 1000 / n; i < (t + 1) * 1000 / n; i++) sum += i;
+        }
+    }
+    return sum;
+}
+long team(void) {
+    long team = 0;
+#pragma omp parallel reduction(+ : team)
+    team++;
+    return team;
+}
+";
+
+/// Calls both functions of two libraries by turns. With another word, it also prints whether the
+/// two files are two runtimes in this process.
+const BY_TURNS: &str = "#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char **words) {
+    void *libraries[2], *runtimes[2];
+    for (int i = 0; i < 2; i++)
+        if (!(libraries[i] = dlopen(words[i + 1], RTLD_NOW | RTLD_LOCAL)))
+            return fprintf(stderr, \"%s\\n\", dlerror()), 1;
+    for (int i = 0; i < 4; i++)
+        printf(\"%ld\\n\", ((long (*)(void))dlsym(libraries[i % 2], \"sum\"))());
+    if (count < 5) return 0;
+    for (int i = 0; i < 2; i++) {
+        printf(\"%ld\\n\", ((long (*)(void))dlsym(libraries[i], \"team\"))());
+        runtimes[i] = dlopen(words[i + 3], RTLD_NOW | RTLD_NOLOAD);
+    }
+    puts(runtimes[0] && runtimes[1] && runtimes[0] != runtimes[1] ? \"two\" : \"one\");
+    return 0;
+}
+";
+
+/// GNU's runtime and a copy of another name, each with a library that uses it, and a program that
+/// uses both. Prints a reason and returns `None` if they cannot be built.
+fn two_of_gnu(folder: &Path) -> Option<(PathBuf, [OsString; 4])> {
+    let found = Command::new("gcc").arg("-print-file-name=libgomp.so.1").output().ok();
+    let path = found.and_then(|output| String::from_utf8(output.stdout).ok());
+    let runtime = path.and_then(|path| std::fs::read(path.trim()).ok());
+    let Some(mut runtime) = runtime.filter(|_| builds_openmp("gcc")) else {
+        println!("skipped: gcc cannot build OpenMP programs with a shared runtime here");
+        return None;
+    };
+    // The runtime's own name, which the dynamic linker goes by, gets another last digit.
+    let name = b"libgomp.so.1\0";
+    for at in 0..runtime.len() - name.len() {
+        if runtime[at..].starts_with(name) {
+            runtime[at + name.len() - 2] = b'2';
+        }
+    }
+    let copy = folder.join("libgomp.so.2");
+    std::fs::write(&copy, runtime).unwrap();
+    let gcc = |words: &[&OsStr]| {
+        let output = Command::new("gcc").current_dir(folder).args(words).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    std::fs::write(folder.join("part.c"), SUM_AND_TEAM).unwrap();
+    std::fs::write(folder.join("turns.c"), BY_TURNS).unwrap();
+    gcc(&words(&["-fopenmp", "-fPIC", "-O1", "-c", "part.c"]));
+    gcc(&words(&["-o", "turns", "turns.c", "-ldl"]));
+    gcc(&words(&["-shared", "-o", "first.so", "part.o", "-l:libgomp.so.1"]));
+    let where_it_is = OsString::from(format!("-Wl,-rpath,{}", folder.display()));
+    let second = words(&["-shared", "-o", "second.so", "part.o"]);
+    gcc(&[&second[..], &[copy.as_os_str(), &where_it_is]].concat());
+    let libraries = ["first.so", "second.so"].map(|name| folder.join(name).into());
+    let [first, second] = libraries;
+    Some((folder.join("turns"), [first, second, "libgomp.so.1".into(), copy.into()]))
+}
+
+/// Catches: a call of one runtime that goes to the other, and a second runtime whose teams are
+/// never lowered. Blind to: runtimes of different makers.
+#[test]
+fn two_runtimes_of_one_maker_in_one_process_are_told_apart() {
+    let Some(cpus) = two_cpus() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let Some((program, arguments)) = two_of_gnu(folder.path()) else { return };
+    let arguments: Vec<&OsStr> = arguments.iter().map(OsString::as_os_str).collect();
+    let all = plain(&program, &arguments);
+    let threads = all.lines().nth(4).expect("the size of a team").to_owned();
+    let sums = format!("{}\n", 499_500 * 300).repeat(4);
+    assert_eq!(all, format!("{sums}{threads}\n{threads}\ntwo\n"));
+    for mode in MODES {
+        assert_eq!(flapping(&words(mode), &program, &arguments[..2], cpus), sums, "{mode:?}");
+        let script = Script::new();
+        let words_of_command = [&[program.as_os_str()], &arguments[..]].concat();
+        let mut command = script.command(&words(mode), &words_of_command);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let _grants = script.writer_from(&format!("{} 1", cpus[0]));
+        let printed = text(&child.wait_with_output().unwrap(), "two of a maker");
+        let team = if mode.is_empty() { threads.as_str() } else { "1" };
+        assert_eq!(printed, format!("{sums}{team}\n{team}\ntwo\n"), "{mode:?}");
+    }
+}
+
 /// Catches: a runtime that counts the processors of a narrow share. Blind to: runtimes of other
 /// names.
 #[test]

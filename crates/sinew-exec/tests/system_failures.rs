@@ -12,7 +12,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
-use common::{end, helpers_of, until};
+use common::{end, helpers_of, unshare, until};
 
 /// Runs `echo ran` with a table of its own, from a shell that first does `setup`.
 fn run(setup: &str) -> Output {
@@ -226,4 +226,28 @@ fn a_missing_proc_is_named() {
     command.args(["table", "/bin/echo", "ran"]).env("SINEW_TABLE_DIR", folder.path().join("table"));
     let said = warning_of("no /proc", &end(&mut command));
     assert!(said.contains("/proc"), "{said}");
+}
+
+/// Catches: a table whose blocks are missing when they are written to, which ends the command or
+/// its share agent with SIGBUS.
+#[test]
+fn a_full_file_system_is_named_and_kills_nothing() {
+    let namespaces = [&["-m"][..], &["-Urm"][..]];
+    let Some(options) = unshare("a mount namespace", &namespaces) else { return };
+    let run = |size: &str, fill: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let mount = format!("mount -t tmpfs -o size={size} none .{fill} && exec \"$@\"");
+        let mut command = Command::new("unshare");
+        command.args(options).args(["sh", "-c"]).arg(format!("cd \"$0\" && {mount}"));
+        command.arg(folder.path()).args([common::EXEC, "table", "/bin/echo", "ran"]);
+        command.env("SINEW_TABLE_DIR", folder.path().join("table"));
+        warning_of(size, &end(&mut command))
+    };
+    let fill = " && cd \"$0\" && { head -c 2M /dev/zero > full 2> /dev/null; test -s full; }";
+    for (size, fill) in [("4k", ""), ("64k", ""), ("300k", ""), ("484k", ""), ("1m", fill)] {
+        let said = run(size, fill);
+        assert!(said.contains("the command runs without a share"), "{size}: {said}");
+        assert!(said.contains("No space left"), "{size}: {said}");
+    }
+    assert_eq!(run("1m", ""), "");
 }

@@ -41,8 +41,82 @@ fn names() -> Vec<String> {
     list.lines().skip(2).map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
 }
 
+/// Titles of columns that hold parts of a whole in percent.
+const PARTS: [&str; 9] = [
+    "own domain, %",
+    "program, %",
+    "library, %",
+    "share of the run, %",
+    "of the run, %",
+    "of the regions, a worker, %",
+    "all workers, %",
+    "settled after, % of the run",
+    "tuner, % of processor time",
+];
+
+/// Whether a word is a zero with a minus sign.
+fn is_negative_zero(word: &str) -> bool {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '-');
+    word.starts_with('-') && word.parse() == Ok(0.0_f64)
+}
+
+/// Asserts that a page has no negative zero, and that parts of a whole in its tables lie between 0
+/// and 100 %. Returns the titles of the parts that it has.
+#[track_caller]
+fn check_numbers(page: &str) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    // The titles of the present table, while there is one.
+    let mut titles: Option<Vec<&str>> = None;
+    for line in page.lines() {
+        assert!(!line.split_whitespace().any(is_negative_zero), "{line}");
+        let Some(row) = line.strip_prefix('|').and_then(|line| line.strip_suffix('|')) else {
+            titles = None;
+            continue;
+        };
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let Some(titles) = &titles else {
+            found.extend(PARTS.iter().filter(|part| cells.contains(part)));
+            titles = Some(cells);
+            continue;
+        };
+        for (title, cell) in titles.iter().zip(&cells) {
+            let Ok(number) = cell.parse::<f64>() else { continue };
+            let is_part = !PARTS.contains(title) || (0.0..=100.0).contains(&number);
+            assert!(is_part, "{title}: {number} in {line}");
+        }
+    }
+    found
+}
+
+/// The same for a file of figures, in which only zeros are checked.
+#[track_caller]
+fn check_figures(figures: &str) {
+    let mut cells = figures.lines().flat_map(|line| line.split(','));
+    assert!(!cells.any(is_negative_zero), "{figures}");
+}
+
+/// Catches: a check that looks at no table, or at the wrong column.
+#[test]
+fn a_part_of_more_than_all_and_a_negative_zero_are_caught() {
+    let page = |part: &str, gain: &str| {
+        let titles = "| app | of the run, % | gain, % |\n| --- | ---: | ---: |";
+        format!("A\n\n{titles}\n| x | {part} | {gain} |\n")
+    };
+    assert_eq!(check_numbers(&page("100", "-1728")), ["of the run, %"]);
+    assert_eq!(check_numbers(&page("-", "-0.5")), ["of the run, %"]);
+    for (part, gain) in [("1728", "1"), ("-0.1", "1"), ("1", "-0"), ("1", "-0.00")] {
+        let page = page(part, gain);
+        assert!(std::panic::catch_unwind(|| check_numbers(&page)).is_err(), "{page}");
+    }
+    for text in ["kept (-0.0 %)", "x: -0, y"] {
+        assert!(std::panic::catch_unwind(|| check_numbers(text)).is_err(), "{text}");
+    }
+    assert!(std::panic::catch_unwind(|| check_figures("a,b\n1,-0\n")).is_err());
+    check_figures("a,b\n0,-0.5\nrun-0,1-0\n");
+}
+
 /// Catches: an experiment that cannot run, that has a wrong result, or that omits something
-/// needlessly.
+/// needlessly. Also figures that cannot be: a part of more than 100 %, a negative zero.
 #[test]
 fn every_experiment_runs_once_and_leaves_a_whole_folder() {
     let out = tempfile::tempdir().unwrap();
@@ -53,6 +127,7 @@ fn every_experiment_runs_once_and_leaves_a_whole_folder() {
     let (report, progress) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{progress}");
     assert!(!progress.contains('\x1b'), "plain lines where there is no terminal: {progress:?}");
+    let mut parts = check_numbers(&report);
     for name in names() {
         let folder = out.path().join(&name);
         let page = fs::read_to_string(folder.join("README.md")).unwrap();
@@ -77,8 +152,15 @@ fn every_experiment_runs_once_and_leaves_a_whole_folder() {
             files.iter().all(|file| folder.join(file).metadata().unwrap().len() > 0),
             "{files:?}"
         );
+        for file in files.iter().filter(|file| file.ends_with(".csv")) {
+            check_figures(&fs::read_to_string(folder.join(file)).unwrap());
+        }
         assert!(progress.contains(&format!("{name}: results so far are in ")), "{progress}");
     }
+    parts.sort_unstable();
+    parts.dedup();
+    // One of them is the oracle's.
+    assert_eq!(parts.len(), PARTS.len() - 1, "{parts:?}");
 }
 
 /// Catches: a name in the list that the command does not know.
@@ -293,6 +375,7 @@ fn an_oracle_searches_and_compares_again() {
     );
     assert_eq!(meta(&out.path().join("kmeans"))["finished"], true);
     let printed = text(&oracle(&words).stdout);
+    assert!(check_numbers(&printed).len() >= 2, "{printed}");
     assert!(
         printed.contains("The run that is tuned took") && printed.contains("of the best"),
         "{printed}"

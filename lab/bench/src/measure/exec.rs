@@ -8,6 +8,10 @@
 //! many times as long under the plain system. They are ended at a limit, and the limit is shown
 //! instead.
 //!
+//! Lone programs are measured in more rounds than the others: their bar is three hundredths, and
+//! single runs differ by more. Each round runs all ways of starting one, in turn forwards and
+//! backwards.
+//!
 //! The command is the one that stands in the folder of this program ([`tool`]).
 
 use std::ffi::OsStr;
@@ -19,6 +23,7 @@ use std::time::{Duration, Instant};
 use super::line::{Line, Unit};
 use super::tool;
 use crate::problem::Scale;
+use crate::statistics::Summary;
 
 const SOURCE: &str = include_str!("../../rivals/short_loops.cpp");
 
@@ -26,6 +31,9 @@ const SOURCE: &str = include_str!("../../rivals/short_loops.cpp");
 const LOOP: [&str; 2] = ["64", "1000"];
 /// A run is ended at this multiple of the ideal.
 const CAP: f64 = 12.0;
+
+/// Rounds of programs that run alone.
+const LONE_ROUNDS: usize = 15;
 
 /// The way a program is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,13 +64,17 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     if cores < 2 {
         return Err("one core is nothing to share".to_owned());
     }
-    let (loops, rounds) = if matches!(scale, Scale::Tiny) { (300, 1) } else { (12_000, 5) };
+    let (loops, rounds) = (scale.pick(12_000, 300), scale.pick(5, 1));
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let program = compile(folder.path())?;
     let setup = Setup { folder, program, loops, cores: cores as f64 };
     let mut cases = Case::all();
+    let (lone, several) = cases.split_at_mut(MODES.len());
+    for round in 0..scale.pick(LONE_ROUNDS, 3) {
+        setup.lone_round(lone, round)?;
+    }
     for round in 0..rounds {
-        setup.round(&mut cases, round)?;
+        setup.round(several, round)?;
     }
     Ok(cases.iter().map(Case::line).collect())
 }
@@ -92,6 +104,7 @@ struct Case {
 }
 
 impl Case {
+    /// First the programs that run alone, one for each mode.
     fn all() -> Vec<Self> {
         let case =
             |programs, staggered, mode| Self { programs, staggered, mode, ratios: Vec::new() };
@@ -104,31 +117,26 @@ impl Case {
         lone.chain(beside).chain(single).collect()
     }
 
-    fn line(&self) -> Line {
-        let total = middle(self.ratios.iter().map(|ratios| ratios.0));
-        if self.programs == 1 && self.mode == Mode::Plain {
-            return Line::single(
-                "1 program, plain".to_owned(),
-                "total / ideal",
-                total,
-                Unit::Number,
-            );
+    /// The median of the rounds, and the middle half of them.
+    fn lone_line(&self) -> Line {
+        let name = format!("1 program, {}", self.mode.name());
+        let of = if self.mode == Mode::Plain { "total / ideal" } else { "time / plain" };
+        let rounds = Summary::of(self.ratios.iter().map(|ratios| ratios.0)).expect("a round");
+        let mut line = Line::single(name, of, rounds.median, Unit::Number);
+        line.figures.extend([("from", rounds.lower), ("to", rounds.upper)]);
+        match self.mode {
+            Mode::Plain => line,
+            _ => line.at_most(of, 1.03, "a lone program takes at most 1.03 times its plain time"),
         }
+    }
+
+    fn line(&self) -> Line {
         if self.programs == 1 {
-            let line = Line::single(
-                format!("1 program, {}", self.mode.name()),
-                "time / plain",
-                total,
-                Unit::Number,
-            );
-            return line.at_most(
-                "time / plain",
-                1.03,
-                "a lone program takes at most 1.03 times its plain time",
-            );
+            return self.lone_line();
         }
         let how = if self.staggered { "one after the other" } else { "together" };
         let name = format!("{} programs {how}, {}", self.programs, self.mode.name());
+        let total = middle(self.ratios.iter().map(|ratios| ratios.0));
         let mut line = Line::single(name, "total / ideal", total, Unit::Number);
         line.figures.push(("worst / fair", middle(self.ratios.iter().map(|ratios| ratios.1))));
         match self.mode {
@@ -219,25 +227,32 @@ impl Setup {
         }
     }
 
-    /// One run of every case. Its base is measured in the same round, because the speed of the
-    /// machine varies over time.
+    /// One run of each program that runs alone. Their bases are measured in the same round, because
+    /// the speed of the machine varies over time.
+    fn lone_round(&self, cases: &mut [Case], round: usize) -> Result<(), String> {
+        let serial = self.alone(Mode::Plain, Some("1"))?;
+        let mut times = vec![0.0; cases.len()];
+        for turn in 0..cases.len() {
+            let index = if round.is_multiple_of(2) { turn } else { cases.len() - 1 - turn };
+            times[index] = self.alone(cases[index].mode, None)?;
+        }
+        let plain = times[0];
+        for (case, time) in cases.iter_mut().zip(times) {
+            let base = if case.mode == Mode::Plain { serial / self.cores } else { plain };
+            case.ratios.push((time / base, time / base));
+        }
+        Ok(())
+    }
+
+    /// One run of every other case, with a base from the same round.
     fn round(&self, cases: &mut [Case], round: usize) -> Result<(), String> {
         let serial = self.alone(Mode::Plain, Some("1"))?;
-        let plain = self.alone(Mode::Plain, None)?;
         for case in cases {
             // Configurations that take many times the ideal are measured only once.
-            if case.mode == Mode::Plain && case.programs > 1 && round > 0 {
+            if case.mode == Mode::Plain && round > 0 {
                 continue;
             }
-            case.ratios.push(if case.programs == 1 && case.mode == Mode::Plain {
-                let ratio = plain * self.cores / serial;
-                (ratio, ratio)
-            } else if case.programs == 1 {
-                let ratio = self.alone(case.mode, None)? / plain;
-                (ratio, ratio)
-            } else {
-                self.together(case, serial)?
-            });
+            case.ratios.push(self.together(case, serial)?);
         }
         Ok(())
     }
@@ -411,6 +426,26 @@ mod tests {
         assert!((ends[0] - 0.75).abs() < 1e-6 && (ends[1] - 1.0).abs() < 1e-6, "{ends:?}");
         let alone = ideal_ends(&[0.0, 5.0], 1.0, 2.0);
         assert!((alone[0] - 0.5).abs() < 1e-6 && (alone[1] - 5.5).abs() < 1e-6, "{alone:?}");
+    }
+
+    /// Catches: a row of a lone program without the middle half of its rounds, or with a bar on
+    /// another figure than the median.
+    #[test]
+    fn a_lone_program_has_a_median_and_the_middle_half_of_its_rounds() {
+        let ratios = [1.5, 1.01, 1.02, 1.0, 1.4].map(|ratio| (ratio, ratio)).to_vec();
+        let case = Case { programs: 1, staggered: false, mode: Mode::Safe, ratios };
+        let line = case.line();
+        assert_eq!(line.figures, [("time / plain", 1.02), ("from", 1.01), ("to", 1.4)]);
+        assert!(line.bars.len() == 1 && line.bars[0].passed, "{line:?}");
+    }
+
+    /// Catches: a mode that runs alone and is missing, or counts as several programs.
+    #[test]
+    fn the_first_cases_run_alone_and_the_others_do_not() {
+        let cases = Case::all();
+        let (lone, several) = cases.split_at(MODES.len());
+        assert!(lone[0].mode == Mode::Plain && lone.iter().all(|case| case.programs == 1));
+        assert!(several.iter().all(|case| case.programs > 1));
     }
 
     /// Catches: commands that are not started, and late ones that are not counted.

@@ -14,7 +14,7 @@ use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
 use crate::experiment::{About, Block, Experiment};
 use crate::failure::Failure;
 use crate::paper::openskel::COMBINED_WORDS;
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Cell, Form, Part, Plot, Series, Table, difference};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 use crate::statistics::mean;
@@ -204,7 +204,10 @@ impl View<'_> {
                     .to_owned(),
                 some => format!("the best single optimisation is faster for {}", some.join(", ")),
             };
-            Some(format!("{what}: {slower:+.1} % of the oracle's time on average; {singles}."))
+            Some(format!(
+                "{what}: {} of the oracle's time on average; {singles}.",
+                difference(slower)
+            ))
         };
         let sentences: Vec<String> = TUNERS.into_iter().filter_map(sentence).collect();
         if sentences.is_empty() {

@@ -1,7 +1,7 @@
 //! Versions of applications held against one of them: cases that are told apart by the application,
 //! by one thing more, and by the number of workers or cores.
 
-use crate::report::{Form, Plot, Series};
+use crate::report::{Form, Plot, Series, difference};
 use crate::results::Results;
 use crate::statistics::mean;
 
@@ -75,7 +75,7 @@ impl Held<'_> {
                 all.max_by(f64::total_cmp)
             };
             let all: Vec<f64> = self.applications.iter().filter_map(best).collect();
-            Some(format!("{version}: {:+.1} %", mean(&all)?))
+            Some(format!("{version}: {}", difference(mean(&all)?)))
         };
         let sentences: Vec<String> = versions.iter().filter_map(sentence).collect();
         match &sentences[..] {

@@ -76,7 +76,8 @@ impl Cell {
     fn in_full(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
-            Self::Number(value) => value.to_string(),
+            // Adding 0 takes the sign off a negative zero.
+            Self::Number(value) => (value + 0.0).to_string(),
             Self::Gap => String::new(),
         }
     }
@@ -98,6 +99,12 @@ pub fn number(value: f64) -> String {
         _ => return format!("{value:.2e}"),
     };
     format!("{value:.digits$}")
+}
+
+/// A difference in percent as text, with its sign and one digit after the point.
+pub fn difference(percent: f64) -> String {
+    // Adding 0 takes the sign off a negative zero.
+    format!("{:+.1} %", (percent * 10.0).round() / 10.0 + 0.0)
 }
 
 impl Table {
@@ -242,5 +249,14 @@ mod tests {
         }
         assert_eq!(Cell::from(f64::NAN), Cell::Gap);
         assert_eq!(Cell::from(f64::INFINITY), Cell::Gap);
+    }
+
+    /// Catches: "-0" in a file or a sentence.
+    #[test]
+    fn a_zero_has_no_minus_sign() {
+        assert_eq!(Cell::from(-0.0).in_full(), "0");
+        for (percent, text) in [(-0.04, "+0.0 %"), (-0.06, "-0.1 %"), (20.0, "+20.0 %")] {
+            assert_eq!(difference(percent), text);
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::common::{Conditions, Subject};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::thesis::{Technique, said};
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Cell, Form, Part, Plot, Series, Table, difference};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 use crate::statistics::{median, spread};
@@ -245,8 +245,10 @@ impl View<'_> {
                 let Some(gain) = median(&self.gains(app, victims, workers)) else { continue };
                 all += 1;
                 if gain.abs() > noise {
-                    beyond
-                        .push(format!("{app} under {victims} on {workers} workers ({gain:+.1} %)"));
+                    beyond.push(format!(
+                        "{app} under {victims} on {workers} workers ({})",
+                        difference(gain)
+                    ));
                 }
             }
         }
