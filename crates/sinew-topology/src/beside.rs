@@ -10,7 +10,7 @@
 //!
 //! # Tests
 //!
-//! `tests/beside.rs`, on synthetic machines.
+//! `tests/machines/beside.rs`, on synthetic machines.
 
 use crate::machine::{Machine, PuId};
 
