@@ -56,7 +56,7 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     if cores < 2 {
         return Err("one core is nothing to share".to_owned());
     }
-    let (loops, rounds) = if matches!(scale, Scale::Tiny) { (300, 1) } else { (12_000, 5) };
+    let (loops, rounds) = if matches!(scale, Scale::Tiny) { (60, 1) } else { (12_000, 5) };
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let program = compile(folder.path())?;
     let setup = Setup { folder, program, loops, cores: cores as f64 };
