@@ -293,7 +293,7 @@ fn quota_v1(folder: &Path) -> Result<Option<(Quota, PathBuf)>, Warning> {
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: whole containers; `tests/limits.rs` fakes those.
+    //! Blind to: whole containers; `tests/machines/limits.rs` fakes those.
 
     use super::*;
 

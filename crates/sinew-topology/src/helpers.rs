@@ -10,7 +10,7 @@
 //!
 //! # Tests
 //!
-//! `tests/helpers.rs`, on synthetic machines.
+//! `tests/machines/helpers.rs`, on synthetic machines.
 
 use crate::machine::{Machine, PuId};
 

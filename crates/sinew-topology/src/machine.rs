@@ -15,7 +15,7 @@
 //!
 //! # Tests
 //!
-//! `tests/trees.rs` checks all of them on faked and random trees.
+//! `tests/machines/trees.rs` checks all of them on faked and random trees.
 
 use std::fmt;
 use std::ops::Range;

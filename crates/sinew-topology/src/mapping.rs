@@ -11,8 +11,8 @@
 //!
 //! # Tests
 //!
-//! `tests/mapping.rs`: permutation, cores first, evenness of scatter, fewest packages of compact;
-//! on random machines and masks.
+//! `tests/machines/mapping.rs`: permutation, cores first, evenness of scatter, fewest packages of
+//! compact; on random machines and masks.
 
 use std::fmt;
 use std::str::FromStr;
@@ -233,7 +233,7 @@ fn parts(machine: &Machine, object: usize, chosen: &[bool], rule: Rule) -> Vec<V
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: orders; `tests/mapping.rs` checks those.
+    //! Blind to: orders; `tests/machines/mapping.rs` checks those.
 
     use super::*;
 

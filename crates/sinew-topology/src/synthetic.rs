@@ -145,7 +145,7 @@ fn nodes(total: usize, each: usize) -> Vec<Node> {
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: real machines; `tests/trees.rs` covers those.
+    //! Blind to: real machines; `tests/machines/trees.rs` covers those.
 
     use super::*;
     use proptest::prelude::*;

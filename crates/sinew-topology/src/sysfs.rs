@@ -379,7 +379,7 @@ fn total_memory(meminfo: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: whole machines; `tests/trees.rs` reads faked ones.
+    //! Blind to: whole machines; `tests/machines/trees.rs` reads faked ones.
 
     use super::*;
 

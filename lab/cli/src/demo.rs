@@ -17,8 +17,8 @@ use crate::pool::{PoolArgs, build};
 use crate::progress::Progress;
 use crate::timeline;
 
-/// Medians of three runs, or fewer for slow applications: about half a minute in all.
-const PLAN: Plan = Plan { repeat: 3, budget: Duration::from_secs(2) };
+/// Medians of three runs, or fewer for slow applications: a quarter of a minute in all.
+const PLAN: Plan = Plan { repeat: 3, budget: Duration::from_millis(500) };
 
 /// Arguments of `demo`.
 #[derive(Debug, Args)]

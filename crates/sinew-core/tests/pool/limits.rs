@@ -1,8 +1,8 @@
 //! Pools that follow the limits of the process: quotas of simulated containers, and the affinity
 //! mask, changed while the pool works.
 //!
-//! Blind to: which files a container has (`sinew-topology`'s `tests/limits.rs`), and whether the
-//! kernel enforces them (`cargo xtask numa-guest`).
+//! Blind to: which files a container has (`sinew-topology`'s `tests/machines/limits.rs`), and
+//! whether the kernel enforces them (`cargo xtask numa-guest`).
 #![cfg(target_os = "linux")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};

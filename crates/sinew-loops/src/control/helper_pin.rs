@@ -13,8 +13,8 @@
 //!
 //! # Tests
 //!
-//! `sinew-topology`'s `tests/beside.rs`: which processor; the crate `sinew`'s `tests/limits.rs`:
-//! threads that go there.
+//! `sinew-topology`'s `tests/machines/beside.rs`: which processor; the crate `sinew`'s
+//! `tests/limits.rs`: threads that go there.
 
 use sinew_topology::{CpuSet, Machine, place_helpers};
 

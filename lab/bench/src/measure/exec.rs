@@ -64,7 +64,7 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     if cores < 2 {
         return Err("one core is nothing to share".to_owned());
     }
-    let (loops, rounds) = (scale.pick(12_000, 300), scale.pick(5, 1));
+    let (loops, rounds) = (scale.pick(12_000, 60), scale.pick(5, 1));
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let program = compile(folder.path())?;
     let setup = Setup { folder, program, loops, cores: cores as f64 };

@@ -2,10 +2,10 @@
 //!
 //! Blind to: whether it is pleasant to read.
 
-mod fake;
-
 use serde_json::json;
 use sinew_topology::{CpuSet, Limits, Machine, Quota, render, to_json};
+
+use crate::fake;
 
 #[test]
 fn the_tree_of_a_small_virtual_machine() {

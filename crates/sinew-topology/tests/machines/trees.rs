@@ -2,13 +2,12 @@
 //!
 //! Blind to: kernels that lay out their files in another way than the kernels behind the fakes.
 
-mod fake;
-
 use std::ops::RangeInclusive;
 
-use fake::Root;
 use proptest::prelude::*;
 use sinew_topology::{Level, Machine, PuId, Source};
+
+use crate::fake::{self, Root};
 
 fn read(root: &Root) -> Machine {
     let machine = Machine::from_sysfs(root.path());

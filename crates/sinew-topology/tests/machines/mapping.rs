@@ -2,12 +2,12 @@
 //!
 //! Blind to: the speed of a mapping; benchmarks measure that.
 
-mod fake;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use sinew_topology::{CpuAssignment, CpuSet, Level, Machine, Mapping, MappingError, PuId, place};
+
+use crate::fake;
 
 fn order(machine: &Machine, allowed: &CpuSet, mapping: &Mapping, workers: usize) -> Vec<PuId> {
     place(machine, allowed, mapping, workers).unwrap().into_iter().map(Option::unwrap).collect()

@@ -1,7 +1,6 @@
 //! Invalid command lines: wrong words, numbers and files, and readers that have gone.
 //!
 //! Blind to: a full disk; the tests of `ResultFile` cover it.
-#![cfg(unix)]
 
 use std::fs;
 use std::io;

@@ -1,7 +1,5 @@
 //! Builds the files of other machines and containers in a temporary folder.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

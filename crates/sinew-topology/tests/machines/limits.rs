@@ -2,11 +2,10 @@
 //!
 //! Blind to: whether the kernel enforces the limits that it writes.
 
-mod fake;
-
-use fake::Root;
 use proptest::prelude::*;
 use sinew_topology::{CpuSet, Limits, Machine, Quota};
+
+use crate::fake::{self, Root};
 
 const V2: &str = "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 const V1: &str = "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - \

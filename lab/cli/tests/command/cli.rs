@@ -1,4 +1,4 @@
-//! The real binary, started like a user does: its output and its exit status.
+//! `sinew-lab run`, `demo` and `list`, started like a user does: output and exit status.
 //!
 //! Blind to: drawing on a terminal; none is attached here.
 

@@ -1,0 +1,16 @@
+//! The real binary, started like a user does. These tests need no process of their own.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `cli` | `run`, `demo` and `list`; bad command lines |
+//! | `hostile` | invalid command lines, and readers that have gone |
+//! | `report` | `report`, and `run --trace` |
+//! | `reproduce` | `reproduce`: its output, its files and its exit status |
+//! | `sim` | `sim` |
+
+mod cli;
+#[cfg(unix)]
+mod hostile;
+mod report;
+mod reproduce;
+mod sim;
