@@ -42,7 +42,7 @@ pub(crate) struct Folder {
 #[derive(Serialize)]
 struct Meta<'a> {
     experiment: &'a str,
-    source: &'a str,
+    source: String,
     finished: bool,
     samples: usize,
     size: &'a str,
@@ -146,7 +146,7 @@ impl Folder {
 fn meta<'a>(page: &Page<'a>, files: Vec<String>) -> Meta<'a> {
     Meta {
         experiment: page.about.name,
-        source: page.about.source,
+        source: page.about.source(),
         finished: page.progress == Progress::Finished,
         samples: page.results.samples().len(),
         size: page.size,
@@ -185,7 +185,14 @@ mod tests {
     use crate::results::Sample;
     use crate::setting::{Scale, Setting};
 
-    static ABOUT: About = About { name: "x", title: "X", source: "Somebody", caveats: &[] };
+    static ABOUT: About = About {
+        name: "x",
+        title: "X",
+        publication: "Somebody",
+        place: "Table 1",
+        caveats: &[],
+        repeat: [1; 3],
+    };
 
     fn save(folder: &Folder, parts: &[Part], progress: Progress) -> Result<(), Failure> {
         let mut results = Results::default();

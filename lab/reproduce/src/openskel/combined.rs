@@ -10,70 +10,59 @@ use super::oracle::{Compared, compared, roles};
 use super::search::{
     ACCEPTED, BASELINE, ORACLE, PATTERNS, SINGLES, Search, THROUGHPUT, TUNED, TUNERS, coarse,
 };
-use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
+use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
 use crate::experiment::{About, Block, Experiment};
-use crate::failure::Failure;
 use crate::paper::openskel::COMBINED_WORDS;
 use crate::report::{Cell, Form, Part, Plot, Series, Table};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 use crate::statistics::mean;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Combined;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "openskel-combined",
     title: "the tuner of the worklist against the static oracle and the best single optimisation",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
-        for Transactional Memory\", Figures 6.5 and 7.6",
+    publication: super::PUBLICATION,
+    place: "Figures 6.5 and 7.6",
     caveats: &[THREADS_ARE_FEW, ONE_NODE, SHUFFLED, OTHER_MACHINE],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report)
+}
 
 /// The best of the optimisations alone.
 const BEST_SINGLE: &str = "best single";
 
-impl Experiment for Combined {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let nodes = Machine::host().nodes().len();
+    let full = Space::full(setting.most_workers(), nodes, Knobs::default().longest_lifespan);
+    let space = if setting.scale == Scale::Full { full } else { coarse(full) };
+    let search = |application: super::applications::Application| Search {
+        app: application.name,
+        size: application.size.to_owned(),
+        path: None,
+        space: space.clone(),
+        // The search has to find what is good; only what is measured again is compared.
+        runs: setting.repeat.div_ceil(3),
+        again: setting.repeat,
+    };
+    applications(setting.scale)
+        .into_iter()
+        .flat_map(|application| search(application).blocks())
+        .collect()
+}
 
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let nodes = Machine::host().nodes().len();
-        let full = Space::full(setting.most_workers(), nodes, Knobs::default().longest_lifespan);
-        let space = if setting.scale == Scale::Full { full } else { coarse(full) };
-        let search = |application: super::applications::Application| Search {
-            app: application.name,
-            size: application.size.to_owned(),
-            path: None,
-            space: space.clone(),
-            // The search has to find what is good; only what is measured again is compared.
-            runs: setting.repeat.div_ceil(3),
-            again: setting.repeat,
-        };
-        Ok(applications(setting.scale)
-            .into_iter()
-            .flat_map(|application| search(application).blocks())
-            .collect())
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, applications: names(setting.scale) };
-        let plot = view.plot();
-        let plots = Part::drawn(plot);
-        let parts = [
-            Part::Table(view.improvements()),
-            Part::Table(view.details()),
-            Part::words(view.verdict()),
-            Part::words(COMBINED_WORDS),
-        ];
-        parts.into_iter().chain(plots).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let view = View { results, applications: names(setting.scale) };
+    vec![
+        Part::Table(view.improvements()),
+        Part::Table(view.details()),
+        Part::words(view.verdict()),
+        Part::words(COMBINED_WORDS),
+        Part::Plot(view.plot()),
+    ]
 }
 
 /// The data that the report reads.
@@ -258,7 +247,7 @@ mod tests {
     }
 
     fn parts(tuned_s: f64) -> Vec<Part> {
-        Combined.report(&results(tuned_s), &Setting::new(Scale::Quick, 2))
+        experiment().report(&results(tuned_s), &Setting::new(Scale::Quick, 2))
     }
 
     /// Catches: an improvement over something else than the baseline, a best single that is not

@@ -34,22 +34,28 @@ mod thresholds;
 mod versions;
 
 pub use applications::search_size;
-pub(crate) use combined::Combined;
-pub(crate) use footprint::Footprint;
-pub(crate) use locking::LateLocks;
 pub use oracle::{Chosen, Compared, Effort, Oracle, Summary, averages};
-pub(crate) use path::TunersPath;
-pub(crate) use places::Places;
-pub(crate) use single::Single;
-pub(crate) use thresholds::Thresholds;
-pub(crate) use versions::Versions;
 
-use crate::experiment::{Caveat, Need};
-use crate::setting::Scale;
+use crate::experiment::{Caveat, Experiment, Need};
 
-/// The publication's number of runs, except where it only has to be shown that it works.
-pub(crate) fn usual_repeat(scale: Scale) -> usize {
-    scale.pick(1, 10, 10)
+const PUBLICATION: &str = "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance \
+    Optimizations for Transactional Memory\"";
+
+/// The publication's number of runs; one where it only has to be shown that it works.
+const REPEAT: [usize; 3] = [1, 10, 10];
+
+/// All experiments of the publication, in its order.
+pub(crate) fn experiments() -> Vec<Experiment> {
+    vec![
+        versions::experiment(),
+        single::experiment(),
+        locking::experiment(),
+        combined::experiment(),
+        thresholds::experiment(),
+        path::experiment(),
+        footprint::experiment(),
+        places::experiment(),
+    ]
 }
 
 const THREADS_ARE_FEW: Caveat = Caveat {

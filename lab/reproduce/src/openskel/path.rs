@@ -9,25 +9,27 @@ use sinew_policy::tune::{Row, State};
 
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
-use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
-use crate::experiment::{About, Block, Case, Experiment};
+use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
+use crate::experiment::{About, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper::openskel::PATH_WORDS;
 use crate::report::{Cell, Form, Part, Plot, Series, Table};
 use crate::results::{Labels, Metrics, Results};
-use crate::setting::{Scale, Setting};
+use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct TunersPath;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "openskel-path",
     title: "what the tuner of the worklist does, epoch by epoch, and what that costs",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
-        for Transactional Memory\", Figure 6.7",
+    publication: super::PUBLICATION,
+    place: "Figure 6.7",
     caveats: &[THREADS_ARE_FEW, SHUFFLED, OTHER_MACHINE],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 /// Rows for what comes once all is settled, at most.
 const ROWS: usize = 60;
@@ -60,30 +62,16 @@ fn labels(app: &str) -> Labels {
     vec![("application", app.to_owned())]
 }
 
-impl Experiment for TunersPath {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        Ok(blocks(setting, cases))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let applications = names(setting.scale);
-        let plots = applications.iter().map(|app| plot(app, &first_path(results, app)));
-        let plots = plots.filter(|plot| !plot.is_empty()).map(Part::Plot);
-        let parts = [
-            Part::Table(costs(results, &applications)),
-            Part::words(PATH_WORDS),
-            Part::Table(paths(results, &applications)),
-        ];
-        parts.into_iter().chain(plots).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let applications = names(setting.scale);
+    let mut parts = vec![
+        Part::Table(costs(results, &applications)),
+        Part::words(PATH_WORDS),
+        Part::Table(paths(results, &applications)),
+    ];
+    let plot = |app: &String| Part::Plot(plot(app, &first_path(results, app)));
+    parts.extend(applications.iter().map(plot));
+    parts
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {

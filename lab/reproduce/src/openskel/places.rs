@@ -6,27 +6,23 @@
 use sinew_policy::worklist::{Choice, Mapping, Pages, Settings};
 use sinew_topology::Machine;
 
-use super::applications::{Application, blocks, names};
+use super::applications::{Application, blocks};
 use super::bench::{Bench, Way, plain};
 use super::held::Held;
-use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED, usual_repeat};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
+use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED};
+use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::PLACES_WORDS;
 use crate::report::{Form, Part, Plot, Table};
 use crate::results::{Labels, Results};
-use crate::setting::{Scale, Setting};
+use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Places;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "openskel-places",
     title: "where the worklist's threads sit and its pages lie: scatter, compact, the system; \
         first touch, cyclic, bound",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
-        for Transactional Memory\", Figures 7.4 and 7.5",
+    publication: super::PUBLICATION,
+    place: "Figures 7.4 and 7.5",
     caveats: &[
         Caveat {
             unless: Need::Packages(2),
@@ -37,7 +33,13 @@ static ABOUT: About = About {
         SHUFFLED,
         OTHER_MACHINE,
     ],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 const SCATTER: &str = "scatter";
 const COMPACT: &str = "compact";
@@ -69,28 +71,13 @@ fn labels(app: &str, place: &str, workers: usize) -> Labels {
     ]
 }
 
-impl Experiment for Places {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        Ok(blocks(setting, cases))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let (applications, labels) = (names(setting.scale), ["place", "workers"]);
-        let held = Held { results, applications, counts: &setting.threads, labels, base: SCATTER };
-        let plots =
-            held.applications.iter().map(|app| plot(&held, app)).filter(|plot| !plot.is_empty());
-        let verdict = held.verdict(&PLACES[1..]);
-        let parts = [Part::Table(table(&held)), Part::words(verdict), Part::words(PLACES_WORDS)];
-        parts.into_iter().chain(plots.map(Part::Plot)).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let held = Held::new(results, setting, ["place", "workers"], SCATTER);
+    let verdict = held.verdict(&PLACES[1..]);
+    let mut parts =
+        vec![Part::Table(table(&held)), Part::words(verdict), Part::words(PLACES_WORDS)];
+    parts.extend(held.applications.iter().map(|app| Part::Plot(plot(&held, app))));
+    parts
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
@@ -136,6 +123,7 @@ fn plot(held: &Held<'_>, app: &str) -> Plot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::Scale;
 
     /// Catches: a place that is another, and pages that are placed where there is one node.
     #[test]
@@ -165,7 +153,7 @@ mod tests {
             wall(COMPACT, 2, 1.25),
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
-        let parts = Places.report(&results, &setting);
+        let parts = experiment().report(&results, &setting);
         let [Part::Table(table), Part::Words(words), ..] = &parts[..] else { panic!("{parts:?}") };
         assert_eq!(table.shown(&["kmeans", COMPACT, "2"])[4], "20.0");
         assert!(words.contains("compact: +20.0 %") && !words.contains("bound"), "{words}");

@@ -6,27 +6,23 @@
 
 use sinew_policy::worklist::{Settings, helpers, swap};
 
-use super::applications::{Application, blocks, names};
+use super::applications::{Application, blocks};
 use super::bench::{Bench, Way};
 use super::held::Held;
-use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
+use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
+use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::single;
 use crate::report::{Cell, Part, Table};
 use crate::results::{Labels, Results};
-use crate::setting::{Scale, Setting};
+use crate::setting::Setting;
 use crate::statistics::mean;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Single;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "openskel-single",
     title: "each optimisation of the worklist alone: speed-up and aborts",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
-        for Transactional Memory\", Figures 5.3 to 5.6 and 5.8",
+    publication: super::PUBLICATION,
+    place: "Figures 5.3 to 5.6 and 5.8",
     caveats: &[
         THREADS_ARE_FEW,
         Caveat {
@@ -37,7 +33,13 @@ static ABOUT: About = About {
         SHUFFLED,
         OTHER_MACHINE,
     ],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 const SERIAL: &str = "serial";
 pub(super) const BASELINE: &str = "baseline";
@@ -69,29 +71,12 @@ fn all() -> impl Iterator<Item = &'static str> {
     [BASELINE].into_iter().chain(OPTIMISATIONS)
 }
 
-impl Experiment for Single {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        Ok(blocks(setting, cases))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let (applications, labels) = (names(setting.scale), ["optimisation", "cores"]);
-        let held = Held { results, applications, counts: &setting.threads, labels, base: BASELINE };
-        let tables = [Part::Table(best(&held)), Part::Table(times(&held))];
-        let (all, metrics) =
-            (all().collect::<Vec<_>>(), [("aborts", "aborts / attempts", "abort_ratio")]);
-        let plots =
-            held.applications.iter().flat_map(|app| held.plots(app, SERIAL, &all, &metrics));
-        tables.into_iter().chain(plots.filter(|plot| !plot.is_empty()).map(Part::Plot)).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let held = Held::new(results, setting, ["optimisation", "cores"], BASELINE);
+    let mut parts = vec![Part::Table(best(&held)), Part::Table(times(&held))];
+    let metrics = [("aborts", "aborts / attempts", "abort_ratio")];
+    parts.extend(held.plots(SERIAL, &all().collect::<Vec<_>>(), &metrics));
+    parts
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
@@ -177,6 +162,7 @@ fn times(held: &Held<'_>) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::Scale;
 
     /// Catches: helpers beside as many workers as there are cores, and an optimisation that is
     /// not alone.
@@ -201,7 +187,7 @@ mod tests {
             wall("stealing", 2, 1.0),
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
-        let parts = Single.report(&results, &setting);
+        let parts = experiment().report(&results, &setting);
         let [Part::Table(best), Part::Table(times), ..] = &parts[..] else { panic!("{parts:?}") };
         assert_eq!(best.shown(&["kmeans", "stealing"])[2..], ["2", "100", "35 %"]);
         assert_eq!(best.shown(&["average", "stealing"])[3], "100");

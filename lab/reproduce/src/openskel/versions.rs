@@ -7,36 +7,30 @@
 
 use sinew_policy::worklist::Settings;
 
-use super::applications::{Application, blocks, names};
+use super::applications::{Application, blocks};
 use super::bench::{Bench, Way};
 use super::held::{Held, Version};
-use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
+use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
+use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::{TABLE_4_2, TABLE_4_3, VERSIONS_WORDS};
 use crate::report::{Cell, Part, Table};
 use crate::results::{Labels, Results};
-use crate::setting::{Scale, Setting};
+use crate::setting::Setting;
 use crate::statistics::{deviation, mean};
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Versions;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "openskel-versions",
     title: "applications as worklists against transactions by hand: times, aborts, numbers of \
         transactions, deviations",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
-        for Transactional Memory\", Figures 4.2 and 4.3, \
-             Tables 4.2 and 4.3",
+    publication: super::PUBLICATION,
+    place: "Figures 4.2 and 4.3, Tables 4.2 and 4.3",
     caveats: &[
         THREADS_ARE_FEW,
         Caveat {
             unless: Need::Nothing,
-            words: "Threads of both versions are pinned in the same way here. There the \
-                original's were left to the system, which is one reason for its larger \
-deviations.",
+            words: "Threads of both versions are pinned in the same way here. There the original's \
+                were left to the system, which is one reason for its larger deviations.",
         },
         Caveat {
             unless: Need::Nothing,
@@ -46,7 +40,13 @@ deviations.",
         SHUFFLED,
         OTHER_MACHINE,
     ],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 const SERIAL: &str = "serial";
 const BY_HAND: &str = "by hand";
@@ -62,33 +62,17 @@ fn labels(app: &str, version: &str, workers: usize) -> Labels {
     ]
 }
 
-impl Experiment for Versions {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        Ok(blocks(setting, cases))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let (applications, labels) = (names(setting.scale), ["version", "workers"]);
-        let held = Held { results, applications, counts: &setting.threads, labels, base: BY_HAND };
-        let parts = [
-            Part::Table(times(&held)),
-            Part::words(held.verdict(&[BASELINE, STEALING])),
-            Part::words(VERSIONS_WORDS),
-            Part::Table(characters(&held)),
-            Part::Table(deviations(&held)),
-        ];
-        let plots =
-            held.applications.iter().flat_map(|app| held.plots(app, SERIAL, &PARALLEL, &PLOTS));
-        parts.into_iter().chain(plots.filter(|plot| !plot.is_empty()).map(Part::Plot)).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let held = Held::new(results, setting, ["version", "workers"], BY_HAND);
+    let mut parts = vec![
+        Part::Table(times(&held)),
+        Part::words(held.verdict(&[BASELINE, STEALING])),
+        Part::words(VERSIONS_WORDS),
+        Part::Table(characters(&held)),
+        Part::Table(deviations(&held)),
+    ];
+    parts.extend(held.plots(SERIAL, &PARALLEL, &PLOTS));
+    parts
 }
 
 /// Plots beside that of the speed-up: their names, what they show, and its metric.
@@ -228,6 +212,7 @@ fn mean_deviation(held: &Held<'_>, app: &str, version: &str) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::results::Sample;
+    use crate::setting::Scale;
 
     fn results() -> Results {
         let mut results = Results::default();
@@ -254,7 +239,7 @@ mod tests {
     #[test]
     fn the_worklist_is_held_against_transactions_by_hand() {
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
-        let parts = Versions.report(&results(), &setting);
+        let parts = experiment().report(&results(), &setting);
         let [
             Part::Table(times),
             Part::Words(words),

@@ -2,26 +2,27 @@
 //! tasks.
 
 use super::bench::{Bench, DYNAMIC_CHUNKS, Way};
-use super::common::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat};
+use super::common::{FEWER_THREADS, OTHER_TIMES, labels};
 use super::openmp::Load;
 use crate::experiment::{About, Block, Experiment};
-use crate::failure::Failure;
 use crate::paper::plastic::METRICS;
 use crate::report::{Cell, Form, Part, Plot, Series, Table};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Metrics;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "plastic-metrics",
     title: "what it costs to collect the metrics of each thread",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
-        Experiment 1 (Figure 6.1, Table 6.1)",
+    publication: super::PUBLICATION,
+    place: "Experiment 1 (Figure 6.1, Table 6.1)",
     caveats: &[FEWER_THREADS, OTHER_TIMES],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+}
 
 const WITHOUT: &str = "without metrics";
 const WITH: &str = "with metrics";
@@ -33,40 +34,25 @@ fn size(scale: Scale) -> (usize, u32) {
     scale.pick((2_000, 50), (METRICS.tasks, 2_000), (METRICS.tasks, 100_000))
 }
 
-impl Experiment for Metrics {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn size_in_words(setting: &Setting) -> String {
+    let (tasks, repeats) = size(setting.scale);
+    format!("{}: {tasks} tasks of {repeats} repeats, chunks of 1000", setting.scale)
+}
 
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let (tasks, repeats) = size(setting.scale);
+    let workers = setting.most_workers();
+    let cases = move || {
+        let load = Load::uniform(tasks, repeats);
+        let bench = Bench::new(load, false);
+        let case = |(name, way)| bench.case(way, workers, labels(name, workers, tasks));
+        Ok(WAYS.into_iter().filter_map(case).collect())
+    };
+    vec![Block::new("metrics", cases)]
+}
 
-    fn size(&self, setting: &Setting) -> String {
-        let (tasks, repeats) = size(setting.scale);
-        format!("{}: {tasks} tasks of {repeats} repeats, chunks of 1000", setting.scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let (tasks, repeats) = size(setting.scale);
-        let workers = setting.most_workers();
-        let cases = move || {
-            let load = Load::uniform(tasks, repeats);
-            let bench = Bench::new(load, false);
-            let case = |(name, way)| bench.case(way, workers, labels(name, workers, tasks));
-            Ok(WAYS.into_iter().filter_map(case).collect())
-        };
-        Ok(vec![Block::new("metrics", cases)])
-    }
-
-    fn report(&self, results: &Results, _: &Setting) -> Vec<Part> {
-        let mut parts = vec![Part::Table(overhead(results)), Part::Table(threads(results))];
-        let plot = plot(results);
-        if !plot.is_empty() {
-            parts.push(Part::Plot(plot));
-        }
-        parts
-    }
+fn report(results: &Results, _: &Setting) -> Vec<Part> {
+    vec![Part::Table(overhead(results)), Part::Table(threads(results)), Part::Plot(plot(results))]
 }
 
 fn overhead(results: &Results) -> Table {
@@ -135,7 +121,7 @@ mod tests {
             (labels(WITHOUT, 2, 1), vec![("wall_s", 2.0)]),
             (labels(WITH, 2, 1), vec![("wall_s", 2.1), ("run_s", 4.0), ("work_s", 3.0)]),
         ]);
-        let parts = Metrics.report(&results, &Setting::new(Scale::Quick, 2));
+        let parts = experiment().report(&results, &Setting::new(Scale::Quick, 2));
         let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
         assert_eq!(table.shown(&[WITH])[1..], ["2.10", "-", "100.0", "5.00", "877", "3.50"]);
         let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use sinew_coord::{Policy, Script};
 
-use super::common::{FEWER_THREADS, OTHER_TIMES, usual_repeat};
+use super::common::{FEWER_THREADS, OTHER_TIMES};
 use super::programs::{Access, Finished, Job, Program, Standing, Until, Way, place};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
@@ -16,16 +16,12 @@ use crate::results::{Labels, Metrics, Results};
 use crate::setting::{Scale, Setting};
 use crate::statistics::deviation;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Sharing;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "plastic-sharing",
     title: "two programs at once: one gives half of its cores to the other for as long as that \
         is there, against neither knowing of the other",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
-        Experiment 5 (Figure 6.5, Table 6.7)",
+    publication: super::PUBLICATION,
+    place: "Experiment 5 (Figure 6.5, Table 6.7)",
     caveats: &[
         FEWER_THREADS,
         Caveat {
@@ -44,7 +40,13 @@ program began is not published; here it does when the first has done a fifth.",
         },
         OTHER_TIMES,
     ],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+}
 
 /// The way the two programs share the cores.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -172,47 +174,35 @@ fn one_run(mut program: Program) -> Result<Finished, Failure> {
     program.outcome()
 }
 
-impl Experiment for Sharing {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn size_in_words(setting: &Setting) -> String {
+    let ([first, second], repeats) = size(setting.scale);
+    format!("{}: {first} and {second} tasks of {repeats} repeats, one by one", setting.scale)
+}
 
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let scenario = Scenario { scale: setting.scale, threads: setting.most_workers() };
+    let cases = move || {
+        let case = |manner| Case::new(scenario.labels(manner), move || scenario.run(manner));
+        Ok(MANNERS.map(case).into())
+    };
+    vec![Block::new("two programs", cases)]
+}
 
-    fn size(&self, setting: &Setting) -> String {
-        let ([first, second], repeats) = size(setting.scale);
-        format!("{}: {first} and {second} tasks of {repeats} repeats, one by one", setting.scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let scenario = Scenario { scale: setting.scale, threads: setting.most_workers() };
-        let cases = move || {
-            let case = |manner| Case::new(scenario.labels(manner), move || scenario.run(manner));
-            Ok(MANNERS.map(case).into())
-        };
-        Ok(vec![Block::new("two programs", cases)])
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let threads = setting.most_workers();
-        let words = format!(
-            "In anarchy both programs have {threads} threads. Coordinated, the first has \
-             {threads}, {} while the second is there, and {threads} again, and the second {}: a \
-             script \
-says so, and each program looks for its share at intervals, or is told at once. Pools that share \
-by themselves need no script. Of the ideal is a time over what it \
-would be if nothing were lost: {} times that of the first alone for the first, as much as that \
-for the second.",
-            threads.div_ceil(2),
-            (threads / 2).max(1),
-            IDEAL[0],
-        );
-        let view = View { results };
-        let plot = Part::drawn(view.plot());
-        [Part::words(words), Part::Table(view.table())].into_iter().chain(plot).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let threads = setting.most_workers();
+    let words = format!(
+        "In anarchy both programs have {threads} threads. Coordinated, the first has \
+         {threads}, {} while the second runs, and {threads} again, and the second has {}: a \
+         script says so, and each program reads its share at intervals, or is told at once. \
+         Pools that share by themselves need no script. `Of the ideal` is a time divided by the \
+         time if nothing were lost: {} times that of the first alone for the first, and for the \
+         second.",
+        threads.div_ceil(2),
+        (threads / 2).max(1),
+        IDEAL[0],
+    );
+    let view = View { results };
+    vec![Part::Words(words), Part::Table(view.table()), Part::Plot(view.plot())]
 }
 
 struct View<'a> {
@@ -314,7 +304,7 @@ mod tests {
             times(Manner::Anarchy, 6.0, 4.0),
             times(at_once, 3.0, 2.0),
         ]);
-        let parts = Sharing.report(&results, &Setting::new(Scale::Default, 4));
+        let parts = experiment().report(&results, &Setting::new(Scale::Default, 4));
         let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
         assert_eq!(
             table.shown(&[&at_once.name()])[1..],

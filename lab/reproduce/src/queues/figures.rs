@@ -16,15 +16,11 @@ use crate::report::{Form as Drawn, Part, Plot, Series, Table};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Figures;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "jacobi-figures",
     title: "a Jacobi solver with static and dynamic loops, and with all pages on one node",
-    source: "Markus Wittmann and Georg Hager, \"A Proof of Concept for Optimizing Task \
-        Parallelism by Locality Queues\", Figures 1 and 2",
+    publication: super::PUBLICATION,
+    place: "Figures 1 and 2",
     caveats: &[
         ONE_MEMORY,
         Caveat {
@@ -37,7 +33,13 @@ alone.",
         FIGURES_IN_WORDS,
         OTHER_MEMORY,
     ],
+    repeat: [1, 5, 5],
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report)
+}
 
 /// A line of the figures.
 #[derive(Debug, Clone, Copy)]
@@ -75,33 +77,30 @@ fn labels(way: &str, workers: usize) -> Labels {
     vec![("way", way.to_owned()), ("workers", workers.to_string())]
 }
 
-impl Experiment for Figures {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let scale = setting.scale;
+    let pairs =
+        WAYS.into_iter().flat_map(|way| setting.threads.iter().map(move |&workers| (way, workers)));
+    let block = |(way, workers): (Way, usize)| {
+        let shape =
+            Shape { scale, workers, distribution: way.distribution, placement: way.placement };
+        Block::new(format!("{}, {workers} workers", way.name), move || cases(way, shape))
+    };
+    pairs.map(block).collect()
+}
 
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let scale = setting.scale;
-        let pairs = WAYS
-            .into_iter()
-            .flat_map(|way| setting.threads.iter().map(move |&workers| (way, workers)));
-        let block = |(way, workers): (Way, usize)| {
-            let shape =
-                Shape { scale, workers, distribution: way.distribution, placement: way.placement };
-            Block::new(format!("{}, {workers} workers", way.name), move || cases(way, shape))
-        };
-        Ok(pairs.map(block).collect())
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, counts: &setting.threads };
-        let plots = [
-            view.plot("figure1", "Speed", "million updates a second", View::speed),
-            view.plot("figure2", "Parallel efficiency", "speed-up / workers", View::efficiency),
-        ];
-        let plots = plots.into_iter().filter(|plot| !plot.is_empty()).map(Part::Plot);
-        [Part::Table(view.table())].into_iter().chain(plots).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let view = View { results, counts: &setting.threads };
+    vec![
+        Part::Table(view.table()),
+        Part::Plot(view.plot("figure1", "Speed", "million updates a second", View::speed)),
+        Part::Plot(view.plot(
+            "figure2",
+            "Parallel efficiency",
+            "speed-up / workers",
+            View::efficiency,
+        )),
+    ]
 }
 
 fn cases(way: Way, shape: Shape) -> Result<Vec<Case>, Failure> {
@@ -189,7 +188,7 @@ mod tests {
             speed(COPY, 2, 200.0),
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
-        let parts = Figures.report(&results, &setting);
+        let parts = experiment().report(&results, &setting);
         let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
         assert_eq!(table.shown(&["static", "2"])[2..], ["150", "-", "0.75", "75"]);
         assert_eq!(table.shown(&["dynamic", "1"])[2..], ["90", "-", "1", "-"]);

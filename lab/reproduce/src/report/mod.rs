@@ -26,11 +26,6 @@ pub enum Part {
 }
 
 impl Part {
-    /// A plot, unless there is nothing to draw.
-    pub fn drawn(plot: Plot) -> Option<Self> {
-        (!plot.is_empty()).then_some(Self::Plot(plot))
-    }
-
     /// A paragraph.
     pub fn words(words: impl Into<String>) -> Self {
         Self::Words(words.into())

@@ -13,15 +13,12 @@ use crate::results::{Labels, Results};
 use crate::setting::Setting;
 use crate::statistics::{median, spread};
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Matrix;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "tbb-matrix",
     title: "stealing from the nearest and from the most loaded worker, on every application of \
         the thesis",
-    source: super::EVALUATION,
+    publication: super::PUBLICATION,
+    place: "chapter 4 and appendix B",
     caveats: &[
         Caveat {
             unless: Need::Packages(2),
@@ -42,7 +39,13 @@ the global ones.",
 there is nothing to steal.",
         },
     ],
+    repeat: [1, 5, 5],
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report)
+}
 
 /// A policy that an application is run under.
 #[derive(Debug, Clone, Copy)]
@@ -110,39 +113,27 @@ fn labels(app: &str, policy: &str, workers: usize) -> Labels {
     vec![("app", app.to_owned()), ("policy", policy.to_owned()), ("workers", workers.to_string())]
 }
 
-impl Experiment for Matrix {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let counts = setting.parallel_counts();
+    let size = setting.scale.pick("tiny", "small", "full");
+    let block = |app: &'static str| {
+        let counts = counts.clone();
+        Block::new(app, move || cases(app, size, &counts))
+    };
+    APPS.into_iter().map(block).collect()
+}
 
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let counts = setting.parallel_counts();
-        let size = setting.scale.pick("tiny", "small", "full");
-        let block = |app: &'static str| {
-            let counts = counts.clone();
-            Block::new(app, move || cases(app, size, &counts))
-        };
-        Ok(APPS.into_iter().map(block).collect())
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, counts: setting.parallel_counts() };
-        let mut parts = vec![Part::Table(view.table()), Part::words(view.verdict())];
-        let most = setting.most_workers();
-        let plots = [
-            view.plot("nearest", "nearest victims first", &NEAREST_APPS, &NEAREST, most),
-            view.plot(
-                "most-loaded",
-                "the most loaded victim",
-                &HEAVIEST_APPS.map(|app| app.0),
-                &HEAVIEST,
-                most,
-            ),
-            view.plot("sorted", "victims sorted by load", &SORTED_APPS, &SORTED, most),
-        ];
-        parts.extend(plots.into_iter().filter(|plot| !plot.is_empty()).map(Part::Plot));
-        parts
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let view = View { results, counts: setting.parallel_counts() };
+    let (heaviest, most) = (HEAVIEST_APPS.map(|app| app.0), setting.most_workers());
+    let plots = [
+        view.plot("nearest", "nearest victims first", &NEAREST_APPS, &NEAREST, most),
+        view.plot("most-loaded", "the most loaded victim", &heaviest, &HEAVIEST, most),
+        view.plot("sorted", "victims sorted by load", &SORTED_APPS, &SORTED, most),
+    ];
+    let mut parts = vec![Part::Table(view.table()), Part::words(view.verdict())];
+    parts.extend(plots.map(Part::Plot));
+    parts
 }
 
 fn cases(app: &str, size: &str, counts: &[usize]) -> Result<Vec<Case>, Failure> {
@@ -303,7 +294,8 @@ mod tests {
             wall(AGAIN, 2, 0.98),
             wall("nearest", 2, policy_s),
         ]);
-        Matrix.report(&results, &Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) })
+        experiment()
+            .report(&results, &Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) })
     }
 
     /// Catches: a loss that looks like a gain, or a quotation beside another policy's figure.

@@ -12,15 +12,12 @@ use crate::report::{Cell, Form, Part, Plot, Series, Table};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Profiles;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "tbb-profiles",
     title: "time in the program and in each of the scheduler's functions, on every application of \
         the thesis",
-    source: super::PROFILING,
+    publication: super::PUBLICATION,
+    place: "section 2.4 and appendix A",
     caveats: &[
         Caveat {
             unless: Need::Workers(12),
@@ -40,7 +37,13 @@ static ABOUT: About = About {
                 back.",
         },
     ],
+    repeat: [1, 5, 5],
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report)
+}
 
 /// In the thesis' order.
 const APPS: [&str; 8] = [
@@ -68,28 +71,26 @@ fn labels(app: &str, workers: usize) -> Labels {
     vec![("app", app.to_owned()), ("workers", workers.to_string())]
 }
 
-impl Experiment for Profiles {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let size = setting.scale.pick("tiny", "small", "full");
+    let block = |app: &'static str| {
+        let counts = setting.threads.clone();
+        Block::new(app, move || cases(app, size, &counts))
+    };
+    APPS.into_iter().map(block).collect()
+}
 
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let size = setting.scale.pick("tiny", "small", "full");
-        let block = |app: &'static str| {
-            let counts = setting.threads.clone();
-            Block::new(app, move || cases(app, size, &counts))
-        };
-        Ok(APPS.into_iter().map(block).collect())
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, counts: &setting.threads };
-        let most = setting.most_workers();
-        let tables = [view.shares(), view.functions(), view.growth()].map(Part::Table);
-        let plots = [view.share_plot(), view.function_plot(most), view.stealing_plot(most)];
-        let plots = plots.into_iter().filter(|plot| !plot.is_empty()).map(Part::Plot);
-        tables.into_iter().chain(plots).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let view = View { results, counts: &setting.threads };
+    let most = setting.most_workers();
+    vec![
+        Part::Table(view.shares()),
+        Part::Table(view.functions()),
+        Part::Table(view.growth()),
+        Part::Plot(view.share_plot()),
+        Part::Plot(view.function_plot(most)),
+        Part::Plot(view.stealing_plot(most)),
+    ]
 }
 
 fn cases(app: &str, size: &str, counts: &[usize]) -> Result<Vec<Case>, Failure> {
@@ -280,7 +281,7 @@ mod tests {
         let results =
             Results::of([case(1, 1.0, 0.0, 0.0), case(2, 1.5, 0.5, 0.1), case(4, 2.0, 2.0, 0.4)]);
         let setting = Setting { threads: vec![1, 2, 4], ..Setting::new(Scale::Quick, 4) };
-        let parts = Profiles.report(&results, &setting);
+        let parts = experiment().report(&results, &setting);
         let tables = parts
             .iter()
             .filter_map(|part| if let Part::Table(table) = part { Some(table) } else { None });

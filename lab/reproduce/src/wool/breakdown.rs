@@ -8,21 +8,18 @@
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, OTHER_PROCESSOR};
 use crate::common::profiled;
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
+use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::report::{Cell, Form, Part, Plot, Series, Table, number};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Breakdown;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "wool-breakdown",
     title: "time in the application, in successful steals and in search, inside and outside of \
         joins",
-    source: "Karl-Filip Faxén and John Ardelius, \"Manycore Work Stealing\", Figure 6",
+    publication: super::PUBLICATION,
+    place: "Figure 6",
     caveats: &[
         FEW_WORKERS,
         OTHER_PROCESSOR,
@@ -39,7 +36,13 @@ caches or move between them.",
                 the times it tells.",
         },
     ],
+    repeat: [1, 5, 5],
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 /// The parts of the bars from bottom to top.
 const PARTS: [(&str, &str); 6] = [
@@ -55,26 +58,15 @@ fn labels(workload: &str, workers: usize) -> Labels {
     vec![("workload", workload.to_owned()), ("workers", workers.to_string())]
 }
 
-impl Experiment for Breakdown {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let counts = setting.threads.clone();
-        Ok(blocks(setting.scale, move |workload| cases(workload, &counts)))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, workloads: workloads(setting.scale), counts: &setting.threads };
-        let plots = setting.parallel_counts().into_iter().map(|workers| view.plot(workers));
-        let plots = plots.filter(|plot| !plot.is_empty()).map(Part::Plot);
-        let words = view.verdict(setting.most_workers()).map(Part::words);
-        [Part::Table(view.table())].into_iter().chain(words).chain(plots).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let view = View { results, workloads: workloads(setting.scale), counts: &setting.threads };
+    let mut parts = vec![Part::Table(view.table())];
+    parts.extend(view.verdict(setting.most_workers()).map(Part::Words));
+    parts.extend(setting.parallel_counts().into_iter().map(|count| Part::Plot(view.plot(count))));
+    parts
 }
 
-fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
+fn cases(workload: &Workload, setting: &Setting) -> Result<Vec<Case>, Failure> {
     let subject = workload.prepare()?;
     let case = |&workers: &usize| {
         let subject = subject.clone();
@@ -82,7 +74,7 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
             profiled(&subject, &super::conditions(workers))
         })
     };
-    Ok(counts.iter().map(case).collect())
+    Ok(setting.threads.iter().map(case).collect())
 }
 
 /// The data that the report reads.
@@ -186,7 +178,7 @@ mod tests {
             (labels("fib 22", 2), times([1.8, 0.4, 0.02, 0.0, 0.1, 0.2])),
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
-        let parts = Breakdown.report(&results, &setting);
+        let parts = experiment().report(&results, &setting);
         let [Part::Table(table), Part::Words(words), Part::Plot(plot)] = &parts[..] else {
             panic!("{parts:?}")
         };

@@ -20,15 +20,22 @@ mod strategies;
 mod table1;
 mod workloads;
 
-pub(crate) use breakdown::Breakdown;
-pub(crate) use sampling::Sampling;
-pub(crate) use speedup::Speedup;
-pub(crate) use table1::Table1;
-
 use crate::common::{Conditions, Subject};
-use crate::experiment::{Caveat, Need};
+use crate::experiment::{Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::results::Metrics;
+
+const PUBLICATION: &str = "Karl-Filip Faxén and John Ardelius, \"Manycore Work Stealing\"";
+
+/// All experiments of the publication, in its order.
+pub(crate) fn experiments() -> Vec<Experiment> {
+    vec![
+        table1::experiment(),
+        speedup::experiment(),
+        breakdown::experiment(),
+        sampling::experiment(),
+    ]
+}
 
 /// The limits of Figures 5 to 8 and Table 1 on a small machine.
 const FEW_WORKERS: Caveat = Caveat {

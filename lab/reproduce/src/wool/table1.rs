@@ -7,21 +7,18 @@
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, INTERRUPTIONS, OTHER_PROCESSOR};
 use crate::common::profiled;
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
+use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::wool::{WORKERS, Workload as Published};
 use crate::report::{Cell, Form, Part, Plot, Series, Table};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Table1;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "wool-table1",
     title: "parallelism, granularity and steal intervals of the workloads",
-    source: "Karl-Filip Faxén and John Ardelius, \"Manycore Work Stealing\", Table 1",
+    publication: super::PUBLICATION,
+    place: "Table 1",
     caveats: &[
         Caveat {
             unless: Need::Workers(7),
@@ -44,7 +41,13 @@ larger and their parallelism is smaller.",
                 its tasks are larger and fewer.",
         },
     ],
+    repeat: [1, 5, 5],
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 const ALONE: &str = "alone";
 const PROFILED: &str = "profiled";
@@ -58,29 +61,17 @@ fn labels(workload: &str, what: &str, workers: usize) -> Labels {
     ]
 }
 
-impl Experiment for Table1 {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let counts = setting.parallel_counts();
-        Ok(blocks(setting.scale, move |workload| cases(workload, &counts)))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View {
-            results,
-            workloads: workloads(setting.scale),
-            counts: setting.parallel_counts(),
-        };
-        let plot = view.plot();
-        let tables = [Part::Table(view.characteristics()), Part::Table(view.intervals())];
-        tables.into_iter().chain(Part::drawn(plot)).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let (workloads, counts) = (workloads(setting.scale), setting.parallel_counts());
+    let view = View { results, workloads, counts };
+    vec![
+        Part::Table(view.characteristics()),
+        Part::Table(view.intervals()),
+        Part::Plot(view.plot()),
+    ]
 }
 
-fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
+fn cases(workload: &Workload, setting: &Setting) -> Result<Vec<Case>, Failure> {
     let subject = workload.prepare()?;
     let name = workload.name();
     let (alone, spanned, spanning) =
@@ -94,7 +85,7 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
             profiled(&spanned, &super::conditions(spanning))
         }),
     ];
-    for &workers in counts {
+    for workers in setting.parallel_counts() {
         let subject = subject.clone();
         cases.push(Case::new(labels(&name, STEALING, workers), move || {
             let measured = subject.parallel(&super::conditions(workers).build()?)?;
@@ -257,7 +248,7 @@ mod tests {
             (labels("stress 10", STEALING, 2), vec![("steals", 6.0)]),
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
-        let parts = Table1.report(&results, &setting);
+        let parts = experiment().report(&results, &setting);
         let [Part::Table(characteristics), Part::Table(intervals), Part::Plot(plot)] = &parts[..]
         else {
             panic!("{parts:?}");
