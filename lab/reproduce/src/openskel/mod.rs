@@ -61,16 +61,16 @@ pub(crate) fn experiments() -> Vec<Experiment> {
 const THREADS_ARE_FEW: Caveat = Caveat {
     unless: Need::Workers(16),
     words: "The publication had 16 and 32 cores. Few workers hardly wait for a list or abort each \
-        other, so stealing, coalescing and swapping have little to \
-mend; and where all workers have a core there is none left for helpers.",
+        other, so stealing, coalescing and swapping have little to mend; and where all workers \
+        have a core there is none left for helpers.",
 };
 
 const OTHER_MACHINE: Caveat = Caveat {
     unless: Need::Nothing,
-    words: "The publication's transactions were those of TinySTM in C, with encounter-time \
-        locking and suicide, on processors of 2007 to 2010; the applications \
-here are other programs with the same inputs' shapes. Its cross-check with TL2, which it does not \
-show, is not repeated.",
+    words: "The publication's transactions were those of TinySTM in C, with encounter-time locking \
+        and suicide, on processors of 2007 to 2010; the applications here are other programs with \
+        the same inputs' shapes. Its cross-check with TL2, which it does not show, is not \
+        repeated.",
 };
 
 const ONE_NODE: Caveat = Caveat {

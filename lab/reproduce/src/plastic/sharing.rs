@@ -35,8 +35,8 @@ const ABOUT: About = About {
             unless: Need::Nothing,
             words: "The publication's main threads sleep between two looks, also when the tasks \
                 are done, so that its times end with an interval; here only messages wait for it. \
-                When its second \
-program began is not published; here it does when the first has done a fifth.",
+                When its second program began is not published; here it does when the first has \
+                done a fifth.",
         },
         OTHER_TIMES,
     ],

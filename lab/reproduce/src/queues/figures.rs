@@ -26,9 +26,9 @@ const ABOUT: About = About {
         Caveat {
             unless: Need::Packages(4),
             words: "The publication goes from one socket to four, two threads on each, which is \
-                what a socket's memory bus can feed. Here workers are added within \
-what there is: where one of them takes most of the bandwidth, efficiency falls for that reason \
-alone.",
+                what a socket's memory bus can feed. Here workers are added within what there is: \
+                where one of them takes most of the bandwidth, efficiency falls for that reason \
+                alone.",
         },
         FIGURES_IN_WORDS,
         OTHER_MEMORY,

@@ -22,10 +22,9 @@ const ABOUT: About = About {
     caveats: &[
         Caveat {
             unless: Need::Packages(2),
-            words: "The thesis' machines have two or four packages. In one package every victim \
-                is as near as any other and nothing needs a \
-master, so that stealing from the nearest worker is stealing from any, and the local lists are \
-the global ones.",
+            words: "The thesis' machines have two or four packages. In one package every victim is \
+                as near as any other and nothing needs a master, so that stealing from the nearest \
+                worker is stealing from any, and the local lists are the global ones.",
         },
         Caveat {
             unless: Need::Workers(8),
@@ -34,9 +33,9 @@ the global ones.",
         },
         Caveat {
             unless: Need::Nothing,
-            words: "The baseline there is TBB's random stealing; here it is Sinew's, whose \
-                workers steal from the bottom of a stack of joins and rest when \
-there is nothing to steal.",
+            words: "The baseline there is TBB's random stealing; here it is Sinew's, whose workers \
+                steal from the bottom of a stack of joins and rest when there is nothing to \
+                steal.",
         },
     ],
     repeat: [1, 5, 5],

@@ -26,9 +26,9 @@ const ABOUT: About = About {
         Caveat {
             unless: Need::Nothing,
             words: "The publication's values stand in a picture only. Its text says: successful \
-                steals are a minor part everywhere; much search goes with too \
-little parallelism; and only multisort's application time grows, by data that do not fit the \
-caches or move between them.",
+                steals are a minor part everywhere; much search goes with too little parallelism; \
+                and only multisort's application time grows, by data that do not fit the caches or \
+                move between them.",
         },
         Caveat {
             unless: Need::Nothing,
@@ -139,8 +139,8 @@ impl View<'_> {
         let (searcher, search) = most(|parts| parts[4] + parts[5])?;
         Some(format!(
             "On {workers} workers, successful steals take {} of one worker's application time at \
-             the most ({stealer}), search {} ({searcher}); \
-application time grows most in {grower}, to {}.",
+             the most ({stealer}), search {} ({searcher}); application time grows most in \
+             {grower}, to {}.",
             number(steals),
             number(search),
             number(growth)

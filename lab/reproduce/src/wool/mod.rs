@@ -41,24 +41,23 @@ pub(crate) fn experiments() -> Vec<Experiment> {
 const FEW_WORKERS: Caveat = Caveat {
     unless: Need::Workers(32),
     words: "The publication had 63 workers. With few of them hardly anything is stolen, a victim \
-        set holds everybody, and sampling has nobody to \
-choose from: differences between the strategies are noise here, and where speed-up falls away \
-from the model is not seen.",
+        set holds everybody, and sampling has nobody to choose from: differences between the \
+        strategies are noise here, and where speed-up falls away from the model is not seen.",
 };
 
 /// The same for all of them.
 const OTHER_PROCESSOR: Caveat = Caveat {
     unless: Need::Nothing,
     words: "The publication's processor ran at 700 MHz, in order, with 64 KiB of second-level \
-        cache a core and a cheap test-and-set: cycles here are \
-others, and relate to memory differently.",
+        cache a core and a cheap test-and-set: cycles here are others, and relate to memory \
+        differently.",
 };
 
 const INTERRUPTIONS: Caveat = Caveat {
     unless: Need::Nothing,
     words: "The span is measured by the clock, which goes on while another program has the core: \
-        parallelism is the largest of all rounds, and still too small on a \
-machine that is busy otherwise.",
+        parallelism is the largest of all rounds, and still too small on a machine that is busy \
+        otherwise.",
 };
 
 /// A pool whose idle workers search without a pause, as the publication's do.

@@ -26,9 +26,9 @@ const ABOUT: About = About {
         Caveat {
             unless: Need::Nothing,
             words: "The publication's values stand in pictures only. Its text says: sampling \
-                reduces the number of steals and makes each dearer, so that times \
-hardly change; with steals delayed by 4000 cycles, stress and ssf gain a little, the others do \
-not.",
+                reduces the number of steals and makes each dearer, so that times hardly change; \
+                with steals delayed by 4000 cycles, stress and ssf gain a little, the others do \
+                not.",
         },
     ],
     repeat: [1, 5, 5],

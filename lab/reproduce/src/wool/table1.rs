@@ -22,18 +22,18 @@ const ABOUT: About = About {
     caveats: &[
         Caveat {
             unless: Need::Workers(7),
-            words: "The publication's steal intervals are for 7 to 63 workers. Fewer workers \
-                steal less often, so that ours are longer, and cannot be \
-held against any of its columns.",
+            words: "The publication's steal intervals are for 7 to 63 workers. Fewer workers steal \
+                less often, so that ours are longer, and cannot be held against any of its \
+                columns.",
         },
         FEW_WORKERS,
         OTHER_PROCESSOR,
         INTERRUPTIONS,
         Caveat {
             unless: Need::Nothing,
-            words: "cholesky works on blocks of 8 x 8 here and on single elements there; \
-                multisort goes over to serial code at other lengths: their tasks are \
-larger and their parallelism is smaller.",
+            words: "cholesky works on blocks of 8 x 8 here and on single elements there; multisort \
+                goes over to serial code at other lengths: their tasks are larger and their \
+                parallelism is smaller.",
         },
         Caveat {
             unless: Need::Nothing,
