@@ -56,11 +56,15 @@ impl Experiment {
         (self.blocks)(setting)
     }
 
-    /// Tables, plots and words about the results so far. Missing results are gaps in tables; plots
-    /// without any are left out.
+    /// Tables, plots and words about the results so far. Missing results are gaps in tables; tables
+    /// and plots without any are left out.
     pub fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
         let mut parts = (self.report)(results, setting);
-        parts.retain(|part| !matches!(part, Part::Plot(plot) if plot.is_empty()));
+        parts.retain(|part| match part {
+            Part::Words(_) => true,
+            Part::Table(table) => !table.is_empty(),
+            Part::Plot(plot) => !plot.is_empty(),
+        });
         parts
     }
 }

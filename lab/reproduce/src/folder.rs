@@ -181,7 +181,7 @@ fn samples(results: &Results) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::experiment::About;
-    use crate::report::{Form, Plot, Series, Table};
+    use crate::report::{Form, Plot, Series, Table, cell};
     use crate::results::Sample;
     use crate::setting::{Scale, Setting};
 
@@ -211,8 +211,8 @@ mod tests {
     }
 
     fn parts() -> [Part; 2] {
-        let mut table = Table::new("speeds", "t", &["a"]);
-        table.row(vec![1.5.into()]);
+        let mut table = Table::new("speeds", "t");
+        table.row([cell("a", 1.5)]);
         let plot = Plot::new("picture", "t", Form::Bars).with(Series::new("s", vec![Some(1.0)]));
         [Part::Table(table), Part::Plot(plot)]
     }

@@ -13,7 +13,7 @@ use super::search::{
 use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
 use crate::experiment::{About, Block, Experiment};
 use crate::paper::openskel::COMBINED_WORDS;
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 use crate::statistics::mean;
@@ -104,76 +104,45 @@ impl View<'_> {
     }
 
     fn improvements(&self) -> Table {
-        let titles = [
-            "application",
-            "best single",
-            "%",
-            "oracle, patterns only, %",
-            "oracle",
-            "%",
-            "tuned, %",
-            "tuned, accepted, %",
-            "tuned, throughput, %",
-        ];
-        let mut table = Table::new("combined", "Improvement over the best baseline", &titles);
+        let mut table = Table::new("combined", "Improvement over the best baseline");
+        let mut row =
+            |app: &str, [single, oracle]: [Option<String>; 2], percent: [Option<f64>; 6]| {
+                let [of_single, patterns, of_oracle, tuned, accepted, throughput] = percent;
+                table.row([
+                    cell("application", app),
+                    cell("best single", single),
+                    cell("%", of_single),
+                    cell("oracle, patterns only, %", patterns),
+                    cell("oracle", oracle),
+                    cell("%", of_oracle),
+                    cell("tuned, %", tuned),
+                    cell("tuned, accepted, %", accepted),
+                    cell("tuned, throughput, %", throughput),
+                ]);
+            };
         for app in &self.applications {
-            let [single, patterns, oracle, tuned, accepted, throughput] =
-                SHOWN.map(|what| self.role(app, what));
-            let named = |role: &Option<Compared>, name: fn(&Compared) -> String| {
-                Cell::from(role.as_ref().map(name))
-            };
-            let percent = |role: &Option<Compared>| {
-                Cell::from(role.as_ref().and_then(|role| role.over_baseline_percent))
-            };
-            table.row(vec![
-                app.as_str().into(),
-                named(&single, |role| format!("{}: {}", role.what, role.settings)),
-                percent(&single),
-                percent(&patterns),
-                named(&oracle, |role| role.settings.clone()),
-                percent(&oracle),
-                percent(&tuned),
-                percent(&accepted),
-                percent(&throughput),
-            ]);
+            let single = self.role(app, BEST_SINGLE);
+            let single = single.map(|role| format!("{}: {}", role.what, role.settings));
+            let oracle = self.role(app, ORACLE).map(|role| role.settings);
+            row(app, [single, oracle], SHOWN.map(|what| self.improvement(app, what)));
         }
-        let average = |what| Cell::from(self.average(what));
-        let [single, patterns, oracle, tuned, accepted, throughput] = SHOWN.map(average);
-        table.row(vec![
-            "average".into(),
-            "".into(),
-            single,
-            patterns,
-            "".into(),
-            oracle,
-            tuned,
-            accepted,
-            throughput,
-        ]);
+        let none = || Some(String::new());
+        row("average", [none(), none()], SHOWN.map(|what| self.average(what)));
         table
     }
 
     fn details(&self) -> Table {
-        let titles = [
-            "application",
-            "what",
-            "settings",
-            "seconds",
-            "of the oracle",
-            "±",
-            "aborts / attempts",
-        ];
-        let mut table = Table::new("again", "What was measured again, in turn", &titles);
+        let mut table = Table::new("again", "What was measured again, in turn");
         for app in &self.applications {
             for row in roles().filter_map(|what| self.measured(app, what)) {
-                table.row(vec![
-                    app.as_str().into(),
-                    row.what.into(),
-                    row.settings.into(),
-                    row.median_s.into(),
-                    row.of_oracle.into(),
-                    row.of_oracle_spread.into(),
-                    row.abort_ratio.into(),
+                table.row([
+                    cell("application", app),
+                    cell("what", row.what),
+                    cell("settings", row.settings),
+                    cell("seconds", row.median_s),
+                    cell("of the oracle", row.of_oracle),
+                    cell("±", row.of_oracle_spread),
+                    cell("aborts / attempts", row.abort_ratio),
                 ]);
             }
         }

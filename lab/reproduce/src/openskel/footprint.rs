@@ -15,7 +15,7 @@ use super::{OTHER_MACHINE, THREADS_ARE_FEW};
 use crate::experiment::{About, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper::openskel::FOOTPRINT_WORDS;
-use crate::report::{Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Metrics, Results};
 use crate::setting::Setting;
 
@@ -98,20 +98,18 @@ fn first_pages(results: &Results, app: &str) -> f64 {
 }
 
 fn table(results: &Results, applications: &[String], workers: usize) -> Table {
-    let titles =
-        ["application", "samples", "pages seen", "of the regions, a worker, %", "all workers, %"];
     let title =
         format!("How much of the pages each worker touches, in {REGIONS} regions of as many pages");
-    let mut table = Table::new("footprint", &title, &titles);
+    let mut table = Table::new("footprint", &title);
     for app in applications {
         let at = |metric| results.median(&[("application", app)], metric);
         let spread = Spread::of(&first_run(results, app), first_pages(results, app), workers);
-        table.row(vec![
-            app.as_str().into(),
-            at("samples").into(),
-            at("pages").into(),
-            spread.as_ref().map(|spread| spread.each * 100.0).into(),
-            spread.map(|spread| spread.all * 100.0).into(),
+        table.row([
+            cell("application", app),
+            cell("samples", at("samples")),
+            cell("pages seen", at("pages")),
+            cell("of the regions, a worker, %", spread.as_ref().map(|spread| spread.each * 100.0)),
+            cell("all workers, %", spread.map(|spread| spread.all * 100.0)),
         ]);
     }
     table

@@ -13,7 +13,7 @@ use super::search::{AGAIN, BASELINE, ORACLE, PATTERNS, SEARCH, SINGLES, Search, 
 use super::{OTHER_MACHINE, THREADS_ARE_FEW};
 use crate::experiment::{About, Experiment};
 use crate::failure::Failure;
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::Results;
 use crate::setting::Setting;
 use crate::statistics::{mean, median, spread};
@@ -173,9 +173,8 @@ impl Summary {
 
 /// The results of several applications beside their oracles: a row each, and the means.
 pub fn averages(summaries: &[Summary]) -> Table {
-    let [published, accepted, throughput] = TUNERS;
-    let titles = ["application", published, accepted, throughput, "best single", BASELINE];
-    let mut table = Table::new("averages", "Time of the oracle's, measured again in turn", &titles);
+    let mut table = Table::new("averages", "Time of the oracle's, measured again in turn");
+    let titles = [TUNERS[0], TUNERS[1], TUNERS[2], "best single", BASELINE];
     let values = |summary: &Summary| {
         let [published, accepted, throughput] = TUNERS.map(|what| summary.of_oracle(what));
         [published, accepted, throughput, summary.best_single(), summary.of_oracle(BASELINE)]
@@ -188,8 +187,8 @@ pub fn averages(summaries: &[Summary]) -> Table {
     let means = std::array::from_fn(mean_of);
     let names = summaries.iter().map(|summary| summary.application);
     for (name, values) in names.zip(rows.iter().copied()).chain([("mean", means)]) {
-        let values = values.into_iter().map(Cell::from);
-        table.row([Cell::from(name)].into_iter().chain(values).collect());
+        let cells = titles.into_iter().zip(values).map(|(title, value)| cell(title, value));
+        table.row([cell("application", name)].into_iter().chain(cells));
     }
     table
 }
@@ -297,46 +296,33 @@ fn report(search: &Search, results: &Results) -> Vec<Part> {
 }
 
 fn best(results: &Results, app: &str) -> Table {
-    let titles = ["settings", "seconds", "±", "of the best"];
-    let mut table =
-        Table::new("search", "The best fixed settings, as the search saw them", &titles);
+    let mut table = Table::new("search", "The best fixed settings, as the search saw them");
     let ranked = ranked(results, app);
     let first = ranked.first().map(|first| first.median_s);
     for Ranked { settings, median_s, spread_s, .. } in ranked.into_iter().take(BEST) {
-        table.row(vec![
-            settings.into(),
-            median_s.into(),
-            spread_s.into(),
-            first.map(|best| median_s / best).into(),
+        table.row([
+            cell("settings", settings),
+            cell("seconds", median_s),
+            cell("±", spread_s),
+            cell("of the best", first.map(|best| median_s / best)),
         ]);
     }
     table
 }
 
 fn again(results: &Results, app: &str) -> Table {
-    let titles = [
-        "what",
-        "settings",
-        "seconds",
-        "of the oracle",
-        "±",
-        "over the baseline, %",
-        "aborts / attempts",
-        "settled after, % of the run",
-        "tuner, % of processor time",
-    ];
-    let mut table = Table::new("again", "Measured again, in turn", &titles);
+    let mut table = Table::new("again", "Measured again, in turn");
     for row in roles().filter_map(|what| compared(results, app, what)) {
-        table.row(vec![
-            row.what.into(),
-            row.settings.into(),
-            row.median_s.into(),
-            row.of_oracle.into(),
-            row.of_oracle_spread.into(),
-            row.over_baseline_percent.into(),
-            row.abort_ratio.into(),
-            row.settling_percent.into(),
-            row.tuning_percent.into(),
+        table.row([
+            cell("what", row.what),
+            cell("settings", row.settings),
+            cell("seconds", row.median_s),
+            cell("of the oracle", row.of_oracle),
+            cell("±", row.of_oracle_spread),
+            cell("over the baseline, %", row.over_baseline_percent),
+            cell("aborts / attempts", row.abort_ratio),
+            cell("settled after, % of the run", row.settling_percent),
+            cell("tuner, % of processor time", row.tuning_percent),
         ]);
     }
     table

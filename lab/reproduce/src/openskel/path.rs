@@ -13,7 +13,7 @@ use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
 use crate::experiment::{About, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper::openskel::PATH_WORDS;
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Metrics, Results};
 use crate::setting::Setting;
 
@@ -134,38 +134,30 @@ fn first_path(results: &Results, app: &str) -> Vec<Values> {
 }
 
 fn costs(results: &Results, applications: &[String]) -> Table {
-    let titles = [
-        "application",
-        "seconds",
-        "settled after, epochs",
-        "of the run, %",
-        "tuner, % of processor time",
-    ];
-    let mut table = Table::new("costs", "What tuning took", &titles);
+    let mut table = Table::new("costs", "What tuning took");
     for app in applications {
         let at = |metric| results.median(&[("application", app)], metric);
         let percent = |metric| at(metric).map(|share| share * 100.0);
-        table.row(vec![
-            app.as_str().into(),
-            at("wall_s").into(),
-            at("settled_after_epochs").into(),
-            percent("settling_share").into(),
-            percent("tuning_share").into(),
+        table.row([
+            cell("application", app),
+            cell("seconds", at("wall_s")),
+            cell("settled after, epochs", at("settled_after_epochs")),
+            cell("of the run, %", percent("settling_share")),
+            cell("tuner, % of processor time", percent("tuning_share")),
         ]);
     }
     table
 }
 
 fn paths(results: &Results, applications: &[String]) -> Table {
-    let titles = ["application"].into_iter().chain(COLUMNS).collect::<Vec<_>>();
-    let mut table = Table::new("paths", "The tuner's path in the first round", &titles);
+    let mut table = Table::new("paths", "The tuner's path in the first round");
     for app in applications {
         for values in first_path(results, app) {
             let cells = COLUMNS.into_iter().zip(values).map(|(column, value)| match column {
-                "state" => Cell::from(STATES[value as usize].to_string()),
-                _ => value.into(),
+                "state" => cell(column, STATES[value as usize].to_string()),
+                _ => cell(column, value),
             });
-            table.row([Cell::from(app.as_str())].into_iter().chain(cells).collect());
+            table.row([cell("application", app)].into_iter().chain(cells));
         }
     }
     table

@@ -13,7 +13,7 @@ use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED};
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::PLACES_WORDS;
-use crate::report::{Form, Part, Plot, Table};
+use crate::report::{Form, Part, Plot, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
@@ -94,8 +94,7 @@ fn cases(Application { name, size }: Application, setting: &Setting) -> Result<V
 }
 
 fn table(held: &Held<'_>) -> Table {
-    let titles = ["application", "place", "workers", "seconds", "over scatter, %"];
-    let mut table = Table::new("places", "Where threads sit and pages lie", &titles);
+    let mut table = Table::new("places", "Where threads sit and pages lie");
     for app in &held.applications {
         for (place, &workers) in PLACES
             .into_iter()
@@ -103,12 +102,12 @@ fn table(held: &Held<'_>) -> Table {
         {
             let Some(seconds) = held.median(app, (place, workers), "wall_s") else { continue };
             let improvement = held.improvement(app, (place, workers)).filter(|_| place != SCATTER);
-            table.row(vec![
-                app.as_str().into(),
-                place.into(),
-                workers.into(),
-                seconds.into(),
-                improvement.into(),
+            table.row([
+                cell("application", app),
+                cell("place", place),
+                cell("workers", workers),
+                cell("seconds", seconds),
+                cell("over scatter, %", improvement),
             ]);
         }
     }

@@ -13,7 +13,7 @@ use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::single;
-use crate::report::{Cell, Part, Table};
+use crate::report::{Part, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 use crate::statistics::mean;
@@ -100,59 +100,47 @@ fn best_improvement(held: &Held<'_>, app: &str, optimisation: &str) -> Option<f6
 }
 
 fn best(held: &Held<'_>) -> Table {
-    let titles = ["application", "optimisation", "cores", "over the best baseline, %", "paper"];
     let title = "Each optimisation on its best number of cores, over the baseline on its best";
-    let mut table = Table::new("single", title, &titles);
+    let mut table = Table::new("single", title);
+    let mut row = |app: &str, optimisation, over: Option<f64>| {
+        table.row([
+            cell("application", app),
+            cell("optimisation", optimisation),
+            cell("cores", held.fastest(app, optimisation)),
+            cell("over the best baseline, %", over),
+            cell("paper", single(app, optimisation)),
+        ]);
+    };
     for app in &held.applications {
         for optimisation in OPTIMISATIONS {
-            table.row(vec![
-                app.as_str().into(),
-                optimisation.into(),
-                held.fastest(app, optimisation).into(),
-                best_improvement(held, app, optimisation).into(),
-                single(app, optimisation).into(),
-            ]);
+            row(app, optimisation, best_improvement(held, app, optimisation));
         }
     }
     for optimisation in OPTIMISATIONS {
         let each =
             held.applications.iter().filter_map(|app| best_improvement(held, app, optimisation));
-        let average = mean(&each.collect::<Vec<_>>());
-        table.row(vec![
-            "average".into(),
-            optimisation.into(),
-            Cell::Gap,
-            average.into(),
-            Cell::Gap,
-        ]);
+        row("average", optimisation, mean(&each.collect::<Vec<_>>()));
     }
     table
 }
 
 fn times(held: &Held<'_>) -> Table {
-    let titles = [
-        "application",
-        "optimisation",
-        "cores",
-        "seconds",
-        "±",
-        "speed-up",
-        "over the baseline, %",
-        "aborts / attempts",
-    ];
-    let mut table = Table::new("times", "On each number of cores", &titles);
+    let mut table = Table::new("times", "On each number of cores");
     for app in &held.applications {
         for version in all().flat_map(|name| held.counts.iter().map(move |&cores| (name, cores))) {
             let (optimisation, cores) = version;
-            table.row(vec![
-                app.as_str().into(),
-                optimisation.into(),
-                cores.into(),
-                held.median(app, version, "wall_s").into(),
-                held.spread(app, version, "wall_s").into(),
-                held.speed_up(app, (SERIAL, 1), version).into(),
-                held.improvement(app, version).filter(|_| optimisation != BASELINE).into(),
-                held.median(app, version, "abort_ratio").into(),
+            table.row([
+                cell("application", app),
+                cell("optimisation", optimisation),
+                cell("cores", cores),
+                cell("seconds", held.median(app, version, "wall_s")),
+                cell("±", held.spread(app, version, "wall_s")),
+                cell("speed-up", held.speed_up(app, (SERIAL, 1), version)),
+                cell(
+                    "over the baseline, %",
+                    held.improvement(app, version).filter(|_| optimisation != BASELINE),
+                ),
+                cell("aborts / attempts", held.median(app, version, "abort_ratio")),
             ]);
         }
     }

@@ -11,7 +11,7 @@ use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
 use crate::experiment::{About, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper::openskel::THRESHOLDS_WORDS;
-use crate::report::{Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::{Scale, Setting};
 use crate::statistics::mean;
@@ -90,13 +90,13 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let betas = self.tenths.iter().map(|&beta| format!("beta {}", show(beta)));
-        let titles: Vec<String> = ["alpha".to_owned()].into_iter().chain(betas).collect();
         let title = "Speed-up over alpha = beta = 0.1, averaged over the applications";
-        let mut table = Table::new("thresholds", title, &titles);
+        let mut table = Table::new("thresholds", title);
         for &alpha in &self.tenths {
-            let cells = self.tenths.iter().map(|&beta| self.speed_up((alpha, beta)).into());
-            table.row([show(alpha).into()].into_iter().chain(cells).collect());
+            let speed_up =
+                |&beta: &u32| cell(format!("beta {}", show(beta)), self.speed_up((alpha, beta)));
+            let cells = self.tenths.iter().map(speed_up);
+            table.row([cell("alpha", show(alpha))].into_iter().chain(cells));
         }
         table
     }

@@ -9,12 +9,12 @@ use sinew_policy::worklist::Settings;
 
 use super::applications::{Application, blocks};
 use super::bench::{Bench, Way};
-use super::held::{Held, Version};
+use super::held::Held;
 use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::{TABLE_4_2, TABLE_4_3, VERSIONS_WORDS};
-use crate::report::{Cell, Part, Table};
+use crate::report::{Part, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 use crate::statistics::{deviation, mean};
@@ -99,72 +99,46 @@ fn cases(Application { name, size }: Application, setting: &Setting) -> Result<V
 }
 
 fn times(held: &Held<'_>) -> Table {
-    let titles = [
-        "application",
-        "version",
-        "workers",
-        "seconds",
-        "±",
-        "speed-up over serial",
-        "over by hand, %",
-        "aborts / attempts",
-        "transactions",
-    ];
-    let mut table = Table::new("versions", "Times, aborts and numbers of transactions", &titles);
+    let mut table = Table::new("versions", "Times, aborts and numbers of transactions");
     for app in &held.applications {
-        for version in PARALLEL {
-            for &workers in held.counts {
-                table.row(row(held, app, (version, workers)));
-            }
+        for version in
+            PARALLEL.into_iter().flat_map(|name| held.counts.iter().map(move |&on| (name, on)))
+        {
+            let (name, workers) = version;
+            table.row([
+                cell("application", app),
+                cell("version", name),
+                cell("workers", workers),
+                cell("seconds", held.median(app, version, "wall_s")),
+                cell("±", held.spread(app, version, "wall_s")),
+                cell("speed-up over serial", held.speed_up(app, (SERIAL, 1), version)),
+                cell("over by hand, %", held.improvement(app, version).filter(|_| name != BY_HAND)),
+                cell("aborts / attempts", held.median(app, version, "abort_ratio")),
+                cell("transactions", held.median(app, version, "transactions")),
+            ]);
         }
     }
     table
 }
 
-fn row(held: &Held<'_>, app: &str, version: Version<'_>) -> Vec<Cell> {
-    let (name, workers) = version;
-    vec![
-        app.into(),
-        name.into(),
-        workers.into(),
-        held.median(app, version, "wall_s").into(),
-        held.spread(app, version, "wall_s").into(),
-        held.speed_up(app, (SERIAL, 1), version).into(),
-        held.improvement(app, version).filter(|_| name != BY_HAND).into(),
-        held.median(app, version, "abort_ratio").into(),
-        held.median(app, version, "transactions").into(),
-    ]
-}
-
 /// Table 4.2.
 fn characters(held: &Held<'_>) -> Table {
-    let titles = [
-        "application",
-        "by hand fastest on",
-        "aborts / attempts",
-        "microseconds an attempt",
-        "paper: scales to",
-        "paper: aborts",
-        "paper: cache misses",
-        "paper: length",
-    ];
-    let mut table =
-        Table::new("characters", "What applications are like, by hand (Table 4.2)", &titles);
+    let mut table = Table::new("characters", "What applications are like, by hand (Table 4.2)");
     for app in &held.applications {
         let fastest = held.fastest(app, BY_HAND);
         let at = |metric| held.median(app, (BY_HAND, fastest?), metric);
         let worked = fastest.zip(at("wall_s")).map(|(workers, wall_s)| workers as f64 * wall_s);
         let each = worked.zip(at("transactions")).map(|(worked, attempts)| worked / attempts * 1e6);
         let paper = TABLE_4_2.iter().find(|row| row.app == app);
-        table.row(vec![
-            app.as_str().into(),
-            fastest.into(),
-            at("abort_ratio").into(),
-            each.into(),
-            paper.map(|row| row.scales_to).into(),
-            paper.map(|row| row.aborts).into(),
-            paper.map(|row| row.misses).into(),
-            paper.map(|row| row.length).into(),
+        table.row([
+            cell("application", app),
+            cell("by hand fastest on", fastest),
+            cell("aborts / attempts", at("abort_ratio")),
+            cell("microseconds an attempt", each),
+            cell("paper: scales to", paper.map(|row| row.scales_to)),
+            cell("paper: aborts", paper.map(|row| row.aborts)),
+            cell("paper: cache misses", paper.map(|row| row.misses)),
+            cell("paper: length", paper.map(|row| row.length)),
         ]);
     }
     table
@@ -172,28 +146,19 @@ fn characters(held: &Held<'_>) -> Table {
 
 /// Table 4.3.
 fn deviations(held: &Held<'_>) -> Table {
-    let titles = [
-        "application",
-        "baseline",
-        "by hand",
-        "paper: UMA16 baseline",
-        "original",
-        "paper: NUMA32 baseline",
-        "original there",
-    ];
     let title = "Standard deviations of the time in per cent, averaged over all numbers of \
         workers (Table 4.3)";
-    let mut table = Table::new("deviations", title, &titles);
+    let mut table = Table::new("deviations", title);
     for app in &held.applications {
         let paper = TABLE_4_3.iter().find(|row| row.app == app);
-        table.row(vec![
-            app.as_str().into(),
-            mean_deviation(held, app, BASELINE).into(),
-            mean_deviation(held, app, BY_HAND).into(),
-            paper.map(|row| row.baseline_uma16).into(),
-            paper.map(|row| row.original_uma16).into(),
-            paper.map(|row| row.baseline_numa32).into(),
-            paper.map(|row| row.original_numa32).into(),
+        table.row([
+            cell("application", app),
+            cell("baseline", mean_deviation(held, app, BASELINE)),
+            cell("by hand", mean_deviation(held, app, BY_HAND)),
+            cell("paper: UMA16 baseline", paper.map(|row| row.baseline_uma16)),
+            cell("original", paper.map(|row| row.original_uma16)),
+            cell("paper: NUMA32 baseline", paper.map(|row| row.baseline_numa32)),
+            cell("original there", paper.map(|row| row.original_numa32)),
         ]);
     }
     table

@@ -8,7 +8,7 @@ use super::bench::{Bench, DYNAMIC_INDIVIDUAL, Way};
 use super::common::{labels, without_openmp};
 use super::openmp::{Load, Team};
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
-use crate::report::{Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::{Scale, Setting};
 
@@ -124,12 +124,8 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles = ["access", "", "threads", "time, s", "±", "speed-up"];
-        let mut table = Table::new(
-            "access",
-            "Time of all tasks; speed-up over the sequential program",
-            &titles,
-        );
+        let mut table =
+            Table::new("access", "Time of all tasks; speed-up over the sequential program");
         for (kind, _) in KINDS {
             let together = TOGETHER
                 .iter()
@@ -137,13 +133,13 @@ impl View<'_> {
             for (way, workers) in [(SEQUENTIAL, 1)].into_iter().chain(together) {
                 let count = workers.to_string();
                 let which = [("access", kind), ("way", way), ("workers", count.as_str())];
-                table.row(vec![
-                    kind.into(),
-                    way.into(),
-                    workers.into(),
-                    self.results.median(&which, "wall_s").into(),
-                    self.results.spread(&which, "wall_s").into(),
-                    self.speed_up(kind, way, workers).into(),
+                table.row([
+                    cell("access", kind),
+                    cell("", way),
+                    cell("threads", workers),
+                    cell("time, s", self.results.median(&which, "wall_s")),
+                    cell("±", self.results.spread(&which, "wall_s")),
+                    cell("speed-up", self.speed_up(kind, way, workers)),
                 ]);
             }
         }

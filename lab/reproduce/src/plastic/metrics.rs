@@ -6,7 +6,7 @@ use super::common::{FEWER_THREADS, OTHER_TIMES, labels};
 use super::openmp::Load;
 use crate::experiment::{About, Block, Experiment};
 use crate::paper::plastic::METRICS;
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 
@@ -56,40 +56,30 @@ fn report(results: &Results, _: &Setting) -> Vec<Part> {
 }
 
 fn overhead(results: &Results) -> Table {
-    let titles =
-        ["", "time, s", "±", "added, ms", "added, %", "paper: added, ms", "paper: added, %"];
-    let mut table = Table::new("metrics", "Time of all tasks, and what metrics add", &titles);
-    let wall = |way: &str| results.median(&[("way", way)], "wall_s");
-    let spread = |way: &str| results.spread(&[("way", way)], "wall_s");
+    let mut table = Table::new("metrics", "Time of all tasks, and what metrics add");
     let more =
         results.ratio(&[("way", WITH)], &[("way", WITHOUT)], "wall_s").map(|ratio| ratio - 1.0);
-    let added = more.zip(wall(WITHOUT)).map(|(more, wall)| more * wall * 1e3);
-    let none = || Cell::Gap;
-    table.row(vec![
-        WITHOUT.into(),
-        wall(WITHOUT).into(),
-        spread(WITHOUT).into(),
-        none(),
-        none(),
-        none(),
-        none(),
-    ]);
-    table.row(vec![
-        WITH.into(),
-        wall(WITH).into(),
-        spread(WITH).into(),
-        added.into(),
-        more.map(|more| more * 100.0).into(),
-        METRICS.ms.into(),
-        METRICS.percent.into(),
-    ]);
+    for way in [WITHOUT, WITH] {
+        let which = [("way", way)];
+        let more = more.filter(|_| way == WITH);
+        let added = more.zip(results.median(&[("way", WITHOUT)], "wall_s"));
+        let published = (way == WITH).then_some(METRICS);
+        table.row([
+            cell("", way),
+            cell("time, s", results.median(&which, "wall_s")),
+            cell("±", results.spread(&which, "wall_s")),
+            cell("added, ms", added.map(|(more, wall)| more * wall * 1e3)),
+            cell("added, %", more.map(|more| more * 100.0)),
+            cell("paper: added, ms", published.map(|added| added.ms)),
+            cell("paper: added, %", published.map(|added| added.percent)),
+        ]);
+    }
     table
 }
 
 /// The breakdown of all threads' time by the metrics.
 fn threads(results: &Results) -> Table {
-    let titles = ["of all threads together", "s", "share of the run, %"];
-    let mut table = Table::new("threads", "The metrics themselves", &titles);
+    let mut table = Table::new("threads", "The metrics themselves");
     let median = |name: &str| results.median(&[("way", WITH)], name);
     for (title, name) in [
         ("run time", "run_s"),
@@ -98,7 +88,11 @@ fn threads(results: &Results) -> Table {
         ("blocked", "blocked_s"),
     ] {
         let share = median(name).zip(median("run_s")).map(|(part, run)| part / run * 100.0);
-        table.row(vec![title.into(), median(name).into(), share.into()]);
+        table.row([
+            cell("of all threads together", title),
+            cell("s", median(name)),
+            cell("share of the run, %", share),
+        ]);
     }
     table
 }

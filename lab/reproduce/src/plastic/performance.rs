@@ -8,7 +8,7 @@ use super::common::{FEWER_THREADS, OTHER_TIMES, labels, without_openmp};
 use super::openmp::{Load, Team};
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
 use crate::paper::plastic::PERFORMANCE_WORDS;
-use crate::report::{Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 
@@ -83,12 +83,8 @@ struct View<'a> {
 
 impl View<'_> {
     fn table(&self) -> Table {
-        let titles = ["", "threads", "time, s", "±", "speed-up", "time over OpenMP's"];
-        let mut table = Table::new(
-            "performance",
-            "Time of all tasks; speed-up over the sequential program",
-            &titles,
-        );
+        let mut table =
+            Table::new("performance", "Time of all tasks; speed-up over the sequential program");
         let together = TOGETHER
             .iter()
             .flat_map(|(way, _)| self.counts.iter().map(move |&count| (*way, count)));
@@ -96,13 +92,13 @@ impl View<'_> {
             let count = workers.to_string();
             let which = [("way", way), ("workers", count.as_str())];
             let openmp = [("way", OPENMP), ("workers", count.as_str())];
-            table.row(vec![
-                way.into(),
-                workers.into(),
-                self.results.median(&which, "wall_s").into(),
-                self.results.spread(&which, "wall_s").into(),
-                self.speed_up(way, workers).into(),
-                self.results.ratio(&which, &openmp, "wall_s").into(),
+            table.row([
+                cell("", way),
+                cell("threads", workers),
+                cell("time, s", self.results.median(&which, "wall_s")),
+                cell("±", self.results.spread(&which, "wall_s")),
+                cell("speed-up", self.speed_up(way, workers)),
+                cell("time over OpenMP's", self.results.ratio(&which, &openmp, "wall_s")),
             ]);
         }
         table

@@ -11,7 +11,7 @@ use super::common::{FEWER_THREADS, OTHER_TIMES, labels, without_openmp};
 use super::openmp::{Load, Team};
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
 use crate::paper::plastic::{DYNAMIC_OVER_STATIC, SCHEDULES_WORDS};
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 
@@ -129,26 +129,18 @@ fn over(results: &Results, base: &str, way: &str) -> Option<f64> {
 }
 
 fn table(results: &Results, scale: Scale) -> Table {
-    let titles = [
-        "schedule",
-        "time, s",
-        "±",
-        "times static's speed",
-        "relative throughput",
-        "paper: times static's speed",
-    ];
-    let mut table = Table::new("schedules", "Time of all tasks", &titles);
+    let mut table = Table::new("schedules", "Time of all tasks");
     for Line { name, uniform, published, .. } in lines(scale) {
         let which = [("way", name)];
         let (same, best) =
             if uniform { (UNIFORM_STATIC, UNIFORM_STATIC) } else { (STATIC, CHUNKS) };
-        table.row(vec![
-            name.into(),
-            results.median(&which, "wall_s").into(),
-            results.spread(&which, "wall_s").into(),
-            over(results, same, name).into(),
-            over(results, best, name).into(),
-            published.map_or(Cell::Gap, Cell::from),
+        table.row([
+            cell("schedule", name),
+            cell("time, s", results.median(&which, "wall_s")),
+            cell("±", results.spread(&which, "wall_s")),
+            cell("times static's speed", over(results, same, name)),
+            cell("relative throughput", over(results, best, name)),
+            cell("paper: times static's speed", published.map_or(Cell::Gap, Cell::from)),
         ]);
     }
     table

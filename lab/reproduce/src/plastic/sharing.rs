@@ -11,7 +11,7 @@ use super::programs::{Access, Finished, Job, Program, Standing, Until, Way, plac
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::plastic::{SHARING_INTERVALS_MS, SHARING_REPEATS, SHARING_TASKS, SHARING_WORDS};
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Metrics, Results};
 use crate::setting::{Scale, Setting};
 use crate::statistics::deviation;
@@ -224,37 +224,26 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles = [
-            "programs",
-            "first, s",
-            "deviation, %",
-            "second, s",
-            "first / anarchy",
-            "first of ideal",
-            "second of ideal",
-            "changes",
-            "paper",
-        ];
-        let mut table = Table::new(
-            "sharing",
-            "Time of both programs; that of the first is the time of all",
-            &titles,
-        );
+        let mut table =
+            Table::new("sharing", "Time of both programs; that of the first is the time of all");
         for manner in MANNERS {
             let name = manner.name();
             let which = [("manner", name.as_str())];
             let deviation =
                 deviation(&self.results.values(&which, TIMES[0])).map(|part| 100.0 * part);
-            table.row(vec![
-                name.as_str().into(),
-                self.results.median(&which, TIMES[0]).into(),
-                deviation.into(),
-                self.results.median(&which, TIMES[1]).into(),
-                self.of_anarchy(manner).filter(|_| manner != Manner::Alone).into(),
-                self.of_ideal(manner, 0).into(),
-                self.of_ideal(manner, 1).into(),
-                self.results.median(&which, "changes").into(),
-                published(manner),
+            table.row([
+                cell("programs", name.as_str()),
+                cell("first, s", self.results.median(&which, TIMES[0])),
+                cell("deviation, %", deviation),
+                cell("second, s", self.results.median(&which, TIMES[1])),
+                cell(
+                    "first / anarchy",
+                    self.of_anarchy(manner).filter(|_| manner != Manner::Alone),
+                ),
+                cell("first of ideal", self.of_ideal(manner, 0)),
+                cell("second of ideal", self.of_ideal(manner, 1)),
+                cell("changes", self.results.median(&which, "changes")),
+                cell("paper", published(manner)),
             ]);
         }
         table

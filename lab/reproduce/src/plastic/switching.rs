@@ -7,7 +7,7 @@ use super::common::{FEWER_THREADS, OTHER_TIMES, labels};
 use super::openmp::Load;
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
 use crate::paper::plastic::{Added, SWITCHES};
-use crate::report::{Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 
@@ -90,34 +90,22 @@ fn more(results: &Results, tasks: &str) -> Option<f64> {
 }
 
 fn table(results: &Results, scale: Scale) -> Table {
-    let titles = [
-        "tasks",
-        "fixed, s",
-        "±",
-        "changed once, s",
-        "±",
-        "changes made",
-        "added, ms",
-        "added, %",
-        "paper: added, ms",
-        "paper: added, %",
-    ];
-    let mut table = Table::new("switching", "Time of all tasks, and what a switch adds", &titles);
+    let mut table = Table::new("switching", "Time of all tasks, and what a switch adds");
     for (tasks, published) in rows(scale) {
         let count = tasks.to_string();
         let (fixed, changed) = (which(FIXED, &count), which(CHANGED, &count));
         let (wall, more) = (results.median(&fixed, "wall_s"), more(results, &count));
-        table.row(vec![
-            tasks.into(),
-            wall.into(),
-            results.spread(&fixed, "wall_s").into(),
-            results.median(&changed, "wall_s").into(),
-            results.spread(&changed, "wall_s").into(),
-            results.median(&changed, "changes").into(),
-            more.zip(wall).map(|(more, wall)| more * wall * 1e3).into(),
-            more.map(|more| more * 100.0).into(),
-            published.ms.into(),
-            published.percent.into(),
+        table.row([
+            cell("tasks", tasks),
+            cell("fixed, s", wall),
+            cell("±", results.spread(&fixed, "wall_s")),
+            cell("changed once, s", results.median(&changed, "wall_s")),
+            cell("±", results.spread(&changed, "wall_s")),
+            cell("changes made", results.median(&changed, "changes")),
+            cell("added, ms", more.zip(wall).map(|(more, wall)| more * wall * 1e3)),
+            cell("added, %", more.map(|more| more * 100.0)),
+            cell("paper: added, ms", published.ms),
+            cell("paper: added, %", published.percent),
         ]);
     }
     table

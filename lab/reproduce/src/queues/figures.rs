@@ -12,7 +12,7 @@ use super::bench::{Bench, Shape};
 use super::{FIGURES_IN_WORDS, ONE_MEMORY, OTHER_MEMORY};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
-use crate::report::{Form as Drawn, Part, Plot, Series, Table};
+use crate::report::{Form as Drawn, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
@@ -130,24 +130,23 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles = ["way", "workers", "MLUP/s", "±", "efficiency", "of the copy bandwidth, %"];
-        let mut table = Table::new(
-            "figures",
-            "Million lattice site updates a second, and parallel efficiency",
-            &titles,
-        );
+        let mut table =
+            Table::new("figures", "Million lattice site updates a second, and parallel efficiency");
         for way in WAYS.map(|way| way.name) {
             for &workers in self.counts {
                 let count = workers.to_string();
                 let which = [("way", way), ("workers", count.as_str())];
                 let (speed, copy) = (self.speed(way, workers), self.speed(COPY, workers));
-                table.row(vec![
-                    way.into(),
-                    workers.into(),
-                    speed.into(),
-                    self.results.spread(&which, "mlups").into(),
-                    self.efficiency(way, workers).into(),
-                    speed.zip(copy).map(|(speed, copy)| speed / copy * 100.0).into(),
+                table.row([
+                    cell("way", way),
+                    cell("workers", workers),
+                    cell("MLUP/s", speed),
+                    cell("±", self.results.spread(&which, "mlups")),
+                    cell("efficiency", self.efficiency(way, workers)),
+                    cell(
+                        "of the copy bandwidth, %",
+                        speed.zip(copy).map(|(speed, copy)| speed / copy * 100.0),
+                    ),
                 ]);
             }
         }

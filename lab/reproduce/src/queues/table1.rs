@@ -10,7 +10,7 @@ use super::{ONE_MEMORY, OTHER_MEMORY};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::queues::find;
-use crate::report::{Cell, Form as Drawn, Part, Plot, Series, Table};
+use crate::report::{Cell, Form as Drawn, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
@@ -112,20 +112,7 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles = [
-            "placement",
-            "order",
-            "way",
-            "MLUP/s",
-            "±",
-            "of the copy bandwidth, %",
-            "own domain, %",
-            "domains at once",
-            "paper: MLUP/s",
-            "paper: ±",
-        ];
-        let title = "Million lattice site updates a second";
-        let mut table = Table::new("table1", title, &titles);
+        let mut table = Table::new("table1", "Million lattice site updates a second");
         for (placement, _) in PLACEMENTS {
             for (order, _) in ORDERS {
                 for (way, _) in WAYS {
@@ -136,21 +123,25 @@ impl View<'_> {
         table
     }
 
-    fn row(&self, placement: &str, order: &str, way: &str) -> Vec<Cell> {
+    fn row(&self, placement: &str, order: &str, way: &str) -> [(String, Cell); 10] {
         let which = [("placement", placement), ("order", order), ("way", way)];
         let copy = [("placement", placement), ("way", COPY)];
+        let of_copy = self.results.ratio(&which, &copy, "mlups").map(|share| share * 100.0);
         let published = find(order, placement, way == WAYS[1].0);
-        vec![
-            placement.into(),
-            order.into(),
-            way.into(),
-            self.of(placement, order, way, "mlups").into(),
-            self.results.spread(&which, "mlups").into(),
-            self.results.ratio(&which, &copy, "mlups").map(|share| share * 100.0).into(),
-            self.share(placement, order, way).into(),
-            self.of(placement, order, &format!("{ROUTES}{way}"), "domains").into(),
-            published.map(|speed| speed.mlups).into(),
-            published.map(|speed| speed.deviation).into(),
+        [
+            cell("placement", placement),
+            cell("order", order),
+            cell("way", way),
+            cell("MLUP/s", self.of(placement, order, way, "mlups")),
+            cell("±", self.results.spread(&which, "mlups")),
+            cell("of the copy bandwidth, %", of_copy),
+            cell("own domain, %", self.share(placement, order, way)),
+            cell(
+                "domains at once",
+                self.of(placement, order, &format!("{ROUTES}{way}"), "domains"),
+            ),
+            cell("paper: MLUP/s", published.map(|speed| speed.mlups)),
+            cell("paper: ±", published.map(|speed| speed.deviation)),
         ]
     }
 

@@ -12,7 +12,7 @@ mod table;
 
 pub use plot::{Band, Form, Plot, Series};
 pub use svg::svg;
-pub use table::{Cell, Table, number};
+pub use table::{Cell, Table, cell, number};
 
 /// A piece of a report.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,7 @@ use crate::common::{Conditions, Subject};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::thesis::{Technique, said};
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 use crate::statistics::{median, spread};
@@ -179,21 +179,8 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles = [
-            "application",
-            "victims",
-            "workers",
-            "speed-up",
-            "gain, %",
-            "±",
-            "steals / random's",
-            "the thesis says of the gain",
-        ];
-        let mut table = Table::new(
-            "gains",
-            "Time saved against random victims on the same processors",
-            &titles,
-        );
+        let title = "Time saved against random victims on the same processors";
+        let mut table = Table::new("gains", title);
         for app in APPS {
             for &workers in &self.counts {
                 table.row(self.row(app, AGAIN, workers, String::new()));
@@ -205,21 +192,21 @@ impl View<'_> {
         table
     }
 
-    fn row(&self, app: &str, policy: &str, workers: usize, said: String) -> Vec<Cell> {
+    fn row(&self, app: &str, policy: &str, workers: usize, said: String) -> [(String, Cell); 8] {
         let count = workers.to_string();
         let of = [("app", app), ("policy", policy), ("workers", count.as_str())];
         let baseline = [("app", app), ("policy", BASELINE), ("workers", count.as_str())];
         let alone = [("app", app), ("policy", BASELINE), ("workers", "1")];
         let gains = self.gains(app, policy, workers);
-        vec![
-            app.into(),
-            policy.into(),
-            workers.into(),
-            self.results.ratio(&alone, &of, "wall_s").into(),
-            median(&gains).into(),
-            spread(&gains).into(),
-            self.results.ratio(&of, &baseline, "steals").into(),
-            said.into(),
+        [
+            cell("application", app),
+            cell("victims", policy),
+            cell("workers", workers),
+            cell("speed-up", self.results.ratio(&alone, &of, "wall_s")),
+            cell("gain, %", median(&gains)),
+            cell("±", spread(&gains)),
+            cell("steals / random's", self.results.ratio(&of, &baseline, "steals")),
+            cell("the thesis says of the gain", said),
         ]
     }
 

@@ -8,7 +8,7 @@ use crate::common::{Conditions, Subject, profiled};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::thesis::PROFILE_WORDS;
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
@@ -130,32 +130,26 @@ impl View<'_> {
     }
 
     /// A row for each application and number of workers.
-    fn rows(&self, table: &mut Table, cells: impl Fn(&str, usize) -> Vec<Cell>) {
+    /// A row for each application and number of workers, with these cells.
+    fn table(
+        &self,
+        name: &str,
+        title: &str,
+        cells: impl Fn(&str, usize) -> Vec<(String, Cell)>,
+    ) -> Table {
+        let mut table = Table::new(name, title);
         for app in APPS {
             for &workers in self.counts {
-                let head: [Cell; 2] = [app.into(), workers.into()];
-                table.row(head.into_iter().chain(cells(app, workers)).collect());
+                let head = [cell("application", app), cell("workers", workers)];
+                table.row(head.into_iter().chain(cells(app, workers)));
             }
         }
+        table
     }
 
     fn shares(&self) -> Table {
-        let titles = [
-            "application",
-            "workers",
-            "speed-up",
-            "program, %",
-            "library, %",
-            "steals",
-            "failed / steals",
-            "mailed",
-        ];
-        let mut table = Table::new(
-            "shares",
-            "Time in the program and in the library, and how attempts to steal end",
-            &titles,
-        );
-        self.rows(&mut table, |app, workers| {
+        let title = "Time in the program and in the library, and how attempts to steal end";
+        self.table("shares", title, |app, workers| {
             let percent = |metric| self.share(app, workers, metric).map(|share| share * 100.0);
             let steals = self.median(app, workers, "claims");
             let failed = self.median(app, workers, "failed_claims");
@@ -164,54 +158,39 @@ impl View<'_> {
                 .filter(|(_, steals)| *steals > 0.0)
                 .map(|(failed, steals)| failed / steals);
             vec![
-                self.speed_up(app, workers).into(),
-                percent("user_s").into(),
-                percent("library_s").into(),
-                steals.into(),
-                ratio.into(),
-                self.median(app, workers, "mailed").into(),
+                cell("speed-up", self.speed_up(app, workers)),
+                cell("program, %", percent("user_s")),
+                cell("library, %", percent("library_s")),
+                cell("steals", steals),
+                cell("failed / steals", ratio),
+                cell("mailed", self.median(app, workers, "mailed")),
             ]
-        });
-        table
+        })
     }
 
     fn functions(&self) -> Table {
-        let functions = FUNCTIONS.map(|(name, _)| format!("{name}, ms"));
-        let titles: Vec<String> = ["application".to_owned(), "workers".to_owned()]
-            .into_iter()
-            .chain(functions)
-            .chain(["acquire_queue (within spawn and get_task), ms".to_owned()])
-            .collect();
-        let mut table = Table::new(
-            "functions",
-            "Time of all workers in each of the scheduler's functions",
-            &titles,
-        );
-        self.rows(&mut table, |app, workers| {
-            let metrics =
-                FUNCTIONS.map(|(_, metric)| metric).into_iter().chain(["acquire_queue_s"]);
-            metrics
-                .map(|metric| self.median(app, workers, metric).map(|time| time * 1000.0).into())
-                .collect()
-        });
-        table
+        let title = "Time of all workers in each of the scheduler's functions";
+        self.table("functions", title, |app, workers| {
+            let acquire = [("acquire_queue (within spawn and get_task)", "acquire_queue_s")];
+            let time = |(name, metric): (&str, &str)| {
+                let time = self.median(app, workers, metric).map(|time| time * 1000.0);
+                cell(format!("{name}, ms"), time)
+            };
+            FUNCTIONS.into_iter().chain(acquire).map(time).collect()
+        })
     }
 
     fn growth(&self) -> Table {
-        let titles: Vec<&str> =
-            ["application", "workers"].into_iter().chain(FUNCTIONS.map(|(name, _)| name)).collect();
         let first = self.counts.iter().copied().find(|&workers| workers > 1).unwrap_or(1);
         let title = format!("How each function's time grows, over that of {first} workers");
-        let mut table = Table::new("growth", title, &titles);
-        self.rows(&mut table, |app, workers| {
+        self.table("growth", &title, |app, workers| {
             let growth = |metric| {
                 let (now, then) =
                     (self.median(app, workers, metric)?, self.median(app, first, metric)?);
                 (then > 0.0).then_some(now / then)
             };
-            FUNCTIONS.iter().map(|(_, metric)| growth(metric).into()).collect()
-        });
-        table
+            FUNCTIONS.map(|(name, metric)| cell(name, growth(metric))).into()
+        })
     }
 
     fn share_plot(&self) -> Plot {

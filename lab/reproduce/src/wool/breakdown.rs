@@ -10,7 +10,7 @@ use super::{FEW_WORKERS, OTHER_PROCESSOR};
 use crate::common::profiled;
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
-use crate::report::{Cell, Form, Part, Plot, Series, Table, number};
+use crate::report::{Form, Part, Plot, Series, Table, cell, number};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
@@ -102,20 +102,18 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles: Vec<&str> = ["workload", "workers"]
-            .into_iter()
-            .chain(PARTS.map(|(name, _)| name))
-            .chain(["all"])
-            .collect();
         let title = "Time of all workers, in units of the application time of one";
-        let mut table = Table::new("breakdown", title, &titles);
+        let mut table = Table::new("breakdown", title);
         for workload in &self.workloads {
             for &workers in self.counts {
                 let parts = self.parts(&workload.name(), workers);
-                let cells = (0..PARTS.len()).map(|at| parts.map(|parts| parts[at]).into());
-                let head: [Cell; 2] = [workload.name().into(), workers.into()];
+                let part = |(at, (name, _)): (usize, &(&str, &str))| {
+                    cell(*name, parts.map(|parts| parts[at]))
+                };
+                let head = [cell("workload", workload.name()), cell("workers", workers)];
                 let sum = parts.map(|parts| parts.iter().sum::<f64>());
-                table.row(head.into_iter().chain(cells).chain([sum.into()]).collect());
+                let cells = head.into_iter().chain(PARTS.iter().enumerate().map(part));
+                table.row(cells.chain([cell("all", sum)]));
             }
         }
         table

@@ -11,7 +11,7 @@ use super::{FEW_WORKERS, OTHER_PROCESSOR, timed};
 use crate::common::profiled;
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
@@ -129,37 +129,24 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles = [
-            "workload",
-            "workers",
-            "delay, cycles",
-            "steals",
-            "failed attempts",
-            "time of a steal",
-            "time",
-        ];
-        let mut table = Table::new("sampling", "SAMP+SET over SET", &titles);
-        for workload in &self.workloads {
+        let mut table = Table::new("sampling", "SAMP+SET over SET");
+        for name in self.workloads.iter().map(Workload::name) {
             for &workers in &self.counts {
                 for delay in DELAYS {
-                    table.row(self.row(&workload.name(), workers, delay));
+                    let ratio = |mode, metric| self.ratio(&name, delay, mode, workers, metric);
+                    table.row([
+                        cell("workload", &name),
+                        cell("workers", workers),
+                        cell("delay, cycles", delay),
+                        cell("steals", ratio(Mode::Plain, "steals")),
+                        cell("failed attempts", ratio(Mode::Plain, "failed_steals")),
+                        cell("time of a steal", ratio(Mode::Profiled, "a_steal_s")),
+                        cell("time", ratio(Mode::Plain, "wall_s")),
+                    ]);
                 }
             }
         }
         table
-    }
-
-    fn row(&self, workload: &str, workers: usize, delay: u32) -> Vec<Cell> {
-        let ratio = |mode, metric| Cell::from(self.ratio(workload, delay, mode, workers, metric));
-        vec![
-            workload.into(),
-            workers.into(),
-            delay.into(),
-            ratio(Mode::Plain, "steals"),
-            ratio(Mode::Plain, "failed_steals"),
-            ratio(Mode::Profiled, "a_steal_s"),
-            ratio(Mode::Plain, "wall_s"),
-        ]
     }
 
     fn series(&self, name: &str, delay: u32, mode: Mode, workers: usize, metric: &str) -> Series {

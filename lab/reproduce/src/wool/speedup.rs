@@ -10,7 +10,7 @@ use crate::common::profiled;
 use crate::experiment::{About, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper;
-use crate::report::{Band, Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Band, Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
@@ -94,21 +94,8 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let mut titles = vec![
-            "workload",
-            "workers",
-            "one worker / serial",
-            "parallelism",
-            "model from",
-            "model to",
-        ];
-        titles.extend(STRATEGIES.map(|strategy| strategy.name));
-        titles.extend(["paper: parallelism", "paper: model at 63, from", "to"]);
-        let mut table = Table::new(
-            "speedup",
-            "Speed-up over one worker, and the model's range for it",
-            &titles,
-        );
+        let title = "Speed-up over one worker, and the model's range for it";
+        let mut table = Table::new("speedup", title);
         for workload in &self.workloads {
             for &workers in &self.counts {
                 table.row(self.row(workload, workers));
@@ -117,27 +104,29 @@ impl View<'_> {
         table
     }
 
-    fn row(&self, workload: &Workload, workers: usize) -> Vec<Cell> {
+    fn row(&self, workload: &Workload, workers: usize) -> Vec<(String, Cell)> {
         let name = workload.name();
         let alone = [("workload", name.as_str()), ("strategy", RAND.name), ("workers", "1")];
         let serial = [("workload", name.as_str()), ("strategy", SERIAL)];
         let range = self.range(&name, workers);
-        let mut cells: Vec<Cell> = vec![
-            name.as_str().into(),
-            workers.into(),
-            self.results.ratio(&alone, &serial, "wall_s").into(),
-            self.parallelism(&name).into(),
-            range.map(|range| range.0).into(),
-            range.map(|range| range.1).into(),
-        ];
-        cells.extend(STRATEGIES.map(|strategy| self.speed_up(&name, strategy, workers).into()));
         let published = workload.published().map(|line| line.parallelism_0);
         let model =
             published.map(|parallelism| model::speed_ups(parallelism, paper::wool::MOST_WORKERS));
+        let mut cells = vec![
+            cell("workload", &name),
+            cell("workers", workers),
+            cell("one worker / serial", self.results.ratio(&alone, &serial, "wall_s")),
+            cell("parallelism", self.parallelism(&name)),
+            cell("model from", range.map(|range| range.0)),
+            cell("model to", range.map(|range| range.1)),
+        ];
+        cells.extend(
+            STRATEGIES.map(|strategy| cell(strategy.name, self.speed_up(&name, strategy, workers))),
+        );
         cells.extend([
-            published.into(),
-            model.map(|model| model.0).into(),
-            model.map(|model| model.1).into(),
+            cell("paper: parallelism", published),
+            cell("paper: model at 63, from", model.map(|model| model.0)),
+            cell("to", model.map(|model| model.1)),
         ]);
         cells
     }

@@ -10,7 +10,7 @@ use crate::common::profiled;
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::wool::{WORKERS, Workload as Published};
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
@@ -135,38 +135,25 @@ impl View<'_> {
     }
 
     fn characteristics(&self) -> Table {
-        let titles = [
-            "workload",
-            "repetitions",
-            "parallelism at 0",
-            "paper",
-            "at 1000",
-            "paper",
-            "at 2000 cycles a steal",
-            "kilocycles a repetition",
-            "paper",
-            "cycles a task",
-            "paper",
-        ];
         let title = "Work over span where a steal costs so many cycles, size of a repetition on \
             one worker, and mean size of a task";
-        let mut table = Table::new("characteristics", title, &titles);
+        let mut table = Table::new("characteristics", title);
         for workload in &self.workloads {
             let Character { parallelism: [free, cheap, dear], repetition, granularity } =
                 self.character(workload);
             let paper = |value: fn(&Published) -> f64| Cell::from(workload.published().map(value));
-            table.row(vec![
-                workload.name().into(),
-                workload.repetitions.into(),
-                free.into(),
-                paper(|line| line.parallelism_0),
-                cheap.into(),
-                paper(|line| line.parallelism_1000),
-                dear.into(),
-                repetition.into(),
-                paper(|line| line.kilocycles.into()),
-                granularity.into(),
-                paper(|line| line.granularity.into()),
+            table.row([
+                cell("workload", workload.name()),
+                cell("repetitions", workload.repetitions),
+                cell("parallelism at 0", free),
+                cell("paper", paper(|line| line.parallelism_0)),
+                cell("at 1000", cheap),
+                cell("paper", paper(|line| line.parallelism_1000)),
+                cell("at 2000 cycles a steal", dear),
+                cell("kilocycles a repetition", repetition),
+                cell("paper", paper(|line| line.kilocycles.into())),
+                cell("cycles a task", granularity),
+                cell("paper", paper(|line| line.granularity.into())),
             ]);
         }
         table
@@ -182,18 +169,16 @@ impl View<'_> {
     }
 
     fn intervals(&self) -> Table {
-        let ours = self.counts.iter().map(|workers| format!("{workers} workers"));
-        let theirs = WORKERS.iter().map(|workers| format!("paper: {workers}"));
-        let titles: Vec<String> =
-            ["workload".to_owned()].into_iter().chain(ours).chain(theirs).collect();
-        let mut table =
-            Table::new("intervals", "Thousands of cycles of work between two steals", &titles);
+        let mut table = Table::new("intervals", "Thousands of cycles of work between two steals");
         for workload in &self.workloads {
-            let ours = self.counts.iter().map(|&workers| self.interval(workload, workers).into());
-            let published = workload.published();
-            let theirs =
-                (0..WORKERS.len()).map(|at| published.map(|line| line.steal_interval[at]).into());
-            table.row([workload.name().into()].into_iter().chain(ours).chain(theirs).collect());
+            let ours = self.counts.iter().map(|&workers| {
+                cell(format!("{workers} workers"), self.interval(workload, workers))
+            });
+            let theirs = WORKERS.iter().enumerate().map(|(at, workers)| {
+                let interval = workload.published().map(|line| line.steal_interval[at]);
+                cell(format!("paper: {workers}"), interval)
+            });
+            table.row([cell("workload", workload.name())].into_iter().chain(ours).chain(theirs));
         }
         table
     }
