@@ -132,7 +132,7 @@ fn chosen(name: Option<&str>) -> Result<Vec<Experiment>, Failure> {
 }
 
 fn list(experiments: &[Experiment]) -> Result<(), Failure> {
-    let mut table = Table::new(&["experiment", "what it shows", "source"]);
+    let mut table = Table::new(&["experiment", "description", "source"]);
     for Experiment { about, .. } in experiments {
         table.row(vec![about.name.into(), about.title.into(), about.source()]);
     }

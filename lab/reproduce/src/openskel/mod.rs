@@ -5,16 +5,16 @@
 //! |---|---|
 //! | `applications` | what is run, and how large |
 //! | `bench` | an application, prepared once and run in many ways |
-//! | `held` | what reports ask where versions are held against one of them |
+//! | `comparison` | versions of applications compared with one of them |
 //! | `versions` | Figures 4.2 and 4.3, Tables 4.2 and 4.3: the worklist against transactions by hand |
 //! | `single` | Figures 5.3 to 5.6 and 5.8: each optimisation alone |
 //! | `locking` | section 4.1: the same with locks that are taken at the commit |
 //! | `search`, `oracle` | the static oracle, also by itself |
 //! | `combined` | Figures 6.5 and 7.6: the tuner against the oracle and the best single optimisation |
 //! | `thresholds` | Figure 6.6: how much the tuner's thresholds matter |
-//! | `path` | Figure 6.7: what the tuner does |
+//! | `path` | Figure 6.7: the tuner's steps |
 //! | `footprint` | Figure 7.1: pages that are touched, over time |
-//! | `places` | Figures 7.4 and 7.5: where threads sit, and where pages lie |
+//! | `places` | Figures 7.4 and 7.5: thread mappings and page placements |
 //!
 //! Averages are those of its equation 4.4: the mean over the applications of the best improvement
 //! of each.
@@ -22,8 +22,8 @@
 mod applications;
 mod bench;
 mod combined;
+mod comparison;
 mod footprint;
-mod held;
 mod locking;
 mod oracle;
 mod path;

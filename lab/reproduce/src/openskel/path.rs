@@ -19,7 +19,7 @@ use crate::setting::Setting;
 
 const ABOUT: About = About {
     name: "openskel-path",
-    title: "what the tuner of the worklist does, epoch by epoch, and what that costs",
+    title: "the steps of the worklist's tuner, epoch by epoch, and their cost",
     publication: super::PUBLICATION,
     place: "Figure 6.7",
     caveats: &[THREADS_ARE_FEW, SHUFFLED, OTHER_MACHINE],

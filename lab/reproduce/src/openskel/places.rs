@@ -8,7 +8,7 @@ use sinew_topology::Machine;
 
 use super::applications::{Application, blocks};
 use super::bench::{Bench, Way, plain};
-use super::held::Held;
+use super::comparison::Comparison;
 use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED};
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ use crate::setting::Setting;
 
 const ABOUT: About = About {
     name: "openskel-places",
-    title: "where the worklist's threads sit and its pages lie: scatter, compact, the system; \
+    title: "thread mappings and page placements of the worklist: scatter, compact, the system; \
         first touch, cyclic, bound",
     publication: super::PUBLICATION,
     place: "Figures 7.4 and 7.5",
@@ -72,11 +72,11 @@ fn labels(app: &str, place: &str, workers: usize) -> Labels {
 }
 
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
-    let held = Held::new(results, setting, ["place", "workers"], SCATTER);
-    let verdict = held.verdict(&PLACES[1..]);
+    let comparison = Comparison::new(results, setting, ["place", "workers"], SCATTER);
+    let verdict = comparison.verdict(&PLACES[1..]);
     let mut parts =
-        vec![Part::Table(table(&held)), Part::words(verdict), Part::words(PLACES_WORDS)];
-    parts.extend(held.applications.iter().map(|app| Part::Plot(plot(&held, app))));
+        vec![Part::Table(table(&comparison)), Part::words(verdict), Part::words(PLACES_WORDS)];
+    parts.extend(comparison.applications.iter().map(|app| Part::Plot(plot(&comparison, app))));
     parts
 }
 
@@ -93,15 +93,18 @@ fn cases(Application { name, size }: Application, setting: &Setting) -> Result<V
     Ok(cases)
 }
 
-fn table(held: &Held<'_>) -> Table {
-    let mut table = Table::new("places", "Where threads sit and pages lie");
-    for app in &held.applications {
+fn table(comparison: &Comparison<'_>) -> Table {
+    let mut table = Table::new("places", "Thread mappings and page placements");
+    for app in &comparison.applications {
         for (place, &workers) in PLACES
             .into_iter()
-            .flat_map(|place| held.counts.iter().map(move |workers| (place, workers)))
+            .flat_map(|place| comparison.counts.iter().map(move |workers| (place, workers)))
         {
-            let Some(seconds) = held.median(app, (place, workers), "wall_s") else { continue };
-            let improvement = held.improvement(app, (place, workers)).filter(|_| place != SCATTER);
+            let Some(seconds) = comparison.median(app, (place, workers), "wall_s") else {
+                continue;
+            };
+            let improvement =
+                comparison.improvement(app, (place, workers)).filter(|_| place != SCATTER);
             table.row([
                 cell("application", app),
                 cell("place", place),
@@ -114,9 +117,9 @@ fn table(held: &Held<'_>) -> Table {
     table
 }
 
-fn plot(held: &Held<'_>, app: &str) -> Plot {
+fn plot(comparison: &Comparison<'_>, app: &str) -> Plot {
     let plot = Plot::new(&format!("{app}-places"), format!("{app}: time by place"), Form::Bars);
-    held.plot(plot, "seconds", PLACES, |version| held.median(app, version, "wall_s"))
+    comparison.plot(plot, "seconds", PLACES, |version| comparison.median(app, version, "wall_s"))
 }
 
 #[cfg(test)]
@@ -142,7 +145,7 @@ mod tests {
     /// Catches: an improvement turned round, and an average over all numbers of workers instead
     /// of the best.
     #[test]
-    fn places_are_held_against_scatter() {
+    fn places_are_compared_with_scatter() {
         let wall =
             |place, workers, wall_s| (labels("kmeans", place, workers), vec![("wall_s", wall_s)]);
         let results = Results::of([

@@ -8,7 +8,7 @@ use sinew_policy::worklist::{Settings, helpers, swap};
 
 use super::applications::{Application, blocks};
 use super::bench::{Bench, Way};
-use super::held::Held;
+use super::comparison::Comparison;
 use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
@@ -72,10 +72,10 @@ fn all() -> impl Iterator<Item = &'static str> {
 }
 
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
-    let held = Held::new(results, setting, ["optimisation", "cores"], BASELINE);
-    let mut parts = vec![Part::Table(best(&held)), Part::Table(times(&held))];
+    let comparison = Comparison::new(results, setting, ["optimisation", "cores"], BASELINE);
+    let mut parts = vec![Part::Table(best(&comparison)), Part::Table(times(&comparison))];
     let metrics = [("aborts", "aborts / attempts", "abort_ratio")];
-    parts.extend(held.plots(SERIAL, &all().collect::<Vec<_>>(), &metrics));
+    parts.extend(comparison.plots(SERIAL, &all().collect::<Vec<_>>(), &metrics));
     parts
 }
 
@@ -94,53 +94,57 @@ fn cases(Application { name, size }: Application, setting: &Setting) -> Result<V
 }
 
 /// The fastest against the fastest, in per cent.
-fn best_improvement(held: &Held<'_>, app: &str, optimisation: &str) -> Option<f64> {
-    let fastest = |version| Some((version, held.fastest(app, version)?));
-    held.improvement_over(app, fastest(BASELINE)?, fastest(optimisation)?)
+fn best_improvement(comparison: &Comparison<'_>, app: &str, optimisation: &str) -> Option<f64> {
+    let fastest = |version| Some((version, comparison.fastest(app, version)?));
+    comparison.improvement_over(app, fastest(BASELINE)?, fastest(optimisation)?)
 }
 
-fn best(held: &Held<'_>) -> Table {
+fn best(comparison: &Comparison<'_>) -> Table {
     let title = "Each optimisation on its best number of cores, over the baseline on its best";
     let mut table = Table::new("single", title);
     let mut row = |app: &str, optimisation, over: Option<f64>| {
         table.row([
             cell("application", app),
             cell("optimisation", optimisation),
-            cell("cores", held.fastest(app, optimisation)),
+            cell("cores", comparison.fastest(app, optimisation)),
             cell("over the best baseline, %", over),
             cell("paper", single(app, optimisation)),
         ]);
     };
-    for app in &held.applications {
+    for app in &comparison.applications {
         for optimisation in OPTIMISATIONS {
-            row(app, optimisation, best_improvement(held, app, optimisation));
+            row(app, optimisation, best_improvement(comparison, app, optimisation));
         }
     }
     for optimisation in OPTIMISATIONS {
-        let each =
-            held.applications.iter().filter_map(|app| best_improvement(held, app, optimisation));
+        let each = comparison
+            .applications
+            .iter()
+            .filter_map(|app| best_improvement(comparison, app, optimisation));
         row("average", optimisation, mean(&each.collect::<Vec<_>>()));
     }
     table
 }
 
-fn times(held: &Held<'_>) -> Table {
+fn times(comparison: &Comparison<'_>) -> Table {
     let mut table = Table::new("times", "On each number of cores");
-    for app in &held.applications {
-        for version in all().flat_map(|name| held.counts.iter().map(move |&cores| (name, cores))) {
+    for app in &comparison.applications {
+        for version in
+            all().flat_map(|name| comparison.counts.iter().map(move |&cores| (name, cores)))
+        {
             let (optimisation, cores) = version;
             table.row([
                 cell("application", app),
                 cell("optimisation", optimisation),
                 cell("cores", cores),
-                cell("seconds", held.median(app, version, "wall_s")),
-                cell("±", held.spread(app, version, "wall_s")),
-                cell("speed-up", held.speed_up(app, (SERIAL, 1), version)),
+                cell("seconds", comparison.median(app, version, "wall_s")),
+                cell("±", comparison.spread(app, version, "wall_s")),
+                cell("speed-up", comparison.speed_up(app, (SERIAL, 1), version)),
                 cell(
                     "over the baseline, %",
-                    held.improvement(app, version).filter(|_| optimisation != BASELINE),
+                    comparison.improvement(app, version).filter(|_| optimisation != BASELINE),
                 ),
-                cell("aborts / attempts", held.median(app, version, "abort_ratio")),
+                cell("aborts / attempts", comparison.median(app, version, "abort_ratio")),
             ]);
         }
     }
@@ -164,7 +168,7 @@ mod tests {
     /// Catches: an improvement over the baseline on other cores where it is not the best, and
     /// one turned round.
     #[test]
-    fn the_best_is_held_against_the_best() {
+    fn the_best_is_compared_with_the_best() {
         let wall = |optimisation, cores, wall_s| {
             (labels("kmeans", optimisation, cores), vec![("wall_s", wall_s)])
         };

@@ -18,7 +18,7 @@ use crate::statistics::mean;
 
 const ABOUT: About = About {
     name: "openskel-thresholds",
-    title: "how much the thresholds of the worklist's tuner matter",
+    title: "effect of the two thresholds of the worklist's tuner",
     publication: super::PUBLICATION,
     place: "Figure 6.6",
     caveats: &[THREADS_ARE_FEW, SHUFFLED, OTHER_MACHINE],
@@ -30,7 +30,7 @@ pub(super) fn experiment() -> Experiment {
     Experiment::new(ABOUT, blocks(cases), report)
 }
 
-/// The pair that others are held against, in tenths.
+/// The pair that others are compared with, in tenths.
 const BEST: (u32, u32) = (1, 1);
 
 /// The values of both thresholds, in tenths.

@@ -9,7 +9,7 @@ use sinew_policy::worklist::Settings;
 
 use super::applications::{Application, blocks};
 use super::bench::{Bench, Way};
-use super::held::Held;
+use super::comparison::Comparison;
 use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
@@ -63,15 +63,15 @@ fn labels(app: &str, version: &str, workers: usize) -> Labels {
 }
 
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
-    let held = Held::new(results, setting, ["version", "workers"], BY_HAND);
+    let comparison = Comparison::new(results, setting, ["version", "workers"], BY_HAND);
     let mut parts = vec![
-        Part::Table(times(&held)),
-        Part::words(held.verdict(&[BASELINE, STEALING])),
+        Part::Table(times(&comparison)),
+        Part::words(comparison.verdict(&[BASELINE, STEALING])),
         Part::words(VERSIONS_WORDS),
-        Part::Table(characters(&held)),
-        Part::Table(deviations(&held)),
+        Part::Table(characters(&comparison)),
+        Part::Table(deviations(&comparison)),
     ];
-    parts.extend(held.plots(SERIAL, &PARALLEL, &PLOTS));
+    parts.extend(comparison.plots(SERIAL, &PARALLEL, &PLOTS));
     parts
 }
 
@@ -98,23 +98,27 @@ fn cases(Application { name, size }: Application, setting: &Setting) -> Result<V
     Ok(cases)
 }
 
-fn times(held: &Held<'_>) -> Table {
+fn times(comparison: &Comparison<'_>) -> Table {
     let mut table = Table::new("versions", "Times, aborts and numbers of transactions");
-    for app in &held.applications {
-        for version in
-            PARALLEL.into_iter().flat_map(|name| held.counts.iter().map(move |&on| (name, on)))
+    for app in &comparison.applications {
+        for version in PARALLEL
+            .into_iter()
+            .flat_map(|name| comparison.counts.iter().map(move |&on| (name, on)))
         {
             let (name, workers) = version;
             table.row([
                 cell("application", app),
                 cell("version", name),
                 cell("workers", workers),
-                cell("seconds", held.median(app, version, "wall_s")),
-                cell("±", held.spread(app, version, "wall_s")),
-                cell("speed-up over serial", held.speed_up(app, (SERIAL, 1), version)),
-                cell("over by hand, %", held.improvement(app, version).filter(|_| name != BY_HAND)),
-                cell("aborts / attempts", held.median(app, version, "abort_ratio")),
-                cell("transactions", held.median(app, version, "transactions")),
+                cell("seconds", comparison.median(app, version, "wall_s")),
+                cell("±", comparison.spread(app, version, "wall_s")),
+                cell("speed-up over serial", comparison.speed_up(app, (SERIAL, 1), version)),
+                cell(
+                    "over by hand, %",
+                    comparison.improvement(app, version).filter(|_| name != BY_HAND),
+                ),
+                cell("aborts / attempts", comparison.median(app, version, "abort_ratio")),
+                cell("transactions", comparison.median(app, version, "transactions")),
             ]);
         }
     }
@@ -122,11 +126,11 @@ fn times(held: &Held<'_>) -> Table {
 }
 
 /// Table 4.2.
-fn characters(held: &Held<'_>) -> Table {
+fn characters(comparison: &Comparison<'_>) -> Table {
     let mut table = Table::new("characters", "What applications are like, by hand (Table 4.2)");
-    for app in &held.applications {
-        let fastest = held.fastest(app, BY_HAND);
-        let at = |metric| held.median(app, (BY_HAND, fastest?), metric);
+    for app in &comparison.applications {
+        let fastest = comparison.fastest(app, BY_HAND);
+        let at = |metric| comparison.median(app, (BY_HAND, fastest?), metric);
         let worked = fastest.zip(at("wall_s")).map(|(workers, wall_s)| workers as f64 * wall_s);
         let each = worked.zip(at("transactions")).map(|(worked, attempts)| worked / attempts * 1e6);
         let paper = TABLE_4_2.iter().find(|row| row.app == app);
@@ -145,16 +149,16 @@ fn characters(held: &Held<'_>) -> Table {
 }
 
 /// Table 4.3.
-fn deviations(held: &Held<'_>) -> Table {
+fn deviations(comparison: &Comparison<'_>) -> Table {
     let title = "Standard deviations of the time in per cent, averaged over all numbers of \
         workers (Table 4.3)";
     let mut table = Table::new("deviations", title);
-    for app in &held.applications {
+    for app in &comparison.applications {
         let paper = TABLE_4_3.iter().find(|row| row.app == app);
         table.row([
             cell("application", app),
-            cell("baseline", mean_deviation(held, app, BASELINE)),
-            cell("by hand", mean_deviation(held, app, BY_HAND)),
+            cell("baseline", mean_deviation(comparison, app, BASELINE)),
+            cell("by hand", mean_deviation(comparison, app, BY_HAND)),
             cell("paper: UMA16 baseline", paper.map(|row| row.baseline_uma16)),
             cell("original", paper.map(|row| row.original_uma16)),
             cell("paper: NUMA32 baseline", paper.map(|row| row.baseline_numa32)),
@@ -164,13 +168,13 @@ fn deviations(held: &Held<'_>) -> Table {
     table
 }
 
-fn mean_deviation(held: &Held<'_>, app: &str, version: &str) -> Option<f64> {
+fn mean_deviation(comparison: &Comparison<'_>, app: &str, version: &str) -> Option<f64> {
     let of = |&workers: &usize| {
-        let walls =
-            held.ask(app, (version, workers), |results, which| results.values(which, "wall_s"));
+        let walls = comparison
+            .ask(app, (version, workers), |results, which| results.values(which, "wall_s"));
         Some(deviation(&walls)? * 100.0)
     };
-    mean(&held.counts.iter().filter_map(of).collect::<Vec<_>>())
+    mean(&comparison.counts.iter().filter_map(of).collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -202,7 +206,7 @@ mod tests {
     /// Catches: an improvement turned round, an average over all numbers of workers instead of
     /// the best, a deviation that is not in per cent.
     #[test]
-    fn the_worklist_is_held_against_transactions_by_hand() {
+    fn the_worklist_is_compared_with_transactions_by_hand() {
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
         let parts = experiment().report(&results(), &setting);
         let [

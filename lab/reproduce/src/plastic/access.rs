@@ -14,7 +14,7 @@ use crate::setting::{Scale, Setting};
 
 const ABOUT: About = About {
     name: "plastic-access",
-    title: "tasks that compute, read memory in a row, or read it at random",
+    title: "tasks that compute, read memory in sequence, or read it at random",
     publication: super::PUBLICATION,
     place: "section 7.1 (future work)",
     caveats: &[

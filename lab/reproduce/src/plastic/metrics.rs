@@ -12,7 +12,7 @@ use crate::setting::{Scale, Setting};
 
 const ABOUT: About = About {
     name: "plastic-metrics",
-    title: "what it costs to collect the metrics of each thread",
+    title: "the cost of collecting the metrics of each thread",
     publication: super::PUBLICATION,
     place: "Experiment 1 (Figure 6.1, Table 6.1)",
     caveats: &[FEWER_THREADS, OTHER_TIMES],

@@ -18,17 +18,16 @@ use crate::statistics::deviation;
 
 const ABOUT: About = About {
     name: "plastic-sharing",
-    title: "two programs at once: one gives half of its cores to the other for as long as that \
-        is there, against neither knowing of the other",
+    title: "two programs at once: one gives half of its cores to the other while that runs, \
+        against no coordination",
     publication: super::PUBLICATION,
     place: "Experiment 5 (Figure 6.5, Table 6.7)",
     caveats: &[
         FEWER_THREADS,
         Caveat {
             unless: Need::Workers(4),
-            words: "With two cores each program has a single thread while both are there, so that \
-                nobody waits for a thread that has lost its core: what anarchy costs a team, this \
-                cannot show.",
+            words: "With two cores each program has a single thread while both run, so no thread \
+                waits for one that lost its core: the cost of anarchy to a team does not show.",
         },
         Caveat { unless: Need::Nothing, words: SHARING_WORDS },
         Caveat {

@@ -13,7 +13,7 @@ use crate::setting::{Scale, Setting};
 
 const ABOUT: About = About {
     name: "plastic-switching",
-    title: "what it costs that a loop can be changed while it runs, and is",
+    title: "the cost of a loop that can be changed while it runs, and of a change",
     publication: super::PUBLICATION,
     place: "Experiment 3 (Figure 6.3, Table 6.4)",
     caveats: &[

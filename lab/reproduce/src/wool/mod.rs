@@ -40,9 +40,9 @@ pub(crate) fn experiments() -> Vec<Experiment> {
 /// The limits of Figures 5 to 8 and Table 1 on a small machine.
 const FEW_WORKERS: Caveat = Caveat {
     unless: Need::Workers(32),
-    words: "The publication had 63 workers. With few of them hardly anything is stolen, a victim \
-        set holds everybody, and sampling has nobody to choose from: differences between the \
-        strategies are noise here, and where speed-up falls away from the model is not seen.",
+    words: "The publication had 63 workers. Few workers hardly steal, a victim set contains all of \
+        them, and sampling has no choice. Differences between the strategies are noise here, and \
+        the fall of the speed-up below the model does not show.",
 };
 
 /// The same for all of them.

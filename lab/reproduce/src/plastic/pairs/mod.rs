@@ -24,8 +24,8 @@ use view::View;
 
 const ABOUT: About = About {
     name: "plastic-pairs",
-    title: "every two of several kinds of programs beside each other, sharing by agreement and \
-        without",
+    title: "each pair of several kinds of programs side by side, with cores shared by agreement \
+        and without",
     publication: super::PUBLICATION,
     place: "Figure 2.1 and section 5.2.5",
     caveats: &[

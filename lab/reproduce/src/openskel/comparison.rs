@@ -1,5 +1,5 @@
-//! Versions of applications held against one of them: cases that are told apart by the application,
-//! by one thing more, and by the number of workers or cores.
+//! Versions of applications compared with one of them. Cases differ in the application, in one more
+//! label, and in the number of workers or cores.
 
 use super::applications::names;
 use crate::report::{Form, Part, Plot, Series};
@@ -8,20 +8,20 @@ use crate::setting::Setting;
 use crate::statistics::mean;
 
 /// The data that a report reads.
-pub(super) struct Held<'a> {
+pub(super) struct Comparison<'a> {
     pub(super) results: &'a Results,
     pub(super) applications: Vec<String>,
     pub(super) counts: &'a [usize],
     /// The names of the labels beside `application`: of the versions, and of the number.
     pub(super) labels: [&'static str; 2],
-    /// The version that the others are held against.
+    /// The version that the others are compared with.
     pub(super) base: &'static str,
 }
 
 /// A version with this number of workers.
 pub(super) type Version<'v> = (&'v str, usize);
 
-impl<'a> Held<'a> {
+impl<'a> Comparison<'a> {
     /// All applications of this setting.
     pub(super) fn new(
         results: &'a Results,
