@@ -135,7 +135,7 @@ fn compare(cli: &Cli, rivals: &[SharedRival], report: &mut Report) -> Vec<String
     wrong
 }
 
-/// Everybody's form of `problem`: serial, ours, and the rivals that take part.
+/// All forms of `problem`: serial, ours, and the rivals that take part.
 fn forms(problem: &Problem, cli: &Cli, rivals: &[SharedRival]) -> Vec<Form> {
     let mut forms = vec![Form::serial(problem.serial)];
     forms.extend((problem.forms)().into_iter().filter(|form| cli.invites(form.runtime)));

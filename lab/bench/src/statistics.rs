@@ -1,6 +1,7 @@
 //! Medians and quartiles: what is left of a series when a shared machine has had its say.
 
 use serde::Serialize;
+pub(crate) use sinew_reproduce::statistics::{median, quantile};
 
 /// The middle of a series, and the middle half around it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -13,9 +14,8 @@ pub(crate) struct Summary {
 impl Summary {
     /// Summarises `values`; `None` for an empty series.
     pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let mut sorted: Vec<f64> = values.into_iter().collect();
-        sorted.sort_by(f64::total_cmp);
-        let at = |share| quantile(&sorted, share);
+        let values: Vec<f64> = values.into_iter().collect();
+        let at = |share| quantile(&values, share);
         Some(Self { lower: at(0.25)?, median: at(0.5)?, upper: at(0.75)? })
     }
 
@@ -23,15 +23,6 @@ impl Summary {
     pub(crate) fn spread(&self) -> f64 {
         (self.upper - self.lower) / self.median
     }
-}
-
-/// The value below which `share` of `sorted` lies, interpolated between neighbours.
-pub(crate) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    let place = share * last as f64;
-    let below = place.floor() as usize;
-    let above = (below + 1).min(last);
-    Some(sorted[below] + (sorted[above] - sorted[below]) * (place - below as f64))
 }
 
 /// `of` divided by `by`, round by round: what both suffered in the same round cancels out.

@@ -4,7 +4,7 @@ use sinew_console::{Failure, Table, output};
 
 pub(crate) fn perform() -> Result<(), Failure> {
     let mut table =
-        Table::new(&["application", "what it is", "sizes besides tiny, small and full"]);
+        Table::new(&["application", "description", "sizes besides tiny, small and full"]);
     for app in sinew_apps::all() {
         table.row(vec![app.name.into(), app.about.into(), app.sizes.into()]);
     }

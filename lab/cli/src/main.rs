@@ -24,9 +24,9 @@
 //!
 //! # Not handled
 //!
-//! Ctrl-C, except in `sim` and `oracle`, which print the results so far.
-//! Elsewhere the system's default ends the process at once; the files that `reproduce` has written
-//! are then complete.
+//! Ctrl-C, except in `sim` and `oracle`, which print the results so far. In other commands the
+//! system's default ends the process at once; the files that `reproduce` has written are then
+//! complete.
 
 mod args;
 mod contention;

@@ -13,7 +13,7 @@ use sinew::Pool;
 use sinew_apps::App;
 use sinew_console::{Failure, INTERRUPTED, output};
 use sinew_reproduce::{
-    Effort, Experiment, Oracle, Origin, Outcome, Scale, Setting, Summary, averages, search_size,
+    Effort, Oracle, Origin, Outcome, Scale, Setting, Summary, averages, search_size,
 };
 use sinew_sync::lock::Mutex;
 
@@ -75,9 +75,10 @@ pub(crate) fn perform(args: &OracleArgs) -> Result<(), Failure> {
         Setting { threads: vec![cores], repeat: runs, ..Setting::new(Scale::Full, cores) };
     let (mut summaries, mut wrong, mut printed) = (Vec::new(), Vec::new(), Ok(()));
     for oracle in &oracles {
-        let name = oracle.about().name;
+        let name = oracle.app();
         now.is(&args.out.join(name));
-        let Outcome { text, results, .. } = one(oracle, &setting, &origin, &args.out)?;
+        let Outcome { text, results, .. } =
+            one(&oracle.experiment(), &setting, &origin, &args.out)?;
         now.is_over();
         if !args.json {
             // Without a reader the other applications still run: their results are in folders.

@@ -94,7 +94,7 @@ pub(crate) fn perform(args: &ReproduceArgs) -> Result<(), Failure> {
     Pool::builder().threads(most).build().map_err(Failure::usage)?;
     let (mut wrong, mut printed) = (Vec::new(), Ok(()));
     for Queued { experiment, setting, out } in queue {
-        let outcome = one(experiment, &setting, &origin, &out)?;
+        let outcome = one(&experiment, &setting, &origin, &out)?;
         // Without a reader the other experiments still run: their results are in folders.
         printed = printed.and(output::print(&format!("{}\n", outcome.text)));
         wrong.extend(outcome.results.wrong);
@@ -116,7 +116,7 @@ fn queue(args: &ReproduceArgs, processors: usize) -> Result<Vec<Queued>, Failure
         seed: args.seed,
         ..Setting::new(args.size.into(), processors).workers(&args.threads)
     };
-    let queued = |experiment: &'static dyn Experiment| {
+    let queued = |experiment: Experiment| {
         let repeat = args.repeat.unwrap_or(experiment.usual_repeat(usual.scale));
         Queued { experiment, setting: Setting { repeat, ..usual.clone() }, out: args.out.clone() }
     };
@@ -124,17 +124,17 @@ fn queue(args: &ReproduceArgs, processors: usize) -> Result<Vec<Queued>, Failure
 }
 
 /// The named experiment, or all of them.
-fn chosen(name: Option<&str>) -> Result<Vec<&'static dyn Experiment>, Failure> {
-    let Some(name) = name else { return Ok(all().to_vec()) };
-    let names: Vec<&str> = all().iter().map(|experiment| experiment.about().name).collect();
+fn chosen(name: Option<&str>) -> Result<Vec<Experiment>, Failure> {
+    let Some(name) = name else { return Ok(all()) };
+    let names: Vec<&str> = all().iter().map(|experiment| experiment.about.name).collect();
     let found = find(name).ok_or_else(|| Failure::Usage(unknown("experiment", name, &names)))?;
     Ok(vec![found])
 }
 
-fn list(experiments: &[&dyn Experiment]) -> Result<(), Failure> {
-    let mut table = Table::new(&["experiment", "what it shows", "source"]);
-    for about in experiments.iter().map(|experiment| experiment.about()) {
-        table.row(vec![about.name.into(), about.title.into(), about.source.into()]);
+fn list(experiments: &[Experiment]) -> Result<(), Failure> {
+    let mut table = Table::new(&["experiment", "description", "source"]);
+    for Experiment { about, .. } in experiments {
+        table.row(vec![about.name.into(), about.title.into(), about.source()]);
     }
     Ok(output::print(&table.render())?)
 }
@@ -147,12 +147,12 @@ pub(crate) fn program() -> Result<(), Failure> {
 
 /// Runs one experiment, with its progress on standard error.
 pub(crate) fn one(
-    experiment: &dyn Experiment,
+    experiment: &Experiment,
     setting: &Setting,
     origin: &Origin,
     out: &Path,
 ) -> Result<Outcome, Failure> {
-    let name = experiment.about().name;
+    let name = experiment.about.name;
     let progress = Progress::new();
     let mut told = false;
     let now = |step: &Step<'_>| {

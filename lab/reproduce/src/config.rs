@@ -37,7 +37,7 @@ const OUT: &str = "reproduced";
 #[allow(missing_debug_implementations, reason = "experiments have none")]
 pub struct Queued {
     /// The experiment.
-    pub experiment: &'static dyn Experiment,
+    pub experiment: Experiment,
     /// The conditions of the run.
     pub setting: Setting,
     /// Its folder of results.
@@ -152,7 +152,7 @@ impl Entry {
 
 /// The folder that a run writes to.
 fn place(queued: &Queued) -> PathBuf {
-    queued.out.join(queued.experiment.about().name)
+    queued.out.join(queued.experiment.about.name)
 }
 
 fn first_double(queued: &[Queued]) -> Option<(usize, usize)> {

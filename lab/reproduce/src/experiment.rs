@@ -13,43 +13,91 @@ use crate::results::{Labels, Metrics, Results};
 use crate::setting::{Scale, Setting};
 
 /// One repeated table or figure of a publication.
-pub trait Experiment: Sync {
+pub struct Experiment {
     /// Its name and its source.
-    fn about(&self) -> &About;
+    pub about: About,
+    size: Box<dyn Fn(&Setting) -> String>,
+    blocks: Box<Blocks>,
+    report: Box<Report>,
+}
 
-    /// Default number of repetitions: the publication's, if it states one.
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        Setting::new(scale, 1).repeat
+type Blocks = dyn Fn(&Setting) -> Vec<Block>;
+type Report = dyn Fn(&Results, &Setting) -> Vec<Part>;
+
+impl Experiment {
+    /// An experiment with these blocks of cases and this report about them.
+    pub(crate) fn new(
+        about: About,
+        blocks: impl Fn(&Setting) -> Vec<Block> + 'static,
+        report: impl Fn(&Results, &Setting) -> Vec<Part> + 'static,
+    ) -> Self {
+        let size = |setting: &Setting| setting.scale.to_string();
+        Self { about, size: Box::new(size), blocks: Box::new(blocks), report: Box::new(report) }
+    }
+
+    /// The same with more words about the size of its problems than the name of the scale.
+    pub(crate) fn sized(self, size: impl Fn(&Setting) -> String + 'static) -> Self {
+        Self { size: Box::new(size), ..self }
+    }
+
+    /// Default number of repetitions.
+    pub fn usual_repeat(&self, scale: Scale) -> usize {
+        let [quick, default, full] = self.about.repeat;
+        scale.pick(quick, default, full)
     }
 
     /// The size of its problems, in words.
-    fn size(&self, setting: &Setting) -> String {
-        setting.scale.to_string()
+    pub fn size(&self, setting: &Setting) -> String {
+        (self.size)(setting)
     }
 
     /// The blocks of cases to run, in order.
-    ///
-    /// # Errors
-    ///
-    /// If nothing can be run with this setting: one line that names the value and the way out.
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure>;
+    pub fn blocks(&self, setting: &Setting) -> Vec<Block> {
+        (self.blocks)(setting)
+    }
 
-    /// Tables, plots and words about what has been measured so far; gaps are left where nothing has
-    /// been yet.
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part>;
+    /// Tables, plots and words about the results so far. Missing results are gaps in tables; tables
+    /// and plots without any are left out.
+    pub fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let mut parts = (self.report)(results, setting);
+        parts.retain(|part| match part {
+            Part::Words(_) => true,
+            Part::Table(table) => !table.is_empty(),
+            Part::Plot(plot) => !plot.is_empty(),
+        });
+        parts
+    }
+}
+
+impl fmt::Debug for Experiment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Experiment").field("about", &self.about).finish_non_exhaustive()
+    }
 }
 
 /// Properties of an experiment that are known before it runs.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct About {
     /// The name, as given to `sinew-lab reproduce`.
     pub name: &'static str,
     /// A one-line description.
     pub title: &'static str,
-    /// The publication: authors, title, table or figure.
-    pub source: &'static str,
+    /// The publication: authors and title.
+    pub publication: &'static str,
+    /// The table, figure or section of the publication.
+    pub place: &'static str,
     /// Results that a smaller machine than the publication's cannot show, in sentences.
     pub caveats: &'static [Caveat],
+    /// Default number of repetitions at the sizes quick, default and full: the publication's, if it
+    /// states one.
+    pub repeat: [usize; 3],
+}
+
+impl About {
+    /// The publication, and the place in it.
+    pub fn source(&self) -> String {
+        format!("{}, {}", self.publication, self.place)
+    }
 }
 
 /// A sentence that holds unless the run had what it needs.

@@ -42,7 +42,7 @@ pub(crate) struct Folder {
 #[derive(Serialize)]
 struct Meta<'a> {
     experiment: &'a str,
-    source: &'a str,
+    source: String,
     finished: bool,
     samples: usize,
     size: &'a str,
@@ -146,7 +146,7 @@ impl Folder {
 fn meta<'a>(page: &Page<'a>, files: Vec<String>) -> Meta<'a> {
     Meta {
         experiment: page.about.name,
-        source: page.about.source,
+        source: page.about.source(),
         finished: page.progress == Progress::Finished,
         samples: page.results.samples().len(),
         size: page.size,
@@ -181,11 +181,18 @@ fn samples(results: &Results) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::experiment::About;
-    use crate::report::{Form, Plot, Series, Table};
+    use crate::report::{Form, Plot, Series, Table, cell};
     use crate::results::Sample;
     use crate::setting::{Scale, Setting};
 
-    static ABOUT: About = About { name: "x", title: "X", source: "Somebody", caveats: &[] };
+    static ABOUT: About = About {
+        name: "x",
+        title: "X",
+        publication: "Somebody",
+        place: "Table 1",
+        caveats: &[],
+        repeat: [1; 3],
+    };
 
     fn save(folder: &Folder, parts: &[Part], progress: Progress) -> Result<(), Failure> {
         let mut results = Results::default();
@@ -204,8 +211,8 @@ mod tests {
     }
 
     fn parts() -> [Part; 2] {
-        let mut table = Table::new("speeds", "t", &["a"]);
-        table.row(vec![1.5.into()]);
+        let mut table = Table::new("speeds", "t");
+        table.row([cell("a", 1.5)]);
         let plot = Plot::new("picture", "t", Form::Bars).with(Series::new("s", vec![Some(1.0)]));
         [Part::Table(table), Part::Plot(plot)]
     }

@@ -15,7 +15,7 @@
 //! let setting = Setting { repeat: 1, ..Setting::new(Scale::Quick, 1) };
 //! let origin = Origin::here("an example".into());
 //! let out = std::env::temp_dir().join(format!("sinew-example-{}", std::process::id()));
-//! let outcome = reproduce(experiment, &setting, &origin, &out, |_| ())?;
+//! let outcome = reproduce(&experiment, &setting, &origin, &out, |_| ())?;
 //! assert!(outcome.results.wrong.is_empty() && out.join("wool-speedup/README.md").exists());
 //! # std::fs::remove_dir_all(&out)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -42,7 +42,9 @@ impl Page<'_> {
     pub(crate) fn markdown(&self) -> String {
         let mut text = format!(
             "# {}: {}\n\nRepeats {}.\n",
-            self.about.name, self.about.title, self.about.source
+            self.about.name,
+            self.about.title,
+            self.about.source()
         );
         self.state(&mut text);
         for part in self.parts {
@@ -143,7 +145,9 @@ mod tests {
     static ABOUT: About = About {
         name: "x-table1",
         title: "How fast it is",
-        source: "Somebody, \"Something\", Table 1",
+        publication: "Somebody, \"Something\"",
+        place: "Table 1",
+        repeat: [1; 3],
         caveats: &[
             Caveat { unless: Need::Nodes(4), words: "One node has nothing remote." },
             Caveat { unless: Need::Workers(63), words: "Few workers steal little." },

@@ -44,14 +44,13 @@ pub trait Watcher {
 ///
 /// # Errors
 ///
-/// If nothing can be run with this setting, or with what the watcher says. A failure of a single
-/// case or block is noted in the results instead.
+/// Those of the watcher. A failure of a single case or block is noted in the results instead.
 pub fn run(
-    experiment: &dyn Experiment,
+    experiment: &Experiment,
     setting: &Setting,
     watcher: &mut dyn Watcher,
 ) -> Result<Results, Failure> {
-    let blocks = experiment.blocks(setting)?;
+    let blocks = experiment.blocks(setting);
     let mut run = Run {
         setting,
         watcher,
@@ -143,42 +142,41 @@ pub fn describe(labels: &Labels) -> String {
 mod tests {
     use super::*;
     use crate::experiment::About;
-    use crate::report::Part;
     use crate::setting::Scale;
 
     /// Three cases: one good, one wrong at its second run, and a block that cannot be prepared.
-    struct Sample3;
+    fn sample() -> Experiment {
+        let about = About {
+            name: "sample",
+            title: "",
+            publication: "",
+            place: "",
+            caveats: &[],
+            repeat: [1; 3],
+        };
+        Experiment::new(about, blocks, |_, _| Vec::new())
+    }
 
     fn labels(name: &str) -> Labels {
         vec![("case", name.to_owned())]
     }
 
-    impl Experiment for Sample3 {
-        fn about(&self) -> &'static About {
-            &About { name: "sample", title: "", source: "", caveats: &[] }
-        }
-
-        fn blocks(&self, _: &Setting) -> Result<Vec<Block>, Failure> {
-            let cases = || {
-                let mut runs = 0;
-                let once = move || {
-                    runs += 1;
-                    if runs > 1 {
-                        Err(Failure::Wrong("6 times 9".into()))
-                    } else {
-                        Ok(vec![("wall_s", 1.0)])
-                    }
-                };
-                let good = Case::new(labels("good"), || Ok(vec![("wall_s", 2.0)]));
-                Ok(vec![good, Case::new(labels("once"), once)])
+    fn blocks(_: &Setting) -> Vec<Block> {
+        let cases = || {
+            let mut runs = 0;
+            let once = move || {
+                runs += 1;
+                if runs > 1 {
+                    Err(Failure::Wrong("6 times 9".into()))
+                } else {
+                    Ok(vec![("wall_s", 1.0)])
+                }
             };
-            let broken = || Err(Failure::Impossible("no room".into()));
-            Ok(vec![Block::new("broken", broken), Block::new("cases", cases)])
-        }
-
-        fn report(&self, _: &Results, _: &Setting) -> Vec<Part> {
-            Vec::new()
-        }
+            let good = Case::new(labels("good"), || Ok(vec![("wall_s", 2.0)]));
+            Ok(vec![good, Case::new(labels("once"), once)])
+        };
+        let broken = || Err(Failure::Impossible("no room".into()));
+        vec![Block::new("broken", broken), Block::new("cases", cases)]
     }
 
     #[derive(Default)]
@@ -211,7 +209,7 @@ mod tests {
     #[test]
     fn what_fails_is_noted_and_the_rest_goes_on() {
         let mut log = Log::default();
-        let results = run(&Sample3, &setting(3), &mut log).unwrap();
+        let results = run(&sample(), &setting(3), &mut log).unwrap();
         assert_eq!(results.values(&[("case", "good")], "wall_s").len(), 3);
         assert_eq!(results.values(&[("case", "once")], "wall_s").len(), 1);
         assert_eq!(results.left_out, ["broken: no room"]);
@@ -224,7 +222,7 @@ mod tests {
     #[test]
     fn a_watcher_that_fails_ends_the_run() {
         let mut log = Log { fails_at: Some(2), ..Log::default() };
-        assert_eq!(run(&Sample3, &setting(3), &mut log).unwrap_err().to_string(), "full");
+        assert_eq!(run(&sample(), &setting(3), &mut log).unwrap_err().to_string(), "full");
         assert_eq!(log.sizes, [0, 1]);
     }
 

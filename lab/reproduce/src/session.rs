@@ -34,16 +34,15 @@ pub struct Outcome {
 ///
 /// # Errors
 ///
-/// If the folder is not writable, before anything runs; if nothing can run with this setting; or if
-/// the disk is full.
+/// If the folder is not writable, before anything runs; or if the disk is full.
 pub fn reproduce(
-    experiment: &dyn Experiment,
+    experiment: &Experiment,
     setting: &Setting,
     origin: &Origin,
     out: &Path,
     now: impl FnMut(&Step<'_>),
 ) -> Result<Outcome, Failure> {
-    let folder = Folder::take(out, experiment.about().name)?;
+    let folder = Folder::take(out, experiment.about.name)?;
     let mut recorder = Recorder { experiment, setting, origin, folder, saved: Instant::now(), now };
     recorder.save(&Results::default(), Progress::Unfinished)?;
     let results = runner::run(experiment, setting, &mut recorder)?;
@@ -52,7 +51,7 @@ pub fn reproduce(
 }
 
 struct Recorder<'a, F> {
-    experiment: &'a dyn Experiment,
+    experiment: &'a Experiment,
     setting: &'a Setting,
     origin: &'a Origin,
     folder: Folder,
@@ -65,7 +64,7 @@ impl<F> Recorder<'_, F> {
     fn save(&mut self, results: &Results, progress: Progress) -> Result<String, Failure> {
         let parts = self.experiment.report(results, self.setting);
         let page = Page {
-            about: self.experiment.about(),
+            about: &self.experiment.about,
             setting: self.setting,
             size: &self.experiment.size(self.setting),
             origin: self.origin,

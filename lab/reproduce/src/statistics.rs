@@ -31,7 +31,7 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 }
 
 /// The value below which the share `at` of all values lies, between neighbours by straight lines.
-fn quantile(values: &[f64], at: f64) -> Option<f64> {
+pub fn quantile(values: &[f64], at: f64) -> Option<f64> {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     let last = values.len().checked_sub(1)?;

@@ -46,6 +46,29 @@ pub struct Costs {
     pub contention: Vec<f64>,
 }
 
+/// Declares the fields that can be set by their names.
+macro_rules! set_by_name {
+    ($of:ty: $value:ty; $($name:ident),+) => {
+        impl $of {
+            /// The names that [`set`](Self::set) knows.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),+];
+
+            /// Sets the field of this name. Returns whether the name is known.
+            pub fn set(&mut self, name: &str, value: $value) -> bool {
+                let place = match name {
+                    $(stringify!($name) => &mut self.$name,)+
+                    _ => return false,
+                };
+                *place = value;
+                true
+            }
+        }
+    };
+}
+pub(crate) use set_by_name;
+
+set_by_name!(Costs: Duration; spawn, join, attempt, steal, sample, publish, exposure, wake);
+
 impl Costs {
     /// All operations are free.
     pub const ZERO: Self = Self {
@@ -93,24 +116,6 @@ impl Costs {
         }
     }
 
-    /// Sets one cost by its name: `spawn`, `join`, `attempt`, `steal`, `sample`, `publish`,
-    /// `exposure` or `wake`. Returns whether the name is known.
-    pub fn set(&mut self, name: &str, cost: Duration) -> bool {
-        let place = match name {
-            "spawn" => &mut self.spawn,
-            "join" => &mut self.join,
-            "attempt" => &mut self.attempt,
-            "steal" => &mut self.steal,
-            "sample" => &mut self.sample,
-            "publish" => &mut self.publish,
-            "exposure" => &mut self.exposure,
-            "wake" => &mut self.wake,
-            _ => return false,
-        };
-        *place = cost;
-        true
-    }
-
     /// Whether all costs are zero.
     pub fn are_zero(&self) -> bool {
         self.contention.is_empty()
@@ -130,10 +135,6 @@ impl Costs {
             self.wake,
         ]
     }
-
-    /// The names that [`set`](Self::set) knows.
-    pub const NAMES: [&'static str; 8] =
-        ["spawn", "join", "attempt", "steal", "sample", "publish", "exposure", "wake"];
 
     /// The lists that [`set_list`](Self::set_list) knows.
     pub const LISTS: [&'static str; 3] = ["factors", "refill", "contention"];

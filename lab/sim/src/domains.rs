@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 
 use sinew_topology::Machine;
 
+use crate::costs::set_by_name;
 use crate::engine::Progress;
 use crate::named::RunError;
 use crate::places::Places;
@@ -133,6 +134,8 @@ pub struct DomainsReport {
     pub is_whole: bool,
 }
 
+set_by_name!(Domains: Duration; spawn, take);
+
 impl Domains {
     /// Tasks of 10 µs on `machine`; they take twice as long outside of their package.
     pub fn new(machine: Machine, tasks: usize) -> Self {
@@ -155,20 +158,6 @@ impl Domains {
     #[must_use]
     pub fn free(self) -> Self {
         Self { spawn: Duration::ZERO, take: Duration::ZERO, ..self }
-    }
-
-    /// Names accepted by [`set`](Self::set).
-    pub const NAMES: [&'static str; 2] = ["spawn", "take"];
-
-    /// Sets one cost by its name. Returns whether the name is known.
-    pub fn set(&mut self, name: &str, cost: Duration) -> bool {
-        let place = match name {
-            "spawn" => &mut self.spawn,
-            "take" => &mut self.take,
-            _ => return false,
-        };
-        *place = cost;
-        true
     }
 
     /// Runs the setup.

@@ -171,7 +171,7 @@ impl fmt::Display for Violation {
             Self::Shared(many) => write!(f, "{many} times a core was given to two programs"),
             Self::Torn(many) => write!(f, "{many} transactions committed what was no longer so"),
             Self::Stranded { tasks } => {
-                write!(f, "{tasks} tasks are left, and nobody comes for them")
+                write!(f, "{tasks} tasks are left, and no worker takes them")
             }
         }?;
         f.write_str(": an error of the simulator, please report it with the command and the seed")

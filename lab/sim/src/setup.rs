@@ -176,6 +176,25 @@ pub struct Fault {
     pub what: Mishap,
 }
 
+impl Fault {
+    /// Checks that one of `workers` can have it; messages call a worker `name`.
+    pub(crate) fn check(&self, workers: usize, name: &str) -> Result<(), SetupError> {
+        let wrong = |why| Err(SetupError(why));
+        match self.what {
+            _ if self.worker >= workers => {
+                wrong(format!("there is no {name} {}: there are {workers}", self.worker))
+            }
+            Mishap::Leaves if self.worker == 0 => {
+                wrong(format!("{name} 0 cannot leave: choose another"))
+            }
+            Mishap::Slows(factor) if !(1.0..=1e6).contains(&factor) => wrong(format!(
+                "a {name} becomes slower by a factor from 1 to 1000000, not {factor}"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The configuration of a run, apart from the program.
 #[derive(Debug, Clone)]
 pub struct Setup {
@@ -298,23 +317,7 @@ impl Setup {
                 "work beside others takes 1 to 1000000 times as long, not {factor}"
             ));
         }
-        self.faults.iter().try_for_each(|fault| self.check_fault(fault))
-    }
-
-    fn check_fault(&self, fault: &Fault) -> Result<(), SetupError> {
-        match fault.what {
-            _ if fault.worker >= self.workers => Err(SetupError(format!(
-                "there is no worker {}: there are {}",
-                fault.worker, self.workers
-            ))),
-            Mishap::Leaves if fault.worker == 0 => {
-                Err(SetupError("worker 0 has the root and cannot leave: choose another".into()))
-            }
-            Mishap::Slows(factor) if !(1.0..=1e6).contains(&factor) => Err(SetupError(format!(
-                "a worker becomes slower by a factor from 1 to 1000000, not {factor}"
-            ))),
-            _ => Ok(()),
-        }
+        self.faults.iter().try_for_each(|fault| fault.check(self.workers, "worker"))
     }
 }
 

@@ -35,10 +35,8 @@ use kernel::Wave;
 use lattice::sweep;
 
 const SIZES: &str = "a side of 3 to 1200 sites, and after it, with commas, tasks, queues, nearest \
-    or \
-strict (instead of --schedule, which makes loops), layers or rows first, and first-touch, \
-first-touch-cyclic, bind:NODE, bind-local, cyclic or \
-one-node";
+    or strict (instead of --schedule, which makes loops), layers or rows first, and first-touch, \
+    first-touch-cyclic, bind:NODE, bind-local, cyclic or one-node";
 
 const NUMBERS: Numbers =
     Numbers { app: "jacobi", sizes: SIZES, tiny: 24, small: 120, full: 600, range: 3..=1200 };

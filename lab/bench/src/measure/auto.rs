@@ -4,7 +4,7 @@
 use super::line::{Line, Unit};
 use crate::problem::Scale;
 use crate::runtimes::sinew::{Pool, Schedule, over};
-use crate::statistics::quantile;
+use crate::statistics::median;
 use sinew_sync::clock::now_ns;
 use std::hint::black_box;
 
@@ -110,9 +110,8 @@ fn measure(pool: &Pool, scale: Scale, programs: &mut Programs, kind: Kind) -> Ve
         .map(|_| schedules.iter().map(|&schedule| timed(schedule)).collect())
         .collect();
     let ratio = |this: usize, other: usize| {
-        let mut ratios: Vec<f64> = rounds.iter().map(|round| round[this] / round[other]).collect();
-        ratios.sort_by(f64::total_cmp);
-        quantile(&ratios, 0.5).unwrap_or(f64::NAN)
+        let ratios: Vec<f64> = rounds.iter().map(|round| round[this] / round[other]).collect();
+        median(&ratios).unwrap_or(f64::NAN)
     };
     let auto = FIXED.len();
     let best =

@@ -30,9 +30,8 @@ impl Line {
         what: String,
         samples: impl IntoIterator<Item = f64>,
     ) -> Option<Self> {
-        let mut sorted: Vec<f64> = samples.into_iter().collect();
-        sorted.sort_by(f64::total_cmp);
-        let at = |share| quantile(&sorted, share);
+        let samples: Vec<f64> = samples.into_iter().collect();
+        let at = |share| quantile(&samples, share);
         let figures = vec![
             ("median", at(0.5)?),
             ("90 %", at(0.9)?),

@@ -4,7 +4,7 @@
 //! same thing are apart.
 
 use super::line::{Line, Unit};
-use crate::statistics::quantile;
+use crate::statistics::median;
 use sinew_sync::clock::now_ns;
 
 /// The time of `second` over that of `first`, round by round.
@@ -15,16 +15,14 @@ pub(super) fn compare(
     mut second: impl FnMut(),
     (limit, bar): (f64, &'static str),
 ) -> Option<Line> {
-    let (mut ratios, mut noise): (Vec<f64>, Vec<f64>) = (0..rounds)
+    let (ratios, noise): (Vec<f64>, Vec<f64>) = (0..rounds)
         .map(|_| {
             let (first_ns, second_ns, again_ns) =
                 (timed(&mut first), timed(&mut second), timed(&mut first));
             (2.0 * second_ns / (first_ns + again_ns), again_ns / first_ns)
         })
         .unzip();
-    ratios.sort_by(f64::total_cmp);
-    noise.sort_by(f64::total_cmp);
-    let (ratio, same) = (quantile(&ratios, 0.5)?, quantile(&noise, 0.5)?);
+    let (ratio, same) = (median(&ratios)?, median(&noise)?);
     let line = Line::pair(what, ("ratio", ratio), ("twice the same", same), Unit::Number);
     Some(line.at_most("ratio", limit.max(1.0 + (same - 1.0).abs()), bar))
 }

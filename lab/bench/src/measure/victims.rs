@@ -9,7 +9,7 @@
 use super::line::{Line, Unit};
 use crate::problem::Scale;
 use crate::runtimes::sinew::{Pool, Worker};
-use crate::statistics::quantile;
+use crate::statistics::median;
 use sinew_core::{Mapping, Victims};
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
@@ -86,7 +86,7 @@ fn fibs(scale: Scale) -> Result<Vec<Line>, String> {
     let line = |(victims, samples): (Victims, Vec<f64>)| {
         let what = format!("fib({n}) on two workers, {victims}");
         let fastest = samples.iter().copied().fold(f64::INFINITY, f64::min);
-        let figures = vec![("fastest", fastest), ("median", median(samples))];
+        let figures = vec![("fastest", fastest), ("median", median(&samples).unwrap_or(f64::NAN))];
         Line { what, figures, unit: Unit::Ns, bars: Vec::new() }
     };
     Ok(policies().zip(samples).map(line).collect())
@@ -101,10 +101,6 @@ fn fib(w: &Worker, n: u64) -> u64 {
 }
 
 fn median_of(samples: usize, mut sample: impl FnMut() -> f64) -> f64 {
-    median((0..samples).map(|_| sample()).collect())
-}
-
-fn median(mut samples: Vec<f64>) -> f64 {
-    samples.sort_by(f64::total_cmp);
-    quantile(&samples, 0.5).unwrap_or(f64::NAN)
+    let samples: Vec<f64> = (0..samples).map(|_| sample()).collect();
+    median(&samples).unwrap_or(f64::NAN)
 }

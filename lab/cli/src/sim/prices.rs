@@ -94,7 +94,7 @@ fn bound(text: &str) -> Result<Option<usize>, String> {
 /// The names of the costs of this kind.
 fn names(kind: Kind) -> Vec<&'static str> {
     match kind {
-        Kind::Tasks | Kind::Graph => [&Costs::NAMES[..], &Costs::LISTS].concat(),
+        Kind::Tasks | Kind::Graph => [Costs::NAMES, &Costs::LISTS].concat(),
         // Its lists are measured, or have no effect on two workers.
         Kind::Validate => Costs::NAMES.to_vec(),
         Kind::Loop => LOOPS.to_vec(),

@@ -53,14 +53,15 @@ pub(crate) fn applications(scale: Scale) -> Vec<Application> {
 
 /// A block for each application.
 pub(crate) fn blocks(
-    setting: &Setting,
     cases: fn(Application, &Setting) -> Result<Vec<Case>, Failure>,
-) -> Vec<Block> {
-    let block = |application: Application| {
-        let setting = setting.clone();
-        Block::new(application.name, move || cases(application, &setting))
-    };
-    applications(setting.scale).into_iter().map(block).collect()
+) -> impl Fn(&Setting) -> Vec<Block> {
+    move |setting| {
+        let block = |application: Application| {
+            let setting = setting.clone();
+            Block::new(application.name, move || cases(application, &setting))
+        };
+        applications(setting.scale).into_iter().map(block).collect()
+    }
 }
 
 /// Their names, for rows of tables.

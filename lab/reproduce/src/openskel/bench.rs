@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use sinew::stm::Locking;
 use sinew::worklist::{Knobs, Tuning, mapping_for};
-use sinew::{Mapping as Seats, Pool};
+use sinew::{Mapping as PoolMapping, Pool};
 use sinew_apps::{Options, Record, Recorded};
 use sinew_policy::worklist::helpers::helpers;
 use sinew_policy::worklist::{Choice, Mapping, Pages, Settings};
@@ -41,20 +41,20 @@ impl Way {
         Self::Fixed { choice: plain(settings), cores }
     }
 
-    fn placed(&self) -> (usize, Seats) {
+    fn placed(&self) -> (usize, PoolMapping) {
         match *self {
             Self::Fixed { choice: Choice { settings, mapping, .. }, cores } => {
                 let helping =
                     if settings.lifespan > 0 { helpers(settings.threads, cores) } else { 0 };
                 let mapping = match mapping {
-                    Mapping::Scatter => Seats::Scatter,
-                    Mapping::Compact => Seats::Compact,
+                    Mapping::Scatter => PoolMapping::Scatter,
+                    Mapping::Compact => PoolMapping::Compact,
                 };
                 (settings.threads + helping, mapping)
             }
             Self::Tuned { cores, .. } => (cores, mapping_for(Machine::host())),
-            Self::ByHand(workers) => (workers, Seats::Scatter),
-            Self::Floating(workers) => (workers, Seats::None),
+            Self::ByHand(workers) => (workers, PoolMapping::Scatter),
+            Self::Floating(workers) => (workers, PoolMapping::None),
         }
     }
 
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(placed(Settings::baseline(2).lifespan(10)), 4);
         assert_eq!(placed(Settings::baseline(3).lifespan(10)), 4);
         assert_eq!(placed(Settings::baseline(1).lifespan(10)), 2);
-        assert_eq!(Way::Floating(3).placed(), (3, Seats::None));
+        assert_eq!(Way::Floating(3).placed(), (3, PoolMapping::None));
         assert_eq!(Way::Tuned { knobs: Knobs::default(), cores: 4 }.placed().0, 4);
     }
 

@@ -10,70 +10,59 @@ use super::oracle::{Compared, compared, roles};
 use super::search::{
     ACCEPTED, BASELINE, ORACLE, PATTERNS, SINGLES, Search, THROUGHPUT, TUNED, TUNERS, coarse,
 };
-use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
+use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
 use crate::experiment::{About, Block, Experiment};
-use crate::failure::Failure;
 use crate::paper::openskel::COMBINED_WORDS;
-use crate::report::{Cell, Form, Part, Plot, Series, Table, difference};
+use crate::report::{Form, Part, Plot, Series, Table, cell, difference};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 use crate::statistics::mean;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Combined;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "openskel-combined",
     title: "the tuner of the worklist against the static oracle and the best single optimisation",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
-        for Transactional Memory\", Figures 6.5 and 7.6",
+    publication: super::PUBLICATION,
+    place: "Figures 6.5 and 7.6",
     caveats: &[THREADS_ARE_FEW, ONE_NODE, SHUFFLED, OTHER_MACHINE],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report)
+}
 
 /// The best of the optimisations alone.
 const BEST_SINGLE: &str = "best single";
 
-impl Experiment for Combined {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let nodes = Machine::host().nodes().len();
+    let full = Space::full(setting.most_workers(), nodes, Knobs::default().longest_lifespan);
+    let space = if setting.scale == Scale::Full { full } else { coarse(full) };
+    let search = |application: super::applications::Application| Search {
+        app: application.name,
+        size: application.size.to_owned(),
+        path: None,
+        space: space.clone(),
+        // The search has to find what is good; only what is measured again is compared.
+        runs: setting.repeat.div_ceil(3),
+        again: setting.repeat,
+    };
+    applications(setting.scale)
+        .into_iter()
+        .flat_map(|application| search(application).blocks())
+        .collect()
+}
 
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let nodes = Machine::host().nodes().len();
-        let full = Space::full(setting.most_workers(), nodes, Knobs::default().longest_lifespan);
-        let space = if setting.scale == Scale::Full { full } else { coarse(full) };
-        let search = |application: super::applications::Application| Search {
-            app: application.name,
-            size: application.size.to_owned(),
-            path: None,
-            space: space.clone(),
-            // The search has to find what is good; only what is measured again is compared.
-            runs: setting.repeat.div_ceil(3),
-            again: setting.repeat,
-        };
-        Ok(applications(setting.scale)
-            .into_iter()
-            .flat_map(|application| search(application).blocks())
-            .collect())
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, applications: names(setting.scale) };
-        let plot = view.plot();
-        let plots = Part::drawn(plot);
-        let parts = [
-            Part::Table(view.improvements()),
-            Part::Table(view.details()),
-            Part::words(view.verdict()),
-            Part::words(COMBINED_WORDS),
-        ];
-        parts.into_iter().chain(plots).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let view = View { results, applications: names(setting.scale) };
+    vec![
+        Part::Table(view.improvements()),
+        Part::Table(view.details()),
+        Part::words(view.verdict()),
+        Part::words(COMBINED_WORDS),
+        Part::Plot(view.plot()),
+    ]
 }
 
 /// The data that the report reads.
@@ -115,76 +104,45 @@ impl View<'_> {
     }
 
     fn improvements(&self) -> Table {
-        let titles = [
-            "application",
-            "best single",
-            "%",
-            "oracle, patterns only, %",
-            "oracle",
-            "%",
-            "tuned, %",
-            "tuned, accepted, %",
-            "tuned, throughput, %",
-        ];
-        let mut table = Table::new("combined", "Improvement over the best baseline", &titles);
+        let mut table = Table::new("combined", "Improvement over the best baseline");
+        let mut row =
+            |app: &str, [single, oracle]: [Option<String>; 2], percent: [Option<f64>; 6]| {
+                let [of_single, patterns, of_oracle, tuned, accepted, throughput] = percent;
+                table.row([
+                    cell("application", app),
+                    cell("best single", single),
+                    cell("%", of_single),
+                    cell("oracle, patterns only, %", patterns),
+                    cell("oracle", oracle),
+                    cell("%", of_oracle),
+                    cell("tuned, %", tuned),
+                    cell("tuned, accepted, %", accepted),
+                    cell("tuned, throughput, %", throughput),
+                ]);
+            };
         for app in &self.applications {
-            let [single, patterns, oracle, tuned, accepted, throughput] =
-                SHOWN.map(|what| self.role(app, what));
-            let named = |role: &Option<Compared>, name: fn(&Compared) -> String| {
-                Cell::from(role.as_ref().map(name))
-            };
-            let percent = |role: &Option<Compared>| {
-                Cell::from(role.as_ref().and_then(|role| role.over_baseline_percent))
-            };
-            table.row(vec![
-                app.as_str().into(),
-                named(&single, |role| format!("{}: {}", role.what, role.settings)),
-                percent(&single),
-                percent(&patterns),
-                named(&oracle, |role| role.settings.clone()),
-                percent(&oracle),
-                percent(&tuned),
-                percent(&accepted),
-                percent(&throughput),
-            ]);
+            let single = self.role(app, BEST_SINGLE);
+            let single = single.map(|role| format!("{}: {}", role.what, role.settings));
+            let oracle = self.role(app, ORACLE).map(|role| role.settings);
+            row(app, [single, oracle], SHOWN.map(|what| self.improvement(app, what)));
         }
-        let average = |what| Cell::from(self.average(what));
-        let [single, patterns, oracle, tuned, accepted, throughput] = SHOWN.map(average);
-        table.row(vec![
-            "average".into(),
-            "".into(),
-            single,
-            patterns,
-            "".into(),
-            oracle,
-            tuned,
-            accepted,
-            throughput,
-        ]);
+        let none = || Some(String::new());
+        row("average", [none(), none()], SHOWN.map(|what| self.average(what)));
         table
     }
 
     fn details(&self) -> Table {
-        let titles = [
-            "application",
-            "what",
-            "settings",
-            "seconds",
-            "of the oracle",
-            "±",
-            "aborts / attempts",
-        ];
-        let mut table = Table::new("again", "What was measured again, in turn", &titles);
+        let mut table = Table::new("again", "What was measured again, in turn");
         for app in &self.applications {
             for row in roles().filter_map(|what| self.measured(app, what)) {
-                table.row(vec![
-                    app.as_str().into(),
-                    row.what.into(),
-                    row.settings.into(),
-                    row.median_s.into(),
-                    row.of_oracle.into(),
-                    row.of_oracle_spread.into(),
-                    row.abort_ratio.into(),
+                table.row([
+                    cell("application", app),
+                    cell("what", row.what),
+                    cell("settings", row.settings),
+                    cell("seconds", row.median_s),
+                    cell("of the oracle", row.of_oracle),
+                    cell("±", row.of_oracle_spread),
+                    cell("aborts / attempts", row.abort_ratio),
                 ]);
             }
         }
@@ -261,7 +219,7 @@ mod tests {
     }
 
     fn parts(tuned_s: f64) -> Vec<Part> {
-        Combined.report(&results(tuned_s), &Setting::new(Scale::Quick, 2))
+        experiment().report(&results(tuned_s), &Setting::new(Scale::Quick, 2))
     }
 
     /// Catches: an improvement over something else than the baseline, a best single that is not

@@ -12,24 +12,26 @@ use sinew_policy::worklist::Settings;
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
 use super::{OTHER_MACHINE, THREADS_ARE_FEW};
-use crate::experiment::{About, Block, Case, Experiment};
+use crate::experiment::{About, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper::openskel::FOOTPRINT_WORDS;
-use crate::report::{Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Metrics, Results};
-use crate::setting::{Scale, Setting};
+use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Footprint;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "openskel-footprint",
     title: "pages that the transactions of each worker touch, over time",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
-        for Transactional Memory\", Figure 7.1",
+    publication: super::PUBLICATION,
+    place: "Figure 7.1",
     caveats: &[THREADS_ARE_FEW, OTHER_MACHINE],
+    repeat: [1; 3],
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 /// Attempts of a worker for a sample: no divisor of what programs do in rounds.
 const EVERY: u64 = 7;
@@ -51,28 +53,13 @@ fn labels(app: &str) -> Labels {
     vec![("application", app.to_owned())]
 }
 
-impl Experiment for Footprint {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    /// The figure shows one run of each.
-    fn usual_repeat(&self, _: Scale) -> usize {
-        1
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        Ok(blocks(setting, cases))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let (applications, workers) = (names(setting.scale), setting.most_workers());
-        let plots = applications.iter().map(|app| plot(app, &first_run(results, app), workers));
-        let plots = plots.filter(|plot| !plot.is_empty()).map(Part::Plot);
-        let parts =
-            [Part::Table(table(results, &applications, workers)), Part::words(FOOTPRINT_WORDS)];
-        parts.into_iter().chain(plots).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let (applications, workers) = (names(setting.scale), setting.most_workers());
+    let table = table(results, &applications, workers);
+    let mut parts = vec![Part::Table(table), Part::words(FOOTPRINT_WORDS)];
+    let plot = |app: &String| Part::Plot(plot(app, &first_run(results, app), workers));
+    parts.extend(applications.iter().map(plot));
+    parts
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
@@ -111,20 +98,18 @@ fn first_pages(results: &Results, app: &str) -> f64 {
 }
 
 fn table(results: &Results, applications: &[String], workers: usize) -> Table {
-    let titles =
-        ["application", "samples", "pages seen", "of the regions, a worker, %", "all workers, %"];
     let title =
         format!("How much of the pages each worker touches, in {REGIONS} regions of as many pages");
-    let mut table = Table::new("footprint", &title, &titles);
+    let mut table = Table::new("footprint", &title);
     for app in applications {
         let at = |metric| results.median(&[("application", app)], metric);
         let spread = Spread::of(&first_run(results, app), first_pages(results, app), workers);
-        table.row(vec![
-            app.as_str().into(),
-            at("samples").into(),
-            at("pages").into(),
-            spread.as_ref().map(|spread| spread.each * 100.0).into(),
-            spread.map(|spread| spread.all * 100.0).into(),
+        table.row([
+            cell("application", app),
+            cell("samples", at("samples")),
+            cell("pages seen", at("pages")),
+            cell("of the regions, a worker, %", spread.as_ref().map(|spread| spread.each * 100.0)),
+            cell("all workers, %", spread.map(|spread| spread.all * 100.0)),
         ]);
     }
     table

@@ -9,23 +9,19 @@ use sinew::stm::Locking;
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
 use super::single::{BASELINE, OPTIMISATIONS, settings};
-use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
+use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
+use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::LOCKING_WORDS;
-use crate::report::{Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
-use crate::setting::{Scale, Setting};
+use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct LateLocks;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "openskel-locking",
     title: "each optimisation of the worklist with locks at the first write and at the commit",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
-        for Transactional Memory\", section 4.1",
+    publication: super::PUBLICATION,
+    place: "section 4.1",
     caveats: &[
         THREADS_ARE_FEW,
         Caveat {
@@ -36,7 +32,13 @@ static ABOUT: About = About {
         SHUFFLED,
         OTHER_MACHINE,
     ],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 const EARLY: &str = "first write";
 const LATE: &str = "commit";
@@ -53,27 +55,12 @@ fn labels(app: &str, optimisation: &str, locks: &str) -> Labels {
     ]
 }
 
-impl Experiment for LateLocks {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        Ok(blocks(setting, cases))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, applications: names(setting.scale) };
-        let plots =
-            view.applications.iter().map(|app| view.plot(app)).filter(|plot| !plot.is_empty());
-        let parts =
-            [Part::Table(view.table()), Part::words(view.verdict()), Part::words(LOCKING_WORDS)];
-        parts.into_iter().chain(plots.map(Part::Plot)).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let view = View { results, applications: names(setting.scale) };
+    let mut parts =
+        vec![Part::Table(view.table()), Part::words(view.verdict()), Part::words(LOCKING_WORDS)];
+    parts.extend(view.applications.iter().map(|app| Part::Plot(view.plot(app))));
+    parts
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
@@ -111,35 +98,24 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles = [
-            "application",
-            "optimisation",
-            "first write: seconds",
-            "its aborts / attempts",
-            "over its baseline, %",
-            "commit: seconds",
-            "commit's aborts / attempts",
-            "over commit's baseline, %",
-        ];
-        let title = "Locks at the first write, and locks at the commit";
-        let mut table = Table::new("locking", title, &titles);
+        let mut table = Table::new("locking", "Locks at the first write, and locks at the commit");
         for app in &self.applications {
             for optimisation in [BASELINE].into_iter().chain(OPTIMISATIONS) {
-                let under = |locks| {
+                let median = |locks, metric| self.median(app, optimisation, locks, metric);
+                let improvement = |locks| {
                     let improvement = self.improvement(app, optimisation, locks);
-                    [
-                        self.median(app, optimisation, locks, "wall_s").into(),
-                        self.median(app, optimisation, locks, "abort_ratio").into(),
-                        improvement.filter(|_| optimisation != BASELINE).into(),
-                    ]
+                    improvement.filter(|_| optimisation != BASELINE)
                 };
-                let named = [app.as_str().into(), optimisation.into()];
-                table.row(
-                    named
-                        .into_iter()
-                        .chain(LOCKS.into_iter().flat_map(|(locks, _)| under(locks)))
-                        .collect(),
-                );
+                table.row([
+                    cell("application", app),
+                    cell("optimisation", optimisation),
+                    cell("first write: seconds", median(EARLY, "wall_s")),
+                    cell("its aborts / attempts", median(EARLY, "abort_ratio")),
+                    cell("over its baseline, %", improvement(EARLY)),
+                    cell("commit: seconds", median(LATE, "wall_s")),
+                    cell("commit's aborts / attempts", median(LATE, "abort_ratio")),
+                    cell("over commit's baseline, %", improvement(LATE)),
+                ]);
             }
         }
         table
@@ -195,6 +171,7 @@ impl View<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::Scale;
 
     fn parts(late_stealing_s: f64) -> Vec<Part> {
         let wall = |optimisation, locks, wall_s| {
@@ -206,7 +183,7 @@ mod tests {
             wall(BASELINE, LATE, 6.0),
             wall("stealing", LATE, late_stealing_s),
         ]);
-        LateLocks.report(&results, &Setting::new(Scale::Quick, 2))
+        experiment().report(&results, &Setting::new(Scale::Quick, 2))
     }
 
     /// Catches: an improvement over the baseline under other locks, and a contradiction that is

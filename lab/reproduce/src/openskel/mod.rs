@@ -5,16 +5,16 @@
 //! |---|---|
 //! | `applications` | what is run, and how large |
 //! | `bench` | an application, prepared once and run in many ways |
-//! | `held` | what reports ask where versions are held against one of them |
+//! | `comparison` | versions of applications compared with one of them |
 //! | `versions` | Figures 4.2 and 4.3, Tables 4.2 and 4.3: the worklist against transactions by hand |
 //! | `single` | Figures 5.3 to 5.6 and 5.8: each optimisation alone |
 //! | `locking` | section 4.1: the same with locks that are taken at the commit |
 //! | `search`, `oracle` | the static oracle, also by itself |
 //! | `combined` | Figures 6.5 and 7.6: the tuner against the oracle and the best single optimisation |
 //! | `thresholds` | Figure 6.6: how much the tuner's thresholds matter |
-//! | `path` | Figure 6.7: what the tuner does |
+//! | `path` | Figure 6.7: the tuner's steps |
 //! | `footprint` | Figure 7.1: pages that are touched, over time |
-//! | `places` | Figures 7.4 and 7.5: where threads sit, and where pages lie |
+//! | `places` | Figures 7.4 and 7.5: thread mappings and page placements |
 //!
 //! Averages are those of its equation 4.4: the mean over the applications of the best improvement
 //! of each.
@@ -22,8 +22,8 @@
 mod applications;
 mod bench;
 mod combined;
+mod comparison;
 mod footprint;
-mod held;
 mod locking;
 mod oracle;
 mod path;
@@ -34,37 +34,43 @@ mod thresholds;
 mod versions;
 
 pub use applications::search_size;
-pub(crate) use combined::Combined;
-pub(crate) use footprint::Footprint;
-pub(crate) use locking::LateLocks;
 pub use oracle::{Chosen, Compared, Effort, Oracle, Summary, averages};
-pub(crate) use path::TunersPath;
-pub(crate) use places::Places;
-pub(crate) use single::Single;
-pub(crate) use thresholds::Thresholds;
-pub(crate) use versions::Versions;
 
-use crate::experiment::{Caveat, Need};
-use crate::setting::Scale;
+use crate::experiment::{Caveat, Experiment, Need};
 
-/// The publication's number of runs, except where it only has to be shown that it works.
-pub(crate) fn usual_repeat(scale: Scale) -> usize {
-    scale.pick(1, 10, 10)
+const PUBLICATION: &str = "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance \
+    Optimizations for Transactional Memory\"";
+
+/// The publication's number of runs; one where it only has to be shown that it works.
+const REPEAT: [usize; 3] = [1, 10, 10];
+
+/// All experiments of the publication, in its order.
+pub(crate) fn experiments() -> Vec<Experiment> {
+    vec![
+        versions::experiment(),
+        single::experiment(),
+        locking::experiment(),
+        combined::experiment(),
+        thresholds::experiment(),
+        path::experiment(),
+        footprint::experiment(),
+        places::experiment(),
+    ]
 }
 
 const THREADS_ARE_FEW: Caveat = Caveat {
     unless: Need::Workers(16),
     words: "The publication had 16 and 32 cores. Few workers hardly wait for a list or abort each \
-        other, so stealing, coalescing and swapping have little to \
-mend; and where all workers have a core there is none left for helpers.",
+        other, so stealing, coalescing and swapping have little to mend; and where all workers \
+        have a core there is none left for helpers.",
 };
 
 const OTHER_MACHINE: Caveat = Caveat {
     unless: Need::Nothing,
-    words: "The publication's transactions were those of TinySTM in C, with encounter-time \
-        locking and suicide, on processors of 2007 to 2010; the applications \
-here are other programs with the same inputs' shapes. Its cross-check with TL2, which it does not \
-show, is not repeated.",
+    words: "The publication's transactions were those of TinySTM in C, with encounter-time locking \
+        and suicide, on processors of 2007 to 2010; the applications here are other programs with \
+        the same inputs' shapes. Its cross-check with TL2, which it does not show, is not \
+        repeated.",
 };
 
 const ONE_NODE: Caveat = Caveat {

@@ -11,9 +11,9 @@ use sinew_topology::Machine;
 use super::bench::Bench;
 use super::search::{AGAIN, BASELINE, ORACLE, PATTERNS, SEARCH, SINGLES, Search, TUNERS, coarse};
 use super::{OTHER_MACHINE, THREADS_ARE_FEW};
-use crate::experiment::{About, Block, Experiment};
+use crate::experiment::{About, Experiment};
 use crate::failure::Failure;
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::Results;
 use crate::setting::Setting;
 use crate::statistics::{mean, median, spread};
@@ -42,15 +42,9 @@ impl Effort {
     }
 }
 
-/// A search for the best fixed settings of one application's worklist, and the tuner beside them,
-/// as an experiment.
-///
-/// Its results go to a folder of the application's name.
+/// A search for the best fixed settings of one application's worklist, and the tuner beside them.
 #[derive(Debug)]
-pub struct Oracle {
-    about: About,
-    search: Search,
-}
+pub struct Oracle(Search);
 
 impl Oracle {
     /// A search on `cores` cores.
@@ -76,23 +70,35 @@ impl Oracle {
         }
         let space =
             Space::full(cores, Machine::host().nodes().len(), Knobs::default().longest_lifespan);
-        let about = About {
-            name: app.name,
-            title: "the best fixed settings of its worklist, and the tuner beside them",
-            source: "the static oracle of Luís Fabrício Wanderley Góes, \"Automatic \
-                Skeleton-Driven Performance Optimizations for Transactional \
-                     Memory\", section 6.3",
-            caveats: &[THREADS_ARE_FEW, OTHER_MACHINE],
-        };
-        let search = Search {
+        Ok(Self(Search {
             app: app.name,
             size: size.to_owned(),
             path,
             space: if is_coarse { coarse(space) } else { space },
             runs,
             again,
+        }))
+    }
+
+    /// The application.
+    pub fn app(&self) -> &'static str {
+        self.0.app
+    }
+
+    /// The search as an experiment of the application's name.
+    pub fn experiment(&self) -> Experiment {
+        let about = About {
+            name: self.0.app,
+            title: "the best fixed settings of its worklist, and the tuner beside them",
+            publication: super::PUBLICATION,
+            place: "section 6.3 (the static oracle)",
+            caveats: &[THREADS_ARE_FEW, OTHER_MACHINE],
+            repeat: [self.0.runs; 3],
         };
-        Ok(Self { about, search })
+        let (blocks, reported, size) = (self.0.clone(), self.0.clone(), self.0.size.clone());
+        let report = move |results: &Results, _: &Setting| report(&reported, results);
+        Experiment::new(about, move |_| blocks.clone().blocks().into(), report)
+            .sized(move |_| size.clone())
     }
 
     /// Makes the input, and forgets it: so that an impossible size is said before anything is run.
@@ -101,12 +107,12 @@ impl Oracle {
     ///
     /// If there is no such size or file, or not enough memory.
     pub fn check(&self) -> Result<(), Failure> {
-        Bench::listed(self.search.app, &self.search.size, self.search.path.clone()).map(drop)
+        Bench::listed(self.0.app, &self.0.size, self.0.path.clone()).map(drop)
     }
 
     /// The machine-readable results.
     pub fn summary(&self, results: &Results) -> Summary {
-        let app = self.search.app;
+        let app = self.0.app;
         let chosen = ranked(results, app).into_iter();
         let chosen = chosen.map(|Ranked { settings, median_s, spread_s, runs }| Chosen {
             settings,
@@ -116,8 +122,8 @@ impl Oracle {
         });
         Summary {
             application: app,
-            size: self.search.size.clone(),
-            cores: self.search.space.cores,
+            size: self.0.size.clone(),
+            cores: self.0.space.cores,
             search: chosen.collect(),
             again: roles().filter_map(|what| compared(results, app, what)).collect(),
         }
@@ -167,9 +173,8 @@ impl Summary {
 
 /// The results of several applications beside their oracles: a row each, and the means.
 pub fn averages(summaries: &[Summary]) -> Table {
-    let [published, accepted, throughput] = TUNERS;
-    let titles = ["application", published, accepted, throughput, "best single", BASELINE];
-    let mut table = Table::new("averages", "Time of the oracle's, measured again in turn", &titles);
+    let mut table = Table::new("averages", "Time of the oracle's, measured again in turn");
+    let titles = [TUNERS[0], TUNERS[1], TUNERS[2], "best single", BASELINE];
     let values = |summary: &Summary| {
         let [published, accepted, throughput] = TUNERS.map(|what| summary.of_oracle(what));
         [published, accepted, throughput, summary.best_single(), summary.of_oracle(BASELINE)]
@@ -182,8 +187,8 @@ pub fn averages(summaries: &[Summary]) -> Table {
     let means = std::array::from_fn(mean_of);
     let names = summaries.iter().map(|summary| summary.application);
     for (name, values) in names.zip(rows.iter().copied()).chain([("mean", means)]) {
-        let values = values.into_iter().map(Cell::from);
-        table.row([Cell::from(name)].into_iter().chain(values).collect());
+        let cells = titles.into_iter().zip(values).map(|(title, value)| cell(title, value));
+        table.row([cell("application", name)].into_iter().chain(cells));
     }
     table
 }
@@ -271,78 +276,53 @@ pub(crate) fn compared(results: &Results, app: &str, what: &'static str) -> Opti
     })
 }
 
-impl Experiment for Oracle {
-    fn about(&self) -> &About {
-        &self.about
-    }
-
-    fn size(&self, _: &Setting) -> String {
-        self.search.size.clone()
-    }
-
-    fn blocks(&self, _: &Setting) -> Result<Vec<Block>, Failure> {
-        Ok(self.search.clone().blocks().into())
-    }
-
-    fn report(&self, results: &Results, _: &Setting) -> Vec<Part> {
-        let app = self.search.app;
-        let plot = plot(results, app);
-        let plots = Part::drawn(plot);
-        let intro = format!(
-            "{} choices on {} cores, each run {} times; what is compared was then run {} times \
-             more, in turn.",
-            self.search.space.choices().count(),
-            self.search.space.cores,
-            self.search.runs,
-            self.search.again,
-        );
-        let parts =
-            [Part::words(intro), Part::Table(best(results, app)), Part::Table(again(results, app))];
-        parts.into_iter().chain([Part::words(verdict(results, app))]).chain(plots).collect()
-    }
+fn report(search: &Search, results: &Results) -> Vec<Part> {
+    let app = search.app;
+    let intro = format!(
+        "{} choices on {} cores, each run {} times; the compared choices were then run {} times \
+         more, in turn.",
+        search.space.choices().count(),
+        search.space.cores,
+        search.runs,
+        search.again,
+    );
+    vec![
+        Part::Words(intro),
+        Part::Table(best(results, app)),
+        Part::Table(again(results, app)),
+        Part::Words(verdict(results, app)),
+        Part::Plot(plot(results, app)),
+    ]
 }
 
 fn best(results: &Results, app: &str) -> Table {
-    let titles = ["settings", "seconds", "±", "of the best"];
-    let mut table =
-        Table::new("search", "The best fixed settings, as the search saw them", &titles);
+    let mut table = Table::new("search", "The best fixed settings, as the search saw them");
     let ranked = ranked(results, app);
     let first = ranked.first().map(|first| first.median_s);
     for Ranked { settings, median_s, spread_s, .. } in ranked.into_iter().take(BEST) {
-        table.row(vec![
-            settings.into(),
-            median_s.into(),
-            spread_s.into(),
-            first.map(|best| median_s / best).into(),
+        table.row([
+            cell("settings", settings),
+            cell("seconds", median_s),
+            cell("±", spread_s),
+            cell("of the best", first.map(|best| median_s / best)),
         ]);
     }
     table
 }
 
 fn again(results: &Results, app: &str) -> Table {
-    let titles = [
-        "what",
-        "settings",
-        "seconds",
-        "of the oracle",
-        "±",
-        "over the baseline, %",
-        "aborts / attempts",
-        "settled after, % of the run",
-        "tuner, % of processor time",
-    ];
-    let mut table = Table::new("again", "Measured again, in turn", &titles);
+    let mut table = Table::new("again", "Measured again, in turn");
     for row in roles().filter_map(|what| compared(results, app, what)) {
-        table.row(vec![
-            row.what.into(),
-            row.settings.into(),
-            row.median_s.into(),
-            row.of_oracle.into(),
-            row.of_oracle_spread.into(),
-            row.over_baseline_percent.into(),
-            row.abort_ratio.into(),
-            row.settling_percent.into(),
-            row.tuning_percent.into(),
+        table.row([
+            cell("what", row.what),
+            cell("settings", row.settings),
+            cell("seconds", row.median_s),
+            cell("of the oracle", row.of_oracle),
+            cell("±", row.of_oracle_spread),
+            cell("over the baseline, %", row.over_baseline_percent),
+            cell("aborts / attempts", row.abort_ratio),
+            cell("settled after, % of the run", row.settling_percent),
+            cell("tuner, % of processor time", row.tuning_percent),
         ]);
     }
     table
@@ -422,7 +402,7 @@ mod tests {
         );
         assert!((tuned.over_baseline_percent.unwrap() - 100.0 * (4.0 / 2.1 - 1.0)).abs() < 1e-9);
         assert_eq!(tuned.settings, "auto");
-        let parts = oracle().report(&results(), &Setting::new(Scale::Quick, 2));
+        let parts = oracle().experiment().report(&results(), &Setting::new(Scale::Quick, 2));
         assert!(
             matches!(&parts[3], Part::Words(words) if words.contains("tuned took 1.050 ± 0.000")),
             "{parts:?}"

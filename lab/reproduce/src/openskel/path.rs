@@ -9,25 +9,27 @@ use sinew_policy::tune::{Row, State};
 
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
-use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
-use crate::experiment::{About, Block, Case, Experiment};
+use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
+use crate::experiment::{About, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper::openskel::PATH_WORDS;
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Metrics, Results};
-use crate::setting::{Scale, Setting};
+use crate::setting::Setting;
+
+const ABOUT: About = About {
+    name: "openskel-path",
+    title: "the steps of the worklist's tuner, epoch by epoch, and their cost",
+    publication: super::PUBLICATION,
+    place: "Figure 6.7",
+    caveats: &[THREADS_ARE_FEW, SHUFFLED, OTHER_MACHINE],
+    repeat: super::REPEAT,
+};
 
 /// The experiment.
-#[derive(Debug)]
-pub(crate) struct TunersPath;
-
-static ABOUT: About = About {
-    name: "openskel-path",
-    title: "what the tuner of the worklist does, epoch by epoch, and what that costs",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
-        for Transactional Memory\", Figure 6.7",
-    caveats: &[THREADS_ARE_FEW, SHUFFLED, OTHER_MACHINE],
-};
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 /// Rows for what comes once all is settled, at most.
 const ROWS: usize = 60;
@@ -60,30 +62,16 @@ fn labels(app: &str) -> Labels {
     vec![("application", app.to_owned())]
 }
 
-impl Experiment for TunersPath {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        Ok(blocks(setting, cases))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let applications = names(setting.scale);
-        let plots = applications.iter().map(|app| plot(app, &first_path(results, app)));
-        let plots = plots.filter(|plot| !plot.is_empty()).map(Part::Plot);
-        let parts = [
-            Part::Table(costs(results, &applications)),
-            Part::words(PATH_WORDS),
-            Part::Table(paths(results, &applications)),
-        ];
-        parts.into_iter().chain(plots).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let applications = names(setting.scale);
+    let mut parts = vec![
+        Part::Table(costs(results, &applications)),
+        Part::words(PATH_WORDS),
+        Part::Table(paths(results, &applications)),
+    ];
+    let plot = |app: &String| Part::Plot(plot(app, &first_path(results, app)));
+    parts.extend(applications.iter().map(plot));
+    parts
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
@@ -146,38 +134,30 @@ fn first_path(results: &Results, app: &str) -> Vec<Values> {
 }
 
 fn costs(results: &Results, applications: &[String]) -> Table {
-    let titles = [
-        "application",
-        "seconds",
-        "settled after, epochs",
-        "of the run, %",
-        "tuner, % of processor time",
-    ];
-    let mut table = Table::new("costs", "What tuning took", &titles);
+    let mut table = Table::new("costs", "What tuning took");
     for app in applications {
         let at = |metric| results.median(&[("application", app)], metric);
         let percent = |metric| at(metric).map(|share| share * 100.0);
-        table.row(vec![
-            app.as_str().into(),
-            at("wall_s").into(),
-            at("settled_after_epochs").into(),
-            percent("settling_share").into(),
-            percent("tuning_share").into(),
+        table.row([
+            cell("application", app),
+            cell("seconds", at("wall_s")),
+            cell("settled after, epochs", at("settled_after_epochs")),
+            cell("of the run, %", percent("settling_share")),
+            cell("tuner, % of processor time", percent("tuning_share")),
         ]);
     }
     table
 }
 
 fn paths(results: &Results, applications: &[String]) -> Table {
-    let titles = ["application"].into_iter().chain(COLUMNS).collect::<Vec<_>>();
-    let mut table = Table::new("paths", "The tuner's path in the first round", &titles);
+    let mut table = Table::new("paths", "The tuner's path in the first round");
     for app in applications {
         for values in first_path(results, app) {
             let cells = COLUMNS.into_iter().zip(values).map(|(column, value)| match column {
-                "state" => Cell::from(STATES[value as usize].to_string()),
-                _ => value.into(),
+                "state" => cell(column, STATES[value as usize].to_string()),
+                _ => cell(column, value),
             });
-            table.row([Cell::from(app.as_str())].into_iter().chain(cells).collect());
+            table.row([cell("application", app)].into_iter().chain(cells));
         }
     }
     table

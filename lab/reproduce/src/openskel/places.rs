@@ -6,27 +6,23 @@
 use sinew_policy::worklist::{Choice, Mapping, Pages, Settings};
 use sinew_topology::Machine;
 
-use super::applications::{Application, blocks, names};
+use super::applications::{Application, blocks};
 use super::bench::{Bench, Way, plain};
-use super::held::Held;
-use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED, usual_repeat};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
+use super::comparison::Comparison;
+use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED};
+use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::PLACES_WORDS;
-use crate::report::{Form, Part, Plot, Table};
+use crate::report::{Form, Part, Plot, Table, cell};
 use crate::results::{Labels, Results};
-use crate::setting::{Scale, Setting};
+use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Places;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "openskel-places",
-    title: "where the worklist's threads sit and its pages lie: scatter, compact, the system; \
+    title: "thread mappings and page placements of the worklist: scatter, compact, the system; \
         first touch, cyclic, bound",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
-        for Transactional Memory\", Figures 7.4 and 7.5",
+    publication: super::PUBLICATION,
+    place: "Figures 7.4 and 7.5",
     caveats: &[
         Caveat {
             unless: Need::Packages(2),
@@ -37,7 +33,13 @@ static ABOUT: About = About {
         SHUFFLED,
         OTHER_MACHINE,
     ],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 const SCATTER: &str = "scatter";
 const COMPACT: &str = "compact";
@@ -69,28 +71,13 @@ fn labels(app: &str, place: &str, workers: usize) -> Labels {
     ]
 }
 
-impl Experiment for Places {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        Ok(blocks(setting, cases))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let (applications, labels) = (names(setting.scale), ["place", "workers"]);
-        let held = Held { results, applications, counts: &setting.threads, labels, base: SCATTER };
-        let plots =
-            held.applications.iter().map(|app| plot(&held, app)).filter(|plot| !plot.is_empty());
-        let verdict = held.verdict(&PLACES[1..]);
-        let parts = [Part::Table(table(&held)), Part::words(verdict), Part::words(PLACES_WORDS)];
-        parts.into_iter().chain(plots.map(Part::Plot)).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let comparison = Comparison::new(results, setting, ["place", "workers"], SCATTER);
+    let verdict = comparison.verdict(&PLACES[1..]);
+    let mut parts =
+        vec![Part::Table(table(&comparison)), Part::words(verdict), Part::words(PLACES_WORDS)];
+    parts.extend(comparison.applications.iter().map(|app| Part::Plot(plot(&comparison, app))));
+    parts
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
@@ -106,36 +93,39 @@ fn cases(Application { name, size }: Application, setting: &Setting) -> Result<V
     Ok(cases)
 }
 
-fn table(held: &Held<'_>) -> Table {
-    let titles = ["application", "place", "workers", "seconds", "over scatter, %"];
-    let mut table = Table::new("places", "Where threads sit and pages lie", &titles);
-    for app in &held.applications {
+fn table(comparison: &Comparison<'_>) -> Table {
+    let mut table = Table::new("places", "Thread mappings and page placements");
+    for app in &comparison.applications {
         for (place, &workers) in PLACES
             .into_iter()
-            .flat_map(|place| held.counts.iter().map(move |workers| (place, workers)))
+            .flat_map(|place| comparison.counts.iter().map(move |workers| (place, workers)))
         {
-            let Some(seconds) = held.median(app, (place, workers), "wall_s") else { continue };
-            let improvement = held.improvement(app, (place, workers)).filter(|_| place != SCATTER);
-            table.row(vec![
-                app.as_str().into(),
-                place.into(),
-                workers.into(),
-                seconds.into(),
-                improvement.into(),
+            let Some(seconds) = comparison.median(app, (place, workers), "wall_s") else {
+                continue;
+            };
+            let improvement =
+                comparison.improvement(app, (place, workers)).filter(|_| place != SCATTER);
+            table.row([
+                cell("application", app),
+                cell("place", place),
+                cell("workers", workers),
+                cell("seconds", seconds),
+                cell("over scatter, %", improvement),
             ]);
         }
     }
     table
 }
 
-fn plot(held: &Held<'_>, app: &str) -> Plot {
+fn plot(comparison: &Comparison<'_>, app: &str) -> Plot {
     let plot = Plot::new(&format!("{app}-places"), format!("{app}: time by place"), Form::Bars);
-    held.plot(plot, "seconds", PLACES, |version| held.median(app, version, "wall_s"))
+    comparison.plot(plot, "seconds", PLACES, |version| comparison.median(app, version, "wall_s"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::Scale;
 
     /// Catches: a place that is another, and pages that are placed where there is one node.
     #[test]
@@ -155,7 +145,7 @@ mod tests {
     /// Catches: an improvement turned round, and an average over all numbers of workers instead
     /// of the best.
     #[test]
-    fn places_are_held_against_scatter() {
+    fn places_are_compared_with_scatter() {
         let wall =
             |place, workers, wall_s| (labels("kmeans", place, workers), vec![("wall_s", wall_s)]);
         let results = Results::of([
@@ -165,7 +155,7 @@ mod tests {
             wall(COMPACT, 2, 1.25),
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
-        let parts = Places.report(&results, &setting);
+        let parts = experiment().report(&results, &setting);
         let [Part::Table(table), Part::Words(words), ..] = &parts[..] else { panic!("{parts:?}") };
         assert_eq!(table.shown(&["kmeans", COMPACT, "2"])[4], "20.0");
         assert!(words.contains("compact: +20.0 %") && !words.contains("bound"), "{words}");

@@ -6,27 +6,23 @@
 
 use sinew_policy::worklist::{Settings, helpers, swap};
 
-use super::applications::{Application, blocks, names};
+use super::applications::{Application, blocks};
 use super::bench::{Bench, Way};
-use super::held::Held;
-use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
+use super::comparison::Comparison;
+use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
+use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::single;
-use crate::report::{Cell, Part, Table};
+use crate::report::{Part, Table, cell};
 use crate::results::{Labels, Results};
-use crate::setting::{Scale, Setting};
+use crate::setting::Setting;
 use crate::statistics::mean;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Single;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "openskel-single",
     title: "each optimisation of the worklist alone: speed-up and aborts",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
-        for Transactional Memory\", Figures 5.3 to 5.6 and 5.8",
+    publication: super::PUBLICATION,
+    place: "Figures 5.3 to 5.6 and 5.8",
     caveats: &[
         THREADS_ARE_FEW,
         Caveat {
@@ -37,7 +33,13 @@ static ABOUT: About = About {
         SHUFFLED,
         OTHER_MACHINE,
     ],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 const SERIAL: &str = "serial";
 pub(super) const BASELINE: &str = "baseline";
@@ -69,29 +71,12 @@ fn all() -> impl Iterator<Item = &'static str> {
     [BASELINE].into_iter().chain(OPTIMISATIONS)
 }
 
-impl Experiment for Single {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        Ok(blocks(setting, cases))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let (applications, labels) = (names(setting.scale), ["optimisation", "cores"]);
-        let held = Held { results, applications, counts: &setting.threads, labels, base: BASELINE };
-        let tables = [Part::Table(best(&held)), Part::Table(times(&held))];
-        let (all, metrics) =
-            (all().collect::<Vec<_>>(), [("aborts", "aborts / attempts", "abort_ratio")]);
-        let plots =
-            held.applications.iter().flat_map(|app| held.plots(app, SERIAL, &all, &metrics));
-        tables.into_iter().chain(plots.filter(|plot| !plot.is_empty()).map(Part::Plot)).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let comparison = Comparison::new(results, setting, ["optimisation", "cores"], BASELINE);
+    let mut parts = vec![Part::Table(best(&comparison)), Part::Table(times(&comparison))];
+    let metrics = [("aborts", "aborts / attempts", "abort_ratio")];
+    parts.extend(comparison.plots(SERIAL, &all().collect::<Vec<_>>(), &metrics));
+    parts
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
@@ -109,65 +94,57 @@ fn cases(Application { name, size }: Application, setting: &Setting) -> Result<V
 }
 
 /// The fastest against the fastest, in per cent.
-fn best_improvement(held: &Held<'_>, app: &str, optimisation: &str) -> Option<f64> {
-    let fastest = |version| Some((version, held.fastest(app, version)?));
-    held.improvement_over(app, fastest(BASELINE)?, fastest(optimisation)?)
+fn best_improvement(comparison: &Comparison<'_>, app: &str, optimisation: &str) -> Option<f64> {
+    let fastest = |version| Some((version, comparison.fastest(app, version)?));
+    comparison.improvement_over(app, fastest(BASELINE)?, fastest(optimisation)?)
 }
 
-fn best(held: &Held<'_>) -> Table {
-    let titles = ["application", "optimisation", "cores", "over the best baseline, %", "paper"];
+fn best(comparison: &Comparison<'_>) -> Table {
     let title = "Each optimisation on its best number of cores, over the baseline on its best";
-    let mut table = Table::new("single", title, &titles);
-    for app in &held.applications {
+    let mut table = Table::new("single", title);
+    let mut row = |app: &str, optimisation, over: Option<f64>| {
+        table.row([
+            cell("application", app),
+            cell("optimisation", optimisation),
+            cell("cores", comparison.fastest(app, optimisation)),
+            cell("over the best baseline, %", over),
+            cell("paper", single(app, optimisation)),
+        ]);
+    };
+    for app in &comparison.applications {
         for optimisation in OPTIMISATIONS {
-            table.row(vec![
-                app.as_str().into(),
-                optimisation.into(),
-                held.fastest(app, optimisation).into(),
-                best_improvement(held, app, optimisation).into(),
-                single(app, optimisation).into(),
-            ]);
+            row(app, optimisation, best_improvement(comparison, app, optimisation));
         }
     }
     for optimisation in OPTIMISATIONS {
-        let each =
-            held.applications.iter().filter_map(|app| best_improvement(held, app, optimisation));
-        let average = mean(&each.collect::<Vec<_>>());
-        table.row(vec![
-            "average".into(),
-            optimisation.into(),
-            Cell::Gap,
-            average.into(),
-            Cell::Gap,
-        ]);
+        let each = comparison
+            .applications
+            .iter()
+            .filter_map(|app| best_improvement(comparison, app, optimisation));
+        row("average", optimisation, mean(&each.collect::<Vec<_>>()));
     }
     table
 }
 
-fn times(held: &Held<'_>) -> Table {
-    let titles = [
-        "application",
-        "optimisation",
-        "cores",
-        "seconds",
-        "±",
-        "speed-up",
-        "over the baseline, %",
-        "aborts / attempts",
-    ];
-    let mut table = Table::new("times", "On each number of cores", &titles);
-    for app in &held.applications {
-        for version in all().flat_map(|name| held.counts.iter().map(move |&cores| (name, cores))) {
+fn times(comparison: &Comparison<'_>) -> Table {
+    let mut table = Table::new("times", "On each number of cores");
+    for app in &comparison.applications {
+        for version in
+            all().flat_map(|name| comparison.counts.iter().map(move |&cores| (name, cores)))
+        {
             let (optimisation, cores) = version;
-            table.row(vec![
-                app.as_str().into(),
-                optimisation.into(),
-                cores.into(),
-                held.median(app, version, "wall_s").into(),
-                held.spread(app, version, "wall_s").into(),
-                held.speed_up(app, (SERIAL, 1), version).into(),
-                held.improvement(app, version).filter(|_| optimisation != BASELINE).into(),
-                held.median(app, version, "abort_ratio").into(),
+            table.row([
+                cell("application", app),
+                cell("optimisation", optimisation),
+                cell("cores", cores),
+                cell("seconds", comparison.median(app, version, "wall_s")),
+                cell("±", comparison.spread(app, version, "wall_s")),
+                cell("speed-up", comparison.speed_up(app, (SERIAL, 1), version)),
+                cell(
+                    "over the baseline, %",
+                    comparison.improvement(app, version).filter(|_| optimisation != BASELINE),
+                ),
+                cell("aborts / attempts", comparison.median(app, version, "abort_ratio")),
             ]);
         }
     }
@@ -177,6 +154,7 @@ fn times(held: &Held<'_>) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::Scale;
 
     /// Catches: helpers beside as many workers as there are cores, and an optimisation that is
     /// not alone.
@@ -190,7 +168,7 @@ mod tests {
     /// Catches: an improvement over the baseline on other cores where it is not the best, and
     /// one turned round.
     #[test]
-    fn the_best_is_held_against_the_best() {
+    fn the_best_is_compared_with_the_best() {
         let wall = |optimisation, cores, wall_s| {
             (labels("kmeans", optimisation, cores), vec![("wall_s", wall_s)])
         };
@@ -201,7 +179,7 @@ mod tests {
             wall("stealing", 2, 1.0),
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
-        let parts = Single.report(&results, &setting);
+        let parts = experiment().report(&results, &setting);
         let [Part::Table(best), Part::Table(times), ..] = &parts[..] else { panic!("{parts:?}") };
         assert_eq!(best.shown(&["kmeans", "stealing"])[2..], ["2", "100", "35 %"]);
         assert_eq!(best.shown(&["average", "stealing"])[3], "100");

@@ -7,28 +7,30 @@ use sinew::worklist::Knobs;
 
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
-use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
-use crate::experiment::{About, Block, Case, Experiment};
+use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
+use crate::experiment::{About, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper::openskel::THRESHOLDS_WORDS;
-use crate::report::{Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::{Scale, Setting};
 use crate::statistics::mean;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Thresholds;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "openskel-thresholds",
-    title: "how much the thresholds of the worklist's tuner matter",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
-        for Transactional Memory\", Figure 6.6",
+    title: "effect of the two thresholds of the worklist's tuner",
+    publication: super::PUBLICATION,
+    place: "Figure 6.6",
     caveats: &[THREADS_ARE_FEW, SHUFFLED, OTHER_MACHINE],
+    repeat: super::REPEAT,
 };
 
-/// The pair that others are held against, in tenths.
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
+
+/// The pair that others are compared with, in tenths.
 const BEST: (u32, u32) = (1, 1);
 
 /// The values of both thresholds, in tenths.
@@ -44,28 +46,14 @@ fn labels(app: &str, (alpha, beta): (u32, u32)) -> Labels {
     vec![("application", app.to_owned()), ("alpha", show(alpha)), ("beta", show(beta))]
 }
 
-impl Experiment for Thresholds {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        Ok(blocks(setting, cases))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view =
-            View { results, applications: names(setting.scale), tenths: tenths(setting.scale) };
-        let plot = view.plot();
-        let plots = Part::drawn(plot);
-        let parts =
-            [Part::Table(view.table()), Part::words(view.verdict()), Part::words(THRESHOLDS_WORDS)];
-        parts.into_iter().chain(plots).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let view = View { results, applications: names(setting.scale), tenths: tenths(setting.scale) };
+    vec![
+        Part::Table(view.table()),
+        Part::words(view.verdict()),
+        Part::words(THRESHOLDS_WORDS),
+        Part::Plot(view.plot()),
+    ]
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
@@ -102,13 +90,13 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let betas = self.tenths.iter().map(|&beta| format!("beta {}", show(beta)));
-        let titles: Vec<String> = ["alpha".to_owned()].into_iter().chain(betas).collect();
         let title = "Speed-up over alpha = beta = 0.1, averaged over the applications";
-        let mut table = Table::new("thresholds", title, &titles);
+        let mut table = Table::new("thresholds", title);
         for &alpha in &self.tenths {
-            let cells = self.tenths.iter().map(|&beta| self.speed_up((alpha, beta)).into());
-            table.row([show(alpha).into()].into_iter().chain(cells).collect());
+            let speed_up =
+                |&beta: &u32| cell(format!("beta {}", show(beta)), self.speed_up((alpha, beta)));
+            let cells = self.tenths.iter().map(speed_up);
+            table.row([cell("alpha", show(alpha))].into_iter().chain(cells));
         }
         table
     }
@@ -161,7 +149,7 @@ mod tests {
             wall("yada", (1, 9), 3.0),
             wall("yada", (9, 1), 2.0),
         ]);
-        let parts = Thresholds.report(&results, &Setting::new(Scale::Quick, 2));
+        let parts = experiment().report(&results, &Setting::new(Scale::Quick, 2));
         let [Part::Table(table), Part::Words(words), ..] = &parts[..] else { panic!("{parts:?}") };
         assert_eq!(table.shown(&["0.1"]), ["0.1", "1", "0.75"]);
         assert_eq!(table.shown(&["0.9"]), ["0.9", "1.25", "-"]);

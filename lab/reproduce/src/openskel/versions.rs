@@ -7,36 +7,30 @@
 
 use sinew_policy::worklist::Settings;
 
-use super::applications::{Application, blocks, names};
+use super::applications::{Application, blocks};
 use super::bench::{Bench, Way};
-use super::held::{Held, Version};
-use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
+use super::comparison::Comparison;
+use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
+use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::{TABLE_4_2, TABLE_4_3, VERSIONS_WORDS};
-use crate::report::{Cell, Part, Table};
+use crate::report::{Part, Table, cell};
 use crate::results::{Labels, Results};
-use crate::setting::{Scale, Setting};
+use crate::setting::Setting;
 use crate::statistics::{deviation, mean};
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Versions;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "openskel-versions",
     title: "applications as worklists against transactions by hand: times, aborts, numbers of \
         transactions, deviations",
-    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations \
-        for Transactional Memory\", Figures 4.2 and 4.3, \
-             Tables 4.2 and 4.3",
+    publication: super::PUBLICATION,
+    place: "Figures 4.2 and 4.3, Tables 4.2 and 4.3",
     caveats: &[
         THREADS_ARE_FEW,
         Caveat {
             unless: Need::Nothing,
-            words: "Threads of both versions are pinned in the same way here. There the \
-                original's were left to the system, which is one reason for its larger \
-deviations.",
+            words: "Threads of both versions are pinned in the same way here. There the original's \
+                were left to the system, which is one reason for its larger deviations.",
         },
         Caveat {
             unless: Need::Nothing,
@@ -46,7 +40,13 @@ deviations.",
         SHUFFLED,
         OTHER_MACHINE,
     ],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 const SERIAL: &str = "serial";
 const BY_HAND: &str = "by hand";
@@ -62,33 +62,17 @@ fn labels(app: &str, version: &str, workers: usize) -> Labels {
     ]
 }
 
-impl Experiment for Versions {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        Ok(blocks(setting, cases))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let (applications, labels) = (names(setting.scale), ["version", "workers"]);
-        let held = Held { results, applications, counts: &setting.threads, labels, base: BY_HAND };
-        let parts = [
-            Part::Table(times(&held)),
-            Part::words(held.verdict(&[BASELINE, STEALING])),
-            Part::words(VERSIONS_WORDS),
-            Part::Table(characters(&held)),
-            Part::Table(deviations(&held)),
-        ];
-        let plots =
-            held.applications.iter().flat_map(|app| held.plots(app, SERIAL, &PARALLEL, &PLOTS));
-        parts.into_iter().chain(plots.filter(|plot| !plot.is_empty()).map(Part::Plot)).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let comparison = Comparison::new(results, setting, ["version", "workers"], BY_HAND);
+    let mut parts = vec![
+        Part::Table(times(&comparison)),
+        Part::words(comparison.verdict(&[BASELINE, STEALING])),
+        Part::words(VERSIONS_WORDS),
+        Part::Table(characters(&comparison)),
+        Part::Table(deviations(&comparison)),
+    ];
+    parts.extend(comparison.plots(SERIAL, &PARALLEL, &PLOTS));
+    parts
 }
 
 /// Plots beside that of the speed-up: their names, what they show, and its metric.
@@ -114,120 +98,90 @@ fn cases(Application { name, size }: Application, setting: &Setting) -> Result<V
     Ok(cases)
 }
 
-fn times(held: &Held<'_>) -> Table {
-    let titles = [
-        "application",
-        "version",
-        "workers",
-        "seconds",
-        "±",
-        "speed-up over serial",
-        "over by hand, %",
-        "aborts / attempts",
-        "transactions",
-    ];
-    let mut table = Table::new("versions", "Times, aborts and numbers of transactions", &titles);
-    for app in &held.applications {
-        for version in PARALLEL {
-            for &workers in held.counts {
-                table.row(row(held, app, (version, workers)));
-            }
+fn times(comparison: &Comparison<'_>) -> Table {
+    let mut table = Table::new("versions", "Times, aborts and numbers of transactions");
+    for app in &comparison.applications {
+        for version in PARALLEL
+            .into_iter()
+            .flat_map(|name| comparison.counts.iter().map(move |&on| (name, on)))
+        {
+            let (name, workers) = version;
+            table.row([
+                cell("application", app),
+                cell("version", name),
+                cell("workers", workers),
+                cell("seconds", comparison.median(app, version, "wall_s")),
+                cell("±", comparison.spread(app, version, "wall_s")),
+                cell("speed-up over serial", comparison.speed_up(app, (SERIAL, 1), version)),
+                cell(
+                    "over by hand, %",
+                    comparison.improvement(app, version).filter(|_| name != BY_HAND),
+                ),
+                cell("aborts / attempts", comparison.median(app, version, "abort_ratio")),
+                cell("transactions", comparison.median(app, version, "transactions")),
+            ]);
         }
     }
     table
 }
 
-fn row(held: &Held<'_>, app: &str, version: Version<'_>) -> Vec<Cell> {
-    let (name, workers) = version;
-    vec![
-        app.into(),
-        name.into(),
-        workers.into(),
-        held.median(app, version, "wall_s").into(),
-        held.spread(app, version, "wall_s").into(),
-        held.speed_up(app, (SERIAL, 1), version).into(),
-        held.improvement(app, version).filter(|_| name != BY_HAND).into(),
-        held.median(app, version, "abort_ratio").into(),
-        held.median(app, version, "transactions").into(),
-    ]
-}
-
 /// Table 4.2.
-fn characters(held: &Held<'_>) -> Table {
-    let titles = [
-        "application",
-        "by hand fastest on",
-        "aborts / attempts",
-        "microseconds an attempt",
-        "paper: scales to",
-        "paper: aborts",
-        "paper: cache misses",
-        "paper: length",
-    ];
-    let mut table =
-        Table::new("characters", "What applications are like, by hand (Table 4.2)", &titles);
-    for app in &held.applications {
-        let fastest = held.fastest(app, BY_HAND);
-        let at = |metric| held.median(app, (BY_HAND, fastest?), metric);
+fn characters(comparison: &Comparison<'_>) -> Table {
+    let mut table = Table::new("characters", "What applications are like, by hand (Table 4.2)");
+    for app in &comparison.applications {
+        let fastest = comparison.fastest(app, BY_HAND);
+        let at = |metric| comparison.median(app, (BY_HAND, fastest?), metric);
         let worked = fastest.zip(at("wall_s")).map(|(workers, wall_s)| workers as f64 * wall_s);
         let each = worked.zip(at("transactions")).map(|(worked, attempts)| worked / attempts * 1e6);
         let paper = TABLE_4_2.iter().find(|row| row.app == app);
-        table.row(vec![
-            app.as_str().into(),
-            fastest.into(),
-            at("abort_ratio").into(),
-            each.into(),
-            paper.map(|row| row.scales_to).into(),
-            paper.map(|row| row.aborts).into(),
-            paper.map(|row| row.misses).into(),
-            paper.map(|row| row.length).into(),
+        table.row([
+            cell("application", app),
+            cell("by hand fastest on", fastest),
+            cell("aborts / attempts", at("abort_ratio")),
+            cell("microseconds an attempt", each),
+            cell("paper: scales to", paper.map(|row| row.scales_to)),
+            cell("paper: aborts", paper.map(|row| row.aborts)),
+            cell("paper: cache misses", paper.map(|row| row.misses)),
+            cell("paper: length", paper.map(|row| row.length)),
         ]);
     }
     table
 }
 
 /// Table 4.3.
-fn deviations(held: &Held<'_>) -> Table {
-    let titles = [
-        "application",
-        "baseline",
-        "by hand",
-        "paper: UMA16 baseline",
-        "original",
-        "paper: NUMA32 baseline",
-        "original there",
-    ];
+fn deviations(comparison: &Comparison<'_>) -> Table {
     let title = "Standard deviations of the time in per cent, averaged over all numbers of \
         workers (Table 4.3)";
-    let mut table = Table::new("deviations", title, &titles);
-    for app in &held.applications {
+    let mut table = Table::new("deviations", title);
+    for app in &comparison.applications {
         let paper = TABLE_4_3.iter().find(|row| row.app == app);
-        table.row(vec![
-            app.as_str().into(),
-            mean_deviation(held, app, BASELINE).into(),
-            mean_deviation(held, app, BY_HAND).into(),
-            paper.map(|row| row.baseline_uma16).into(),
-            paper.map(|row| row.original_uma16).into(),
-            paper.map(|row| row.baseline_numa32).into(),
-            paper.map(|row| row.original_numa32).into(),
+        table.row([
+            cell("application", app),
+            cell("baseline", mean_deviation(comparison, app, BASELINE)),
+            cell("by hand", mean_deviation(comparison, app, BY_HAND)),
+            cell("paper: UMA16 baseline", paper.map(|row| row.baseline_uma16)),
+            cell("original", paper.map(|row| row.original_uma16)),
+            cell("paper: NUMA32 baseline", paper.map(|row| row.baseline_numa32)),
+            cell("original there", paper.map(|row| row.original_numa32)),
         ]);
     }
     table
 }
 
-fn mean_deviation(held: &Held<'_>, app: &str, version: &str) -> Option<f64> {
+fn mean_deviation(comparison: &Comparison<'_>, app: &str, version: &str) -> Option<f64> {
     let of = |&workers: &usize| {
-        let walls =
-            held.ask(app, (version, workers), |results, which| results.values(which, "wall_s"));
+        let walls = comparison
+            .ask(app, (version, workers), |results, which| results.values(which, "wall_s"));
         Some(deviation(&walls)? * 100.0)
     };
-    mean(&held.counts.iter().filter_map(of).collect::<Vec<_>>())
+    mean(&comparison.counts.iter().filter_map(of).collect::<Vec<_>>())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::results::Sample;
+    use crate::setting::Scale;
 
     fn results() -> Results {
         let mut results = Results::default();
@@ -252,9 +206,9 @@ mod tests {
     /// Catches: an improvement turned round, an average over all numbers of workers instead of
     /// the best, a deviation that is not in per cent.
     #[test]
-    fn the_worklist_is_held_against_transactions_by_hand() {
+    fn the_worklist_is_compared_with_transactions_by_hand() {
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
-        let parts = Versions.report(&results(), &setting);
+        let parts = experiment().report(&results(), &setting);
         let [
             Part::Table(times),
             Part::Words(words),

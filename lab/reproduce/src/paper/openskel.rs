@@ -101,8 +101,8 @@ pub fn single(app: &str, optimisation: &str) -> Option<&'static str> {
 
 /// Section 4.3.2, of Figure 4.2.
 pub const VERSIONS_WORDS: &str = "The publication: the baseline is up to 28 % faster than the \
-    original on UMA16 and up to 26 % on NUMA32, 3 % on average on both; vacation, \
-whose original has no list, is left out there, as its baseline is much slower above 4 cores.";
+    original on UMA16 and up to 26 % on NUMA32, 3 % on average on both; vacation, whose original \
+    has no list, is left out there, as its baseline is much slower above 4 cores.";
 
 /// Section 4.1, of commit-time locking and of TL2.
 pub const LOCKING_WORDS: &str = "The publication shows no figures of it: applications and \
@@ -112,9 +112,9 @@ pub const LOCKING_WORDS: &str = "The publication shows no figures of it: applica
 /// Sections 6.3 and 7.2.3, of Figures 6.5 and 7.6.
 pub const COMBINED_WORDS: &str = "The publication: the tuner is 2 % slower than the oracle on \
     UMA16 and 7 % faster on NUMA32, on average, and nowhere slower than the best single \
-optimisation; up to 88 % over the baseline, 46 % on average, on UMA16, up to 115 % and 56 % on \
-NUMA32. With threads mapped and pages placed as well: the same on UMA16, up \
-to 162 % and 91 % on NUMA32.";
+    optimisation; up to 88 % over the baseline, 46 % on average, on UMA16, up to 115 % and 56 % on \
+    NUMA32. With threads mapped and pages placed as well: the same on UMA16, up to 162 % and 91 % \
+    on NUMA32.";
 
 /// Section 6.3.2, of Figure 6.6.
 pub const THRESHOLDS_WORDS: &str = "The publication, on UMA16: (0.1, 0.1) is the best pair and \
@@ -122,21 +122,21 @@ pub const THRESHOLDS_WORDS: &str = "The publication, on UMA16: (0.1, 0.1) is the
 
 /// Section 6.3.3, of Figure 6.7.
 pub const PATH_WORDS: &str = "The publication, on UMA16: tuning yada took less than 2 % of its \
-    time, and so for all but labyrinth, which has few and long transactions; yada's \
-lifespan ended at 1000 words, labyrinth's retries fell from 32 to 4, and intruder's rose at the \
-end of the run, where nearly everything aborts.";
+    time, and so for all but labyrinth, which has few and long transactions; yada's lifespan ended \
+    at 1000 words, labyrinth's retries fell from 32 to 4, and intruder's rose at the end of the \
+    run, where nearly everything aborts.";
 
 /// Section 7.1.1, of Figure 7.1.
 pub const FOOTPRINT_WORDS: &str = "The publication, of four applications with four threads: each \
-    thread ends up traversing most of the pages, where others do so as well; so no \
-placement of pages once and for all suits them.";
+    thread ends up traversing most of the pages, where others do so as well; so no placement of \
+    pages once and for all suits them.";
 
 /// Sections 7.2.1 and 7.2.2, of Figures 7.4 and 7.5.
-pub const PLACES_WORDS: &str = "The publication, of the baseline: on NUMA32 compact is up to 134 \
-    % faster than scatter, 48 % on average, for all but labyrinth, and what the system does is \
-    about as \
-good as scatter; on NUMA16 and NUMA32 binding pages to their threads' nodes, or spreading them, \
-is 8 % faster than first touch on average, up to 14 % for kmeans and 46 % for vacation on NUMA16.";
+pub const PLACES_WORDS: &str = "The publication, of the baseline: on NUMA32 compact is up to 134 % \
+    faster than scatter, 48 % on average, for all but labyrinth, and what the system does is about \
+    as good as scatter; on NUMA16 and NUMA32 binding pages to their threads' nodes, or spreading \
+    them, is 8 % faster than first touch on average, up to 14 % for kmeans and 46 % for vacation \
+    on NUMA16.";
 
 #[cfg(test)]
 mod tests {

@@ -5,23 +5,18 @@ use sinew::Schedule;
 use sinew_apps::collatz::Kind;
 
 use super::bench::{Bench, DYNAMIC_INDIVIDUAL, Way};
-use super::common::{labels, usual_repeat, without_openmp};
+use super::common::{labels, without_openmp};
 use super::openmp::{Load, Team};
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
-use crate::failure::Failure;
-use crate::report::{Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::{Scale, Setting};
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Access;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "plastic-access",
-    title: "tasks that compute, read memory in a row, or read it at random",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
-        section 7.1 (future work)",
+    title: "tasks that compute, read memory in sequence, or read it at random",
+    publication: super::PUBLICATION,
+    place: "section 7.1 (future work)",
     caveats: &[
         Caveat {
             unless: Need::Nothing,
@@ -33,7 +28,13 @@ static ABOUT: About = About {
             words: "All workers share one memory here, so that where a page lies changes nothing.",
         },
     ],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+}
 
 const KINDS: [(&str, Kind); 3] =
     [("compute", Kind::Compute), ("in a row", Kind::Stream), ("at random", Kind::Irregular)];
@@ -77,47 +78,37 @@ fn of_kind(kind: &str, way: &str, workers: usize, tasks: usize) -> Labels {
     [vec![("access", kind.to_owned())], labels(way, workers, tasks)].concat()
 }
 
-impl Experiment for Access {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn size_in_words(setting: &Setting) -> String {
+    let (tasks, entries) = size(setting.scale);
+    format!(
+        "{}: {tasks} tasks, a table of {} KiB",
+        setting.scale,
+        entries * size_of::<u32>() / 1024
+    )
+}
 
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let block = |(name, kind): (&'static str, Kind)| {
+        let (scale, counts) = (setting.scale, setting.threads.clone());
+        Block::new(name, move || {
+            let bench = Bench::new(load(scale, kind), true);
+            let together = counts.iter().flat_map(|&workers| TOGETHER.map(|way| (way, workers)));
+            let all = [((SEQUENTIAL, Way::Sequential), 1)].into_iter().chain(together);
+            let case = |((way_name, way), workers)| {
+                bench.case(way, workers, of_kind(name, way_name, workers, size(scale).0))
+            };
+            Ok(all.filter_map(case).collect())
+        })
+    };
+    KINDS.into_iter().map(block).collect()
+}
 
-    fn size(&self, setting: &Setting) -> String {
-        let (tasks, entries) = size(setting.scale);
-        format!(
-            "{}: {tasks} tasks, a table of {} KiB",
-            setting.scale,
-            entries * size_of::<u32>() / 1024
-        )
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let block = |(name, kind): (&'static str, Kind)| {
-            let (scale, counts) = (setting.scale, setting.threads.clone());
-            Block::new(name, move || {
-                let bench = Bench::new(load(scale, kind), true);
-                let together =
-                    counts.iter().flat_map(|&workers| TOGETHER.map(|way| (way, workers)));
-                let all = [((SEQUENTIAL, Way::Sequential), 1)].into_iter().chain(together);
-                let case = |((way_name, way), workers)| {
-                    bench.case(way, workers, of_kind(name, way_name, workers, size(scale).0))
-                };
-                Ok(all.filter_map(case).collect())
-            })
-        };
-        Ok(KINDS.into_iter().map(block).collect())
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, counts: &setting.threads };
-        let plot = view.plot();
-        let plot = Part::drawn(plot);
-        [Part::Table(view.table())].into_iter().chain(without_openmp(results)).chain(plot).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let view = View { results, counts: &setting.threads };
+    let mut parts = vec![Part::Table(view.table())];
+    parts.extend(without_openmp(results));
+    parts.push(Part::Plot(view.plot()));
+    parts
 }
 
 struct View<'a> {
@@ -133,12 +124,8 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles = ["access", "", "threads", "time, s", "±", "speed-up"];
-        let mut table = Table::new(
-            "access",
-            "Time of all tasks; speed-up over the sequential program",
-            &titles,
-        );
+        let mut table =
+            Table::new("access", "Time of all tasks; speed-up over the sequential program");
         for (kind, _) in KINDS {
             let together = TOGETHER
                 .iter()
@@ -146,13 +133,13 @@ impl View<'_> {
             for (way, workers) in [(SEQUENTIAL, 1)].into_iter().chain(together) {
                 let count = workers.to_string();
                 let which = [("access", kind), ("way", way), ("workers", count.as_str())];
-                table.row(vec![
-                    kind.into(),
-                    way.into(),
-                    workers.into(),
-                    self.results.median(&which, "wall_s").into(),
-                    self.results.spread(&which, "wall_s").into(),
-                    self.speed_up(kind, way, workers).into(),
+                table.row([
+                    cell("access", kind),
+                    cell("", way),
+                    cell("threads", workers),
+                    cell("time, s", self.results.median(&which, "wall_s")),
+                    cell("±", self.results.spread(&which, "wall_s")),
+                    cell("speed-up", self.speed_up(kind, way, workers)),
                 ]);
             }
         }
@@ -194,7 +181,7 @@ mod tests {
             wall("at random", OURS, 2, 2.0),
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
-        let parts = Access.report(&results, &setting);
+        let parts = experiment().report(&results, &setting);
         let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
         assert_eq!(table.shown(&["at random", OURS, "2"])[3..], ["2", "-", "1.50"]);
         assert_eq!(parts.len(), 3, "a table, words about OpenMP, a plot");

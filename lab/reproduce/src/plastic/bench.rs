@@ -26,7 +26,7 @@ pub(crate) enum Way {
     Plain(Schedule),
     /// With the metrics of each thread.
     Metered(Schedule),
-    /// With a control that wishes, once the loop runs, what is in force already.
+    /// With a control that requests, once the loop runs, the settings in force.
     Renewed(Schedule),
     /// By one schedule, and after this time by the other.
     Switched(Schedule, Duration, Schedule),
@@ -63,7 +63,7 @@ impl Bench {
         match way {
             Way::Sequential => {
                 let (answers, wall_s) = timed(|| self.workload.serial());
-                self.judge(&answers, wall_s)
+                self.checked(&answers, wall_s)
             }
             Way::OpenMp(team) => self.in_c(team, workers),
             Way::Metered(schedule) => self.metered(schedule, &pool(workers)?),
@@ -73,7 +73,7 @@ impl Bench {
         }
     }
 
-    fn judge(&self, answers: &[u64], wall_s: f64) -> Result<Metrics, Failure> {
+    fn checked(&self, answers: &[u64], wall_s: f64) -> Result<Metrics, Failure> {
         self.workload.check(answers).map_err(|wrong| Failure::Wrong(wrong.to_string()))?;
         Ok(vec![("wall_s", wall_s)])
     }
@@ -96,7 +96,7 @@ impl Bench {
         let run =
             |_: &_| over(workload.tasks()).schedule(schedule).map_array(workload.table(), apply);
         let (answers, wall_s) = timed(|| pool.run(run));
-        self.judge(&answers, wall_s)
+        self.checked(&answers, wall_s)
     }
 
     fn metered(&self, schedule: Schedule, pool: &Pool) -> Result<Metrics, Failure> {
@@ -105,7 +105,7 @@ impl Bench {
             over(workload.tasks()).schedule(schedule).metrics().map_array(workload.table(), apply)
         };
         let ((answers, metrics), wall_s) = timed(|| pool.run(run));
-        Ok([self.judge(&answers, wall_s)?, sums(&metrics)].concat())
+        Ok([self.checked(&answers, wall_s)?, sums(&metrics)].concat())
     }
 
     /// As the publication's controller does: it returns a program that has begun with the
@@ -157,7 +157,7 @@ impl Bench {
             drop(end);
             let answers = answers.map_err(Failure::impossible)?;
             let changes = vec![("changes", control.snapshot().changes as f64)];
-            Ok([self.judge(&answers, wall_s)?, changes].concat())
+            Ok([self.checked(&answers, wall_s)?, changes].concat())
         })
     }
 }

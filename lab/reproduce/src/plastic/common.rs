@@ -1,10 +1,9 @@
-//! Common to the experiments of this publication: caveats, labels and repetitions.
+//! Common to the experiments of this publication: caveats and labels.
 
 use crate::experiment::{Caveat, Need};
 use crate::paper::plastic::THREADS;
 use crate::report::Part;
 use crate::results::{Labels, Results};
-use crate::setting::Scale;
 
 pub(super) const FEWER_THREADS: Caveat = Caveat {
     unless: Need::Workers(THREADS),
@@ -17,11 +16,6 @@ pub(super) const OTHER_TIMES: Caveat = Caveat {
     words: "The publication does not name the number that its sequences start from, and its \
         machine was a virtual one: its times are for comparison among themselves.",
 };
-
-/// The publication has means of 50 runs.
-pub(super) fn usual_repeat(scale: Scale) -> usize {
-    scale.pick(1, 5, 50)
-}
 
 pub(super) fn labels(way: &str, workers: usize, tasks: usize) -> Labels {
     vec![("way", way.to_owned()), ("workers", workers.to_string()), ("tasks", tasks.to_string())]

@@ -2,26 +2,27 @@
 //! tasks.
 
 use super::bench::{Bench, DYNAMIC_CHUNKS, Way};
-use super::common::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat};
+use super::common::{FEWER_THREADS, OTHER_TIMES, labels};
 use super::openmp::Load;
 use crate::experiment::{About, Block, Experiment};
-use crate::failure::Failure;
 use crate::paper::plastic::METRICS;
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Metrics;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "plastic-metrics",
-    title: "what it costs to collect the metrics of each thread",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
-        Experiment 1 (Figure 6.1, Table 6.1)",
+    title: "the cost of collecting the metrics of each thread",
+    publication: super::PUBLICATION,
+    place: "Experiment 1 (Figure 6.1, Table 6.1)",
     caveats: &[FEWER_THREADS, OTHER_TIMES],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+}
 
 const WITHOUT: &str = "without metrics";
 const WITH: &str = "with metrics";
@@ -33,77 +34,52 @@ fn size(scale: Scale) -> (usize, u32) {
     scale.pick((2_000, 50), (METRICS.tasks, 2_000), (METRICS.tasks, 100_000))
 }
 
-impl Experiment for Metrics {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn size_in_words(setting: &Setting) -> String {
+    let (tasks, repeats) = size(setting.scale);
+    format!("{}: {tasks} tasks of {repeats} repeats, chunks of 1000", setting.scale)
+}
 
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let (tasks, repeats) = size(setting.scale);
+    let workers = setting.most_workers();
+    let cases = move || {
+        let load = Load::uniform(tasks, repeats);
+        let bench = Bench::new(load, false);
+        let case = |(name, way)| bench.case(way, workers, labels(name, workers, tasks));
+        Ok(WAYS.into_iter().filter_map(case).collect())
+    };
+    vec![Block::new("metrics", cases)]
+}
 
-    fn size(&self, setting: &Setting) -> String {
-        let (tasks, repeats) = size(setting.scale);
-        format!("{}: {tasks} tasks of {repeats} repeats, chunks of 1000", setting.scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let (tasks, repeats) = size(setting.scale);
-        let workers = setting.most_workers();
-        let cases = move || {
-            let load = Load::uniform(tasks, repeats);
-            let bench = Bench::new(load, false);
-            let case = |(name, way)| bench.case(way, workers, labels(name, workers, tasks));
-            Ok(WAYS.into_iter().filter_map(case).collect())
-        };
-        Ok(vec![Block::new("metrics", cases)])
-    }
-
-    fn report(&self, results: &Results, _: &Setting) -> Vec<Part> {
-        let mut parts = vec![Part::Table(overhead(results)), Part::Table(threads(results))];
-        let plot = plot(results);
-        if !plot.is_empty() {
-            parts.push(Part::Plot(plot));
-        }
-        parts
-    }
+fn report(results: &Results, _: &Setting) -> Vec<Part> {
+    vec![Part::Table(overhead(results)), Part::Table(threads(results)), Part::Plot(plot(results))]
 }
 
 fn overhead(results: &Results) -> Table {
-    let titles =
-        ["", "time, s", "±", "added, ms", "added, %", "paper: added, ms", "paper: added, %"];
-    let mut table = Table::new("metrics", "Time of all tasks, and what metrics add", &titles);
-    let wall = |way: &str| results.median(&[("way", way)], "wall_s");
-    let spread = |way: &str| results.spread(&[("way", way)], "wall_s");
+    let mut table = Table::new("metrics", "Time of all tasks, and what metrics add");
     let more =
         results.ratio(&[("way", WITH)], &[("way", WITHOUT)], "wall_s").map(|ratio| ratio - 1.0);
-    let added = more.zip(wall(WITHOUT)).map(|(more, wall)| more * wall * 1e3);
-    let none = || Cell::Gap;
-    table.row(vec![
-        WITHOUT.into(),
-        wall(WITHOUT).into(),
-        spread(WITHOUT).into(),
-        none(),
-        none(),
-        none(),
-        none(),
-    ]);
-    table.row(vec![
-        WITH.into(),
-        wall(WITH).into(),
-        spread(WITH).into(),
-        added.into(),
-        more.map(|more| more * 100.0).into(),
-        METRICS.ms.into(),
-        METRICS.percent.into(),
-    ]);
+    for way in [WITHOUT, WITH] {
+        let which = [("way", way)];
+        let more = more.filter(|_| way == WITH);
+        let added = more.zip(results.median(&[("way", WITHOUT)], "wall_s"));
+        let published = (way == WITH).then_some(METRICS);
+        table.row([
+            cell("", way),
+            cell("time, s", results.median(&which, "wall_s")),
+            cell("±", results.spread(&which, "wall_s")),
+            cell("added, ms", added.map(|(more, wall)| more * wall * 1e3)),
+            cell("added, %", more.map(|more| more * 100.0)),
+            cell("paper: added, ms", published.map(|added| added.ms)),
+            cell("paper: added, %", published.map(|added| added.percent)),
+        ]);
+    }
     table
 }
 
 /// The breakdown of all threads' time by the metrics.
 fn threads(results: &Results) -> Table {
-    let titles = ["of all threads together", "s", "share of the run, %"];
-    let mut table = Table::new("threads", "The metrics themselves", &titles);
+    let mut table = Table::new("threads", "The metrics themselves");
     let median = |name: &str| results.median(&[("way", WITH)], name);
     for (title, name) in [
         ("run time", "run_s"),
@@ -112,7 +88,11 @@ fn threads(results: &Results) -> Table {
         ("blocked", "blocked_s"),
     ] {
         let share = median(name).zip(median("run_s")).map(|(part, run)| part / run * 100.0);
-        table.row(vec![title.into(), median(name).into(), share.into()]);
+        table.row([
+            cell("of all threads together", title),
+            cell("s", median(name)),
+            cell("share of the run, %", share),
+        ]);
     }
     table
 }
@@ -135,7 +115,7 @@ mod tests {
             (labels(WITHOUT, 2, 1), vec![("wall_s", 2.0)]),
             (labels(WITH, 2, 1), vec![("wall_s", 2.1), ("run_s", 4.0), ("work_s", 3.0)]),
         ]);
-        let parts = Metrics.report(&results, &Setting::new(Scale::Quick, 2));
+        let parts = experiment().report(&results, &Setting::new(Scale::Quick, 2));
         let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
         assert_eq!(table.shown(&[WITH])[1..], ["2.10", "-", "100.0", "5.00", "877", "3.50"]);
         let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };

@@ -30,11 +30,25 @@ mod schedules;
 mod sharing;
 mod switching;
 
-pub(crate) use access::Access;
-pub(crate) use metrics::Metrics;
-pub(crate) use pairs::Pairs;
-pub(crate) use performance::Performance;
 pub use programs::{PROGRAM, run_program};
-pub(crate) use schedules::Schedules;
-pub(crate) use sharing::Sharing;
-pub(crate) use switching::Switching;
+
+use crate::experiment::Experiment;
+
+const PUBLICATION: &str =
+    "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\"";
+
+/// The publication has means of 50 runs.
+const REPEAT: [usize; 3] = [1, 5, 50];
+
+/// All experiments of the publication, in its order.
+pub(crate) fn experiments() -> Vec<Experiment> {
+    vec![
+        metrics::experiment(),
+        performance::experiment(),
+        switching::experiment(),
+        schedules::experiment(),
+        access::experiment(),
+        sharing::experiment(),
+        pairs::experiment(),
+    ]
+}

@@ -4,24 +4,19 @@
 use sinew::Schedule;
 
 use super::bench::{Bench, Way};
-use super::common::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat, without_openmp};
+use super::common::{FEWER_THREADS, OTHER_TIMES, labels, without_openmp};
 use super::openmp::{Load, Team};
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
-use crate::failure::Failure;
 use crate::paper::plastic::PERFORMANCE_WORDS;
-use crate::report::{Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Performance;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "plastic-performance",
     title: "the map-array beside a sequential program and OpenMP",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
-        Experiment 2 (Figure 6.2)",
+    publication: super::PUBLICATION,
+    place: "Experiment 2 (Figure 6.2)",
     caveats: &[
         FEWER_THREADS,
         Caveat { unless: Need::Nothing, words: PERFORMANCE_WORDS },
@@ -32,7 +27,13 @@ static ABOUT: About = About {
         },
         OTHER_TIMES,
     ],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+}
 
 const SEQUENTIAL: &str = "sequential";
 const IN_C: &str = "sequential, C";
@@ -48,41 +49,31 @@ fn size(scale: Scale) -> (usize, u32) {
     scale.pick((500, 200), (10_000, 10_000), (10_000, 1_000_000))
 }
 
-impl Experiment for Performance {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn size_in_words(setting: &Setting) -> String {
+    let (tasks, repeats) = size(setting.scale);
+    format!("{}: {tasks} tasks of {repeats} repeats, static", setting.scale)
+}
 
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let (tasks, repeats) = size(setting.scale);
+    let counts = setting.threads.clone();
+    let cases = move || {
+        let load = Load::uniform(tasks, repeats);
+        let bench = Bench::new(load, true);
+        let together = counts.iter().flat_map(|&workers| TOGETHER.map(|way| (way, workers)));
+        let all = ALONE.map(|way| (way, 1)).into_iter().chain(together);
+        let case = |((name, way), workers)| bench.case(way, workers, labels(name, workers, tasks));
+        Ok(all.filter_map(case).collect())
+    };
+    vec![Block::new("performance", cases)]
+}
 
-    fn size(&self, setting: &Setting) -> String {
-        let (tasks, repeats) = size(setting.scale);
-        format!("{}: {tasks} tasks of {repeats} repeats, static", setting.scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let (tasks, repeats) = size(setting.scale);
-        let counts = setting.threads.clone();
-        let cases = move || {
-            let load = Load::uniform(tasks, repeats);
-            let bench = Bench::new(load, true);
-            let together = counts.iter().flat_map(|&workers| TOGETHER.map(|way| (way, workers)));
-            let all = ALONE.map(|way| (way, 1)).into_iter().chain(together);
-            let case =
-                |((name, way), workers)| bench.case(way, workers, labels(name, workers, tasks));
-            Ok(all.filter_map(case).collect())
-        };
-        Ok(vec![Block::new("performance", cases)])
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, counts: &setting.threads };
-        let plot = view.plot();
-        let plot = Part::drawn(plot);
-        [Part::Table(view.table())].into_iter().chain(without_openmp(results)).chain(plot).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let view = View { results, counts: &setting.threads };
+    let mut parts = vec![Part::Table(view.table())];
+    parts.extend(without_openmp(results));
+    parts.push(Part::Plot(view.plot()));
+    parts
 }
 
 struct View<'a> {
@@ -92,12 +83,8 @@ struct View<'a> {
 
 impl View<'_> {
     fn table(&self) -> Table {
-        let titles = ["", "threads", "time, s", "±", "speed-up", "time over OpenMP's"];
-        let mut table = Table::new(
-            "performance",
-            "Time of all tasks; speed-up over the sequential program",
-            &titles,
-        );
+        let mut table =
+            Table::new("performance", "Time of all tasks; speed-up over the sequential program");
         let together = TOGETHER
             .iter()
             .flat_map(|(way, _)| self.counts.iter().map(move |&count| (*way, count)));
@@ -105,13 +92,13 @@ impl View<'_> {
             let count = workers.to_string();
             let which = [("way", way), ("workers", count.as_str())];
             let openmp = [("way", OPENMP), ("workers", count.as_str())];
-            table.row(vec![
-                way.into(),
-                workers.into(),
-                self.results.median(&which, "wall_s").into(),
-                self.results.spread(&which, "wall_s").into(),
-                self.speed_up(way, workers).into(),
-                self.results.ratio(&which, &openmp, "wall_s").into(),
+            table.row([
+                cell("", way),
+                cell("threads", workers),
+                cell("time, s", self.results.median(&which, "wall_s")),
+                cell("±", self.results.spread(&which, "wall_s")),
+                cell("speed-up", self.speed_up(way, workers)),
+                cell("time over OpenMP's", self.results.ratio(&which, &openmp, "wall_s")),
             ]);
         }
         table
@@ -147,7 +134,7 @@ mod tests {
         let wall = |way, workers, wall_s| (labels(way, workers, 1), vec![("wall_s", wall_s)]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
         let ours = [wall(SEQUENTIAL, 1, 4.0), wall(OURS, 2, 2.5)];
-        let parts = Performance.report(&Results::of(ours.clone()), &setting);
+        let parts = experiment().report(&Results::of(ours.clone()), &setting);
         let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
         assert_eq!(table.shown(&[OURS, "2"])[2..], ["2.50", "-", "1.60", "-"]);
         assert!(
@@ -155,7 +142,7 @@ mod tests {
             "{parts:?}"
         );
         let with_openmp = ours.into_iter().chain([wall(OPENMP, 2, 2.0)]);
-        let parts = Performance.report(&Results::of(with_openmp), &setting);
+        let parts = experiment().report(&Results::of(with_openmp), &setting);
         let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
         assert_eq!(table.shown(&[OURS, "2"])[5], "1.25");
         assert_eq!(parts.len(), 2, "a table and a plot");

@@ -7,31 +7,32 @@ use sinew::Schedule;
 use sinew_apps::collatz::Kind;
 
 use super::bench::{Bench, DYNAMIC_CHUNKS, DYNAMIC_INDIVIDUAL, Way};
-use super::common::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat, without_openmp};
+use super::common::{FEWER_THREADS, OTHER_TIMES, labels, without_openmp};
 use super::openmp::{Load, Team};
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
-use crate::failure::Failure;
 use crate::paper::plastic::{DYNAMIC_OVER_STATIC, SCHEDULES_WORDS};
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Schedules;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "plastic-schedules",
     title: "tasks of unequal length under several schedules, and under one that is changed while \
         they run",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
-        Experiment 4 (Figure 6.4)",
+    publication: super::PUBLICATION,
+    place: "Experiment 4 (Figure 6.4)",
     caveats: &[
         FEWER_THREADS,
         Caveat { unless: Need::Nothing, words: SCHEDULES_WORDS },
         OTHER_TIMES,
     ],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+}
 
 const SEQUENTIAL: &str = "sequential";
 const STATIC: &str = "static";
@@ -83,56 +84,44 @@ fn switch_after(scale: Scale) -> Duration {
     scale.pick(Duration::from_micros(20), Duration::from_millis(2), Duration::from_secs(5))
 }
 
-impl Experiment for Schedules {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn size_in_words(setting: &Setting) -> String {
+    let (tasks, heavy, light) = size(setting.scale);
+    let (scale, parts) = (setting.scale, setting.most_workers());
+    format!(
+        "{scale}: {tasks} tasks, the first of {parts} parts of {heavy} repeats, the others of \
+         {light}"
+    )
+}
 
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
-
-    fn size(&self, setting: &Setting) -> String {
-        let (tasks, heavy, light) = size(setting.scale);
-        let (scale, parts) = (setting.scale, setting.most_workers());
-        format!(
-            "{scale}: {tasks} tasks, the first of {parts} parts of {heavy} repeats, the others of \
-             {light}"
-        )
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let (scale, workers) = (setting.scale, setting.most_workers());
-        let cases = move || {
-            let (tasks, heavy, light) = size(scale);
-            let load =
-                Load { kind: Kind::Compute, tasks, heavy, light, parts: workers, entries: 1 };
-            // The same total work, evenly distributed.
-            let mean = (heavy as usize / workers + light as usize * (workers - 1) / workers) as u32;
-            let biased = Bench::new(load, true);
-            let uniform = Bench::new(Load { heavy: mean, light: mean, ..load }, false);
-            let case = |line: Line| {
-                let bench = if line.uniform { &uniform } else { &biased };
-                bench.case(line.way, workers, labels(line.name, workers, tasks))
-            };
-            Ok(lines(scale).into_iter().filter_map(case).collect())
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let (scale, workers) = (setting.scale, setting.most_workers());
+    let cases = move || {
+        let (tasks, heavy, light) = size(scale);
+        let load = Load { kind: Kind::Compute, tasks, heavy, light, parts: workers, entries: 1 };
+        // The same total work, evenly distributed.
+        let mean = (heavy as usize / workers + light as usize * (workers - 1) / workers) as u32;
+        let biased = Bench::new(load, true);
+        let uniform = Bench::new(Load { heavy: mean, light: mean, ..load }, false);
+        let case = |line: Line| {
+            let bench = if line.uniform { &uniform } else { &biased };
+            bench.case(line.way, workers, labels(line.name, workers, tasks))
         };
-        Ok(vec![Block::new("schedules", cases)])
-    }
+        Ok(lines(scale).into_iter().filter_map(case).collect())
+    };
+    vec![Block::new("schedules", cases)]
+}
 
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let words = format!(
-            "The schedule is switched {:?} after the beginning. Throughput is relative to the \
-             same tasks under dynamic chunks from the beginning; for tasks that are all alike, \
-             under \
-static. The bar for a switched schedule is 0.98.",
-            switch_after(setting.scale)
-        );
-        let plot = plot(results, setting.scale);
-        let plot = Part::drawn(plot);
-        let table = Part::Table(table(results, setting.scale));
-        [Part::words(words), table].into_iter().chain(without_openmp(results)).chain(plot).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let words = format!(
+        "The schedule is switched {:?} after the beginning. Throughput is relative to the \
+         same tasks under dynamic chunks from the beginning; for tasks that are all alike, \
+         under static. The bar for a switched schedule is 0.98.",
+        switch_after(setting.scale)
+    );
+    let mut parts = vec![Part::Words(words), Part::Table(table(results, setting.scale))];
+    parts.extend(without_openmp(results));
+    parts.push(Part::Plot(plot(results, setting.scale)));
+    parts
 }
 
 fn over(results: &Results, base: &str, way: &str) -> Option<f64> {
@@ -140,26 +129,18 @@ fn over(results: &Results, base: &str, way: &str) -> Option<f64> {
 }
 
 fn table(results: &Results, scale: Scale) -> Table {
-    let titles = [
-        "schedule",
-        "time, s",
-        "±",
-        "times static's speed",
-        "relative throughput",
-        "paper: times static's speed",
-    ];
-    let mut table = Table::new("schedules", "Time of all tasks", &titles);
+    let mut table = Table::new("schedules", "Time of all tasks");
     for Line { name, uniform, published, .. } in lines(scale) {
         let which = [("way", name)];
         let (same, best) =
             if uniform { (UNIFORM_STATIC, UNIFORM_STATIC) } else { (STATIC, CHUNKS) };
-        table.row(vec![
-            name.into(),
-            results.median(&which, "wall_s").into(),
-            results.spread(&which, "wall_s").into(),
-            over(results, same, name).into(),
-            over(results, best, name).into(),
-            published.map_or(Cell::Gap, Cell::from),
+        table.row([
+            cell("schedule", name),
+            cell("time, s", results.median(&which, "wall_s")),
+            cell("±", results.spread(&which, "wall_s")),
+            cell("times static's speed", over(results, same, name)),
+            cell("relative throughput", over(results, best, name)),
+            cell("paper: times static's speed", published.map_or(Cell::Gap, Cell::from)),
         ]);
     }
     table
@@ -197,7 +178,7 @@ mod tests {
             wall(UNIFORM_STATIC, 3.0),
             wall(UNIFORM_SWITCHED, 4.0),
         ]);
-        let parts = Schedules.report(&results, &Setting::new(Scale::Default, 2));
+        let parts = experiment().report(&results, &Setting::new(Scale::Default, 2));
         let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
         assert_eq!(table.shown(&[SWITCHED])[1..], ["1.25", "-", "1.60", "0.80", "3"]);
         assert_eq!(table.shown(&[UNIFORM_SWITCHED])[1..], ["4", "-", "0.75", "0.75", "-"]);

@@ -6,45 +6,46 @@ use std::path::Path;
 
 use sinew_coord::{Policy, Script};
 
-use super::common::{FEWER_THREADS, OTHER_TIMES, usual_repeat};
+use super::common::{FEWER_THREADS, OTHER_TIMES};
 use super::programs::{Access, Finished, Job, Program, Standing, Until, Way, place};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::plastic::{SHARING_INTERVALS_MS, SHARING_REPEATS, SHARING_TASKS, SHARING_WORDS};
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Metrics, Results};
 use crate::setting::{Scale, Setting};
 use crate::statistics::deviation;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Sharing;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "plastic-sharing",
-    title: "two programs at once: one gives half of its cores to the other for as long as that \
-        is there, against neither knowing of the other",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
-        Experiment 5 (Figure 6.5, Table 6.7)",
+    title: "two programs at once: one gives half of its cores to the other while that runs, \
+        against no coordination",
+    publication: super::PUBLICATION,
+    place: "Experiment 5 (Figure 6.5, Table 6.7)",
     caveats: &[
         FEWER_THREADS,
         Caveat {
             unless: Need::Workers(4),
-            words: "With two cores each program has a single thread while both are there, so that \
-                nobody waits for a thread that has lost its core: what anarchy costs a team, this \
-                cannot show.",
+            words: "With two cores each program has a single thread while both run, so no thread \
+                waits for one that lost its core: the cost of anarchy to a team does not show.",
         },
         Caveat { unless: Need::Nothing, words: SHARING_WORDS },
         Caveat {
             unless: Need::Nothing,
             words: "The publication's main threads sleep between two looks, also when the tasks \
                 are done, so that its times end with an interval; here only messages wait for it. \
-                When its second \
-program began is not published; here it does when the first has done a fifth.",
+                When its second program began is not published; here it does when the first has \
+                done a fifth.",
         },
         OTHER_TIMES,
     ],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+}
 
 /// The way the two programs share the cores.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -172,47 +173,35 @@ fn one_run(mut program: Program) -> Result<Finished, Failure> {
     program.outcome()
 }
 
-impl Experiment for Sharing {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn size_in_words(setting: &Setting) -> String {
+    let ([first, second], repeats) = size(setting.scale);
+    format!("{}: {first} and {second} tasks of {repeats} repeats, one by one", setting.scale)
+}
 
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let scenario = Scenario { scale: setting.scale, threads: setting.most_workers() };
+    let cases = move || {
+        let case = |manner| Case::new(scenario.labels(manner), move || scenario.run(manner));
+        Ok(MANNERS.map(case).into())
+    };
+    vec![Block::new("two programs", cases)]
+}
 
-    fn size(&self, setting: &Setting) -> String {
-        let ([first, second], repeats) = size(setting.scale);
-        format!("{}: {first} and {second} tasks of {repeats} repeats, one by one", setting.scale)
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let scenario = Scenario { scale: setting.scale, threads: setting.most_workers() };
-        let cases = move || {
-            let case = |manner| Case::new(scenario.labels(manner), move || scenario.run(manner));
-            Ok(MANNERS.map(case).into())
-        };
-        Ok(vec![Block::new("two programs", cases)])
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let threads = setting.most_workers();
-        let words = format!(
-            "In anarchy both programs have {threads} threads. Coordinated, the first has \
-             {threads}, {} while the second is there, and {threads} again, and the second {}: a \
-             script \
-says so, and each program looks for its share at intervals, or is told at once. Pools that share \
-by themselves need no script. Of the ideal is a time over what it \
-would be if nothing were lost: {} times that of the first alone for the first, as much as that \
-for the second.",
-            threads.div_ceil(2),
-            (threads / 2).max(1),
-            IDEAL[0],
-        );
-        let view = View { results };
-        let plot = Part::drawn(view.plot());
-        [Part::words(words), Part::Table(view.table())].into_iter().chain(plot).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let threads = setting.most_workers();
+    let words = format!(
+        "In anarchy both programs have {threads} threads. Coordinated, the first has \
+         {threads}, {} while the second runs, and {threads} again, and the second has {}: a \
+         script says so, and each program reads its share at intervals, or is told at once. \
+         Pools that share by themselves need no script. `Of the ideal` is a time divided by the \
+         time if nothing were lost: {} times that of the first alone for the first, and for the \
+         second.",
+        threads.div_ceil(2),
+        (threads / 2).max(1),
+        IDEAL[0],
+    );
+    let view = View { results };
+    vec![Part::Words(words), Part::Table(view.table()), Part::Plot(view.plot())]
 }
 
 struct View<'a> {
@@ -234,37 +223,26 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles = [
-            "programs",
-            "first, s",
-            "deviation, %",
-            "second, s",
-            "first / anarchy",
-            "first of ideal",
-            "second of ideal",
-            "changes",
-            "paper",
-        ];
-        let mut table = Table::new(
-            "sharing",
-            "Time of both programs; that of the first is the time of all",
-            &titles,
-        );
+        let mut table =
+            Table::new("sharing", "Time of both programs; that of the first is the time of all");
         for manner in MANNERS {
             let name = manner.name();
             let which = [("manner", name.as_str())];
             let deviation =
                 deviation(&self.results.values(&which, TIMES[0])).map(|part| 100.0 * part);
-            table.row(vec![
-                name.as_str().into(),
-                self.results.median(&which, TIMES[0]).into(),
-                deviation.into(),
-                self.results.median(&which, TIMES[1]).into(),
-                self.of_anarchy(manner).filter(|_| manner != Manner::Alone).into(),
-                self.of_ideal(manner, 0).into(),
-                self.of_ideal(manner, 1).into(),
-                self.results.median(&which, "changes").into(),
-                published(manner),
+            table.row([
+                cell("programs", name.as_str()),
+                cell("first, s", self.results.median(&which, TIMES[0])),
+                cell("deviation, %", deviation),
+                cell("second, s", self.results.median(&which, TIMES[1])),
+                cell(
+                    "first / anarchy",
+                    self.of_anarchy(manner).filter(|_| manner != Manner::Alone),
+                ),
+                cell("first of ideal", self.of_ideal(manner, 0)),
+                cell("second of ideal", self.of_ideal(manner, 1)),
+                cell("changes", self.results.median(&which, "changes")),
+                cell("paper", published(manner)),
             ]);
         }
         table
@@ -314,7 +292,7 @@ mod tests {
             times(Manner::Anarchy, 6.0, 4.0),
             times(at_once, 3.0, 2.0),
         ]);
-        let parts = Sharing.report(&results, &Setting::new(Scale::Default, 4));
+        let parts = experiment().report(&results, &Setting::new(Scale::Default, 4));
         let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
         assert_eq!(
             table.shown(&[&at_once.name()])[1..],

@@ -3,24 +3,19 @@
 //! messages between programs are no part of this.
 
 use super::bench::{Bench, DYNAMIC_CHUNKS, Way};
-use super::common::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat};
+use super::common::{FEWER_THREADS, OTHER_TIMES, labels};
 use super::openmp::Load;
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
-use crate::failure::Failure;
 use crate::paper::plastic::{Added, SWITCHES};
-use crate::report::{Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Switching;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "plastic-switching",
-    title: "what it costs that a loop can be changed while it runs, and is",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
-        Experiment 3 (Figure 6.3, Table 6.4)",
+    title: "the cost of a loop that can be changed while it runs, and of a change",
+    publication: super::PUBLICATION,
+    place: "Experiment 3 (Figure 6.3, Table 6.4)",
     caveats: &[
         FEWER_THREADS,
         Caveat {
@@ -30,7 +25,13 @@ static ABOUT: About = About {
         },
         OTHER_TIMES,
     ],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+}
 
 const FIXED: &str = "fixed";
 const CHANGED: &str = "changed once";
@@ -47,47 +48,36 @@ fn rows(scale: Scale) -> [(usize, Added); 3] {
     SWITCHES.map(|added| (added.tasks / size(scale).0, added))
 }
 
-impl Experiment for Switching {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn size_in_words(setting: &Setting) -> String {
+    let counts = rows(setting.scale).map(|(tasks, _)| tasks.to_string()).join(", ");
+    format!(
+        "{}: {counts} tasks of {} repeats, chunks of 1000",
+        setting.scale,
+        size(setting.scale).1
+    )
+}
 
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let (repeats, workers) = (size(setting.scale).1, setting.most_workers());
+    let block = |(tasks, _): (usize, Added)| {
+        Block::new(format!("{tasks} tasks"), move || {
+            let load = Load::uniform(tasks, repeats);
+            let bench = Bench::new(load, false);
+            let case = |(name, way)| bench.case(way, workers, labels(name, workers, tasks));
+            Ok(WAYS.into_iter().filter_map(case).collect())
+        })
+    };
+    rows(setting.scale).into_iter().map(block).collect()
+}
 
-    fn size(&self, setting: &Setting) -> String {
-        let counts = rows(setting.scale).map(|(tasks, _)| tasks.to_string()).join(", ");
-        format!(
-            "{}: {counts} tasks of {} repeats, chunks of 1000",
-            setting.scale,
-            size(setting.scale).1
-        )
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let (repeats, workers) = (size(setting.scale).1, setting.most_workers());
-        let block = |(tasks, _): (usize, Added)| {
-            Block::new(format!("{tasks} tasks"), move || {
-                let load = Load::uniform(tasks, repeats);
-                let bench = Bench::new(load, false);
-                let case = |(name, way)| bench.case(way, workers, labels(name, workers, tasks));
-                Ok(WAYS.into_iter().filter_map(case).collect())
-            })
-        };
-        Ok(rows(setting.scale).into_iter().map(block).collect())
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let words = "Added is the median, over rounds, of the time with a change over the time \
-            without. Chunks of 1000 of 1000 tasks are one chunk: one thread works, as there.";
-        let plot = plot(results, setting.scale);
-        let plot = Part::drawn(plot);
-        [Part::words(words), Part::Table(table(results, setting.scale))]
-            .into_iter()
-            .chain(plot)
-            .collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let words = "Added is the median, over rounds, of the time with a change over the time \
+        without. Chunks of 1000 of 1000 tasks are one chunk: one thread works, as there.";
+    vec![
+        Part::words(words),
+        Part::Table(table(results, setting.scale)),
+        Part::Plot(plot(results, setting.scale)),
+    ]
 }
 
 fn which<'a>(way: &'a str, tasks: &'a str) -> [(&'a str, &'a str); 2] {
@@ -100,34 +90,22 @@ fn more(results: &Results, tasks: &str) -> Option<f64> {
 }
 
 fn table(results: &Results, scale: Scale) -> Table {
-    let titles = [
-        "tasks",
-        "fixed, s",
-        "±",
-        "changed once, s",
-        "±",
-        "changes made",
-        "added, ms",
-        "added, %",
-        "paper: added, ms",
-        "paper: added, %",
-    ];
-    let mut table = Table::new("switching", "Time of all tasks, and what a switch adds", &titles);
+    let mut table = Table::new("switching", "Time of all tasks, and what a switch adds");
     for (tasks, published) in rows(scale) {
         let count = tasks.to_string();
         let (fixed, changed) = (which(FIXED, &count), which(CHANGED, &count));
         let (wall, more) = (results.median(&fixed, "wall_s"), more(results, &count));
-        table.row(vec![
-            tasks.into(),
-            wall.into(),
-            results.spread(&fixed, "wall_s").into(),
-            results.median(&changed, "wall_s").into(),
-            results.spread(&changed, "wall_s").into(),
-            results.median(&changed, "changes").into(),
-            more.zip(wall).map(|(more, wall)| more * wall * 1e3).into(),
-            more.map(|more| more * 100.0).into(),
-            published.ms.into(),
-            published.percent.into(),
+        table.row([
+            cell("tasks", tasks),
+            cell("fixed, s", wall),
+            cell("±", results.spread(&fixed, "wall_s")),
+            cell("changed once, s", results.median(&changed, "wall_s")),
+            cell("±", results.spread(&changed, "wall_s")),
+            cell("changes made", results.median(&changed, "changes")),
+            cell("added, ms", more.zip(wall).map(|(more, wall)| more * wall * 1e3)),
+            cell("added, %", more.map(|more| more * 100.0)),
+            cell("paper: added, ms", published.ms),
+            cell("paper: added, %", published.percent),
         ]);
     }
     table
@@ -151,7 +129,7 @@ mod tests {
             (labels(way, 2, tasks), vec![("wall_s", wall_s), ("changes", 3.0)])
         };
         let results = Results::of([wall(FIXED, 100_000, 4.0), wall(CHANGED, 100_000, 4.1)]);
-        let parts = Switching.report(&results, &Setting::new(Scale::Default, 2));
+        let parts = experiment().report(&results, &Setting::new(Scale::Default, 2));
         let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
         assert_eq!(
             table.shown(&["100000"])[1..],

@@ -12,32 +12,34 @@ use super::bench::{Bench, Shape};
 use super::{FIGURES_IN_WORDS, ONE_MEMORY, OTHER_MEMORY};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
-use crate::report::{Form as Drawn, Part, Plot, Series, Table};
+use crate::report::{Form as Drawn, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Figures;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "jacobi-figures",
     title: "a Jacobi solver with static and dynamic loops, and with all pages on one node",
-    source: "Markus Wittmann and Georg Hager, \"A Proof of Concept for Optimizing Task \
-        Parallelism by Locality Queues\", Figures 1 and 2",
+    publication: super::PUBLICATION,
+    place: "Figures 1 and 2",
     caveats: &[
         ONE_MEMORY,
         Caveat {
             unless: Need::Packages(4),
             words: "The publication goes from one socket to four, two threads on each, which is \
-                what a socket's memory bus can feed. Here workers are added within \
-what there is: where one of them takes most of the bandwidth, efficiency falls for that reason \
-alone.",
+                what a socket's memory bus can feed. Here workers are added within what there is: \
+                where one of them takes most of the bandwidth, efficiency falls for that reason \
+                alone.",
         },
         FIGURES_IN_WORDS,
         OTHER_MEMORY,
     ],
+    repeat: [1, 5, 5],
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report)
+}
 
 /// A line of the figures.
 #[derive(Debug, Clone, Copy)]
@@ -75,33 +77,30 @@ fn labels(way: &str, workers: usize) -> Labels {
     vec![("way", way.to_owned()), ("workers", workers.to_string())]
 }
 
-impl Experiment for Figures {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let scale = setting.scale;
+    let pairs =
+        WAYS.into_iter().flat_map(|way| setting.threads.iter().map(move |&workers| (way, workers)));
+    let block = |(way, workers): (Way, usize)| {
+        let shape =
+            Shape { scale, workers, distribution: way.distribution, placement: way.placement };
+        Block::new(format!("{}, {workers} workers", way.name), move || cases(way, shape))
+    };
+    pairs.map(block).collect()
+}
 
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let scale = setting.scale;
-        let pairs = WAYS
-            .into_iter()
-            .flat_map(|way| setting.threads.iter().map(move |&workers| (way, workers)));
-        let block = |(way, workers): (Way, usize)| {
-            let shape =
-                Shape { scale, workers, distribution: way.distribution, placement: way.placement };
-            Block::new(format!("{}, {workers} workers", way.name), move || cases(way, shape))
-        };
-        Ok(pairs.map(block).collect())
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, counts: &setting.threads };
-        let plots = [
-            view.plot("figure1", "Speed", "million updates a second", View::speed),
-            view.plot("figure2", "Parallel efficiency", "speed-up / workers", View::efficiency),
-        ];
-        let plots = plots.into_iter().filter(|plot| !plot.is_empty()).map(Part::Plot);
-        [Part::Table(view.table())].into_iter().chain(plots).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let view = View { results, counts: &setting.threads };
+    vec![
+        Part::Table(view.table()),
+        Part::Plot(view.plot("figure1", "Speed", "million updates a second", View::speed)),
+        Part::Plot(view.plot(
+            "figure2",
+            "Parallel efficiency",
+            "speed-up / workers",
+            View::efficiency,
+        )),
+    ]
 }
 
 fn cases(way: Way, shape: Shape) -> Result<Vec<Case>, Failure> {
@@ -131,24 +130,23 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles = ["way", "workers", "MLUP/s", "±", "efficiency", "of the copy bandwidth, %"];
-        let mut table = Table::new(
-            "figures",
-            "Million lattice site updates a second, and parallel efficiency",
-            &titles,
-        );
+        let mut table =
+            Table::new("figures", "Million lattice site updates a second, and parallel efficiency");
         for way in WAYS.map(|way| way.name) {
             for &workers in self.counts {
                 let count = workers.to_string();
                 let which = [("way", way), ("workers", count.as_str())];
                 let (speed, copy) = (self.speed(way, workers), self.speed(COPY, workers));
-                table.row(vec![
-                    way.into(),
-                    workers.into(),
-                    speed.into(),
-                    self.results.spread(&which, "mlups").into(),
-                    self.efficiency(way, workers).into(),
-                    speed.zip(copy).map(|(speed, copy)| speed / copy * 100.0).into(),
+                table.row([
+                    cell("way", way),
+                    cell("workers", workers),
+                    cell("MLUP/s", speed),
+                    cell("±", self.results.spread(&which, "mlups")),
+                    cell("efficiency", self.efficiency(way, workers)),
+                    cell(
+                        "of the copy bandwidth, %",
+                        speed.zip(copy).map(|(speed, copy)| speed / copy * 100.0),
+                    ),
                 ]);
             }
         }
@@ -189,7 +187,7 @@ mod tests {
             speed(COPY, 2, 200.0),
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
-        let parts = Figures.report(&results, &setting);
+        let parts = experiment().report(&results, &setting);
         let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
         assert_eq!(table.shown(&["static", "2"])[2..], ["150", "-", "0.75", "75"]);
         assert_eq!(table.shown(&["dynamic", "1"])[2..], ["90", "-", "1", "-"]);

@@ -18,11 +18,17 @@ mod routes;
 mod table1;
 
 pub(crate) use bench::pinned_pool;
-pub(crate) use figures::Figures;
-pub(crate) use table1::Table1;
 
-use crate::experiment::{Caveat, Need};
+use crate::experiment::{Caveat, Experiment, Need};
 use crate::paper::queues::FIGURE_WORDS;
+
+const PUBLICATION: &str = "Markus Wittmann and Georg Hager, \"A Proof of Concept for Optimizing \
+    Task Parallelism by Locality Queues\"";
+
+/// All experiments of the publication, in its order.
+pub(crate) fn experiments() -> Vec<Experiment> {
+    vec![table1::experiment(), figures::experiment()]
+}
 
 /// The publication's text about its pictures.
 const FIGURES_IN_WORDS: Caveat = Caveat { unless: Need::Nothing, words: FIGURE_WORDS };
@@ -30,8 +36,8 @@ const FIGURES_IN_WORDS: Caveat = Caveat { unless: Need::Nothing, words: FIGURE_W
 const ONE_MEMORY: Caveat = Caveat {
     unless: Need::Nodes(2),
     words: "All memory is equally near to all workers here: where a block lies, and who works on \
-        it, changes nothing about its bandwidth. The publication's \
-factors of up to 4 come from memory behind other sockets, which one NUMA node does not have.",
+        it, changes nothing about its bandwidth. The publication's factors of up to 4 come from \
+        memory behind other sockets, which one NUMA node does not have.",
 };
 
 const OTHER_MEMORY: Caveat = Caveat {

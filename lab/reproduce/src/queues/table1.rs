@@ -10,20 +10,16 @@ use super::{ONE_MEMORY, OTHER_MEMORY};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::queues::find;
-use crate::report::{Cell, Form as Drawn, Part, Plot, Series, Table};
+use crate::report::{Cell, Form as Drawn, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Table1;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "jacobi-table1",
     title: "a Jacobi solver with tasks and with locality queues, by order of submission and \
         placement",
-    source: "Markus Wittmann and Georg Hager, \"A Proof of Concept for Optimizing Task \
-        Parallelism by Locality Queues\", Table 1",
+    publication: super::PUBLICATION,
+    place: "Table 1",
     caveats: &[
         ONE_MEMORY,
         Caveat {
@@ -33,7 +29,13 @@ static ABOUT: About = About {
         },
         OTHER_MEMORY,
     ],
+    repeat: [1, 5, 5],
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report)
+}
 
 /// Names as in the publication.
 const ORDERS: [(&str, TileOrder); 2] =
@@ -50,35 +52,32 @@ fn labels(placement: &str, order: &str, way: &str) -> Labels {
     vec![("placement", placement.to_owned()), ("order", order.to_owned()), ("way", way.to_owned())]
 }
 
-impl Experiment for Table1 {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let (scale, workers) = (setting.scale, setting.most_workers());
+    let block = |(name, distribution): (&'static str, Distribution)| {
+        let shape = Shape { scale, workers, distribution, placement: Placement::FirstTouch };
+        Block::new(format!("{name} placement"), move || cases(name, shape))
+    };
+    PLACEMENTS.into_iter().map(block).collect()
+}
 
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let (scale, workers) = (setting.scale, setting.most_workers());
-        let block = |(name, distribution): (&'static str, Distribution)| {
-            let shape = Shape { scale, workers, distribution, placement: Placement::FirstTouch };
-            Block::new(format!("{name} placement"), move || cases(name, shape))
-        };
-        Ok(PLACEMENTS.into_iter().map(block).collect())
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results };
-        let words = format!(
-            "Million updates a second on {} workers. The columns `own domain` and `domains at \
-             once` do not depend on this machine's memory: with the publication's 8 \
-workers, 4 domains and at most 257 pending tasks, they tell which share of the blocks was run by \
-a worker of their domain, and how many domains were worked on at \
-the same time. Where the former is small, most accesses are remote on a machine that has remote \
-memory; where the latter is near 1, one memory serves all.",
-            setting.most_workers()
-        );
-        let plots = [view.plot(), view.routes()];
-        let plots = plots.into_iter().filter(|plot| !plot.is_empty()).map(Part::Plot);
-        [Part::words(words), Part::Table(view.table())].into_iter().chain(plots).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let view = View { results };
+    let words = format!(
+        "Million updates a second on {} workers. The columns `own domain` and `domains at once` \
+         do not depend on this machine's memory. They are counted with the publication's 8 \
+         workers, 4 domains and at most 257 pending tasks: the share of the blocks that a worker \
+         of their domain ran, and the number of domains worked on at the same time. Where the \
+         former is small, most accesses are remote on a machine with remote memory; where the \
+         latter is near 1, one memory serves all.",
+        setting.most_workers()
+    );
+    vec![
+        Part::Words(words),
+        Part::Table(view.table()),
+        Part::Plot(view.plot()),
+        Part::Plot(view.routes()),
+    ]
 }
 
 fn cases(placement: &'static str, shape: Shape) -> Result<Vec<Case>, Failure> {
@@ -114,20 +113,7 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles = [
-            "placement",
-            "order",
-            "way",
-            "MLUP/s",
-            "±",
-            "of the copy bandwidth, %",
-            "own domain, %",
-            "domains at once",
-            "paper: MLUP/s",
-            "paper: ±",
-        ];
-        let title = "Million lattice site updates a second";
-        let mut table = Table::new("table1", title, &titles);
+        let mut table = Table::new("table1", "Million lattice site updates a second");
         for (placement, _) in PLACEMENTS {
             for (order, _) in ORDERS {
                 for (way, _) in WAYS {
@@ -138,21 +124,25 @@ impl View<'_> {
         table
     }
 
-    fn row(&self, placement: &str, order: &str, way: &str) -> Vec<Cell> {
+    fn row(&self, placement: &str, order: &str, way: &str) -> [(String, Cell); 10] {
         let which = [("placement", placement), ("order", order), ("way", way)];
         let copy = [("placement", placement), ("way", COPY)];
+        let of_copy = self.results.ratio(&which, &copy, "mlups").map(|share| share * 100.0);
         let published = find(order, placement, way == WAYS[1].0);
-        vec![
-            placement.into(),
-            order.into(),
-            way.into(),
-            self.of(placement, order, way, "mlups").into(),
-            self.results.spread(&which, "mlups").into(),
-            self.results.ratio(&which, &copy, "mlups").map(|share| share * 100.0).into(),
-            self.share(placement, order, way).into(),
-            self.of(placement, order, &format!("{ROUTES}{way}"), "domains").into(),
-            published.map(|speed| speed.mlups).into(),
-            published.map(|speed| speed.deviation).into(),
+        [
+            cell("placement", placement),
+            cell("order", order),
+            cell("way", way),
+            cell("MLUP/s", self.of(placement, order, way, "mlups")),
+            cell("±", self.results.spread(&which, "mlups")),
+            cell("of the copy bandwidth, %", of_copy),
+            cell("own domain, %", self.share(placement, order, way)),
+            cell(
+                "domains at once",
+                self.of(placement, order, &format!("{ROUTES}{way}"), "domains"),
+            ),
+            cell("paper: MLUP/s", published.map(|speed| speed.mlups)),
+            cell("paper: ±", published.map(|speed| speed.deviation)),
         ]
     }
 
@@ -238,7 +228,7 @@ mod tests {
                 vec![("own_share", 0.97), ("domains", 3.5)],
             ),
         ]);
-        let parts = Table1.report(&results, &Setting::new(Scale::Quick, 2));
+        let parts = experiment().report(&results, &Setting::new(Scale::Quick, 2));
         let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
         assert_eq!(
             table.shown(&["static,1", "kji", queues])[3..],

@@ -12,7 +12,7 @@ mod table;
 
 pub use plot::{Band, Form, Plot, Series};
 pub use svg::svg;
-pub use table::{Cell, Table, difference, number};
+pub use table::{Cell, Table, cell, difference, number};
 
 /// A piece of a report.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,11 +26,6 @@ pub enum Part {
 }
 
 impl Part {
-    /// A plot, unless there is nothing to draw.
-    pub fn drawn(plot: Plot) -> Option<Self> {
-        (!plot.is_empty()).then_some(Self::Plot(plot))
-    }
-
     /// A paragraph.
     pub fn words(words: impl Into<String>) -> Self {
         Self::Words(words.into())

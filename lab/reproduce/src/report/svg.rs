@@ -18,10 +18,9 @@ const PAPER: RGBColor = RGBColor(0xff, 0xff, 0xfe);
 const BAND: RGBColor = RGBColor(0xbb, 0xbb, 0xbc);
 
 /// The colours of a dark page, in place of those above.
-const STYLE: &str = "<style>@media (prefers-color-scheme: dark) {\
-[fill=\"#FFFFFE\"]{fill:#16181c} [fill=\"#222223\"]{fill:#e4e4e4} \
-[stroke=\"#222223\"]{stroke:#e4e4e4} \
-[stroke=\"#DDDDDE\"]{stroke:#3a3d42} [fill=\"#BBBBBC\"]{fill:#50545a}}</style>";
+const STYLE: &str = "<style>@media (prefers-color-scheme: dark) {[fill=\"#FFFFFE\"]{fill:#16181c} \
+    [fill=\"#222223\"]{fill:#e4e4e4} [stroke=\"#222223\"]{stroke:#e4e4e4} \
+    [stroke=\"#DDDDDE\"]{stroke:#3a3d42} [fill=\"#BBBBBC\"]{fill:#50545a}}</style>";
 
 /// Okabe and Ito's colours, which the colour-blind can tell apart, without the yellow and the black
 /// that one of both pages swallows.

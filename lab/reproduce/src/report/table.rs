@@ -34,6 +34,12 @@ impl From<&str> for Cell {
     }
 }
 
+impl From<&String> for Cell {
+    fn from(text: &String) -> Self {
+        Self::Text(text.clone())
+    }
+}
+
 impl From<String> for Cell {
     fn from(text: String) -> Self {
         Self::Text(text)
@@ -62,6 +68,11 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Gap, Into::into)
     }
+}
+
+/// A cell, below the title of its column.
+pub fn cell(title: impl Into<String>, value: impl Into<Cell>) -> (String, Cell) {
+    (title.into(), value.into())
 }
 
 impl Cell {
@@ -109,18 +120,23 @@ pub fn difference(percent: f64) -> String {
 
 impl Table {
     /// A table without rows.
-    pub fn new<T: AsRef<str>>(name: &str, title: impl Into<String>, columns: &[T]) -> Self {
-        let columns = columns.iter().map(|column| column.as_ref().to_owned()).collect();
-        Self { name: name.to_owned(), title: title.into(), columns, rows: Vec::new() }
+    pub fn new(name: &str, title: impl Into<String>) -> Self {
+        let (columns, rows) = (Vec::new(), Vec::new());
+        Self { name: name.to_owned(), title: title.into(), columns, rows }
     }
 
-    /// Adds a row.
+    /// Adds a row of [`cell`]s. The first row sets the titles of the columns.
     ///
     /// # Panics
     ///
-    /// If there are not as many cells as columns.
-    pub fn row(&mut self, cells: Vec<Cell>) {
-        assert_eq!(cells.len(), self.columns.len(), "{}: a cell a column", self.name);
+    /// If the titles differ from those of the first row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = (String, Cell)>) {
+        let (titles, cells) = cells.into_iter().unzip();
+        if self.rows.is_empty() {
+            self.columns = titles;
+        } else {
+            assert_eq!(titles, self.columns, "{}: the titles of a row", self.name);
+        }
         self.rows.push(cells);
     }
 
@@ -199,9 +215,12 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let mut table = Table::new("speed", "How fast", &["app, size", "speed-up", "paper"]);
-        table.row(vec!["fib | 43".into(), 1.949_96.into(), Cell::Gap]);
-        table.row(vec!["uts".into(), Some(12.0).into(), Some(63_u32).into()]);
+        let mut table = Table::new("speed", "How fast");
+        let mut row = |app, speed_up, paper: Option<u32>| {
+            table.row([cell("app, size", app), cell("speed-up", speed_up), cell("paper", paper)]);
+        };
+        row("fib | 43", 1.949_96, None);
+        row("uts", 12.0, Some(63));
         table
     }
 

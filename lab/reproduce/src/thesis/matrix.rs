@@ -8,27 +8,23 @@ use crate::common::{Conditions, Subject};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::thesis::{Technique, said};
-use crate::report::{Cell, Form, Part, Plot, Series, Table, difference};
+use crate::report::{Cell, Form, Part, Plot, Series, Table, cell, difference};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 use crate::statistics::{median, spread};
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Matrix;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "tbb-matrix",
     title: "stealing from the nearest and from the most loaded worker, on every application of \
         the thesis",
-    source: super::EVALUATION,
+    publication: super::PUBLICATION,
+    place: "chapter 4 and appendix B",
     caveats: &[
         Caveat {
             unless: Need::Packages(2),
-            words: "The thesis' machines have two or four packages. In one package every victim \
-                is as near as any other and nothing needs a \
-master, so that stealing from the nearest worker is stealing from any, and the local lists are \
-the global ones.",
+            words: "The thesis' machines have two or four packages. In one package every victim is \
+                as near as any other and nothing needs a master, so that stealing from the nearest \
+                worker is stealing from any, and the local lists are the global ones.",
         },
         Caveat {
             unless: Need::Workers(8),
@@ -37,12 +33,18 @@ the global ones.",
         },
         Caveat {
             unless: Need::Nothing,
-            words: "The baseline there is TBB's random stealing; here it is Sinew's, whose \
-                workers steal from the bottom of a stack of joins and rest when \
-there is nothing to steal.",
+            words: "The baseline there is TBB's random stealing; here it is Sinew's, whose workers \
+                steal from the bottom of a stack of joins and rest when there is nothing to \
+                steal.",
         },
     ],
+    repeat: [1, 5, 5],
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report)
+}
 
 /// A policy that an application is run under.
 #[derive(Debug, Clone, Copy)]
@@ -110,39 +112,27 @@ fn labels(app: &str, policy: &str, workers: usize) -> Labels {
     vec![("app", app.to_owned()), ("policy", policy.to_owned()), ("workers", workers.to_string())]
 }
 
-impl Experiment for Matrix {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let counts = setting.parallel_counts();
+    let size = setting.scale.pick("tiny", "small", "full");
+    let block = |app: &'static str| {
+        let counts = counts.clone();
+        Block::new(app, move || cases(app, size, &counts))
+    };
+    APPS.into_iter().map(block).collect()
+}
 
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let counts = setting.parallel_counts();
-        let size = setting.scale.pick("tiny", "small", "full");
-        let block = |app: &'static str| {
-            let counts = counts.clone();
-            Block::new(app, move || cases(app, size, &counts))
-        };
-        Ok(APPS.into_iter().map(block).collect())
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, counts: setting.parallel_counts() };
-        let mut parts = vec![Part::Table(view.table()), Part::words(view.verdict())];
-        let most = setting.most_workers();
-        let plots = [
-            view.plot("nearest", "nearest victims first", &NEAREST_APPS, &NEAREST, most),
-            view.plot(
-                "most-loaded",
-                "the most loaded victim",
-                &HEAVIEST_APPS.map(|app| app.0),
-                &HEAVIEST,
-                most,
-            ),
-            view.plot("sorted", "victims sorted by load", &SORTED_APPS, &SORTED, most),
-        ];
-        parts.extend(plots.into_iter().filter(|plot| !plot.is_empty()).map(Part::Plot));
-        parts
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let view = View { results, counts: setting.parallel_counts() };
+    let (heaviest, most) = (HEAVIEST_APPS.map(|app| app.0), setting.most_workers());
+    let plots = [
+        view.plot("nearest", "nearest victims first", &NEAREST_APPS, &NEAREST, most),
+        view.plot("most-loaded", "the most loaded victim", &heaviest, &HEAVIEST, most),
+        view.plot("sorted", "victims sorted by load", &SORTED_APPS, &SORTED, most),
+    ];
+    let mut parts = vec![Part::Table(view.table()), Part::words(view.verdict())];
+    parts.extend(plots.map(Part::Plot));
+    parts
 }
 
 fn cases(app: &str, size: &str, counts: &[usize]) -> Result<Vec<Case>, Failure> {
@@ -189,21 +179,8 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles = [
-            "application",
-            "victims",
-            "workers",
-            "speed-up",
-            "gain, %",
-            "±",
-            "steals / random's",
-            "the thesis says of the gain",
-        ];
-        let mut table = Table::new(
-            "gains",
-            "Time saved against random victims on the same processors",
-            &titles,
-        );
+        let title = "Time saved against random victims on the same processors";
+        let mut table = Table::new("gains", title);
         for app in APPS {
             for &workers in &self.counts {
                 table.row(self.row(app, AGAIN, workers, String::new()));
@@ -215,21 +192,21 @@ impl View<'_> {
         table
     }
 
-    fn row(&self, app: &str, policy: &str, workers: usize, said: String) -> Vec<Cell> {
+    fn row(&self, app: &str, policy: &str, workers: usize, said: String) -> [(String, Cell); 8] {
         let count = workers.to_string();
         let of = [("app", app), ("policy", policy), ("workers", count.as_str())];
         let baseline = [("app", app), ("policy", BASELINE), ("workers", count.as_str())];
         let alone = [("app", app), ("policy", BASELINE), ("workers", "1")];
         let gains = self.gains(app, policy, workers);
-        vec![
-            app.into(),
-            policy.into(),
-            workers.into(),
-            self.results.ratio(&alone, &of, "wall_s").into(),
-            median(&gains).into(),
-            spread(&gains).into(),
-            self.results.ratio(&of, &baseline, "steals").into(),
-            said.into(),
+        [
+            cell("application", app),
+            cell("victims", policy),
+            cell("workers", workers),
+            cell("speed-up", self.results.ratio(&alone, &of, "wall_s")),
+            cell("gain, %", median(&gains)),
+            cell("±", spread(&gains)),
+            cell("steals / random's", self.results.ratio(&of, &baseline, "steals")),
+            cell("the thesis says of the gain", said),
         ]
     }
 
@@ -305,7 +282,8 @@ mod tests {
             wall(AGAIN, 2, 0.98),
             wall("nearest", 2, policy_s),
         ]);
-        Matrix.report(&results, &Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) })
+        experiment()
+            .report(&results, &Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) })
     }
 
     /// Catches: a loss that looks like a gain, or a quotation beside another policy's figure.

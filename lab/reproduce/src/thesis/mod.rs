@@ -9,15 +9,12 @@
 mod matrix;
 mod profiles;
 
-pub(crate) use matrix::Matrix;
-pub(crate) use profiles::Profiles;
+use crate::experiment::Experiment;
 
-/// The chapter with the profiles of the scheduler.
-const PROFILING: &str = "Athanasios-Akanthos Chasapis, \"Optimization Techniques for Task-based \
-    Parallel Programming Models\" (diploma thesis, NTUA, \
-2014), section 2.4 and appendix A";
+const PUBLICATION: &str = "Athanasios-Akanthos Chasapis, \"Optimization Techniques for Task-based \
+    Parallel Programming Models\" (diploma thesis, NTUA, 2014)";
 
-/// The chapter that evaluates the policies.
-const EVALUATION: &str = "Athanasios-Akanthos Chasapis, \"Optimization Techniques for Task-based \
-    Parallel Programming Models\" (diploma thesis, NTUA, \
-2014), chapter 4 and appendix B";
+/// All experiments of the publication, in its order.
+pub(crate) fn experiments() -> Vec<Experiment> {
+    vec![profiles::experiment(), matrix::experiment()]
+}

@@ -8,19 +8,16 @@ use crate::common::{Conditions, Subject, profiled};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::thesis::PROFILE_WORDS;
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Profiles;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "tbb-profiles",
     title: "time in the program and in each of the scheduler's functions, on every application of \
         the thesis",
-    source: super::PROFILING,
+    publication: super::PUBLICATION,
+    place: "section 2.4 and appendix A",
     caveats: &[
         Caveat {
             unless: Need::Workers(12),
@@ -40,7 +37,13 @@ static ABOUT: About = About {
                 back.",
         },
     ],
+    repeat: [1, 5, 5],
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report)
+}
 
 /// In the thesis' order.
 const APPS: [&str; 8] = [
@@ -68,28 +71,26 @@ fn labels(app: &str, workers: usize) -> Labels {
     vec![("app", app.to_owned()), ("workers", workers.to_string())]
 }
 
-impl Experiment for Profiles {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let size = setting.scale.pick("tiny", "small", "full");
+    let block = |app: &'static str| {
+        let counts = setting.threads.clone();
+        Block::new(app, move || cases(app, size, &counts))
+    };
+    APPS.into_iter().map(block).collect()
+}
 
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let size = setting.scale.pick("tiny", "small", "full");
-        let block = |app: &'static str| {
-            let counts = setting.threads.clone();
-            Block::new(app, move || cases(app, size, &counts))
-        };
-        Ok(APPS.into_iter().map(block).collect())
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, counts: &setting.threads };
-        let most = setting.most_workers();
-        let tables = [view.shares(), view.functions(), view.growth()].map(Part::Table);
-        let plots = [view.share_plot(), view.function_plot(most), view.stealing_plot(most)];
-        let plots = plots.into_iter().filter(|plot| !plot.is_empty()).map(Part::Plot);
-        tables.into_iter().chain(plots).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let view = View { results, counts: &setting.threads };
+    let most = setting.most_workers();
+    vec![
+        Part::Table(view.shares()),
+        Part::Table(view.functions()),
+        Part::Table(view.growth()),
+        Part::Plot(view.share_plot()),
+        Part::Plot(view.function_plot(most)),
+        Part::Plot(view.stealing_plot(most)),
+    ]
 }
 
 fn cases(app: &str, size: &str, counts: &[usize]) -> Result<Vec<Case>, Failure> {
@@ -129,32 +130,26 @@ impl View<'_> {
     }
 
     /// A row for each application and number of workers.
-    fn rows(&self, table: &mut Table, cells: impl Fn(&str, usize) -> Vec<Cell>) {
+    /// A row for each application and number of workers, with these cells.
+    fn table(
+        &self,
+        name: &str,
+        title: &str,
+        cells: impl Fn(&str, usize) -> Vec<(String, Cell)>,
+    ) -> Table {
+        let mut table = Table::new(name, title);
         for app in APPS {
             for &workers in self.counts {
-                let head: [Cell; 2] = [app.into(), workers.into()];
-                table.row(head.into_iter().chain(cells(app, workers)).collect());
+                let head = [cell("application", app), cell("workers", workers)];
+                table.row(head.into_iter().chain(cells(app, workers)));
             }
         }
+        table
     }
 
     fn shares(&self) -> Table {
-        let titles = [
-            "application",
-            "workers",
-            "speed-up",
-            "program, %",
-            "library, %",
-            "steals",
-            "failed / steals",
-            "mailed",
-        ];
-        let mut table = Table::new(
-            "shares",
-            "Time in the program and in the library, and how attempts to steal end",
-            &titles,
-        );
-        self.rows(&mut table, |app, workers| {
+        let title = "Time in the program and in the library, and how attempts to steal end";
+        self.table("shares", title, |app, workers| {
             let percent = |metric| self.share(app, workers, metric).map(|share| share * 100.0);
             let steals = self.median(app, workers, "claims");
             let failed = self.median(app, workers, "failed_claims");
@@ -163,54 +158,39 @@ impl View<'_> {
                 .filter(|(_, steals)| *steals > 0.0)
                 .map(|(failed, steals)| failed / steals);
             vec![
-                self.speed_up(app, workers).into(),
-                percent("user_s").into(),
-                percent("library_s").into(),
-                steals.into(),
-                ratio.into(),
-                self.median(app, workers, "mailed").into(),
+                cell("speed-up", self.speed_up(app, workers)),
+                cell("program, %", percent("user_s")),
+                cell("library, %", percent("library_s")),
+                cell("steals", steals),
+                cell("failed / steals", ratio),
+                cell("mailed", self.median(app, workers, "mailed")),
             ]
-        });
-        table
+        })
     }
 
     fn functions(&self) -> Table {
-        let functions = FUNCTIONS.map(|(name, _)| format!("{name}, ms"));
-        let titles: Vec<String> = ["application".to_owned(), "workers".to_owned()]
-            .into_iter()
-            .chain(functions)
-            .chain(["acquire_queue (within spawn and get_task), ms".to_owned()])
-            .collect();
-        let mut table = Table::new(
-            "functions",
-            "Time of all workers in each of the scheduler's functions",
-            &titles,
-        );
-        self.rows(&mut table, |app, workers| {
-            let metrics =
-                FUNCTIONS.map(|(_, metric)| metric).into_iter().chain(["acquire_queue_s"]);
-            metrics
-                .map(|metric| self.median(app, workers, metric).map(|time| time * 1000.0).into())
-                .collect()
-        });
-        table
+        let title = "Time of all workers in each of the scheduler's functions";
+        self.table("functions", title, |app, workers| {
+            let acquire = [("acquire_queue (within spawn and get_task)", "acquire_queue_s")];
+            let time = |(name, metric): (&str, &str)| {
+                let time = self.median(app, workers, metric).map(|time| time * 1000.0);
+                cell(format!("{name}, ms"), time)
+            };
+            FUNCTIONS.into_iter().chain(acquire).map(time).collect()
+        })
     }
 
     fn growth(&self) -> Table {
-        let titles: Vec<&str> =
-            ["application", "workers"].into_iter().chain(FUNCTIONS.map(|(name, _)| name)).collect();
         let first = self.counts.iter().copied().find(|&workers| workers > 1).unwrap_or(1);
         let title = format!("How each function's time grows, over that of {first} workers");
-        let mut table = Table::new("growth", title, &titles);
-        self.rows(&mut table, |app, workers| {
+        self.table("growth", &title, |app, workers| {
             let growth = |metric| {
                 let (now, then) =
                     (self.median(app, workers, metric)?, self.median(app, first, metric)?);
                 (then > 0.0).then_some(now / then)
             };
-            FUNCTIONS.iter().map(|(_, metric)| growth(metric).into()).collect()
-        });
-        table
+            FUNCTIONS.map(|(name, metric)| cell(name, growth(metric))).into()
+        })
     }
 
     fn share_plot(&self) -> Plot {
@@ -280,7 +260,7 @@ mod tests {
         let results =
             Results::of([case(1, 1.0, 0.0, 0.0), case(2, 1.5, 0.5, 0.1), case(4, 2.0, 2.0, 0.4)]);
         let setting = Setting { threads: vec![1, 2, 4], ..Setting::new(Scale::Quick, 4) };
-        let parts = Profiles.report(&results, &setting);
+        let parts = experiment().report(&results, &setting);
         let tables = parts
             .iter()
             .filter_map(|part| if let Part::Table(table) = part { Some(table) } else { None });

@@ -8,30 +8,27 @@
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, OTHER_PROCESSOR};
 use crate::common::profiled;
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
+use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
-use crate::report::{Cell, Form, Part, Plot, Series, Table, number};
+use crate::report::{Form, Part, Plot, Series, Table, cell, number};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Breakdown;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "wool-breakdown",
     title: "time in the application, in successful steals and in search, inside and outside of \
         joins",
-    source: "Karl-Filip Faxén and John Ardelius, \"Manycore Work Stealing\", Figure 6",
+    publication: super::PUBLICATION,
+    place: "Figure 6",
     caveats: &[
         FEW_WORKERS,
         OTHER_PROCESSOR,
         Caveat {
             unless: Need::Nothing,
             words: "The publication's values stand in a picture only. Its text says: successful \
-                steals are a minor part everywhere; much search goes with too \
-little parallelism; and only multisort's application time grows, by data that do not fit the \
-caches or move between them.",
+                steals are a minor part everywhere; much search goes with too little parallelism; \
+                and only multisort's application time grows, by data that do not fit the caches or \
+                move between them.",
         },
         Caveat {
             unless: Need::Nothing,
@@ -39,7 +36,13 @@ caches or move between them.",
                 the times it tells.",
         },
     ],
+    repeat: [1, 5, 5],
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 /// The parts of the bars from bottom to top.
 const PARTS: [(&str, &str); 6] = [
@@ -55,26 +58,15 @@ fn labels(workload: &str, workers: usize) -> Labels {
     vec![("workload", workload.to_owned()), ("workers", workers.to_string())]
 }
 
-impl Experiment for Breakdown {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let counts = setting.threads.clone();
-        Ok(blocks(setting.scale, move |workload| cases(workload, &counts)))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, workloads: workloads(setting.scale), counts: &setting.threads };
-        let plots = setting.parallel_counts().into_iter().map(|workers| view.plot(workers));
-        let plots = plots.filter(|plot| !plot.is_empty()).map(Part::Plot);
-        let words = view.verdict(setting.most_workers()).map(Part::words);
-        [Part::Table(view.table())].into_iter().chain(words).chain(plots).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let view = View { results, workloads: workloads(setting.scale), counts: &setting.threads };
+    let mut parts = vec![Part::Table(view.table())];
+    parts.extend(view.verdict(setting.most_workers()).map(Part::Words));
+    parts.extend(setting.parallel_counts().into_iter().map(|count| Part::Plot(view.plot(count))));
+    parts
 }
 
-fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
+fn cases(workload: &Workload, setting: &Setting) -> Result<Vec<Case>, Failure> {
     let subject = workload.prepare()?;
     let case = |&workers: &usize| {
         let subject = subject.clone();
@@ -82,7 +74,7 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
             profiled(&subject, &super::conditions(workers))
         })
     };
-    Ok(counts.iter().map(case).collect())
+    Ok(setting.threads.iter().map(case).collect())
 }
 
 /// The data that the report reads.
@@ -110,20 +102,18 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles: Vec<&str> = ["workload", "workers"]
-            .into_iter()
-            .chain(PARTS.map(|(name, _)| name))
-            .chain(["all"])
-            .collect();
         let title = "Time of all workers, in units of the application time of one";
-        let mut table = Table::new("breakdown", title, &titles);
+        let mut table = Table::new("breakdown", title);
         for workload in &self.workloads {
             for &workers in self.counts {
                 let parts = self.parts(&workload.name(), workers);
-                let cells = (0..PARTS.len()).map(|at| parts.map(|parts| parts[at]).into());
-                let head: [Cell; 2] = [workload.name().into(), workers.into()];
+                let part = |(at, (name, _)): (usize, &(&str, &str))| {
+                    cell(*name, parts.map(|parts| parts[at]))
+                };
+                let head = [cell("workload", workload.name()), cell("workers", workers)];
                 let sum = parts.map(|parts| parts.iter().sum::<f64>());
-                table.row(head.into_iter().chain(cells).chain([sum.into()]).collect());
+                let cells = head.into_iter().chain(PARTS.iter().enumerate().map(part));
+                table.row(cells.chain([cell("all", sum)]));
             }
         }
         table
@@ -147,8 +137,8 @@ impl View<'_> {
         let (searcher, search) = most(|parts| parts[4] + parts[5])?;
         Some(format!(
             "On {workers} workers, successful steals take {} of one worker's application time at \
-             the most ({stealer}), search {} ({searcher}); \
-application time grows most in {grower}, to {}.",
+             the most ({stealer}), search {} ({searcher}); application time grows most in \
+             {grower}, to {}.",
             number(steals),
             number(search),
             number(growth)
@@ -186,7 +176,7 @@ mod tests {
             (labels("fib 22", 2), times([1.8, 0.4, 0.02, 0.0, 0.1, 0.2])),
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
-        let parts = Breakdown.report(&results, &setting);
+        let parts = experiment().report(&results, &setting);
         let [Part::Table(table), Part::Words(words), Part::Plot(plot)] = &parts[..] else {
             panic!("{parts:?}")
         };

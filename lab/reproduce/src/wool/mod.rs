@@ -20,38 +20,44 @@ mod strategies;
 mod table1;
 mod workloads;
 
-pub(crate) use breakdown::Breakdown;
-pub(crate) use sampling::Sampling;
-pub(crate) use speedup::Speedup;
-pub(crate) use table1::Table1;
-
 use crate::common::{Conditions, Subject};
-use crate::experiment::{Caveat, Need};
+use crate::experiment::{Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::results::Metrics;
+
+const PUBLICATION: &str = "Karl-Filip Faxén and John Ardelius, \"Manycore Work Stealing\"";
+
+/// All experiments of the publication, in its order.
+pub(crate) fn experiments() -> Vec<Experiment> {
+    vec![
+        table1::experiment(),
+        speedup::experiment(),
+        breakdown::experiment(),
+        sampling::experiment(),
+    ]
+}
 
 /// The limits of Figures 5 to 8 and Table 1 on a small machine.
 const FEW_WORKERS: Caveat = Caveat {
     unless: Need::Workers(32),
-    words: "The publication had 63 workers. With few of them hardly anything is stolen, a victim \
-        set holds everybody, and sampling has nobody to \
-choose from: differences between the strategies are noise here, and where speed-up falls away \
-from the model is not seen.",
+    words: "The publication had 63 workers. Few workers hardly steal, a victim set contains all of \
+        them, and sampling has no choice. Differences between the strategies are noise here, and \
+        the fall of the speed-up below the model does not show.",
 };
 
 /// The same for all of them.
 const OTHER_PROCESSOR: Caveat = Caveat {
     unless: Need::Nothing,
     words: "The publication's processor ran at 700 MHz, in order, with 64 KiB of second-level \
-        cache a core and a cheap test-and-set: cycles here are \
-others, and relate to memory differently.",
+        cache a core and a cheap test-and-set: cycles here are others, and relate to memory \
+        differently.",
 };
 
 const INTERRUPTIONS: Caveat = Caveat {
     unless: Need::Nothing,
     words: "The span is measured by the clock, which goes on while another program has the core: \
-        parallelism is the largest of all rounds, and still too small on a \
-machine that is busy otherwise.",
+        parallelism is the largest of all rounds, and still too small on a machine that is busy \
+        otherwise.",
 };
 
 /// A pool whose idle workers search without a pause, as the publication's do.

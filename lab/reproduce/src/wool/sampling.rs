@@ -9,32 +9,35 @@ use super::strategies::{SAMP_SET, SET, Strategy};
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, OTHER_PROCESSOR, timed};
 use crate::common::profiled;
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
+use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Sampling;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "wool-sampling",
     title: "sampling victims: fewer steals, dearer steals, and steals that are delayed",
-    source: "Karl-Filip Faxén and John Ardelius, \"Manycore Work Stealing\", Figures 7 and 8",
+    publication: super::PUBLICATION,
+    place: "Figures 7 and 8",
     caveats: &[
         FEW_WORKERS,
         OTHER_PROCESSOR,
         Caveat {
             unless: Need::Nothing,
             words: "The publication's values stand in pictures only. Its text says: sampling \
-                reduces the number of steals and makes each dearer, so that times \
-hardly change; with steals delayed by 4000 cycles, stress and ssf gain a little, the others do \
-not.",
+                reduces the number of steals and makes each dearer, so that times hardly change; \
+                with steals delayed by 4000 cycles, stress and ssf gain a little, the others do \
+                not.",
         },
     ],
+    repeat: [1, 5, 5],
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 /// The delays, in cycles.
 const DELAYS: [u32; 2] = [0, 4000];
@@ -65,33 +68,17 @@ impl Mode {
     }
 }
 
-impl Experiment for Sampling {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let counts = setting.parallel_counts();
-        Ok(blocks(setting.scale, move |workload| cases(workload, &counts)))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View {
-            results,
-            workloads: workloads(setting.scale),
-            counts: setting.parallel_counts(),
-        };
-        let most = setting.most_workers();
-        let plots = [view.steals(most), view.times(most)];
-        let plots = plots.into_iter().filter(|plot| !plot.is_empty()).map(Part::Plot);
-        [Part::Table(view.table())].into_iter().chain(plots).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let (workloads, counts) = (workloads(setting.scale), setting.parallel_counts());
+    let view = View { results, workloads, counts };
+    let most = setting.most_workers();
+    vec![Part::Table(view.table()), Part::Plot(view.steals(most)), Part::Plot(view.times(most))]
 }
 
-fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
+fn cases(workload: &Workload, setting: &Setting) -> Result<Vec<Case>, Failure> {
     let subject = workload.prepare()?;
     let mut cases = Vec::new();
-    for &workers in counts {
+    for workers in setting.parallel_counts() {
         for strategy in [SET, SAMP_SET] {
             for delay in DELAYS {
                 for mode in [Mode::Plain, Mode::Profiled] {
@@ -142,37 +129,24 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles = [
-            "workload",
-            "workers",
-            "delay, cycles",
-            "steals",
-            "failed attempts",
-            "time of a steal",
-            "time",
-        ];
-        let mut table = Table::new("sampling", "SAMP+SET over SET", &titles);
-        for workload in &self.workloads {
+        let mut table = Table::new("sampling", "SAMP+SET over SET");
+        for name in self.workloads.iter().map(Workload::name) {
             for &workers in &self.counts {
                 for delay in DELAYS {
-                    table.row(self.row(&workload.name(), workers, delay));
+                    let ratio = |mode, metric| self.ratio(&name, delay, mode, workers, metric);
+                    table.row([
+                        cell("workload", &name),
+                        cell("workers", workers),
+                        cell("delay, cycles", delay),
+                        cell("steals", ratio(Mode::Plain, "steals")),
+                        cell("failed attempts", ratio(Mode::Plain, "failed_steals")),
+                        cell("time of a steal", ratio(Mode::Profiled, "a_steal_s")),
+                        cell("time", ratio(Mode::Plain, "wall_s")),
+                    ]);
                 }
             }
         }
         table
-    }
-
-    fn row(&self, workload: &str, workers: usize, delay: u32) -> Vec<Cell> {
-        let ratio = |mode, metric| Cell::from(self.ratio(workload, delay, mode, workers, metric));
-        vec![
-            workload.into(),
-            workers.into(),
-            delay.into(),
-            ratio(Mode::Plain, "steals"),
-            ratio(Mode::Plain, "failed_steals"),
-            ratio(Mode::Profiled, "a_steal_s"),
-            ratio(Mode::Plain, "wall_s"),
-        ]
     }
 
     fn series(&self, name: &str, delay: u32, mode: Mode, workers: usize, metric: &str) -> Series {
@@ -232,7 +206,7 @@ mod tests {
             case(SAMP_SET, 4000, 20.0, 1.0),
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
-        let parts = Sampling.report(&results, &setting);
+        let parts = experiment().report(&results, &setting);
         let [Part::Table(table), Part::Plot(steals), Part::Plot(times)] = &parts[..] else {
             panic!("{parts:?}")
         };

@@ -7,23 +7,26 @@ use super::strategies::{RAND, STRATEGIES, Strategy, TWO_FIELD};
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, INTERRUPTIONS, OTHER_PROCESSOR, model, timed};
 use crate::common::profiled;
-use crate::experiment::{About, Block, Case, Experiment};
+use crate::experiment::{About, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper;
-use crate::report::{Band, Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Band, Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Speedup;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "wool-speedup",
     title: "speed-up against the bounds of work and span, under four ways to choose a victim",
-    source: "Karl-Filip Faxén and John Ardelius, \"Manycore Work Stealing\", Figure 5",
+    publication: super::PUBLICATION,
+    place: "Figure 5",
     caveats: &[FEW_WORKERS, OTHER_PROCESSOR, INTERRUPTIONS],
+    repeat: [1, 5, 5],
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 const SERIAL: &str = "serial";
 const SPAN: &str = "span";
@@ -36,29 +39,15 @@ fn labels(workload: &str, strategy: &str, workers: usize) -> Labels {
     ]
 }
 
-impl Experiment for Speedup {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let counts = setting.parallel_counts();
-        Ok(blocks(setting.scale, move |workload| cases(workload, &counts)))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View {
-            results,
-            workloads: workloads(setting.scale),
-            counts: setting.parallel_counts(),
-        };
-        let tables = [Part::Table(view.table()), Part::words(view.verdict())];
-        let plots = view.counts.iter().map(|&workers| view.plot(workers));
-        tables.into_iter().chain(plots.filter(|plot| !plot.is_empty()).map(Part::Plot)).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let (workloads, counts) = (workloads(setting.scale), setting.parallel_counts());
+    let view = View { results, workloads, counts };
+    let mut parts = vec![Part::Table(view.table()), Part::words(view.verdict())];
+    parts.extend(view.counts.iter().map(|&workers| Part::Plot(view.plot(workers))));
+    parts
 }
 
-fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
+fn cases(workload: &Workload, setting: &Setting) -> Result<Vec<Case>, Failure> {
     let subject = workload.prepare()?;
     let name = workload.name();
     let serial = subject.clone();
@@ -73,7 +62,7 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
         profiled(&profiling, &RAND.conditions(spanning))
     });
     let mut cases = vec![serial, span, case(RAND, 1), case(TWO_FIELD, 1)];
-    for &workers in counts {
+    for workers in setting.parallel_counts() {
         cases.extend(STRATEGIES.map(|strategy| case(strategy, workers)));
     }
     Ok(cases)
@@ -105,21 +94,8 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let mut titles = vec![
-            "workload",
-            "workers",
-            "one worker / serial",
-            "parallelism",
-            "model from",
-            "model to",
-        ];
-        titles.extend(STRATEGIES.map(|strategy| strategy.name));
-        titles.extend(["paper: parallelism", "paper: model at 63, from", "to"]);
-        let mut table = Table::new(
-            "speedup",
-            "Speed-up over one worker, and the model's range for it",
-            &titles,
-        );
+        let title = "Speed-up over one worker, and the model's range for it";
+        let mut table = Table::new("speedup", title);
         for workload in &self.workloads {
             for &workers in &self.counts {
                 table.row(self.row(workload, workers));
@@ -128,27 +104,29 @@ impl View<'_> {
         table
     }
 
-    fn row(&self, workload: &Workload, workers: usize) -> Vec<Cell> {
+    fn row(&self, workload: &Workload, workers: usize) -> Vec<(String, Cell)> {
         let name = workload.name();
         let alone = [("workload", name.as_str()), ("strategy", RAND.name), ("workers", "1")];
         let serial = [("workload", name.as_str()), ("strategy", SERIAL)];
         let range = self.range(&name, workers);
-        let mut cells: Vec<Cell> = vec![
-            name.as_str().into(),
-            workers.into(),
-            self.results.ratio(&alone, &serial, "wall_s").into(),
-            self.parallelism(&name).into(),
-            range.map(|range| range.0).into(),
-            range.map(|range| range.1).into(),
-        ];
-        cells.extend(STRATEGIES.map(|strategy| self.speed_up(&name, strategy, workers).into()));
         let published = workload.published().map(|line| line.parallelism_0);
         let model =
             published.map(|parallelism| model::speed_ups(parallelism, paper::wool::MOST_WORKERS));
+        let mut cells = vec![
+            cell("workload", &name),
+            cell("workers", workers),
+            cell("one worker / serial", self.results.ratio(&alone, &serial, "wall_s")),
+            cell("parallelism", self.parallelism(&name)),
+            cell("model from", range.map(|range| range.0)),
+            cell("model to", range.map(|range| range.1)),
+        ];
+        cells.extend(
+            STRATEGIES.map(|strategy| cell(strategy.name, self.speed_up(&name, strategy, workers))),
+        );
         cells.extend([
-            published.into(),
-            model.map(|model| model.0).into(),
-            model.map(|model| model.1).into(),
+            cell("paper: parallelism", published),
+            cell("paper: model at 63, from", model.map(|model| model.0)),
+            cell("to", model.map(|model| model.1)),
         ]);
         cells
     }
@@ -248,7 +226,7 @@ mod tests {
     }
 
     fn report(results: &Results) -> (Table, String, usize) {
-        let mut parts = Speedup.report(results, &setting()).into_iter();
+        let mut parts = experiment().report(results, &setting()).into_iter();
         match (parts.next(), parts.next()) {
             (Some(Part::Table(table)), Some(Part::Words(words))) => (table, words, parts.count()),
             other => panic!("{other:?}"),

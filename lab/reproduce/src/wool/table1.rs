@@ -7,36 +7,33 @@
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, INTERRUPTIONS, OTHER_PROCESSOR};
 use crate::common::profiled;
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
+use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::wool::{WORKERS, Workload as Published};
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Table1;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "wool-table1",
     title: "parallelism, granularity and steal intervals of the workloads",
-    source: "Karl-Filip Faxén and John Ardelius, \"Manycore Work Stealing\", Table 1",
+    publication: super::PUBLICATION,
+    place: "Table 1",
     caveats: &[
         Caveat {
             unless: Need::Workers(7),
-            words: "The publication's steal intervals are for 7 to 63 workers. Fewer workers \
-                steal less often, so that ours are longer, and cannot be \
-held against any of its columns.",
+            words: "The publication's steal intervals are for 7 to 63 workers. Fewer workers steal \
+                less often, so that ours are longer, and cannot be held against any of its \
+                columns.",
         },
         FEW_WORKERS,
         OTHER_PROCESSOR,
         INTERRUPTIONS,
         Caveat {
             unless: Need::Nothing,
-            words: "cholesky works on blocks of 8 x 8 here and on single elements there; \
-                multisort goes over to serial code at other lengths: their tasks are \
-larger and their parallelism is smaller.",
+            words: "cholesky works on blocks of 8 x 8 here and on single elements there; multisort \
+                goes over to serial code at other lengths: their tasks are larger and their \
+                parallelism is smaller.",
         },
         Caveat {
             unless: Need::Nothing,
@@ -44,7 +41,13 @@ larger and their parallelism is smaller.",
                 its tasks are larger and fewer.",
         },
     ],
+    repeat: [1, 5, 5],
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks(cases), report)
+}
 
 const ALONE: &str = "alone";
 const PROFILED: &str = "profiled";
@@ -58,29 +61,17 @@ fn labels(workload: &str, what: &str, workers: usize) -> Labels {
     ]
 }
 
-impl Experiment for Table1 {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let counts = setting.parallel_counts();
-        Ok(blocks(setting.scale, move |workload| cases(workload, &counts)))
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View {
-            results,
-            workloads: workloads(setting.scale),
-            counts: setting.parallel_counts(),
-        };
-        let plot = view.plot();
-        let tables = [Part::Table(view.characteristics()), Part::Table(view.intervals())];
-        tables.into_iter().chain(Part::drawn(plot)).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let (workloads, counts) = (workloads(setting.scale), setting.parallel_counts());
+    let view = View { results, workloads, counts };
+    vec![
+        Part::Table(view.characteristics()),
+        Part::Table(view.intervals()),
+        Part::Plot(view.plot()),
+    ]
 }
 
-fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
+fn cases(workload: &Workload, setting: &Setting) -> Result<Vec<Case>, Failure> {
     let subject = workload.prepare()?;
     let name = workload.name();
     let (alone, spanned, spanning) =
@@ -94,7 +85,7 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
             profiled(&spanned, &super::conditions(spanning))
         }),
     ];
-    for &workers in counts {
+    for workers in setting.parallel_counts() {
         let subject = subject.clone();
         cases.push(Case::new(labels(&name, STEALING, workers), move || {
             let measured = subject.parallel(&super::conditions(workers).build()?)?;
@@ -144,38 +135,25 @@ impl View<'_> {
     }
 
     fn characteristics(&self) -> Table {
-        let titles = [
-            "workload",
-            "repetitions",
-            "parallelism at 0",
-            "paper",
-            "at 1000",
-            "paper",
-            "at 2000 cycles a steal",
-            "kilocycles a repetition",
-            "paper",
-            "cycles a task",
-            "paper",
-        ];
         let title = "Work over span where a steal costs so many cycles, size of a repetition on \
             one worker, and mean size of a task";
-        let mut table = Table::new("characteristics", title, &titles);
+        let mut table = Table::new("characteristics", title);
         for workload in &self.workloads {
             let Character { parallelism: [free, cheap, dear], repetition, granularity } =
                 self.character(workload);
             let paper = |value: fn(&Published) -> f64| Cell::from(workload.published().map(value));
-            table.row(vec![
-                workload.name().into(),
-                workload.repetitions.into(),
-                free.into(),
-                paper(|line| line.parallelism_0),
-                cheap.into(),
-                paper(|line| line.parallelism_1000),
-                dear.into(),
-                repetition.into(),
-                paper(|line| line.kilocycles.into()),
-                granularity.into(),
-                paper(|line| line.granularity.into()),
+            table.row([
+                cell("workload", workload.name()),
+                cell("repetitions", workload.repetitions),
+                cell("parallelism at 0", free),
+                cell("paper", paper(|line| line.parallelism_0)),
+                cell("at 1000", cheap),
+                cell("paper", paper(|line| line.parallelism_1000)),
+                cell("at 2000 cycles a steal", dear),
+                cell("kilocycles a repetition", repetition),
+                cell("paper", paper(|line| line.kilocycles.into())),
+                cell("cycles a task", granularity),
+                cell("paper", paper(|line| line.granularity.into())),
             ]);
         }
         table
@@ -191,18 +169,16 @@ impl View<'_> {
     }
 
     fn intervals(&self) -> Table {
-        let ours = self.counts.iter().map(|workers| format!("{workers} workers"));
-        let theirs = WORKERS.iter().map(|workers| format!("paper: {workers}"));
-        let titles: Vec<String> =
-            ["workload".to_owned()].into_iter().chain(ours).chain(theirs).collect();
-        let mut table =
-            Table::new("intervals", "Thousands of cycles of work between two steals", &titles);
+        let mut table = Table::new("intervals", "Thousands of cycles of work between two steals");
         for workload in &self.workloads {
-            let ours = self.counts.iter().map(|&workers| self.interval(workload, workers).into());
-            let published = workload.published();
-            let theirs =
-                (0..WORKERS.len()).map(|at| published.map(|line| line.steal_interval[at]).into());
-            table.row([workload.name().into()].into_iter().chain(ours).chain(theirs).collect());
+            let ours = self.counts.iter().map(|&workers| {
+                cell(format!("{workers} workers"), self.interval(workload, workers))
+            });
+            let theirs = WORKERS.iter().enumerate().map(|(at, workers)| {
+                let interval = workload.published().map(|line| line.steal_interval[at]);
+                cell(format!("paper: {workers}"), interval)
+            });
+            table.row([cell("workload", workload.name())].into_iter().chain(ours).chain(theirs));
         }
         table
     }
@@ -257,7 +233,7 @@ mod tests {
             (labels("stress 10", STEALING, 2), vec![("steals", 6.0)]),
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
-        let parts = Table1.report(&results, &setting);
+        let parts = experiment().report(&results, &setting);
         let [Part::Table(characteristics), Part::Table(intervals), Part::Plot(plot)] = &parts[..]
         else {
             panic!("{parts:?}");

@@ -10,7 +10,7 @@ use crate::common::Subject;
 use crate::experiment::{Block, Case};
 use crate::failure::Failure;
 use crate::paper::wool::{TABLE_1, Workload as Published};
-use crate::setting::Scale;
+use crate::setting::{Scale, Setting};
 
 /// A program to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,16 +100,17 @@ impl Workload {
     }
 }
 
-/// A block for each workload of a scale.
+/// A block for each workload of the scale.
 pub(crate) fn blocks(
-    scale: Scale,
-    cases: impl Fn(&Workload) -> Result<Vec<Case>, Failure> + Clone + 'static,
-) -> Vec<Block> {
-    let block = |workload: Workload| {
-        let cases = cases.clone();
-        Block::new(workload.name(), move || cases(&workload))
-    };
-    workloads(scale).into_iter().map(block).collect()
+    cases: fn(&Workload, &Setting) -> Result<Vec<Case>, Failure>,
+) -> impl Fn(&Setting) -> Vec<Block> {
+    move |setting| {
+        let block = |workload: Workload| {
+            let setting = setting.clone();
+            Block::new(workload.name(), move || cases(&workload, &setting))
+        };
+        workloads(setting.scale).into_iter().map(block).collect()
+    }
 }
 
 /// All workloads of a scale.

@@ -170,8 +170,8 @@ impl<'w, W: Workload> Simulation<'w, W> {
         setup.check()?;
         if workload.has_sequels() && setup.wait == Waiting::Leave {
             return Err(SetupError::new(
-                "tasks go on after their joins here, so nobody can leave \
-                those: choose another way to wait than leave"
+                "tasks continue after their joins here, so no worker can leave \
+                a join: choose another way to wait than leave"
                     .into(),
             ));
         }

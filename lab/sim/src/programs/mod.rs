@@ -48,6 +48,7 @@ pub use mix::{Arrival, Kind, Mix, SpeedUp};
 pub use parse::MixTextError;
 pub use sinew_policy::share::{Policy, Script};
 
+use crate::costs::set_by_name;
 use crate::engine::Progress;
 use crate::named::RunError;
 use crate::queue::Time;
@@ -116,6 +117,8 @@ pub struct ProgramsReport {
     pub is_whole: bool,
 }
 
+set_by_name!(Cluster: Time; move_cost, delay, period);
+
 impl Cluster {
     /// `machines` machines of this kind with equal shares; a move costs 50 µs per core, a decision
     /// takes 200 µs.
@@ -137,21 +140,6 @@ impl Cluster {
     #[must_use]
     pub fn free(self) -> Self {
         Self { move_cost: 0, delay: 0, ..self }
-    }
-
-    /// Names accepted by [`set`](Self::set).
-    pub const NAMES: [&'static str; 3] = ["move_cost", "delay", "period"];
-
-    /// Sets one cost, or the period, by its name. Returns whether the name is known.
-    pub fn set(&mut self, name: &str, time: Time) -> bool {
-        let place = match name {
-            "move_cost" => &mut self.move_cost,
-            "delay" => &mut self.delay,
-            "period" => &mut self.period,
-            _ => return false,
-        };
-        *place = time;
-        true
     }
 
     /// Runs these programs.

@@ -48,12 +48,13 @@ use sinew_policy::worklist::Settings;
 pub use mix::{Mix, MixError};
 pub use sinew_policy::tune::Knobs;
 
+use crate::costs::set_by_name;
 use crate::engine::Progress;
 use crate::named::RunError;
 use crate::queue::Time;
 use crate::random::Duration;
 use crate::report::Violation;
-use crate::setup::{Fault, MOST_WORKERS, Mishap, SetupError};
+use crate::setup::{Fault, MOST_WORKERS, SetupError};
 
 /// The source of the settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -125,6 +126,8 @@ impl WorklistReport {
     }
 }
 
+set_by_name!(Worklist: Duration; access, look, transaction, abort, wake);
+
 impl Worklist {
     /// `cores` cores with these settings, and costs close to the library's on a present-day server.
     pub fn new(cores: usize, tuning: Tuning) -> Self {
@@ -146,23 +149,6 @@ impl Worklist {
     pub fn free(self) -> Self {
         let zero = Duration::ZERO;
         Self { access: zero, look: zero, transaction: zero, abort: zero, wake: zero, ..self }
-    }
-
-    /// Names accepted by [`set`](Self::set).
-    pub const NAMES: [&'static str; 5] = ["access", "look", "transaction", "abort", "wake"];
-
-    /// Sets one cost by its name. Returns whether the name is known.
-    pub fn set(&mut self, name: &str, cost: Duration) -> bool {
-        let place = match name {
-            "access" => &mut self.access,
-            "look" => &mut self.look,
-            "transaction" => &mut self.transaction,
-            "abort" => &mut self.abort,
-            "wake" => &mut self.wake,
-            _ => return false,
-        };
-        *place = cost;
-        true
     }
 
     /// Runs the units of this mix.
@@ -221,23 +207,7 @@ impl Worklist {
             }
             Tuning::Fixed(_) => {}
         }
-        self.faults.iter().try_for_each(|fault| self.check_fault(fault))
-    }
-
-    fn check_fault(&self, fault: &Fault) -> Result<(), SetupError> {
-        let wrong = |why: String| Err(SetupError::new(why));
-        match fault.what {
-            _ if fault.worker >= self.cores => {
-                wrong(format!("there is no core {}: there are {}", fault.worker, self.cores))
-            }
-            Mishap::Leaves if fault.worker == 0 => {
-                wrong("core 0 cannot leave: choose another".into())
-            }
-            Mishap::Slows(factor) if !(1.0..=1e6).contains(&factor) => {
-                wrong(format!("a core becomes slower by a factor from 1 to 1000000, not {factor}"))
-            }
-            _ => Ok(()),
-        }
+        self.faults.iter().try_for_each(|fault| fault.check(self.cores, "core"))
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::line::{Line, Unit};
 use crate::problem::Scale;
-use crate::statistics::quantile;
+use crate::statistics::median;
 use program::Program;
 
 pub(crate) use program::{Arguments, run as run_program};
@@ -70,11 +70,8 @@ fn compare(scale: Scale, count: usize, start: Start, place: &Path) -> Result<Vec
         }
     }
     let line = |(mode, outcomes): (&str, &Vec<Outcome>)| {
-        let median = |figure: fn(&Outcome) -> f64| {
-            let mut sorted: Vec<f64> = outcomes.iter().map(figure).collect();
-            sorted.sort_by(f64::total_cmp);
-            quantile(&sorted, 0.5)
-        };
+        let median =
+            |figure: fn(&Outcome) -> f64| median(&outcomes.iter().map(figure).collect::<Vec<_>>());
         let what = format!("{count} programs, {start:?}, {mode}").to_lowercase();
         let figures = vec![("total", median(|o| o.total)?), ("worst", median(|o| o.worst)?)];
         Some(Line { what, figures, unit: Unit::Number, bars: Vec::new() })

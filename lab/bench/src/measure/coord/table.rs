@@ -13,7 +13,7 @@ use crate::measure::line::{Line, Unit};
 use crate::measure::tool;
 use crate::problem::Scale;
 use crate::runtimes::sinew::{Pool, over};
-use crate::statistics::quantile;
+use crate::statistics::median;
 use crate::work::spin;
 
 pub(super) fn run(scale: Scale, place: &Path) -> Result<Vec<Line>, String> {
@@ -191,7 +191,7 @@ fn idle_table(scale: Scale, place: &Path, table: &Table) -> Result<Option<Line>,
         }
         (now_ns() - began) as f64
     };
-    let mut ratios: Vec<f64> = (0..scale.pick(60, 2))
+    let ratios: Vec<f64> = (0..scale.pick(60, 2))
         .map(|round| {
             if round % 2 == 0 {
                 let plain = run(&plain);
@@ -202,8 +202,7 @@ fn idle_table(scale: Scale, place: &Path, table: &Table) -> Result<Option<Line>,
             }
         })
         .collect();
-    ratios.sort_by(f64::total_cmp);
-    let line = quantile(&ratios, 0.5).map(|ratio| {
+    let line = median(&ratios).map(|ratio| {
         let line =
             Line::single("a run beside an idle program".into(), "ratio", ratio, Unit::Number);
         line.at_most("ratio", 1.005, "at most 0.5 % more")

@@ -13,7 +13,7 @@
 use crate::measure::line::{Line, Unit};
 use crate::problem::Scale;
 use crate::runtimes::sinew::{Control, Pool, Schedule, over};
-use crate::statistics::quantile;
+use crate::statistics::median;
 use sinew::Mapping;
 use sinew_sync::atomic::{AtomicU64, Ordering, spin_loop};
 use sinew_sync::clock::now_ns;
@@ -48,10 +48,9 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
 }
 
 /// All percentiles, and the median on a line of its own, as there is a bar for it too.
-fn verdict(what: String, mut delays: Vec<f64>, grain_ns: u64) -> Vec<Line> {
-    delays.sort_by(f64::total_cmp);
+fn verdict(what: String, delays: Vec<f64>, grain_ns: u64) -> Vec<Line> {
     let limit = (SLICE_NS.max(grain_ns) + BEYOND_NS) as f64;
-    let median = quantile(&delays, 0.5).map(|median| {
+    let median = median(&delays).map(|median| {
         let line = Line::single(format!("{what}: usually"), "median", median, Unit::Ns);
         line.at_most("median", limit, "at most a slice and 50 µs")
     });

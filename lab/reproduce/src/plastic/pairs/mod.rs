@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use sinew_coord::{Policy, layout};
 
-use super::common::{OTHER_TIMES, usual_repeat};
+use super::common::OTHER_TIMES;
 use super::programs::{Access, Job, Program, Standing, Until, Way, place};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
@@ -22,16 +22,12 @@ use crate::results::{Labels, Metrics, Results};
 use crate::setting::{Scale, Setting};
 use view::View;
 
-/// The experiment.
-#[derive(Debug)]
-pub(crate) struct Pairs;
-
-static ABOUT: About = About {
+const ABOUT: About = About {
     name: "plastic-pairs",
-    title: "every two of several kinds of programs beside each other, sharing by agreement and \
-        without",
-    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", \
-        Figure 2.1 and section 5.2.5",
+    title: "each pair of several kinds of programs side by side, with cores shared by agreement \
+        and without",
+    publication: super::PUBLICATION,
+    place: "Figure 2.1 and section 5.2.5",
     caveats: &[
         Caveat { unless: Need::Nothing, words: PAIRS_WORDS },
         Caveat {
@@ -46,7 +42,13 @@ static ABOUT: About = About {
         },
         OTHER_TIMES,
     ],
+    repeat: super::REPEAT,
 };
+
+/// The experiment.
+pub(super) fn experiment() -> Experiment {
+    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+}
 
 /// A kind of program.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -218,55 +220,45 @@ impl Bench {
 
 const ALONE: &str = "alone";
 
-impl Experiment for Pairs {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+fn size_in_words(setting: &Setting) -> String {
+    let (tasks, entries, window) = size(setting.scale);
+    format!(
+        "{}: {tasks} tasks again and again for {window:?}, tables of {} and {} KiB",
+        setting.scale,
+        entries.min(FEW_ENTRIES) * size_of::<u32>() / 1024,
+        entries * size_of::<u32>() / 1024
+    )
+}
 
-    fn usual_repeat(&self, scale: Scale) -> usize {
-        usual_repeat(scale)
-    }
+fn blocks(setting: &Setting) -> Vec<Block> {
+    let bench = Bench { scale: setting.scale, threads: setting.most_workers() };
+    let cases = move || {
+        let modes = Mode::all(caches());
+        let together = groups()
+            .into_iter()
+            .flat_map(|group| modes.iter().map(move |&mode| (group.clone(), mode)));
+        let together = together.map(|(group, mode)| bench.together(group, mode));
+        Ok(KINDS.map(|kind| bench.alone(kind)).into_iter().chain(together).collect())
+    };
+    vec![Block::new("pairs", cases)]
+}
 
-    fn size(&self, setting: &Setting) -> String {
-        let (tasks, entries, window) = size(setting.scale);
-        format!(
-            "{}: {tasks} tasks again and again for {window:?}, tables of {} and {} KiB",
-            setting.scale,
-            entries.min(FEW_ENTRIES) * size_of::<u32>() / 1024,
-            entries * size_of::<u32>() / 1024
-        )
-    }
-
-    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let bench = Bench { scale: setting.scale, threads: setting.most_workers() };
-        let cases = move || {
-            let modes = Mode::all(caches());
-            let together = groups()
-                .into_iter()
-                .flat_map(|group| modes.iter().map(move |&mode| (group.clone(), mode)));
-            let together = together.map(|(group, mode)| bench.together(group, mode));
-            Ok(KINDS.map(|kind| bench.alone(kind)).into_iter().chain(together).collect())
-        };
-        Ok(vec![Block::new("pairs", cases)])
-    }
-
-    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let words = format!(
-            "Each program has {} threads, or shares the machine's cores with the others. A \
-             slowdown is the speed alone over that beside the others, within a round; together is \
-             the sum of what is left of \
-all speeds: 1 is what the programs would reach one after the other, more is a gain, less what \
-they cost each other.",
-            setting.most_workers()
-        );
-        let view = View { results };
-        let plots = [
-            view.plot("slowdowns", "Slowdown of each program", View::worst),
-            view.plot("together", "All speeds together", View::together),
-        ];
-        let tables = [Part::words(words), Part::Table(view.slowdowns()), Part::Table(view.sums())];
-        tables.into_iter().chain(plots.into_iter().filter_map(Part::drawn)).collect()
-    }
+fn report(results: &Results, setting: &Setting) -> Vec<Part> {
+    let words = format!(
+        "Each program has {} threads, or shares the machine's cores with the others. A \
+         slowdown is the speed alone divided by the speed beside the others, within a round. \
+         Together is the sum of the remaining fractions of all speeds: 1 is what the programs \
+         reach one after the other, more is a gain, less is a loss.",
+        setting.most_workers()
+    );
+    let view = View { results };
+    vec![
+        Part::Words(words),
+        Part::Table(view.slowdowns()),
+        Part::Table(view.sums()),
+        Part::Plot(view.plot("slowdowns", "Slowdown of each program", View::worst)),
+        Part::Plot(view.plot("together", "All speeds together", View::together)),
+    ]
 }
 
 /// Number of last-level caches of the machine.
@@ -305,7 +297,7 @@ mod tests {
             beside(Mode::Anarchy, [25.0, 10.0]),
             beside(Mode::Shared, [50.0, 32.0]),
         ]);
-        let parts = Pairs.report(&results, &Setting::new(Scale::Default, 4));
+        let parts = experiment().report(&results, &Setting::new(Scale::Default, 4));
         let [_, Part::Table(slowdowns), Part::Table(together), ..] = &parts[..] else {
             panic!("{parts:?}")
         };

@@ -1,7 +1,7 @@
 //! The report about programs that run beside each other.
 
 use super::{ALONE, Group, Kind, Mode, groups, name};
-use crate::report::{Form, Plot, Series, Table};
+use crate::report::{Form, Plot, Series, Table, cell};
 use crate::results::Results;
 
 /// The measurements so far, as tables and plots.
@@ -46,13 +46,12 @@ impl View<'_> {
         rows: Vec<(Vec<String>, Vec<Option<f64>>)>,
     ) -> Table {
         let modes = self.modes();
-        let titles: Vec<&str> =
-            first.iter().copied().chain(modes.iter().map(|mode| mode.name())).collect();
-        let mut table = Table::new(file, title, &[&titles[..], &["shared / anarchy"]].concat());
+        let mut table = Table::new(file, title);
         for (names, values) in rows {
             let ratio = values[0].zip(values[1]).map(|(anarchy, shared)| shared / anarchy);
-            let cells = names.into_iter().map(Into::into).chain(values.into_iter().map(Into::into));
-            table.row(cells.chain([ratio.into()]).collect());
+            let names = first.iter().zip(names).map(|(title, name)| cell(*title, name));
+            let values = modes.iter().zip(values).map(|(mode, value)| cell(mode.name(), value));
+            table.row(names.chain(values).chain([cell("shared / anarchy", ratio)]));
         }
         table
     }

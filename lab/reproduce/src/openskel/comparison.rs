@@ -1,25 +1,38 @@
-//! Versions of applications held against one of them: cases that are told apart by the application,
-//! by one thing more, and by the number of workers or cores.
+//! Versions of applications compared with one of them. Cases differ in the application, in one more
+//! label, and in the number of workers or cores.
 
-use crate::report::{Form, Plot, Series, difference};
+use super::applications::names;
+use crate::report::{Form, Part, Plot, Series, difference};
 use crate::results::Results;
+use crate::setting::Setting;
 use crate::statistics::mean;
 
 /// The data that a report reads.
-pub(super) struct Held<'a> {
+pub(super) struct Comparison<'a> {
     pub(super) results: &'a Results,
     pub(super) applications: Vec<String>,
     pub(super) counts: &'a [usize],
     /// The names of the labels beside `application`: of the versions, and of the number.
     pub(super) labels: [&'static str; 2],
-    /// The version that the others are held against.
+    /// The version that the others are compared with.
     pub(super) base: &'static str,
 }
 
 /// A version with this number of workers.
 pub(super) type Version<'v> = (&'v str, usize);
 
-impl Held<'_> {
+impl<'a> Comparison<'a> {
+    /// All applications of this setting.
+    pub(super) fn new(
+        results: &'a Results,
+        setting: &'a Setting,
+        labels: [&'static str; 2],
+        base: &'static str,
+    ) -> Self {
+        let applications = names(setting.scale);
+        Self { results, applications, counts: &setting.threads, labels, base }
+    }
+
     /// Asks about one case.
     pub(super) fn ask<R>(
         &self,
@@ -108,29 +121,27 @@ impl Held<'_> {
         plot
     }
 
-    /// The plots of an application's speed-up over its serial version, which runs on one, and of
-    /// some metrics.
-    pub(super) fn plots<'s>(
-        &'s self,
-        app: &'s str,
-        serial: &'static str,
-        versions: &'s [&'static str],
-        metrics: &'s [(&'static str, &'static str, &'static str)],
-    ) -> impl Iterator<Item = Plot> + 's {
-        let name = move |what: &str, y: &str, form| {
-            Plot::new(&format!("{app}-{what}"), format!("{app}: {y}"), form)
-        };
-        let y = "speed-up over serial";
-        let first =
-            self.plot(name("speedup", y, Form::Lines), y, versions.iter().copied(), |version| {
+    /// Plots of each application: its speed-up over the serial version, and these metrics.
+    pub(super) fn plots(
+        &self,
+        serial: &str,
+        versions: &[&'static str],
+        metrics: &[(&str, &str, &str)],
+    ) -> Vec<Part> {
+        let mut plots = Vec::new();
+        for app in &self.applications {
+            let mut add =
+                |what: &str, y: &str, form, value: &dyn Fn(Version<'_>) -> Option<f64>| {
+                    let plot = Plot::new(&format!("{app}-{what}"), format!("{app}: {y}"), form);
+                    plots.push(Part::Plot(self.plot(plot, y, versions.iter().copied(), value)));
+                };
+            add("speedup", "speed-up over serial", Form::Lines, &|version| {
                 self.speed_up(app, (serial, 1), version)
             });
-        let others = metrics.iter().map(move |&(what, y, metric)| {
-            let plot = name(what, y, Form::Bars);
-            self.plot(plot, y, versions.iter().copied(), |version| {
-                self.median(app, version, metric)
-            })
-        });
-        std::iter::once(first).chain(others)
+            for &(what, y, metric) in metrics {
+                add(what, y, Form::Bars, &|version| self.median(app, version, metric));
+            }
+        }
+        plots
     }
 }
