@@ -236,7 +236,7 @@ mod tests {
         }
     }
 
-    /// Catches: runs that teach nothing, or the wrong loop, and one that is for ever under way.
+    /// Catches: runs that save_to nothing, or the wrong loop, and one that is for ever under way.
     #[test]
     fn a_loop_is_settled_after_some_runs_and_another_is_not() {
         let pool = Pool::builder().threads(2).build().unwrap();

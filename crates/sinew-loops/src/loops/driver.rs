@@ -236,7 +236,7 @@ where
         }
         let ran = !self.ending.is_near();
         if let Some(memory) = memory {
-            self.source.teach(memory, ran);
+            self.source.save_to(memory, ran);
         }
         self.ending.rethrow();
         ran

@@ -71,9 +71,9 @@ fn learned(memory: &LoopMemory) -> Source {
     let taken =
         [source.claim(0), source.claim(0), source.claim(1), source.steal(0), source.claim(1)];
     assert_eq!(taken, [Some(0..1), Some(1..2), Some(2..3), Some(3..4), None]);
-    source.teach(memory, true);
+    source.save_to(memory, true);
     let source = Source::with_memory(Schedule::Affinity, 4, 2, 0, Some(memory));
-    assert_eq!(source.prospect(1), Some(3));
+    assert_eq!(source.stealable(1), Some(3));
     source
 }
 
@@ -95,7 +95,7 @@ fn owners_are_who_ran() {
         for range in claim_all(&source, 1) {
             ran[range].fill(1);
         }
-        Arc::try_unwrap(source).unwrap().teach(&memory, true);
+        Arc::try_unwrap(source).unwrap().save_to(&memory, true);
         let owners = memory.take_parts(6, 2).owners.clone();
         let owners: Vec<_> =
             owners.parts().flat_map(|(range, owner)| range.map(move |_| owner)).collect();

@@ -48,9 +48,9 @@ impl Parts {
     }
 
     /// The present run has ended, and teaches nothing unless it ran to its end.
-    pub(super) fn end_run(&mut self, ran: bool) {
+    pub(super) fn end_run(&mut self, completed: bool) {
         let stolen = std::mem::take(&mut *self.stolen.lock());
-        if ran && self.owners.learn(stolen) {
+        if completed && self.owners.learn(stolen) {
             self.deal = self.owners.deal();
         }
     }

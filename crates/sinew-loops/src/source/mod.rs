@@ -26,28 +26,28 @@
 //!
 //! # Cost
 //!
-//! Building one for up to [`INLINE`] participants allocates nothing. A claim is one atomic
-//! operation, on a cache line of the participant's own with [`Fixed`], [`Stealing`] and [`Dealt`],
-//! on a shared one with the others.
+//! A source for up to [`INLINE`] participants allocates nothing. A claim is one atomic operation:
+//! on the participant's own cache line with [`Fixed`], [`Stealing`] and [`Partitioned`], on a
+//! shared one with the others.
 //!
 //! # Closing
 //!
-//! A thief of [`Stealing`] or [`Dealt`] that holds a stolen range while the source is closed
+//! A thief of [`Stealing`] or [`Partitioned`] that holds a stolen range while the source is closed
 //! returns it as one claim: the range is not part of what `close` returns.
 //! [`is_closed`](Source::is_closed) tells the thief, who sees to it that others get their part.
 //!
 //! # Tests
 //!
 //! Property tests run scripts of claims and leaves over every schedule (I1 to I3) and close it at
-//! any point (I4). Loom runs the protocols of [`Fixed`], [`Stealing`] and [`Dealt`] with two
+//! any point (I4). Loom runs the protocols of [`Fixed`], [`Stealing`] and [`Partitioned`] with two
 //! participants; other tests run them on threads.
 
-mod dealt;
 mod dynamic;
 mod fixed;
 #[cfg(all(test, loom))]
 mod loom;
 mod memory;
+mod partitioned;
 mod stealing;
 mod tapered;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -56,10 +56,10 @@ mod tests;
 pub(crate) use tests::any_schedule;
 mod words;
 
-pub use dealt::Dealt;
 pub use dynamic::Dynamic;
 pub use fixed::Fixed;
 pub use memory::LoopMemory;
+pub use partitioned::Partitioned;
 pub use stealing::Stealing;
 pub use tapered::{Tapered, Tapering};
 pub use words::INLINE;
@@ -83,7 +83,7 @@ pub enum Source {
     /// [`Schedule::Adaptive`] where joins cannot.
     Stealing(Stealing),
     /// [`Schedule::Affinity`] and [`Schedule::Weighted`].
-    Dealt(Dealt),
+    Partitioned(Partitioned),
 }
 
 impl Source {
@@ -94,7 +94,7 @@ impl Source {
     }
 
     /// The same, with what a memory knows of such loops. When the loop has ended,
-    /// [`teach`](Self::teach) gives it back.
+    /// [`save_to`](Self::save_to) gives it back.
     #[inline]
     pub fn with_memory(
         schedule: Schedule,
@@ -112,8 +112,8 @@ impl Source {
             Schedule::Factoring { min } => {
                 Self::Tapered(Tapered::new(n, participants, Tapering::Factoring, min))
             }
-            Schedule::Affinity => Self::Dealt(Dealt::affine(n, participants, memory)),
-            Schedule::Weighted => Self::Dealt(Dealt::weighted(n, participants, memory)),
+            Schedule::Affinity => Self::Partitioned(Partitioned::affine(n, participants, memory)),
+            Schedule::Weighted => Self::Partitioned(Partitioned::weighted(n, participants, memory)),
             Schedule::Simple { grain } => {
                 Self::Stealing(Stealing::with_grain(n, participants, first, grain))
             }
@@ -125,7 +125,7 @@ impl Source {
     /// [`Schedule::Weighted`] for as many participants as there are speeds, of which it learns
     /// nothing more.
     pub fn by_speed(n: usize, speeds: Speeds) -> Self {
-        Self::Dealt(Dealt::by_speed(n, speeds))
+        Self::Partitioned(Partitioned::by_speed(n, speeds))
     }
 
     /// The most participants that could all get something.
@@ -151,7 +151,7 @@ impl Source {
             Self::Dynamic(source) => source.claim(),
             Self::Tapered(source) => source.claim(),
             Self::Stealing(source) => source.claim(slot),
-            Self::Dealt(source) => source.claim(slot),
+            Self::Partitioned(source) => source.claim(slot),
         }
     }
 
@@ -160,10 +160,10 @@ impl Source {
     ///
     /// The owner claims a range that a thief leaves alone.
     #[inline]
-    pub fn prospect(&self, slot: usize) -> Option<usize> {
+    pub fn stealable(&self, slot: usize) -> Option<usize> {
         match self {
-            Self::Stealing(source) => source.prospect(slot),
-            Self::Dealt(source) => source.prospect(slot),
+            Self::Stealing(source) => source.stealable(slot),
+            Self::Partitioned(source) => source.stealable(slot),
             _ => None,
         }
     }
@@ -178,7 +178,7 @@ impl Source {
         items: usize,
         elapsed_ns: impl FnOnce() -> u64,
     ) -> Option<u64> {
-        let left = self.prospect(slot)?;
+        let left = self.stealable(slot)?;
         let began = now_ns();
         let patience_ns = Halving::patience_ns(left, items, elapsed_ns());
         // No shared line is touched meanwhile, because that would slow the owner down.
@@ -193,7 +193,7 @@ impl Source {
     pub fn steal(&self, slot: usize) -> Option<Range<usize>> {
         match self {
             Self::Stealing(source) => source.steal(slot),
-            Self::Dealt(source) => source.steal(slot),
+            Self::Partitioned(source) => source.steal(slot),
             _ => None,
         }
     }
@@ -218,7 +218,7 @@ impl Source {
             Self::Dynamic(source) => source.is_exhausted(),
             Self::Tapered(source) => source.is_exhausted(),
             Self::Stealing(source) => source.is_exhausted(),
-            Self::Dealt(source) => source.is_exhausted(),
+            Self::Partitioned(source) => source.is_exhausted(),
         }
     }
 
@@ -229,7 +229,7 @@ impl Source {
             Self::Dynamic(source) => source.close().into_iter().collect(),
             Self::Tapered(source) => source.close().into_iter().collect(),
             Self::Stealing(source) => source.close(),
-            Self::Dealt(source) => source.close(),
+            Self::Partitioned(source) => source.close(),
         }
     }
 
@@ -238,7 +238,7 @@ impl Source {
     pub fn is_closed(&self, slot: usize) -> bool {
         match self {
             Self::Stealing(source) => source.is_closed(slot),
-            Self::Dealt(source) => source.is_closed(slot),
+            Self::Partitioned(source) => source.is_closed(slot),
             _ => false,
         }
     }
@@ -246,12 +246,12 @@ impl Source {
     /// Whether it wants to be told how long participants took.
     #[inline]
     pub fn is_timed(&self) -> bool {
-        matches!(self, Self::Dealt(source) if source.is_timed())
+        matches!(self, Self::Partitioned(source) if source.is_timed())
     }
 
     /// The participant with number `slot` took `elapsed_ns` for `items` iterations.
     pub fn measured(&self, slot: usize, items: usize, elapsed_ns: u64) {
-        if let Self::Dealt(source) = self {
+        if let Self::Partitioned(source) = self {
             source.measured(slot, items, elapsed_ns);
         }
     }
@@ -259,9 +259,9 @@ impl Source {
     /// Gives a memory back what was taken from it, with what this loop has added if it `ran` to its
     /// end.
     #[inline]
-    pub fn teach(self, memory: &LoopMemory, ran: bool) {
-        if let Self::Dealt(source) = self {
-            source.teach(memory, ran);
+    pub fn save_to(self, memory: &LoopMemory, completed: bool) {
+        if let Self::Partitioned(source) = self {
+            source.save_to(memory, completed);
         }
     }
 }

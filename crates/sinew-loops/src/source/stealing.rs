@@ -33,7 +33,7 @@ use sinew_sync::plant::{Bug, planted};
 use std::ops::Range;
 
 /// A thief compares so many ranges and takes from the longest.
-const LOOK: usize = 4;
+const CANDIDATES: usize = 4;
 
 /// The source of [`Schedule::Stealing`](sinew_policy::chunk::Schedule::Stealing).
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl Stealing {
 
     /// How many iterations are left where [`steal`](Self::steal) would look; `None` if there are
     /// none.
-    pub fn prospect(&self, slot: usize) -> Option<usize> {
+    pub fn stealable(&self, slot: usize) -> Option<usize> {
         let (_, seen) = self.victim(slot)?;
         Some((length(seen) as usize).saturating_mul(self.unit))
     }
@@ -149,7 +149,7 @@ impl Stealing {
                 if !late {
                     taken(middle, end);
                 }
-                let kept = self.keep(slot, middle, end);
+                let kept = self.claim_first_piece(slot, middle, end);
                 if late {
                     taken(middle, end);
                 }
@@ -164,12 +164,12 @@ impl Stealing {
             .after(slot)
             .map(|word| (word, word.load(Ordering::Relaxed)))
             .filter(|&(_, seen)| length(seen) > 0)
-            .take(LOOK)
+            .take(CANDIDATES)
             .max_by_key(|&(_, seen)| length(seen))
     }
 
     /// Claims the first piece of a stolen range and deposits the rest, where others find it.
-    fn keep(&self, slot: usize, start: u32, end: u32) -> (u32, u32) {
+    fn claim_first_piece(&self, slot: usize, start: u32, end: u32) -> (u32, u32) {
         let word = self.words.get(slot);
         let middle = start + self.piece(end - start);
         let seen = word.load(Ordering::Relaxed);

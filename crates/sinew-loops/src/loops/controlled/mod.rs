@@ -211,7 +211,7 @@ impl<'r> Controlled<'r> {
             trial.end(done == n && self.shared.plan.lock().is_unchanged());
         }
         if let Some(memory) = memory {
-            self.shared.plan.into_inner().teach(memory, done == n);
+            self.shared.plan.into_inner().save_to(memory, done == n);
         }
         self.shared.ending.rethrow();
         if cancelled { Err(Cancelled) } else { Ok(()) }

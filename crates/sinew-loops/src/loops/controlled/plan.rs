@@ -134,7 +134,7 @@ impl Epoch {
 /// The state that participants agree on, under a lock.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Kept for what it is to teach.
+    /// Kept for what it is to save_to.
     first: Arc<Epoch>,
     epoch: Arc<Epoch>,
     given_back: Rest,
@@ -268,11 +268,11 @@ impl Plan {
 
     /// Gives `memory` back what was taken from it. A loop that was changed, or not `ran` to its
     /// end, adds nothing.
-    pub(super) fn teach(self, memory: &LoopMemory, ran: bool) {
+    pub(super) fn save_to(self, memory: &LoopMemory, ran: bool) {
         let unchanged = self.is_unchanged();
         drop(self.epoch);
         if let Ok(first) = Arc::try_unwrap(self.first) {
-            first.source.teach(memory, ran && unchanged);
+            first.source.save_to(memory, ran && unchanged);
         }
     }
 }

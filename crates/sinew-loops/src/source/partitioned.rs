@@ -28,23 +28,23 @@ use std::ops::Range;
 /// The source of [`Schedule::Affinity`](sinew_policy::chunk::Schedule::Affinity) and
 /// [`Schedule::Weighted`](sinew_policy::chunk::Schedule::Weighted).
 #[derive(Debug)]
-pub struct Dealt {
+pub struct Partitioned {
     ranges: Stealing,
     n: usize,
     /// Whether each position is the iteration of the same number.
     in_order: bool,
-    lesson: Lesson,
+    feedback: Feedback,
 }
 
 /// The parts of this run, for the next.
 #[derive(Debug)]
-enum Lesson {
+enum Feedback {
     None,
-    Parts(Box<Parts>),
+    Owners(Box<Parts>),
     Speeds(Box<SharedSpeeds>),
 }
 
-impl Dealt {
+impl Partitioned {
     /// `n` iterations for `participants`: the parts they had in the last run that `memory` knows
     /// of.
     pub fn affine(n: usize, participants: usize, memory: Option<&LoopMemory>) -> Self {
@@ -58,7 +58,7 @@ impl Dealt {
             let Range { start, end } = parts.deal.share(slot);
             source.ranges.fill(slot, start, end);
         }
-        source.lesson = Lesson::Parts(parts);
+        source.feedback = Feedback::Owners(parts);
         source
     }
 
@@ -70,7 +70,7 @@ impl Dealt {
         };
         let speeds = memory.take_speeds(source.ranges.participants());
         source.fill_by(&mut speeds.lock());
-        source.lesson = Lesson::Speeds(speeds);
+        source.feedback = Feedback::Speeds(speeds);
         source
     }
 
@@ -88,7 +88,12 @@ impl Dealt {
     }
 
     fn empty(n: usize, participants: usize) -> Self {
-        Self { ranges: Stealing::empty(n, participants), n, in_order: true, lesson: Lesson::None }
+        Self {
+            ranges: Stealing::empty(n, participants),
+            n,
+            in_order: true,
+            feedback: Feedback::None,
+        }
     }
 
     /// A loop so long that a word cannot tell its iterations apart keeps its data in no cache.
@@ -108,8 +113,8 @@ impl Dealt {
     /// The order of iterations, if it is another than their own.
     #[inline]
     fn deal(&self) -> Option<&Deal> {
-        match &self.lesson {
-            Lesson::Parts(parts) if !self.in_order => Some(&parts.deal),
+        match &self.feedback {
+            Feedback::Owners(parts) if !self.in_order => Some(&parts.deal),
             _ => None,
         }
     }
@@ -124,8 +129,8 @@ impl Dealt {
     }
 
     /// How many iterations [`steal`](Self::steal) would find at its first victim.
-    pub fn prospect(&self, slot: usize) -> Option<usize> {
-        self.ranges.prospect(slot)
+    pub fn stealable(&self, slot: usize) -> Option<usize> {
+        self.ranges.stealable(slot)
     }
 
     /// The first piece of a range stolen from another slot.
@@ -141,7 +146,7 @@ impl Dealt {
 
     /// T2: notes a theft, unless it is so small that it teaches nothing.
     fn note(&self, slot: usize, start: u32, end: u32) {
-        let Lesson::Parts(parts) = &self.lesson else { return };
+        let Feedback::Owners(parts) = &self.feedback else { return };
         let participants = self.ranges.participants();
         if (end - start) as usize >= worth_keeping(self.n, participants) {
             let stolen = Stolen { range: self.indices(start, end), by: slot % participants };
@@ -190,24 +195,24 @@ impl Dealt {
     /// Whether it wants to know how long participants took.
     #[inline]
     pub fn is_timed(&self) -> bool {
-        matches!(self.lesson, Lesson::Speeds(_))
+        matches!(self.feedback, Feedback::Speeds(_))
     }
 
     /// A participant took `elapsed_ns` for `items` iterations.
     pub fn measured(&self, slot: usize, items: usize, elapsed_ns: u64) {
-        if let Lesson::Speeds(speeds) = &self.lesson {
+        if let Feedback::Speeds(speeds) = &self.feedback {
             speeds.lock().learn(slot % self.ranges.participants(), items, elapsed_ns, self.n);
         }
     }
 
     /// Gives back what was taken from `memory`, with what has been learned if the loop `ran` to its
     /// end.
-    pub fn teach(self, memory: &LoopMemory, ran: bool) {
-        match self.lesson {
-            Lesson::None => {}
-            Lesson::Speeds(speeds) => memory.keep_speeds(speeds),
-            Lesson::Parts(mut parts) => {
-                parts.end_run(ran);
+    pub fn save_to(self, memory: &LoopMemory, completed: bool) {
+        match self.feedback {
+            Feedback::None => {}
+            Feedback::Speeds(speeds) => memory.keep_speeds(speeds),
+            Feedback::Owners(mut parts) => {
+                parts.end_run(completed);
                 memory.keep_parts(parts);
             }
         }
