@@ -90,7 +90,7 @@ pub(super) struct Claims<'c> {
     /// The control's mapping, if it has one.
     pinning: Option<Arc<Pinning>>,
     epoch: Arc<Epoch>,
-    /// Places that are claimed and not run.
+    /// Positions that are claimed and not run.
     claimed: Range<usize>,
     /// Claims so far.
     chunks: u64,
@@ -162,7 +162,7 @@ impl<'c> Claims<'c> {
         if self.claimed.is_empty() && !self.claim() {
             return None;
         }
-        let range = self.epoch.rest.first(&self.claimed, most);
+        let range = self.epoch.iterations.first_run(&self.claimed, most);
         self.claimed.start += range.len();
         Some((range, !self.claimed.is_empty()))
     }
@@ -220,9 +220,9 @@ impl<'c> Claims<'c> {
     #[inline]
     fn claim(&mut self) -> bool {
         loop {
-            if let Some(places) = self.epoch.source.claim(self.slot) {
+            if let Some(positions) = self.epoch.source.claim(self.slot) {
                 self.chunks += 1;
-                self.claimed = places;
+                self.claimed = positions;
                 return true;
             }
             if self.steal_cold() {
@@ -242,11 +242,11 @@ impl<'c> Claims<'c> {
         let waited_ns = source.wait_before_steal(self.slot, self.done, elapsed_ns);
         let Some(waited_ns) = waited_ns else { return false };
         self.blocked_ns += waited_ns;
-        let Some(places) = source.steal(self.slot) else { return false };
+        let Some(positions) = source.steal(self.slot) else { return false };
         self.chunks += 1;
-        self.claimed = places;
+        self.claimed = positions;
         if source.is_closed(self.slot) {
-            self.shared.plan.lock().give_back(&self.epoch, &mut self.claimed);
+            self.shared.plan.lock().return_claim(&self.epoch, &mut self.claimed);
         }
         !self.claimed.is_empty()
     }
@@ -303,7 +303,7 @@ impl<'c> Claims<'c> {
         self.pinning = requests.pinning;
         let stays = self.rank < settings.threads && !(was_lowered && self.is_surplus());
         if !stays || !plan.is_in_force(settings) || !plan.is_current(&self.epoch) {
-            plan.give_back(&self.epoch, &mut self.claimed);
+            plan.return_claim(&self.epoch, &mut self.claimed);
         }
         plan.follow(settings, settings.slot(self.shared.workers, self.worker, self.rank));
         if !stays {

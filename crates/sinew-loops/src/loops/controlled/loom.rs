@@ -121,7 +121,7 @@ fn loom_a_source_that_stays_open_is_caught() {
 /// Catches: a model in which no participant gives anything back. One that keeps its claim asks the
 /// next source for places that it does not have.
 #[test]
-#[should_panic(expected = "a place that there is")]
+#[should_panic(expected = "a position in the set")]
 fn loom_a_chunk_given_back_and_kept_is_caught() {
     let _planted = Planted::new(Bug::KeptChunk);
     changed_meanwhile(4, Schedule::Dynamic { chunk: 2 }, |control| {

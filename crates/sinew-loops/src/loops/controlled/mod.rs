@@ -30,10 +30,10 @@
 
 mod chunks;
 mod claims;
+mod iterations;
 #[cfg(all(test, loom))]
 mod loom;
 mod plan;
-mod rest;
 #[cfg(all(test, shuttle))]
 mod shuttle;
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -36,7 +36,7 @@ use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::clock::now_ns;
 use sinew_sync::plant::{Bug, planted};
 
-use super::rest::Rest;
+use super::iterations::IterationSet;
 use crate::control::Requests;
 use crate::participants::Registration;
 use crate::source::{LoopMemory, Source};
@@ -93,7 +93,7 @@ impl LoopSettings {
 #[derive(Debug)]
 pub(super) struct Epoch {
     pub(super) source: Source,
-    pub(super) rest: Rest,
+    pub(super) iterations: IterationSet,
     /// The settings that it was made for.
     pub(super) settings: LoopSettings,
     /// How many can get something.
@@ -101,33 +101,40 @@ pub(super) struct Epoch {
 }
 
 impl Epoch {
-    fn new(rest: Rest, settings: LoopSettings, first: usize, memory: Option<&LoopMemory>) -> Self {
-        let participants = settings.participants(rest.len());
+    fn new(
+        iterations: IterationSet,
+        settings: LoopSettings,
+        first: usize,
+        memory: Option<&LoopMemory>,
+    ) -> Self {
+        let participants = settings.participants(iterations.len());
         let source =
-            Source::with_memory(settings.schedule, rest.len(), participants, first, memory);
-        Self { source, rest, settings, participants }
+            Source::with_memory(settings.schedule, iterations.len(), participants, first, memory);
+        Self { source, iterations, settings, participants }
     }
 
     /// The epoch after another one. Shares by speed are in proportion to the speeds of `ranks` so
     /// far.
     fn next(
-        rest: Rest,
+        iterations: IterationSet,
         settings: LoopSettings,
         first: usize,
         ranks: &[Option<Arc<Progress>>],
     ) -> Self {
         if settings.schedule != Schedule::Weighted {
-            return Self::new(rest, settings, first, None);
+            return Self::new(iterations, settings, first, None);
         }
-        let participants = settings.participants(rest.len());
-        let source = Source::by_speed(rest.len(), speeds(ranks, settings, participants));
-        Self { source, rest, settings, participants }
+        let participants = settings.participants(iterations.len());
+        let source = Source::by_speed(iterations.len(), speeds(ranks, settings, participants));
+        Self { source, iterations, settings, participants }
     }
 
     /// Takes what has not been claimed.
-    fn close(&self) -> Rest {
+    fn close(&self) -> IterationSet {
         let left = self.source.close().into_iter();
-        left.fold(Rest::default(), |all, places| all.with(self.rest.at(places)))
+        left.fold(IterationSet::default(), |all, positions| {
+            all.union(self.iterations.slice(positions))
+        })
     }
 }
 
@@ -137,7 +144,7 @@ pub(super) struct Plan {
     /// Kept for what it is to save_to.
     first: Arc<Epoch>,
     epoch: Arc<Epoch>,
-    given_back: Rest,
+    returned: IterationSet,
     /// The progress of the participant of each rank, while it works.
     progress: Box<[Option<Arc<Progress>>]>,
 }
@@ -181,9 +188,9 @@ impl Plan {
         first: usize,
         memory: Option<&LoopMemory>,
     ) -> Self {
-        let epoch = Arc::new(Epoch::new(Rest::of(0..n), settings, first, memory));
+        let epoch = Arc::new(Epoch::new(IterationSet::of(0..n), settings, first, memory));
         let progress = (0..workers).map(|_| None).collect();
-        Self { first: Arc::clone(&epoch), epoch, given_back: Rest::default(), progress }
+        Self { first: Arc::clone(&epoch), epoch, returned: IterationSet::default(), progress }
     }
 
     /// Makes `settings` the ones in force.
@@ -196,14 +203,14 @@ impl Plan {
     /// P2: closes the source and goes on with one over all that is left, which begins at `slot`
     /// where it begins at one.
     fn replace(&mut self, settings: LoopSettings, slot: usize) {
-        let left = self.epoch.close().with(std::mem::take(&mut self.given_back));
+        let left = self.epoch.close().union(std::mem::take(&mut self.returned));
         self.epoch = Arc::new(Epoch::next(left, settings, slot, &self.progress));
     }
 
     /// The epoch for a participant that has found nothing more in `old`, if there is one.
     pub(super) fn after(&mut self, old: &Arc<Epoch>, slot: usize) -> Option<Arc<Epoch>> {
         if self.is_current(old) {
-            if self.given_back.is_empty() {
+            if self.returned.is_empty() {
                 return None;
             }
             self.replace(self.epoch.settings, slot);
@@ -229,13 +236,13 @@ impl Plan {
     }
 
     /// Takes back what a participant has claimed from `epoch` and not run; nothing is left of
-    /// `places`.
-    pub(super) fn give_back(&mut self, epoch: &Epoch, places: &mut Range<usize>) {
-        if !Range::is_empty(places) {
-            self.given_back = self.given_back.with(epoch.rest.at(places.clone()));
+    /// `positions`.
+    pub(super) fn return_claim(&mut self, epoch: &Epoch, positions: &mut Range<usize>) {
+        if !Range::is_empty(positions) {
+            self.returned = self.returned.union(epoch.iterations.slice(positions.clone()));
         }
         if !planted(Bug::KeptChunk) {
-            places.start = places.end;
+            positions.start = positions.end;
         }
     }
 
@@ -258,7 +265,7 @@ impl Plan {
 
     /// Whether nothing is left to be claimed. Exact when there are no participants.
     pub(super) fn is_over(&self) -> bool {
-        self.given_back.is_empty() && self.epoch.source.is_exhausted()
+        self.returned.is_empty() && self.epoch.source.is_exhausted()
     }
 
     /// Whether the first source is still in its place.
