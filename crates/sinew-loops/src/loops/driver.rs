@@ -25,8 +25,8 @@ use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 
-use super::auto::{Trial, Watch};
-use super::controlled::{self, Chunks};
+use super::auto::{ChunkTimer, Trial};
+use super::controlled::{self, Slices};
 use super::ending::Ending;
 use super::options::Options;
 use super::split::split;
@@ -61,8 +61,8 @@ where
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
 {
     if options.control.is_some() || options.meter.is_some() {
-        let session = |chunks: &mut Chunks<'_>| take_part(chunks, &enter, &piece);
-        return controlled::run(w, n, options, &session);
+        let body = |slices: &mut Slices<'_>| run_slices(slices, &enter, &piece);
+        return controlled::run(w, n, options, &body);
     }
     let (preset, pools) = (w.limit().schedule(), &mut None);
     let options = match preset.word() {
@@ -72,23 +72,23 @@ where
             &*pools.insert(Options { schedule, ..*options })
         }
     };
-    drive_freely(w, n, options, enter, piece);
+    drive_uncontrolled(w, n, options, enter, piece);
     Ok(())
 }
 
 /// One participant of a loop that may be changed or is measured.
-fn take_part<L, E, P>(chunks: &mut Chunks<'_>, enter: &E, piece: &P)
+fn run_slices<L, E, P>(slices: &mut Slices<'_>, enter: &E, piece: &P)
 where
     E: Fn() -> L,
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()>,
 {
-    let Some(mut range) = chunks.next() else { return };
+    let Some(mut range) = slices.next() else { return };
     let mut local = enter();
     loop {
         if piece(&mut local, range).is_break() {
-            chunks.stop();
+            slices.stop();
         }
-        match chunks.next() {
+        match slices.next() {
             Some(next) => range = next,
             None => return,
         }
@@ -97,19 +97,19 @@ where
 
 /// A loop without a control.
 #[inline]
-fn drive_freely<L, E, P>(w: &Worker, n: usize, options: &Options, enter: E, piece: P)
+fn drive_uncontrolled<L, E, P>(w: &Worker, n: usize, options: &Options, enter: E, piece: P)
 where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
 {
     let participants = options.participants(w, n);
     if participants == 1 {
-        alone_to_the_end(w, n, &enter, &piece);
+        run_serially(w, n, &enter, &piece);
     } else if let Some((splitter, grain)) = options.splitter(w) {
         #[expect(clippy::single_range_in_vec_init, reason = "a block of one dimension")]
         split(w, [0..n], splitter, [grain], &|[range]| piece(&mut enter(), range));
     } else {
-        let mut trial = leaves_the_choice(options).then(|| Trial::begin(options, n, participants));
+        let mut trial = is_auto(options).then(|| Trial::begin(options, n, participants));
         let mut schedule = trial.as_ref().map_or(options.schedule, Trial::schedule);
         let (done, mut ran) = if schedule == Schedule::Stealing {
             alone(w, n, participants, &enter, &piece)
@@ -118,7 +118,7 @@ where
         };
         if done < n {
             if let Some(trial) = &mut trial {
-                schedule = trial.after(done);
+                schedule = trial.schedule_after(done);
             }
             let source =
                 Source::with_memory(schedule, n - done, participants, w.index(), options.memory);
@@ -141,13 +141,13 @@ where
 
 /// Whether the loop is to find out the best schedule.
 #[inline]
-fn leaves_the_choice(options: &Options<'_>) -> bool {
+fn is_auto(options: &Options<'_>) -> bool {
     options.schedule == Schedule::Auto
 }
 
-/// A loop that no other worker may or can take part in.
+/// A loop without other participants.
 #[inline]
-fn alone_to_the_end<L, E, P>(w: &Worker, n: usize, enter: &E, piece: &P)
+fn run_serially<L, E, P>(w: &Worker, n: usize, enter: &E, piece: &P)
 where
     E: Fn() -> L,
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()>,
@@ -160,7 +160,7 @@ where
 }
 
 /// A loop that takes no longer than this ends before a helper would have paid off.
-const ALONE: u64 = 7 * TICKS_A_US / 10;
+const SOLO_TICKS: u64 = 7 * TICKS_A_US / 10;
 
 /// The caller begins alone, and stays alone while the loop is predicted to end soon. Returns how
 /// many iterations are done with, and whether they all ran: if the body asked to stop, none is
@@ -193,10 +193,10 @@ where
         }
         pieces.ended();
         let elapsed = ticks().saturating_sub(began);
-        let promised = elapsed.saturating_mul(n as u64) / done as u64;
+        let predicted = elapsed.saturating_mul(n as u64) / done as u64;
         // One iteration is too short to be timed: a prediction from it counts only if it is itself
         // long.
-        if elapsed > ALONE || (done > 1 && promised > 2 * ALONE) {
+        if elapsed > SOLO_TICKS || (done > 1 && predicted > 2 * SOLO_TICKS) {
             break;
         }
         next = chunk;
@@ -204,7 +204,7 @@ where
     (done, true)
 }
 
-/// A loop that several workers take part in.
+/// A loop of several participants.
 struct Loop<'t, E, P> {
     source: Source,
     ending: Ending,
@@ -227,14 +227,14 @@ where
         while !self.is_over() {
             self.helpers.offered();
             let assist = |w: &Worker, is_helper| {
-                // The caller has left its part to offer again, or all is done.
+                // The caller has left the loop to offer it again, or all is done.
                 if is_helper {
                     self.assist(w, helpers);
                 }
             };
-            w.join_context(|w| self.work(w, Part::Caller), assist);
+            w.join_context(|w| self.work(w, Role::Caller), assist);
         }
-        let ran = !self.ending.is_near();
+        let ran = !self.ending.is_stopped();
         if let Some(memory) = memory {
             self.source.save_to(memory, ran);
         }
@@ -245,80 +245,80 @@ where
     /// The first of `helpers`: offers the tasks for the others and works.
     fn assist(&self, w: &Worker, helpers: usize) {
         let others = helpers - 1;
-        if self.is_over() || self.helpers.does_without(w) {
+        if self.is_over() || self.helpers.is_unneeded(w) {
         } else if others == 0 {
-            self.work(w, Part::Helper);
+            self.work(w, Role::Helper);
         } else if others == 1 {
-            w.join(|w| self.work(w, Part::Helper), |w| self.assist(w, 1));
+            w.join(|w| self.work(w, Role::Helper), |w| self.assist(w, 1));
         } else {
             let near = others / 2;
             let here =
-                |w: &Worker| w.join(|w| self.work(w, Part::Helper), |w| self.assist(w, near));
+                |w: &Worker| w.join(|w| self.work(w, Role::Helper), |w| self.assist(w, near));
             w.join(here, |w| self.assist(w, others - near));
         }
     }
 
     #[inline]
     fn is_over(&self) -> bool {
-        self.ending.is_near() || self.source.is_exhausted()
+        self.ending.is_stopped() || self.source.is_exhausted()
     }
 
-    /// Takes part until nothing is left.
+    /// Runs chunks until nothing is left.
     #[inline]
-    fn work(&self, w: &Worker, part: Part) {
-        self.ending.guard(|| self.claim_all(w, part));
+    fn work(&self, w: &Worker, role: Role) {
+        self.ending.guard(|| self.claim_all(w, role));
     }
 
     #[inline]
-    fn claim_all(&self, w: &Worker, part: Part) {
+    fn claim_all(&self, w: &Worker, role: Role) {
         let slot = w.index();
         let Some(mut range) = self.source.claim(slot).or_else(|| self.source.steal(slot)) else {
             return;
         };
-        let _registration = self.helpers.register(part);
+        let _registration = self.helpers.register(role);
         let mut local = (self.enter)();
-        let mut effort = Effort::new(w, self.source.is_timed());
+        let mut throughput = Throughput::new(w, self.source.is_timed());
         let pieces = w.pieces(true);
-        let mut watch = self.trial.and_then(|trial| trial.watch(w.served_ns()));
+        let mut timer = self.trial.and_then(|trial| trial.chunk_timer(w.served_ns()));
         loop {
             w.count_chunk();
-            effort.begins(w, range.len());
+            throughput.begins(w, range.len());
             let (start, length) = (range.start, range.len());
             if (self.piece)(&mut local, range).is_break() {
                 self.ending.stop();
             }
             pieces.ended();
-            if let Some(watch) = &mut watch {
-                Watch::ran(watch, w.served_ns(), start, length);
+            if let Some(timer) = &mut timer {
+                ChunkTimer::ran(timer, w.served_ns(), start, length);
             }
             w.safe_point();
             w.check_limits();
-            if self.ending.is_near() || self.helpers.lets_go(w, part) {
+            if self.ending.is_stopped() || self.helpers.should_leave(w, role) {
                 break;
             }
-            match self.source.claim(slot).or_else(|| self.steal_cold(w, &effort)) {
+            match self.source.claim(slot).or_else(|| self.steal_cold(w, &throughput)) {
                 Some(next) => range = next,
                 None => break,
             }
         }
         if self.source.is_timed() {
-            self.source.measured(slot, effort.items, effort.elapsed_ns(w));
+            self.source.measured(slot, throughput.items, throughput.elapsed_ns(w));
         }
         self.source.leave(slot);
     }
 
     /// A range of another participant's, unless its owner is as good as done with it.
     #[cold]
-    fn steal_cold(&self, w: &Worker, effort: &Effort) -> Option<Range<usize>> {
+    fn steal_cold(&self, w: &Worker, throughput: &Throughput) -> Option<Range<usize>> {
         let slot = w.index();
-        self.source.wait_before_steal(slot, effort.items, || effort.elapsed_ns(w))?;
+        self.source.wait_before_steal(slot, throughput.items, || throughput.elapsed_ns(w))?;
         self.source.steal(slot)
     }
 }
 
-/// The part of a participant, which decides how long it stays.
+/// The role of a participant, which decides how long it stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum Role {
     /// The loop's caller, which stays to the end. When it is alone, it offers again if others may
     /// work.
     Caller,
@@ -352,29 +352,29 @@ impl Helpers {
     }
 
     #[inline]
-    fn register(&self, part: Part) -> Option<Registration<'_>> {
-        (part == Part::Helper).then(|| self.participants.register())
+    fn register(&self, role: Role) -> Option<Registration<'_>> {
+        (role == Role::Helper).then(|| self.participants.register())
     }
 
     /// Whether the participant should leave between two chunks. Others take the iterations that it
     /// has not begun.
     #[inline]
-    fn lets_go(&self, w: &Worker, part: Part) -> bool {
-        match part {
-            Part::Caller => self.is_short.load(Ordering::Relaxed) && self.may_offer_cold(w),
-            Part::Helper => !self.is_entitled(w) && self.is_too_many_cold(w, 0),
+    fn should_leave(&self, w: &Worker, role: Role) -> bool {
+        match role {
+            Role::Caller => self.is_short.load(Ordering::Relaxed) && self.can_offer_cold(w),
+            Role::Helper => !self.is_within_limit(w) && self.is_too_many_cold(w, 0),
         }
     }
 
     /// Whether a worker that is about to help should not.
-    fn does_without(&self, w: &Worker) -> bool {
-        !self.is_entitled(w) && self.is_too_many_cold(w, 1)
+    fn is_unneeded(&self, w: &Worker) -> bool {
+        !self.is_within_limit(w) && self.is_too_many_cold(w, 1)
     }
 
     /// Whether a helper is within the limit by its worker's index, whatever the number of
     /// participants is. A caller that is not takes the place of one that would be.
     #[inline]
-    fn is_entitled(&self, w: &Worker) -> bool {
+    fn is_within_limit(&self, w: &Worker) -> bool {
         let asked = w.allowed_workers();
         w.index() < asked - usize::from(self.caller >= asked)
     }
@@ -393,7 +393,7 @@ impl Helpers {
     /// Whether the caller is alone and others may come. With helpers, it would wait for them before
     /// it offers.
     #[cold]
-    fn may_offer_cold(&self, w: &Worker) -> bool {
+    fn can_offer_cold(&self, w: &Worker) -> bool {
         w.allowed_workers() > 1 && self.participants.count() == 1
     }
 }
@@ -401,7 +401,7 @@ impl Helpers {
 /// The iterations of a participant and their time, which tell whether another's range is worth
 /// stealing.
 #[derive(Default)]
-struct Effort {
+struct Throughput {
     chunks: u32,
     /// When the measurement began.
     since_ns: u64,
@@ -411,7 +411,7 @@ struct Effort {
     items: usize,
 }
 
-impl Effort {
+impl Throughput {
     /// The chunk at which the measurement begins. Loops of fewer chunks have nothing to steal, and
     /// never look at the clock.
     const FIRST: u32 = 3;
@@ -419,12 +419,12 @@ impl Effort {
     /// Measures from the first chunk on if every chunk counts.
     #[inline]
     fn new(w: &Worker, from_the_first: bool) -> Self {
-        let mut effort = Self::default();
+        let mut throughput = Self::default();
         if from_the_first {
-            effort.chunks = Self::FIRST;
-            effort.start(w);
+            throughput.chunks = Self::FIRST;
+            throughput.start(w);
         }
-        effort
+        throughput
     }
 
     fn start(&mut self, w: &Worker) {

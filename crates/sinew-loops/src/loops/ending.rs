@@ -27,7 +27,7 @@ impl Default for Ending {
 impl Ending {
     /// Whether participants are to leave.
     #[inline]
-    pub(crate) fn is_near(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
@@ -55,7 +55,7 @@ impl Ending {
     #[inline]
     pub(crate) fn rethrow(&self) {
         // Relaxed: the join has ordered everything before.
-        if self.is_near() {
+        if self.is_stopped() {
             self.rethrow_cold();
         }
     }

@@ -37,12 +37,12 @@ use sinew_sync::clock::{now_ns, start_measuring, ticks, ticks_per_ns};
 #[derive(Debug)]
 pub struct Meter {
     began_ns: u64,
-    lines: Box<[CachePadded<Line>]>,
+    totals: Box<[CachePadded<Totals>]>,
 }
 
 /// The times of one worker, in ticks, except where the name says otherwise.
 #[derive(Debug, Default)]
-struct Line {
+struct Totals {
     run: AtomicU64,
     work: AtomicU64,
     blocked_ns: AtomicU64,
@@ -53,7 +53,7 @@ impl Meter {
     /// For one loop on a pool of so many workers. Its time begins now.
     pub fn new(workers: usize) -> Self {
         start_measuring();
-        Self { began_ns: now_ns(), lines: (0..workers).map(|_| CachePadded::default()).collect() }
+        Self { began_ns: now_ns(), totals: (0..workers).map(|_| CachePadded::default()).collect() }
     }
 
     /// The measurements, once the loop has ended.
@@ -64,19 +64,20 @@ impl Meter {
     pub fn read(&self) -> LoopMetrics {
         let wall = Duration::from_nanos(now_ns() - self.began_ns);
         let ticks_per_ns = ticks_per_ns();
-        let lines = self.lines.iter().enumerate();
-        let threads = lines.filter_map(|(worker, line)| line.read(worker, ticks_per_ns)).collect();
+        let totals = self.totals.iter().enumerate();
+        let threads =
+            totals.filter_map(|(worker, totals)| totals.read(worker, ticks_per_ns)).collect();
         LoopMetrics { wall, threads }
     }
 
     /// Measures a participant from now on.
     pub(super) fn stopwatch(&self, worker: usize) -> Stopwatch<'_> {
         let began = ticks();
-        Stopwatch { line: &self.lines[worker], began, working_since: began, work: 0, tasks: 0 }
+        Stopwatch { totals: &self.totals[worker], began, working_since: began, work: 0, tasks: 0 }
     }
 }
 
-impl Line {
+impl Totals {
     fn read(&self, worker: usize, ticks_per_ns: f64) -> Option<ThreadMetrics> {
         // Relaxed: the end of the loop, which the caller has waited for, orders them.
         let load = |value: &AtomicU64| value.load(Ordering::Relaxed);
@@ -91,7 +92,7 @@ impl Line {
 
 /// Measures one participant.
 pub(super) struct Stopwatch<'m> {
-    line: &'m Line,
+    totals: &'m Totals,
     began: u64,
     working_since: u64,
     work: u64,
@@ -101,13 +102,13 @@ pub(super) struct Stopwatch<'m> {
 impl Stopwatch<'_> {
     /// The loop's function is called from here on.
     #[inline]
-    pub(super) fn work(&mut self) {
+    pub(super) fn start_work(&mut self) {
         self.working_since = ticks();
     }
 
     /// It has been called for so many items; none: it was not.
     #[inline]
-    pub(super) fn rest(&mut self, tasks: usize) {
+    pub(super) fn end_work(&mut self, tasks: usize) {
         if tasks > 0 {
             self.work += ticks().saturating_sub(self.working_since);
             self.tasks += tasks as u64;
@@ -116,7 +117,7 @@ impl Stopwatch<'_> {
 
     pub(super) fn record(self, blocked_ns: u64) {
         let run = ticks().saturating_sub(self.began);
-        let Line { run: all_run, work, blocked_ns: all_blocked, tasks } = self.line;
+        let Totals { run: all_run, work, blocked_ns: all_blocked, tasks } = self.totals;
         for (all, mine) in
             [(all_run, run), (work, self.work), (all_blocked, blocked_ns), (tasks, self.tasks)]
         {
@@ -222,10 +223,10 @@ mod tests {
     fn times_add_up_and_strangers_are_left_out() {
         let meter = Meter::new(3);
         let mut stopwatch = meter.stopwatch(1);
-        stopwatch.work();
+        stopwatch.start_work();
         std::hint::black_box((0..1_000).sum::<u64>());
-        stopwatch.rest(5);
-        stopwatch.rest(0);
+        stopwatch.end_work(5);
+        stopwatch.end_work(0);
         stopwatch.record(u64::MAX / 2);
         let metrics = meter.read();
         let [thread] = metrics.threads[..] else { panic!("{metrics:?}") };

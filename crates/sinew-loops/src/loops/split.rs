@@ -49,7 +49,7 @@ struct Cuts<'b, const N: usize> {
 
 impl<const N: usize> Cuts<'_, N> {
     fn cut(&self, w: &Worker, block: Block<N>, splitter: Splitter) {
-        if self.ending.is_near() {
+        if self.ending.is_stopped() {
             return;
         }
         match splitter.halved().zip(halves(&block, &self.grain)) {

@@ -104,7 +104,7 @@ where
 
     /// Whether carriers are to drop what they have.
     fn is_over(&self) -> bool {
-        self.ending.is_near() || self.is_cancelled()
+        self.ending.is_stopped() || self.is_cancelled()
     }
 
     /// How many carriers there may be now: as many as requested, and as the pool's limit allows.

@@ -42,7 +42,7 @@ impl Shared<'_> {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.ending.is_near() || self.plan.lock().is_over()
+        self.ending.is_stopped() || self.plan.lock().is_over()
     }
 
     /// The lowest rank that should be taken and is free.
@@ -67,7 +67,7 @@ impl Shared<'_> {
     /// The settings in force by these requests when the pool leaves so many workers to loops.
     fn settings(&self, requests: &Requests, limit: usize) -> LoopSettings {
         let most = self.workers.min(limit);
-        self.own.wished(self.open, self.limit, most, requests).resolved(self.auto)
+        self.own.requested(self.open, self.limit, most, requests).resolved(self.auto)
     }
 }
 
@@ -121,7 +121,7 @@ impl<'c> Claims<'c> {
         let settings = shared.settings(&requests, limit);
         let slot = settings.slot(shared.workers, worker, rank);
         plan.follow(settings, slot);
-        if rank >= settings.threads || shared.ending.is_near() {
+        if rank >= settings.threads || shared.ending.is_stopped() {
             plan.leave(registration);
             return None;
         }
@@ -153,7 +153,7 @@ impl<'c> Claims<'c> {
     /// `None`: leave.
     #[inline]
     pub(super) fn next(&mut self, most: usize) -> Option<(Range<usize>, bool)> {
-        if self.shared.ending.is_near() {
+        if self.shared.ending.is_stopped() {
             return None;
         }
         if self.is_behind() && !self.follow_cold() {
@@ -258,7 +258,7 @@ impl<'c> Claims<'c> {
         let mut plan = self.shared.plan.lock();
         self.blocked_ns += now_ns() - came_ns;
         let exhausted = Arc::clone(&self.epoch);
-        if !self.agree(&mut plan) {
+        if !self.follow_requests(&mut plan) {
             return false;
         }
         // A request may have brought it to another source, which it has not asked yet.
@@ -281,7 +281,7 @@ impl<'c> Claims<'c> {
     fn follow_cold(&mut self) -> bool {
         // The holder of the lock is about to close the source; meanwhile it can be claimed from.
         let Some(mut plan) = self.shared.plan.try_lock() else { return true };
-        let stays = self.agree(&mut plan);
+        let stays = self.follow_requests(&mut plan);
         drop(plan);
         // Also for the rank that a surplus worker has left.
         (self.recruit)();
@@ -289,7 +289,7 @@ impl<'c> Claims<'c> {
     }
 
     /// Updates the plan and this participant by the latest requests. False if it has to leave.
-    fn agree(&mut self, plan: &mut Plan) -> bool {
+    fn follow_requests(&mut self, plan: &mut Plan) -> bool {
         let limit = self.shared.limit.asked();
         self.preset = self.shared.limit.schedule().word();
         let (version, requests) = self.shared.control.requests();

@@ -28,7 +28,6 @@
 //!
 //! A slice that is under way: it ends when its iterations do.
 
-mod chunks;
 mod claims;
 mod iterations;
 #[cfg(all(test, loom))]
@@ -36,10 +35,11 @@ mod loom;
 mod plan;
 #[cfg(all(test, shuttle))]
 mod shuttle;
+mod slices;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-pub(super) use chunks::Chunks;
+pub(super) use slices::Slices;
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
@@ -58,19 +58,19 @@ use plan::{LoopSettings, Plan};
 use sinew_core::{CancelRegistration, Cancelled, Scope, Worker};
 
 /// The work of a participant: it asks for slices and runs them until there are no more.
-type Session<'r> = &'r (dyn Fn(&mut Chunks<'_>) + Sync);
+type Body<'r> = &'r (dyn Fn(&mut Slices<'_>) + Sync);
 
 /// A loop that follows a control.
 pub(super) struct Controlled<'r> {
     shared: Shared<'r>,
-    session: Session<'r>,
+    body: Body<'r>,
     done: AtomicUsize,
     /// The times of this run, if the loop leaves the choice of the schedule.
     trial: Option<Trial>,
     meter: Option<&'r Meter>,
 }
 
-/// Runs `session` on several workers, for `0..n` in all.
+/// Runs `body` on several workers, for `0..n` in all.
 ///
 /// # Errors
 ///
@@ -79,32 +79,32 @@ pub(super) struct Controlled<'r> {
 ///
 /// # Panics
 ///
-/// With the payload of the first session that panicked, after all participants have left.
+/// With the payload of the first body that panicked, after all participants have left.
 pub(super) fn run(
     w: &Worker,
     n: usize,
     options: &Options<'_>,
-    session: Session<'_>,
+    body: Body<'_>,
 ) -> Result<(), Cancelled> {
     if n == 0 {
         return Ok(());
     }
     // A loop that is only measured can be neither changed nor cancelled.
-    let nobodys;
+    let unused_control;
     let (control, cancel_registration) = match options.control {
         Some(control) => (control, CancelRegistration::register()),
         None => {
-            nobodys = Control::new();
-            (&nobodys, CancelRegistration::default())
+            unused_control = Control::new();
+            (&unused_control, CancelRegistration::default())
         }
     };
     if control.is_cancelled() {
         return Err(Cancelled);
     }
     let running = Running::begin(control, n);
-    let run = Controlled::new(w, n, options, (control, cancel_registration), session);
+    let run = Controlled::new(w, n, options, (control, cancel_registration), body);
     while !run.shared.is_over() {
-        w.scope(|s| run.take_part(w, s));
+        w.scope(|s| run.run_caller(w, s));
     }
     let ended = run.end(n, options.memory);
     drop(running);
@@ -118,20 +118,22 @@ impl<'r> Controlled<'r> {
         n: usize,
         options: &Options<'r>,
         (control, cancel_registration): (&'r Control, CancelRegistration),
-        session: Session<'r>,
+        body: Body<'r>,
     ) -> Self {
         let workers = w.max_workers();
         let own =
             LoopSettings { threads: options.threads.clamp(1, workers), schedule: options.schedule };
         let limit = w.limit();
         let open = options.open;
-        let settings = own.wished(open, limit, workers.min(limit.asked()), &control.requests().1);
-        let leaves_the_choice = settings.schedule == Schedule::Auto;
-        let mut trial = leaves_the_choice.then(|| Trial::begin(options, n, settings.threads));
+        let settings =
+            own.requested(open, limit, workers.min(limit.asked()), &control.requests().1);
+        let is_auto = settings.schedule == Schedule::Auto;
+        let mut trial = is_auto.then(|| Trial::begin(options, n, settings.threads));
         // No caller begins alone here.
-        let auto = trial
-            .as_mut()
-            .map_or_else(|| auto::best(options, n, settings.threads), |trial| trial.after(0));
+        let auto = trial.as_mut().map_or_else(
+            || auto::best(options, n, settings.threads),
+            |trial| trial.schedule_after(0),
+        );
         let settings = settings.resolved(auto);
         let first = settings.slot(workers, w.index(), 0);
         let plan = Mutex::new(Plan::new(n, workers, settings, first, options.memory));
@@ -149,28 +151,28 @@ impl<'r> Controlled<'r> {
             plan,
             ending,
         };
-        Self { shared, session, done: AtomicUsize::new(0), trial, meter: options.meter }
+        Self { shared, body, done: AtomicUsize::new(0), trial, meter: options.meter }
     }
 
     /// The caller's part, as the first to come.
-    fn take_part<'scope>(&'scope self, w: &Worker, s: &'scope Scope<'scope, '_>) {
+    fn run_caller<'scope>(&'scope self, w: &Worker, s: &'scope Scope<'scope, '_>) {
         if let Some(registration) = self.shared.register() {
             self.recruit(s);
-            self.participate(w, s, registration);
+            self.run_participant(w, s, registration);
         }
     }
 
     /// Spawns a participant for each rank that should be taken and is free.
     fn recruit<'scope>(&'scope self, s: &'scope Scope<'scope, '_>) {
-        while !self.shared.ending.is_near()
+        while !self.shared.ending.is_stopped()
             && let Some(registration) = self.shared.register()
         {
-            s.spawn(move |w| self.participate(w, s, registration));
+            s.spawn(move |w| self.run_participant(w, s, registration));
         }
     }
 
     /// One participant.
-    fn participate<'scope>(
+    fn run_participant<'scope>(
         &'scope self,
         w: &Worker,
         s: &'scope Scope<'scope, '_>,
@@ -178,10 +180,10 @@ impl<'r> Controlled<'r> {
     ) {
         let (rank, recruit) = (registration.rank(), || self.recruit(s));
         self.shared.ending.guard(|| {
-            if let Some(mut chunks) = Chunks::enter(self, w, &recruit, registration) {
+            if let Some(mut slices) = Slices::enter(self, w, &recruit, registration) {
                 let grow = || self.grow(w, s, rank);
                 recruit::with(w, self.shared.control.identity(), &grow, || {
-                    (self.session)(&mut chunks);
+                    (self.body)(&mut slices);
                 });
             }
         });

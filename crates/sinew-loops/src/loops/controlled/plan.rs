@@ -55,7 +55,7 @@ pub(super) struct LoopSettings {
 impl LoopSettings {
     /// The requested settings, and these where none are requested; never more threads than `most`.
     /// A loop that is `open` to the pool's schedule is so while none is requested.
-    pub(super) fn wished(
+    pub(super) fn requested(
         self,
         open: bool,
         limit: &Limit,
@@ -138,7 +138,7 @@ impl Epoch {
     }
 }
 
-/// The state that participants agree on, under a lock.
+/// The state that participants follow_requests on, under a lock.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// Kept for what it is to save_to.

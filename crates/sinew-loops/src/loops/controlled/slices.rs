@@ -3,7 +3,7 @@
 use sinew_policy::pace::Pace;
 use sinew_sync::clock::{TICKS_A_US, ticks};
 
-use super::super::auto::Watch;
+use super::super::auto::ChunkTimer;
 use super::super::meter::Stopwatch;
 use super::Controlled;
 use super::claims::Claims;
@@ -17,16 +17,16 @@ use std::ops::Range;
 const SLICE: u64 = 50 * TICKS_A_US;
 
 /// The slices of one participant.
-pub(crate) struct Chunks<'c> {
+pub(crate) struct Slices<'c> {
     run: &'c Controlled<'c>,
     w: &'c Worker,
     pin: PinGuard<'c>,
     claims: Claims<'c>,
     /// The version of the requests that the thread's place is of.
-    settled: Option<u64>,
+    pinned_version: Option<u64>,
     stopwatch: Option<Stopwatch<'c>>,
     /// Records the times of slices, in a run that is timed.
-    watch: Option<Watch<'c>>,
+    timer: Option<ChunkTimer<'c>>,
     pace: Pace,
     pieces: Pieces<'c>,
     /// Iterations of the slice under way, and the first of them.
@@ -36,7 +36,7 @@ pub(crate) struct Chunks<'c> {
     began: Option<u64>,
 }
 
-impl<'c> Chunks<'c> {
+impl<'c> Slices<'c> {
     /// A participant, if it is still wanted.
     pub(super) fn enter(
         run: &'c Controlled<'c>,
@@ -49,16 +49,16 @@ impl<'c> Chunks<'c> {
         let claims = Claims::enter(&run.shared, recruit, w.index(), registration)?;
         run.shared.control.begin_work();
         let pin = PinGuard::new(w, run.shared.control.places(), rank);
-        let watch = run.trial.as_ref().and_then(|trial| trial.watch(w.served_ns()));
+        let timer = run.trial.as_ref().and_then(|trial| trial.chunk_timer(w.served_ns()));
         let (pace, pieces) = (Pace::default(), w.pieces(true));
         Some(Self {
             run,
             w,
             claims,
             pin,
-            settled: None,
+            pinned_version: None,
             stopwatch,
-            watch,
+            timer,
             pace,
             pieces,
             running: 0,
@@ -71,21 +71,21 @@ impl<'c> Chunks<'c> {
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Range<usize>> {
         if let Some(stopwatch) = &mut self.stopwatch {
-            stopwatch.rest(self.running);
+            stopwatch.end_work(self.running);
         }
-        let range = self.find();
+        let range = self.find_slice();
         if let Some(stopwatch) = self.stopwatch.as_mut().filter(|_| range.is_some()) {
-            stopwatch.work();
+            stopwatch.start_work();
         }
         range
     }
 
     #[inline]
-    fn find(&mut self) -> Option<Range<usize>> {
-        let mut now = if self.running > 0 { self.account() } else { None };
+    fn find_slice(&mut self) -> Option<Range<usize>> {
+        let mut now = if self.running > 0 { self.end_slice() } else { None };
         let (range, more) = self.claims.next(self.pace.slice())?;
-        if self.settled != Some(self.claims.seen()) {
-            self.settle_cold();
+        if self.pinned_version != Some(self.claims.seen()) {
+            self.pin_cold();
             now = None;
         }
         (0..self.claims.take_chunks()).for_each(|_| self.w.count_chunk());
@@ -98,10 +98,10 @@ impl<'c> Chunks<'c> {
 
     /// There is work under requests that this participant has not worked under yet.
     #[cold]
-    fn settle_cold(&mut self) {
+    fn pin_cold(&mut self) {
         let seen = self.claims.seen();
         self.pin.follow(self.claims.pinning());
-        self.settled = Some(seen);
+        self.pinned_version = Some(seen);
         self.run.shared.control.mark_followed(seen);
     }
 
@@ -113,11 +113,11 @@ impl<'c> Chunks<'c> {
 
     /// The slice under way is done with. Returns the time if the clock was read.
     #[inline]
-    fn account(&mut self) -> Option<u64> {
+    fn end_slice(&mut self) -> Option<u64> {
         let items = std::mem::take(&mut self.running);
         self.pieces.ended();
-        if let Some(watch) = &mut self.watch {
-            watch.ran(self.w.served_ns(), self.first, items);
+        if let Some(timer) = &mut self.timer {
+            timer.ran(self.w.served_ns(), self.first, items);
         }
         self.claims.ran(items);
         self.w.safe_point();
@@ -135,7 +135,7 @@ impl<'c> Chunks<'c> {
     }
 }
 
-impl Drop for Chunks<'_> {
+impl Drop for Slices<'_> {
     fn drop(&mut self) {
         self.run.finished(self.claims.done());
         if let Some(stopwatch) = self.stopwatch.take() {
