@@ -11,7 +11,7 @@
 //! | plain loop (`loops::driver`) | the caller, and each helper that has claimed a chunk | one task, whose thief offers two more | helpers leave at their next chunk |
 //! | controlled loop (`loops::controlled`) | each participant, with a rank | a task for each free rank | ranks beyond the maximum leave between two slices |
 //! | joins (`control::joins`) | the caller, and each thief of an arm | the joins | the thief hands the arm back |
-//! | stream (`stream`) | each carrier, also while its task waits | a task, when a carrier finds more to do | carriers leave between two items |
+//! | pipeline (`stream`) | each pipeline task, also before it runs | a task, when another finds more work | tasks leave between two items |
 //! | worklist (crate `sinew`) | each worker and helper, with a rank | a task for each free rank | ranks beyond the maximum leave between two units |
 //!
 //! # Invariants

@@ -211,10 +211,10 @@ fn follows_the_mapping(skeleton: impl Fn(&Worker, &Control, &(dyn Fn() + Sync)) 
     assert_eq!((now.changes, now.followed, now.working), (2, 2, 0));
 }
 
-/// Catches: carriers that stay where the pool has them, share a processor, or keep it
+/// Catches: pipeline tasks that stay where the pool has them, share a processor, or keep it
 /// afterwards.
 #[test]
-fn a_control_places_the_carriers_of_a_stream() {
+fn a_control_places_the_tasks_of_a_pipeline() {
     follows_the_mapping(|w, control, item| {
         let end = Parallel::new(Identity, |_| item()).connect(Exit);
         let options = stream::Options { control: Some(control), ..stream::Options::default() };
