@@ -94,7 +94,7 @@ where
 {
     let operation =
         Operation::begin(control, count_steps(slice.len(), CONTROLLED_LEAF))?.with_threads(threads);
-    let participant = operation.take_part(w);
+    let participant = operation.register(w);
     if size_of::<T>() == 0 {
         slice.sort_by(&compare);
         operation.done(w, slice.len());

@@ -146,7 +146,7 @@ where
 {
     let operation = Operation::begin(control, u64::from(WHOLE))?;
     let under = Under { operation, step, combine };
-    let participant = under.operation.take_part(w);
+    let participant = under.operation.register(w);
     let solution = under.solve(w, problem, WHOLE);
     drop(participant);
     under.operation.end();

@@ -235,7 +235,7 @@ fn a_control_places_those_who_take_part_in_a_skeleton_of_joins() {
     }
     follows_the_mapping(|w, control, item| {
         let operation = Operation::begin(control, 0).unwrap();
-        let _participant = operation.take_part(w);
+        let _participant = operation.register(w);
         tree(w, &operation, item, 11);
     });
 }
@@ -250,7 +250,7 @@ fn a_mapping_counts_as_followed_when_a_thread_has_moved() {
         assert_eq!((operation.threads(), control.snapshot().followed), (Some(2), 1));
         control.set_mapping(&Mapping::Compact).unwrap();
         assert_eq!((operation.threads(), control.snapshot().followed), (Some(2), 1));
-        let participant = operation.take_part(w);
+        let participant = operation.register(w);
         assert_eq!(control.snapshot().followed, 2);
         drop(participant);
     });

@@ -40,7 +40,7 @@ impl<'c> Phases<'c> {
         let iterations = iterations.min(self.left);
         self.left -= iterations;
         if let Some(operation) = &self.operation {
-            operation.expect_less(iterations);
+            operation.remove_items(iterations);
         }
         Ok(())
     }
@@ -49,7 +49,7 @@ impl<'c> Phases<'c> {
     fn end(self, done: bool) {
         let Some(operation) = self.operation else { return };
         if done {
-            operation.expect_less(self.left);
+            operation.remove_items(self.left);
         }
         operation.end();
     }

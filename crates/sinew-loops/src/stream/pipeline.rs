@@ -217,7 +217,7 @@ where
             self.pipeline.operation.as_ref().filter(|_| state.taken > state.announced)
         {
             state.announced = state.taken;
-            operation.expect(1);
+            operation.add_items(1);
         }
     }
 

@@ -207,7 +207,7 @@ impl<'r, R: Run> RunState<'r, R> {
     /// again.
     fn end(&mut self) {
         if let Some(operation) = self.operation.take() {
-            operation.expect_less(self.waiting() as u64);
+            operation.remove_items(self.waiting() as u64);
             operation.end();
         }
     }
@@ -277,17 +277,17 @@ impl<'r, R: Run> RunState<'r, R> {
 
     /// Tells who follows the run how far it is, if that is due.
     #[inline]
-    fn tell(&self) {
+    fn report_progress(&self) {
         if let Some(operation) = &self.operation {
-            operation.tell();
+            operation.report_progress();
         }
     }
 
     /// A worker has added so many units.
     #[inline]
-    fn expect(&self, units: usize) {
+    fn add_items(&self, units: usize) {
         if let Some(operation) = &self.operation {
-            operation.expect(units as u64);
+            operation.add_items(units as u64);
         }
     }
 

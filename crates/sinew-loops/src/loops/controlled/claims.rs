@@ -195,7 +195,7 @@ impl<'c> Claims<'c> {
         self.done += items;
         self.progress.did(self.done);
         self.shared.control.count(self.worker, items);
-        self.shared.control.tell(self.seen);
+        self.shared.control.report_progress(self.seen);
     }
 
     pub(super) fn stop(&self) {

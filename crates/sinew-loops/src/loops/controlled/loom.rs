@@ -46,7 +46,7 @@ fn shared(n: usize, schedule: Schedule) -> (Arc<Shared<'static>>, Control) {
 }
 
 /// One participant, as long as it is wanted and finds something.
-fn take_part(shared: &Shared<'_>, worker: usize) -> Vec<Range<usize>> {
+fn participate(shared: &Shared<'_>, worker: usize) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     if let Some(registration) = shared.register()
         && let Some(mut claims) = Claims::enter(shared, &|| (), worker, registration)
@@ -71,15 +71,15 @@ fn changed_meanwhile(n: usize, schedule: Schedule, change: fn(&Control)) {
         let (shared, control) = shared(n, schedule);
         let other = {
             let shared = Arc::clone(&shared);
-            loom::thread::spawn(move || take_part(&shared, 1))
+            loom::thread::spawn(move || participate(&shared, 1))
         };
         let changer = loom::thread::spawn(move || change(&control));
-        let mut ranges = take_part(&shared, 0);
+        let mut ranges = participate(&shared, 0);
         ranges.extend(other.join().unwrap());
         changer.join().unwrap();
         // The caller runs iterations that a participant left after the others had looked (K1).
         while !shared.is_over() {
-            ranges.extend(take_part(&shared, 0));
+            ranges.extend(participate(&shared, 0));
         }
         assert_exactly_once(n, ranges);
     });

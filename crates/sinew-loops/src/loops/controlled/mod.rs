@@ -108,7 +108,7 @@ pub(super) fn run(
     }
     let ended = run.end(n, options.memory);
     drop(running);
-    control.tell_end();
+    control.report_end();
     ended
 }
 

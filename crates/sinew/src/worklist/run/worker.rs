@@ -306,7 +306,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             Some(Err(_)) => self.give_up(),
             None => {}
         }
-        state.tell();
+        state.report_progress();
     }
 
     /// After the commit of a unit that has added others: these first, as the fold may panic.
@@ -371,14 +371,14 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         let Some(local) = &mut self.local else { return };
         self.values.drain(..).for_each(|value| self.state.run.fold(local, value));
         self.state.count(self.w, count);
-        self.state.tell();
+        self.state.report_progress();
     }
 
     /// Adds what the transaction has added.
     fn add(&mut self) {
         self.place.adds_units();
         self.tally().added.add(self.more.0.len() as u64);
-        self.state.expect(self.more.0.len());
+        self.state.add_items(self.more.0.len());
         let access = self.access();
         self.state.lists.add(access, self.more.0.drain(..).map(Entry::Own));
     }
