@@ -1,9 +1,12 @@
-//! How workers join a loop, and how it ends.
+//! The loop driver: how workers join a loop, and how it ends.
 //!
-//! The caller starts to work at once, and offers *one* task on its own stack by a join. A loop
-//! without helpers costs one push and one pop, and a short one not even that: see [`alone`]. The
-//! thief of that task offers two more, each for half of the helpers still wanted, and starts to
-//! work itself. So many helpers arrive in logarithmic time, and no thread has to wake them all.
+//! All skeletons that are loops call [`drive`] with a body that gets ranges. Loops with a control go
+//! to `controlled`, loops that are halved by joins to `split`; this file runs the others.
+//!
+//! The caller works at once, and offers *one* task on its own task stack by a join. A loop without
+//! helpers costs one push and one pop, and a short one not even that: see [`alone`]. The thief of
+//! that task offers two more, each for half of the remaining helpers, and then works itself. So
+//! helpers arrive in logarithmic time, and no thread has to wake them all.
 //!
 //! # Invariants
 //!
@@ -11,15 +14,15 @@
 //!   stopped (I1 to I3 of the [chunk sources](crate::source)).
 //! - D2: when [`drive`] returns or unwinds, no body of the loop runs any more: every participant is
 //!   an arm of a join.
-//! - D3: after a body has panicked or asked to stop, each participant ends with the chunk it is at.
-//! - D4: where the pool's limit falls, helpers leave at their next chunk until no more participants
-//!   than allowed are left. Those on surplus workers leave first. If the caller is on a surplus
-//!   worker, or is the external thread of a pool that is to have one thread, one more helper
-//!   leaves. The caller stays, and offers again when it is alone and others may come.
+//! - D3: after a body has panicked or asked to stop, each participant ends after its present chunk.
+//! - D4: when the pool's limit falls, helpers leave after their present chunk until at most the
+//!   limit participate. Helpers on surplus workers leave first. The caller stays. If it is on a
+//!   surplus worker, or is the external thread of a pool with a limit of one, one more helper
+//!   leaves. The caller offers the loop again when it is alone and others may come.
 //!
 //! # Cost
 //!
-//! One join, and no allocation, for the loop; a claim, two loads and two counters a chunk.
+//! One join for the loop, and no allocation; a claim, two loads and two counters for a chunk.
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicBool, Ordering};
@@ -37,13 +40,13 @@ use std::ops::{ControlFlow, Range};
 
 /// Calls `piece` with disjoint ranges that cover `0..n`, on several workers at once.
 ///
-/// Each participant makes a state of its own with `enter`, and drops it when it leaves. A body that
+/// Each participant makes a local state with `enter`, and drops it when it leaves. A body that
 /// returns `Break` stops the loop.
 ///
 /// # Errors
 ///
-/// If the loop has a control that was cancelled before all was done, or the pool has cancelled what
-/// it runs.
+/// If the control or the pool cancelled the loop before all iterations were done. A loop without a
+/// control is not cancelled.
 ///
 /// # Panics
 ///
@@ -76,7 +79,7 @@ where
     Ok(())
 }
 
-/// One participant of a loop that may be changed or is measured.
+/// One participant of a loop with a control or a meter.
 fn run_slices<L, E, P>(slices: &mut Slices<'_>, enter: &E, piece: &P)
 where
     E: Fn() -> L,
@@ -139,7 +142,6 @@ where
     }
 }
 
-/// Whether the loop is to find out the best schedule.
 #[inline]
 fn is_auto(options: &Options<'_>) -> bool {
     options.schedule == Schedule::Auto
@@ -154,21 +156,21 @@ where
 {
     if n > 0 {
         w.count_chunk();
-        // There is no other participant to stop.
+        // A stop has nothing to stop.
         let _ = piece(&mut enter(), 0..n);
     }
 }
 
-/// A loop that takes no longer than this ends before a helper would have paid off.
+/// A loop that takes at most this many ticks ends before a helper would pay off.
 const SOLO_TICKS: u64 = 7 * TICKS_A_US / 10;
 
-/// The caller begins alone, and stays alone while the loop is predicted to end soon. Returns how
-/// many iterations are done with, and whether they all ran: if the body asked to stop, none is
-/// left.
+/// The serial part at the beginning of a loop: the caller runs iterations without an offer while it
+/// predicts that the loop ends soon. Returns how many iterations are done, and whether they all
+/// ran; if the body asked to stop, all count as done.
 ///
-/// The prediction uses the time so far. The caller takes no more at once than its first claim would
-/// be, so a loop whose cost jumps keeps others waiting for an eighth of a share at most. Loops of
-/// few iterations are offered at once.
+/// The prediction extrapolates from the time so far. A step is as long as the first claim would be,
+/// so a loop whose cost jumps delays its offer by at most an eighth of a share. Loops of few
+/// iterations are offered at once.
 #[inline]
 fn alone<L, E, P>(w: &Worker, n: usize, participants: usize, enter: &E, piece: &P) -> (usize, bool)
 where
@@ -185,7 +187,7 @@ where
     let pieces = w.pieces(false);
     while done < n {
         w.count_chunk();
-        // Not the lesser of `done + next` and `n`: that sum may be more than a word holds.
+        // Not `(done + next).min(n)`: the sum may overflow.
         let range = done..done + next.min(n - done);
         done = range.end;
         if piece(&mut local, range).is_break() {
@@ -194,8 +196,7 @@ where
         pieces.ended();
         let elapsed = ticks().saturating_sub(began);
         let predicted = elapsed.saturating_mul(n as u64) / done as u64;
-        // One iteration is too short to be timed: a prediction from it counts only if it is itself
-        // long.
+        // The time of a single iteration predicts nothing, unless it is long by itself.
         if elapsed > SOLO_TICKS || (done > 1 && predicted > 2 * SOLO_TICKS) {
             break;
         }
@@ -211,7 +212,7 @@ struct Loop<'t, E, P> {
     helpers: Helpers,
     enter: E,
     piece: P,
-    /// Records the chunks, in a run that is timed.
+    /// The trial that times the chunks, if this run is one.
     trial: Option<&'t Trial>,
 }
 
@@ -223,7 +224,7 @@ where
     /// Returns whether all iterations ran.
     #[inline]
     fn run(self, w: &Worker, helpers: usize, memory: Option<&LoopMemory>) -> bool {
-        // Once is enough unless a participant leaves early; its remaining iterations run here.
+        // A second round runs the iterations that a participant which left early has not begun.
         while !self.is_over() {
             self.helpers.offered();
             let assist = |w: &Worker, is_helper| {
@@ -242,7 +243,7 @@ where
         ran
     }
 
-    /// The first of `helpers`: offers the tasks for the others and works.
+    /// The first of `helpers` helpers: offers tasks for the others, and works.
     fn assist(&self, w: &Worker, helpers: usize) {
         let others = helpers - 1;
         if self.is_over() || self.helpers.is_unneeded(w) {
@@ -307,7 +308,7 @@ where
         self.source.leave(slot);
     }
 
-    /// A range of another participant's, unless its owner is as good as done with it.
+    /// A range stolen from another participant, unless its owner will soon have finished it.
     #[cold]
     fn steal_cold(&self, w: &Worker, throughput: &Throughput) -> Option<Range<usize>> {
         let slot = w.index();
@@ -319,23 +320,22 @@ where
 /// The role of a participant, which decides how long it stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// The loop's caller, which stays to the end. When it is alone, it offers again if others may
-    /// work.
+    /// The loop's caller, which stays to the end, and offers the loop again (D4).
     Caller,
-    /// A helper, which leaves when there are more participants than may work.
+    /// A helper, which leaves when there are too many participants.
     Helper,
 }
 
-/// The participants, and whether a helper is one too many (D4).
+/// The participants, and the rule by which surplus helpers leave (D4).
 ///
-/// All accesses are `Relaxed`: they say when to check again, and publish nothing.
+/// All accesses are `Relaxed`: they publish nothing.
 #[derive(Debug)]
 struct Helpers {
     /// The worker index of the loop's caller.
     caller: usize,
-    /// The caller is registered from the beginning.
+    /// The participants; the caller is registered from the beginning.
     participants: Participants,
-    /// Whether a helper has left, or not come, because there were too many.
+    /// Whether a helper has left or stayed away because there were too many.
     is_short: AtomicBool,
 }
 
@@ -345,7 +345,7 @@ impl Helpers {
         Self { caller, participants: Participants::new(1), is_short: AtomicBool::new(false) }
     }
 
-    /// The loop is offered to all helpers that may come.
+    /// The caller is about to offer the loop.
     #[inline]
     fn offered(&self) {
         self.is_short.store(false, Ordering::Relaxed);
@@ -356,8 +356,7 @@ impl Helpers {
         (role == Role::Helper).then(|| self.participants.register())
     }
 
-    /// Whether the participant should leave between two chunks. Others take the iterations that it
-    /// has not begun.
+    /// Whether the participant should leave between two chunks. Others run its remaining iterations.
     #[inline]
     fn should_leave(&self, w: &Worker, role: Role) -> bool {
         match role {
@@ -366,20 +365,20 @@ impl Helpers {
         }
     }
 
-    /// Whether a worker that is about to help should not.
+    /// Whether there are enough participants without this worker, which is about to help.
     fn is_unneeded(&self, w: &Worker) -> bool {
         !self.is_within_limit(w) && self.is_too_many_cold(w, 1)
     }
 
-    /// Whether a helper is within the limit by its worker's index, whatever the number of
-    /// participants is. A caller that is not takes the place of one that would be.
+    /// Whether a helper is within the limit by its worker's index. A caller beyond the limit takes
+    /// one of these places.
     #[inline]
     fn is_within_limit(&self, w: &Worker) -> bool {
         let asked = w.allowed_workers();
         w.index() < asked - usize::from(self.caller >= asked)
     }
 
-    /// Whether there are too many, with so many that are not counted yet.
+    /// Whether there are too many participants, including `coming` unregistered ones.
     #[inline(never)]
     fn is_too_many_cold(&self, w: &Worker, coming: usize) -> bool {
         let is_too_many =
@@ -390,33 +389,31 @@ impl Helpers {
         is_too_many
     }
 
-    /// Whether the caller is alone and others may come. With helpers, it would wait for them before
-    /// it offers.
+    /// Whether the caller is alone and others may come. With helpers, it would first have to wait for
+    /// them in its join.
     #[cold]
     fn can_offer_cold(&self, w: &Worker) -> bool {
         w.allowed_workers() > 1 && self.participants.count() == 1
     }
 }
 
-/// The iterations of a participant and their time, which tell whether another's range is worth
-/// stealing.
+/// The speed of a participant, from which it predicts whether a range is worth stealing.
 #[derive(Default)]
 struct Throughput {
     chunks: u32,
     /// When the measurement began.
     since_ns: u64,
-    /// How long the worker had served calls from outside by then.
+    /// The time that the worker had spent on calls from outside by then.
     served_ns: u64,
-    /// How many iterations have begun since then.
+    /// Iterations that have begun since.
     items: usize,
 }
 
 impl Throughput {
-    /// The chunk at which the measurement begins. Loops of fewer chunks have nothing to steal, and
-    /// never look at the clock.
+    /// The chunk at which the measurement begins. A participant with fewer chunks reads no clock.
     const FIRST: u32 = 3;
 
-    /// Measures from the first chunk on if every chunk counts.
+    /// Measures from the first chunk on if the source needs all times.
     #[inline]
     fn new(w: &Worker, from_the_first: bool) -> Self {
         let mut throughput = Self::default();
@@ -431,13 +428,13 @@ impl Throughput {
         (self.since_ns, self.served_ns) = (now_ns(), w.served_ns());
     }
 
-    /// How long it has lasted, without what the worker did for callers from outside.
+    /// The time since the beginning, without that spent on calls from outside.
     fn elapsed_ns(&self, w: &Worker) -> u64 {
         let served_ns = w.served_ns() - self.served_ns;
         (now_ns() - self.since_ns).saturating_sub(served_ns)
     }
 
-    /// A chunk of `items` iterations begins.
+    /// Counts a chunk of `items` iterations that begins.
     #[inline]
     fn begins(&mut self, w: &Worker, items: usize) {
         self.chunks = self.chunks.saturating_add(1);
