@@ -62,7 +62,7 @@ pub(super) fn best(options: &Options<'_>, n: usize, workers: usize) -> Schedule 
 
 /// A run of a loop with [`Schedule::Auto`].
 pub(super) struct Trial {
-    /// The loop whose tuner gets the times; `None` if another run is its trial.
+    /// The loop whose tuner gets the times; `None` if this run reports none.
     key: Option<Key>,
     n: usize,
     workers: usize,

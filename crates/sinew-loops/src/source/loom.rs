@@ -36,8 +36,8 @@ fn two_participants(source: impl Fn() -> Source + Sync + Send + 'static, n: usiz
         let other = loom::thread::spawn(move || claim_all(&shared, 1));
         let mut ranges = claim_all(&source, 0);
         ranges.extend(other.join().unwrap());
-        // The rest that a participant left after the other had looked, for which the loop's caller
-        // looks once more.
+        // The loop's caller claims what the other participant left behind after the caller's last
+        // claim.
         ranges.extend(claim_all(&source, 0));
         assert_exactly_once(n, ranges);
     });
@@ -77,9 +77,9 @@ fn learned(memory: &LoopMemory) -> Source {
     source
 }
 
-/// The next run deals to each slot the iterations that it ran in this one, although both stole from
-/// each other.
-fn owners_are_who_ran() {
+/// In the next run each slot begins with the iterations that it ran in this one, although both stole
+/// from each other.
+fn owners_are_the_slots_that_ran() {
     loom::model(|| {
         let memory = LoopMemory::new();
         let source = Arc::new(Source::with_memory(Schedule::Affinity, 6, 2, 0, Some(&memory)));
@@ -103,18 +103,18 @@ fn owners_are_who_ran() {
     });
 }
 
-/// Catches: thefts that are noted in another order than they happened in.
+/// Catches: steals that are recorded in a wrong order.
 #[test]
-fn loom_affinity_remembers_who_ran_what() {
-    owners_are_who_ran();
+fn loom_affinity_remembers_the_slot_of_each_iteration() {
+    owners_are_the_slots_that_ran();
 }
 
 /// Catches: a model in which no participant steals from a thief.
 #[test]
 #[should_panic(expected = "an owner who did not run its part")]
-fn loom_a_theft_noted_late_is_caught() {
+fn loom_a_steal_recorded_late_is_caught() {
     let _planted = Planted::new(Bug::LateNote);
-    owners_are_who_ran();
+    owners_are_the_slots_that_ran();
 }
 
 fn closed_meanwhile(schedule: Schedule) {

@@ -1,5 +1,5 @@
-//! Scripts of claims, leaves and closings over every schedule, against a plain list of what has
-//! been handed out.
+//! Scripts of claims, leaves and closings under every schedule, against a list of the claimed
+//! ranges.
 
 use super::{LoopMemory, Source};
 use proptest::prelude::*;
@@ -208,7 +208,7 @@ proptest! {
     }
 }
 
-/// Catches: a caller that is slow to hand over work, or hands over less than half.
+/// Catches: a thief that gets less than half of the caller's range.
 #[test]
 fn the_first_thief_gets_half_of_what_is_left() {
     let source = Source::new(Schedule::Stealing, 1_600, 2, 0);
@@ -238,7 +238,7 @@ fn a_fast_worker_gets_more_and_a_missing_one_is_stolen_from() {
 /// Catches: a memory that is used for a loop it does not fit, or for schedules that do not
 /// remember.
 #[test]
-fn a_memory_of_another_loop_is_not_believed() {
+fn a_memory_of_another_loop_is_not_used() {
     let memory = LoopMemory::new();
     let alone = |n, participants| {
         let source = Source::with_memory(Schedule::Affinity, n, participants, 0, Some(&memory));
@@ -270,7 +270,7 @@ fn dynamic_chunks_have_the_size_that_was_asked_for() {
 /// Catches: races that a script in one thread cannot show; numbers are shared by two threads on
 /// purpose.
 #[test]
-fn threads_that_claim_at_once_share_everything_out() {
+fn threads_that_claim_at_once_get_each_index_once() {
     const N: usize = 20_000;
     for schedule in [
         "static",

@@ -1,4 +1,5 @@
-//! The slices of a controlled loop, which each participant asks for until it is to leave.
+//! The slices of one participant of a controlled loop. Between two slices the participant follows
+//! requests, polls its worker and measures.
 
 use sinew_policy::pace::Pace;
 use sinew_sync::clock::{TICKS_A_US, ticks};
@@ -22,22 +23,22 @@ pub(crate) struct Slices<'c> {
     w: &'c Worker,
     pin: PinGuard<'c>,
     claims: Claims<'c>,
-    /// The version of the requests that the thread's place is of.
+    /// The version of the requests that the thread's pin follows.
     pinned_version: Option<u64>,
     stopwatch: Option<Stopwatch<'c>>,
-    /// Records the times of slices, in a run that is timed.
+    /// Times the slices, if this run is a trial.
     timer: Option<ChunkTimer<'c>>,
     pace: Pace,
     pieces: Pieces<'c>,
-    /// Iterations of the slice under way, and the first of them.
+    /// The number of iterations of the running slice, and the first one.
     running: usize,
     first: usize,
-    /// When it began, in ticks, if it is worth knowing.
+    /// When the slice began, in ticks, if its length depends on the time.
     began: Option<u64>,
 }
 
 impl<'c> Slices<'c> {
-    /// A participant, if it is still wanted.
+    /// A participant, if its rank is still wanted.
     pub(super) fn enter(
         run: &'c Controlled<'c>,
         w: &'c Worker,
@@ -67,7 +68,7 @@ impl<'c> Slices<'c> {
         })
     }
 
-    /// Iterations to run now. The range returned before is done with. `None`: leave.
+    /// Ends the slice returned before, and returns the next one; `None` if the participant leaves.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Range<usize>> {
         if let Some(stopwatch) = &mut self.stopwatch {
@@ -90,13 +91,13 @@ impl<'c> Slices<'c> {
         }
         (0..self.claims.take_chunks()).for_each(|_| self.w.count_chunk());
         (self.running, self.first) = (range.len(), range.start);
-        // A single iteration cannot be cut: its time does not matter.
-        let matters = range.len() > 1 || more;
-        self.began = matters.then(|| now.unwrap_or_else(ticks));
+        // A single iteration cannot be cut, so its time is of no use.
+        let is_divisible = range.len() > 1 || more;
+        self.began = is_divisible.then(|| now.unwrap_or_else(ticks));
         Some(range)
     }
 
-    /// There is work under requests that this participant has not worked under yet.
+    /// Pins the thread before the first slice under new requests.
     #[cold]
     fn pin_cold(&mut self) {
         let seen = self.claims.seen();
@@ -105,13 +106,13 @@ impl<'c> Slices<'c> {
         self.run.shared.control.mark_followed(seen);
     }
 
-    /// The body wants the loop to stop.
+    /// Stops the loop.
     #[cold]
     pub(crate) fn stop(&self) {
         self.claims.stop();
     }
 
-    /// The slice under way is done with. Returns the time if the clock was read.
+    /// Ends the running slice. Returns the time if the clock was read.
     #[inline]
     fn end_slice(&mut self) -> Option<u64> {
         let items = std::mem::take(&mut self.running);
@@ -130,7 +131,7 @@ impl<'c> Slices<'c> {
             Some(now) => self.w.check_limits_at(now),
             None => self.w.check_limits(),
         }
-        // The next slice begins after a call that was served.
+        // After a served call the time is out of date.
         now.filter(|_| !self.w.serve_calls())
     }
 }
