@@ -1,14 +1,14 @@
 //! The pins of threads that participate in an operation whose control has a mapping.
 //!
-//! The mapping assigns a processor to each *place* of the control, and each participating thread has
-//! a place. In a loop the place is the thread's rank, or the lowest free place if a participant of
-//! another loop has taken that one. In a loop nested in a loop of the same control the thread keeps
-//! its place. So the threads of one loop have the first processors of the mapping, and no two
+//! The mapping assigns a processor to each *place* of the control, and each participating thread
+//! has a place. In a loop the place is the thread's rank, or the lowest free place if a participant
+//! of another loop has taken that one. In a loop nested in a loop of the same control the thread
+//! keeps its place. So the threads of one loop have the first processors of the mapping, and no two
 //! threads share a place. When a participant leaves, its thread is pinned again as the enclosing
 //! loop, or the pool, requires.
 //!
-//! `control::participant` and `loops::controlled::slices` call this module. Helpers have no place of
-//! a control; `control::helper_pin` pins them beside their worker.
+//! `control::participant` and `loops::controlled::slices` call this module. Helpers have no place
+//! of a control; `control::helper_pin` pins them beside their worker.
 //!
 //! # Invariants
 //!

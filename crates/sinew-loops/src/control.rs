@@ -1,9 +1,9 @@
 //! The handle that changes loops while they run.
 //!
-//! A [`Control`] holds requests: a number of threads, a mapping, a schedule, a cancellation. Between
-//! two slices of work a participant compares one word with the version that it follows, and reads
-//! the requests only if they differ. So a change stops no thread, and costs a loop a load of a cache
-//! line that is rarely written.
+//! A [`Control`] holds requests: a number of threads, a mapping, a schedule, a cancellation.
+//! Between two slices of work a participant compares one word with the version that it follows, and
+//! reads the requests only if they differ. So a change stops no thread, and costs a loop a load of
+//! a cache line that is rarely written.
 //!
 //! | file | contents |
 //! |---|---|
@@ -188,10 +188,10 @@ impl Control {
     /// Pins the participants of the loops, in place of the pool's mapping; see
     /// [`Pool::set_mapping`](sinew_core::Pool::set_mapping).
     ///
-    /// The participant of rank *i* is pinned to the *i*-th processor of the mapping. If another loop
-    /// under this control uses that processor, and in skeletons other than loops, a participant is
-    /// pinned to the first free one. A thread that leaves the loop gets its former pin again.
-    /// External threads, such as a caller from outside the pool, are not pinned.
+    /// The participant of rank *i* is pinned to the *i*-th processor of the mapping. If another
+    /// loop under this control uses that processor, and in skeletons other than loops, a
+    /// participant is pinned to the first free one. A thread that leaves the loop gets its former
+    /// pin again. External threads, such as a caller from outside the pool, are not pinned.
     ///
     /// # Errors
     ///
@@ -200,9 +200,9 @@ impl Control {
     ///
     /// # Cost
     ///
-    /// A system call, and at most ten times a second some 100 µs to read the limits of the process's
-    /// control groups. A CPU that was taken away since then is not noticed; its threads run on
-    /// others. A thread moves by one or two system calls.
+    /// A system call, and at most ten times a second some 100 µs to read the limits of the
+    /// process's control groups. A CPU that was taken away since then is not noticed; its threads
+    /// run on others. A thread moves by one or two system calls.
     ///
     /// ```
     /// use sinew_core::Mapping;
@@ -242,7 +242,8 @@ impl Control {
         is_cancelled(self.version())
     }
 
-    /// The progress of the loops, and the requests. The counts may be slightly stale while loops run.
+    /// The progress of the loops, and the requests. The counts may be slightly stale while loops
+    /// run.
     ///
     /// # Cost
     ///
@@ -270,8 +271,8 @@ impl Control {
     /// Calls `callback` with the progress: at most once in `every` while loops run under this
     /// control, and when the last one has ended.
     ///
-    /// A participant calls it between two slices of work; calls never overlap. A long item may delay
-    /// a call. A later callback replaces an earlier one.
+    /// A participant calls it between two slices of work; calls never overlap. A long item may
+    /// delay a call. A later callback replaces an earlier one.
     ///
     /// # Panics
     ///

@@ -1,9 +1,10 @@
 //! The participants of an operation: which workers are registered, and how many may be.
 //!
-//! An operation is work that several workers share: a loop, a pipeline, a tree of joins, a worklist.
-//! A worker registers before it works on one, and leaves when its [`Registration`] is dropped. The
-//! maximum is the lower of the requested number and the pool's limit, and may change at any time.
-//! Operations store the requested number themselves, so each call gets the maximum as an argument.
+//! An operation is work that several workers share: a loop, a pipeline, a tree of joins, a
+//! worklist. A worker registers before it works on one, and leaves when its [`Registration`] is
+//! dropped. The maximum is the lower of the requested number and the pool's limit, and may change
+//! at any time. Operations store the requested number themselves, so each call gets the maximum as
+//! an argument.
 //!
 //! | operation | registered | recruited by | beyond the maximum |
 //! |---|---|---|---|
@@ -23,8 +24,8 @@
 //!
 //! # Orderings
 //!
-//! The count is `Relaxed`: it publishes nothing. A rank is released by its last owner and acquired by
-//! the next.
+//! The count is `Relaxed`: it publishes nothing. A rank is released by its last owner and acquired
+//! by the next.
 //!
 //! # Cost
 //!

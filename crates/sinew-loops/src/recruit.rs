@@ -1,9 +1,9 @@
 //! A body that raises the number of threads of its own loop recruits helpers at once.
 //!
-//! Other participants would see the request only after their slices, and each would wake one worker,
-//! which takes as long as a slice. So a participant of a controlled loop stores in its worker how
-//! helpers are recruited. [`Control::set_threads`](crate::Control::set_threads) calls that if it
-//! runs on this worker.
+//! Other participants would see the request only after their slices, and each would wake one
+//! worker, which takes as long as a slice. So a participant of a controlled loop stores in its
+//! worker how helpers are recruited. [`Control::set_threads`](crate::Control::set_threads) calls
+//! that if it runs on this worker.
 //!
 //! # Invariants
 //!
@@ -68,8 +68,8 @@ pub(crate) fn with<R>(
     body()
 }
 
-/// Recruits helpers for this thread's innermost controlled loop, if it follows the control with this
-/// identity.
+/// Recruits helpers for this thread's innermost controlled loop, if it follows the control with
+/// this identity.
 pub(crate) fn recruit_others(control: usize) {
     let of_this = |w: &Worker| {
         let served = w.calls_served_now();

@@ -39,7 +39,8 @@ use std::mem::forget;
 
 /// The least elements of a leaf: one task sorts it.
 const LEAF: usize = 4 * 1024;
-/// The elements of a leaf under a control, so that a cancelled sort ends within about a millisecond.
+/// The elements of a leaf under a control, so that a cancelled sort ends within about a
+/// millisecond.
 const CONTROLLED_LEAF: usize = if cfg!(shuttle) { 2 } else { 16 * 1024 };
 /// More leaves than workers balance unequal speeds.
 const LEAVES_PER_WORKER: usize = 8;

@@ -84,8 +84,8 @@ impl Pinned for ModelThread {
     }
 }
 
-/// Two participants with one rank, as when one leaves while another is recruited; one of them changes
-/// the mapping.
+/// Two participants with one rank, as when one leaves while another is recruited; one of them
+/// changes the mapping.
 fn two_of_one_rank(first: Option<Mapping>) {
     loom::model(move || {
         let (control, occupied) =
@@ -103,8 +103,8 @@ fn two_of_one_rank(first: Option<Mapping>) {
     });
 }
 
-/// Catches: a place with two threads, also when one comes while the other leaves, a place that stays
-/// taken, and a mapping that is not followed.
+/// Catches: a place with two threads, also when one comes while the other leaves, a place that
+/// stays taken, and a mapping that is not followed.
 #[test]
 fn loom_a_place_is_one_threads_at_a_time() {
     two_of_one_rank(Some(Mapping::Compact));

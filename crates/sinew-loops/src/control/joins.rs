@@ -2,8 +2,8 @@
 //!
 //! A thief participates while it runs a stolen arm, joins inside that arm included.
 //! [`Operation::join`] checks the maximum before it offers an arm. If the maximum is reached, the
-//! worker runs both arms. A thief beyond the maximum *returns* the arm unrun, and its owner runs it.
-//! So a lower number takes effect as stolen arms end, a higher one at the next join.
+//! worker runs both arms. A thief beyond the maximum *returns* the arm unrun, and its owner runs
+//! it. So a lower number takes effect as stolen arms end, a higher one at the next join.
 //!
 //! # Invariants
 //!

@@ -171,8 +171,9 @@ impl<'c> Operation<'c> {
         }
     }
 
-    /// The requested number of threads, if any. The caller follows it: unless a mapping is requested
-    /// as well, the request counts as followed. With a mapping, [`follow`](Self::follow) does that.
+    /// The requested number of threads, if any. The caller follows it: unless a mapping is
+    /// requested as well, the request counts as followed. With a mapping, [`follow`](Self::follow)
+    /// does that.
     pub fn threads(&self) -> Option<usize> {
         let (version, requests) = self.control.requests();
         if requests.pinning.is_none() {

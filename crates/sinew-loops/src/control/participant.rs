@@ -39,8 +39,8 @@ struct Innermost {
     is_pinned: bool,
 }
 
-/// A worker's participation in an operation other than a loop, until this is dropped. For authors of
-/// skeletons.
+/// A worker's participation in an operation other than a loop, until this is dropped. For authors
+/// of skeletons.
 ///
 /// ```
 /// use sinew_loops::{Control, Operation, Participant};
@@ -110,8 +110,8 @@ impl<'c> Participant<'c> {
         is_due
     }
 
-    /// How many items may run before the next poll is due, by the time that the last items took: from
-    /// 1 for long items to 64 for short ones.
+    /// How many items may run before the next poll is due, by the time that the last items took:
+    /// from 1 for long items to 64 for short ones.
     #[inline]
     pub fn items_until_poll(&self) -> u32 {
         self.timer.left()

@@ -6,8 +6,8 @@
 //!
 //! # Orderings
 //!
-//! `due_ns` is `Relaxed`: a reader that sees an old value takes the lock in vain, or calls one slice
-//! late.
+//! `due_ns` is `Relaxed`: a reader that sees an old value takes the lock in vain, or calls one
+//! slice late.
 
 use std::fmt;
 use std::time::Duration;

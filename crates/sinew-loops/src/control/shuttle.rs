@@ -145,8 +145,8 @@ fn sort_in_vain(w: &Worker) {
     assert_at_rest(&control);
 }
 
-/// Catches: an element lost or doubled when a sort ends early, by a panic or a cancellation, with its
-/// halves in the slice or the buffer.
+/// Catches: an element lost or doubled when a sort ends early, by a panic or a cancellation, with
+/// its halves in the slice or the buffer.
 #[test]
 fn shuttle_a_sort_that_ends_early_keeps_all_elements() {
     explore(sort_in_vain);

@@ -1,7 +1,7 @@
 //! Bands: rows of a grid that a stencil visits with one table of the rows around them.
 //!
-//! The rows of a band are *uniform*: from each row to the next, the rows around it move by one row as
-//! well, or are the same constant. So one table serves all of them. Elements in the interior of
+//! The rows of a band are *uniform*: from each row to the next, the rows around it move by one row
+//! as well, or are the same constant. So one table serves all of them. Elements in the interior of
 //! their row are visited by a loop without tests. Near an end of the row, a function of radius 1
 //! uses another stride, or the constant. For a larger radius the elements near that end are first
 //! copied to a strip of some columns.
@@ -19,9 +19,9 @@
 //!
 //! # Cost
 //!
-//! A call for each row, so that the compiler knows that input and output do not overlap. A table for
-//! each band. Strips, if the radius is larger than 1: `(2R + 1)^(N - 2)` times `3R` elements for
-//! each row and end.
+//! A call for each row, so that the compiler knows that input and output do not overlap. A table
+//! for each band. Strips, if the radius is larger than 1: `(2R + 1)^(N - 2)` times `3R` elements
+//! for each row and end.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -295,8 +295,8 @@ fn around<T, const N: usize, const R: usize>(
     Neighbourhood { lines: lines.as_ptr(), place, stride, beyond, point, grid: PhantomData }
 }
 
-/// Maps a run of elements from `first` on in its row, all in the row's interior. Not inlined: see the
-/// module's cost.
+/// Maps a run of elements from `first` on in its row, all in the row's interior. Not inlined: see
+/// the module's cost.
 ///
 /// # Safety
 ///

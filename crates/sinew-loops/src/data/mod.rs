@@ -1,8 +1,8 @@
 //! The data of loops: items that participants visit, and outputs that they fill.
 //!
-//! The crates above forbid unsafe code. This module has the primitives that need it, with interfaces
-//! that are sound for safe code. A loop takes its [`Items`] by value, and requests each index once,
-//! because each index is claimed once from a chunk source.
+//! The crates above forbid unsafe code. This module has the primitives that need it, with
+//! interfaces that are sound for safe code. A loop takes its [`Items`] by value, and requests each
+//! index once, because each index is claimed once from a chunk source.
 //!
 //! | file | contents |
 //! |---|---|

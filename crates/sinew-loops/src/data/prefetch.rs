@@ -1,7 +1,7 @@
 //! Software prefetches.
 //!
-//! The hardware prefetcher recognises streams after some accesses, which is too late if a loop reads
-//! several short rows side by side.
+//! The hardware prefetcher recognises streams after some accesses, which is too late if a loop
+//! reads several short rows side by side.
 
 /// The access for which a line is prefetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

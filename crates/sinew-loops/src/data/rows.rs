@@ -1,8 +1,8 @@
 //! A three-dimensional array in tiles of whole rows: disjoint pieces that are not contiguous.
 //!
-//! Rows run along the first dimension and follow each other in memory. A *layer* consists of rows, the
-//! array of layers. A tile has the same rows of each of its layers, so it is a set of rows, and no
-//! two tiles share a row.
+//! Rows run along the first dimension and follow each other in memory. A *layer* consists of rows,
+//! the array of layers. A tile has the same rows of each of its layers, so it is a set of rows, and
+//! no two tiles share a row.
 //!
 //! # Invariants
 //!
@@ -38,7 +38,8 @@ impl Shape {
 /// The order of the tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TileOrder {
-    /// All tiles of the first layers, then those of the next: the loop over layers is the outer one.
+    /// All tiles of the first layers, then those of the next: the loop over layers is the outer
+    /// one.
     #[default]
     LayersOutside,
     /// The tiles of the same rows of all layers, then those of the next rows: the loop over rows is

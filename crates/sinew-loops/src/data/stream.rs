@@ -60,9 +60,9 @@ pub fn streaming<'a, R>(f: impl FnOnce(&mut Streams<'a>) -> R) -> R {
 }
 
 impl<'a> Streams<'a> {
-    /// Overwrites `line`. `fill` is called with pieces of arbitrary values and the index in `line` at
-    /// which each begins, and must set every value. Stores to partial cache lines at the ends are
-    /// ordinary.
+    /// Overwrites `line`. `fill` is called with pieces of arbitrary values and the index in `line`
+    /// at which each begins, and must set every value. Stores to partial cache lines at the ends
+    /// are ordinary.
     #[inline(always)]
     pub fn write(&mut self, line: &'a mut [f64], mut fill: impl FnMut(&mut [f64], usize)) {
         let mut piece = Piece([0.0; PIECE]);

@@ -3,8 +3,8 @@
 //! A program for any x86-64 uses vectors of two doubles. Loops that are not limited by memory are
 //! faster with wider vectors, and only the running program can detect which the processor has.
 
-/// Calls `f`, compiled for AVX-512, AVX2, or the baseline of the target, whichever is the widest that
-/// this processor has. The results are the same, bit for bit.
+/// Calls `f`, compiled for AVX-512, AVX2, or the baseline of the target, whichever is the widest
+/// that this processor has. The results are the same, bit for bit.
 ///
 /// This includes functions that are inlined into `f`, and no others.
 ///

@@ -1,7 +1,7 @@
 //! Loops over the blocks of a space of two or more dimensions.
 //!
-//! Schedules that halve a range halve a block across its longest side. For other schedules the space
-//! is a grid of blocks, whose numbers, row by row, are the iterations.
+//! Schedules that halve a range halve a block across its longest side. For other schedules the
+//! space is a grid of blocks, whose numbers, row by row, are the iterations.
 
 use sinew_policy::chunk::Schedule;
 use sinew_policy::split::{Block, Grid, Splitter, halves, volume};

@@ -1,7 +1,7 @@
 //! The loop driver: how workers join a loop, and how it ends.
 //!
-//! All skeletons that are loops call [`drive`] with a body that gets ranges. Loops with a control go
-//! to `controlled`, loops that are halved by joins to `split`; this file runs the others.
+//! All skeletons that are loops call [`drive`] with a body that gets ranges. Loops with a control
+//! go to `controlled`, loops that are halved by joins to `split`; this file runs the others.
 //!
 //! The caller works at once, and offers *one* task on its own task stack by a join. A loop without
 //! helpers costs one push and one pop, and a short one not even that: see [`alone`]. The thief of
@@ -356,7 +356,8 @@ impl Helpers {
         (role == Role::Helper).then(|| self.participants.register())
     }
 
-    /// Whether the participant should leave between two chunks. Others run its remaining iterations.
+    /// Whether the participant should leave between two chunks. Others run its remaining
+    /// iterations.
     #[inline]
     fn should_leave(&self, w: &Worker, role: Role) -> bool {
         match role {
@@ -389,8 +390,8 @@ impl Helpers {
         is_too_many
     }
 
-    /// Whether the caller is alone and others may come. With helpers, it would first have to wait for
-    /// them in its join.
+    /// Whether the caller is alone and others may come. With helpers, it would first have to wait
+    /// for them in its join.
     #[cold]
     fn can_offer_cold(&self, w: &Worker) -> bool {
         w.allowed_workers() > 1 && self.participants.count() == 1

@@ -14,8 +14,8 @@ use std::ops::{ControlFlow, Range};
 
 /// Folds all items into one value.
 ///
-/// `identity()` begins each partial result, `fold` adds an item to one, `combine` joins two adjacent
-/// ones. The division of the items depends on the schedule and on the helpers.
+/// `identity()` begins each partial result, `fold` adds an item to one, `combine` joins two
+/// adjacent ones. The division of the items depends on the schedule and on the helpers.
 ///
 /// # Errors
 ///

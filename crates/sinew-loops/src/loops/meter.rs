@@ -5,9 +5,9 @@
 //! application of the function to one item.
 //!
 //! Source: the statistics of Jenkins, "Design and Analysis of a Plastic Parallel Programming
-//! System", section 5.1. Differences: the time of a slice of tasks is measured, since that of single
-//! tasks cost 3.5 % there; the participant that changes the loop blocks the others, not a main
-//! thread.
+//! System", section 5.1. Differences: the time of a slice of tasks is measured, since that of
+//! single tasks cost 3.5 % there; the participant that changes the loop blocks the others, not a
+//! main thread.
 //!
 //! # Invariants
 //!

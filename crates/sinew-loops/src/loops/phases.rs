@@ -1,5 +1,5 @@
-//! Skeletons that run several loops in sequence (scans, stencils) as one operation of their control,
-//! whose total counts all loops from the beginning.
+//! Skeletons that run several loops in sequence (scans, stencils) as one operation of their
+//! control, whose total counts all loops from the beginning.
 
 use super::options::Options;
 use crate::Operation;

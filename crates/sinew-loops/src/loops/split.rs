@@ -1,8 +1,8 @@
 //! Loops whose range is halved recursively, by joins, as rayon's `bridge` does.
 //!
-//! There is no chunk source: the task stacks hold the halves that no worker has begun. A thief finds
-//! the largest half first, and the pool's victim policy chooses the victim. A worker that waits for
-//! a stolen half helps its thief. The [`Splitter`] decides how deep to cut.
+//! There is no chunk source: the task stacks hold the halves that no worker has begun. A thief
+//! finds the largest half first, and the pool's victim policy chooses the victim. A worker that
+//! waits for a stolen half helps its thief. The [`Splitter`] decides how deep to cut.
 //!
 //! Invariants: D1 to D3 of the [`driver`](super::driver) hold; the blocks that bodies get are those
 //! of B1 in [`sinew_policy::split`].

@@ -77,8 +77,8 @@ fn learned(memory: &LoopMemory) -> Source {
     source
 }
 
-/// In the next run each slot begins with the iterations that it ran in this one, although both stole
-/// from each other.
+/// In the next run each slot begins with the iterations that it ran in this one, although both
+/// stole from each other.
 fn owners_are_the_slots_that_ran() {
     loom::model(|| {
         let memory = LoopMemory::new();

@@ -11,8 +11,8 @@ use sinew_sync::lock::Mutex;
 /// The memory of a loop from run to run: the parts that each worker ran, and how fast each worker
 /// was.
 ///
-/// For loops that run repeatedly over the same data: keep one memory for each such loop, and pass it
-/// to every run. [`Schedule::Affinity`](sinew_policy::chunk::Schedule::Affinity) and
+/// For loops that run repeatedly over the same data: keep one memory for each such loop, and pass
+/// it to every run. [`Schedule::Affinity`](sinew_policy::chunk::Schedule::Affinity) and
 /// [`Schedule::Weighted`](sinew_policy::chunk::Schedule::Weighted) use it; other schedules ignore
 /// it. A run with another length or number of workers begins without measurements. Two loops may
 /// use it at once, but the second begins without measurements, and the one that ends last is

@@ -175,9 +175,9 @@ impl Source {
         }
     }
 
-    /// Waits before a [`steal`](Self::steal) as long as the owner should need to finish its range, if
-    /// that is short; predicted from the `items` that the thief has run in `elapsed_ns`. Returns the
-    /// waiting time in nanoseconds; `None` if there is nothing to steal.
+    /// Waits before a [`steal`](Self::steal) as long as the owner should need to finish its range,
+    /// if that is short; predicted from the `items` that the thief has run in `elapsed_ns`. Returns
+    /// the waiting time in nanoseconds; `None` if there is nothing to steal.
     #[cold]
     pub(crate) fn wait_before_steal(
         &self,
@@ -238,8 +238,9 @@ impl Source {
         }
     }
 
-    /// Whether the source was closed before the participant with number `slot` could deposit a range
-    /// that it has just [stolen](Self::steal), so that no other participant can steal from it.
+    /// Whether the source was closed before the participant with number `slot` could deposit a
+    /// range that it has just [stolen](Self::steal), so that no other participant can steal from
+    /// it.
     pub fn is_closed(&self, slot: usize) -> bool {
         match self {
             Self::Stealing(source) => source.is_closed(slot),

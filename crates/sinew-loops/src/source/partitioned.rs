@@ -3,8 +3,8 @@
 //!
 //! The words and the protocol are those of [`Stealing`], but each slot begins with a range. Ranges
 //! are of *positions*: the iterations in an order in which the parts of a slot are adjacent. A
-//! *segment* is a range of positions whose iterations are adjacent, too. A claim and a steal stop at
-//! the end of a segment, so they return one range of iterations.
+//! *segment* is a range of positions whose iterations are adjacent, too. A claim and a steal stop
+//! at the end of a segment, so they return one range of iterations.
 //!
 //! # Invariants
 //!

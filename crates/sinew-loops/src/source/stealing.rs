@@ -129,8 +129,8 @@ impl Stealing {
         Some(self.indices(start, end))
     }
 
-    /// The first units of a range stolen from another slot: of `limit(end)..end` at most, where `end`
-    /// is the end of the victim's range.
+    /// The first units of a range stolen from another slot: of `limit(end)..end` at most, where
+    /// `end` is the end of the victim's range.
     ///
     /// `taken` is called with the whole stolen range, before another thief can steal a part of it.
     pub(super) fn steal_units(

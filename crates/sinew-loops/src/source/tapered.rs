@@ -1,7 +1,7 @@
 //! Chunks that shrink with what remains: guided self-scheduling and factoring.
 //!
-//! One word holds the next iteration, from which both rules compute the size of the next chunk. So a
-//! claim is one compare-and-swap.
+//! One word holds the next iteration, from which both rules compute the size of the next chunk. So
+//! a claim is one compare-and-swap.
 
 use sinew_policy::chunk::{self, TAPER};
 use sinew_sync::CachePadded;

@@ -25,7 +25,8 @@
 //! - L1: at most `bound` items are in flight: taken from the iterator and not through the last
 //!   stage.
 //! - L2: a serial stage calls its function for one item at a time; an ordered one for items 0, 1, 2
-//!   and so on, in that order. The function is in the stage's state, or with the task that calls it.
+//!   and so on, in that order. The function is in the stage's state, or with the task that calls
+//!   it.
 //! - L3: an item that is parked at a stage whose function is in the state belongs to the next task.
 //!   A task that parks an item or returns the function checks for such an item under the stage's
 //!   lock, and takes the item or posts the stage.

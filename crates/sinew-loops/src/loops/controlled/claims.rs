@@ -149,8 +149,8 @@ impl<'c> Claims<'c> {
         })
     }
 
-    /// At most `most` iterations to run now, and whether more are claimed; `None` if the participant
-    /// leaves.
+    /// At most `most` iterations to run now, and whether more are claimed; `None` if the
+    /// participant leaves.
     #[inline]
     pub(super) fn next(&mut self, most: usize) -> Option<(Range<usize>, bool)> {
         if self.shared.ending.is_stopped() {

@@ -1,9 +1,9 @@
 //! The iterations that a source hands out, as a set of ranges.
 //!
-//! A source numbers its iterations from 0 without gaps. The set maps these *positions* to iterations
-//! of the loop. A change of the loop leaves holes, and a long loop may be changed ten thousand
-//! times. So that the last change costs no more than the first, the ranges between the holes are
-//! the nodes of an immutable balanced tree; successive trees share nodes.
+//! A source numbers its iterations from 0 without gaps. The set maps these *positions* to
+//! iterations of the loop. A change of the loop leaves holes, and a long loop may be changed ten
+//! thousand times. So that the last change costs no more than the first, the ranges between the
+//! holes are the nodes of an immutable balanced tree; successive trees share nodes.
 //!
 //! Source: Adams, "Efficient Sets: A Balancing Act", for the balance; Blelloch, Ferizovic and Sun,
 //! "Just Join for Parallel Ordered Sets", for all operations by way of `join`. Differences: a node
@@ -150,7 +150,8 @@ impl IterationSet {
         }
     }
 
-    /// The union with `next`, whose iterations are all behind these. Adjacent ranges become one (R1).
+    /// The union with `next`, whose iterations are all behind these. Adjacent ranges become one
+    /// (R1).
     fn concat(self, next: Self) -> Self {
         if self.is_empty() || next.is_empty() {
             return if self.is_empty() { next } else { self };
@@ -174,8 +175,8 @@ impl IterationSet {
         }
     }
 
-    /// [`join`](Self::join) if `high`, on this side of the range, is at least as high as `low` on the
-    /// other.
+    /// [`join`](Self::join) if `high`, on this side of the range, is at least as high as `low` on
+    /// the other.
     fn join_uneven(side: Side, high: Self, range: Range<usize>, low: Self) -> Self {
         if high.height() <= low.height() + MAX_IMBALANCE {
             return Self::node(side, high, range, low);
@@ -301,7 +302,8 @@ mod tests {
             let [one, other] = [1, 2].map(|number| set_of(&part(number), 0..members.len()));
             let all = one.union(other);
             check(&all);
-            let expected: Vec<usize> = (0..members.len()).filter(|&index| members[index] > 0).collect();
+            let indices = 0..members.len();
+            let expected: Vec<usize> = indices.filter(|&index| members[index] > 0).collect();
             prop_assert_eq!(iterations(&all), expected);
         }
     }

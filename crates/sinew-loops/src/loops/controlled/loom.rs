@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 const WORKERS: usize = 2;
 
-/// A loop without a pool. In the runtime the caller's frame owns the control, and the pool the limit;
-/// here both are leaked.
+/// A loop without a pool. In the runtime the caller's frame owns the control, and the pool the
+/// limit; here both are leaked.
 fn shared(n: usize, schedule: Schedule) -> (Arc<Shared<'static>>, Control) {
     let control = Control::new();
     let own = LoopSettings { threads: WORKERS, schedule };

@@ -6,8 +6,8 @@
 //! loop's [plan](plan::Plan) if it has changed:
 //!
 //! - A new schedule or number of threads closes the source and replaces it.
-//! - When the number of threads falls, the highest ranks leave. When it rises, the first participant
-//!   that notices recruits others for the free ranks.
+//! - When the number of threads falls, the highest ranks leave. When it rises, the first
+//!   participant that notices recruits others for the free ranks.
 //! - A new mapping moves each participant's thread before its next slice (`affinity`).
 //! - The pool's limit counts as a request for threads, and its schedule for an open loop as a
 //!   requested schedule. The pool may cancel the loop as its control may.

@@ -1,5 +1,5 @@
-//! Every skeleton while its control changes it: from its own bodies, and from another thread as fast
-//! as possible.
+//! Every skeleton while its control changes it: from its own bodies, and from another thread as
+//! fast as possible.
 //!
 //! `SINEW_STRESS_SECONDS` is the duration of the second kind (default: one second); with
 //! `SINEW_DEEP=1` there are at least a million changes.
@@ -514,8 +514,8 @@ fn loop_within<'c>(options: &Options<'_>, alive: &'c AtomicUsize, n: usize) -> V
     made
 }
 
-/// Whether to go on: for `SINEW_STRESS_SECONDS` (default 1), and with `SINEW_DEEP` until there were a
-/// million changes.
+/// Whether to go on: for `SINEW_STRESS_SECONDS` (default 1), and with `SINEW_DEEP` until there were
+/// a million changes.
 fn keep_changing(began: Instant, changes: u64) -> bool {
     let seconds = std::env::var("SINEW_STRESS_SECONDS")
         .ok()

@@ -4,11 +4,11 @@
 //! band. The builder for users is the crate `sinew`'s `stencil`.
 //!
 //! Two grids take turns: a sweep reads one and writes the other, tile by tile. A tile is cut into
-//! bands of uniform rows, each with a table of the rows around it. These rows may lie at the opposite
-//! side of the grid, may be the nearest rows, or may be a buffer of the constant of an [edge](Edge).
-//! So no row is copied, and a loop like one written by hand visits the interior elements of a row.
-//! Near the ends of a row, steps along it use another stride or the constant; if the radius is
-//! larger than 1, they read a copy of the elements near that end.
+//! bands of uniform rows, each with a table of the rows around it. These rows may lie at the
+//! opposite side of the grid, may be the nearest rows, or may be a buffer of the constant of an
+//! [edge](Edge). So no row is copied, and a loop like one written by hand visits the interior
+//! elements of a row. Near the ends of a row, steps along it use another stride or the constant; if
+//! the radius is larger than 1, they read a copy of the elements near that end.
 //!
 //! # Invariants
 //!
@@ -19,8 +19,8 @@
 //! # Cost
 //!
 //! One loop for each sweep. A second grid, which is filled once. A table for each band. For each
-//! dimension but the last with a constant edge, a buffer of as many rows as a tile has. If the radius
-//! is larger than 1, a copy of some elements at both ends of each row.
+//! dimension but the last with a constant edge, a buffer of as many rows as a tile has. If the
+//! radius is larger than 1, a copy of some elements at both ends of each row.
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -52,9 +52,9 @@ pub struct Sweeps<'e, T, const N: usize> {
     pub sweeps: usize,
 }
 
-/// Replaces each element of `grid` by `f` of its neighbourhood, in as many sweeps as `plan` says, or
-/// until `until` returns true. `until` is called after each sweep with the number of sweeps and the
-/// grid. Returns the number of sweeps.
+/// Replaces each element of `grid` by `f` of its neighbourhood, in as many sweeps as `plan` says,
+/// or until `until` returns true. `until` is called after each sweep with the number of sweeps and
+/// the grid. Returns the number of sweeps.
 ///
 /// # Errors
 ///
@@ -63,8 +63,9 @@ pub struct Sweeps<'e, T, const N: usize> {
 ///
 /// # Panics
 ///
-/// If `f` or `until` does; the grid then holds the state after the sweeps that were finished. If the
-/// length of the grid is not the product of its sides, or a side is 0 or more than `isize::MAX`.
+/// If `f` or `until` does; the grid then holds the state after the sweeps that were finished. If
+/// the length of the grid is not the product of its sides, or a side is 0 or more than
+/// `isize::MAX`.
 ///
 /// A stencil that reaches too far does not compile: `R` is at most 65,536, and `(2R + 1)^(N - 1)`
 /// at most 1,048,576.

@@ -30,8 +30,8 @@ fn row_at<T, const N: usize>(field: &Field<'_, T, N>, row: usize) -> [usize; N] 
     point
 }
 
-/// The number of uniform rows from this one on: the rest of the interior of the dimension that counts
-/// rows, or one row near its edges.
+/// The number of uniform rows from this one on: the rest of the interior of the dimension that
+/// counts rows, or one row near its edges.
 fn uniform_rows<T, const N: usize, const R: usize>(
     field: &Field<'_, T, N>,
     at: &[usize; N],
