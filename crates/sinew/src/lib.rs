@@ -24,8 +24,8 @@
 //! ```
 //!
 //! On NUMA machines, data has a *locality domain*, and tasks are spawned into it, with the feature
-//! `locality`. This is Jacobi's method on a field of layers; tasks of a layer run on the workers that
-//! first touched it:
+//! `locality`. This is Jacobi's method on a field of layers; tasks of a layer run on the workers
+//! that first touched it:
 //!
 //! ```
 //! use sinew::prelude::*;

@@ -184,7 +184,7 @@ fn panic_in_a_stretch() {
     );
 }
 
-/// Catches: units of a stretch that run again since a later one panicked, or are neither run nor
+/// Catches: units of a batch that run again since a later one panicked, or are neither run nor
 /// left.
 #[test]
 fn shuttle_a_panic_in_a_stretch_leaves_what_has_not_run() {

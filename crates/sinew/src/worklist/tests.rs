@@ -300,7 +300,7 @@ fn a_panic_ends_the_run_and_leaves_the_other_units() {
     }
 }
 
-/// Catches: units of a stretch that are run again or lost since a later one panicked, or its
+/// Catches: units of a batch that are run again or lost since a later one panicked, or its
 /// fold did; and units that were added by one whose fold panics.
 #[test]
 fn a_panic_in_the_middle_of_many_short_units_leaves_those_that_have_not_run() {
