@@ -256,8 +256,7 @@ impl<'m, const N: usize, C: Mode> OverBlocks<'m, N, C> {
         grain
     }
 
-    /// Whether the loop is one over the numbers of its blocks: the other schedules cut the space
-    /// itself.
+    /// Whether the loop runs over the numbers of its blocks. Other schedules cut the space itself.
     fn numbers_blocks(&self, grain: &[usize; N]) -> bool {
         let Options { schedule, threads, control, .. } = self.options;
         match schedule {

@@ -136,7 +136,7 @@ where
     pub fn bound(mut self, items: usize) -> Self {
         assert!(
             items > 0,
-            "a pipeline with a bound of 0 items under way never ends: use at least 1"
+            "a pipeline with a bound of 0 items in flight never ends: use at least 1"
         );
         self.options.bound = Some(items);
         self

@@ -226,7 +226,7 @@ fn pipelines_may_be_nested() {
 }
 
 #[test]
-#[should_panic(expected = "a pipeline with a bound of 0 items under way never ends")]
+#[should_panic(expected = "a pipeline with a bound of 0 items in flight never ends")]
 fn a_bound_of_zero_is_refused() {
     sinew::pipeline(0..3).bound(0).for_each(drop);
 }
