@@ -14,12 +14,12 @@ pub(crate) enum Activity {
     Get,
     /// The part of such a pop that synchronises with thieves.
     GetQueue,
-    /// Claims another worker's task, with success.
+    /// Claims another worker's task.
     Claim,
     /// The rest of a successful steal: from the claim to the task, and from the task's end to the
     /// report.
     Steal,
-    /// Claims another worker's task, in vain.
+    /// Fails to claim another worker's task.
     FailedClaim,
     /// Searches for work, between two attempts to steal.
     Search,

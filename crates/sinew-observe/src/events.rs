@@ -60,7 +60,7 @@ impl WorkerProfiler {
             Event::Enter { calls: false } => state.enter(Activity::Search),
             Event::Leave => state.switch(Activity::Away),
             Event::StealEnd if state.activity() == Activity::Steal => {
-                state.switch(Activity::Search)
+                state.switch(Activity::Search);
             }
             Event::Idle => state.counts().count(Count::Searches),
             Event::DetachedTaskEnd => self.pool.detached_ended(state.path_now()),

@@ -156,7 +156,7 @@ impl<'m, const N: usize, C: Mode> OverBlocks<'m, N, C> {
         self
     }
 
-    /// At most so many workers take part, the caller included; all of the pool by default.
+    /// Sets the maximum number of workers, the caller included; by default all of the pool.
     ///
     /// # Panics
     ///

@@ -62,7 +62,7 @@
 //!
 //! Skeletons run in the current [`Pool`]: inside [`Pool::run`] and [`Pool::install`] that pool,
 //! otherwise the global one, which is built at its first use ([`global_pool`]). The calling thread
-//! takes part. [`Pool::control`] changes a running pool.
+//! participates. [`Pool::control`] changes a running pool.
 //!
 //! # Files
 //!

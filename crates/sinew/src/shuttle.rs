@@ -100,7 +100,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Collects the numbers of a range, each of which is a problem that `at` is told of.
+/// Collects the numbers of a range, calling `at` with each.
 fn collect(
     control: &Control,
     numbers: Range<usize>,

@@ -178,7 +178,7 @@ where
         self
     }
 
-    /// At most so many workers take part, the caller included; all of the pool by default.
+    /// Sets the maximum number of workers, the caller included; by default all of the pool.
     ///
     /// # Panics
     ///

@@ -59,7 +59,7 @@ pub struct Tile<'a, T> {
 
 // SAFETY: a tile stands for mutable references to its rows, which no other tile has (T1).
 unsafe impl<T: Send> Send for Tile<'_, T> {}
-// SAFETY: a shared tile tells its extents only.
+// SAFETY: a shared tile gives access to its extents only.
 unsafe impl<T: Sync> Sync for Tile<'_, T> {}
 
 /// A row of a tile.

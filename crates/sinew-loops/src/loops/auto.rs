@@ -74,7 +74,7 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// A loop of `n` iterations begins, for so many workers.
+    /// Begins a run of `n` iterations for `workers` workers.
     pub(super) fn begin(options: &Options<'_>, n: usize, workers: usize) -> Self {
         let key = Key::new(options, n, workers);
         let (key, choice) = match key.map(|key| (key, choose(key))) {
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(tuner(&options, 2).0.choice(), Choice::Run(Schedule::Stealing));
     }
 
-    /// Catches: short loops under a control that are not handed out in equal shares, which take the
+    /// Catches: short loops under a control without equal shares, which take the
     /// same number of slices whatever their participants are.
     #[test]
     fn short_controlled_loops_get_equal_shares() {

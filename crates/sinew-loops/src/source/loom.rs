@@ -46,21 +46,21 @@ fn two_participants(source: impl Fn() -> Source + Sync + Send + 'static, n: usiz
 /// Catches: an owner and a thief that both get an index, a deposit that overwrites, a half that
 /// is lost.
 #[test]
-fn loom_stealing_hands_out_each_index_once() {
+fn loom_stealing_claims_each_index_once() {
     two_participants(|| Source::Stealing(Stealing::new(4, 2, 0)), 4);
 }
 
 /// Catches: a slice that the owner and another slot both get when the owner arrives late or
 /// leaves early.
 #[test]
-fn loom_static_hands_out_each_index_once() {
+fn loom_static_claims_each_index_once() {
     two_participants(|| Source::Fixed(Fixed::new(4, 2)), 4);
 }
 
 /// Catches: an index of a range that spans several segments that two participants get, or
 /// neither.
 #[test]
-fn loom_affinity_hands_out_each_index_once() {
+fn loom_affinity_claims_each_index_once() {
     two_participants(|| learned(&LoopMemory::new()), 4);
 }
 
@@ -130,7 +130,7 @@ fn closed_meanwhile(schedule: Schedule) {
     });
 }
 
-/// Catches: a range stolen while the source closes that is lost, or handed out again.
+/// Catches: a range stolen while the source closes that is lost, or claimed again.
 #[test]
 fn loom_stealing_can_be_closed_at_any_moment() {
     closed_meanwhile(Schedule::Stealing);

@@ -67,7 +67,7 @@ fn assert_exactly_once(n: usize, mut ranges: Vec<Range<usize>>) {
 }
 
 proptest! {
-    /// Catches: an index handed out twice, forgotten, or beyond the end, under any order of
+    /// Catches: an index claimed twice, forgotten, or beyond the end, under any order of
     /// claims and leaves.
     #[test]
     fn each_index_is_claimed_exactly_once(

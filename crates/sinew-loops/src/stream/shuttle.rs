@@ -93,7 +93,7 @@ fn shuttle_items_come_in_their_order_while_tasks_come_and_go() {
     });
 }
 
-/// Catches: a stream that goes on after a panic or waits for the item that is gone, and a
+/// Catches: a pipeline that continues after a panic or waits for the item that is gone, and a
 /// cancelled one that leaves a gap.
 #[test]
 fn shuttle_streams_end_with_a_panic_or_cancelled() {

@@ -236,7 +236,7 @@ impl<T> Parked<T> {
 mod tests {
     use super::Parked;
 
-    /// Catches: an item that is handed out before its turn, twice, or never.
+    /// Catches: an item that is taken before its turn, twice, or never.
     #[test]
     fn parked_items_come_out_in_their_order() {
         let mut parked = Parked::new(true);

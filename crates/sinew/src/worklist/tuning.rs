@@ -321,10 +321,10 @@ mod tests {
         assert_eq!(rows.iter().map(|row| row.counts.elapsed_ns).collect::<Vec<_>>(), [1_000, 500]);
     }
 
-    /// Catches: a tuner that goes on with the cores of the beginning, an epoch of two numbers of
+    /// Catches: a tuner that continues with the first number of cores, an epoch of two numbers of
     /// cores, and settings that are set though they are the same.
     #[test]
-    fn a_tuner_is_told_of_cores_that_come_and_go() {
+    fn a_tuner_follows_cores_that_come_and_go() {
         for knobs in [Knobs::default(), Knobs::best()] {
             let mut list_tuner = ListTuner::new(4, knobs, true).unwrap();
             let counts = |commits| Counts { commits, ..Counts::default() };

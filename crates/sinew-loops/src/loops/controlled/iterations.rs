@@ -1,4 +1,4 @@
-//! The iterations that a source hands out, as a set of ranges.
+//! The iterations of a source, as a set of ranges.
 //!
 //! A source numbers its iterations from 0 without gaps. The set maps these *positions* to
 //! iterations of the loop. A change of the loop leaves holes, and a long loop may be changed ten

@@ -16,7 +16,7 @@
 //! |---|---|
 //! | `slices`, `claims` | a participant's slices of work, and the claims that they come from |
 //! | `plan` | the settings in force, and the replacement of the source |
-//! | `iterations` | the iterations that a source hands out |
+//! | `iterations` | the iterations of a source, as a set |
 //!
 //! # Invariants
 //!
