@@ -84,8 +84,8 @@ fn parts(pool: &Pool, parts: usize) -> Domains {
     Domains::new(pool, DomainKind::Parts(parts)).unwrap()
 }
 
-/// Catches: a task that is lost, run twice, or waited for without end, in any order, with any number
-/// of domains and any way of waiting.
+/// Catches: a task that is lost, run twice, or waited for without end, in any order, with any
+/// number of domains and any way of waiting.
 #[test]
 fn every_task_of_every_domain_runs_once() {
     ends(|| {
