@@ -1,9 +1,9 @@
-//! The domains of each worker, and the order in which it serves the others.
+//! Locality domains: the domains of each worker, and the order in which the worker serves them.
 //!
 //! # Invariants
 //!
-//! - A1: each worker has at least one own domain, and each domain is an own domain of a worker: a
-//!   worker adopts a domain without one.
+//! - A1: each worker has at least one own domain, and each domain is an own domain of at least one
+//!   worker: a worker adopts a domain in which no worker lies.
 //! - A2: each order of a worker contains every domain once, its own first.
 //!
 //! # Tests
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use sinew_core::{MAX_THREADS, Pool, Worker};
 use sinew_topology::{CpuAssignment, Level, Machine};
 
-/// The part of the machine or of the pool that makes a locality domain.
+/// The kind of parts, of the machine or of the pool, that are locality domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DomainKind {
     /// A NUMA node.
@@ -29,12 +29,12 @@ pub enum DomainKind {
     Package,
     /// Any level of the machine.
     Level(Level),
-    /// So many equal parts of the pool, on any machine: for experiments.
+    /// This number of equal parts of the pool, on any machine: for experiments.
     Parts(usize),
 }
 
 impl DomainKind {
-    /// The level of the machine's objects; `None` for equal parts of the pool.
+    /// The level of the machine's objects; the whole machine for equal parts of the pool.
     fn level(self, machine: &Machine) -> Level {
         match self {
             Self::Node => Level::Node,
@@ -101,14 +101,13 @@ impl std::error::Error for ParseDomainKindError {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DomainsError {
-    /// The machine has several objects of the kind, and the system decides on which of them each
-    /// worker runs.
+    /// The machine has several objects of the kind, and the pool's workers are not pinned.
     NotPlaced(DomainKind),
-    /// No part at all, or more than a pool may have workers.
+    /// 0 parts, or more than a pool may have workers.
     Parts(usize),
 }
 
-/// As many parts as a pool may have workers.
+/// The maximum number of parts: that of a pool's workers.
 const MOST_PARTS: usize = MAX_THREADS;
 
 impl fmt::Display for DomainsError {
@@ -116,8 +115,8 @@ impl fmt::Display for DomainsError {
         match self {
             Self::NotPlaced(kind) => write!(
                 f,
-                "no locality domains by `{kind}`: the pool's workers run where the system likes; \
-                 build it with a mapping, or ask for a number of parts"
+                "no locality domains by `{kind}`: the pool's workers are not pinned; build it with \
+                 a mapping, or ask for a number of parts"
             ),
             Self::Parts(parts) => {
                 write!(f, "no {parts} locality domains: choose 1 to {MOST_PARTS}")
@@ -149,8 +148,9 @@ struct Table {
     own: Vec<Vec<usize>>,
     /// For each domain the workers that have it as their own.
     slots: Vec<Vec<usize>>,
-    /// For each worker all domains: around the circle from its own, and by distance.
+    /// For each worker all domains in cyclic order from its own.
     ring: Vec<Vec<usize>>,
+    /// For each worker all domains by distance.
     near: Vec<Vec<usize>>,
     /// For each domain its NUMA node, by the system's number.
     nodes: Vec<Option<usize>>,
@@ -242,7 +242,7 @@ impl Domains {
         self.0.own[slot][0]
     }
 
-    /// The domain of the worker that runs the caller.
+    /// The domain of `worker`.
     ///
     /// # Panics
     ///
@@ -335,7 +335,8 @@ impl Table {
     }
 }
 
-/// The own parts of each worker: neighbours share a part, or a worker has several in a row (A1).
+/// The own parts of each worker: neighbours share a part, or a worker has several adjacent parts
+/// (A1).
 fn in_parts(slots: usize, parts: usize) -> Vec<Vec<usize>> {
     if parts <= slots {
         return (0..slots).map(|slot| vec![slot * parts / slots]).collect();
@@ -345,7 +346,7 @@ fn in_parts(slots: usize, parts: usize) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// The object in which each worker slot lies; `None` if that is not known.
+/// The object in which each worker slot lies; `None` if one is unknown.
 fn objects_of_slots(
     cpu_assignment: &CpuAssignment,
     machine: &Machine,
@@ -419,9 +420,9 @@ mod tests {
         assert_eq!(table.near[7], [3, 2, 1, 0]);
     }
 
-    /// Catches: a notation that is shown and not read.
+    /// Catches: a kind whose text cannot be parsed.
     #[test]
-    fn a_kind_is_read_as_it_is_shown() {
+    fn a_kind_is_parsed_from_its_text() {
         for text in ["node", "cache", "package", "machine", "l3", "l2", "core", "pu", "4"] {
             assert_eq!(text.parse::<DomainKind>().unwrap().to_string(), text);
         }

@@ -10,7 +10,7 @@
 //! Locality Queues" (2009). Differences: domains may be of any level, workers may serve other
 //! domains by distance or not at all, and the user sets the bound on pending tasks.
 //!
-//! | module | what it contains |
+//! | module | contents |
 //! |---|---|
 //! | `domains` | the domains of each worker |
 //! | `queues` | the queues of a scope, and the choice of the next task |

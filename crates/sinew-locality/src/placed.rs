@@ -1,8 +1,8 @@
 //! Arrays whose blocks have locality domains.
 //!
 //! The first touch of a page determines its node. So workers of a block's domain fill the block, in
-//! a strict scope. A block belongs to the domain of the worker that touched it, or, on request, to
-//! the node of its pages as the kernel reports it.
+//! a strict scope. A block belongs to the domain of the worker that filled it, or, after
+//! [`Placed::follow_pages`], to a domain on the node of its pages.
 //!
 //! # Invariants
 //!
@@ -125,8 +125,8 @@ impl PlacedOptions {
     ///
     /// # Errors
     ///
-    /// As [`Memory::new`], before any value is asked for. With [`Placement::BindLocal`] the workers
-    /// bind their blocks: any of them may be refused, and the caller's own node does not matter.
+    /// As [`Memory::new`], before any value is computed. With [`Placement::BindLocal`] the system
+    /// may refuse any worker that binds its blocks; the caller's node does not matter.
     ///
     /// # Panics
     ///
@@ -140,8 +140,7 @@ impl PlacedOptions {
         self.fill_with(len, block, value, Memory::place)
     }
 
-    /// The same, where `place` places pages.
-    #[track_caller]
+    /// [`fill`](Self::fill) with a replaceable system call, for tests.
     fn fill_with<T, F, P>(
         self,
         len: usize,
@@ -159,15 +158,14 @@ impl PlacedOptions {
             len.checked_mul(size_of::<T>()).filter(|_| align_of::<T>() <= Memory::page_bytes());
         // Each worker binds its blocks itself.
         let is_local = self.placement == Placement::BindLocal;
-        let of_all = if is_local { Placement::FirstTouch } else { self.placement };
-        let memory = Memory::new(bytes.unwrap_or(usize::MAX), of_all)?;
+        let placement = if is_local { Placement::FirstTouch } else { self.placement };
+        let memory = Memory::new(bytes.unwrap_or(usize::MAX), placement)?;
         let memory = if self.large_pages { memory.with_large_pages() } else { memory };
         let filling = Filling { options: &self, memory: &memory, len, block };
         let mut owners = filling.assigned();
         if is_local {
             filling.bind::<T>(&mut owners, place)?;
-            // A block belongs to the domain where it was bound, also if another one's worker fills
-            // it.
+            // A block belongs to the domain whose worker has bound it, whichever worker fills it.
             filling.fill(&mut owners.clone(), &value);
         } else {
             filling.fill(&mut owners, &value);
@@ -212,8 +210,7 @@ impl Filling<'_> {
         if domains.slots_of(domain).contains(&worker.index()) { domain } else { domains.of(worker) }
     }
 
-    /// Binds each block to the node of its owner, before any block is filled, so that a refusal
-    /// comes first.
+    /// Binds each block to the node of its owner, before any value is computed.
     fn bind<T>(
         &self,
         owners: &mut [usize],
@@ -239,8 +236,8 @@ impl Filling<'_> {
             let start = self.memory.start().cast::<T>();
             for i in self.range(block) {
                 let value = value(i);
-                // SAFETY: the memory has room for `len` values, aligned as pages are; the place is
-                // this block's, and so this task's alone (P2).
+                // SAFETY: the memory has room for `len` values, aligned as pages are; only this
+                // task writes to this block (P2).
                 unsafe { start.add(i).write(value) };
             }
         });

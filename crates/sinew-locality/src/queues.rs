@@ -1,23 +1,23 @@
 //! The queues of a scope's domains, and the choice of the next task.
 //!
 //! A task waits in the queue of its domain; a worker's deque or the injector holds a *token* for it
-//! ([`TaskQueues`]). A worker that takes a token, in whatever order, runs the task that has waited
-//! longest in the queue of its own domain, or else in another's.
+//! ([`TaskQueues`]). A worker that takes a token, whichever task it was made for, runs the oldest
+//! task in the queue of its own domain, or else in another's.
 //!
-//! Strict scopes need more: a worker may take a token while its own domain has no task. It then
-//! leaves a *debt* at a queue that has tasks, and *calls* the workers of that domain. A call is a
-//! task for one worker, and each worker has at most one outstanding. A worker that serves a call
-//! pays off a debt: it runs a task. A worker that takes a token while its own domain is indebted
-//! pays a debt as well, and queues the token again before it runs the task.
+//! In a strict scope a worker may take a token while its own domain has no task. It then exchanges
+//! the token for a *debt* of a queue that has tasks, and *calls* the workers of that domain. A call
+//! is a task for one worker, and each worker has at most one outstanding call. A worker that serves
+//! a call pays one debt: it runs a task. A worker that takes a token while its own domain has debts
+//! pays one as well, and queues the token again before it runs the task.
 //!
 //! # Invariants
 //!
 //! - Q1: the queues have as many tasks as there are unspent tokens and debts; each queue has at
-//!   least as many tasks as debts. So a worker with a token finds a task, or a queue that can take
-//!   a debt, if it looks often enough: each time in vain, another worker was served.
-//! - Q2: while a queue is indebted, a call is outstanding at each worker of its domain, or one of
-//!   them is about to check. A caller adds the debt and then raises the flag; a called worker
-//!   lowers the flag and then checks.
+//!   least as many tasks as debts. So a worker with a token eventually finds a task, or a queue
+//!   that can take a debt: each failed search means that another worker took a task.
+//! - Q2: while a queue has debts, a call is outstanding at each worker of its domain, or one of
+//!   them is about to check. A caller adds the debt and then sets the flag; a called worker clears
+//!   the flag and then checks.
 //!
 //! # Cost
 //!
@@ -43,7 +43,7 @@ use crate::domains::Domains;
 /// The order in which a worker serves other domains when its own has no task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum DomainOrder {
-    /// Serves the others around a circle, from its own on.
+    /// Serves the others in cyclic order, from its own on.
     #[default]
     Ring,
     /// Serves the others by distance, the nearest first.
@@ -118,7 +118,7 @@ pub struct DomainQueues {
     domains: Domains,
     order: DomainOrder,
     queues: Box<[CachePadded<Queue>]>,
-    /// For each worker, whether a call of it is outstanding.
+    /// For each worker, whether it has an outstanding call.
     called: Box<[CachePadded<AtomicBool>]>,
 }
 
@@ -145,7 +145,7 @@ impl Queue {
         self.len.store(waiting.tasks.len(), Ordering::Relaxed);
     }
 
-    /// The oldest task, and whether it pays off a debt.
+    /// The oldest task, and whether it pays a debt.
     fn pop(&self) -> Option<(ScopeTask, bool)> {
         if self.len.load(Ordering::Relaxed) == 0 {
             return None;
@@ -158,7 +158,7 @@ impl Queue {
         Some((task, pays))
     }
 
-    /// Takes a debt on, if there is a task for it (Q1). Returns the task's depth.
+    /// Adds a debt, if there is a task for it (Q1). Returns the task's depth.
     fn owe(&self) -> Option<u32> {
         if self.len.load(Ordering::Relaxed) == 0 {
             return None;
@@ -250,11 +250,10 @@ impl DomainQueues {
         order.iter().find_map(|&domain| self.queues[domain].pop()).map(|(task, _)| task)
     }
 
-    /// Takes a task of the worker's own domain, or leaves a debt. A token that has paid a debt now
-    /// represents another task, which other workers may take meanwhile.
+    /// Takes a task of the worker's own domain, or leaves a debt. A token whose task paid a debt
+    /// stands for another task, so it is queued again.
     ///
-    /// The function owns its count: once this worker has left a debt, the scope may end at any
-    /// moment.
+    /// `queues` is owned: once this worker has left a debt, the scope may end at any moment.
     #[expect(clippy::needless_pass_by_value, reason = "the count is kept until the end")]
     fn next_strict(queues: ScopeQueues<Self>, worker: &Worker) -> NextTask {
         let order = queues.domains.order(worker.index(), true);
@@ -293,11 +292,11 @@ impl DomainQueues {
         self.served(domain, worker).next().is_some()
     }
 
-    /// Calls the workers of an indebted domain (Q2). Should they all stand down meanwhile, their
-    /// calls still reach them.
+    /// Calls the workers of a domain with debts (Q2). A call also reaches a worker that stands down
+    /// meanwhile.
     fn call(queues: &ScopeQueues<Self>, domain: usize, depth: u32, worker: &Worker) {
         for called in queues.served(domain, worker) {
-            // AcqRel: pairs with the same in `serve_call`, so that the worker that lowers the flag
+            // AcqRel: pairs with the swap in `serve_call`, so that the worker that clears the flag
             // sees the debt.
             if !queues.called[called].swap(true, Ordering::AcqRel) {
                 let queues = queues.clone();

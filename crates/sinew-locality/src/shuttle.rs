@@ -94,7 +94,7 @@ fn rows() {
     assert_eq!(ran.into_inner(), 4);
 }
 
-/// Catches: a token whose task moved on while its holder looked elsewhere.
+/// Catches: a token whose holder misses a task that is queued during its search.
 #[test]
 fn shuttle_a_token_finds_a_task_wherever_it_is() {
     explore(rows);
@@ -111,9 +111,9 @@ fn debts() {
     let pool = full(2);
     let (domains, ran) = (Domains::new(&pool, DomainKind::Parts(2)).unwrap(), AtomicUsize::new(0));
     pool.run(|w| {
-        let (here, elsewhere) = (domains.of(w), 1 - domains.of(w));
+        let (here, there) = (domains.of(w), 1 - domains.of(w));
         ScopeBuilder::new().queues(domains.queues(DomainOrder::Strict)).run_on(w, |s| {
-            for domain in [elsewhere, here, elsewhere, elsewhere] {
+            for domain in [there, here, there, there] {
                 let ran = &ran;
                 s.spawn_into(domain, move |w| {
                     add(ran);
@@ -133,7 +133,7 @@ fn shuttle_every_debt_is_paid() {
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn shuttle_finds_a_call_that_is_answered_too_late() {
+fn shuttle_finds_a_call_that_is_served_too_late() {
     hunt(Bug::LateServeRegistration, debts);
 }
 

@@ -85,8 +85,8 @@ fn parts(pool: &Pool, parts: usize) -> Domains {
     Domains::new(pool, DomainKind::Parts(parts)).unwrap()
 }
 
-/// Catches: a task that is lost, run twice, or waited for in vain, in any order, with any number
-/// of domains and any way of waiting.
+/// Catches: a task that is lost, run twice, or waited for without end, in any order, with any
+/// number of domains and any way of waiting.
 #[test]
 fn every_task_of_every_domain_runs_once() {
     ends(|| {
@@ -454,7 +454,7 @@ fn foreign_threads_may_spawn_into_domains() {
 /// Catches: a missing or wrong value, and a block that a worker of another domain touches, with any
 /// placement, also at the uneven end.
 #[test]
-fn placed_blocks_hold_their_values_and_know_who_touched_them() {
+fn placed_blocks_hold_their_values_and_the_domain_of_their_worker() {
     ends(|| {
         let pool = full_pool(3);
         let domains = parts(&pool, 3);
@@ -498,7 +498,7 @@ fn placed_blocks_hold_their_values_and_know_who_touched_them() {
 /// Catches: blocks that are said to be the external slot's, though a thread of the pool touched
 /// them.
 #[test]
-fn a_block_belongs_to_who_touched_it() {
+fn a_block_belongs_to_the_worker_that_touched_it() {
     ends(|| {
         let pool = pool(2);
         let domains = parts(&pool, 2);

@@ -1,29 +1,29 @@
-//! Pins the threads that work on a loop by the mapping of its control.
+//! The pins of threads that participate in an operation whose control has a mapping.
 //!
-//! Each thread that works under a control has a *place* there. In a loop it is the number of its
-//! rank, or the lowest free place if a participant of another loop has that one. The mapping of the
-//! control assigns a processor to each place. In a loop nested in a loop of the same control a
-//! thread keeps its place. So the threads of one loop take the first processors of the mapping, and
-//! two threads never share a place, however loops are nested. When a participant leaves, its thread
-//! is pinned again as the enclosing loop, or the pool, says.
+//! The mapping assigns a processor to each *place* of the control, and each participating thread
+//! has a place. In a loop the place is the thread's rank, or the lowest free place if a participant
+//! of another loop has taken that one. In a loop nested in a loop of the same control the thread
+//! keeps its place. So the threads of one loop have the first processors of the mapping, and no two
+//! threads share a place. When a participant leaves, its thread is pinned again as the enclosing
+//! loop, or the pool, requires.
 //!
-//! A helper of another worker is pinned beside it, at no place of a control
-//! (`control::helper_pin`).
+//! `control::participant` and `loops::controlled::slices` call this module. Helpers have no place
+//! of a control; `control::helper_pin` pins them beside their worker.
 //!
 //! # Invariants
 //!
-//! - B1: a worker's pins are in the order of the loops that it is in. The last one decides where
-//!   its thread runs; without any, the pool's mapping does.
-//! - B2: a place is one thread's at a time; the thread that has taken it gives it back.
+//! - B1: a worker's pins are a stack, in the order of the loops that enclose its code. The last one
+//!   decides where its thread runs; without any, the pool's mapping does.
+//! - B2: a place has at most one thread; the thread that took it releases it.
 //!
 //! # Cost
 //!
-//! Nothing while the control has no mapping, but for helpers. A change: a lock, an entry, and one
-//! or two system calls of the thread that moves.
+//! Nothing while the control has no mapping, except for helpers. A change: a lock, an entry, and
+//! one or two system calls of the thread that moves.
 //!
 //! # Not handled
 //!
-//! External threads, which are never pinned, and pools on described machines. A task that a worker
+//! External threads, which are never pinned, and pools on synthetic machines. A task that a worker
 //! steals while it waits inside such a loop runs where the loop has pinned the worker.
 //!
 //! # Tests
@@ -43,11 +43,11 @@ use sinew_topology::{CpuSet, Mapping, MappingError, place};
 
 use sinew_core::{Pin, Worker, WorkerLocal, machine_cached};
 
-/// A mapping that a control requests, and the processors of its places.
+/// A requested mapping, resolved to processors.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Pinning {
     mapping: Mapping,
-    /// Empty if the system is to decide. Further places begin anew.
+    /// The processor of each place, repeated for further places. Empty if the system decides.
     cpus: Vec<CpuSet>,
 }
 
@@ -71,7 +71,7 @@ impl Pinning {
         &self.mapping
     }
 
-    /// One processor.
+    /// A pin to one processor.
     pub(crate) fn at(cpu: usize) -> Self {
         Self { mapping: Mapping::Explicit(vec![cpu]), cpus: vec![CpuSet::from_iter([cpu])] }
     }
@@ -81,7 +81,7 @@ impl Pinning {
         Self { mapping: Mapping::None, cpus: Vec::new() }
     }
 
-    /// The processors of its places; none if the system is to decide.
+    /// The processors of the places; empty if the system decides.
     pub(crate) fn cpus(&self) -> &[CpuSet] {
         &self.cpus
     }
@@ -92,12 +92,12 @@ impl Pinning {
     }
 }
 
-/// The places of a control, each with whether it is taken (B2).
+/// The places of a control: whether each is taken (B2).
 #[derive(Debug, Default)]
 pub(crate) struct Places(Mutex<Vec<bool>>);
 
 impl Places {
-    /// The place of this number if it is free, otherwise the lowest that is.
+    /// Takes the place `wanted` if it is free, otherwise the lowest free one.
     fn take(&self, wanted: usize) -> usize {
         let mut taken = self.0.lock();
         let is_free = |place: &usize| !taken.get(*place).copied().unwrap_or(false);
@@ -113,7 +113,7 @@ impl Places {
         place
     }
 
-    fn give_back(&self, place: usize) {
+    fn release(&self, place: usize) {
         self.0.lock()[place] = false;
     }
 
@@ -123,13 +123,13 @@ impl Places {
     }
 }
 
-/// The pin of a worker's thread by one of the loops that it works on.
+/// The pin of a worker's thread by one of the loops that enclose its code.
 #[derive(Debug)]
 pub(crate) struct LoopPin {
-    /// The control of the loop, by the address of its places.
+    /// The identity of the loop's control: the address of its places.
     control: usize,
     place: usize,
-    /// Whether the place is given back with this entry.
+    /// Whether the removal of this entry releases the place.
     owns_place: bool,
     pinning: Arc<Pinning>,
 }
@@ -141,16 +141,16 @@ impl LoopPin {
     }
 }
 
-/// A thread that can be pinned: a worker, or a stand-in for one in a model.
+/// A thread that can be pinned: a worker, or its stand-in in a model.
 pub(crate) trait Pinned {
-    /// The pins of the loops that it is in.
+    /// The stack of its pins.
     fn pins(&self) -> RefMut<'_, Vec<LoopPin>>;
-    /// Moves the calling thread, which must be this one's, to the last of its pins.
-    fn settle(&self);
+    /// Moves the calling thread, which must be this one, to the last of its pins.
+    fn apply_pin(&self);
     fn can_be_pinned(&self) -> bool;
 }
 
-/// The pins of a worker; the last one decides (B1).
+/// The stack of a worker's pins (B1).
 static PINS: WorkerLocal<RefCell<Vec<LoopPin>>> = WorkerLocal::new(RefCell::default);
 
 impl Pinned for Worker {
@@ -158,7 +158,7 @@ impl Pinned for Worker {
         self.local(&PINS).borrow_mut()
     }
 
-    fn settle(&self) {
+    fn apply_pin(&self) {
         let innermost = |pin: &LoopPin| pin.pin().map_or(Pin::Nowhere, Pin::To);
         let pin = self.pins().last().map_or(Pin::ByPool, innermost);
         self.pin(pin);
@@ -169,13 +169,13 @@ impl Pinned for Worker {
     }
 }
 
-/// The pin of a participant, removed when this is dropped.
+/// A participant's pin, which is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct PinGuard<'c, L: Pinned = Worker> {
     w: &'c L,
     places: &'c Places,
     rank: usize,
-    /// Whether the innermost pin of the worker is this one's.
+    /// Whether the worker's innermost pin is this one.
     is_pinned: bool,
 }
 
@@ -184,7 +184,7 @@ impl<'c, L: Pinned> PinGuard<'c, L> {
         Self { w, places, rank, is_pinned: false }
     }
 
-    /// Moves the thread as `pinning` says; without one, back to where it was.
+    /// Moves the thread to its place in `pinning`; without one, back to its former pin.
     pub(crate) fn follow(&mut self, pinning: Option<&Arc<Pinning>>) {
         self.is_pinned = follow(self.w, self.places, self.rank, self.is_pinned, pinning);
     }
@@ -198,8 +198,8 @@ impl<L: Pinned> Drop for PinGuard<'_, L> {
     }
 }
 
-/// Moves the thread as `pinning` says; without one, back to where it was. `is_pinned`: whether the
-/// innermost pin of the worker is the participant's. Returns whether it is now.
+/// Moves the thread to its place in `pinning`; without one, back to its former pin. `is_pinned`:
+/// whether the worker's innermost pin is the participant's. Returns whether it is now.
 pub(crate) fn follow<L: Pinned>(
     w: &L,
     places: &Places,
@@ -214,20 +214,20 @@ pub(crate) fn follow<L: Pinned>(
         return false;
     };
     push(w, places, rank, is_pinned, pinning);
-    w.settle();
+    w.apply_pin();
     true
 }
 
 fn push<L: Pinned>(w: &L, places: &Places, rank: usize, is_pinned: bool, pinning: &Arc<Pinning>) {
     let mut pins = w.pins();
     if is_pinned {
-        // B1: the loops inside are over.
+        // B1: inner loops have ended.
         pins.last_mut().expect("a pin of its own").pinning = Arc::clone(pinning);
         return;
     }
     let identity = std::ptr::from_ref(places).addr();
-    let around = pins.iter().find(|pin| pin.control == identity);
-    let (place, owns_place) = match around {
+    let enclosing = pins.iter().find(|pin| pin.control == identity);
+    let (place, owns_place) = match enclosing {
         Some(pin) => (pin.place, planted(Bug::InnerCpuRelease)),
         None => (places.take(rank), true),
     };
@@ -237,32 +237,32 @@ fn push<L: Pinned>(w: &L, places: &Places, rank: usize, is_pinned: bool, pinning
 /// Removes the innermost pin of the worker, which is the participant's.
 pub(crate) fn unpin<L: Pinned>(w: &L, places: &Places) {
     let Some(left) = w.pins().pop() else { return };
-    let give_back = || {
+    let release = || {
         if left.owns_place {
-            places.give_back(left.place);
+            places.release(left.place);
         }
     };
     if planted(Bug::EarlyCpuRelease) {
-        give_back();
-        return w.settle();
+        release();
+        return w.apply_pin();
     }
-    w.settle();
-    // The thread has left the place, which another may take now (B2).
-    give_back();
+    w.apply_pin();
+    // The thread has moved away, so another may take the place (B2).
+    release();
 }
 
-/// The identity of no control: identities are addresses.
+/// The identity of no control; identities are addresses.
 const NO_CONTROL: usize = 0;
 
-/// Moves the thread as `pinning` says, at no place of a control, or back to where it was without
-/// one. `is_pinned`: whether the innermost pin of the worker is the caller's. Returns whether it is
-/// now.
+/// Moves the thread to `pinning`, which belongs to no place of a control, or back to its former pin
+/// without one. `is_pinned`: whether the worker's innermost pin is the caller's. Returns whether it
+/// is now.
 pub(crate) fn pin_beside<L: Pinned>(w: &L, is_pinned: bool, pinning: Option<Pinning>) -> bool {
     let pinning = pinning.filter(|_| w.can_be_pinned());
-    let lodges = pinning.is_some();
+    let pins_now = pinning.is_some();
     let mut pins = w.pins();
     if is_pinned {
-        // B1: the loops inside are over.
+        // B1: inner loops have ended.
         pins.pop();
     }
     let pin = |pinning| LoopPin {
@@ -273,31 +273,31 @@ pub(crate) fn pin_beside<L: Pinned>(w: &L, is_pinned: bool, pinning: Option<Pinn
     };
     pins.extend(pinning.map(pin));
     drop(pins);
-    if is_pinned || lodges {
-        w.settle();
+    if is_pinned || pins_now {
+        w.apply_pin();
     }
-    lodges
+    pins_now
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 
-    /// Catches: a place that two threads have, or that no thread gets again.
+    /// Catches: a place that two threads have, or that stays taken.
     #[test]
-    fn the_place_of_ones_rank_comes_first_and_then_the_lowest() {
+    fn a_thread_gets_the_place_of_its_rank_or_else_the_lowest() {
         let places = Places::default();
         assert_eq!([places.take(2), places.take(2), places.take(2), places.take(1)], [2, 0, 1, 3]);
-        places.give_back(0);
+        places.release(0);
         assert_eq!((places.take(1), places.take(7)), (0, 7));
         assert!(!places.all_free());
-        (0..4).chain([7]).for_each(|place| places.give_back(place));
+        (0..4).chain([7]).for_each(|place| places.release(place));
         assert!(places.all_free());
     }
 
-    /// Catches: a mapping that runs out of processors, and one that is refused too late.
+    /// Catches: places without a processor, and a bad mapping that is accepted.
     #[test]
-    fn places_beyond_the_mapping_begin_anew() {
+    fn places_beyond_the_mapping_repeat_it() {
         let compact = Pinning::new(&Mapping::Compact).unwrap();
         let number = compact.cpus.len();
         assert_eq!(compact.of_place(number + 1), compact.of_place(1));

@@ -1,16 +1,23 @@
-//! The handle by which loops are changed while they run.
+//! The handle that changes loops while they run.
 //!
-//! A [`Control`] holds requests: a number of threads, a mapping, a schedule, an early end. A
-//! participant of a loop that follows it compares one word between two slices of work, and reads
-//! the requests only when that word has changed. So no thread is stopped for a change, and a loop
-//! pays a load of a line that is hardly ever written. `loops::controlled` describes how loops
-//! follow requests.
+//! A [`Control`] holds requests: a number of threads, a mapping, a schedule, a cancellation.
+//! Between two slices of work a participant compares one word with the version that it follows, and
+//! reads the requests only if they differ. So a change stops no thread, and costs a loop a load of
+//! a cache line that is rarely written.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `operation`, `joins` | operations other than loops, and those that consist of joins |
+//! | `participant`, `helper_pin` | a worker in such an operation; the pin of a helper |
+//! | `progress` | the progress callback |
+//! | `loops::controlled` | how loops follow requests |
+//! | `affinity`, `recruit` | pins by a control's mapping; helpers that a body recruits at once |
 //!
 //! # Invariants
 //!
-//! - C1: the version changes with every request that changes something, under the lock of the
-//!   requests. Its lowest bit says that the control is cancelled, for good; the next one, that
-//!   there is a progress callback.
+//! - C1: the version changes with every request that differs from the one before, under the lock of
+//!   the requests. Its lowest bit says that the control is cancelled, and is never cleared. The
+//!   next bit says that there is a progress callback.
 //!
 //! # Orderings
 //!
@@ -22,9 +29,9 @@ mod helper_pin;
 mod joins;
 mod operation;
 mod participant;
+mod progress;
 #[cfg(all(test, shuttle))]
 mod shuttle;
-mod watcher;
 
 use std::fmt;
 use std::sync::Arc;
@@ -44,29 +51,29 @@ use sinew_core::{Cancellable, Cancelled};
 pub use helper_pin::HelperPin;
 pub use operation::Operation;
 pub use participant::Participant;
-use watcher::Watcher;
+use progress::ProgressCallback;
 
-/// Lines that workers count their iterations on, so that they do not write to each other's.
+/// Cache lines on which workers count their iterations, so that few workers share one.
 const LINES: usize = if cfg!(loom) { 1 } else { 16 };
 
-/// In the version: the control is cancelled.
+/// In a version: the control is cancelled.
 const CANCELLED: u64 = 1;
-/// In the version: there is a progress callback.
-const WATCHED: u64 = 2;
-/// In the version: one change.
+/// In a version: there is a progress callback.
+const HAS_CALLBACK: u64 = 2;
+/// In a version: one change.
 const CHANGE: u64 = 4;
-/// A bit that no version has. A version with it is not 0, which stands for none.
+/// A bit that no version has, to tell a version from 0, which stands for none.
 const SOME: u64 = 1 << 63;
 
-/// A handle to change loops while they run: the number of threads, their processors, the schedule,
-/// and an early end.
+/// A handle that changes loops while they run: the number of threads, their processors, the
+/// schedule; or cancels them.
 ///
-/// Any thread may use it at any time, also one that works on the loop. A change takes effect at the
-/// next safe point of each participant, between two slices of work. Slices are cut to about 50 µs,
-/// or one item if that takes longer. No thread is stopped, and no item is visited twice.
+/// Any thread may use it at any time, also a participant of the loop. Each participant follows a
+/// change between two slices of work, of about 50 µs, or one item if that takes longer. No thread
+/// is stopped, and no item is visited twice.
 ///
-/// Clones are the same handle. Several loops may follow one, nested or one after the other; each of
-/// them gets the number of threads.
+/// Clones are the same handle. Several loops may follow one, nested or in sequence; each of them
+/// gets the number of threads.
 ///
 /// ```
 /// use sinew_loops::Control;
@@ -87,18 +94,18 @@ struct State {
     version: CachePadded<AtomicU64>,
     requests: Mutex<Requests>,
     places: Places,
-    /// The latest version that a participant works under.
+    /// The latest version that a participant follows.
     followed: AtomicU64,
     total: AtomicU64,
     loops: AtomicUsize,
     working: AtomicUsize,
-    watcher: Watcher,
+    progress: ProgressCallback,
     /// Callers that wait for a worker; their calls are withdrawn when the control is cancelled.
     callers: Callers,
     done: [CachePadded<AtomicU64>; LINES],
 }
 
-/// The requests. `None`: as the loop itself has it.
+/// The requests. `None`: the loop's own setting.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Requests {
     pub(crate) threads: Option<usize>,
@@ -110,14 +117,13 @@ pub(crate) struct Requests {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// Items of all loops that have begun under the control; with nested loops, of the outer and
-    /// the inner ones.
+    /// Items of all loops that have begun under the control, outer and inner ones.
     pub total: u64,
-    /// How many of them are done with.
+    /// The number of finished items.
     pub done: u64,
-    /// Loops under way.
+    /// The number of running loops and other operations.
     pub loops: usize,
-    /// Participants at work in them.
+    /// The number of their participants.
     pub working: usize,
     /// The requested number of threads, if any.
     pub threads: Option<usize>,
@@ -125,16 +131,16 @@ pub struct Snapshot {
     pub schedule: Option<Schedule>,
     /// The requested mapping, if any.
     pub mapping: Option<Mapping>,
-    /// How many changes there have been.
+    /// The number of changes so far.
     pub changes: u64,
-    /// The number of changes that participants work under already.
+    /// The number of changes that a participant already follows.
     pub changes_applied: u64,
-    /// Whether the loops are to end.
+    /// Whether the control is cancelled.
     pub cancelled: bool,
 }
 
 impl Snapshot {
-    /// How much is done, from 0 to 1: what a progress bar shows. 1 if there is nothing to do.
+    /// The progress from 0 to 1, for a progress bar. 1 if there are no items.
     pub fn fraction(&self) -> f64 {
         if self.total == 0 { 1.0 } else { self.done as f64 / self.total as f64 }
     }
@@ -146,14 +152,14 @@ impl Control {
         Self::default()
     }
 
-    /// At most `threads` workers take part in each loop, in place of the loop's own number. More
-    /// than the pool has are as many as it has. `None` takes the request back: each loop has its
-    /// own number again.
+    /// Sets the maximum number of workers for each loop, in place of the loop's own number. All
+    /// workers of the pool if `threads` is larger than their number. `None` takes the request back:
+    /// each loop has its own number again.
     ///
-    /// When the number falls, those that came last leave first. When it rises, others are
-    /// recruited: by the first participant that ends its slice, or at once where a body of the loop
-    /// raises it. Skeletons that are made of joins (sorting, divide and conquer) go down to the
-    /// number as their stolen parts end.
+    /// When the number falls, the participants with the highest ranks leave. When it rises, the
+    /// first participant that ends its slice recruits others; if a body of the loop raises it, they
+    /// are recruited at once. Skeletons of joins (sorting, divide and conquer) reach a lower number
+    /// as their stolen parts end.
     ///
     /// # Panics
     ///
@@ -169,10 +175,10 @@ impl Control {
         recruit_others(self.identity());
     }
 
-    /// How the items that no participant has claimed yet are handed out, in place of the loop's own
-    /// schedule. Until this is called, loops under a control that name no schedule follow the one
-    /// that their pool [was given](sinew_core::PoolControl::set_schedule), or is granted by
-    /// agreement with other programs. `None` takes the request back.
+    /// Sets the schedule of the items that are not claimed yet, in place of the loop's own. Until
+    /// this is called, a loop without a schedule of its own follows its
+    /// [pool's](sinew_core::PoolControl::set_schedule), or the one that a coordinator grants.
+    /// `None` takes the request back.
     ///
     /// # Panics
     ///
@@ -185,14 +191,13 @@ impl Control {
         }
     }
 
-    /// Pins the threads while they work on the loops, in place of the pool's mapping; see
+    /// Pins the participants of the loops, in place of the pool's mapping; see
     /// [`Pool::set_mapping`](sinew_core::Pool::set_mapping).
     ///
-    /// The participant of rank *i* is pinned to the *i*-th processor of the mapping; where several
-    /// loops run at once, to the first that no other thread of them has. A thread that leaves the
-    /// loop is pinned again as the enclosing loop, or the pool, says. External threads, such as a
-    /// caller from outside the pool, are not pinned. In skeletons other than loops each thread that
-    /// comes is pinned to the first processor that no other has.
+    /// The participant of rank *i* is pinned to the *i*-th processor of the mapping. If another
+    /// loop under this control uses that processor, and in skeletons other than loops, a
+    /// participant is pinned to the first free one. A thread that leaves the loop gets its former
+    /// pin again. External threads, such as a caller from outside the pool, are not pinned.
     ///
     /// `None` takes the request back: the threads are pinned as the pool says, each at its next
     /// safe point. In a nested loop a thread stays where the outer loop of the same control pinned
@@ -205,9 +210,9 @@ impl Control {
     ///
     /// # Cost
     ///
-    /// A system call; and, ten times a second at most, some 100 µs to read the limits of the
-    /// process's control groups. A CPU that was taken away since then is not noticed, and its
-    /// threads run on others. A thread moves within one or two system calls.
+    /// A system call, and at most ten times a second some 100 µs to read the limits of the
+    /// process's control groups. A CPU that was taken away since then is not noticed; its threads
+    /// run on others. A thread moves by one or two system calls.
     ///
     /// ```
     /// use sinew_core::Mapping;
@@ -228,15 +233,15 @@ impl Control {
         Ok(())
     }
 
-    /// [`set_mapping`](Self::set_mapping) to one that is known to be possible, or to none.
+    /// [`set_mapping`](Self::set_mapping) for a mapping that was checked, or for none.
     pub(crate) fn set_pinning(&self, pinning: Option<Arc<Pinning>>) {
         self.request(|requests| requests.pinning = pinning);
     }
 
-    /// Ends the loops that run, and those that begin later: they return [`Cancelled`] unless they
+    /// Cancels the loops that run and those that begin later: they return [`Cancelled`] unless they
     /// were done. Calls [under it](sinew_core::Pool::run_under) that wait for a worker return at
-    /// once. There is no way back; to end what runs and nothing else, a pool has
-    /// [`PoolControl::cancel`](sinew_core::PoolControl::cancel).
+    /// once. A cancellation is final;
+    /// [`PoolControl::cancel`](sinew_core::PoolControl::cancel) cancels only what runs.
     pub fn cancel(&self) {
         let requests = self.state.requests.lock();
         // Relaxed: C1, and the module's orderings.
@@ -250,11 +255,12 @@ impl Control {
         is_cancelled(self.version())
     }
 
-    /// The progress of the loops, and the requests. The counts are a little stale while loops run.
+    /// The progress of the loops, and the requests. The counts may be slightly stale while loops
+    /// run.
     ///
     /// # Cost
     ///
-    /// A lock and some twenty loads, in lines that workers write.
+    /// A lock and some twenty loads of cache lines that workers write.
     pub fn snapshot(&self) -> Snapshot {
         let State { followed, total, loops, working, done, .. } = &*self.state;
         let (version, Requests { threads, schedule, pinning }) = self.requests();
@@ -275,22 +281,20 @@ impl Control {
         }
     }
 
-    /// Has `callback` told of the progress: at most once in `every` while something runs under this
-    /// control, and when nothing runs any more. So a progress bar can be drawn from it.
+    /// Calls `callback` with the progress: at most once in `every` while loops run under this
+    /// control, and when the last one has ended.
     ///
-    /// A participant calls it between two slices of work, and never two participants at once. While
-    /// an item takes long, the call may come late. A later callback takes the place of an earlier
-    /// one.
+    /// A participant calls it between two slices of work; calls never overlap. A long item may
+    /// delay a call. A later callback replaces an earlier one.
     ///
     /// # Panics
     ///
-    /// If the callback does, the skeleton that was at work panics, and the callback is not called
-    /// again.
+    /// If the callback panics, the skeleton whose participant called it panics, and the callback is
+    /// not called again.
     ///
     /// # Cost
     ///
-    /// A look at the clock for each slice of work, or each item where they are handed out one by
-    /// one.
+    /// A reading of the clock for each slice of work, or each item if they are claimed one by one.
     ///
     /// ```
     /// use std::time::Duration;
@@ -301,27 +305,27 @@ impl Control {
     /// });
     /// ```
     pub fn on_progress(&self, every: Duration, callback: impl FnMut(&Snapshot) + Send + 'static) {
-        self.state.watcher.set(every, callback);
-        let _wishes = self.state.requests.lock();
+        self.state.progress.set(every, callback);
+        let _requests = self.state.requests.lock();
         // Relaxed: C1, and the module's orderings.
-        self.state.version.fetch_or(WATCHED, Ordering::Relaxed);
+        self.state.version.fetch_or(HAS_CALLBACK, Ordering::Relaxed);
     }
 
-    /// Calls the progress callback if there is one and it is due. Called where no lock is held; a
-    /// panic is passed on.
+    /// Calls the progress callback if there is one and it is due. To be called without a lock,
+    /// because the callback may panic.
     #[inline]
-    pub(crate) fn tell(&self, version: u64) {
-        if version & WATCHED != 0 {
-            self.state.watcher.tell_cold(|| self.snapshot(), false);
+    pub(crate) fn report_progress(&self, version: u64) {
+        if version & HAS_CALLBACK != 0 {
+            self.state.progress.call_cold(|| self.snapshot(), false);
         }
     }
 
-    /// Calls the progress callback, if there is one, at the end of a skeleton if no other runs.
-    pub(crate) fn tell_end(&self) {
+    /// Calls the progress callback, if there is one, when the last running skeleton has ended.
+    pub(crate) fn report_end(&self) {
         // Relaxed: the last one to end sees that it is the last, by the order of this word's
         // changes.
-        if self.version() & WATCHED != 0 && self.state.loops.load(Ordering::Relaxed) == 0 {
-            self.state.watcher.tell_cold(|| self.snapshot(), true);
+        if self.version() & HAS_CALLBACK != 0 && self.state.loops.load(Ordering::Relaxed) == 0 {
+            self.state.progress.call_cold(|| self.snapshot(), true);
         }
     }
 
@@ -334,7 +338,7 @@ impl Control {
         }
     }
 
-    /// A number that is another one whenever something has changed.
+    /// A number that changes with every request.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
         self.state.version.load(Ordering::Relaxed)
@@ -346,7 +350,7 @@ impl Control {
         (self.version(), requests.clone())
     }
 
-    /// A participant is about to work under this version.
+    /// A participant follows this version from now on.
     pub(crate) fn mark_followed(&self, version: u64) {
         self.state.followed.fetch_max(version, Ordering::Relaxed);
     }
@@ -360,20 +364,20 @@ impl Control {
         &self.state.places
     }
 
-    /// A loop over `n` items begins.
+    /// Counts a loop over `n` items that begins.
     pub(crate) fn begin_loop(&self, n: usize) {
-        self.expect(n as u64);
+        self.add_items(n as u64);
         self.state.loops.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many more items are to be done. The count stays at the most that a word holds.
-    pub(crate) fn expect(&self, items: u64) {
+    /// Adds items to the total, which saturates.
+    pub(crate) fn add_items(&self, items: u64) {
         let more = |total: u64| Some(total.saturating_add(items));
         let _ = self.state.total.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     }
 
-    /// So many fewer items are to be done.
-    pub(crate) fn expect_less(&self, items: u64) {
+    /// Removes items from the total.
+    pub(crate) fn remove_items(&self, items: u64) {
         let less = |total: u64| Some(total.saturating_sub(items));
         let _ = self.state.total.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
@@ -382,7 +386,7 @@ impl Control {
         self.state.loops.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A participant begins to work.
+    /// Counts a participant that begins to work.
     pub(crate) fn begin_work(&self) {
         self.state.working.fetch_add(1, Ordering::Relaxed);
     }
@@ -391,7 +395,7 @@ impl Control {
         self.state.working.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A worker is done with `items`.
+    /// Counts `items` that a worker has done.
     #[inline]
     pub(crate) fn count(&self, worker: usize, items: usize) {
         let (line, items) = (&self.state.done[worker % LINES], items as u64);
@@ -423,13 +427,13 @@ impl fmt::Debug for Control {
     }
 }
 
-/// Why a loop that can fail has ended early.
+/// The reason why a loop that can fail has ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stopped<E> {
-    /// Its [control](Control::cancel) was cancelled, or what its
-    /// [pool](sinew_core::PoolControl::cancel) runs.
+    /// Its [control](Control::cancel) or its [pool](sinew_core::PoolControl::cancel) has cancelled
+    /// it.
     Cancelled,
-    /// The first error that was met.
+    /// The first error.
     Failed(E),
 }
 
@@ -461,10 +465,10 @@ impl<E: std::error::Error + 'static> std::error::Error for Stopped<E> {
 mod tests {
     use super::*;
 
-    /// Catches: a request that is lost or forgotten by the next one, a change that is not counted,
-    /// and a repeated request that is.
+    /// Catches: a request that is lost or undone by the next one, a change that is not counted, and
+    /// a repeated request that is.
     #[test]
-    fn wishes_are_kept_and_changes_counted() {
+    fn requests_are_kept_and_changes_counted() {
         let control = Control::new();
         assert_eq!(control.snapshot().fraction(), 1.0);
         let same = control.clone();
@@ -505,10 +509,9 @@ mod tests {
         assert_eq!(requests(), (false, false, false, 6));
     }
 
-    /// Catches: counts that wrap, so that loops of more items than a word holds look done when
-    /// nothing is.
+    /// Catches: counts that wrap, so that loops of more items than a word holds look done.
     #[test]
-    fn counts_stay_at_the_most_that_a_word_holds() {
+    fn counts_saturate() {
         let control = Control::new();
         control.begin_loop(1 << 63);
         control.begin_loop(1 << 63);
@@ -517,8 +520,8 @@ mod tests {
             control.count(worker, 1 << 63);
         }
         assert_eq!(control.snapshot().done, u64::MAX);
-        control.expect_less(u64::MAX);
-        control.expect_less(1);
+        control.remove_items(u64::MAX);
+        control.remove_items(1);
         assert_eq!(control.snapshot().total, 0);
     }
 

@@ -1,20 +1,20 @@
-//! Loops, sorts and streams on the pools of `sinew-core`, and the handle that changes them while
+//! Loops, sorts and pipelines on the pools of `sinew-core`, and the handle that changes them while
 //! they run.
 //!
-//! Most programs use the crate `sinew`, whose builders end here. This crate is the mechanism: it
-//! knows workers, joins and scopes, and no pool knows of it.
+//! Most programs use the crate `sinew`, whose builders call this one. `sinew-core` does not know
+//! this crate. Read `loops/driver.rs` first: how workers join a loop, and how it ends.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`source`] | chunk sources: the parts of a loop for its participants |
+//! | [`source`] | chunk sources: which iterations each participant runs next |
 //! | [`data`] | items, outputs, rows and tiles |
 //! | [`loops`] | the loop driver, and every skeleton that is a loop |
 //! | [`sort`] | the stable parallel merge sort |
-//! | [`stream`] | items that go through stages, several at a time |
-//! | `control` | the handle by which loops and other skeletons are changed while they run |
-//! | `participants` | the workers that take part in an operation, and how many may |
-//! | `affinity` | the pins of threads that work under a control |
-//! | `recruit` | a body that recruits more threads for its own loop |
+//! | [`stream`] | pipelines: items that go through stages |
+//! | `control` | the handle that changes loops and other skeletons while they run |
+//! | `participants` | the participants of an operation, and their maximum |
+//! | `affinity` | the pins of threads under a control's mapping |
+//! | `recruit` | helpers that the body of a loop recruits for its own loop |
 
 mod affinity;
 mod control;

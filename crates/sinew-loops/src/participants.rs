@@ -1,17 +1,17 @@
 //! The participants of an operation: which workers are registered, and how many may be.
 //!
-//! An operation is work that several workers share: a loop, a stream, a tree of joins, a worklist.
-//! A worker is registered before it works on one, and leaves when its [`Registration`] is dropped.
-//! The maximum may change at any time. It is the requested number or the pool's limit, whichever
-//! is lower. Operations keep the requested number in different places, so each call gets the
-//! maximum as an argument.
+//! An operation is work that several workers share: a loop, a pipeline, a tree of joins, a
+//! worklist. A worker registers before it works on one, and leaves when its [`Registration`] is
+//! dropped. The maximum is the lower of the requested number and the pool's limit, and may change
+//! at any time. Operations store the requested number themselves, so each call gets the maximum as
+//! an argument.
 //!
 //! | operation | registered | recruited by | beyond the maximum |
 //! |---|---|---|---|
 //! | plain loop (`loops::driver`) | the caller, and each helper that has claimed a chunk | one task, whose thief offers two more | helpers leave at their next chunk |
 //! | controlled loop (`loops::controlled`) | each participant, with a rank | a task for each free rank | ranks beyond the maximum leave between two slices |
-//! | joins (`control::joins`) | the caller, and each thief of an arm | the joins | the thief hands the arm back |
-//! | stream (`stream`) | each carrier, also while its task waits | a task, when a carrier finds more to do | carriers leave between two items |
+//! | joins (`control::joins`) | the caller, and each thief of an arm | the joins | the thief returns the arm unrun |
+//! | pipeline (`stream`) | each pipeline task, also before it runs | a task, when another finds more work | tasks leave between two items |
 //! | worklist (crate `sinew`) | each worker and helper, with a rank | a task for each free rank | ranks beyond the maximum leave between two units |
 //!
 //! # Invariants
@@ -24,8 +24,8 @@
 //!
 //! # Orderings
 //!
-//! The count is `Relaxed`: it says when to check again, and publishes nothing. A rank is released
-//! by its last owner and acquired by the next.
+//! The count is `Relaxed`: it publishes nothing. A rank is released by its last owner and acquired
+//! by the next.
 //!
 //! # Cost
 //!
@@ -56,7 +56,7 @@ pub struct Participants {
 }
 
 impl Participants {
-    /// Participants without ranks. `count` of them take part from the beginning to the end.
+    /// Participants without ranks. `count` of them are counted from the beginning to the end.
     #[inline]
     pub fn new(count: usize) -> Self {
         Self { count: AtomicUsize::new(count), ranks: Box::default() }
@@ -93,7 +93,7 @@ impl Participants {
         Some(Registration { participants: self, rank: None })
     }
 
-    /// Registers a participant with the lowest free rank of `wanted`, if there is one (N2).
+    /// Registers a participant with the lowest free rank in `wanted`, if there is one (N2).
     pub fn register_rank(&self, wanted: Range<usize>) -> Option<Registration<'_>> {
         let rank = (wanted.start..wanted.end.min(self.ranks())).find(|&rank| {
             let is_taken = &self.ranks[rank];
@@ -104,7 +104,7 @@ impl Participants {
         Some(Registration { participants: self, rank: Some(rank) })
     }
 
-    /// Whether a participant has this rank. A hint, unless a lock keeps others from changing it.
+    /// Whether a participant has this rank. A hint, unless a lock excludes changes.
     ///
     /// # Panics
     ///
@@ -125,7 +125,7 @@ impl Participants {
     }
 }
 
-/// One participant, until this is dropped.
+/// A registered participant, until this is dropped.
 #[derive(Debug)]
 #[must_use = "the participant leaves when this is dropped"]
 pub struct Registration<'p> {
@@ -152,7 +152,7 @@ impl Drop for Registration<'_> {
     }
 }
 
-/// A participant that waits for another one: it is not counted until this is dropped.
+/// A participant that waits for another one. It is not counted until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Suspended<'p>(&'p Participants);
 
@@ -179,7 +179,7 @@ mod tests {
     /// Catches: a participant beyond the maximum, and one that stays counted when it has left or
     /// waits.
     #[test]
-    fn the_count_follows_those_that_come_leave_and_wait() {
+    fn the_count_follows_arrivals_departures_and_waits() {
         let participants = Participants::new(1);
         assert!(participants.register_below(1).is_none());
         let second = participants.register_below(2).unwrap();

@@ -1,4 +1,4 @@
-//! A planted bug of a loom model.
+//! The guard of a bug that a loom model plants.
 
 use sinew_sync::plant::{Bug, plant};
 

@@ -1,17 +1,18 @@
-//! A body that raises the number of threads of its own loop recruits the others at once.
+//! A body that raises the number of threads of its own loop recruits helpers at once.
 //!
-//! Other participants see the request after their slice, and then wake one more worker, which takes
-//! as long as a slice. So a participant of a controlled loop stores with its worker how others are
-//! recruited, and a request made on that worker recruits them.
+//! Other participants would see the request only after their slices, and each would wake one
+//! worker, which takes as long as a slice. So a participant of a controlled loop stores in its
+//! worker how helpers are recruited. [`Control::set_threads`](crate::Control::set_threads) calls
+//! that if it runs on this worker.
 //!
 //! # Invariants
 //!
 //! - U1: the recruiter of a worker lies on the worker's stack, below all code that uses it. The
-//!   loop restores the one before when it returns.
+//!   loop restores the previous recruiter when it returns.
 //!
 //! # Cost
 //!
-//! Two stores for a participant; a lookup of the worker for a change of the number.
+//! Two stores for a participant; a lookup of the worker for a request.
 //!
 //! # Tests
 //!
@@ -21,62 +22,64 @@ use std::cell::Cell;
 
 use sinew_core::{Worker, WorkerLocal, with_current};
 
-/// The innermost controlled loop that a worker is in: its control, and how it recruits others.
+/// How the innermost controlled loop of a worker recruits helpers.
 #[derive(Debug, Clone, Copy)]
 struct Recruiter {
+    /// The identity of the loop's control.
     control: usize,
-    call: *const (dyn Fn() + 'static),
-    /// Calls that the worker was serving when the loop began. A call that it serves inside of the
-    /// loop is none of the loop's bodies, and recruits no one.
+    recruit: *const (dyn Fn() + 'static),
+    /// The number of calls that the worker was serving when the loop began. Calls that it serves
+    /// inside the loop are not bodies of the loop, and must not recruit.
     served: u32,
 }
 
-// SAFETY: only the thread that has stored it calls it, below its own frame (U1). Another thread
-// finds it on no worker, because it is taken back before the worker changes its owner.
+// SAFETY: only the thread that stored it calls it, below its own frame (U1). The loop removes it
+// before another thread can own the worker.
 unsafe impl Send for Recruiter {}
 
-/// The recruiter of the innermost controlled loop that a worker is in.
+/// The recruiter of a worker's innermost controlled loop.
 static RECRUITER: WorkerLocal<Cell<Option<Recruiter>>> = WorkerLocal::new(Cell::default);
 
-/// Restores the recruiter of the enclosing loop.
-struct Left<'w>(&'w Cell<Option<Recruiter>>, Option<Recruiter>);
+/// Restores the recruiter of the enclosing loop when it is dropped.
+struct RestoreRecruiter<'w>(&'w Cell<Option<Recruiter>>, Option<Recruiter>);
 
-impl Drop for Left<'_> {
+impl Drop for RestoreRecruiter<'_> {
     fn drop(&mut self) {
         self.0.set(self.1);
     }
 }
 
-/// Runs `session` on a worker whose requests to `control`, named by its identity, may `call`
-/// others.
+/// Runs `body`. A request to the control with this identity that `body` makes on this worker calls
+/// `recruit`.
 pub(crate) fn with<R>(
     w: &Worker,
     control: usize,
-    call: &dyn Fn(),
-    session: impl FnOnce() -> R,
+    recruit: &dyn Fn(),
+    body: impl FnOnce() -> R,
 ) -> R {
-    let call: *const (dyn Fn() + '_) = call;
+    let recruit: *const (dyn Fn() + '_) = recruit;
     // SAFETY: it differs in its lifetime alone, and is used only while this call lasts (U1).
-    let call =
-        unsafe { std::mem::transmute::<*const (dyn Fn() + '_), *const (dyn Fn() + 'static)>(call) };
-    let (summons, served) = (w.local(&RECRUITER), w.calls_served_now());
-    let before = summons.replace(Some(Recruiter { control, call, served }));
-    let _left = Left(summons, before);
-    session()
+    let recruit = unsafe {
+        std::mem::transmute::<*const (dyn Fn() + '_), *const (dyn Fn() + 'static)>(recruit)
+    };
+    let (slot, served) = (w.local(&RECRUITER), w.calls_served_now());
+    let before = slot.replace(Some(Recruiter { control, recruit, served }));
+    let _restore = RestoreRecruiter(slot, before);
+    body()
 }
 
-/// Recruits others for the innermost loop that this thread is in, if it follows the control of this
-/// identity.
+/// Recruits helpers for this thread's innermost controlled loop, if it follows the control with
+/// this identity.
 pub(crate) fn recruit_others(control: usize) {
     let of_this = |w: &Worker| {
         let served = w.calls_served_now();
         w.local(&RECRUITER)
             .get()
-            .filter(|summons| summons.control == control && summons.served == served)
+            .filter(|recruiter| recruiter.control == control && recruiter.served == served)
     };
-    if let Some(Recruiter { call, .. }) = with_current(|w| w.and_then(of_this)) {
+    if let Some(Recruiter { recruit, .. }) = with_current(|w| w.and_then(of_this)) {
         // SAFETY: U1.
-        let call = unsafe { &*call };
-        call();
+        let recruit = unsafe { &*recruit };
+        recruit();
     }
 }

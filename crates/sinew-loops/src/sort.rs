@@ -1,8 +1,9 @@
 //! A stable parallel merge sort.
 //!
-//! Halves are sorted by two tasks and merged, alternately into a scratch buffer and back, so each
-//! level copies every element once. Parts that are not worth a task are sorted by the standard
-//! library's stable sort, in place.
+//! Two tasks sort the halves of a part, and both halves are merged, alternately into a scratch
+//! buffer and back. So each level copies every element once. The standard library's stable sort
+//! sorts the leaves in place. `merge` is the parallel merge. The crate `sinew` offers the sort as
+//! `Over::sort`.
 //!
 //! # Invariants
 //!
@@ -12,37 +13,37 @@
 //!   slice or buffer. The other place holds stale copies, which are neither dropped nor read.
 //! - S2: when it unwinds, every element of the part is once in the slice.
 //!
-//! By S2 a panic of the comparator leaves a permutation. A merge never changes its source, so
-//! unwinding only copies elements back from the buffer, and only for halves that were finished
-//! (S1); an unfinished half has done so itself.
+//! By S2 a panic of the comparator leaves a permutation. A merge never changes its source. So
+//! unwinding only copies finished halves back from the buffer (S1); an unfinished half has already
+//! restored its elements.
 //!
 //! # Cost
 //!
-//! Work O(n log n), span O(log³ n) above the parts that one task sorts; a buffer of n elements,
-//! unless one task sorts all.
+//! Work O(n log n), span O(log³ n) above the leaves; a buffer of n elements unless all is one leaf.
 //!
 //! # Tests
 //!
-//! Against the standard sort, with values that show stability; and with comparators that panic at
-//! any call, on values that count their drops. `control::shuttle`: under random schedules, with a
+//! `data::tests`: against the standard sort, with values that show stability, and with comparators
+//! that panic, on values that count their drops. `control::shuttle`: random schedules, with a
 //! planted bug.
 
 use sinew_sync::plant::{Bug, planted};
 
 mod merge;
 
-use self::merge::{Room, Run, merge};
+use self::merge::{Destination, Run, merge};
 use crate::{Control, Operation};
 use sinew_core::{Cancelled, Worker};
 use std::cmp::Ordering;
 use std::mem::forget;
 
-/// Parts of fewer elements are sorted by one task.
-const ALONE: usize = 4 * 1024;
-/// The same where a cancelled sort is to end soon: within some 100 µs to a millisecond.
-const PROMPT: usize = if cfg!(shuttle) { 2 } else { 16 * 1024 };
-/// Parts a worker, so that unequal speeds even out.
-const PARTS: usize = 8;
+/// The least elements of a leaf: one task sorts it.
+const LEAF: usize = 4 * 1024;
+/// The elements of a leaf under a control, so that a cancelled sort ends within about a
+/// millisecond.
+const CONTROLLED_LEAF: usize = if cfg!(shuttle) { 2 } else { 16 * 1024 };
+/// More leaves than workers balance unequal speeds.
+const LEAVES_PER_WORKER: usize = 8;
 
 /// Sorts `slice` by `compare`; equal elements keep their order. At most `threads` workers sort at
 /// once.
@@ -60,15 +61,15 @@ where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
     let workers = threads.min(w.max_threads()).max(1);
-    let alone = slice.len().div_ceil(PARTS * workers).max(ALONE);
-    if workers == 1 || slice.len() <= alone || size_of::<T>() == 0 {
+    let leaf = slice.len().div_ceil(LEAVES_PER_WORKER * workers).max(LEAF);
+    if workers == 1 || slice.len() <= leaf || size_of::<T>() == 0 {
         return slice.sort_by(compare);
     }
-    sort_in_parts(w, slice, alone, &compare, &Unguided);
+    sort_in_parts(w, slice, leaf, &compare, &Uncontrolled);
 }
 
-/// As [`sort_by`], and ends early when `control` is cancelled: after the parts that are being
-/// sorted or merged, none of which takes long.
+/// As [`sort_by`], under a control. When it is cancelled, the sort ends after the leaves that are
+/// being sorted or merged.
 ///
 /// # Errors
 ///
@@ -80,8 +81,8 @@ where
 ///
 /// # Cost
 ///
-/// As [`sort_by`], and some merges more, because parts are shorter. The control's number of threads
-/// and mapping are followed between two parts ([`Operation::join`]).
+/// As [`sort_by`], and some more merges, because leaves are shorter. Workers read the control's
+/// number of threads and mapping at each join ([`Operation::join`]).
 pub fn sort_by_under<T: Send, C>(
     w: &Worker,
     slice: &mut [T],
@@ -92,38 +93,39 @@ pub fn sort_by_under<T: Send, C>(
 where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
-    let operation = Operation::begin(control, steps(slice.len(), PROMPT))?.with_threads(threads);
-    let participant = operation.take_part(w);
+    let operation =
+        Operation::begin(control, count_steps(slice.len(), CONTROLLED_LEAF))?.with_threads(threads);
+    let participant = operation.register(w);
     if size_of::<T>() == 0 {
         slice.sort_by(&compare);
         operation.done(w, slice.len());
     } else {
-        sort_in_parts(w, slice, PROMPT, &compare, &operation);
+        sort_in_parts(w, slice, CONTROLLED_LEAF, &compare, &operation);
     }
     drop(participant);
-    // The rest may be sorted, but that is not known.
+    // The slice may be sorted all the same, but that is not known.
     let cancelled = operation.is_cancelled();
     operation.end();
     if cancelled { Err(Cancelled) } else { Ok(()) }
 }
 
-/// Decides when the sort is over and which workers take part, and counts what is done.
-pub(super) trait Guide: Sync {
-    fn is_over(&self) -> bool;
+/// Runs the joins of a sort, with or without a control.
+pub(super) trait Executor: Sync {
+    fn is_cancelled(&self) -> bool;
+    /// `elements` have been sorted or merged.
     fn done(&self, w: &Worker, elements: usize);
-    /// Runs both, on two workers if another one comes.
     fn join<A, B>(&self, w: &Worker, a: A, b: B)
     where
         A: for<'w> FnOnce(&'w Worker),
         B: for<'w> FnOnce(&'w Worker) + Send;
 }
 
-/// Nobody.
-struct Unguided;
+/// Plain joins.
+struct Uncontrolled;
 
-impl Guide for Unguided {
+impl Executor for Uncontrolled {
     #[inline(always)]
-    fn is_over(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         false
     }
 
@@ -140,9 +142,9 @@ impl Guide for Unguided {
     }
 }
 
-impl Guide for Operation<'_> {
-    fn is_over(&self) -> bool {
-        self.is_cancelled()
+impl Executor for Operation<'_> {
+    fn is_cancelled(&self) -> bool {
+        Operation::is_cancelled(self)
     }
 
     fn done(&self, w: &Worker, elements: usize) {
@@ -158,18 +160,17 @@ impl Guide for Operation<'_> {
     }
 }
 
-/// How many elements are sorted and merged in all when parts of at most `alone` are sorted by one
-/// task.
+/// The elements that all leaves sort and all merges copy, with leaves of at most `leaf` elements.
 ///
-/// Level by level: the halves of one level differ by one element at most, so most levels are split
-/// as a whole. A slice of values without a size may have any length.
-fn steps(length: usize, alone: usize) -> u64 {
+/// Counted level by level: the parts of a level differ by at most one element, so most levels are
+/// split as a whole. A slice of zero-sized values may have any length.
+fn count_steps(length: usize, leaf: usize) -> u64 {
     let mut all = length as u64;
     for level in 0..usize::BITS {
         let (shorter, longer) = (length >> level, length % (1 << level));
-        if shorter <= alone {
-            // The parts that have one element more, if only they are split.
-            let split = if shorter == alone { longer * (alone + 1) } else { 0 };
+        if shorter <= leaf {
+            // Only the parts that have one more element are split.
+            let split = if shorter == leaf { longer * (leaf + 1) } else { 0 };
             return all.saturating_add(split as u64);
         }
         all = all.saturating_add(length as u64);
@@ -177,12 +178,12 @@ fn steps(length: usize, alone: usize) -> u64 {
     all
 }
 
-fn sort_in_parts<T: Send, C, G: Guide>(
+fn sort_in_parts<T: Send, C, E: Executor>(
     w: &Worker,
     slice: &mut [T],
-    alone: usize,
+    leaf: usize,
     compare: &C,
-    guide: &G,
+    executor: &E,
 ) where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
@@ -190,7 +191,7 @@ fn sort_in_parts<T: Send, C, G: Guide>(
     let part = Part { slice: slice.as_mut_ptr(), buffer: buffer.as_mut_ptr(), len: slice.len() };
     // SAFETY: slice and buffer have room for `len` elements, do not overlap and are ours; the slice
     // is initialised. The buffer keeps length 0, so its copies are never dropped.
-    unsafe { sort_part(w, part, Place::Slice, alone, compare, guide) };
+    unsafe { sort_part(w, part, Place::Slice, leaf, compare, executor) };
 }
 
 /// The destination of sorted elements.
@@ -246,33 +247,33 @@ impl<T> Part<T> {
     }
 }
 
-/// Sorts `part`, leaving the result in the place `to` (S1); in any order when all is over.
+/// Sorts `part`, leaving the result in the place `to` (S1); in any order once cancelled.
 ///
 /// # Safety
 ///
 /// The part's elements are in the slice, and no other thread touches the part.
-unsafe fn sort_part<T: Send, C, G: Guide>(
+unsafe fn sort_part<T: Send, C, E: Executor>(
     w: &Worker,
     part: Part<T>,
     to: Place,
-    alone: usize,
+    leaf: usize,
     compare: &C,
-    guide: &G,
+    executor: &E,
 ) where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
-    if part.len <= alone || guide.is_over() {
-        if !guide.is_over() {
+    if part.len <= leaf || executor.is_cancelled() {
+        if !executor.is_cancelled() {
             // SAFETY: the elements are in the slice, and no other thread touches it. The standard
             // sort keeps S2.
             unsafe { std::slice::from_raw_parts_mut(part.slice, part.len) }.sort_by(compare);
-            guide.done(w, part.len);
+            executor.done(w, part.len);
         }
         if to == Place::Buffer {
             // SAFETY: the elements are in the slice.
             unsafe { part.copy_to_other(Place::Slice) };
         }
-        // The part is as S1 has it, and no caller needs more than that.
+        // S1 holds, so this is a safe point.
         w.serve_calls();
         return;
     }
@@ -280,17 +281,17 @@ unsafe fn sort_part<T: Send, C, G: Guide>(
     let from = to.other();
     let mut halves = Halves { low, high, from, low_done: false, high_done: false };
     let (low_done, high_done) = (&mut halves.low_done, &mut halves.high_done);
-    guide.join(
+    executor.join(
         w,
         |w| {
             // SAFETY: the halves are disjoint parts of a part that is ours, with their elements in
             // the slice.
-            unsafe { sort_part(w, low, from, alone, compare, guide) };
+            unsafe { sort_part(w, low, from, leaf, compare, executor) };
             *low_done = true;
         },
         move |w| {
             // SAFETY: the same.
-            unsafe { sort_part(w, high, from, alone, compare, guide) };
+            unsafe { sort_part(w, high, from, leaf, compare, executor) };
             *high_done = true;
         },
     );
@@ -299,14 +300,14 @@ unsafe fn sort_part<T: Send, C, G: Guide>(
     unsafe {
         let low = Run::new(low.place(from), low.len);
         let high = Run::new(high.place(from), high.len);
-        merge(w, low, high, Room::new(part.place(to)), compare, guide);
+        merge(w, low, high, Destination::new(part.place(to)), compare, executor);
     }
-    // It may panic, and then the merge's sources are still there (S2).
-    guide.done(w, part.len);
+    // If this panics, the merge's sources are unchanged (S2).
+    executor.done(w, part.len);
     forget(halves);
 }
 
-/// Two halves being sorted and merged. Dropped only while unwinding, and then it restores S2.
+/// Two halves being sorted and merged. Dropped only while unwinding, to restore S2.
 struct Halves<T> {
     low: Part<T>,
     high: Part<T>,
@@ -318,8 +319,8 @@ struct Halves<T> {
 impl<T> Drop for Halves<T> {
     fn drop(&mut self) {
         if self.from == Place::Slice {
-            // A finished half is in the slice (S1), an unfinished one as well (S2), and a merge
-            // changes no source.
+            // Finished halves (S1) and unfinished ones (S2) are in the slice; a merge changes no
+            // source.
             return;
         }
         for (half, done) in [(self.low, self.low_done), (self.high, self.high_done)] {
@@ -334,29 +335,32 @@ impl<T> Drop for Halves<T> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::steps;
+    use super::count_steps;
     use proptest::prelude::*;
 
-    fn counted(length: usize, alone: usize) -> u64 {
+    fn counted(length: usize, leaf: usize) -> u64 {
         let here = length as u64;
-        if length <= alone {
+        if length <= leaf {
             here
         } else {
-            here + counted(length / 2, alone) + counted(length - length / 2, alone)
+            here + counted(length / 2, leaf) + counted(length - length / 2, leaf)
         }
     }
 
     proptest! {
         /// Catches: a level that is left out, or counted although only some of its parts are split.
         #[test]
-        fn steps_are_those_of_the_recursion(length in 0..100_000_usize, alone in 1..300_usize) {
-            prop_assert_eq!(steps(length, alone), counted(length, alone));
+        fn steps_are_those_of_the_recursion(length in 0..100_000_usize, leaf in 1..300_usize) {
+            prop_assert_eq!(count_steps(length, leaf), counted(length, leaf));
         }
     }
 
-    /// Catches: a count of as many steps as there are parts, which never ends, and one that wraps.
+    /// Catches: a count that visits each part, which never ends, and one that wraps.
     #[test]
     fn the_longest_slice_is_counted_at_once() {
-        assert_eq!((steps(usize::MAX, 16 * 1024), steps(1 << 40, 1)), (u64::MAX, 41 << 40));
+        assert_eq!(
+            (count_steps(usize::MAX, 16 * 1024), count_steps(1 << 40, 1)),
+            (u64::MAX, 41 << 40)
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The activities of a worker: at each moment exactly one of these.
+//! The activities of a worker, which has exactly one at each moment.
 
 /// A worker's activity at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,25 +8,24 @@ pub(crate) enum Activity {
     Application,
     /// Makes a task.
     Spawn,
-    /// Publishes tasks, while it makes one.
+    /// Publishes tasks while it makes one.
     SpawnQueue,
-    /// Takes a task of its own back, or finds it stolen.
+    /// Pops a task of its own, or finds it stolen.
     Get,
-    /// The same where that takes more than a look: the pop was warned.
+    /// The part of such a pop that synchronises with thieves.
     GetQueue,
-    /// Claims another worker's task, with success.
+    /// Claims another worker's task.
     Claim,
     /// The rest of a successful steal: from the claim to the task, and from the task's end to the
     /// report.
     Steal,
-    /// Claims another worker's task, in vain.
+    /// Fails to claim another worker's task.
     FailedClaim,
-    /// Looks for work, between two attempts to steal.
+    /// Searches for work, between two attempts to steal.
     Search,
-    /// In the scheduler otherwise: watches a joined task without looking for another, begins and
-    /// ends waits.
+    /// Runs other scheduler code: polls a joined task, begins and ends waits.
     Wait,
-    /// Asleep, with nothing to do.
+    /// Sleeps without work.
     Parked,
     /// The worker has no thread.
     Away,
@@ -49,10 +48,10 @@ impl Activity {
     ];
 }
 
-/// How many kinds of time there are: each activity outside and inside of a join.
+/// The number of kinds of time: each activity outside and inside a join.
 pub(crate) const KINDS: usize = 2 * Activity::ALL.len();
 
-/// An activity, outside or inside of a join: a number below [`KINDS`].
+/// An activity outside or inside a join, as a number below [`KINDS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kind(usize);
 

@@ -1,20 +1,20 @@
-//! The times of a pool, in the two breakdowns of the papers.
+//! The two breakdowns of a pool's time: that of Wool's authors, and that by the functions of TBB.
 
 use crate::activity::{Activity, KINDS, Kind};
 use crate::counts::{Count, Counts};
 
-/// A time, outside of joins and inside of them: on top of a join, or the end of a scope, that
-/// waits. In ticks.
+/// A time in ticks, outside and inside joins. Inside is above a join or the end of a scope that
+/// waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Split {
-    /// While no join below waits.
+    /// The time while no join below waits.
     pub outside: u64,
-    /// While at least one does.
+    /// The time while at least one join below waits.
     pub inside: u64,
 }
 
 impl Split {
-    /// Both.
+    /// The sum of both.
     pub fn total(self) -> u64 {
         self.outside + self.inside
     }
@@ -24,38 +24,36 @@ impl Split {
 /// that passed.
 ///
 /// Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), section 5.3. Difference:
-/// their thieves never sleep; ours do, which counts as search here and is said apart.
+/// their thieves never sleep; ours do, which counts as search and is also in `parked`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Breakdown {
-    /// In the application, making tasks and taking them back included. Inside of a join:
-    /// leapfrogging.
+    /// In the application, including pushes and pops of tasks. Inside a join: leapfrogging.
     pub application: Split,
     /// In successful steals.
     pub steals: Split,
-    /// Without work: unsuccessful attempts to steal, and all between them. Inside of a join:
-    /// waiting.
+    /// Without work: failed attempts to steal, and all between them. Inside a join: waiting.
     pub search: Split,
-    /// The part of `search` spent asleep.
+    /// The part of `search` that was sleep.
     pub parked: Split,
-    /// The worker had no thread: between two calls, the worker that threads from outside use.
+    /// The time without a thread, of the worker slot for external threads.
     pub away: u64,
 }
 
 impl Breakdown {
-    /// All time in which the worker had a thread.
+    /// The time in which the worker had a thread.
     pub fn total(self) -> u64 {
         self.application.total() + self.steals.total() + self.search.total()
     }
 
-    /// Names and times, in the order from the bottom of the figure to its top.
+    /// Names and times, in the order of the paper's figure, from bottom to top.
     pub fn iter(self) -> impl Iterator<Item = (&'static str, Split)> {
         [("application", self.application), ("steals", self.steals), ("search", self.search)]
             .into_iter()
     }
 
-    /// The same in units of `one_processor`: the application time of one worker on the same
-    /// problem, in ticks. The sum then is the processor time in units of the sequential one, and
-    /// the number of workers divided by it the speed-up. Each is (name, outside, inside).
+    /// [`iter`](Self::iter) in units of `one_processor`, the application time of one worker on the
+    /// same problem, in ticks, as (name, outside, inside). The speed-up is the number of workers
+    /// divided by the sum.
     pub fn normalised(self, one_processor: u64) -> impl Iterator<Item = (&'static str, f64, f64)> {
         let unit = one_processor.max(1) as f64;
         self.iter().map(move |(name, split)| {
@@ -64,45 +62,45 @@ impl Breakdown {
     }
 }
 
-/// One function of the scheduler: how often, and for how long.
+/// The calls and the time of one function of the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Function {
-    /// How often it was called.
+    /// The number of calls.
     pub calls: u64,
-    /// For how long, in ticks.
+    /// The time, in ticks.
     pub time: u64,
 }
 
 /// The breakdown of the library's time by its functions, in the terms of Intel's TBB.
 ///
 /// `wait_for_all` = `spawn` + `get` + `lock` + `steal` + `steal_wait` + `lib_wait`. `acquire_queue`
-/// lies inside of `spawn` and `get`. Sleep is in none.
+/// is a part of `spawn` and `get`. None contains sleep.
 ///
 /// Source: a thesis on the work stealing of TBB, its profiling of basic functionalities.
-/// Differences: what is a lock on the victim's task pool there is a claim by compare-and-swap here;
-/// `acquire_queue` is what an owner must arrange with thieves, which is seldom, and not the lock of
-/// every spawn.
+/// Differences: `lock` is a claim by compare-and-swap here, not a lock on the victim's task pool;
+/// `acquire_queue` is the rare synchronisation of an owner with thieves, not the lock of every
+/// spawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Functions {
     /// Making tasks.
     pub spawn: Function,
-    /// Taking own tasks back.
+    /// Popping own tasks.
     pub get: Function,
-    /// The part of both in which the owner publishes tasks, or takes back published ones.
+    /// The part of both in which the owner synchronises with thieves.
     pub acquire_queue: Function,
     /// Claims on others' tasks, successful or not.
     pub lock: Function,
     /// The rest of successful steals: from the claim to the task, and from the task's end to the
     /// report.
     pub steal: Function,
-    /// Between attempts to steal: choosing victims, looking at other queues, pausing.
+    /// Between attempts to steal: choosing victims, reading other queues, pausing.
     pub steal_wait: Function,
     /// All time in the scheduler: neither application nor sleep. Its calls are idle
     /// times and waits in joins.
     pub wait_for_all: Function,
-    /// The rest of it: watching for the end of a stolen task, beginning and ending waits.
+    /// The rest of it: polling for the end of a stolen task, beginning and ending waits.
     pub lib_wait: Function,
-    /// Asleep, which the scheduler of the thesis leaves to its caller.
+    /// Sleep, which is not part of the thesis' scheduler.
     pub parked: Function,
     /// In the program.
     pub application: u64,
@@ -115,14 +113,14 @@ pub struct Functions {
 /// Attempts to steal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Attempts {
-    /// Those that brought a task.
+    /// Attempts that claimed a task.
     pub successful: u64,
-    /// Those that found nothing, or came too late.
+    /// Attempts that found no task, or lost it to another thief.
     pub failed: u64,
 }
 
 impl Attempts {
-    /// Successful ones for each failed one; `None` if none failed.
+    /// Successful attempts per failed one; `None` if none failed.
     pub fn ratio(self) -> Option<f64> {
         sinew_policy::span::ratio(self.successful, self.failed)
     }
@@ -146,7 +144,7 @@ impl Functions {
     }
 }
 
-/// Times and intervals by [`Kind`], and counts: what both breakdowns are made of.
+/// Times and intervals by [`Kind`], and counts, from which both breakdowns follow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Figures<'f> {
     pub(crate) times: &'f [u64; KINDS],
@@ -155,7 +153,7 @@ pub(crate) struct Figures<'f> {
 }
 
 impl Figures<'_> {
-    /// Time of some activities, by whether a join waited.
+    /// The time of some activities, outside and inside joins.
     fn split(&self, activities: &[Activity]) -> Split {
         let time = |inside| {
             activities

@@ -1,4 +1,4 @@
-//! The counts of one worker.
+//! The event counters of one worker.
 
 use sinew_sync::counter::Counter;
 
@@ -16,13 +16,13 @@ pub(crate) enum Count {
     Injected,
     /// Tasks run that were sent to this worker alone.
     Mailed,
-    /// Times the worker took a task of its own back.
+    /// Pops of the worker's own tasks.
     Gets,
-    /// Times the worker had to arrange with thieves about its own tasks.
+    /// Pushes and pops that synchronise with thieves.
     Queues,
-    /// Attempts to steal that were successful.
+    /// Successful attempts to steal.
     Claims,
-    /// Attempts to steal in vain.
+    /// Failed attempts to steal.
     FailedClaims,
     /// Waits for other threads.
     Waits,
@@ -45,7 +45,7 @@ pub(crate) struct WorkerCounts([Counter; COUNTS]);
 pub(crate) struct Counts([u64; COUNTS]);
 
 impl WorkerCounts {
-    /// One more.
+    /// Counts one event.
     #[inline]
     pub(crate) fn count(&self, what: Count) {
         self.0[what as usize].add(1);

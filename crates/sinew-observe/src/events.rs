@@ -1,4 +1,4 @@
-//! The events of one worker, as the scheduler tells them.
+//! The observer of one worker: maps the scheduler's events to changes of the worker's state.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl WorkerObserver for WorkerProfiler {
     fn on(&self, event: Event<'_>) {
         let state = &self.state;
         match event {
-            Event::Push => state.turn(Activity::Spawn),
+            Event::Push => state.switch(Activity::Spawn),
             Event::Fork => state.fork(),
             Event::FirstArmEnd => state.first_arm_ended(),
             Event::SecondArmBegin => state.second_arm_begins(),
@@ -44,7 +44,7 @@ impl WorkerObserver for WorkerProfiler {
         }
     }
 
-    /// Returns where the task begins on the path of its scope, and its maker.
+    /// The note of a spawned task: where the task begins on the path of its scope, and its spawner.
     fn spawns(&self) -> TaskNote {
         self.state.counts().count(Count::Spawned);
         let [a, b, c] = self.state.path_now().plus(self.state.burdens).0;
@@ -58,8 +58,10 @@ impl WorkerProfiler {
         match event {
             Event::Enter { calls: true } => state.enter(Activity::Application),
             Event::Enter { calls: false } => state.enter(Activity::Search),
-            Event::Leave => state.turn(Activity::Away),
-            Event::StealEnd if state.activity() == Activity::Steal => state.turn(Activity::Search),
+            Event::Leave => state.switch(Activity::Away),
+            Event::StealEnd if state.activity() == Activity::Steal => {
+                state.switch(Activity::Search);
+            }
             Event::Idle => state.counts().count(Count::Searches),
             Event::DetachedTaskEnd => self.pool.detached_ended(state.path_now()),
             Event::CallEnd => self.end_call(),
@@ -98,7 +100,7 @@ impl WorkerProfiler {
         self.state.begin_task();
     }
 
-    /// The task that has just begun is one of a queue, with this note.
+    /// Begins a queued task with this note.
     fn begin_spawned(&self, [a, b, c, maker]: TaskNote) {
         let counts = self.state.counts();
         if maker == self.index as u64 {
@@ -123,7 +125,7 @@ impl WorkerProfiler {
 
     fn end_scope_task(&self, note: &ScopeNote) {
         let Some(paths) = note.downcast_ref::<ScopePaths>() else { return };
-        paths.note(self.state.start(), self.state.path_now());
+        paths.task_ended(self.state.start(), self.state.path_now());
         if let Some(((_, marks), recording)) = self.state.end_strand().zip(self.pool.recording()) {
             paths.keep(recording.keep(marks));
         }
@@ -140,7 +142,7 @@ impl WorkerProfiler {
         if let Some(((began, marks), recording)) =
             self.state.end_strand().zip(self.pool.recording())
         {
-            recording.note_call(began, marks);
+            recording.record_call(began, marks);
             self.state.begin_call();
         }
     }

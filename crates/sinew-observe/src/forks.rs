@@ -1,4 +1,4 @@
-//! Joins and loops under way, and the lengths of the paths through them.
+//! Open joins and loops, and the lengths of the paths through them.
 
 use crate::paths::Paths;
 
@@ -21,25 +21,25 @@ impl OpenJoin {
         self.start
     }
 
-    /// The first arm has come to `end`.
+    /// The first arm ends at `end`.
     pub(crate) fn first_arm_ended(&mut self, end: Paths) {
         self.first = end.beyond(self.start);
     }
 
-    /// The path to the end of the join, whose second arm was so long.
+    /// The path to the end of the join, with this length of the second arm.
     pub(crate) fn end(&self, second: Paths, burdens: &Paths) -> Paths {
         self.start.plus(self.first.join(second, burdens))
     }
 }
 
-/// The pieces of a loop that one worker runs: parts that might have run side by side.
+/// The pieces of a loop that one worker runs, which could have run in parallel.
 #[derive(Debug)]
 pub(crate) struct OpenLoop {
     start: Paths,
     longest: Paths,
     total: Paths,
     pieces: u64,
-    /// Other workers may have pieces of it.
+    /// Whether other workers may run pieces of it.
     pub(crate) is_shared: bool,
 }
 
@@ -50,7 +50,7 @@ impl OpenLoop {
         Self { start, longest, total, pieces: 0, is_shared }
     }
 
-    /// A piece has come to `end`. Returns where the next one begins.
+    /// A piece ends at `end`. Returns where the next one begins.
     pub(crate) fn piece_ended(&mut self, end: Paths) -> Paths {
         let piece = end.beyond(self.start);
         self.longest = self.longest.max(piece);
@@ -59,7 +59,7 @@ impl OpenLoop {
         self.start
     }
 
-    /// The path to the end of the loop; `end` lies behind a piece that did not end.
+    /// The path to the end of the loop. `end` is beyond the start if the last piece panicked.
     pub(crate) fn end(&self, end: Paths, burdens: &Paths) -> Paths {
         let pieces = self.longest.tree(self.total, self.pieces, burdens);
         self.start.plus(pieces).plus(end.beyond(self.start))

@@ -1,4 +1,4 @@
-//! Joins and loops as a profile sees them: around arms and pieces it reads the clock and combines
+//! The events of joins and loops: the profile reads the clock around arms and pieces, and combines
 //! the paths through them.
 //!
 //! # Cost
@@ -13,17 +13,17 @@ use crate::state::WorkerState;
 use crate::times::Clock;
 
 impl<C: Clock> WorkerState<C> {
-    /// The second arm of a join is a task now, and the first one begins.
+    /// A join has pushed its second arm, and the first one begins.
     pub(crate) fn fork(&self) {
         self.counts().count(Count::Spawned);
         self.mark(Mark::Fork);
         self.joins.borrow_mut().push(OpenJoin::new(self.path()));
-        self.turn(Activity::Application);
+        self.switch(Activity::Application);
     }
 
-    /// The first arm is over.
+    /// The first arm has ended.
     pub(crate) fn first_arm_ended(&self) {
-        self.turn(Activity::Get);
+        self.switch(Activity::Get);
         self.counts().count(Count::Gets);
         self.mark(Mark::Next);
         let end = self.path();
@@ -36,12 +36,12 @@ impl<C: Clock> WorkerState<C> {
     pub(crate) fn second_arm_begins(&self) {
         self.counts().count(Count::Inlined);
         let start = self.joins.borrow().last().map(OpenJoin::start);
-        self.turn(Activity::Application);
+        self.switch(Activity::Application);
         self.set_path(start.unwrap_or_default());
     }
 
-    /// Both arms are over; `stolen` is the address of the frame of a join whose second arm a thief
-    /// ran.
+    /// Both arms have ended. `stolen` is the address of the join's frame if a thief ran the second
+    /// arm.
     pub(crate) fn join_ended(&self, stolen: Option<usize>) {
         let Some(join) = self.joins.borrow_mut().pop() else { return };
         let second = match stolen {
@@ -49,14 +49,14 @@ impl<C: Clock> WorkerState<C> {
             None => self.path_now().beyond(join.start()),
         };
         if self.activity() != Activity::Application {
-            self.turn(Activity::Application);
+            self.switch(Activity::Application);
         }
         self.mark(Mark::Join);
         self.set_path(join.end(second, &self.burdens));
     }
 
-    /// The first piece of a loop begins. Of a loop that no other worker may join, the recording
-    /// gets the work alone.
+    /// The first piece of a loop begins. The recording contains only the work of a loop that is not
+    /// shared.
     pub(crate) fn begin_loop(&self, is_shared: bool) {
         self.loops.borrow_mut().push(OpenLoop::new(self.path_now(), is_shared));
         self.mark_if(is_shared, Mark::Loop);
@@ -71,8 +71,7 @@ impl<C: Clock> WorkerState<C> {
         self.set_path(running.piece_ended(end));
     }
 
-    /// The worker has no part in the loop any more. The work of a piece that panicked remains on
-    /// the path.
+    /// The worker leaves the loop. The work of a piece that panicked remains on the path.
     pub(crate) fn loop_ended(&self) {
         let end = self.path_now();
         let Some(ended) = self.loops.borrow_mut().pop() else { return };

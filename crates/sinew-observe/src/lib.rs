@@ -1,37 +1,37 @@
 #![forbid(unsafe_code)]
-//! Profiles: how often, how long, and how long at least.
+//! Profiles of a pool: breakdowns of its workers' time, and the work and span of its programs.
 //!
 //! A [`Profiler`] is an [`Observer`](sinew_core::observer::Observer) of a pool. At each moment a
-//! worker does exactly one of a dozen things; where it turns to another, the profiler reads the
-//! clock once. From that follow two breakdowns of the worker's time. The paths through joins,
-//! scopes and loops give the work and the span of what it ran.
+//! worker has exactly one of a dozen activities; when the activity changes, the profiler reads the
+//! clock once. Two breakdowns of the worker's time follow from that. The paths through joins,
+//! scopes and loops give the work and the span.
 //!
 //! Sources: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), for the first breakdown,
 //! the granularities and the bounds; a thesis on the work stealing of Intel's TBB for the second;
 //! Y. He, C. E. Leiserson and W. M. Leiserson, "The Cilkview Scalability Analyzer" (2010), for
 //! spans with a burden.
 //!
-//! | module | what it contains |
+//! | module | contents |
 //! |---|---|
-//! | `activity` | what a worker can be doing |
-//! | `times`, `counts` | for how long, and how often |
-//! | `paths`, `forks` | how far it is on its path, at several burdens |
+//! | `activity` | the activities of a worker |
+//! | `times`, `counts` | the time of each activity; event counters |
+//! | `paths`, `forks` | the length of the running task's path, at several burdens |
 //! | `state` | all of that for one worker |
-//! | `joins`, `scopes` | joins and loops; scopes |
-//! | `recorder` | what is spawned and worked, as a graph |
-//! | `trace`, `timeline` | in which order; the traces of a pool as one timeline |
-//! | `events` | the scheduler's events |
-//! | `pool`, `profiler` | what the workers have in common; the handle |
+//! | `joins`, `scopes` | events of joins and loops; paths through scopes |
+//! | `recorder` | the task graph |
+//! | `trace`, `timeline` | the activities of a worker in order; the timeline of a pool |
+//! | `events` | the observer of a worker |
+//! | `pool`, `profiler` | the state that workers share; the handle |
 //! | `profile`, `breakdown` | the results |
 //!
 //! # Cost
 //!
-//! Five looks at the clock a join, some 100 ns.
+//! Five readings of the clock for a join, some 100 ns.
 //!
 //! # Tests
 //!
-//! `tests` runs the state by a clock of its own, against simple models; `tests/profile` runs pools;
-//! `shuttle` looks for schedules in which a task is not counted.
+//! `tests` runs the state with a fake clock, against simple models; `tests/profile` runs pools;
+//! `shuttle` searches for schedules in which a task is not counted.
 
 mod activity;
 mod breakdown;

@@ -4,14 +4,14 @@ use std::cell::Cell;
 
 use sinew_policy::span;
 
-/// How many burdens a profile measures the span at.
+/// The number of burdens at which a profile measures the span.
 pub const BURDENS: usize = 3;
 
-/// The burdens that are taken where none are given, in ticks of the time-stamp counter: those of
-/// Wool's tables, and twice the larger.
+/// The default burdens, in ticks of the time-stamp counter: those of Wool's tables, and twice the
+/// larger.
 pub(crate) const DEFAULT_BURDENS: [u64; BURDENS] = [0, 1_000, 2_000];
 
-/// One length a burden.
+/// A path's length at each burden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Paths(pub(crate) [u64; BURDENS]);
 
@@ -24,7 +24,7 @@ impl Paths {
         self.with(more, u64::saturating_add)
     }
 
-    /// How far this lies beyond `start`.
+    /// The length beyond `start`.
     pub(crate) fn beyond(self, start: Self) -> Self {
         self.with(start, u64::saturating_sub)
     }
@@ -37,19 +37,19 @@ impl Paths {
         self.with(other, u64::min)
     }
 
-    /// Two arms of a join, one after the other in time or not.
+    /// The path through a join of this arm and the second one.
     pub(crate) fn join(self, second: Self, burdens: &Self) -> Self {
         Self(std::array::from_fn(|at| span::join(self.0[at], second.0[at], burdens.0[at])))
     }
 
-    /// `pieces` parts of a loop, of which this is the longest.
+    /// The path through a loop of `pieces` pieces, of which this is the longest.
     pub(crate) fn tree(self, total: Self, pieces: u64, burdens: &Self) -> Self {
         Self(std::array::from_fn(|at| span::tree(self.0[at], total.0[at], pieces, burdens.0[at])))
     }
 }
 
-/// The path from the beginning of the running task to where it is now. It grows with the worker's
-/// work, so only its lead over that is kept.
+/// The path from the beginning of the running task to the present. It grows with the worker's work,
+/// so only the difference is stored.
 #[derive(Debug, Default)]
 pub(crate) struct Strand {
     ahead: Cell<[u64; BURDENS]>,
@@ -57,7 +57,7 @@ pub(crate) struct Strand {
     start: Cell<Paths>,
 }
 
-/// A task that another one runs on top of.
+/// A task below the running one.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Interrupted {
@@ -66,7 +66,7 @@ pub(crate) struct Interrupted {
 }
 
 impl Strand {
-    /// Its length, after so much work of its worker.
+    /// Its length, when the worker has done `work` in all.
     #[inline]
     pub(crate) fn path(&self, work: u64) -> Paths {
         Paths(self.ahead.get().map(|ahead| ahead.wrapping_add(work)))
@@ -83,20 +83,20 @@ impl Strand {
         self.start.get()
     }
 
-    /// The running task began at `start`.
+    /// Sets the beginning of the running task.
     pub(crate) fn begin_at(&self, work: u64, start: Paths) {
         self.start.set(start);
         self.set_path(work, start);
     }
 
-    /// Another task begins, with a path of its own.
+    /// Begins another task, with its own path.
     pub(crate) fn interrupt(&self, work: u64) -> Interrupted {
         let interrupted = Interrupted { path: self.path(work), start: self.start.get() };
         self.begin_at(work, Paths::default());
         interrupted
     }
 
-    /// The running task is over.
+    /// Ends the running task.
     pub(crate) fn resume(&self, work: u64, interrupted: &Interrupted) {
         self.start.set(interrupted.start);
         self.set_path(work, interrupted.path);

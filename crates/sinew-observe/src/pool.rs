@@ -1,7 +1,7 @@
-//! The state that the workers of a profiled pool have in common, and how it becomes a profile.
+//! The state that the workers of a profiled pool share, and the profiles made of it.
 //!
-//! Counters only grow. A profile is the difference between two readings, so taking one writes
-//! nothing that a worker writes.
+//! Counters only grow. A profile is the difference between two readings, so a reader never writes
+//! to the counters of a worker.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::state::{Reading, Shared, WorkerState};
 use crate::timeline::Timeline;
 use crate::times::{Ticks, clock_cost};
 
-/// The measurements that are asked for.
+/// The requested measurements.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
     pub(crate) burdens: [u64; BURDENS],
@@ -31,7 +31,7 @@ impl Default for Options {
     }
 }
 
-/// The state that the workers of a profiled pool have in common.
+/// The state that the workers of a profiled pool share.
 #[derive(Debug)]
 pub(crate) struct PoolState {
     burdens: Paths,
@@ -39,16 +39,16 @@ pub(crate) struct PoolState {
     /// When the pool was built, in ticks.
     began: u64,
     pub(crate) workers: Box<[Arc<Shared>]>,
-    strays: Mutex<Strays>,
+    unowned: Mutex<UnownedPaths>,
     /// The readings when the last profile was taken, or when the pool was built.
     before: Mutex<Vec<Reading>>,
     /// The recorder, if the profiler records.
     recording: Option<Recording>,
 }
 
-/// Paths that are a part of no call of a worker's.
+/// Paths that belong to no call of a worker.
 #[derive(Debug, Clone, Copy, Default)]
-struct Strays {
+struct UnownedPaths {
     /// Through scopes whose body runs outside the pool, one after another.
     scopes: Paths,
     /// Through the longest detached task.
@@ -67,7 +67,7 @@ impl PoolState {
             began,
             before: Mutex::new(workers.iter().map(|worker| worker.read()).collect()),
             workers,
-            strays: Mutex::default(),
+            unowned: Mutex::default(),
             recording: options.record.then(Recording::new),
         }
     }
@@ -83,24 +83,24 @@ impl PoolState {
     }
 
     pub(crate) fn detached_ended(&self, path: Paths) {
-        let mut strays = self.strays.lock();
-        strays.longest = strays.longest.max(path);
+        let mut unowned = self.unowned.lock();
+        unowned.longest = unowned.longest.max(path);
     }
 
-    /// A scope has ended whose body ran outside the pool.
+    /// Ends a scope whose body ran outside the pool.
     pub(crate) fn scope_ended(&self, paths: &ScopePaths) {
         if let Some(recording) = &self.recording {
-            // The work of its body is work of no worker.
-            recording.note_call(ticks(), paths.marks());
+            // No worker did the work of its body.
+            recording.record_call(ticks(), paths.marks());
         }
-        let mut strays = self.strays.lock();
-        strays.scopes = strays.scopes.plus(paths.end(Paths::default()));
+        let mut unowned = self.unowned.lock();
+        unowned.scopes = unowned.scopes.plus(paths.end(Paths::default()));
     }
 
-    /// The profile since the last time that this was called with `take`.
+    /// The profile since the last call with `take`.
     pub(crate) fn profile(&self, take: bool) -> Profile {
         let mut before = self.before.lock();
-        let mut strays = self.strays.lock();
+        let mut unowned = self.unowned.lock();
         let now: Vec<Reading> = self.workers.iter().map(|worker| worker.read()).collect();
         let workers = now
             .iter()
@@ -110,14 +110,14 @@ impl PoolState {
         let profile = Profile {
             workers,
             burdens: self.burdens.0,
-            scopes: strays.scopes,
-            longest_detached: strays.longest,
+            scopes: unowned.scopes,
+            longest_detached: unowned.longest,
             ticks_per_ns: ticks_per_ns(),
             clock_cost: self.cost,
         };
         if take {
             *before = now;
-            *strays = Strays::default();
+            *unowned = UnownedPaths::default();
         }
         profile
     }

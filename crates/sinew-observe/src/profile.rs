@@ -1,4 +1,4 @@
-//! A profile: what was measured between two moments.
+//! A profile: the measurements between two moments.
 
 use std::ops::AddAssign;
 
@@ -54,12 +54,12 @@ use crate::state::Reading;
 ///
 /// # Work and span
 ///
-/// The *work* is the time in the application, and the *span* its longest chain of parts that wait
-/// for each other. Joins take the longer of their arms, scopes end with the last of their tasks.
-/// Loops are binary trees of the pieces that were claimed at once. Both leave out the scheduler and
-/// the cost of the clock. At a *burden*, each task that runs beside its spawner
-/// begins so much later, unless running it in place takes less. Calls from outside are taken to
-/// follow one another; detached tasks count as begun with the first of them.
+/// The *work* is the time in the application, and the *span* is its critical path. A join has the
+/// longer of its arms, a scope ends with the last of its tasks, and a loop is a binary tree of the
+/// pieces that were claimed. Neither contains the scheduler or the cost of the clock. With a
+/// *burden*, a task that runs in parallel to its spawner begins later by the burden, unless it
+/// takes less time to run it in place. Calls from outside count as sequential; detached tasks as
+/// begun with the first call.
 #[derive(Debug, Clone)]
 pub struct Profile {
     pub(crate) workers: Vec<WorkerProfile>,
@@ -99,8 +99,8 @@ pub struct Tasks {
 
 impl WorkerProfile {
     pub(crate) fn between(before: &Reading, now: &Reading) -> Self {
-        // The reader's clock may be a little ahead of the worker's: it may have counted what then
-        // was not to be of the interval that it found open.
+        // The reader's clock may be slightly ahead of the worker's. So the earlier reading may have
+        // counted a little more for the open interval than the worker did later.
         let since = |now: &[u64; KINDS], before: &[u64; KINDS]| {
             std::array::from_fn(|at| now[at].saturating_sub(before[at]))
         };
@@ -127,7 +127,7 @@ impl WorkerProfile {
         }
     }
 
-    /// Time between the two moments, in ticks; in sum, of all workers together. The times of
+    /// The time between the two moments, in ticks, as a sum over the workers. The times of
     /// [`breakdown`](Self::breakdown) and `away` sum up to it exactly.
     pub fn elapsed(&self) -> u64 {
         self.elapsed
@@ -169,8 +169,8 @@ impl WorkerProfile {
         self.intervals.iter().sum()
     }
 
-    /// Every time less `cost` for each of its intervals; but the application's is never less than
-    /// the work, which counts an interval that was shorter than `cost` as none.
+    /// Subtracts `cost` from every time for each of its intervals. The application's time stays at
+    /// least the work, in which an interval shorter than `cost` counts as none.
     fn net(mut self, cost: u64) -> Self {
         let mut to_spare = self.functions().application.saturating_sub(self.work);
         for (number, (time, intervals)) in self.times.iter_mut().zip(self.intervals).enumerate() {
@@ -229,8 +229,8 @@ impl Profile {
         self.total().functions()
     }
 
-    /// Time in the application, of all workers, less the clock's cost, in ticks: the time on one
-    /// worker without a scheduler.
+    /// The time in the application, of all workers, without the clock's cost, in ticks: the time on
+    /// one worker without a scheduler.
     pub fn work(&self) -> u64 {
         self.total().work
     }
@@ -253,8 +253,8 @@ impl Profile {
         calls.max(self.longest_detached).0[burden]
     }
 
-    /// Work per span at the burden with this number: how many workers the computation could keep
-    /// busy. 1 if there is no span.
+    /// Work per span at the burden with this number: the number of workers that the computation can
+    /// keep busy. 1 if there is no span.
     ///
     /// # Panics
     ///
@@ -318,14 +318,14 @@ impl Profile {
         self.ticks_per_ns
     }
 
-    /// The time that one look at the clock adds to an interval, as measured when the pool was
-    /// built, in ticks.
+    /// The time that one reading of the clock adds to an interval, in ticks, as measured when the
+    /// pool was built.
     pub fn clock_cost(&self) -> u64 {
         self.clock_cost
     }
 
-    /// This profile without the clock's own cost: every time is shorter by that of its intervals.
-    /// Work and span are as they are, since they never had it.
+    /// This profile without the clock's cost, which every interval contains once. Work and span do
+    /// not change, because they never contain it.
     #[must_use]
     pub fn net(mut self) -> Self {
         let cost = self.clock_cost;

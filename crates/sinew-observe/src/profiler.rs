@@ -1,4 +1,4 @@
-//! The handle by which a pool is profiled.
+//! The profiler: the observer that a pool is built with, and the handle that reads profiles.
 
 use std::any::Any;
 use std::fmt;
@@ -15,10 +15,10 @@ use crate::timeline::Timeline;
 use sinew_core::Pool;
 use sinew_core::observer::{Observer, ScopeNote, WorkerObserver};
 
-/// The variable that asks for a profile.
+/// The variable that requests a profile.
 const VARIABLE: &str = "SINEW_PROFILE";
 
-/// Whether a value of the variable asks for a profile; `None` for a bad value.
+/// Whether a value of the variable requests a profile; `None` for a bad value.
 fn wanted(text: &str) -> Option<bool> {
     match text.trim() {
         "1" | "true" | "on" => Some(true),
@@ -27,7 +27,7 @@ fn wanted(text: &str) -> Option<bool> {
     }
 }
 
-/// Measures where the time of a pool's workers goes, and how parallel its programs are.
+/// Measures how the workers of a pool spend their time, and the parallelism of its programs.
 ///
 /// A pool is [built with](sinew_core::PoolBuilder::observer) a profiler. Clones are handles to the
 /// same one, and any thread may read it at any time.
@@ -47,8 +47,8 @@ fn wanted(text: &str) -> Option<bool> {
 ///
 /// # Cost
 ///
-/// Some 100 ns a join or task, and what the compiler can no longer inline. Pools without a profiler
-/// execute nothing of it in a join.
+/// Some 100 ns for a join or task, and calls that are no longer inlined. A join in a pool without a
+/// profiler executes nothing of it.
 #[derive(Clone, Default)]
 pub struct Profiler {
     options: Options,
@@ -89,48 +89,48 @@ impl Profiler {
         observer.downcast_ref()
     }
 
-    /// Whether it also records what is spawned and how much is worked between, as a graph; see
-    /// [`take_recording`](Self::take_recording). Default: no.
+    /// Whether it also records the task graph; see [`take_recording`](Self::take_recording).
+    /// Default: no.
     ///
     /// # Cost
     ///
-    /// Some 100 bytes a join.
+    /// Some 100 bytes for a join.
     #[must_use]
     pub fn record(mut self, record: bool) -> Self {
         self.options.record = record;
         self
     }
 
-    /// Whether it also keeps a trace of what each worker does, and when, for a
-    /// [`timeline`](Self::read_timeline). Default: no.
+    /// Whether it also keeps a trace of each worker's activities, for a
+    /// [timeline](Self::read_timeline). Default: no.
     ///
     /// # Cost
     ///
-    /// Some 50 ns a join or task, and at most 1.5 MiB a worker.
+    /// Some 50 ns for a join or task, and at most 1.5 MiB for a worker.
     #[must_use]
     pub fn timeline(mut self, timeline: bool) -> Self {
         self.options.timeline = timeline;
         self
     }
 
-    /// The burdens at which it measures the span: what moving a task to another worker is taken to
-    /// cost, in ticks of the time-stamp counter. [`Profile::bounds`] uses the first one. Default:
-    /// 0, 1000 and 2000.
+    /// The burdens at which it measures the span: assumed costs of moving a task to another worker,
+    /// in ticks of the time-stamp counter. [`Profile::bounds`] uses the first one. Default: 0, 1000
+    /// and 2000.
     #[must_use]
     pub fn burdens(mut self, ticks: [u64; BURDENS]) -> Self {
         self.options.burdens = ticks;
         self
     }
 
-    /// The profile since the pool was built, or since the last [`take`](Self::take); without
-    /// workers, if no pool was built with this profiler.
+    /// The profile since the pool was built, or since the last [`take`](Self::take). It has no
+    /// workers if no pool was built with this profiler.
     ///
     /// Counts and times are as of now, spans those of the calls from outside that have ended.
     pub fn read(&self) -> Profile {
         self.profile(false)
     }
 
-    /// [`read`](Self::read), from where the next profile begins anew.
+    /// Reads the profile as [`read`](Self::read) does, and begins a new one.
     ///
     /// ```
     /// use sinew_core::Pool;
@@ -157,8 +157,8 @@ impl Profiler {
     /// The activities of each worker, in order, since the pool was built; `None` if the profiler
     /// keeps no [`timeline`](Self::timeline), or has no pool.
     ///
-    /// From any thread, also while the pool works. A span that is too short to be seen at the
-    /// length of the whole becomes a part of its neighbour.
+    /// Any thread may call it, also while the pool works. A span below the resolution of the whole
+    /// timeline is merged into its neighbour.
     ///
     /// ```
     /// use sinew_core::Pool;
@@ -177,8 +177,8 @@ impl Profiler {
     }
 
     /// The recording since the pool was built or this was last called; `None` if the profiler does
-    /// not [`record`](Self::record), or has no pool. Call it while nothing runs in the pool: a call
-    /// under way is recorded in part.
+    /// not [`record`](Self::record), or has no pool. Call it while nothing runs in the pool: a
+    /// running call is recorded in part.
     ///
     /// ```
     /// use sinew_core::Pool;
@@ -233,10 +233,10 @@ impl fmt::Debug for Profiler {
 mod tests {
     use super::wanted;
 
-    /// Catches: a switch that other variables of the project know and this one does not, and a bad
-    /// value that is taken for a switch.
+    /// Catches: a value that other variables of the project accept and this one does not, and a bad
+    /// value that is accepted.
     #[test]
-    fn the_variable_is_a_switch() {
+    fn the_variable_is_a_boolean() {
         assert_eq!(["1", "true", " on "].map(wanted), [Some(true); 3]);
         assert_eq!(["0", "false", "off", ""].map(wanted), [Some(false); 4]);
         assert_eq!(["perhaps", "2", "-1"].map(wanted), [None; 3]);

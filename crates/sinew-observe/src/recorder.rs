@@ -1,27 +1,27 @@
-//! Records what a program spawns, and how much it works between.
+//! Records the task graph of a program: its tasks, and the work between forks and joins.
 //!
-//! In a profiler that records, each strand (a call, a stolen arm, a task of a scope) writes marks
-//! as it goes: work, and the begin and end of tasks. An arm that is not stolen is a part of its
-//! strand, so nothing is copied. A stolen arm is a strand of its own, which the joiner's strand
-//! names by its number. When the recording is taken, the strands are put together.
+//! Each strand (a call, a stolen arm, a task of a scope) writes marks: work, and the begin and end
+//! of tasks. An arm that is not stolen is a part of its strand, so nothing is copied. A stolen arm
+//! is a strand of its own, whose number the joiner's strand contains. [`Recording::take`] assembles
+//! the strands to a graph.
 //!
 //! # Invariants
 //!
 //! - V1: the brackets of a strand match, as both arms of a join always run.
 //! - V2: a thief's strand is kept, and its number is in its report (B2), before the scheduler
 //!   reports the task as finished.
-//! - V3: the work that is recorded since the thread's last look at its processor time is no more
-//!   than that processor time: a core that other threads had is no work.
+//! - V3: the work recorded between two checks of the thread's processor time is no more than that
+//!   processor time. Time for which other threads had the core is no work.
 //!
 //! # Cost
 //!
-//! Beside that of the profile, one look at the thread's processor time for each strand and each
-//! stretch of work of 20 us or more.
+//! Beside that of the profile, one reading of the thread's processor time for each strand and each
+//! interval of work of 20 us or more.
 //!
 //! # Not handled
 //!
-//! A strand that has become too long goes on as work without tasks. Tasks of a scope are recorded
-//! as if all had been spawned at its end. Detached tasks are left out.
+//! A strand beyond the maximum length continues as work without tasks. Tasks of a scope are
+//! recorded as if all had been spawned at its end. Detached tasks are not recorded.
 
 use std::cell::Cell;
 
@@ -29,11 +29,11 @@ use sinew_policy::graph::{Call, Graph, Token};
 use sinew_sync::clock::{TICKS_A_US, thread_cpu_ns, ticks, ticks_per_ns};
 use sinew_sync::lock::Mutex;
 
-/// Marks of one strand after which no new tasks are recorded: 64 MiB.
-const MOST: usize = 1 << 22;
+/// The number of marks of a strand after which it records no new tasks: 64 MiB.
+const MAX_MARKS: usize = 1 << 22;
 
-/// Nothing shorter is interrupted, as far as it matters: 20 us.
-const LONG: u64 = 20 * TICKS_A_US;
+/// Shorter preemptions are ignored: 20 us, in ticks.
+const MIN_PREEMPTION: u64 = 20 * TICKS_A_US;
 
 /// One step of a strand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(crate) enum Mark {
     Loop,
     Next,
     Join,
-    /// All of this strand.
+    /// All marks of the strand with this number.
     Strand(usize),
 }
 
@@ -52,8 +52,8 @@ pub(crate) enum Mark {
 #[derive(Debug, Default)]
 struct Strand {
     marks: Vec<Mark>,
-    /// Brackets that are open and not written.
-    muted: u32,
+    /// Open brackets that were not written.
+    dropped_brackets: u32,
     /// When it began, in ticks.
     began: u64,
 }
@@ -62,14 +62,14 @@ struct Strand {
 #[derive(Default)]
 pub(crate) struct Recorder {
     strand: Cell<Strand>,
-    /// Those that it runs on top of.
-    below: Cell<Vec<Strand>>,
+    /// The strands of the tasks below the running one.
+    suspended_strands: Cell<Vec<Strand>>,
     /// The worker's work when the last mark was made.
     at: Cell<u64>,
-    /// How much of the work since then was none: the thread waited for a core (V3).
+    /// The part of the time since then for which the thread waited for a core (V3).
     waited: Cell<u64>,
-    /// The worker's work, and its thread's processor time, when that was looked at last.
-    look: Cell<(u64, Option<u64>)>,
+    /// The worker's work, and its thread's processor time, at the last check.
+    last_check: Cell<(u64, Option<u64>)>,
     /// The marks of the last strand that ended.
     ended: Cell<Vec<Mark>>,
 }
@@ -81,7 +81,7 @@ impl std::fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// After so much work of its worker.
+    /// Writes a mark, when the worker has done `work` in all.
     pub(crate) fn mark(&self, work: u64, mark: Mark) {
         let mut strand = self.strand.take();
         if strand.add(self.since(work), mark) {
@@ -98,55 +98,55 @@ impl Recorder {
     /// The work since the last mark.
     fn since(&self, work: u64) -> u64 {
         let all = work.saturating_sub(self.at.get());
-        if all >= LONG {
-            self.waited.set(self.waited.get() + self.waited_since_look(work));
+        if all >= MIN_PREEMPTION {
+            self.waited.set(self.waited.get() + self.waited_since_check(work));
         }
         all.saturating_sub(self.waited.get())
     }
 
-    /// By how much the work since the last look is more than the thread's processor time. Clocks
-    /// differ a little, so a short time is none.
-    fn waited_since_look(&self, work: u64) -> u64 {
+    /// The excess of the work since the last check over the thread's processor time. The clocks
+    /// differ slightly, so a short time counts as none.
+    fn waited_since_check(&self, work: u64) -> u64 {
         let now = thread_cpu_ns();
-        let (before, then) = self.look.replace((work, now));
+        let (before, then) = self.last_check.replace((work, now));
         let Some(given_ns) = now.zip(then).map(|(now, then)| now.saturating_sub(then)) else {
             return 0;
         };
         let given = (given_ns as f64 * ticks_per_ns()) as u64;
         let waited = work.saturating_sub(before).saturating_sub(given);
-        if waited < LONG { 0 } else { waited }
+        if waited < MIN_PREEMPTION { 0 } else { waited }
     }
 
-    /// A strand begins on top of the present one.
+    /// Begins a strand on top of the present one.
     pub(crate) fn suspend(&self, work: u64) {
         let mut strand = self.strand.take();
         strand.catch_up(self.since(work));
-        let mut below = self.below.take();
-        below.push(strand);
-        self.below.set(below);
+        let mut suspended_strands = self.suspended_strands.take();
+        suspended_strands.push(strand);
+        self.suspended_strands.set(suspended_strands);
         self.begin(work);
     }
 
-    /// It has ended, and the one below goes on.
+    /// Ends the running strand, and resumes the suspended one.
     pub(crate) fn resume(&self, work: u64) {
         let ended = self.end(work).1;
-        // One that was ended before, as a task of a scope, has been taken by then.
+        // The strand of a scope's task was ended and taken before.
         if !ended.is_empty() {
             self.ended.set(ended);
         }
-        let mut below = self.below.take();
-        self.strand.set(below.pop().unwrap_or_default());
-        self.below.set(below);
+        let mut suspended_strands = self.suspended_strands.take();
+        self.strand.set(suspended_strands.pop().unwrap_or_default());
+        self.suspended_strands.set(suspended_strands);
     }
 
-    /// A strand begins.
+    /// Begins a strand.
     pub(crate) fn begin(&self, work: u64) {
         self.begin_stretch(work);
-        self.look.set((work, thread_cpu_ns()));
+        self.last_check.set((work, thread_cpu_ns()));
         self.strand.set(Strand { began: ticks(), ..Strand::default() });
     }
 
-    /// The strand ends here: when it began, and what it has written.
+    /// Ends the strand. Returns when it began, and its marks.
     pub(crate) fn end(&self, work: u64) -> (u64, Vec<Mark>) {
         let mut strand = self.strand.take();
         strand.catch_up(self.since(work));
@@ -167,19 +167,19 @@ impl Strand {
         }
     }
 
-    /// Returns whether the work until now is written down.
+    /// Writes a mark unless the strand is too long. Returns whether the work so far was written.
     fn add(&mut self, work: u64, mark: Mark) -> bool {
         let opens = matches!(mark, Mark::Fork | Mark::Loop);
-        let is_muted = self.muted > 0 || opens && self.marks.len() >= MOST;
-        // The work of a thief is work, too.
+        let is_muted = self.dropped_brackets > 0 || opens && self.marks.len() >= MAX_MARKS;
+        // The work of a thief is always recorded.
         if !is_muted || matches!(mark, Mark::Strand(_)) {
             self.catch_up(work);
             self.marks.push(mark);
             return true;
         }
         match mark {
-            Mark::Fork | Mark::Loop => self.muted += 1,
-            Mark::Join => self.muted -= 1,
+            Mark::Fork | Mark::Loop => self.dropped_brackets += 1,
+            Mark::Join => self.dropped_brackets -= 1,
             _ => {}
         }
         false
@@ -215,12 +215,12 @@ impl Recording {
         strands.len() - 1
     }
 
-    /// A call has ended.
-    pub(crate) fn note_call(&self, began: u64, marks: Vec<Mark>) {
+    /// Records a call that has ended.
+    pub(crate) fn record_call(&self, began: u64, marks: Vec<Mark>) {
         self.calls.lock().push(Recorded { began, ended: ticks(), marks });
     }
 
-    /// Everything since the last time.
+    /// The graph of all calls since the last recording was taken.
     pub(crate) fn take(&self) -> Graph {
         let strands = std::mem::take(&mut *self.strands.lock());
         let mut calls = std::mem::take(&mut *self.calls.lock());
@@ -232,15 +232,15 @@ impl Recording {
             let gap = call.began.saturating_sub(free_from);
             free_from = free_from.max(call.ended);
             let tokens = expanded(&call.marks, &strands, ps);
-            // One that a panic has cut off is left out (V1).
+            // A call that a panic has cut off is left out (V1).
             whole.extend(Call::new((gap as f64 * ps) as u64, tokens));
         }
         Graph::new(whole)
     }
 }
 
-/// The marks with all strands in their places, each at most once, in picoseconds; the empty piece
-/// behind the last of a loop goes.
+/// The tokens of `marks` and of all strands in it, in picoseconds, without the empty piece behind
+/// the last one of a loop.
 fn expanded(marks: &[Mark], strands: &[Vec<Mark>], ps: f64) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut loops = Vec::new();
@@ -304,10 +304,10 @@ mod tests {
         );
     }
 
-    /// Catches: time without a core that is taken for work, and work that is not.
+    /// Catches: time without a core that counts as work, and work that does not.
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_the_thread_was_not_given_is_no_work() {
+    fn time_without_a_core_is_no_work() {
         let recorder = Recorder::default();
         recorder.begin(0);
         // It has run for far less than a thousand seconds.
@@ -324,12 +324,12 @@ mod tests {
     /// then.
     #[test]
     fn a_strand_that_is_too_long_goes_on_as_work() {
-        let mut strand = Strand { marks: vec![Mark::Next; MOST], ..Strand::default() };
+        let mut strand = Strand { marks: vec![Mark::Next; MAX_MARKS], ..Strand::default() };
         assert!(
             !strand.add(5, Mark::Fork) && !strand.add(7, Mark::Loop) && !strand.add(7, Mark::Join)
         );
         assert!(!strand.add(9, Mark::Next) && !strand.add(9, Mark::Join));
         assert!(strand.add(9, Mark::Next));
-        assert_eq!(strand.marks[MOST..], [Mark::Work(9), Mark::Next]);
+        assert_eq!(strand.marks[MAX_MARKS..], [Mark::Work(9), Mark::Next]);
     }
 }

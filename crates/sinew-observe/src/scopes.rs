@@ -1,24 +1,23 @@
 //! Paths through the tasks of a scope.
 //!
-//! A task of a scope begins where its spawner was on the path of the scope, one burden later, and
-//! the scope ends where the last of its tasks does.
+//! A task of a scope begins at its spawner's position on the path of the scope plus one burden. The
+//! scope ends with the last of its tasks.
 //!
 //! # Not handled
 //!
-//! A task that a stolen arm spawns into a scope begins, for the profile, at the earliest where that
-//! arm began, as if the scope had begun there. The span is too short by the path before. Parts of
-//! broadcasts are work, but on no path.
+//! A task that a stolen arm spawns into a scope counts as if the scope had begun with that arm, so
+//! the span lacks the path before the arm. Parts of broadcasts are work, but on no path.
 //!
 //! # Cost
 //!
-//! A locked list a task.
+//! A lock for each task.
 
 use sinew_sync::lock::Mutex;
 
 use crate::paths::Paths;
 use crate::recorder::Mark;
 
-/// How far the tasks of a scope have come, and, where the profiler records, their strands.
+/// The paths to the ends of a scope's tasks, and, if the profiler records, their strands.
 #[derive(Debug, Default)]
 pub(crate) struct ScopePaths {
     ended: Mutex<Ended>,
@@ -34,19 +33,19 @@ struct Ended {
 }
 
 impl ScopePaths {
-    /// A task has run from `start` to `end`.
-    pub(crate) fn note(&self, start: Paths, end: Paths) {
+    /// A task ends at `end`, which began at `start`.
+    pub(crate) fn task_ended(&self, start: Paths, end: Paths) {
         let mut ended = self.ended.lock();
         ended.last = ended.last.max(end);
         ended.total = ended.total.plus(end.beyond(start));
     }
 
-    /// The strand with this number is that of a task.
+    /// Adds the strand of a task, by its number.
     pub(crate) fn keep(&self, strand: usize) {
         self.strands.lock().push(strand);
     }
 
-    /// Its tasks as parts of the strand that spawned them, all begun at its end.
+    /// Marks that insert the strands of all tasks into the strand of the scope, at its end.
     pub(crate) fn marks(&self) -> Vec<Mark> {
         let strands = std::mem::take(&mut *self.strands.lock());
         if strands.is_empty() {
@@ -59,8 +58,8 @@ impl ScopePaths {
         marks
     }
 
-    /// The end of the scope whose body has come to `body`: no later than if the body had run all
-    /// tasks itself.
+    /// The path to the end of the scope whose body ends at `body`: at most as if the body had run
+    /// all tasks itself.
     pub(crate) fn end(&self, body: Paths) -> Paths {
         let ended = *self.ended.lock();
         body.max(ended.last.min(body.plus(ended.total)))

@@ -4,8 +4,9 @@
 //!
 //! # Invariants
 //!
-//! - B1: only the owner of the worker writes, except `mail`, which thieves of its tasks write.
-//! - B2: a thief puts its report into `mail` before the scheduler reports the task as finished
+//! - B1: only the owner of the worker writes, except for `reports`, which thieves of its tasks
+//!   write.
+//! - B2: a thief puts its report into `reports` before the scheduler reports the task as finished
 //!   (E3). The join that waited for the task takes the report out.
 //! - B3: `activities`, `tasks`, `joins` and `loops` are stacks, as events are nested (E2).
 
@@ -30,7 +31,7 @@ pub(crate) struct Shared<C = Ticks> {
     pub(crate) counts: WorkerCounts,
     /// The spans of ended calls from outside, summed.
     spans: [Counter; BURDENS],
-    mail: Mutex<Vec<Report>>,
+    reports: Mutex<Vec<Report>>,
     /// The timeline, if the profiler keeps one.
     pub(crate) trace: Option<TraceBuffer>,
 }
@@ -45,15 +46,15 @@ pub(crate) struct Report {
     pub(crate) strand: Option<usize>,
 }
 
-/// All of a worker's profile. Only the owner of the worker has it.
+/// The profile state of a worker. Only the owner of the worker accesses it.
 #[derive(Debug)]
 pub(crate) struct WorkerState<C = Ticks> {
     pub(crate) shared: Arc<Shared<C>>,
     pub(crate) burdens: Paths,
     strand: Strand,
-    /// How many waits enclose what the worker does.
+    /// The number of waits below the present activity.
     blocked: Cell<u32>,
-    /// For each open activity, the one around it.
+    /// The enclosing activity of each open activity.
     activities: RefCell<Vec<Activity>>,
     /// For each running task, the task and the activity that it interrupted.
     tasks: RefCell<Vec<(Interrupted, Activity)>>,
@@ -63,7 +64,7 @@ pub(crate) struct WorkerState<C = Ticks> {
     pub(crate) recorder: Option<Recorder>,
 }
 
-/// A worker's profile as of one moment.
+/// A worker's profile at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
     pub(crate) times: Times,
@@ -72,32 +73,32 @@ pub(crate) struct Reading {
 }
 
 impl<C: Clock> Shared<C> {
-    /// Counts nothing yet. `cost` is that of the clock.
+    /// All counters are 0. `cost` is that of the clock.
     pub(crate) fn new(clock: C, cost: u64, keeps_trace: bool) -> Self {
         Self {
             times: TimeCounters::new(clock, cost),
             counts: WorkerCounts::default(),
             spans: std::array::from_fn(|_| Counter::new()),
-            mail: Mutex::new(Vec::new()),
+            reports: Mutex::new(Vec::new()),
             trace: keeps_trace.then(TraceBuffer::default),
         }
     }
 
-    /// The profile up to now. From any thread.
+    /// The profile up to now. Any thread may call it.
     pub(crate) fn read(&self) -> Reading {
         let spans = Paths(std::array::from_fn(|at| self.spans[at].get()));
         Reading { times: self.times.read(), counts: self.counts.read(), spans }
     }
 
-    /// From a thief of this worker's (B2).
+    /// Stores the report of a thief that has run a task of this worker (B2).
     pub(crate) fn report(&self, report: Report) {
-        self.mail.lock().push(report);
+        self.reports.lock().push(report);
     }
 
     fn take_report(&self, frame: usize) -> Option<Report> {
-        let mut mail = self.mail.lock();
-        let at = mail.iter().position(|report| report.frame == frame)?;
-        Some(mail.swap_remove(at))
+        let mut reports = self.reports.lock();
+        let at = reports.iter().position(|report| report.frame == frame)?;
+        Some(reports.swap_remove(at))
     }
 }
 
@@ -121,7 +122,7 @@ impl<C: Clock> WorkerState<C> {
         &self.shared.counts
     }
 
-    /// The recording gets a mark, after the work up to the last turn.
+    /// Writes a mark to the recording, after the work up to the last change of activity.
     #[inline]
     pub(crate) fn mark(&self, mark: Mark) {
         if let Some(recorder) = &self.recorder {
@@ -129,7 +130,7 @@ impl<C: Clock> WorkerState<C> {
         }
     }
 
-    /// The strand ends here: returns when it began, and its marks.
+    /// Ends the strand. Returns when it began, and its marks.
     pub(crate) fn end_strand(&self) -> Option<(u64, Vec<Mark>)> {
         self.recorder.as_ref().map(|recorder| recorder.end(self.work()))
     }
@@ -139,21 +140,25 @@ impl<C: Clock> WorkerState<C> {
         self.shared.times.work()
     }
 
-    /// From now on the worker does `next`.
+    /// Changes the activity to `next`.
     #[inline]
-    pub(crate) fn turn(&self, next: Activity) {
-        self.note(self.shared.times.turn(self.kind(next)));
+    pub(crate) fn switch(&self, next: Activity) {
+        self.interval_ended(self.shared.times.switch(self.kind(next)));
     }
 
-    /// An interval is over.
+    /// Writes an interval to the trace, if there is one.
     #[inline]
-    fn note(&self, past: Interval) {
+    fn interval_ended(&self, past: Interval) {
         if let Some(trace) = &self.shared.trace {
-            trace.note(Entry { doing: past.kind.activity().into(), from: past.from, to: past.to });
+            trace.record(Entry {
+                doing: past.kind.activity().into(),
+                from: past.from,
+                to: past.to,
+            });
         }
     }
 
-    /// The kind of time that an activity is now.
+    /// The kind of an activity, by whether a join waits.
     #[inline]
     fn kind(&self, activity: Activity) -> Kind {
         Kind::new(activity, self.blocked.get() > 0)
@@ -164,21 +169,21 @@ impl<C: Clock> WorkerState<C> {
         self.shared.times.present().activity()
     }
 
-    /// An activity begins inside of the present one.
+    /// Begins an activity inside the present one.
     #[inline]
     pub(crate) fn begin(&self, next: Activity) {
         self.activities.borrow_mut().push(self.activity());
-        self.turn(next);
+        self.switch(next);
     }
 
-    /// The innermost activity ends, and the one around it goes on.
+    /// Ends the innermost activity, and resumes the enclosing one.
     #[inline]
     pub(crate) fn end(&self) {
         let before = self.activities.borrow_mut().pop();
-        self.turn(before.unwrap_or(Activity::Application));
+        self.switch(before.unwrap_or(Activity::Application));
     }
 
-    /// An attempt to steal is over, and its kind is known now.
+    /// Ends an attempt to steal, and counts its time by its success.
     pub(crate) fn attempted(&self, success: bool) {
         let before = self.activities.borrow_mut().pop().unwrap_or(Activity::Search);
         let (count, was, next) = match success {
@@ -186,23 +191,23 @@ impl<C: Clock> WorkerState<C> {
             false => (Count::FailedClaims, Activity::FailedClaim, before),
         };
         self.counts().count(count);
-        self.note(self.shared.times.turn_from(self.kind(was), self.kind(next)));
+        self.interval_ended(self.shared.times.switch_from(self.kind(was), self.kind(next)));
     }
 
-    /// A wait begins: what the worker does from now on, it does inside of a join.
+    /// Begins a wait: later activities are inside a join.
     pub(crate) fn begin_wait(&self) {
         self.counts().count(Count::Waits);
         self.blocked.set(self.blocked.get() + 1);
         self.begin(Activity::Wait);
     }
 
-    /// The wait is over.
+    /// Ends the wait.
     pub(crate) fn end_wait(&self) {
         self.blocked.set(self.blocked.get() - 1);
         self.end();
     }
 
-    /// The path of the running task up to the last turn.
+    /// The path of the running task up to the last change of activity.
     #[inline]
     pub(crate) fn path(&self) -> Paths {
         self.strand.path(self.work())
@@ -213,14 +218,14 @@ impl<C: Clock> WorkerState<C> {
         self.strand.set_path(self.work(), path);
     }
 
-    /// The same up to now, if the application runs.
+    /// The path of the running task up to now.
     #[inline]
     pub(crate) fn path_now(&self) -> Paths {
-        self.note(self.shared.times.turn(self.shared.times.present()));
+        self.interval_ended(self.shared.times.switch(self.shared.times.present()));
         self.path()
     }
 
-    /// The running task began at `start` of the path of its scope.
+    /// Sets the beginning of the running task on the path of its scope.
     pub(crate) fn begin_at(&self, start: Paths) {
         self.strand.begin_at(self.work(), start);
     }
@@ -230,24 +235,24 @@ impl<C: Clock> WorkerState<C> {
         self.strand.start()
     }
 
-    /// A thread comes to the worker.
+    /// A thread becomes the owner of the worker.
     pub(crate) fn enter(&self, activity: Activity) {
-        self.turn(activity);
+        self.switch(activity);
         self.begin_at(Paths::default());
         self.begin_call();
     }
 
-    /// A call begins, for the recording.
+    /// Begins a call in the recording.
     pub(crate) fn begin_call(&self) {
         if let Some(recorder) = &self.recorder {
             recorder.begin(self.work());
         }
     }
 
-    /// A task begins on top of the present activity.
+    /// Begins a task on top of the present activity.
     pub(crate) fn begin_task(&self) {
         let before = self.activity();
-        self.turn(Activity::Application);
+        self.switch(Activity::Application);
         if let Some(recorder) = &self.recorder {
             recorder.suspend(self.work());
         }
@@ -255,11 +260,12 @@ impl<C: Clock> WorkerState<C> {
         self.tasks.borrow_mut().push((interrupted, before));
     }
 
-    /// The task is over, and the worker does `next`, or goes on as before. Returns its path.
+    /// Ends the task, and changes the activity to `next`, or to the interrupted one. Returns the
+    /// task's path.
     pub(crate) fn end_task(&self, next: Option<Activity>) -> Paths {
         let ended = self.tasks.borrow_mut().pop();
         let before = ended.as_ref().map_or(Activity::Search, |(_, before)| *before);
-        self.turn(next.unwrap_or(before));
+        self.switch(next.unwrap_or(before));
         let path = self.path();
         if let Some(recorder) = &self.recorder {
             recorder.resume(self.work());
@@ -270,7 +276,7 @@ impl<C: Clock> WorkerState<C> {
         path
     }
 
-    /// A call from outside ends; its path is a part of no other one.
+    /// Ends a call from outside, whose path is added to the spans.
     pub(crate) fn end_call(&self) {
         self.counts().count(Count::Calls);
         let path = self.path_now();
@@ -280,8 +286,8 @@ impl<C: Clock> WorkerState<C> {
         self.begin_at(Paths::default());
     }
 
-    /// The path of the stolen arm of the join whose frame has this address; its strand is a part of
-    /// the running one.
+    /// The path of the stolen arm of the join with this frame. Inserts the arm's strand into the
+    /// running one.
     pub(crate) fn take_stolen(&self, frame: usize) -> Paths {
         let Some(report) = self.shared.take_report(frame) else { return Paths::default() };
         if let Some(strand) = report.strand {

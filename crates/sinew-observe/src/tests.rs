@@ -85,7 +85,7 @@ impl Tree {
             Self::Leaf(work) => pass(state, *work),
             Self::Join { before, first, second, stolen } => {
                 pass(state, *before);
-                state.turn(Activity::Spawn);
+                state.switch(Activity::Spawn);
                 pass(state, SCHEDULER);
                 state.fork();
                 first.run(state, thief);
@@ -129,10 +129,10 @@ fn trees() -> impl Strategy<Value = Tree> {
 fn profiled(tree: &Tree) -> (u64, [u64; BURDENS], [u64; 3]) {
     let (state, thief) = (state(), state());
     let (before, idle) = (state.shared.read(), thief.shared.read());
-    state.turn(Activity::Application);
+    state.switch(Activity::Application);
     tree.run(&state, Some(&thief));
     state.end_call();
-    state.turn(Activity::Away);
+    state.switch(Activity::Away);
     let now = state.shared.read();
     let mut sum = WorkerProfile::between(&before, &now);
     sum += &WorkerProfile::between(&idle, &thief.shared.read());
@@ -191,7 +191,7 @@ proptest! {
                     prop_assert_eq!(state.activity(), next);
                     continue;
                 }
-                _ => state.turn(Activity::ALL[activity]),
+                _ => state.switch(Activity::ALL[activity]),
             }
             pass(&state, time);
             sums[state.shared.times.present().number()] += time;
@@ -223,7 +223,7 @@ proptest! {
         before in 0..1_000_u64,
     ) {
         let state = state();
-        state.turn(Activity::Application);
+        state.switch(Activity::Application);
         pass(&state, before);
         state.begin_loop(true);
         for &piece in &pieces {
@@ -248,7 +248,7 @@ proptest! {
         for &(before, length) in &tasks {
             body += before;
             let start = Paths([body; BURDENS]).plus(BURDEN);
-            paths.note(start, start.plus(Paths([length; BURDENS])));
+            paths.task_ended(start, start.plus(Paths([length; BURDENS])));
         }
         let end = |burden: u64| {
             let ends = tasks.iter().scan(0, |at, &(before, length)| {
@@ -267,13 +267,13 @@ proptest! {
 #[test]
 fn work_is_without_the_cost_of_the_clock() {
     let times = TimeCounters::new(Hand::default(), 5);
-    let turn = |activity, time| {
-        times.turn(Kind::new(activity, false));
+    let switch = |activity, time| {
+        times.switch(Kind::new(activity, false));
         times.clock.0.fetch_add(time, Ordering::Relaxed);
     };
     for time in [100, 3, 50] {
-        turn(Activity::Application, time);
-        turn(Activity::Spawn, 20);
+        switch(Activity::Application, time);
+        switch(Activity::Spawn, 20);
     }
     let read = times.read();
     assert_eq!(read.work, 95 + 45);
@@ -285,7 +285,7 @@ fn work_is_without_the_cost_of_the_clock() {
 fn a_clock_that_goes_back_stands_still() {
     let times = TimeCounters::new(Hand(AtomicU64::new(100)), 0);
     times.clock.0.store(90, Ordering::Relaxed);
-    times.turn(Kind::new(Activity::Search, false));
+    times.switch(Kind::new(Activity::Search, false));
     times.clock.0.store(110, Ordering::Relaxed);
     let read = times.read();
     assert_eq!(read.times.iter().sum::<u64>(), 10);

@@ -1,4 +1,4 @@
-//! Timelines of all workers of a pool, read from their traces.
+//! The timeline of a pool, made of its workers' traces.
 
 use std::sync::Arc;
 
@@ -22,17 +22,17 @@ pub struct Timeline {
 pub struct TimelineSpan {
     /// The worker's activity.
     pub doing: Doing,
-    /// From when on.
+    /// Its beginning.
     pub from_ns: u64,
-    /// Until when.
+    /// Its end.
     pub to_ns: u64,
 }
 
 impl Shared {
-    /// The trace up to now; nothing if none is kept. From any thread.
+    /// The trace up to now; `None` if none is kept. Any thread may call it.
     fn trace_until_now(&self) -> Option<Vec<Entry>> {
         let trace = self.trace.as_ref()?;
-        // The present is read first: if it ends before the trace is read, the trace has it.
+        // Reads the present activity first: if it ends before the trace is read, the trace has it.
         let (present, from) = self.times.read_present();
         let mut entries = trace.read();
         if entries.last().is_none_or(|last| last.to <= from) {
@@ -43,7 +43,7 @@ impl Shared {
 }
 
 impl Timeline {
-    /// The timeline of a pool that `began` at so many ticks.
+    /// The timeline of a pool that was built at `began`, in ticks.
     pub(crate) fn read(workers: &[Arc<Shared>], began: u64) -> Option<Self> {
         let rate = ticks_per_ns();
         let ns = |at: u64| (at.saturating_sub(began) as f64 / rate) as u64;

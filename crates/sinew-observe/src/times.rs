@@ -1,20 +1,19 @@
-//! A worker's time counters: how long it has been doing what.
+//! The time counters of a worker, one for each kind of activity.
 //!
-//! A small state machine: one present activity, and since when. A change of the activity ends the
-//! present interval where the next one begins. So the times of all activities sum up to the time
-//! since the counters were made, to the tick, whenever they are read.
+//! The state is the present activity and its beginning. A change of activity ends the present
+//! interval at the tick at which the next one begins. So the times of all activities sum up exactly
+//! to the time since the counters were made.
 //!
 //! # Invariants
 //!
 //! - T1: the sum of all times, the present interval included, is the time since the counters were
 //!   made.
-//! - T2: the work is the time in the application, less the clock's own cost for each of its
-//!   intervals.
+//! - T2: the work is the time in the application, minus the clock's cost for each of its intervals.
 //!
 //! # Cost
 //!
-//! A turn reads the clock once and makes eight stores in the owner's cache. A reading costs the
-//! owner nothing.
+//! A change of activity reads the clock once and makes eight stores in the owner's cache. A reading
+//! costs the owner nothing.
 
 use sinew_sync::clock::ticks;
 use sinew_sync::seqlock::SeqLock;
@@ -49,11 +48,11 @@ const WORDS: usize = WORK + 1;
 pub(crate) struct TimeCounters<C> {
     pub(crate) clock: C,
     seqlock: SeqLock<WORDS>,
-    /// How much of an interval is the clock's own cost.
+    /// The clock's cost for an interval, in ticks.
     cost: u64,
 }
 
-/// A time in which a worker did one thing.
+/// An interval of one activity.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Interval {
     pub(crate) kind: Kind,
@@ -61,7 +60,7 @@ pub(crate) struct Interval {
     pub(crate) to: u64,
 }
 
-/// Time counters as of one moment.
+/// Time counters at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Times {
     /// By [`Kind`].
@@ -87,23 +86,24 @@ impl<C: Clock> TimeCounters<C> {
         Kind::of(self.seqlock.get(PRESENT))
     }
 
-    /// The work so far, the present interval aside. For the owner.
+    /// The work so far, without the present interval. For the owner.
     #[inline]
     pub(crate) fn work(&self) -> u64 {
         self.seqlock.get(WORK)
     }
 
-    /// From now on its worker does `next`. Returns what it has done until now.
+    /// Changes the activity to `next`. Returns the interval that ends.
     #[inline]
-    pub(crate) fn turn(&self, next: Kind) -> Interval {
-        self.turn_from(self.present(), next)
+    pub(crate) fn switch(&self, next: Kind) -> Interval {
+        self.switch_from(self.present(), next)
     }
 
-    /// The same for a worker that has been doing `present`, as it now knows.
+    /// [`switch`](Self::switch), with the present interval counted as `present`, whose kind is
+    /// known only now.
     #[inline]
-    pub(crate) fn turn_from(&self, present: Kind, next: Kind) -> Interval {
+    pub(crate) fn switch_from(&self, present: Kind, next: Kind) -> Interval {
         let since = self.seqlock.get(SINCE);
-        // A thread that moves between processors may find the clock of the other a little behind.
+        // After a migration the clock of the new processor may be slightly behind.
         let now = self.clock.now().max(since);
         self.seqlock.write(|row| {
             row.add(TIMES + present.number(), now - since);
@@ -117,13 +117,13 @@ impl<C: Clock> TimeCounters<C> {
         Interval { kind: present, from: since, to: now }
     }
 
-    /// The worker's present activity, and since when. From any thread.
+    /// The worker's present activity, and its beginning. Any thread may call it.
     pub(crate) fn read_present(&self) -> (Kind, u64) {
         let words = self.seqlock.read();
         (Kind::of(words[PRESENT]), words[SINCE])
     }
 
-    /// The counters as of now. From any thread.
+    /// The counters up to now. Any thread may call it.
     pub(crate) fn read(&self) -> Times {
         let words = self.seqlock.read();
         let at = self.clock.now().max(words[SINCE]);
@@ -137,7 +137,7 @@ impl<C: Clock> TimeCounters<C> {
     }
 }
 
-/// How much of an interval is the clock's own cost, in ticks: the least that an empty one takes.
+/// The clock's cost for an interval, in ticks: the first quartile of empty intervals.
 pub(crate) fn clock_cost() -> u64 {
     if cfg!(any(loom, shuttle)) {
         return 0;
@@ -146,9 +146,9 @@ pub(crate) fn clock_cost() -> u64 {
     let (application, spawn) =
         (Kind::new(Activity::Application, false), Kind::new(Activity::Spawn, false));
     let empty = || {
-        counters.turn(application);
+        counters.switch(application);
         let before = counters.work();
-        counters.turn(spawn);
+        counters.switch(spawn);
         counters.work() - before
     };
     let mut costs: [u64; 33] = std::array::from_fn(|_| empty());

@@ -1,39 +1,36 @@
-//! A worker's trace: what it did, from when to when.
+//! The trace of a worker: its activities in order, for a timeline.
 //!
-//! Time counters say for how long; a trace says in which order, for a timeline. Its buffer is
-//! bounded: neighbouring spans of the same kind are one. When the buffer is full, spans that are
-//! too short to be seen on a timeline of that length become parts of their neighbours.
+//! The buffer is bounded. Adjacent spans of the same kind are merged. When the buffer is full, the
+//! resolution becomes coarser, and shorter spans are merged into their neighbours.
 //!
 //! # Invariants
 //!
-//! - D1: the spans follow one another without gap or overlap, from the first note to the last.
+//! - D1: the spans follow one another without gap or overlap, from the first to the last.
 //! - D2: neighbours differ, and none but the last is shorter than the resolution.
-//! - D3: there are at most `ROOM` of them.
-//! - D4: an activity that took at least the resolution is shown as it was, from its beginning to
-//!   its end.
+//! - D3: there are at most `CAPACITY` of them.
+//! - D4: an activity of at least the resolution is shown from its beginning to its end.
 //!
 //! # Cost
 //!
-//! An uncontended lock and some stores for each turn of a worker, where a trace is kept;
-//! nothing where none is.
+//! An uncontended lock and some stores for each change of activity, if a trace is kept.
 
 use sinew_sync::clock::TICKS_A_US;
 use sinew_sync::lock::Mutex;
 
 use crate::activity::Activity;
 
-/// Spans a worker: 1.5 MiB of them.
-const ROOM: usize = 1 << 16;
+/// The maximum number of spans of a worker: 1.5 MiB.
+const CAPACITY: usize = 1 << 16;
 
 /// A worker's activity, as a timeline shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Doing {
-    /// Runs the program, makes tasks and takes them back.
+    /// Runs the program, and pushes and pops tasks.
     Working,
-    /// Carries a task over from another worker.
+    /// Steals a task.
     Stealing,
-    /// Looks for work.
+    /// Searches for work.
     Searching,
     /// Waits for a task that another worker runs.
     Waiting,
@@ -44,7 +41,7 @@ pub enum Doing {
 }
 
 impl Doing {
-    /// In a word.
+    /// The activity in one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Working => "working",
@@ -90,12 +87,12 @@ impl Entry {
 
 /// A trace. Its worker writes it, any thread reads it.
 #[derive(Debug, Default)]
-pub(crate) struct TraceBuffer(Mutex<Buffer<ROOM>>);
+pub(crate) struct TraceBuffer(Mutex<Buffer<CAPACITY>>);
 
 impl TraceBuffer {
-    /// The worker did this until now.
-    pub(crate) fn note(&self, entry: Entry) {
-        self.0.lock().note(entry);
+    /// Adds a span that ends now.
+    pub(crate) fn record(&self, entry: Entry) {
+        self.0.lock().record(entry);
     }
 
     pub(crate) fn read(&self) -> Vec<Entry> {
@@ -104,16 +101,16 @@ impl TraceBuffer {
 }
 
 #[derive(Debug, Default)]
-struct Buffer<const ROOM: usize> {
+struct Buffer<const CAPACITY: usize> {
     entries: Vec<Entry>,
-    /// In ticks; 0 until the room is full for the first time.
+    /// In ticks; 0 until the buffer is full for the first time.
     resolution: u64,
 }
 
-impl<const ROOM: usize> Buffer<ROOM> {
-    fn note(&mut self, entry: Entry) {
+impl<const CAPACITY: usize> Buffer<CAPACITY> {
+    fn record(&mut self, entry: Entry) {
         self.put(entry);
-        if self.entries.len() > ROOM {
+        if self.entries.len() > CAPACITY {
             self.coarsen();
         }
     }
@@ -132,7 +129,7 @@ impl<const ROOM: usize> Buffer<ROOM> {
         }
     }
 
-    /// Makes one of the last two if they are alike (D2).
+    /// Merges the last two spans if they have the same kind (D2).
     fn join_last(&mut self) {
         if let [.., before, last] = &mut self.entries[..]
             && before.doing == last.doing
@@ -142,9 +139,9 @@ impl<const ROOM: usize> Buffer<ROOM> {
         }
     }
 
-    /// Makes room by a coarser resolution.
+    /// Halves the number of spans by a coarser resolution.
     fn coarsen(&mut self) {
-        while self.entries.len() > ROOM / 2 {
+        while self.entries.len() > CAPACITY / 2 {
             self.resolution = (2 * self.resolution).max(TICKS_A_US / 8);
             for entry in std::mem::take(&mut self.entries) {
                 self.put(entry);
@@ -165,7 +162,7 @@ mod tests {
         for &(kind, length) in spans {
             let entry = Entry { doing: KINDS[kind], from: now, to: now + length };
             now = entry.to;
-            buffer.note(entry);
+            buffer.record(entry);
             whole.push(entry);
         }
         (buffer, whole)

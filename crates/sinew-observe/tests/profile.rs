@@ -135,8 +135,8 @@ fn every_join_is_counted_once_under_every_policy() {
     });
 }
 
-/// Catches: a stolen arm whose path is lost, whose thief counts nothing, or that is not told from
-/// an inlined one.
+/// Catches: a stolen arm whose path is lost, whose thief counts nothing, or that is not
+/// distinguished from an inlined one.
 #[test]
 fn an_arm_that_must_be_stolen_is_counted_as_stolen() {
     ends(|| {

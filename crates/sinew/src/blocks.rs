@@ -156,7 +156,7 @@ impl<'m, const N: usize, C: Mode> OverBlocks<'m, N, C> {
         self
     }
 
-    /// At most so many workers take part, the caller included; all of the pool by default.
+    /// Sets the maximum number of workers, the caller included; by default all of the pool.
     ///
     /// # Panics
     ///
@@ -256,8 +256,7 @@ impl<'m, const N: usize, C: Mode> OverBlocks<'m, N, C> {
         grain
     }
 
-    /// Whether the loop is one over the numbers of its blocks: the other schedules cut the space
-    /// itself.
+    /// Whether the loop runs over the numbers of its blocks. Other schedules cut the space itself.
     fn numbers_blocks(&self, grain: &[usize; N]) -> bool {
         let Options { schedule, threads, control, .. } = self.options;
         match schedule {

@@ -127,8 +127,8 @@ where
     }
 }
 
-/// The whole problem, as a [`Snapshot`](crate::Snapshot) counts it: each split gives both parts
-/// half of what there is, and what is solved is done.
+/// The items of the whole problem in a [`Snapshot`](crate::Snapshot). A split gives each part half
+/// of the problem's items.
 const WHOLE: u32 = 1 << 20;
 
 fn solve_under<P, R, S, C>(
@@ -145,23 +145,23 @@ where
     C: Fn(R, R) -> R + Sync,
 {
     let operation = Operation::begin(control, u64::from(WHOLE))?;
-    let under = Under { operation, step, combine };
-    let participant = under.operation.take_part(w);
-    let solution = under.solve(w, problem, WHOLE);
+    let solver = ControlledSolver { operation, step, combine };
+    let participant = solver.operation.register(w);
+    let solution = solver.solve(w, problem, WHOLE);
     drop(participant);
-    under.operation.end();
+    solver.operation.end();
     solution
 }
 
-/// How to solve problems, and until when.
-struct Under<'c, S, C> {
+/// A problem that is solved under a control.
+struct ControlledSolver<'c, S, C> {
     operation: Operation<'c>,
     step: &'c S,
     combine: &'c C,
 }
 
-impl<S, C> Under<'_, S, C> {
-    /// Solves a part that counts as so many items.
+impl<S, C> ControlledSolver<'_, S, C> {
+    /// Solves a part that counts as `items` items.
     fn solve<P, R>(&self, w: &Worker, problem: P, items: u32) -> Result<R, Cancelled>
     where
         P: Send,

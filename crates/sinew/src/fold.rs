@@ -6,8 +6,8 @@ use sinew_loops::data::{Items, ReadItems};
 use sinew_loops::loops::{self, Kind};
 use std::borrow::Borrow;
 
-/// Reproducible skeletons divide any number of items into at most so many blocks: enough for any
-/// machine's balance, and few enough to combine one after the other.
+/// The maximum number of blocks of a reproducible skeleton: enough to balance any machine, and few
+/// enough to combine serially.
 const BLOCKS: usize = 1024;
 
 impl<I: Items, C: Mode> Over<'_, I, C> {

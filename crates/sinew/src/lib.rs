@@ -24,8 +24,8 @@
 //! ```
 //!
 //! On NUMA machines, data has a *locality domain*, and tasks are spawned into it, with the feature
-//! `locality`. This is Jacobi's method on a field of layers; tasks of a layer run on the workers that
-//! first touched it:
+//! `locality`. This is Jacobi's method on a field of layers; tasks of a layer run on the workers
+//! that first touched it:
 //!
 //! ```
 //! use sinew::prelude::*;
@@ -62,7 +62,7 @@
 //!
 //! Skeletons run in the current [`Pool`]: inside [`Pool::run`] and [`Pool::install`] that pool,
 //! otherwise the global one, which is built at its first use ([`global_pool`]). The calling thread
-//! takes part. [`Pool::control`] changes a running pool.
+//! participates. [`Pool::control`] changes a running pool.
 //!
 //! # Files
 //!
@@ -160,7 +160,8 @@ pub mod items {
 /// The stages of a [`Pipeline`]: their traits and types.
 pub mod stages {
     pub use sinew_loops::stream::{
-        End, Identity, Parallel, ParallelEnd, Serial, SerialEnd, SerialStage, StageContext, Stages,
+        Identity, Parallel, ParallelSink, Serial, SerialSink, SerialStage, Sink, StageContext,
+        Stages,
     };
 }
 

@@ -7,7 +7,7 @@ use sinew_loops::data::Items;
 use sinew_loops::loops::{self, LoopMetrics, Meter, Options};
 
 impl<'m, I: Items, C: Mode> Over<'m, I, C> {
-    /// Measures each thread: the time in which it takes part, works and waits, and the number of
+    /// Measures each thread: the time in which it participates, works and waits, and the number of
     /// its tasks. The last option; the call after it returns the [`LoopMetrics`] as well.
     ///
     /// # Cost

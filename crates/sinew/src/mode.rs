@@ -81,5 +81,5 @@ impl Mode for Controlled {
 
 #[cold]
 fn never_cancelled() -> ! {
-    unreachable!("a skeleton is cancelled by its control only, and this one has none")
+    unreachable!("only a control cancels a skeleton, and this one has none")
 }

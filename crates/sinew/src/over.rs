@@ -112,7 +112,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     /// let tapered = over(0..1_000_u64).schedule(Schedule::Tapered { min: 16 });
     /// let sum = tapered.reduce(|| 0, |a, b| a + b);
     /// assert_eq!(sum, 499_500);
-    /// // Found out while the loop runs again and again; it is known by where `over` is called.
+    /// // Chosen by measurements of earlier runs of this call site.
     /// for _ in 0..10 {
     ///     over(0..1_000).schedule(Schedule::Auto).for_each(drop);
     /// }
@@ -178,7 +178,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
         over
     }
 
-    /// At most so many workers take part, the caller included; all of the pool by default.
+    /// Sets the maximum number of workers, the caller included; by default all of the pool.
     ///
     /// # Panics
     ///
@@ -218,7 +218,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
         self.with(|items| Zip::new(items, other.into_items()))
     }
 
-    /// Items with their numbers, from 0.
+    /// Pairs of each item's number, from 0, and the item.
     pub fn enumerate(self) -> Over<'m, Enumerate<I>, C> {
         self.with(Enumerate::new)
     }
@@ -334,7 +334,7 @@ impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     }
 }
 
-/// A schedule that can be followed.
+/// The schedule, after a check.
 ///
 /// # Panics
 ///
@@ -348,7 +348,7 @@ pub(crate) fn sound(schedule: Schedule) -> Schedule {
     }
 }
 
-/// A number of threads that can do something.
+/// The number of threads, after a check.
 ///
 /// # Panics
 ///

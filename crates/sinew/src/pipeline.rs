@@ -136,13 +136,13 @@ where
     pub fn bound(mut self, items: usize) -> Self {
         assert!(
             items > 0,
-            "a pipeline with a bound of 0 items under way never ends: use at least 1"
+            "a pipeline with a bound of 0 items in flight never ends: use at least 1"
         );
         self.options.bound = Some(items);
         self
     }
 
-    /// At most so many workers take part, the caller included; all of the pool by default.
+    /// Sets the maximum number of workers, the caller included; by default all of the pool.
     ///
     /// # Panics
     ///

@@ -100,7 +100,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Collects the numbers of a range, each of which is a problem that `at` is told of.
+/// Collects the numbers of a range, calling `at` with each.
 fn collect(
     control: &Control,
     numbers: Range<usize>,
@@ -129,7 +129,7 @@ fn collect(
 /// Catches: a part that is solved twice or never, or combined in another order, while threads
 /// come, go and move; and one that does not count as done.
 #[test]
-fn shuttle_each_part_is_solved_once_whatever_is_wished() {
+fn shuttle_each_part_is_solved_once_whatever_is_requested() {
     explore(|| {
         let (control, changers) = (Control::new(), Changers::default());
         let solved = collect(&control, 0..8, |number| {

@@ -7,8 +7,8 @@ use sinew_loops::sort::{sort_by, sort_by_under};
 use std::cmp::Ordering;
 
 impl<T: Send, M: Mode> Over<'_, SliceMut<'_, T>, M> {
-    /// Sorts the slice; equal elements keep their order. The schedule plays no part. A cancelled
-    /// slice holds all its elements in some order.
+    /// Sorts the slice; equal elements keep their order. The schedule has no effect. After a
+    /// cancellation the slice holds all its elements in some order.
     ///
     /// # Panics
     ///

@@ -10,8 +10,8 @@ use sinew_policy::chunk::Schedule;
 use std::marker::PhantomData;
 use std::panic::Location;
 
-/// Begins a stencil over `grid`, which is stored row by row and whose sides are `shape`, the
-/// slowest dimension first: one to three of them, or more.
+/// Begins a stencil over `grid`, of any number of dimensions. It is stored row by row and has the
+/// sides `shape`, the slowest dimension first.
 ///
 /// A sweep makes each element a function of its neighbourhood before the sweep: the elements at
 /// most one step away along each dimension, or more with a [`radius`](Stencil::radius). An [`Edge`]
@@ -62,8 +62,8 @@ where
 ///
 /// A second grid, and one loop a sweep. Except near both ends of a row the function's loads are
 /// those of a loop written by hand. Near the ends it uses other strides or, if the radius is larger
-/// than one, a copy of some elements. For each dimension but the last that has a
-/// [constant](Edge::Constant) beyond its edges there are some rows of it.
+/// than one, a copy of some elements. Each dimension but the last with a [constant](Edge::Constant)
+/// edge needs a buffer of some rows.
 #[derive(Debug)]
 #[must_use = "nothing runs until `run`"]
 pub struct Stencil<'g, T, const N: usize, const R: usize, C = Uncontrolled> {
@@ -106,7 +106,7 @@ impl<'g, T, const N: usize, const R: usize, C: Mode> Stencil<'g, T, N, R, C>
 where
     T: Copy + Send + Sync,
 {
-    /// The function reaches `FAR` steps along each dimension; one by default.
+    /// Sets the radius: the function reaches `FAR` steps along each dimension; one by default.
     ///
     /// ```
     /// let mut xs: Vec<u32> = (0..10).collect();
@@ -125,7 +125,7 @@ where
     /// sinew::stencil(&mut [1, 2], [2]).radius::<65_537>().run(|x| x[[0]]);
     /// ```
     /// ```compile_fail
-    /// // Twice as many and one more is 1 in 64 bits.
+    /// // `2 FAR + 1` wraps to 1 in 64 bits.
     /// sinew::stencil(&mut [1, 2], [2]).radius::<{ 1 << 63 }>().run(|x| x[[0]]);
     /// ```
     /// ```compile_fail
@@ -178,7 +178,7 @@ where
         self
     }
 
-    /// At most so many workers take part, the caller included; all of the pool by default.
+    /// Sets the maximum number of workers, the caller included; by default all of the pool.
     ///
     /// # Panics
     ///

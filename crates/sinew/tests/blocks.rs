@@ -113,7 +113,7 @@ proptest! {
         }
     }
 
-    /// Catches: a tile that is not handed over between the steps of an algorithm.
+    /// Catches: a tile that is not passed on between the steps of an algorithm.
     #[test]
     fn shortest_paths_are_found_by_tiles(
         n in 1..24_usize,

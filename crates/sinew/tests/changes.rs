@@ -2,7 +2,7 @@
 //! pool's, and while it is cancelled and panics: each item runs exactly once, nothing is leaked, no
 //! participant is left behind.
 //!
-//! `SINEW_STRESS_SECONDS` says for how long this goes on (default: a second); `SINEW_DEEP` makes it
+//! `SINEW_STRESS_SECONDS` is the duration (default: one second); `SINEW_DEEP` makes it
 //! go on until there were a million changes.
 
 mod counted;

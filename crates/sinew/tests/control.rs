@@ -111,10 +111,10 @@ fn a_cancelled_control_ends_every_skeleton() {
     assert_eq!(over(&xs[..0]).control(&control).map(never), Ok(vec![]));
 }
 
-/// Catches: a worklist with more workers than its control wishes, and one that follows it no
+/// Catches: a worklist with more workers than its control requests, and one that follows it no
 /// more after a run.
 #[test]
-fn a_worklist_has_no_more_workers_than_wished() {
+fn a_worklist_has_no_more_workers_than_requested() {
     use sinew_sync::atomic::{AtomicUsize, Ordering};
     let pool = Pool::builder().threads(4).build().unwrap();
     let control = Control::new();
@@ -136,7 +136,7 @@ fn a_worklist_has_no_more_workers_than_wished() {
     assert_eq!(control.snapshot().done, 4_000);
 }
 
-/// Catches: progress of a scan or a stencil that is told to be at its end in the middle, and of
+/// Catches: progress of a scan or a stencil that is reported as complete in the middle, and of
 /// a sort or a problem that does not come to its end.
 #[test]
 fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
@@ -152,7 +152,7 @@ fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
         let seen = seen.lock().unwrap();
         let (last, before) = seen.split_last().unwrap();
         assert_eq!(*last, 1.0);
-        // The last item may be counted before the end is told.
+        // The last item may be counted before the end is reported.
         let done = before.iter().filter(|&&fraction| fraction >= 1.0).count();
         assert!(done <= 16 && before.len() > 1, "{done} of {}", before.len());
     };
@@ -212,10 +212,10 @@ fn a_sort_takes_up_the_number_of_threads_while_it_runs() {
     assert!(helped.into_inner());
 }
 
-/// Catches: problems that are solved by more threads than their control wishes, and by no more
-/// when it wishes them.
+/// Catches: problems that are solved by more threads than their control requests, and not by
+/// more when it requests them.
 #[test]
-fn problems_are_solved_by_as_many_threads_as_wished() {
+fn problems_are_solved_by_as_many_threads_as_requested() {
     let pool = Pool::builder().threads(2).build().unwrap();
     let control = Control::new();
     control.set_threads(1);

@@ -74,7 +74,7 @@ fn goes_on(stages: &Stages, more: &mut More<()>) {
     more.extend((!stages.is_over()).then_some(()));
 }
 
-/// Catches: a worklist whose workers do not look at the pool's limit, or look once; with a
+/// Catches: a worklist whose workers do not read the pool's limit, or read it once; with a
 /// control and without. Workers that have left are asleep.
 #[test]
 fn a_worklist_follows_the_limit_of_its_pool() {
@@ -206,7 +206,7 @@ fn mine() -> Vec<usize> {
 }
 
 /// Catches: a worklist that lets its control's mapping pass, or goes by the first one only, and
-/// a thread that is not given back its processors.
+/// a thread that does not get its processors back.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_workers_of_a_list_sit_where_its_control_has_them() {

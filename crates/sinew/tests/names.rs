@@ -25,7 +25,7 @@ use sinew::skeleton::{
     observer,
 };
 use sinew::stages::{
-    End, Identity, Parallel, ParallelEnd, Serial, SerialEnd, SerialStage, StageContext, Stages,
+    Identity, Parallel, ParallelSink, Serial, SerialSink, SerialStage, Sink, StageContext, Stages,
 };
 use sinew::stm::{
     Cause, Change, ContentionManager, Counters, Locking, Prefetch, PrefetchEnd, Prefetched, Tx,

@@ -171,9 +171,9 @@ fn a_failure_is_the_last_call() {
     assert_eq!(ended, Err(Stopped::Cancelled));
 }
 
-/// Catches: more workers at once than wished, in a stage that any number may run.
+/// Catches: more workers at once than requested, in a stage that any number may run.
 #[test]
-fn no_more_workers_take_part_than_wished() {
+fn no_more_workers_run_than_requested() {
     let pool = Pool::builder().threads(4).build().unwrap();
     let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let visit = |item| {
@@ -189,7 +189,7 @@ fn no_more_workers_take_part_than_wished() {
     assert_eq!(most.into_inner(), 1);
 }
 
-/// Catches: items that the control is not told of, and a length that it could know from the
+/// Catches: items that the control does not count, and a length that it could know from the
 /// beginning.
 #[test]
 fn a_snapshot_counts_the_items_that_are_through() {
@@ -226,7 +226,7 @@ fn pipelines_may_be_nested() {
 }
 
 #[test]
-#[should_panic(expected = "a pipeline with a bound of 0 items under way never ends")]
+#[should_panic(expected = "a pipeline with a bound of 0 items in flight never ends")]
 fn a_bound_of_zero_is_refused() {
     sinew::pipeline(0..3).bound(0).for_each(drop);
 }

@@ -79,7 +79,7 @@ fn skeletons_under_a_control_end() {
     });
 }
 
-/// Catches: a skeleton of several loops that goes on with the next one, which knows nothing of a
+/// Catches: a skeleton of several loops that begins the next one, which knows nothing of a
 /// cancellation before it began.
 #[test]
 fn skeletons_of_several_loops_end_between_two_of_them() {

@@ -3,7 +3,7 @@
 use sinew::prelude::*;
 use sinew::{Snapshot, stencil};
 
-/// Catches: an option that is not handed on, or that changes the answer.
+/// Catches: an option that is not passed on, or that changes the result.
 #[test]
 fn options_do_not_change_the_answer() {
     let shape = [37, 53];

@@ -168,7 +168,7 @@ fn calls_are_served_between_joins_of_an_operation() {
         let control = Control::new();
         is_served_during(move |w| {
             let operation = Operation::begin(&control, 0).unwrap().with_threads(threads);
-            let participant = operation.take_part(w);
+            let participant = operation.register(w);
             tree(w, &operation, 8);
             drop(participant);
             operation.end();

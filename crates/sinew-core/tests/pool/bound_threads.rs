@@ -39,11 +39,11 @@ fn while_kept_to<R>(cpu: usize, pool: &Pool, table: &Table, f: impl FnOnce() -> 
     // The pool limits its workers after it has set their pins.
     wait_until(|| {
         coordinator.step().unwrap();
-        pool.workers() == 1
+        pool.threads() == 1
     });
     let result = f();
     drop(coordinator);
-    wait_until(|| pool.workers() == 2);
+    wait_until(|| pool.threads() == 2);
     result
 }
 

@@ -172,7 +172,7 @@ fn a_skeleton_of_joins_follows_the_quota_of_its_container() {
         let (turns, control) = (Turns::new(), Control::new());
         turns.pool.install(|w| {
             let operation = Operation::begin(&control, 0).unwrap();
-            let _participant = operation.take_part(w);
+            let _participant = operation.register(w);
             tree(w, &operation, &turns, 60);
         });
     });

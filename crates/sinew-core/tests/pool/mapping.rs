@@ -241,10 +241,10 @@ fn follows_the_mapping(skeleton: impl Fn(&Worker, &Control, &(dyn Fn() + Sync)) 
     assert_eq!((now.changes, now.changes_applied, now.working), (2, 2, 0));
 }
 
-/// Catches: carriers that stay where the pool has them, share a processor, or keep it
+/// Catches: pipeline tasks that stay where the pool has them, share a processor, or keep it
 /// afterwards.
 #[test]
-fn a_control_places_the_carriers_of_a_stream() {
+fn a_control_places_the_tasks_of_a_pipeline() {
     follows_the_mapping(|w, control, item| {
         let end = Parallel::new(Identity, |_| item()).connect(Exit);
         let options = stream::Options { control: Some(control), ..stream::Options::default() };
@@ -265,7 +265,7 @@ fn a_control_places_those_who_take_part_in_a_skeleton_of_joins() {
     }
     follows_the_mapping(|w, control, item| {
         let operation = Operation::begin(control, 0).unwrap();
-        let _participant = operation.take_part(w);
+        let _participant = operation.register(w);
         tree(w, &operation, item, 11);
     });
 }
@@ -280,7 +280,7 @@ fn a_mapping_counts_as_followed_when_a_thread_has_moved() {
         assert_eq!((operation.threads(), control.snapshot().changes_applied), (Some(2), 1));
         control.set_mapping(&Mapping::Compact).unwrap();
         assert_eq!((operation.threads(), control.snapshot().changes_applied), (Some(2), 1));
-        let participant = operation.take_part(w);
+        let participant = operation.register(w);
         assert_eq!(control.snapshot().changes_applied, 2);
         drop(participant);
     });

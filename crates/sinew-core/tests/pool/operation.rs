@@ -62,7 +62,7 @@ fn no_more_come_than_are_wished() {
             let (control, free) = (Control::new(), Control::new());
             pool.install(|w| {
                 let operation = Operation::begin(&control, 0).unwrap().with_threads(1);
-                let participant = operation.take_part(w);
+                let participant = operation.register(w);
                 for _ in 0..20 {
                     alone(w, &operation);
                     with_another(w, &operation, || control.set_threads(2));
@@ -70,7 +70,7 @@ fn no_more_come_than_are_wished() {
                 }
                 drop(participant);
                 let operation = Operation::begin(&free, 0).unwrap();
-                let _participant = operation.take_part(w);
+                let _participant = operation.register(w);
                 with_another(w, &operation, || ());
             });
             assert_eq!((control.snapshot().working, free.snapshot().working), (0, 0));
@@ -87,7 +87,7 @@ fn a_skeleton_of_joins_follows_the_number_of_its_pool() {
             let (control, handle) = (Control::new(), pool.control());
             pool.run(|w| {
                 let operation = Operation::begin(&control, 0).unwrap();
-                let _participant = operation.take_part(w);
+                let _participant = operation.register(w);
                 for _ in 0..20 {
                     handle.set_threads(1);
                     alone(w, &operation);
@@ -108,7 +108,7 @@ fn each_arm_runs_once_whatever_is_wished() {
         let control = Control::new();
         pool.install(|w| {
             let operation = Operation::begin(&control, 0).unwrap();
-            let _participant = operation.take_part(w);
+            let _participant = operation.register(w);
             for round in 0..50 {
                 let slots = Mutex::new(Vec::new());
                 tree(w, &operation, 9, &|w| {
@@ -140,7 +140,7 @@ fn a_panic_comes_out_and_leaves_nobody_behind() {
             let payload = payload_of(|| {
                 pool.install(|w| {
                     let operation = Operation::begin(&control, 0).unwrap();
-                    let _participant = operation.take_part(w);
+                    let _participant = operation.register(w);
                     tree(w, &operation, 6, &|_| {
                         if leaves.fetch_add(1, Ordering::SeqCst) == bad {
                             resume_unwind(Box::new(bad));
@@ -165,7 +165,7 @@ fn a_stolen_arm_that_panics_leaves_the_count_as_it_was() {
             control.set_threads(2);
             pool.install(|w| {
                 let operation = Operation::begin(&control, 0).unwrap();
-                let participant = operation.take_part(w);
+                let participant = operation.register(w);
                 for round in 0..6 {
                     let panics = round % 3 < 2;
                     let join = AssertUnwindSafe(|| meet_in_join(w, &operation, panics));
@@ -173,7 +173,7 @@ fn a_stolen_arm_that_panics_leaves_the_count_as_it_was() {
                 }
                 drop(participant);
                 // No participant is counted any more, so both may take part.
-                let _participant = operation.take_part(w);
+                let _participant = operation.register(w);
                 meet_in_join(w, &operation, false);
             });
             assert_eq!(control.snapshot().working, 0);

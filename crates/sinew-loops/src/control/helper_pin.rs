@@ -1,20 +1,21 @@
-//! A worker that helps another one of a skeleton: its thread is pinned near that one's.
+//! The pin of a helper, which assists one worker of a skeleton: near that worker's processor.
 //!
-//! Its processor is the one nearest to the other worker's that no worker of the skeleton has
-//! ([`place_helpers`]), among those of the mapping in force. The control's mapping is in force, if
-//! there is one, or the pool's. A rule, such as scatter, allows all processors that the process may
-//! use. If the control's mapping leaves the threads to the system, helpers are not pinned either.
+//! The helper gets the nearest processor of the mapping in force that no worker of the skeleton has
+//! ([`place_helpers`]). The control's mapping is in force if there is one, otherwise the pool's. A
+//! rule, such as scatter, contains all processors that the process may use. If the control's
+//! mapping leaves threads to the system, helpers are not pinned either. Worklists have helpers
+//! (`worklist::run::helper` of the crate `sinew`).
 //!
 //! # Not handled
 //!
-//! A helper of a worker that is pinned nowhere, such as an external thread, is pinned by the pool;
-//! external threads are never moved. Helpers may share a processor with idle threads of the pool,
-//! and with the helpers of another skeleton.
+//! A helper of an unpinned worker, such as an external thread, keeps the pool's pin. External
+//! threads are never moved. Helpers may share a processor with idle threads of the pool, and with
+//! helpers of another skeleton.
 //!
 //! # Tests
 //!
-//! `sinew-topology`'s `tests/machines/beside.rs`: which processor; the crate `sinew`'s
-//! `tests/limits.rs`: threads that go there.
+//! `sinew-topology`'s `tests/machines/helpers.rs`: the choice of the processor; the crate `sinew`'s
+//! `tests/limits.rs`: the threads that run there.
 
 use sinew_topology::{CpuSet, Machine, place_helpers};
 
@@ -22,8 +23,8 @@ use super::{Control, Operation};
 use crate::affinity::{Pinning, pin_beside};
 use sinew_core::Worker;
 
-/// The pin of a worker that helps others of a skeleton, until this is dropped. It is no
-/// participant, so it is not counted. For authors of skeletons.
+/// The pin of a helper's thread, until this is dropped. A helper is no participant and is not
+/// counted. For authors of skeletons.
 ///
 /// ```
 /// use sinew_core::{Mapping, Pool};
@@ -32,9 +33,9 @@ use sinew_core::Worker;
 /// let pool = Pool::builder().threads(2).mapping(Mapping::Compact).external_slot(false).build()?;
 /// let cpus = pool.broadcast(|_| sinew_core::run(|w| w.pinned_cpu()));
 /// pool.install(|w| {
-///     let mut part = HelperPin::enter(w, None);
-///     // Beside the worker of slot 1, in a skeleton of that one alone.
-///     part.pin_beside(0, &cpus[1..], 1);
+///     let mut pin = HelperPin::enter(w, None);
+///     // Beside the worker of slot 1, the only worker of its skeleton.
+///     pin.pin_beside(0, &cpus[1..], 1);
 ///     assert!(cpus[0] == cpus[1] || w.pinned_cpu() != cpus[1]);
 /// });
 /// # Ok::<(), sinew_core::BuildError>(())
@@ -43,15 +44,15 @@ use sinew_core::Worker;
 pub struct HelperPin<'c> {
     w: &'c Worker,
     control: Option<&'c Control>,
-    /// The pool's mapping that is followed.
+    /// The version of the pool's mapping that the pin follows.
     version: usize,
-    /// Whether the innermost pin of the worker is this one's.
+    /// Whether the worker's innermost pin is this one.
     is_pinned: bool,
 }
 
 impl<'c> HelperPin<'c> {
-    /// The worker helps from now on, in a skeleton that follows this control or none.
-    /// [`pin_beside`](Self::pin_beside) decides where its thread runs.
+    /// A pin for the helper `w`, in a skeleton that follows the control of `operation`, if any. The
+    /// thread stays where it is until [`pin_beside`](Self::pin_beside).
     pub fn enter(w: &'c Worker, operation: Option<&Operation<'c>>) -> Self {
         Self {
             w,
@@ -61,7 +62,7 @@ impl<'c> HelperPin<'c> {
         }
     }
 
-    /// Whether the pool's mapping has changed since the thread was pinned last.
+    /// Whether the pool's mapping has changed since the last [`pin_beside`](Self::pin_beside).
     ///
     /// # Cost
     ///
@@ -71,20 +72,20 @@ impl<'c> HelperPin<'c> {
         self.version != self.w.mapping_version()
     }
 
-    /// Moves the thread to where it helps the worker of this number best. `workers`: the
-    /// [CPUs](Worker::pinned_cpu) of all workers of the skeleton, of which the first `helpers` have
-    /// a helper. To be called again whenever one of these has changed, or the [operation's
-    /// version](Operation::version) has, or it [is behind](Self::is_behind).
+    /// Moves the thread beside worker `number`. `workers` are the [CPUs](Worker::pinned_cpu) of all
+    /// workers of the skeleton, of which the first `helpers` have a helper. To be called again when
+    /// an argument or the [operation's version](Operation::version) has changed, or when the pin
+    /// [is behind](Self::is_behind).
     pub fn pin_beside(&mut self, number: usize, workers: &[Option<usize>], helpers: usize) {
-        // Before the look at the mapping: one that changes meanwhile is followed the next time.
+        // Read before the mapping: a change in between makes this pin behind.
         self.version = self.w.mapping_version();
         self.w.follow_mapping_inside();
-        let wished = self.control.and_then(|control| control.requests().1.pinning);
-        let pinning = match wished {
+        let requested = self.control.and_then(|control| control.requests().1.pinning);
+        let pinning = match requested {
             Some(pinning) if pinning.cpus().is_empty() => Some(Pinning::nowhere()),
             Some(pinning) => {
-                let room = pinning.cpus().iter().flat_map(CpuSet::iter).collect();
-                nearest(&room, number, workers, helpers)
+                let cpus = pinning.cpus().iter().flat_map(CpuSet::iter).collect();
+                nearest(&cpus, number, workers, helpers)
             }
             None => nearest(&self.w.mapping_cpus(), number, workers, helpers),
         };
@@ -98,18 +99,18 @@ impl Drop for HelperPin<'_> {
     }
 }
 
-/// The pin of a worker's helper, among these CPUs.
+/// The pin of the helper of worker `number`, to one of `cpus`.
 fn nearest(
-    room: &CpuSet,
+    cpus: &CpuSet,
     number: usize,
     workers: &[Option<usize>],
     helpers: usize,
 ) -> Option<Pinning> {
-    // Without a known CPU, the machine need not be asked.
+    // Without a known CPU there is nothing near, and the machine need not be read.
     workers.get(number).copied().flatten()?;
     let machine = Machine::host();
     let mut choice = Vec::new();
-    for cpu in room.iter() {
+    for cpu in cpus.iter() {
         choice.extend(machine.find_cpu(cpu));
     }
     let mut places = Vec::with_capacity(workers.len());

@@ -1,20 +1,19 @@
-//! Operations that are made of joins: how many workers take part.
+//! Operations that consist of joins: how they keep to a maximum of participants.
 //!
-//! A worker *takes part* from the moment when it takes up something of the operation until it is
-//! done with that: a stolen arm and all that the arm spawns. [`Operation::join`] checks the
-//! requested number before it offers an arm. If the maximum is reached, the worker runs both arms.
-//! A thief beyond the maximum *hands back* an arm that was offered before, and the arm's owner runs
+//! A thief participates while it runs a stolen arm, joins inside that arm included.
+//! [`Operation::join`] checks the maximum before it offers an arm. If the maximum is reached, the
+//! worker runs both arms. A thief beyond the maximum *returns* the arm unrun, and its owner runs
 //! it. So a lower number takes effect as stolen arms end, a higher one at the next join.
 //!
 //! # Invariants
 //!
-//! - E1: no worker begins to take part where the maximum is reached. A worker that waits for a
-//!   stolen arm does not count; so the count may exceed the maximum when the arm returns.
+//! - E1: no worker begins to participate while the maximum is reached. A worker that waits for a
+//!   stolen arm does not count; so the count may exceed the maximum when the arm ends.
 //!
 //! # Cost
 //!
-//! Some loads for a join, of lines that are written when a worker comes or leaves, or when a
-//! request changes; a lock for each worker that comes.
+//! Some loads for a join, of cache lines that change when a participant comes or leaves or a
+//! request is made; a lock for each new participant.
 //!
 //! # Not handled
 //!
@@ -22,7 +21,7 @@
 //!
 //! # Tests
 //!
-//! `control::shuttle`, with a planted bug; `sinew-core`'s `tests/pool/course.rs`; the crate
+//! `control::shuttle`, with a planted bug; `sinew-core`'s `tests/pool/operation.rs`; the crate
 //! `sinew`'s `tests/changes.rs`.
 
 use sinew_sync::atomic::{AtomicBool, Ordering};
@@ -32,10 +31,10 @@ use crate::participants::Suspended;
 use sinew_core::Worker;
 
 impl Operation<'_> {
-    /// [`Worker::join`] of a worker that takes part. No more workers than requested, and no more
-    /// than the pool allows, work at once, apart from those at arms that were stolen before. The
-    /// thief of the second arm takes part. Before the arms, the worker serves a
-    /// [call](Worker::serve_calls) from outside that waits.
+    /// [`Worker::join`] for a participant. At most [`maximum`](Self::maximum) workers run at once,
+    /// apart from those that run arms stolen before. The thief of the second arm becomes a
+    /// participant. Before the arms, the worker serves a waiting [call](Worker::serve_calls) from
+    /// outside.
     ///
     /// # Panics
     ///
@@ -53,7 +52,7 @@ impl Operation<'_> {
         self.follow(w);
         w.check_limits();
         if self.maximum(w).is_some_and(|maximum| self.participants.count() >= maximum) {
-            // No push checks the poll word here.
+            // In place of the push, which would check the poll word.
             w.safe_point();
             return (a(w), b(w));
         }
@@ -78,7 +77,7 @@ impl Operation<'_> {
             Ok(b(w))
         };
         let (first, second) = w.join_context(first, second);
-        // The arm has returned. If it panicked, unwinding does the same.
+        // The arm has ended. If it panicked, unwinding drops this as well.
         drop(suspended);
         (first, second.unwrap_or_else(|b| b(w)))
     }

@@ -1,4 +1,7 @@
-//! Operations other than loops, as their control sees them.
+//! Operations other than loops: their items, progress and number of participants under a control.
+//!
+//! `participant` is a worker in an operation, `joins` are operations that consist of joins. Loops
+//! follow a control in `loops::controlled`.
 
 use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
@@ -7,8 +10,7 @@ use super::{Control, SOME};
 use crate::participants::Participants;
 use sinew_core::{CancelRegistration, Cancelled, Worker};
 
-/// An operation under way, other than a loop, that follows a [`Control`]: its items, its progress,
-/// and its requested settings. For authors of skeletons.
+/// A running operation other than a loop that follows a [`Control`]. For authors of skeletons.
 ///
 /// ```
 /// use sinew_core::Cancelled;
@@ -30,27 +32,27 @@ use sinew_core::{CancelRegistration, Cancelled, Worker};
 pub struct Operation<'c> {
     pub(super) control: &'c Control,
     cancel_registration: CancelRegistration,
-    /// Those that do not wait for others.
+    /// The participants that do not wait for a stolen arm.
     pub(super) participants: Participants,
     requested: Requested,
 }
 
-/// The requested number of participants. Accesses are `Relaxed`: it only says whether to offer.
+/// The requested number of participants. Accesses are `Relaxed`: they publish nothing.
 #[derive(Debug)]
 struct Requested {
     /// The number without a request.
-    own: usize,
+    default: usize,
     threads: AtomicUsize,
-    /// The version of the requests by which `threads` was set. The lock keeps the two together.
+    /// The version of the requests that `threads` is of. Both change under the lock.
     version: AtomicU64,
     setting: Mutex<()>,
 }
 
 impl Requested {
-    fn new(own: usize) -> Self {
+    fn new(default: usize) -> Self {
         Self {
-            own,
-            threads: AtomicUsize::new(own),
+            default,
+            threads: AtomicUsize::new(default),
             version: AtomicU64::new(0),
             setting: Mutex::default(),
         }
@@ -58,8 +60,8 @@ impl Requested {
 }
 
 impl<'c> Operation<'c> {
-    /// An operation with so many items begins, in the pool whose worker the calling thread is.
-    /// Items may be added later.
+    /// Begins an operation with `items` items in the pool of the calling worker. Items may be added
+    /// later.
     ///
     /// # Errors
     ///
@@ -75,23 +77,22 @@ impl<'c> Operation<'c> {
             participants: Participants::new(0),
             requested: Requested::new(usize::MAX),
         };
-        operation.expect(items);
+        operation.add_items(items);
         Ok(operation)
     }
 
-    /// So many more items are to be done.
-    pub fn expect(&self, items: u64) {
-        self.control.expect(items);
+    /// Adds items to the total.
+    pub fn add_items(&self, items: u64) {
+        self.control.add_items(items);
     }
 
-    /// So many items less are to be done, for example because a loop begins that counts them
-    /// itself.
-    pub fn expect_less(&self, items: u64) {
-        self.control.expect_less(items);
+    /// Removes items from the total, for example because a loop begins that counts them itself.
+    pub fn remove_items(&self, items: u64) {
+        self.control.remove_items(items);
     }
 
-    /// The worker `w` is done with so many items. Called between two items, without a lock, because
-    /// it calls the callback of [`Control::on_progress`] if that is due.
+    /// Counts `items` that the worker `w` has done. To be called between two items, without a lock,
+    /// because it calls the callback of [`Control::on_progress`] if that is due.
     ///
     /// # Panics
     ///
@@ -99,11 +100,11 @@ impl<'c> Operation<'c> {
     ///
     /// # Cost
     ///
-    /// An addition to a word that few others write.
+    /// An addition to a word that at most a few other workers write.
     #[inline]
     pub fn done(&self, w: &Worker, items: usize) {
         self.count(w, items);
-        self.tell();
+        self.report_progress();
     }
 
     /// The first half of [`done`](Self::done): counts the items, without the callback.
@@ -112,14 +113,14 @@ impl<'c> Operation<'c> {
         self.control.count(w.index(), items);
     }
 
-    /// The other half: calls the callback, if that is due.
+    /// The second half of [`done`](Self::done): calls the callback if it is due.
     ///
     /// # Panics
     ///
     /// If the callback does.
     #[inline]
-    pub fn tell(&self) {
-        self.control.tell(self.control.version());
+    pub fn report_progress(&self) {
+        self.control.report_progress(self.control.version());
     }
 
     /// Whether the operation is to end: its control was cancelled, or its pool has
@@ -132,19 +133,17 @@ impl<'c> Operation<'c> {
     /// A number that changes with every request. Not 0.
     #[inline]
     pub fn version(&self) -> u64 {
-        // Two bits at the bottom say other things.
         self.control.version() | SOME
     }
 
-    /// The number of participants where none is requested; all of the pool by default.
+    /// Sets the number of participants without a request; by default all workers of the pool.
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.requested = Requested::new(threads.max(1));
         self
     }
 
-    /// How many workers may take part now, by the latest request that this operation
-    /// [follows](Self::follow_request) and by the limit of the pool of `w`. `None`: all of the
-    /// pool.
+    /// How many workers may participate, by the latest request that this operation
+    /// [follows](Self::follow_request) and by the pool's limit. `None`: all workers of the pool.
     #[inline]
     pub fn maximum(&self, w: &Worker) -> Option<usize> {
         let requested = self.requested.threads.load(Ordering::Relaxed);
@@ -152,7 +151,7 @@ impl<'c> Operation<'c> {
         (maximum < w.max_threads()).then_some(maximum)
     }
 
-    /// Takes up the latest request for a number of participants.
+    /// Follows the latest request for a number of participants.
     #[inline]
     pub fn follow_request(&self) {
         if self.requested.version.load(Ordering::Relaxed) != self.version() {
@@ -161,19 +160,20 @@ impl<'c> Operation<'c> {
         }
     }
 
-    /// The request of this version is for so many participants, or for none.
+    /// Stores the number of participants of the requests of this version, unless a newer one is
+    /// stored.
     pub(super) fn set_requested(&self, version: u64, threads: Option<usize>) {
         let requested = &self.requested;
         let _setting = requested.setting.lock();
         if requested.version.load(Ordering::Relaxed) < version | SOME {
-            requested.threads.store(threads.unwrap_or(requested.own), Ordering::Relaxed);
+            requested.threads.store(threads.unwrap_or(requested.default), Ordering::Relaxed);
             requested.version.store(version | SOME, Ordering::Relaxed);
         }
     }
 
-    /// The requested number of threads, if any, for a worker that takes part from now on. A
-    /// requested mapping as well counts as followed only with [`follow`](Self::follow). A mapping
-    /// that was taken back counts at once.
+    /// The requested number of threads, if any. The caller follows it: unless a mapping is
+    /// requested as well, the request counts as followed. With a mapping, [`follow`](Self::follow)
+    /// does that.
     pub fn threads(&self) -> Option<usize> {
         let (version, requests) = self.control.requests();
         if requests.pinning.is_none() {
@@ -182,7 +182,7 @@ impl<'c> Operation<'c> {
         requests.threads
     }
 
-    /// The operation has ended, in whichever way but a panic.
+    /// Ends the operation, also after a cancellation. A panic just drops it.
     ///
     /// # Panics
     ///
@@ -190,7 +190,7 @@ impl<'c> Operation<'c> {
     pub fn end(self) {
         let control = self.control;
         drop(self);
-        control.tell_end();
+        control.report_end();
     }
 }
 

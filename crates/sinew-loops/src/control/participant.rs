@@ -1,12 +1,13 @@
-//! A worker that takes part in an operation: counted by its control, pinned where the control's
-//! mapping says, and reachable for the pool between two items.
+//! A participant of an operation other than a loop: its control counts it and pins its thread, and
+//! between two items it polls the requests of the pool.
 //!
-//! Participants of controlled loops do the same between two slices (`loops::controlled`).
+//! Participants of controlled loops do the same between two slices (`loops::controlled`). How many
+//! participants an operation may have is in `operation`.
 //!
 //! # Invariants
 //!
-//! - E2: the operations that a worker takes part in nest as its calls do. The pin of the innermost
-//!   is the worker's innermost pin (B1 of `affinity`).
+//! - E2: the operations of a worker nest as its calls do. The pin of the innermost one is the
+//!   worker's innermost pin (B1 of `affinity`).
 
 use std::cell::Cell;
 
@@ -18,27 +19,27 @@ use crate::affinity;
 use crate::participants::Registration;
 use sinew_core::{Worker, WorkerLocal};
 
-/// Time between two checks, in ticks, unless a single item takes longer: as long as a loop's slice.
+/// The time between two polls, in ticks, unless a single item takes longer: that of a loop's slice.
 const SLICE: u64 = 50 * TICKS_A_US;
 
-/// The largest number of items between two readings of the clock.
-const UNTIMED: u32 = 64;
+/// The largest number of items between two polls.
+const MAX_ITEMS: u32 = 64;
 
-/// The innermost operation that a worker takes part in.
+/// The innermost operation of a worker.
 static INNERMOST: WorkerLocal<Cell<Innermost>> = WorkerLocal::new(Cell::default);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Innermost {
-    /// The control of the operation.
+    /// The identity of its control.
     control: usize,
     rank: usize,
-    /// The version of the requests by which the thread is pinned.
-    settled: u64,
+    /// The version of the requests that the thread's pin follows.
+    pinned_version: u64,
     /// Whether the worker's innermost pin belongs to this operation.
     is_pinned: bool,
 }
 
-/// A worker that takes part in an operation other than a loop, until this is dropped. For authors
+/// A worker's participation in an operation other than a loop, until this is dropped. For authors
 /// of skeletons.
 ///
 /// ```
@@ -58,69 +59,68 @@ struct Innermost {
 /// # Ok::<(), sinew_core::Cancelled>(())
 /// ```
 #[derive(Debug)]
-#[must_use = "the worker takes part until this is dropped"]
+#[must_use = "the worker participates until this is dropped"]
 pub struct Participant<'c> {
     w: &'c Worker,
     control: Option<&'c Control>,
-    /// The operation around this one, if there is a control.
-    around: Innermost,
-    looks: Looks,
+    /// The enclosing operation, if this one has a control.
+    enclosing: Innermost,
+    timer: PollTimer,
     _registration: Option<Registration<'c>>,
 }
 
 impl<'c> Participant<'c> {
-    /// The worker takes part from now on with a rank that no other participant of the operation
-    /// has meanwhile. Under a control its thread is pinned to the place of that rank, if the
-    /// control has a mapping.
+    /// Makes the worker a participant with a rank that no other participant of the operation has
+    /// meanwhile. If the control has a mapping, it pins the thread to the place of that rank. It
+    /// does not register with the operation; [`Operation::register`] does.
     pub fn enter(w: &'c Worker, operation: Option<&Operation<'c>>, rank: usize) -> Self {
         match operation {
             Some(operation) => operation.enter(w, rank, None),
             None => Self {
                 w,
                 control: None,
-                around: Innermost::default(),
-                looks: Looks::default(),
+                enclosing: Innermost::default(),
+                timer: PollTimer::default(),
                 _registration: None,
             },
         }
     }
 
-    /// Looks up between two items, without a lock. Publishes tasks for thieves that have asked,
-    /// follows the pool's mapping, and serves a [call](Worker::serve_calls) from outside that
-    /// waits. Has the pool read quota and affinity if it follows them. Does so as often as loops do
-    /// between two slices, or after each item that took longer. Returns whether it did; the thread
-    /// may then run on another processor.
+    /// To be called between two items, without a lock. About every 50 µs, or after each item that
+    /// took longer, it publishes tasks for waiting thieves, follows the pool's mapping, quota and
+    /// affinity, and serves a waiting [call](Worker::serve_calls) from outside. Returns whether it
+    /// did so; the thread may then run on another processor.
     ///
     /// # Cost
     ///
-    /// An addition and a comparison, mostly.
+    /// Usually an addition and a comparison.
     #[inline]
     pub fn poll(&mut self) -> bool {
         self.poll_after(1)
     }
 
-    /// The same after so many items, which may be up to
+    /// As [`poll`](Self::poll), after `items` items: at most
     /// [`items_until_poll`](Self::items_until_poll).
     #[inline]
     pub fn poll_after(&mut self, items: u32) -> bool {
-        let is_due = self.looks.is_due(items);
+        let is_due = self.timer.is_due(items);
         if is_due {
-            self.look_cold();
+            self.poll_cold();
         }
         is_due
     }
 
-    /// How many items may follow each other before the next look around, by the time that the last
-    /// ones took: from 1 for long items to 64.
+    /// How many items may run before the next poll is due, by the time that the last items took:
+    /// from 1 for long items to 64 for short ones.
     #[inline]
     pub fn items_until_poll(&self) -> u32 {
-        self.looks.left()
+        self.timer.left()
     }
 
     #[cold]
-    fn look_cold(&mut self) {
+    fn poll_cold(&mut self) {
         let now = ticks();
-        self.looks.timed(now);
+        self.timer.polled(now);
         self.w.safe_point();
         self.w.check_limits_at(now);
         self.w.serve_calls();
@@ -130,7 +130,7 @@ impl<'c> Participant<'c> {
 impl Drop for Participant<'_> {
     fn drop(&mut self) {
         let Some(control) = self.control else { return };
-        if self.w.local(&INNERMOST).replace(self.around).is_pinned {
+        if self.w.local(&INNERMOST).replace(self.enclosing).is_pinned {
             affinity::unpin(self.w, control.places());
         }
         control.end_work();
@@ -138,14 +138,14 @@ impl Drop for Participant<'_> {
 }
 
 impl<'c> Operation<'c> {
-    /// The worker takes part from here on, until the result is dropped. Its thread is pinned by the
-    /// control's mapping, if that has one, and unpinned in the end. A worker may take part several
-    /// times, one after the other or nested; a worker that takes part already need not call this.
-    pub fn take_part<'w>(&'w self, w: &'w Worker) -> Participant<'w> {
+    /// Registers the worker as a participant until the result is dropped. If the control has a
+    /// mapping, it pins the thread meanwhile. A worker may be registered several times, in sequence
+    /// or nested, but need not be.
+    pub fn register<'w>(&'w self, w: &'w Worker) -> Participant<'w> {
         self.enter(w, 0, Some(self.participants.register()))
     }
 
-    /// The worker begins to take part.
+    /// Makes the worker a participant; see [`Participant::enter`].
     pub(super) fn enter<'w>(
         &self,
         w: &'w Worker,
@@ -161,23 +161,23 @@ impl<'c> Operation<'c> {
         let participant = Participant {
             w,
             control: Some(control),
-            around: w.local(&INNERMOST).replace(innermost),
-            looks: Looks::default(),
+            enclosing: w.local(&INNERMOST).replace(innermost),
+            timer: PollTimer::default(),
             _registration: registration,
         };
         self.follow(w);
         participant
     }
 
-    /// Between two items or steps of a worker that takes part: pins its thread where the control
-    /// wants it now. [`join`](Self::join) does so by itself.
+    /// To be called by a participant between two items or steps: moves its thread if the control's
+    /// mapping has changed. [`join`](Self::join) calls it.
     ///
     /// # Cost
     ///
     /// Two loads and a comparison, unless something was requested.
     #[inline]
     pub fn follow(&self, w: &Worker) {
-        if w.local(&INNERMOST).get().settled != self.version() {
+        if w.local(&INNERMOST).get().pinned_version != self.version() {
             self.follow_cold(w);
         }
     }
@@ -194,45 +194,45 @@ impl<'c> Operation<'c> {
         let Innermost { rank, is_pinned, .. } = innermost;
         innermost.is_pinned =
             affinity::follow(w, control.places(), rank, is_pinned, requests.pinning.as_ref());
-        innermost.settled = version | SOME;
+        innermost.pinned_version = version | SOME;
         w.local(&INNERMOST).set(innermost);
         control.mark_followed(version);
     }
 }
 
-/// When a participant looks around: the last looks tell after how many items.
+/// Decides after how many items the next poll is due, by the time between the last polls.
 #[derive(Debug)]
-struct Looks {
+struct PollTimer {
     items: u32,
     stride: u32,
     last: u64,
     pace: Pace,
 }
 
-impl Default for Looks {
+impl Default for PollTimer {
     fn default() -> Self {
         Self { items: 0, stride: 1, last: 0, pace: Pace::default() }
     }
 }
 
-impl Looks {
-    /// So many items have ended.
+impl PollTimer {
+    /// `items` more items have ended. Returns whether a poll is due.
     #[inline]
     fn is_due(&mut self, items: u32) -> bool {
         self.items += items;
         self.items >= self.stride
     }
 
-    /// Items until it is due, at least one.
+    /// Items until a poll is due, at least one.
     #[inline]
     fn left(&self) -> u32 {
         self.stride.saturating_sub(self.items).max(1)
     }
 
-    /// The participant looks around at `now`.
-    fn timed(&mut self, now: u64) {
+    /// A poll takes place at `now`.
+    fn polled(&mut self, now: u64) {
         self.pace.record(self.items as usize, now.saturating_sub(self.last), SLICE);
-        self.stride = self.pace.slice().min(UNTIMED as usize) as u32;
+        self.stride = self.pace.slice().min(MAX_ITEMS as usize) as u32;
         (self.items, self.last) = (0, now);
     }
 }
@@ -241,31 +241,31 @@ impl Looks {
 mod tests {
     use super::*;
 
-    /// Items of this length between the last two of some looks.
-    fn between(looks: &mut Looks, length: u64) -> u32 {
-        let mut now = looks.last;
+    /// The number of items between two polls, after some polls with items of this length.
+    fn between(timer: &mut PollTimer, length: u64) -> u32 {
+        let mut now = timer.last;
         for _ in 0..20 {
             let mut items = 1;
             now += length;
-            while !looks.is_due(1) {
+            while !timer.is_due(1) {
                 items += 1;
                 now += length;
             }
-            looks.timed(now);
-            if looks.stride == items {
+            timer.polled(now);
+            if timer.stride == items {
                 return items;
             }
         }
-        looks.stride
+        timer.stride
     }
 
-    /// Catches: a clock that is read after each short item, and a long item that ends without a
-    /// look.
+    /// Catches: a clock that is read after each short item, and a long item without a poll after
+    /// it.
     #[test]
-    fn long_items_are_followed_by_a_look_and_short_ones_are_not() {
-        let mut looks = Looks::default();
-        assert_eq!(between(&mut looks, 1), UNTIMED);
-        assert_eq!(between(&mut looks, SLICE + 1), 1);
-        assert_eq!(between(&mut looks, 1), UNTIMED);
+    fn each_long_item_is_followed_by_a_poll_and_short_ones_are_not() {
+        let mut timer = PollTimer::default();
+        assert_eq!(between(&mut timer, 1), MAX_ITEMS);
+        assert_eq!(between(&mut timer, SLICE + 1), 1);
+        assert_eq!(between(&mut timer, 1), MAX_ITEMS);
     }
 }

@@ -47,14 +47,14 @@ fn visit_each_leaf(w: &Worker) {
     let (control, changers) = (Control::new(), Changers::default());
     let visits: [AtomicU32; LEAVES] = std::array::from_fn(|_| AtomicU32::new(0));
     let operation = Operation::begin(&control, LEAVES as u64).unwrap();
-    let participant = operation.take_part(w);
+    let participant = operation.register(w);
     tree(w, &operation, 0..LEAVES, &|leaf| {
         if leaf % 2 == 0 {
             changers.start(&control, [1, 3, 4, 1][leaf / 2]);
         }
         visits[leaf].fetch_add(1, Ordering::Relaxed);
     });
-    assert_eq!(operation.participants.count(), 1, "all but the caller have gone");
+    assert_eq!(operation.participants.count(), 1, "all but the caller have left");
     drop(participant);
     changers.join();
     operation.end();
@@ -63,8 +63,7 @@ fn visit_each_leaf(w: &Worker) {
     assert_at_rest(&control);
 }
 
-/// Catches: an arm that is handed back and lost, or run twice; and participants who are counted
-/// once too often or too seldom.
+/// Catches: an arm that is returned and lost, or run twice; and a wrong count of participants.
 #[test]
 fn shuttle_each_arm_runs_once_while_participants_come_and_go() {
     explore(visit_each_leaf);
@@ -76,7 +75,7 @@ fn shuttle_finds_a_participant_that_is_not_counted_again() {
     hunt(Bug::ForgottenReturn, visit_each_leaf);
 }
 
-/// Numbers that no execution before had: what an old buffer holds is none of them.
+/// Numbers that no earlier execution had, so that stale values of a buffer are recognised.
 fn fresh(n: usize) -> Vec<usize> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let first = NEXT.fetch_add(n as u64, Ordering::Relaxed) as usize;
@@ -86,9 +85,9 @@ fn fresh(n: usize) -> Vec<usize> {
 const ELEMENTS: usize = 10;
 
 /// Catches: an element lost or doubled between two threads that sort, and equal ones that change
-/// places, while participants come and go.
+/// their order, while participants come and go.
 #[test]
-fn shuttle_a_sort_is_stable_whatever_is_wished() {
+fn shuttle_a_sort_is_stable_whatever_is_requested() {
     explore(|w| {
         let (control, changers, calls) = (Control::new(), Changers::default(), AtomicUsize::new(0));
         let mut list: Vec<(usize, usize)> =
@@ -146,8 +145,8 @@ fn sort_in_vain(w: &Worker) {
     assert_at_rest(&control);
 }
 
-/// Catches: an element lost or doubled when a sort ends early, by a panic or cancelled, in
-/// whichever place its halves are at that moment.
+/// Catches: an element lost or doubled when a sort ends early, by a panic or a cancellation, with
+/// its halves in the slice or the buffer.
 #[test]
 fn shuttle_a_sort_that_ends_early_keeps_all_elements() {
     explore(sort_in_vain);

@@ -22,7 +22,7 @@ fn checked(size: usize) -> usize {
     size
 }
 
-/// The items of the chunks in `chunks`.
+/// The items in `chunks`.
 #[inline]
 fn covered(chunks: &Range<usize>, size: usize, len: usize) -> Range<usize> {
     // The last chunk may be shorter, so its end is not a multiple.
@@ -93,8 +93,8 @@ unsafe impl<'a, T: Send> Items for ChunksMut<'a, T> {
 
     #[inline]
     unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
-        // SAFETY: each chunk is asked for once, so each index of the slice is; what they cover lies
-        // within it.
+        // SAFETY: each chunk is requested once, so each index of the slice is; the chunks cover
+        // indices of the slice.
         unsafe { self.slice.slice(covered(&range, self.size, self.slice.length())) }
             .chunks_mut(self.size)
     }
@@ -176,8 +176,8 @@ impl<A: Items, B: Items> Zip<A, B> {
     }
 }
 
-// SAFETY: each index of the pair is one index of either part, so both parts are asked for each
-// index at most once.
+// SAFETY: index `i` of the pair is index `i` of both parts, so each index of them is requested at
+// most once.
 unsafe impl<A: Items, B: Items> Items for Zip<A, B> {
     type Item = (A::Item, B::Item);
     type Piece = std::iter::Zip<A::Piece, B::Piece>;

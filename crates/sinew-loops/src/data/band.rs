@@ -1,31 +1,32 @@
-//! Rows of a grid that are alike, for a stencil to visit: the rows around each of them lie as far
-//! apart from those around the next.
+//! Bands: rows of a grid that a stencil visits with one table of the rows around them.
 //!
-//! So one table of the rows around serves all of them. Elements far from the ends of their row are
-//! visited by a loop that asks for nothing. At an end, a function that reaches a step far goes by
-//! another stride, or finds the constant. For one that reaches farther what is near that end is
-//! copied first: a strip of some columns.
+//! The rows of a band are *uniform*: from each row to the next, the rows around it move by one row
+//! as well, or are the same constant. So one table serves all of them. Elements in the interior of
+//! their row are visited by a loop without tests. Near an end of the row, a function of radius 1
+//! uses another stride, or the constant. For a larger radius the elements near that end are first
+//! copied to a strip of some columns.
+//!
+//! `loops::sweep` cuts tiles into bands; `neighbourhood` is what the user's function gets.
 //!
 //! # Invariants
 //!
-//! - B1: each line of the table begins at the band's first column, in a row that is in the grid
-//!   together with as many rows after it as the band has. Or it begins in rows of a constant, as
-//!   many and as long, with `R` elements more at both ends.
-//! - B2: an element that is visited as one far from the ends has `R` others at both sides of it in
-//!   its row.
+//! - B1: each line of the table begins at the band's first column, in a row of the grid that has
+//!   as many rows after it as the band has. Or it begins in a buffer of the constant with as many
+//!   rows of the same length, and `R` more elements at both ends.
+//! - B2: an element that is visited as interior has `R` others at both sides of it in its row.
 //! - B3: a strip has the band's rows and `R` before and after them, for each combination of steps
-//!   along the slower dimensions. It has all columns that are in reach of its part.
+//!   along the slower dimensions. It has all columns within reach of its part.
 //!
 //! # Cost
 //!
-//! A call for each row, so that the compiler knows that what is written is not what is read. A
-//! table for each band. Strips, if the function reaches farther than a step: `(2R + 1)^(N - 2)`
-//! times `3R` elements for each row and end.
+//! A call for each row, so that the compiler knows that input and output do not overlap. A table
+//! for each band. Strips, if the radius is larger than 1: `(2R + 1)^(N - 2)` times `3R` elements
+//! for each row and end.
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::edge::{At, Edge};
+use super::edge::{Edge, Element};
 use super::neighbourhood::{BEYOND, Line, Neighbourhood, Stride};
 use super::tiles::TileMut;
 
@@ -43,11 +44,12 @@ pub(crate) struct Field<'a, T, const N: usize> {
 /// The buffers of a participant, kept from one band to the next.
 #[derive(Debug)]
 pub(crate) struct Scratch<T> {
-    /// The rows around those of the band, and around those of a strip.
+    /// The rows around the band's rows.
     lines: Vec<Line<T>>,
+    /// The rows around a strip's rows.
     strip_lines: Vec<Line<T>>,
     strip: Vec<T>,
-    /// For each column of a strip, how far it is from the band's first, or nothing for a constant.
+    /// For each column of a strip its distance from the band's first column; `None` for a constant.
     columns: Vec<Option<isize>>,
 }
 
@@ -57,7 +59,7 @@ impl<T> Default for Scratch<T> {
     }
 }
 
-/// Some rows of a field that are alike, of each the columns of a tile.
+/// Some uniform rows of a field, of each the columns of a tile.
 pub(crate) struct Band<'a, 't, T, const N: usize, const R: usize> {
     pub(crate) field: &'a Field<'a, T, N>,
     /// The position of the first row.
@@ -83,8 +85,8 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
         self.at[N - 1] = columns.start;
         let number = self.rows.len();
         assert!(columns.end <= all && number > 0 && (N > 1 || number == 1));
-        self.note_lines(&mut scratch.lines);
-        let far = middle::<R>(all);
+        self.collect_lines(&mut scratch.lines);
+        let far = interior::<R>(all);
         let part = far.start.max(columns.start)..far.end.min(columns.end);
         if !part.is_empty() {
             let (first, last) = (part.start - columns.start, part.end - columns.start);
@@ -95,17 +97,17 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
                 unsafe { map_row(&around, &mut out[first..last], f) };
             }
         }
-        if !self.field.edges[N - 1].keeps() {
+        if !self.field.edges[N - 1].is_keep() {
             for end in [0..far.start, far.end..all] {
                 let part = end.start.max(columns.start)..end.end.min(columns.end);
                 if !part.is_empty() {
-                    self.map_end(part, scratch, f);
+                    self.map_boundary(part, scratch, f);
                 }
             }
         }
     }
 
-    /// From one row of the grid to the next.
+    /// The distance from one row of the grid to the next.
     fn pitch(&self) -> usize {
         self.field.shape[N - 1]
     }
@@ -117,9 +119,9 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
         point
     }
 
-    /// The elements in some columns, which are near one end of their rows.
+    /// Maps the elements in some columns near one end of the rows.
     #[inline]
-    fn map_end(
+    fn map_boundary(
         &mut self,
         part: Range<usize>,
         scratch: &mut Scratch<T>,
@@ -137,31 +139,31 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
             self.map_column(first, self.pitch(), place..place + 1, f);
         } else {
             let width = part.len() + 2 * R;
-            self.note_strip(&part, scratch);
+            self.copy_strip(&part, scratch);
             assert!(scratch.strip.len() == self.strip_rows(number).1 * width);
             let first = around(&scratch.strip_lines, 0, self.point(place));
             self.map_column(first, width, place..place + part.len(), f);
         }
     }
 
-    /// How far a step along the row leads from `column` either way, and what is beyond the end of
-    /// the row if that is a constant (A2).
+    /// The stride of a step along the row from `column` in both directions, and the constant beyond
+    /// the end of the row, if any (A2).
     fn stride_at(&self, column: usize) -> (Stride, *const T) {
         let Field { edges, shape, .. } = self.field;
         let (column, mut beyond) = (column as isize, std::ptr::null());
         let mut to = |index: isize| match edges[N - 1].at(index, shape[N - 1]) {
-            At::Index(index) => index as isize - column,
-            At::Value(value) => {
+            Element::Index(index) => index as isize - column,
+            Element::Value(value) => {
                 beyond = value;
                 BEYOND
             }
         };
-        let stride = Stride { back: to(column - 1), forth: to(column + 1) };
+        let stride = Stride { back: to(column - 1), forward: to(column + 1) };
         (stride, beyond)
     }
 
-    /// The elements at these places of each row; `first` is the first of them, and the rows of its
-    /// lines are `pitch` apart.
+    /// Maps the elements at these places of each row. `first` is the neighbourhood of the first of
+    /// them; the rows of its lines are `pitch` apart.
     #[inline(never)]
     fn map_column(
         &mut self,
@@ -179,17 +181,17 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
         }
     }
 
-    /// Notes the rows around the band's (B1).
+    /// Collects the rows around the band's first row (B1).
     ///
     /// # Panics
     ///
     /// If one of them is not in the field.
-    fn note_lines(&self, lines: &mut Vec<Line<T>>) {
+    fn collect_lines(&self, lines: &mut Vec<Line<T>>) {
         let (strides, mut steps) = (strides(self.field.shape), [0; N]);
         lines.clear();
         for _ in 0..(2 * R + 1).pow(N as u32 - 1) {
             lines.push(self.line(&steps, &strides));
-            count_on(&mut steps[..N - 1], 2 * R + 1);
+            increment(&mut steps[..N - 1], 2 * R + 1);
         }
     }
 
@@ -201,8 +203,8 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
         for side in (0..N - 1).rev() {
             let index = (self.at[side] + steps[side]) as isize - R as isize;
             match edges[side].at(index, shape[side]) {
-                At::Index(index) => row += index * strides[side],
-                At::Value(_) => {
+                Element::Index(index) => row += index * strides[side],
+                Element::Value(_) => {
                     let rows = &constants[side];
                     assert!(rows.len() >= number * self.pitch() + 2 * R);
                     let first = rows.as_ptr().wrapping_add(R + self.at[N - 1]);
@@ -214,8 +216,7 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
         Line { first: cells.as_ptr().wrapping_add(row + self.at[N - 1]), is_constant: false }
     }
 
-    /// For a strip: how many combinations of steps there are along the slower dimensions, and how
-    /// many rows in all.
+    /// For a strip, the number of combinations of steps along the slower dimensions, and of rows.
     fn strip_rows(&self, number: usize) -> (usize, usize) {
         let width = 2 * R + 1;
         match N.checked_sub(2) {
@@ -227,17 +228,17 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
         }
     }
 
-    /// Copies what is around the elements of `part`, and notes where its rows are (B3).
+    /// Copies the surroundings of the columns `part` to a strip, and collects its rows (B3).
     #[inline(never)]
-    fn note_strip(&self, part: &Range<usize>, scratch: &mut Scratch<T>) {
+    fn copy_strip(&self, part: &Range<usize>, scratch: &mut Scratch<T>) {
         let Scratch { lines, strip_lines, strip, columns } = scratch;
         let (edge, all, width) = (&self.field.edges[N - 1], self.pitch(), part.len() + 2 * R);
         let mut constant = None;
         columns.clear();
         columns.extend((0..width).map(
             |k| match edge.at((part.start + k) as isize - R as isize, all) {
-                At::Index(index) => Some(index as isize - self.at[N - 1] as isize),
-                At::Value(value) => {
+                Element::Index(index) => Some(index as isize - self.at[N - 1] as isize),
+                Element::Value(value) => {
                     constant = Some(*value);
                     None
                 }
@@ -258,7 +259,7 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
                     // SAFETY: a column of the grid (B1).
                     (Some(column), _) => unsafe { *first.offset(*column) },
                     (None, Some(constant)) if !line.is_constant => constant,
-                    // SAFETY: as above; it is the same wherever one looks.
+                    // SAFETY: as above; all elements of a constant line are equal.
                     (None, _) => unsafe { *first },
                 }));
             }
@@ -273,7 +274,7 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
     }
 }
 
-/// So many rows below a point.
+/// The point `rows` rows below a point.
 #[inline(always)]
 fn below<const N: usize>(mut point: [usize; N], rows: usize) -> [usize; N] {
     if N > 1 {
@@ -282,7 +283,7 @@ fn below<const N: usize>(mut point: [usize; N], rows: usize) -> [usize; N] {
     point
 }
 
-/// An element at `place` of the first of these lines' rows.
+/// The neighbourhood of the element at `place` of the first row.
 #[inline(always)]
 fn around<T, const N: usize, const R: usize>(
     lines: &[Line<T>],
@@ -290,31 +291,31 @@ fn around<T, const N: usize, const R: usize>(
     point: [usize; N],
 ) -> Neighbourhood<'_, T, N, R> {
     assert!(lines.len() == (2 * R + 1).pow(N as u32 - 1));
-    let (stride, beyond) = (Stride::STRAIGHT, std::ptr::null());
+    let (stride, beyond) = (Stride::UNIT, std::ptr::null());
     Neighbourhood { lines: lines.as_ptr(), place, stride, beyond, point, grid: PhantomData }
 }
 
-/// `f` of an element and those after it in its row. Not inlined: see the module's cost. Steps along
-/// the row are known to be straight here.
+/// Maps a run of elements from `first` on in its row, all in the row's interior. Not inlined: see
+/// the module's cost.
 ///
 /// # Safety
 ///
-/// There are as many elements, and A1 holds for all of them.
+/// A1 holds for as many elements as `out` has.
 #[inline(never)]
 unsafe fn map_row<T, const N: usize, const R: usize>(
     first: &Neighbourhood<'_, T, N, R>,
     out: &mut [T],
     f: &impl Fn(Neighbourhood<'_, T, N, R>) -> T,
 ) {
-    let first = Neighbourhood { stride: Stride::STRAIGHT, ..*first };
+    let first = Neighbourhood { stride: Stride::UNIT, ..*first };
     for (k, out) in out.iter_mut().enumerate() {
         *out = f(first.moved(k));
     }
 }
 
-/// The next number of as many digits, each below `base`.
+/// Increments a number of fixed width, given by its digits in base `base`.
 #[inline]
-fn count_on(digits: &mut [usize], base: usize) {
+fn increment(digits: &mut [usize], base: usize) {
     for digit in digits.iter_mut().rev() {
         *digit += 1;
         if *digit < base {
@@ -324,13 +325,13 @@ fn count_on(digits: &mut [usize], base: usize) {
     }
 }
 
-/// The indices along a dimension from which `R` steps either way lead to others.
-pub(crate) fn middle<const R: usize>(length: usize) -> Range<usize> {
+/// The indices along a dimension that are at least `R` steps from both edges.
+pub(crate) fn interior<const R: usize>(length: usize) -> Range<usize> {
     let start = R.min(length);
     start..length.saturating_sub(R).max(start)
 }
 
-/// How far apart neighbours along each dimension are in a grid stored row by row.
+/// The distance of neighbours along each dimension in a grid stored row by row.
 fn strides<const N: usize>(shape: [usize; N]) -> [usize; N] {
     let mut strides = [1; N];
     for side in (1..N).rev() {

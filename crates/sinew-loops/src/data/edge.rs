@@ -1,4 +1,4 @@
-//! Elements beyond the edges of a grid.
+//! The rules for elements beyond the edges of a stencil's grid.
 
 /// The rule for elements beyond an edge of a stencil's grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -6,44 +6,44 @@
 pub enum Edge<T> {
     /// The opposite side: the grid is a ring along that dimension.
     Periodic,
-    /// The nearest element of the grid, again and again.
+    /// The nearest element of the grid, repeated.
     #[default]
     Nearest,
     /// This value.
     Constant(T),
-    /// Nothing: elements from which the stencil would reach beyond the edge keep their values.
+    /// Nothing: elements whose neighbourhood reaches beyond the edge keep their values.
     Keep,
 }
 
-/// The source of an element along a dimension.
+/// An element along a dimension: its index, or the constant beyond an edge.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum At<'e, T> {
+pub(crate) enum Element<'e, T> {
     Index(usize),
     Value(&'e T),
 }
 
 impl<T> Edge<T> {
-    /// The source of `index` along a dimension of `length` elements, at least one.
+    /// The element at `index` along a dimension of `length` elements, at least one.
     #[inline]
-    pub(crate) fn at(&self, index: isize, length: usize) -> At<'_, T> {
-        // A negative one is larger than all lengths.
+    pub(crate) fn at(&self, index: isize, length: usize) -> Element<'_, T> {
+        // A negative index is larger than all lengths as a `usize`.
         if (index as usize) < length {
-            return At::Index(index as usize);
+            return Element::Index(index as usize);
         }
         match self {
-            Self::Periodic => At::Index(wrap(index, length)),
-            Self::Constant(value) => At::Value(value),
-            // No function reads beyond an edge that is kept.
-            Self::Nearest | Self::Keep => At::Index(if index < 0 { 0 } else { length - 1 }),
+            Self::Periodic => Element::Index(wrap(index, length)),
+            Self::Constant(value) => Element::Value(value),
+            // No function is called near a `Keep` edge.
+            Self::Nearest | Self::Keep => Element::Index(if index < 0 { 0 } else { length - 1 }),
         }
     }
 
-    pub(crate) fn keeps(&self) -> bool {
+    pub(crate) fn is_keep(&self) -> bool {
         matches!(self, Self::Keep)
     }
 }
 
-/// An index beyond a ring, on the ring. Mostly it is once around, which takes no division.
+/// An index modulo `length`. Without a division for less than one length beyond the edge.
 #[inline]
 fn wrap(index: isize, length: usize) -> usize {
     let length = length as isize;
@@ -61,8 +61,8 @@ mod tests {
     fn indices_beyond_an_edge_follow_its_rule() {
         let along = |edge: Edge<u8>| -> Vec<i32> {
             let at = |index| match edge.at(index, 3) {
-                At::Index(index) => index as i32,
-                At::Value(value) => -i32::from(*value),
+                Element::Index(index) => index as i32,
+                Element::Value(value) => -i32::from(*value),
             };
             (-7..=8).map(at).collect()
         };
@@ -72,6 +72,6 @@ mod tests {
             along(Edge::Constant(9)),
             [-9, -9, -9, -9, -9, -9, -9, 0, 1, 2, -9, -9, -9, -9, -9, -9]
         );
-        assert!(Edge::<u8>::Keep.keeps() && !Edge::Constant(0).keeps());
+        assert!(Edge::<u8>::Keep.is_keep() && !Edge::Constant(0).is_keep());
     }
 }

@@ -1,25 +1,25 @@
-//! Indexed items that several workers visit at once, each index one worker.
+//! Indexed items that several workers visit at once; one worker visits each index.
 //!
-//! Access is by range, not by index. A worker that claimed a range gets an ordinary iterator over
-//! it (of a slice, say), so inner loops are vectorised as serial ones are.
+//! Access is by range, not by index. A worker that has claimed a range gets an ordinary iterator
+//! over it, such as a slice's, so inner loops are vectorised as serial ones are.
 //!
 //! # Invariants
 //!
-//! - I1: the holder of an `Items` value asks for each index at most once, unless the type is also
+//! - I1: each index of an `Items` value is requested at most once, unless the type is also
 //!   [`ReadItems`].
-//! - I2: pieces of disjoint ranges share nothing that is written.
+//! - I2: pieces of disjoint ranges share no mutable data.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Something with a length whose items are handed out by range.
+/// A sequence of items with a length, which is read by ranges.
 ///
 /// # Safety
 ///
 /// Pieces of disjoint ranges may be used at the same time on different threads. `piece` must be
-/// sound for every range below the length that it has not been asked for before, in any order of
-/// the ranges. `length` is constant.
+/// sound for every range below the length that was not requested before, in any order of the
+/// ranges. `length` is constant.
 pub unsafe trait Items: Send + Sync {
     /// The item of one index.
     type Item;
@@ -33,12 +33,12 @@ pub unsafe trait Items: Send + Sync {
     ///
     /// # Safety
     ///
-    /// `range` is ascending and ends at or below `length()`, and no index of it is ever asked for
-    /// again (except of a [`ReadItems`]).
+    /// `range` is ascending and ends at or below `length()`. No index of it is requested again,
+    /// except of a [`ReadItems`].
     unsafe fn piece(&self, range: Range<usize>) -> Self::Piece;
 }
 
-/// Items that may be asked for any number of times, also at the same time.
+/// Items that may be requested any number of times, also at the same time.
 ///
 /// # Safety
 ///
@@ -51,12 +51,11 @@ pub trait IntoItems {
     /// The items.
     type Items: Items;
 
-    /// Makes them.
+    /// Converts to items.
     fn into_items(self) -> Self::Items;
 }
 
-// SAFETY: shared slices may be read by any thread at any time (`T: Sync`); The index of
-// `get_unchecked` is below the length by the caller's promise.
+// SAFETY: any thread may read shared slices at any time (`T: Sync`).
 unsafe impl<'a, T: Sync> Items for &'a [T] {
     type Item = &'a T;
     type Piece = std::slice::Iter<'a, T>;
@@ -102,12 +101,11 @@ impl<'a, T> SliceMut<'a, T> {
         Self { start: slice.as_mut_ptr(), len: slice.len(), borrow: PhantomData }
     }
 
-    /// The whole slice again, before any piece of it was taken: no other code can have asked, since
-    /// `self` is consumed.
+    /// The whole slice, if no piece of it was taken.
     #[inline]
     pub fn into_slice(self) -> &'a mut [T] {
-        // SAFETY: `start` and `len` are those of the slice that is still borrowed for `'a`. A loop
-        // consumes the items it works on, so a value that is still there has given out no piece.
+        // SAFETY: `start` and `len` are those of the slice that is borrowed for `'a`. `self` is
+        // consumed, and a loop consumes its items, so no piece of it exists.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
     }
 
@@ -203,7 +201,7 @@ impl<'a, T: Send, const N: usize> IntoItems for &'a mut [T; N] {
 
 /// The integers whose ranges are [`Items`].
 pub trait Index: Copy + Send + Sync + 'static {
-    /// How many integers `range` holds; an overlong range is refused with a panic.
+    /// The number of integers in `range`. Panics if it is more than `usize::MAX`.
     fn count(range: &Range<Self>) -> usize;
     /// The part of `range` from its `part.start`-th to its `part.end`-th integer.
     fn part(range: &Range<Self>, part: Range<usize>) -> Range<Self>;
@@ -224,8 +222,7 @@ macro_rules! ranges {
 
             #[inline]
             fn part(range: &Range<Self>, part: Range<usize>) -> Range<Self> {
-                // Both ends lie within `range`, so wrapping arithmetic of any width ends up at the
-                // right integer.
+                // Both ends lie within `range`, so wrapping arithmetic is exact.
                 let at = |index: usize| range.start.wrapping_add(index as $integer);
                 at(part.start)..at(part.end)
             }

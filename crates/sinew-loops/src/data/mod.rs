@@ -1,19 +1,19 @@
-//! The data of loops: disjoint items, and outputs that are not yet there.
+//! The data of loops: items that participants visit, and outputs that they fill.
 //!
-//! The crates above forbid unsafe code. The primitives that they need for it are here, and cannot
-//! be misused from safe code. A loop takes its [`Items`] by value and asks for each index once,
-//! because a chunk source hands each out once.
+//! The crates above forbid unsafe code. This module has the primitives that need it, with
+//! interfaces that are sound for safe code. A loop takes its [`Items`] by value, and requests each
+//! index once, because each index is claimed once from a chunk source.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `items` | [`Items`]: slices, mutable slices and ranges, by piece |
-//! | `adapt` | chunks, zips and numbering of them |
-//! | `tiles` | the tiles of a grid that lies row by row in a slice |
-//! | `edge`, `neighbourhood`, `band` | what stencils find around an element, beyond the edges of a grid as well |
+//! | `items` | [`Items`]: slices, mutable slices and ranges, in pieces |
+//! | `adapt` | chunks, pairs and numbers of items |
+//! | `tiles` | the tiles of a grid that is stored row by row in a slice |
+//! | `edge`, `neighbourhood`, `band` | stencils: the elements around an element |
 //! | `rows` | three-dimensional arrays in tiles of whole rows |
 //! | `output` | a vector that is filled in any order and drops exactly what was filled |
-//! | `prefetch`, `stream` | loads ahead of time, stores past the caches |
-//! | `wide` | code for the vector units there are |
+//! | `prefetch`, `stream` | prefetches, and non-temporal stores |
+//! | `wide` | code for the widest vector units of the processor |
 
 mod adapt;
 mod band;
@@ -28,7 +28,7 @@ mod tiles;
 mod wide;
 
 pub use adapt::{Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
-pub(crate) use band::{Band, Field, Scratch, middle};
+pub(crate) use band::{Band, Field, Scratch, interior};
 pub use edge::Edge;
 pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
 pub use neighbourhood::Neighbourhood;

@@ -1,42 +1,40 @@
-//! Elements of a grid with their neighbourhoods, without a bounds check for each access.
+//! The neighbourhood of a stencil's element, without a bounds check for each access.
 //!
-//! A table holds the rows around a row, in the order of the steps that lead to them. So they may
-//! lie anywhere: in the middle of the grid, at the other side of it, or in no grid at all if they
-//! stand for a constant. A [`Neighbourhood`] is the table, a place in its rows, and how far a step
-//! along the row leads. Its loads are those that one would write by hand. The bands of the sibling
-//! file make them.
+//! A table holds the rows around a row, in the order of the steps that lead to them. These rows may
+//! lie in the interior of the grid, at its opposite side, or outside of it if they stand for a
+//! constant. A [`Neighbourhood`] is the table, a place in its rows, and the stride of a step along
+//! the row. Its loads are those of a loop written by hand. `band` makes neighbourhoods.
 //!
 //! # Invariants
 //!
 //! - A1: all steps of at most `R` along each dimension lead to elements of the grid, or of rows
-//!   that stand for what is beyond its edges.
-//! - A2: where a stride is [`BEYOND`], there is a constant beyond that end of the row.
+//!   that stand for the elements beyond its edges.
+//! - A2: if a stride is [`BEYOND`], there is a constant beyond that end of the row.
 //! - A3: `R` and the number of lines are so small that no sum of steps and no number of a line
-//!   wraps; the compiler refuses others (`IS_IN_REACH`).
+//!   wraps; others do not compile (`IS_IN_REACH`).
 //!
 //! # Tests
 //!
-//! In `loops::sweep`, against indices that are computed and checked one by one.
+//! `loops::sweep::tests`: against checked indices.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Index;
 
-/// An element of a grid of `N` dimensions, and those that are at most `R` steps away along each of
-/// them.
+/// An element of a grid of `N` dimensions, and the elements at most `R` steps away along each
+/// dimension.
 ///
 /// Indexed by the steps from the element, the slowest dimension first: `around[[0, -1]]` is the one
 /// on the left in a grid of rows.
 ///
 /// # Panics
 ///
-/// Indexing panics if a step is longer than `R`; with constant steps that is decided when the
-/// program is compiled.
+/// Indexing panics if a step is longer than `R`. The compiler removes the check of constant steps.
 #[derive(Clone, Copy)]
 pub struct Neighbourhood<'a, T, const N: usize, const R: usize> {
-    /// As many as there are combinations of steps along all dimensions but the last.
+    /// The table: a line for each combination of steps along all dimensions but the last.
     pub(super) lines: *const Line<T>,
-    /// How far the element is from where its line begins.
+    /// The distance of the element from the beginning of its line.
     pub(super) place: usize,
     pub(super) stride: Stride,
     /// The element for a stride that is [`BEYOND`].
@@ -45,14 +43,14 @@ pub struct Neighbourhood<'a, T, const N: usize, const R: usize> {
     pub(super) grid: PhantomData<&'a [T]>,
 }
 
-/// No stencil reaches farther along a dimension.
+/// The largest radius of a stencil.
 const FARTHEST: usize = 1 << 16;
 
-/// No more rows lie around an element.
+/// The largest number of rows around an element.
 const MOST_LINES: usize = 1 << 20;
 
 impl<T, const N: usize, const R: usize> Neighbourhood<'_, T, N, R> {
-    /// Evaluated wherever a stencil is compiled: it fails for one that reaches too far (A3).
+    /// Fails to compile for a stencil that reaches too far (A3).
     pub(crate) const IS_IN_REACH: () = {
         assert!(N > 0, "a grid has at least one dimension");
         assert!(R <= FARTHEST, "a stencil reaches 65,536 steps at most: give a smaller radius");
@@ -71,7 +69,7 @@ impl<T, const N: usize, const R: usize> Neighbourhood<'_, T, N, R> {
     };
 }
 
-/// A row beside others.
+/// A row of the table.
 #[derive(Debug)]
 pub(crate) struct Line<T> {
     pub(super) first: *const T,
@@ -79,27 +77,27 @@ pub(crate) struct Line<T> {
     pub(super) is_constant: bool,
 }
 
-/// In place of a stride: a step leads beyond the end of the row, where there is a constant.
+/// In place of a stride: the step leads to the constant beyond the end of the row.
 pub(super) const BEYOND: isize = isize::MIN;
 
-/// How far away the element is to which a step along a row leads.
+/// The distance of the elements to which a step along a row leads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stride {
     pub(super) back: isize,
-    pub(super) forth: isize,
+    pub(super) forward: isize,
 }
 
 impl Stride {
-    /// To the next elements, and those behind them.
-    pub(super) const STRAIGHT: Self = Self { back: -1, forth: 1 };
+    /// The stride in the interior of a row.
+    pub(super) const UNIT: Self = Self { back: -1, forward: 1 };
 
-    /// Of a step this way.
+    /// The stride in the direction of `step`.
     #[inline(always)]
     fn of(self, step: isize) -> isize {
         match step {
             ..0 => self.back,
             0 => 0,
-            1.. => self.forth,
+            1.. => self.forward,
         }
     }
 }
@@ -111,7 +109,7 @@ impl<T, const N: usize, const R: usize> Neighbourhood<'_, T, N, R> {
         self.point
     }
 
-    /// The element so many places after this one in its row.
+    /// The neighbourhood of the element `places` after this one in its row.
     #[inline(always)]
     pub(super) fn moved(&self, places: usize) -> Self {
         let mut point = self.point;
@@ -137,7 +135,7 @@ impl<T, const N: usize, const R: usize> Index<[isize; N]> for Neighbourhood<'_, 
         // SAFETY: there is a line for each combination of steps that are no longer than `R` (A1).
         let line = unsafe { &*self.lines.add(number) };
         let stride = match stride {
-            // A row of a constant is the same wherever one looks.
+            // All elements of a constant line are equal.
             BEYOND if line.is_constant => 0,
             // SAFETY: A2; it is borrowed for as long as the result.
             BEYOND => return unsafe { &*self.beyond },

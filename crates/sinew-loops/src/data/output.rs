@@ -34,10 +34,10 @@ struct Record {
     runs: Vec<Range<usize>>,
 }
 
-/// The vector to be.
+/// A vector that is being filled.
 #[derive(Debug)]
 pub(crate) struct Output<T> {
-    /// The buffer of a vector of no elements with this capacity.
+    /// The buffer of an empty vector with this capacity.
     start: *mut T,
     capacity: usize,
     len: usize,
@@ -65,7 +65,7 @@ impl<T> Output<T> {
         }
     }
 
-    /// A worker's access.
+    /// A writer for one worker.
     #[inline]
     pub(crate) fn writer(&self) -> Writer<'_, T> {
         Writer { output: self, run: 0..0, earlier: Record::default() }
@@ -149,7 +149,7 @@ impl<'o, T> Writer<'o, T> {
         ControlFlow::Continue(())
     }
 
-    /// The places of `range`, and what records those that will have been written, panic or not.
+    /// The slots of `range`, and a guard that records those that were written, also after a panic.
     ///
     /// # Safety
     ///
@@ -169,7 +169,7 @@ impl<'o, T> Writer<'o, T> {
         (slots, Filling { writer: self, start: range.start, done: 0 })
     }
 
-    /// `range` is initialised.
+    /// Records that `range` is initialised.
     #[inline]
     fn record(&mut self, range: Range<usize>) {
         self.earlier.count += range.len();
@@ -192,7 +192,7 @@ impl<'o, T> Writer<'o, T> {
     }
 }
 
-/// The first `done` places from `start` on have been written.
+/// Records on drop that the first `done` slots from `start` on have been written.
 struct Filling<'w, 'o, T> {
     writer: &'w mut Writer<'o, T>,
     start: usize,

@@ -1,9 +1,9 @@
-//! Asking for lines of memory before they are needed.
+//! Software prefetches.
 //!
-//! Processors guess what is read next from what was read before; where several rows are read side
-//! by side, and each is short, they guess late.
+//! The hardware prefetcher recognises streams after some accesses, which is too late if a loop
+//! reads several short rows side by side.
 
-/// The use for which a line is fetched.
+/// The access for which a line is prefetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
     /// It is read.
@@ -12,16 +12,15 @@ pub enum Intent {
     Write,
 }
 
-/// Bytes in a line of the cache, on the processors that are known to the compiler here.
+/// Bytes in a cache line of the supported processors.
 const LINE: usize = 64;
 
-/// Asks for the memory of `count` values, of which the first is `values[at]`. They may lie beyond
-/// the end of `values`: nothing is read, and an address that there is no memory at costs nothing
-/// but the request.
+/// Prefetches the memory of `count` values, of which the first is `values[at]`. They may lie beyond
+/// the end of `values`, because a prefetch does not read, and an unmapped address does no harm.
 ///
 /// # Cost
 ///
-/// An instruction a line of 64 bytes. On processors other than x86-64 it does nothing.
+/// An instruction for each cache line of 64 bytes. On processors other than x86-64 it does nothing.
 #[inline(always)]
 pub fn prefetch<T>(values: &[T], at: usize, count: usize, intent: Intent) {
     let first = values.as_ptr().wrapping_add(at).cast::<u8>();
@@ -34,8 +33,7 @@ pub fn prefetch<T>(values: &[T], at: usize, count: usize, intent: Intent) {
 #[inline(always)]
 fn ask_for(address: *const u8, intent: Intent) {
     use std::arch::x86_64::{_MM_HINT_ET0, _MM_HINT_T0, _mm_prefetch};
-    // SAFETY: a prefetch accesses nothing that the program could see, and faults nowhere, whatever
-    // the address.
+    // SAFETY: a prefetch has no visible effect, and never faults, whatever the address.
     unsafe {
         match intent {
             Intent::Read => _mm_prefetch::<_MM_HINT_T0>(address.cast()),

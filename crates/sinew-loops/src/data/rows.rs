@@ -1,8 +1,8 @@
 //! A three-dimensional array in tiles of whole rows: disjoint pieces that are not contiguous.
 //!
-//! Rows run along the first dimension and lie one behind the other in memory; a *layer* is made of
-//! rows, the array of layers. A tile has the same rows of each of its layers, so it is a set of
-//! rows, and no two tiles share one.
+//! Rows run along the first dimension and follow each other in memory. A *layer* consists of rows,
+//! the array of layers. A tile has the same rows of each of its layers, so it is a set of rows, and
+//! no two tiles share a row.
 //!
 //! # Invariants
 //!
@@ -24,7 +24,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The number of values, if it is one.
+    /// The number of values; `None` if it exceeds `usize::MAX`.
     pub fn len(self) -> Option<usize> {
         self.row.checked_mul(self.rows)?.checked_mul(self.layers)
     }
@@ -38,11 +38,12 @@ impl Shape {
 /// The order of the tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TileOrder {
-    /// All tiles of the first layers, then those of the next: the loop over layers is outside.
+    /// All tiles of the first layers, then those of the next: the loop over layers is the outer
+    /// one.
     #[default]
     LayersOutside,
     /// The tiles of the same rows of all layers, then those of the next rows: the loop over rows is
-    /// outside.
+    /// the outer one.
     RowsOutside,
 }
 
@@ -58,7 +59,7 @@ pub struct Tile<'a, T> {
 
 // SAFETY: a tile stands for mutable references to its rows, which no other tile has (T1).
 unsafe impl<T: Send> Send for Tile<'_, T> {}
-// SAFETY: a shared tile tells its extents only.
+// SAFETY: a shared tile gives access to its extents only.
 unsafe impl<T: Sync> Sync for Tile<'_, T> {}
 
 /// A row of a tile.
@@ -106,7 +107,7 @@ pub fn tiles<T>(
     assert!(rows > 0 && layers > 0, "tiles of {rows} rows in {layers} layers never cover an array");
     let (across, deep) = (shape.rows.div_ceil(rows), shape.layers.div_ceil(layers));
     let start = array.as_mut_ptr();
-    // Only an array without values can have so many.
+    // Only an array without values can have more.
     let tiles = across.checked_mul(deep).expect("tiles of rows without values that can be counted");
     (0..tiles).map(move |number| {
         let (row, layer) = match order {
@@ -138,8 +139,8 @@ impl<'a, T> Tile<'a, T> {
         let Self { start, shape, rows, layers, .. } = self;
         layers.flat_map(move |layer| rows.clone().map(move |row| (row, layer))).map(
             move |(row, layer)| {
-                // SAFETY: within the array, as the row and the layer are; the tile has been given
-                // up, and each of its rows is handed out once (T1).
+                // SAFETY: the row and the layer are within the array; the tile is consumed, so each
+                // of its rows is returned once (T1).
                 let values = unsafe {
                     from_raw_parts_mut(start.add((layer * shape.rows + row) * shape.row), shape.row)
                 };

@@ -1,35 +1,34 @@
-//! Stores that go past the caches.
+//! Non-temporal stores, which bypass the caches.
 //!
-//! An ordinary store to a line that is not in the cache reads it first. A loop that overwrites more
-//! than fits into the caches moves half as much again as it needs to; non-temporal stores collect
-//! whole lines and write them without reading.
+//! An ordinary store to a line that is not in the cache reads the line first. So a loop that
+//! overwrites more than the caches hold moves half as much again as it needs to. Non-temporal
+//! stores write whole lines without reading them.
 //!
 //! # Orderings
 //!
-//! Non-temporal stores are not ordered with those that follow: a thread that is told of them by a
-//! release store could see the memory as it was before. So [`streaming`] ends with a store fence,
-//! and what was written stays borrowed until then: `'a` outlives the call, which the caller's
-//! closure can end neither by forgetting something nor by panicking.
+//! Non-temporal stores are not ordered before a later release store, so a thread that reads that
+//! store could see the old memory. So [`streaming`] ends with a store fence, and the written memory
+//! stays borrowed until then: `'a` outlives the call, and neither a panic nor a forgotten value can
+//! end the borrow earlier.
 //!
 //! # Cost
 //!
-//! A fence a call, which waits until what was collected has been written: use one call for many
-//! lines. On processors other than x86-64 stores are ordinary.
+//! A fence for each call, which waits for all stores: use one call for many lines. On processors
+//! other than x86-64 stores are ordinary.
 
 use std::marker::PhantomData;
 
-/// Values that are computed before they are stored together.
+/// The number of values that are computed before they are stored.
 const PIECE: usize = 128;
 
-/// A way to write past the caches. Made by [`streaming`].
+/// The access to non-temporal stores. Made by [`streaming`].
 #[derive(Debug)]
 pub struct Streams<'a> {
     written: PhantomData<&'a mut [f64]>,
     of_this_thread: PhantomData<*const ()>,
 }
 
-/// Calls `f` with a way to write past the caches. When this returns, all that was written can be
-/// read by any thread that learns of it.
+/// Calls `f` with access to non-temporal stores. All stores are ordered before this returns.
 ///
 /// ```
 /// use sinew_loops::data::streaming;
@@ -61,17 +60,14 @@ pub fn streaming<'a, R>(f: impl FnOnce(&mut Streams<'a>) -> R) -> R {
 }
 
 impl<'a> Streams<'a> {
-    /// Overwrites `line`: `fill` is called with pieces, and the place in `line` at which each
-    /// begins, and has to set every value of them. Stores to cache lines that are written in part,
-    /// at the ends, are ordinary.
-    ///
-    /// `fill` gets pieces with arbitrary values.
+    /// Overwrites `line`. `fill` is called with pieces of arbitrary values and the index in `line`
+    /// at which each begins, and must set every value. Stores to partial cache lines at the ends
+    /// are ordinary.
     #[inline(always)]
     pub fn write(&mut self, line: &'a mut [f64], mut fill: impl FnMut(&mut [f64], usize)) {
         let mut piece = Piece([0.0; PIECE]);
         let mut at = 0;
-        // The first piece ends where a line of the cache does, so that all but the last are made of
-        // whole ones.
+        // The first piece ends with a cache line, so all but the last consist of whole lines.
         let lead = line.as_ptr().align_offset(align_of::<Piece>()).min(line.len());
         let mut length = if lead > 0 { lead } else { PIECE };
         while at < line.len() {
@@ -95,11 +91,11 @@ impl<'a> Streams<'a> {
     }
 }
 
-/// Aligned as lines of the cache are.
+/// A piece, aligned to cache lines.
 #[repr(align(64))]
 struct Piece([f64; PIECE]);
 
-/// Copies, past the caches where `line` begins with a line of the cache.
+/// Copies; with non-temporal stores if `line` begins with a cache line.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn store(line: &mut [f64], values: &[f64]) {
@@ -116,12 +112,11 @@ fn store(line: &mut [f64], values: &[f64]) {
     rest.copy_from_slice(&values[whole..]);
 }
 
-/// Doubles in a line of the cache.
+/// Doubles in a cache line.
 #[cfg(target_arch = "x86_64")]
 const LINE: usize = 8;
 
-/// A store a line instead of four: a core that computes what it stores, as in a stencil, gets on by
-/// about a tenth faster.
+/// One store for a cache line instead of four, which makes stencils about a tenth faster.
 ///
 /// # Safety
 ///
@@ -138,7 +133,7 @@ unsafe fn stream_lines(to: &mut [f64], values: &[f64]) {
     }
 }
 
-/// The same with what every processor has.
+/// The same with SSE2, which every x86-64 processor has.
 ///
 /// # Safety
 ///
@@ -180,9 +175,9 @@ mod tests {
 
     type Way = unsafe fn(&mut [f64], &[f64]);
 
-    /// Catches: a way to store that only other processors take, and that leaves something out.
+    /// Catches: a kind of store that this processor does not choose, and that skips values.
     #[test]
-    fn either_way_to_store_whole_lines_copies_all_of_them() {
+    fn each_kind_of_store_copies_all_values() {
         let values: Vec<f64> = (0..PIECE as u32).map(f64::from).collect();
         let mut ways = vec![stream_pairs as Way];
         if std::arch::is_x86_feature_detected!("avx512f") {

@@ -119,7 +119,7 @@ proptest! {
             let mut writers: Vec<_> = (0..4).map(|_| output.writer()).collect();
             claims.iter().any(|&slot| {
                 source.claim(slot).is_some_and(|range| {
-                    // SAFETY: the source hands out disjoint ranges below `n`.
+                    // SAFETY: the source returns disjoint ranges below `n`.
                     unsafe { writers[slot].try_fill(range.clone(), range.map(&mut make)) }
                         .is_break()
                 })
@@ -236,7 +236,7 @@ fn filling_ends_at_the_first_error() {
 
 proptest! {
     /// Catches: an element of two tiles or of none, a row beyond its tile's edge, and a tile
-    /// that tells a wrong place.
+    /// with wrong positions.
     #[test]
     fn tiles_share_a_grid_out(
         rows in 0..30_usize,

@@ -1,8 +1,7 @@
-//! A mutable slice that is a grid of rows, taken apart into disjoint tiles.
+//! A grid of rows in a mutable slice, divided into disjoint tiles.
 //!
-//! A tile is not a slice: its rows are apart in memory, with other tiles' elements between them. So
-//! a tile is a view that returns one row at a time, and never forms a reference to the elements
-//! between.
+//! A tile is not a slice: other tiles' elements lie between its rows. So a tile is a view that
+//! returns one row at a time, and never forms a reference to the elements between.
 //!
 //! # Invariants
 //!
@@ -24,8 +23,8 @@ pub struct TilesMut<'a, T> {
 }
 
 impl<'a, T> TilesMut<'a, T> {
-    /// `data` as rows of `columns` elements, in tiles of `rows × columns` as `tile` says; those at
-    /// the lower and right edges may be smaller.
+    /// `data` as rows of `columns` elements, in tiles of `tile` = `[rows, columns]`; those at the
+    /// lower and right edges may be smaller.
     ///
     /// # Panics
     ///
@@ -83,7 +82,7 @@ pub struct TilesPiece<'a, T> {
 
 // SAFETY: it stands for the `&mut T` of its tiles, which may be sent where `T` may.
 unsafe impl<T: Send> Send for TilesPiece<'_, T> {}
-// SAFETY: sharing it only allows to look at numbers.
+// SAFETY: a shared reference gives access to numbers only.
 unsafe impl<T: Sync> Sync for TilesPiece<'_, T> {}
 
 impl<T> fmt::Debug for TilesPiece<'_, T> {
@@ -127,7 +126,7 @@ pub struct TileMut<'a, T> {
 
 // SAFETY: it stands for `&mut T` of each of its elements, which may be sent where `T` may.
 unsafe impl<T: Send> Send for TileMut<'_, T> {}
-// SAFETY: sharing it gives out `&T` only.
+// SAFETY: a shared reference gives access to `&T` only.
 unsafe impl<T: Sync> Sync for TileMut<'_, T> {}
 
 impl<T> fmt::Debug for TileMut<'_, T> {

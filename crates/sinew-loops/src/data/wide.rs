@@ -1,14 +1,12 @@
-//! Code compiled for the vector units of the machine at hand.
+//! Code compiled for the widest vector units of the processor.
 //!
-//! A program for any x86-64 uses vectors of two doubles. Loops over data in the caches, or in
-//! memory as fast as that of one core, are quicker with the widest vectors of the processor. Only
-//! the running program knows which those are.
+//! A program for any x86-64 uses vectors of two doubles. Loops that are not limited by memory are
+//! faster with wider vectors, and only the running program can detect which the processor has.
 
-/// Calls `f`, compiled for the widest vectors that this processor has and the compiler knows of
-/// here: AVX-512, AVX2, or what every processor of the kind has. The results are the same, bit for
-/// bit: wider vectors do more of the same operations at once.
+/// Calls `f`, compiled for AVX-512, AVX2, or the baseline of the target, whichever is the widest
+/// that this processor has. The results are the same, bit for bit.
 ///
-/// Functions that `f` calls must be inlined into it to be part of that.
+/// This includes functions that are inlined into `f`, and no others.
 ///
 /// ```
 /// let mut sums = vec![1.0; 1000];
@@ -18,7 +16,7 @@
 ///
 /// # Cost
 ///
-/// A few loads of what was found out about the processor.
+/// A few loads of the detected features.
 #[inline]
 pub fn wide<R>(f: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]

@@ -1,18 +1,19 @@
-//! Loops with [`Schedule::Auto`]: what is known about each, and the run that adds to it.
+//! Loops with [`Schedule::Auto`]: a table with a tuner for each loop, and the trial runs that feed
+//! the tuners.
 //!
-//! A loop is known by where it is called, the order of magnitude of its length, and the number of
-//! workers; the decisions are those of [`sinew_policy::auto`]. One run at a time teaches; another
-//! that begins meanwhile does what is best as far as is known.
+//! The key of a loop is its call site, the order of magnitude of its length, and the number of
+//! workers. The decisions are those of [`sinew_policy::auto`]. One run at a time is a trial; a run
+//! of the same loop that begins meanwhile uses the best schedule known so far.
 //!
 //! # Cost
 //!
-//! A lock and a look into a table when a loop begins and when it ends, and two looks at the clock;
-//! in the first run one for each chunk.
+//! A lock, a lookup and a reading of the clock when a loop begins, and again when it ends; in the
+//! first run also a reading of the clock for each chunk.
 //!
 //! # Not handled
 //!
-//! Loops that are called at one place and have nothing in common, such as those of a function that
-//! takes closures: the schedule drifts to the best one for most of them.
+//! Different loops with one call site, such as those of a function that takes closures: they share
+//! a tuner, which settles on the best schedule for most of them.
 
 use super::options::Options;
 use sinew_policy::auto::{Choice, Profile, Tuner, prior};
@@ -35,20 +36,20 @@ struct Key {
     workers: usize,
 }
 
-struct Known {
+struct Entry {
     tuner: Tuner,
-    /// Whether a run under way will report its times.
-    taught: bool,
+    /// Whether a running loop will report its times.
+    has_trial: bool,
 }
 
-static KNOWN: LazyLock<Mutex<HashMap<Key, Known>>> = LazyLock::new(Mutex::default);
+static TUNERS: LazyLock<Mutex<HashMap<Key, Entry>>> = LazyLock::new(Mutex::default);
 
-/// Models know nothing beforehand: their locks do not outlive an execution.
-const NOTHING_IS_KNOWN: bool = cfg!(any(loom, shuttle));
+/// Under a model checker no table is kept: its lock must not outlive an execution.
+const NO_HISTORY: bool = cfg!(any(loom, shuttle));
 
 impl Key {
     fn new(options: &Options<'_>, n: usize, workers: usize) -> Option<Self> {
-        let site = options.site.filter(|_| !NOTHING_IS_KNOWN && workers > 1)?;
+        let site = options.site.filter(|_| !NO_HISTORY && workers > 1)?;
         Some(Self { site, order: usize::BITS - n.leading_zeros(), workers })
     }
 }
@@ -56,23 +57,24 @@ impl Key {
 /// The best known schedule for a loop of `n` iterations.
 pub(super) fn best(options: &Options<'_>, n: usize, workers: usize) -> Schedule {
     let Some(key) = Key::new(options, n, workers) else { return Schedule::Stealing };
-    KNOWN.lock().get(&key).map_or(Schedule::Stealing, |known| known.tuner.best())
+    TUNERS.lock().get(&key).map_or(Schedule::Stealing, |entry| entry.tuner.best())
 }
 
-/// A run of a loop that leaves the choice.
+/// A run of a loop with [`Schedule::Auto`].
 pub(super) struct Trial {
+    /// The loop whose tuner gets the times; `None` if this run reports none.
     key: Option<Key>,
     n: usize,
     workers: usize,
     choice: Choice,
     began_ns: u64,
-    /// Iterations that the caller did alone.
-    alone: usize,
+    /// Iterations that the caller ran serially.
+    serial: usize,
     profile: Mutex<Profile>,
 }
 
 impl Trial {
-    /// A loop of `n` iterations begins, for so many workers.
+    /// Begins a run of `n` iterations for `workers` workers.
     pub(super) fn begin(options: &Options<'_>, n: usize, workers: usize) -> Self {
         let key = Key::new(options, n, workers);
         let (key, choice) = match key.map(|key| (key, choose(key))) {
@@ -80,11 +82,11 @@ impl Trial {
             Some((_, (choice, false))) => (None, choice),
             None => (None, Choice::Run(Schedule::Stealing)),
         };
-        Self { key, n, workers, choice, began_ns: now_ns(), alone: 0, profile: Mutex::default() }
+        Self { key, n, workers, choice, began_ns: now_ns(), serial: 0, profile: Mutex::default() }
     }
 
-    /// The schedule to begin with. A loop of which nothing is known, and a short one, are begun as
-    /// if they were stealing: by the caller alone.
+    /// The schedule to begin with. An unknown loop and a short one begin as stealing loops do, with
+    /// a serial part.
     pub(super) fn schedule(&self) -> Schedule {
         match self.choice {
             Choice::Run(schedule) => schedule,
@@ -92,41 +94,40 @@ impl Trial {
         }
     }
 
-    /// The schedule to go on with when the caller has done so many iterations alone, which may be
-    /// 0.
-    pub(super) fn after(&mut self, alone: usize) -> Schedule {
-        self.alone = alone;
+    /// The schedule for the rest, after `serial` iterations that the caller ran serially (maybe 0).
+    pub(super) fn schedule_after(&mut self, serial: usize) -> Schedule {
+        self.serial = serial;
         match self.choice {
             Choice::Run(schedule) => schedule,
             Choice::Short => Schedule::Static,
-            Choice::Profile if alone == 0 => Schedule::Stealing,
+            Choice::Profile if serial == 0 => Schedule::Stealing,
             Choice::Profile => {
                 let elapsed = u128::from(now_ns() - self.began_ns);
-                let promised = elapsed * self.n as u128 / (alone as u128 * self.workers as u128);
-                prior(u64::try_from(promised).unwrap_or(u64::MAX))
+                let predicted = elapsed * self.n as u128 / (serial as u128 * self.workers as u128);
+                prior(u64::try_from(predicted).unwrap_or(u64::MAX))
             }
         }
     }
 
-    /// Times the chunks of one participant, if that is wanted.
-    pub(super) fn watch(&self, served_ns: u64) -> Option<Watch<'_>> {
+    /// A timer for the chunks of one participant, if this run is the loop's first trial.
+    pub(super) fn chunk_timer(&self, served_ns: u64) -> Option<ChunkTimer<'_>> {
         let wanted = self.choice == Choice::Profile && self.key.is_some();
-        wanted.then(|| Watch {
+        wanted.then(|| ChunkTimer {
             trial: self,
             profile: Profile::default(),
             since_ns: own_ns(served_ns),
         })
     }
 
-    /// The loop has ended, and `ran` all iterations under what was chosen.
+    /// The loop has ended. `ran`: whether all iterations ran under the chosen schedule.
     pub(super) fn end(self, ran: bool) {
         let Some(key) = self.key.filter(|_| ran) else { return };
         let elapsed_ns = now_ns() - self.began_ns;
         let profile = *self.profile.lock();
         let profile =
             (self.choice == Choice::Profile && profile.mean_ns().is_some()).then_some(&profile);
-        if let Some(known) = KNOWN.lock().get_mut(&key) {
-            known.tuner.record(self.n, elapsed_ns, profile);
+        if let Some(entry) = TUNERS.lock().get_mut(&key) {
+            entry.tuner.record(self.n, elapsed_ns, profile);
         }
     }
 }
@@ -134,47 +135,48 @@ impl Trial {
 impl Drop for Trial {
     fn drop(&mut self) {
         let Some(key) = self.key else { return };
-        if let Some(known) = KNOWN.lock().get_mut(&key) {
-            known.taught = false;
+        if let Some(entry) = TUNERS.lock().get_mut(&key) {
+            entry.has_trial = false;
         }
     }
 }
 
-/// How a loop is to be run, and whether that teaches something.
+/// The tuner's choice for a loop, and whether the run is a trial.
 fn choose(key: Key) -> (Choice, bool) {
-    let mut all = KNOWN.lock();
-    let known =
-        all.entry(key).or_insert_with(|| Known { tuner: Tuner::new(key.workers), taught: false });
-    if known.taught {
-        return (Choice::Run(known.tuner.best()), false);
+    let mut all = TUNERS.lock();
+    let entry = all
+        .entry(key)
+        .or_insert_with(|| Entry { tuner: Tuner::new(key.workers), has_trial: false });
+    if entry.has_trial {
+        return (Choice::Run(entry.tuner.best()), false);
     }
-    known.taught = true;
-    (known.tuner.choice(), true)
+    entry.has_trial = true;
+    (entry.tuner.choice(), true)
 }
 
-/// The chunks of one participant in a loop that is looked at.
-pub(super) struct Watch<'t> {
+/// Times the chunks of one participant.
+pub(super) struct ChunkTimer<'t> {
     trial: &'t Trial,
     profile: Profile,
     /// When the chunk began, by [`own_ns`].
     since_ns: u64,
 }
 
-/// The time, without that in which the worker has served calls from outside: so long in all.
+/// The time without `served_ns`, the total for which the worker has served calls from outside.
 fn own_ns(served_ns: u64) -> u64 {
     now_ns().saturating_sub(served_ns)
 }
 
-impl Watch<'_> {
-    /// The chunk of so many iterations from `start` on has been run.
+impl ChunkTimer<'_> {
+    /// The chunk of `length` iterations from `start` on has ended.
     pub(super) fn ran(&mut self, served_ns: u64, start: usize, length: usize) {
         let now = own_ns(served_ns);
-        self.profile.add(self.trial.alone + start, length, self.trial.n, now - self.since_ns);
+        self.profile.add(self.trial.serial + start, length, self.trial.n, now - self.since_ns);
         self.since_ns = now;
     }
 }
 
-impl Drop for Watch<'_> {
+impl Drop for ChunkTimer<'_> {
     fn drop(&mut self) {
         self.trial.profile.lock().merge(&self.profile);
     }
@@ -193,7 +195,7 @@ mod tests {
 
     const ITEMS: usize = 1_000;
 
-    fn leaving_the_choice(site: Site) -> Options<'static> {
+    fn auto_options(site: Site) -> Options<'static> {
         Options { schedule: Schedule::Auto, site: Some(site), ..Options::default() }
     }
 
@@ -210,7 +212,8 @@ mod tests {
         assert_eq!((ended, visits.into_inner()), (Ok(()), ITEMS));
     }
 
-    /// Runs the loop until it is settled. On a busy machine costs drift, and it is searched again.
+    /// Runs the loop until its tuner has settled. On a busy machine costs drift, and the search
+    /// begins again.
     fn settle(w: &Worker, options: &Options<'_>) {
         let settled = (0..20 * PROBES).any(|_| {
             long_loop(w, options);
@@ -221,46 +224,44 @@ mod tests {
 
     fn tuner(options: &Options<'_>, workers: usize) -> (Tuner, bool) {
         let key = Key::new(options, ITEMS, workers).unwrap();
-        let all = KNOWN.lock();
-        (all[&key].tuner.clone(), all[&key].taught)
+        let all = TUNERS.lock();
+        (all[&key].tuner.clone(), all[&key].has_trial)
     }
 
-    /// Catches: a product of iterations and workers that wraps: to 0, by which nothing can be
-    /// divided.
+    /// Catches: a product of iterations and workers that wraps to 0, a division by zero.
     #[test]
     fn a_huge_loop_that_was_begun_alone_goes_on() {
-        let options = leaving_the_choice(Location::caller());
-        for (alone, workers) in [(1 << 63, 2), (1 << 62, 4), (usize::MAX, 64)] {
+        let options = auto_options(Location::caller());
+        for (serial, workers) in [(1 << 63, 2), (1 << 62, 4), (usize::MAX, 64)] {
             let mut trial = Trial::begin(&options, usize::MAX, workers);
-            assert!(matches!(trial.after(alone), Schedule::Static | Schedule::Stealing));
+            assert!(matches!(trial.schedule_after(serial), Schedule::Static | Schedule::Stealing));
         }
     }
 
-    /// Catches: runs that teach nothing, or the wrong loop, and one that is for ever under way.
+    /// Catches: runs that save_to nothing, or the wrong loop, and one that is for ever under way.
     #[test]
     fn a_loop_is_settled_after_some_runs_and_another_is_not() {
         let pool = Pool::builder().threads(2).build().unwrap();
-        let (here, there) =
-            (leaving_the_choice(Location::caller()), leaving_the_choice(Location::caller()));
+        let (here, there) = (auto_options(Location::caller()), auto_options(Location::caller()));
         pool.run(|w| {
             settle(w, &here);
             long_loop(w, &there);
         });
-        let ((known, taught), (other, _)) = (tuner(&here, 2), tuner(&there, 2));
-        assert!(!taught && known.choice() != Choice::Short, "{known:?}");
+        let ((entry, has_trial), (other, _)) = (tuner(&here, 2), tuner(&there, 2));
+        assert!(!has_trial && entry.choice() != Choice::Short, "{entry:?}");
         assert!(!other.is_settled());
         assert!(
             pool.run(|_| best(&here, 64, 2)) == Schedule::Stealing,
-            "of another length nothing is known"
+            "a loop of another length is unknown"
         );
     }
 
     /// Catches: a loop that ended early and is taken for a fast one, and a panic after which no run
     /// can report any more.
     #[test]
-    fn loops_that_did_not_run_to_their_end_teach_nothing() {
+    fn loops_that_did_not_run_to_their_end_are_no_trials() {
         let pool = Pool::builder().threads(2).build().unwrap();
-        let options = leaving_the_choice(Location::caller());
+        let options = auto_options(Location::caller());
         for bad in [0, 10, ITEMS - 1] {
             let failing = |item| if item == bad { Err(item) } else { Ok(()) };
             assert!(pool.run(|w| try_for_each(w, 0..ITEMS, &options, failing)).is_err());
@@ -277,10 +278,10 @@ mod tests {
         assert_eq!(tuner(&options, 2), (Tuner::new(2), false));
     }
 
-    /// Catches: controlled loops that leave the choice and learn nothing, or are taken for what
-    /// they were changed to.
+    /// Catches: controlled loops with `Auto` whose times are lost, or are counted for the schedule
+    /// that they were changed to.
     #[test]
-    fn controlled_loops_teach_unless_they_are_changed() {
+    fn controlled_loops_are_trials_unless_they_are_changed() {
         let pool = Pool::builder().threads(2).build().unwrap();
         let (control, site) = (Control::new(), Location::caller());
         control.set_schedule(Schedule::Auto);
@@ -306,10 +307,10 @@ mod tests {
     /// Catches: slices under a control that are not timed, so that equal shares are tried although
     /// the items of the first half take all the time.
     #[test]
-    fn controlled_loops_are_looked_at() {
+    fn controlled_loops_are_timed() {
         let pool = Pool::builder().threads(2).build().unwrap();
         let control = Control::new();
-        let options = Options { control: Some(&control), ..leaving_the_choice(Location::caller()) };
+        let options = Options { control: Some(&control), ..auto_options(Location::caller()) };
         pool.run(|w| {
             for_each(w, 0..ITEMS, &options, |item| spin(if item < ITEMS / 2 { 10_000 } else { 0 }))
         })
@@ -317,13 +318,13 @@ mod tests {
         assert_eq!(tuner(&options, 2).0.choice(), Choice::Run(Schedule::Stealing));
     }
 
-    /// Catches: short loops under a control that are not handed out in equal shares, which take the
+    /// Catches: short loops under a control without equal shares, which take the
     /// same number of slices whatever their participants are.
     #[test]
     fn short_controlled_loops_get_equal_shares() {
         let pool = Pool::builder().threads(2).build().unwrap();
         let control = Control::new();
-        let auto = Options { control: Some(&control), ..leaving_the_choice(Location::caller()) };
+        let auto = Options { control: Some(&control), ..auto_options(Location::caller()) };
         let claims = |options: &Options<'_>| {
             let before = pool.counters().chunks;
             pool.run(|w| for_each(w, 0..ITEMS, options, |_| ())).unwrap();

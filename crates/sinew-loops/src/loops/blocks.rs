@@ -1,7 +1,7 @@
-//! Loops over two and more dimensions, block by block.
+//! Loops over the blocks of a space of two or more dimensions.
 //!
-//! Schedules that cut a range in halves cut a block across its longest side; for the others the
-//! blocks of a grid, numbered row by row, are the iterations.
+//! Schedules that halve a range halve a block across its longest side. For other schedules the
+//! space is a grid of blocks, whose numbers, row by row, are the iterations.
 
 use sinew_policy::chunk::Schedule;
 use sinew_policy::split::{Block, Grid, Splitter, halves, volume};
@@ -14,8 +14,8 @@ use sinew_core::{Cancelled, Worker};
 use std::ops::{ControlFlow, Range};
 
 /// Calls `f` with disjoint blocks that cover `space`, in no particular order. No block has a side
-/// longer than its `grain` (0 counts as 1), except with [`Schedule::Adaptive`], where a grain only
-/// ends the cutting.
+/// longer than its `grain` (0 counts as 1), except with [`Schedule::Adaptive`], which only cuts no
+/// side below its grain.
 ///
 /// # Errors
 ///
@@ -27,8 +27,8 @@ use std::ops::{ControlFlow, Range};
 ///
 /// # Cost
 ///
-/// A join for each cut with [`Schedule::Simple`] and [`Schedule::Adaptive`], two claims' worth of
-/// arithmetic a block with the others.
+/// A join for each cut with [`Schedule::Simple`] and [`Schedule::Adaptive`]; a claim and some
+/// arithmetic for each block with the others.
 #[inline]
 #[track_caller]
 pub fn for_each_block<const N: usize>(
@@ -60,8 +60,8 @@ pub fn for_each_block<const N: usize>(
 ///
 /// # Cost
 ///
-/// As [`for_each_block`], and an entry of a vector for each participant, or for each block with the
-/// schedules that cut.
+/// As [`for_each_block`], and an entry of a vector for each participant, or for each block if joins
+/// cut the space.
 #[inline]
 #[track_caller]
 pub fn fold_blocks<const N: usize, A: Send>(
@@ -110,8 +110,7 @@ where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Block<N>) -> ControlFlow<()> + Sync,
 {
-    // Single points are no blocks: they are put together before it is found out how to hand them
-    // out.
+    // Without a grain, `Auto` would time single points. Adaptive cuts make blocks of them.
     let options = &match options.schedule {
         Schedule::Auto if grain.iter().all(|side| *side <= 1) => {
             Options { schedule: Schedule::Adaptive { grain: 1 }, ..*options }
@@ -119,13 +118,13 @@ where
         _ => *options,
     };
     if let Some((splitter, _)) = options.splitter(w) {
-        // Cuts are no iterations: a schedule that the pool was given does not suit them.
+        // The pool's schedule does not apply to cuts, but the call records which schedule ran.
         w.limit().schedule().of_loop(options.schedule, false);
         split(w, space, splitter, grain, &|block| piece(&mut enter(), block));
         return Ok(());
     }
     if let Schedule::Adaptive { .. } = options.schedule {
-        // Joins would let any worker in: the same pieces, cut beforehand.
+        // Any worker could steal an arm of a join. So the same blocks are cut beforehand.
         let blocks = cut(space, &grain, Splitter::adaptive(options.threads.min(w.max_threads())));
         let options = Options { schedule: Schedule::Dynamic { chunk: 1 }, ..*options };
         return numbered(w, blocks.len(), &options, enter, piece, |number| blocks[number].clone());
@@ -148,7 +147,7 @@ where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Block<N>) -> ControlFlow<()> + Sync,
 {
-    // One block is as much as a grain of any schedule means here.
+    // The grain is in the blocks already.
     let schedule = match options.schedule {
         Schedule::Simple { .. } => Schedule::Simple { grain: 1 },
         schedule => schedule,
@@ -159,7 +158,7 @@ where
     drive(w, blocks, &Options { schedule, ..*options }, enter, piece)
 }
 
-/// The pieces that `splitter` makes of `space` without steals.
+/// The blocks into which `splitter` cuts `space` if none is stolen.
 fn cut<const N: usize>(space: Block<N>, grain: &[usize; N], splitter: Splitter) -> Vec<Block<N>> {
     let mut pieces = Vec::new();
     let mut rest: Vec<_> =

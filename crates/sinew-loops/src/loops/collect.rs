@@ -1,4 +1,4 @@
-//! A vector of results, in the order of the items.
+//! `map` and `try_map`: a vector of results, in the order of the items.
 
 use super::driver::drive;
 use super::options::Options;
@@ -20,8 +20,8 @@ use std::ops::{ControlFlow, Range};
 ///
 /// # Cost
 ///
-/// One allocation for the vector; for results with drop glue also a record of what was written, a
-/// run of adjacent chunks each.
+/// One allocation for the vector; if results have drop glue, also a record for each run of adjacent
+/// chunks.
 #[inline]
 pub fn map<I: Items, R: Send>(
     w: &Worker,
@@ -40,7 +40,7 @@ pub fn map<I: Items, R: Send>(
     Ok(complete(output))
 }
 
-/// `f` of every item, in order, or the first error that was met.
+/// `f` of every item, in order, or the first error.
 ///
 /// # Errors
 ///
@@ -89,7 +89,7 @@ pub fn map_blocks<I: Items, R: Send>(
 ) -> Result<Vec<R>, Cancelled> {
     assert!(size > 0, "blocks of 0 items never cover a loop: use at least 1");
     let (len, blocks) = (items.length(), items.length().div_ceil(size));
-    // A chunk that was granted counts items.
+    // The chunks of the pool's schedule count items, not blocks.
     let options = &Options { open: false, ..*options };
     // SAFETY: different blocks are disjoint ranges below the length, and `map` asks for each block
     // once.
@@ -103,7 +103,7 @@ pub(super) fn block(number: usize, size: usize, len: usize) -> Range<usize> {
     start..start.saturating_add(size).min(len)
 }
 
-/// The vector of a loop that was neither stopped nor left by a panic.
+/// The vector of a loop that neither stopped nor panicked.
 pub(super) fn complete<R>(output: Output<R>) -> Vec<R> {
     output.finish().expect("a loop that ran to its end has written every element")
 }

@@ -1,9 +1,12 @@
-//! How workers join a loop, and how it ends.
+//! The loop driver: how workers join a loop, and how it ends.
 //!
-//! The caller starts to work at once, and offers *one* task on its own stack by a join. A loop
-//! without helpers costs one push and one pop, and a short one not even that: see [`alone`]. The
-//! thief of that task offers two more, each for half of the helpers still wanted, and starts to
-//! work itself. So many helpers arrive in logarithmic time, and no thread has to wake them all.
+//! All skeletons that are loops call [`drive`] with a body that gets ranges. Loops with a control
+//! go to `controlled`, loops that are halved by joins to `split`; this file runs the others.
+//!
+//! The caller works at once, and offers *one* task on its own task stack by a join. A loop without
+//! helpers costs one push and one pop, and a short one not even that: see [`alone`]. The thief of
+//! that task offers two more, each for half of the remaining helpers, and then works itself. So
+//! helpers arrive in logarithmic time, and no thread has to wake them all.
 //!
 //! # Invariants
 //!
@@ -11,22 +14,22 @@
 //!   stopped (I1 to I3 of the [chunk sources](crate::source)).
 //! - D2: when [`drive`] returns or unwinds, no body of the loop runs any more: every participant is
 //!   an arm of a join.
-//! - D3: after a body has panicked or asked to stop, each participant ends with the chunk it is at.
-//! - D4: where the pool's limit falls, helpers leave at their next chunk until no more participants
-//!   than allowed are left. Those on surplus workers leave first. If the caller is on a surplus
-//!   worker, or is the external thread of a pool that is to have one thread, one more helper
-//!   leaves. The caller stays, and offers again when it is alone and others may come.
+//! - D3: after a body has panicked or asked to stop, each participant ends after its present chunk.
+//! - D4: when the pool's limit falls, helpers leave after their present chunk until at most the
+//!   limit participate. Helpers on surplus workers leave first. The caller stays. If it is on a
+//!   surplus worker, or is the external thread of a pool with a limit of one, one more helper
+//!   leaves. The caller offers the loop again when it is alone and others may come.
 //!
 //! # Cost
 //!
-//! One join, and no allocation, for the loop; a claim, two loads and two counters a chunk.
+//! One join for the loop, and no allocation; a claim, two loads and two counters for a chunk.
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 
-use super::auto::{Trial, Watch};
-use super::controlled::{self, Chunks};
+use super::auto::{ChunkTimer, Trial};
+use super::controlled::{self, Slices};
 use super::ending::Ending;
 use super::options::Options;
 use super::split::split;
@@ -37,13 +40,13 @@ use std::ops::{ControlFlow, Range};
 
 /// Calls `piece` with disjoint ranges that cover `0..n`, on several workers at once.
 ///
-/// Each participant makes a state of its own with `enter`, and drops it when it leaves. A body that
+/// Each participant makes a local state with `enter`, and drops it when it leaves. A body that
 /// returns `Break` stops the loop.
 ///
 /// # Errors
 ///
-/// If the loop has a control that was cancelled before all was done, or the pool has cancelled what
-/// it runs.
+/// If the control or the pool cancelled the loop before all iterations were done. A loop without a
+/// control is not cancelled.
 ///
 /// # Panics
 ///
@@ -61,8 +64,8 @@ where
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
 {
     if options.control.is_some() || options.meter.is_some() {
-        let session = |chunks: &mut Chunks<'_>| take_part(chunks, &enter, &piece);
-        return controlled::run(w, n, options, &session);
+        let body = |slices: &mut Slices<'_>| run_slices(slices, &enter, &piece);
+        return controlled::run(w, n, options, &body);
     }
     let (preset, pools) = (w.limit().schedule(), &mut None);
     let options = match preset.word() {
@@ -72,23 +75,23 @@ where
             &*pools.insert(Options { schedule, ..*options })
         }
     };
-    drive_freely(w, n, options, enter, piece);
+    drive_uncontrolled(w, n, options, enter, piece);
     Ok(())
 }
 
-/// One participant of a loop that may be changed or is measured.
-fn take_part<L, E, P>(chunks: &mut Chunks<'_>, enter: &E, piece: &P)
+/// One participant of a loop with a control or a meter.
+fn run_slices<L, E, P>(slices: &mut Slices<'_>, enter: &E, piece: &P)
 where
     E: Fn() -> L,
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()>,
 {
-    let Some(mut range) = chunks.next() else { return };
+    let Some(mut range) = slices.next() else { return };
     let mut local = enter();
     loop {
         if piece(&mut local, range).is_break() {
-            chunks.stop();
+            slices.stop();
         }
-        match chunks.next() {
+        match slices.next() {
             Some(next) => range = next,
             None => return,
         }
@@ -97,19 +100,19 @@ where
 
 /// A loop without a control.
 #[inline]
-fn drive_freely<L, E, P>(w: &Worker, n: usize, options: &Options, enter: E, piece: P)
+fn drive_uncontrolled<L, E, P>(w: &Worker, n: usize, options: &Options, enter: E, piece: P)
 where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
 {
     let participants = options.participants(w, n);
     if participants == 1 {
-        alone_to_the_end(w, n, &enter, &piece);
+        run_serially(w, n, &enter, &piece);
     } else if let Some((splitter, grain)) = options.splitter(w) {
         #[expect(clippy::single_range_in_vec_init, reason = "a block of one dimension")]
         split(w, [0..n], splitter, [grain], &|[range]| piece(&mut enter(), range));
     } else {
-        let mut trial = leaves_the_choice(options).then(|| Trial::begin(options, n, participants));
+        let mut trial = is_auto(options).then(|| Trial::begin(options, n, participants));
         let mut schedule = trial.as_ref().map_or(options.schedule, Trial::schedule);
         let (done, mut ran) = if schedule == Schedule::Stealing {
             alone(w, n, participants, &enter, &piece)
@@ -118,7 +121,7 @@ where
         };
         if done < n {
             if let Some(trial) = &mut trial {
-                schedule = trial.after(done);
+                schedule = trial.schedule_after(done);
             }
             let source =
                 Source::with_memory(schedule, n - done, participants, w.index(), options.memory);
@@ -139,36 +142,35 @@ where
     }
 }
 
-/// Whether the loop is to find out the best schedule.
 #[inline]
-fn leaves_the_choice(options: &Options<'_>) -> bool {
+fn is_auto(options: &Options<'_>) -> bool {
     options.schedule == Schedule::Auto
 }
 
-/// A loop that no other worker may or can take part in.
+/// A loop without other participants.
 #[inline]
-fn alone_to_the_end<L, E, P>(w: &Worker, n: usize, enter: &E, piece: &P)
+fn run_serially<L, E, P>(w: &Worker, n: usize, enter: &E, piece: &P)
 where
     E: Fn() -> L,
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()>,
 {
     if n > 0 {
         w.count_chunk();
-        // There is no other participant to stop.
+        // A stop has nothing to stop.
         let _ = piece(&mut enter(), 0..n);
     }
 }
 
-/// A loop that takes no longer than this ends before a helper would have paid off.
-const ALONE: u64 = 7 * TICKS_A_US / 10;
+/// A loop that takes at most this many ticks ends before a helper would pay off.
+const SOLO_TICKS: u64 = 7 * TICKS_A_US / 10;
 
-/// The caller begins alone, and stays alone while the loop is predicted to end soon. Returns how
-/// many iterations are done with, and whether they all ran: if the body asked to stop, none is
-/// left.
+/// The serial part at the beginning of a loop: the caller runs iterations without an offer while it
+/// predicts that the loop ends soon. Returns how many iterations are done, and whether they all
+/// ran; if the body asked to stop, all count as done.
 ///
-/// The prediction uses the time so far. The caller takes no more at once than its first claim would
-/// be, so a loop whose cost jumps keeps others waiting for an eighth of a share at most. Loops of
-/// few iterations are offered at once.
+/// The prediction extrapolates from the time so far. A step is as long as the first claim would be,
+/// so a loop whose cost jumps delays its offer by at most an eighth of a share. Loops of few
+/// iterations are offered at once.
 #[inline]
 fn alone<L, E, P>(w: &Worker, n: usize, participants: usize, enter: &E, piece: &P) -> (usize, bool)
 where
@@ -185,7 +187,7 @@ where
     let pieces = w.pieces(false);
     while done < n {
         w.count_chunk();
-        // Not the lesser of `done + next` and `n`: that sum may be more than a word holds.
+        // Not `(done + next).min(n)`: the sum may overflow.
         let range = done..done + next.min(n - done);
         done = range.end;
         if piece(&mut local, range).is_break() {
@@ -193,10 +195,9 @@ where
         }
         pieces.ended();
         let elapsed = ticks().saturating_sub(began);
-        let promised = elapsed.saturating_mul(n as u64) / done as u64;
-        // One iteration is too short to be timed: a prediction from it counts only if it is itself
-        // long.
-        if elapsed > ALONE || (done > 1 && promised > 2 * ALONE) {
+        let predicted = elapsed.saturating_mul(n as u64) / done as u64;
+        // The time of a single iteration predicts nothing, unless it is long by itself.
+        if elapsed > SOLO_TICKS || (done > 1 && predicted > 2 * SOLO_TICKS) {
             break;
         }
         next = chunk;
@@ -204,14 +205,14 @@ where
     (done, true)
 }
 
-/// A loop that several workers take part in.
+/// A loop of several participants.
 struct Loop<'t, E, P> {
     source: Source,
     ending: Ending,
     helpers: Helpers,
     enter: E,
     piece: P,
-    /// Records the chunks, in a run that is timed.
+    /// The trial that times the chunks, if this run is one.
     trial: Option<&'t Trial>,
 }
 
@@ -223,119 +224,118 @@ where
     /// Returns whether all iterations ran.
     #[inline]
     fn run(self, w: &Worker, helpers: usize, memory: Option<&LoopMemory>) -> bool {
-        // Once is enough unless a participant leaves early; its remaining iterations run here.
+        // A second round runs the iterations that a participant which left early has not begun.
         while !self.is_over() {
             self.helpers.offered();
             let assist = |w: &Worker, is_helper| {
-                // The caller has left its part to offer again, or all is done.
+                // The caller has left the loop to offer it again, or all is done.
                 if is_helper {
                     self.assist(w, helpers);
                 }
             };
-            w.join_context(|w| self.work(w, Part::Caller), assist);
+            w.join_context(|w| self.work(w, Role::Caller), assist);
         }
-        let ran = !self.ending.is_near();
+        let ran = !self.ending.is_stopped();
         if let Some(memory) = memory {
-            self.source.teach(memory, ran);
+            self.source.save_to(memory, ran);
         }
         self.ending.rethrow();
         ran
     }
 
-    /// The first of `helpers`: offers the tasks for the others and works.
+    /// The first of `helpers` helpers: offers tasks for the others, and works.
     fn assist(&self, w: &Worker, helpers: usize) {
         let others = helpers - 1;
-        if self.is_over() || self.helpers.does_without(w) {
+        if self.is_over() || self.helpers.is_unneeded(w) {
         } else if others == 0 {
-            self.work(w, Part::Helper);
+            self.work(w, Role::Helper);
         } else if others == 1 {
-            w.join(|w| self.work(w, Part::Helper), |w| self.assist(w, 1));
+            w.join(|w| self.work(w, Role::Helper), |w| self.assist(w, 1));
         } else {
             let near = others / 2;
             let here =
-                |w: &Worker| w.join(|w| self.work(w, Part::Helper), |w| self.assist(w, near));
+                |w: &Worker| w.join(|w| self.work(w, Role::Helper), |w| self.assist(w, near));
             w.join(here, |w| self.assist(w, others - near));
         }
     }
 
     #[inline]
     fn is_over(&self) -> bool {
-        self.ending.is_near() || self.source.is_exhausted()
+        self.ending.is_stopped() || self.source.is_exhausted()
     }
 
-    /// Takes part until nothing is left.
+    /// Runs chunks until nothing is left.
     #[inline]
-    fn work(&self, w: &Worker, part: Part) {
-        self.ending.guard(|| self.claim_all(w, part));
+    fn work(&self, w: &Worker, role: Role) {
+        self.ending.guard(|| self.claim_all(w, role));
     }
 
     #[inline]
-    fn claim_all(&self, w: &Worker, part: Part) {
+    fn claim_all(&self, w: &Worker, role: Role) {
         let slot = w.index();
         let Some(mut range) = self.source.claim(slot).or_else(|| self.source.steal(slot)) else {
             return;
         };
-        let _registration = self.helpers.register(part);
+        let _registration = self.helpers.register(role);
         let mut local = (self.enter)();
-        let mut effort = Effort::new(w, self.source.is_timed());
+        let mut throughput = Throughput::new(w, self.source.is_timed());
         let pieces = w.pieces(true);
-        let mut watch = self.trial.and_then(|trial| trial.watch(w.served_ns()));
+        let mut timer = self.trial.and_then(|trial| trial.chunk_timer(w.served_ns()));
         loop {
             w.count_chunk();
-            effort.begins(w, range.len());
+            throughput.begins(w, range.len());
             let (start, length) = (range.start, range.len());
             if (self.piece)(&mut local, range).is_break() {
                 self.ending.stop();
             }
             pieces.ended();
-            if let Some(watch) = &mut watch {
-                Watch::ran(watch, w.served_ns(), start, length);
+            if let Some(timer) = &mut timer {
+                ChunkTimer::ran(timer, w.served_ns(), start, length);
             }
             w.safe_point();
             w.check_limits();
-            if self.ending.is_near() || self.helpers.lets_go(w, part) {
+            if self.ending.is_stopped() || self.helpers.should_leave(w, role) {
                 break;
             }
-            match self.source.claim(slot).or_else(|| self.steal_cold(w, &effort)) {
+            match self.source.claim(slot).or_else(|| self.steal_cold(w, &throughput)) {
                 Some(next) => range = next,
                 None => break,
             }
         }
         if self.source.is_timed() {
-            self.source.measured(slot, effort.items, effort.elapsed_ns(w));
+            self.source.measured(slot, throughput.items, throughput.elapsed_ns(w));
         }
         self.source.leave(slot);
     }
 
-    /// A range of another participant's, unless its owner is as good as done with it.
+    /// A range stolen from another participant, unless its owner will soon have finished it.
     #[cold]
-    fn steal_cold(&self, w: &Worker, effort: &Effort) -> Option<Range<usize>> {
+    fn steal_cold(&self, w: &Worker, throughput: &Throughput) -> Option<Range<usize>> {
         let slot = w.index();
-        self.source.wait_before_steal(slot, effort.items, || effort.elapsed_ns(w))?;
+        self.source.wait_before_steal(slot, throughput.items, || throughput.elapsed_ns(w))?;
         self.source.steal(slot)
     }
 }
 
-/// The part of a participant, which decides how long it stays.
+/// The role of a participant, which decides how long it stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    /// The loop's caller, which stays to the end. When it is alone, it offers again if others may
-    /// work.
+enum Role {
+    /// The loop's caller, which stays to the end, and offers the loop again (D4).
     Caller,
-    /// A helper, which leaves when there are more participants than may work.
+    /// A helper, which leaves when there are too many participants.
     Helper,
 }
 
-/// The participants, and whether a helper is one too many (D4).
+/// The participants, and the rule by which surplus helpers leave (D4).
 ///
-/// All accesses are `Relaxed`: they say when to check again, and publish nothing.
+/// All accesses are `Relaxed`: they publish nothing.
 #[derive(Debug)]
 struct Helpers {
     /// The worker index of the loop's caller.
     caller: usize,
-    /// The caller is registered from the beginning.
+    /// The participants; the caller is registered from the beginning.
     participants: Participants,
-    /// Whether a helper has left, or not come, because there were too many.
+    /// Whether a helper has left or stayed away because there were too many.
     is_short: AtomicBool,
 }
 
@@ -345,41 +345,41 @@ impl Helpers {
         Self { caller, participants: Participants::new(1), is_short: AtomicBool::new(false) }
     }
 
-    /// The loop is offered to all helpers that may come.
+    /// The caller is about to offer the loop.
     #[inline]
     fn offered(&self) {
         self.is_short.store(false, Ordering::Relaxed);
     }
 
     #[inline]
-    fn register(&self, part: Part) -> Option<Registration<'_>> {
-        (part == Part::Helper).then(|| self.participants.register())
+    fn register(&self, role: Role) -> Option<Registration<'_>> {
+        (role == Role::Helper).then(|| self.participants.register())
     }
 
-    /// Whether the participant should leave between two chunks. Others take the iterations that it
-    /// has not begun.
+    /// Whether the participant should leave between two chunks. Others run its remaining
+    /// iterations.
     #[inline]
-    fn lets_go(&self, w: &Worker, part: Part) -> bool {
-        match part {
-            Part::Caller => self.is_short.load(Ordering::Relaxed) && self.may_offer_cold(w),
-            Part::Helper => !self.is_entitled(w) && self.is_too_many_cold(w, 0),
+    fn should_leave(&self, w: &Worker, role: Role) -> bool {
+        match role {
+            Role::Caller => self.is_short.load(Ordering::Relaxed) && self.can_offer_cold(w),
+            Role::Helper => !self.is_within_limit(w) && self.is_too_many_cold(w, 0),
         }
     }
 
-    /// Whether a worker that is about to help should not.
-    fn does_without(&self, w: &Worker) -> bool {
-        !self.is_entitled(w) && self.is_too_many_cold(w, 1)
+    /// Whether there are enough participants without this worker, which is about to help.
+    fn is_unneeded(&self, w: &Worker) -> bool {
+        !self.is_within_limit(w) && self.is_too_many_cold(w, 1)
     }
 
-    /// Whether a helper is within the limit by its worker's index, whatever the number of
-    /// participants is. A caller that is not takes the place of one that would be.
+    /// Whether a helper is within the limit by its worker's index. A caller beyond the limit takes
+    /// one of these places.
     #[inline]
-    fn is_entitled(&self, w: &Worker) -> bool {
+    fn is_within_limit(&self, w: &Worker) -> bool {
         let asked = w.allowed_threads();
         w.index() < asked - usize::from(self.caller >= asked)
     }
 
-    /// Whether there are too many, with so many that are not counted yet.
+    /// Whether there are too many participants, including `coming` unregistered ones.
     #[inline(never)]
     fn is_too_many_cold(&self, w: &Worker, coming: usize) -> bool {
         let is_too_many =
@@ -390,54 +390,52 @@ impl Helpers {
         is_too_many
     }
 
-    /// Whether the caller is alone and others may come. With helpers, it would wait for them before
-    /// it offers.
+    /// Whether the caller is alone and others may come. With helpers, it would first have to wait
+    /// for them in its join.
     #[cold]
-    fn may_offer_cold(&self, w: &Worker) -> bool {
+    fn can_offer_cold(&self, w: &Worker) -> bool {
         w.allowed_threads() > 1 && self.participants.count() == 1
     }
 }
 
-/// The iterations of a participant and their time, which tell whether another's range is worth
-/// stealing.
+/// The speed of a participant, from which it predicts whether a range is worth stealing.
 #[derive(Default)]
-struct Effort {
+struct Throughput {
     chunks: u32,
     /// When the measurement began.
     since_ns: u64,
-    /// How long the worker had served calls from outside by then.
+    /// The time that the worker had spent on calls from outside by then.
     served_ns: u64,
-    /// How many iterations have begun since then.
+    /// Iterations that have begun since.
     items: usize,
 }
 
-impl Effort {
-    /// The chunk at which the measurement begins. Loops of fewer chunks have nothing to steal, and
-    /// never look at the clock.
+impl Throughput {
+    /// The chunk at which the measurement begins. A participant with fewer chunks reads no clock.
     const FIRST: u32 = 3;
 
-    /// Measures from the first chunk on if every chunk counts.
+    /// Measures from the first chunk on if the source needs all times.
     #[inline]
     fn new(w: &Worker, from_the_first: bool) -> Self {
-        let mut effort = Self::default();
+        let mut throughput = Self::default();
         if from_the_first {
-            effort.chunks = Self::FIRST;
-            effort.start(w);
+            throughput.chunks = Self::FIRST;
+            throughput.start(w);
         }
-        effort
+        throughput
     }
 
     fn start(&mut self, w: &Worker) {
         (self.since_ns, self.served_ns) = (now_ns(), w.served_ns());
     }
 
-    /// How long it has lasted, without what the worker did for callers from outside.
+    /// The time since the beginning, without that spent on calls from outside.
     fn elapsed_ns(&self, w: &Worker) -> u64 {
         let served_ns = w.served_ns() - self.served_ns;
         (now_ns() - self.since_ns).saturating_sub(served_ns)
     }
 
-    /// A chunk of `items` iterations begins.
+    /// Counts a chunk of `items` iterations that begins.
     #[inline]
     fn begins(&mut self, w: &Worker, items: usize) {
         self.chunks = self.chunks.saturating_add(1);

@@ -1,16 +1,16 @@
-//! How a loop ends early: a body that asks to stop, or panics.
+//! The early end of a loop or pipeline: a stop flag, and the first panic of a body.
 //!
 //! # Orderings
 //!
-//! `stop` is `Relaxed`: it only has to be seen soon. Panics are handed over under a lock, results
-//! by the join.
+//! `stop` is `Relaxed`: it publishes nothing. A lock publishes the panic's payload, and the join
+//! that ends the loop publishes results.
 
 use sinew_core::FirstPanic;
 use sinew_sync::atomic::{AtomicBool, Ordering};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Whether a loop is to end, and with which panic.
+/// Whether a loop is to end early, and with which panic.
 #[derive(Debug)]
 pub(crate) struct Ending {
     stop: AtomicBool,
@@ -25,19 +25,19 @@ impl Default for Ending {
 }
 
 impl Ending {
-    /// Whether participants are to leave.
+    /// Whether participants should leave.
     #[inline]
-    pub(crate) fn is_near(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Tells participants to leave.
+    /// Makes participants leave.
     #[inline]
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Calls `work`; a panic of it ends the loop.
+    /// Calls `work`; its panic stops the loop.
     #[inline]
     pub(crate) fn guard(&self, work: impl FnOnce()) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
@@ -51,11 +51,11 @@ impl Ending {
         self.panic.keep(payload);
     }
 
-    /// Goes on with the first panic, if there was one. Called when no participant is left.
+    /// Resumes the first panic, if there was one. To be called when no participant is left.
     #[inline]
     pub(crate) fn rethrow(&self) {
-        // Relaxed: the join has ordered everything before.
-        if self.is_near() {
+        // Relaxed: the join orders all earlier stores.
+        if self.is_stopped() {
             self.rethrow_cold();
         }
     }

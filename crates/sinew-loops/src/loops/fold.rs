@@ -1,4 +1,4 @@
-//! Folding, in the order of the items.
+//! `fold`: combines all items, in their order.
 //!
 //! A participant folds a run of adjacent chunks into one partial result. At the end the partial
 //! results are combined in the order of the items, so `combine` needs to be associative but not
@@ -14,8 +14,8 @@ use std::ops::{ControlFlow, Range};
 
 /// Folds all items into one value.
 ///
-/// `identity()` begins each partial result, `fold` adds an item to one, `combine` joins two that
-/// are neighbours. How the items are divided depends on the schedule and on who comes to help.
+/// `identity()` begins each partial result, `fold` adds an item to one, `combine` joins two
+/// adjacent ones. The division of the items depends on the schedule and on the helpers.
 ///
 /// # Errors
 ///
@@ -28,7 +28,7 @@ use std::ops::{ControlFlow, Range};
 /// # Cost
 ///
 /// An entry of a vector for each run of adjacent chunks of a participant: few with `static` and
-/// `stealing`, up to one a chunk with the others.
+/// `stealing`, up to one for each chunk with the others.
 #[inline]
 pub fn fold<I: Items, A: Send>(
     w: &Worker,
@@ -73,7 +73,7 @@ struct Partial<'p, A> {
 }
 
 impl<A> Partial<'_, A> {
-    /// The run that a chunk from `start` on continues; one that it does not is set aside.
+    /// The current run, if a chunk from `start` on continues it; otherwise the run is complete.
     #[inline]
     fn continued_by(&mut self, start: usize) -> Option<Run<A>> {
         let current = self.current.take()?;

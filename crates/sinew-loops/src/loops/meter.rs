@@ -1,27 +1,27 @@
-//! Measures what each thread of a loop does with its time.
+//! Measures how each thread of a loop spends its time.
 //!
-//! For each thread: how long it took part; how much of that it spent in the loop's function,
-//! waiting for others, and on the loop itself; and how many tasks it did. A task is one application
-//! of the function to one item.
+//! For each thread: how long it participated; how much of that it spent in the loop's function,
+//! waiting for others, and in the loop's own code; and how many tasks it did. A task is one
+//! application of the function to one item.
 //!
 //! Source: the statistics of Jenkins, "Design and Analysis of a Plastic Parallel Programming
-//! System", section 5.1. Differences: slices of tasks are timed instead of single ones, which cost
-//! 3.5 % there; threads are blocked by the participant that changes the loop rather than by a main
-//! thread.
+//! System", section 5.1. Differences: the time of a slice of tasks is measured, since that of
+//! single tasks cost 3.5 % there; the participant that changes the loop blocks the others, not a
+//! main thread.
 //!
 //! # Invariants
 //!
 //! - S1: the time of a thread in the loop is the sum of work, overhead and blocked time.
-//! - S2: the tasks of all threads are the items done; slices in which the function panicked count
-//!   no tasks, and as overhead.
+//! - S2: the tasks of all threads are the finished items; a slice in which the function panicked
+//!   counts as overhead, with no tasks.
 //!
 //! # Cost
 //!
-//! Two looks at the processor's time-stamp counter a slice; a padded line a worker.
+//! Two readings of the time-stamp counter for a slice; a padded cache line for a worker.
 //!
 //! # Tests
 //!
-//! S1 and S2 for whole loops: the tests of `controlled`.
+//! `controlled::tests`: S1 and S2 for whole loops.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -37,12 +37,12 @@ use sinew_sync::clock::{now_ns, start_measuring, ticks, ticks_per_ns};
 #[derive(Debug)]
 pub struct Meter {
     began_ns: u64,
-    lines: Box<[CachePadded<Line>]>,
+    totals: Box<[CachePadded<Totals>]>,
 }
 
-/// The times of one worker, in ticks, except where the name says otherwise.
+/// The sums of one worker, in ticks unless the name has a unit.
 #[derive(Debug, Default)]
-struct Line {
+struct Totals {
     run: AtomicU64,
     work: AtomicU64,
     blocked_ns: AtomicU64,
@@ -50,35 +50,36 @@ struct Line {
 }
 
 impl Meter {
-    /// For one loop on a pool of so many workers. Its time begins now.
+    /// A meter for one loop on a pool of `workers`. The loop's time begins now.
     pub fn new(workers: usize) -> Self {
         start_measuring();
-        Self { began_ns: now_ns(), lines: (0..workers).map(|_| CachePadded::default()).collect() }
+        Self { began_ns: now_ns(), totals: (0..workers).map(|_| CachePadded::default()).collect() }
     }
 
     /// The measurements, once the loop has ended.
     ///
     /// # Cost
     ///
-    /// The first time in a process up to a millisecond, to find out how fast ticks are.
+    /// The first reading in a process takes up to a millisecond, to measure the rate of ticks.
     pub fn read(&self) -> LoopMetrics {
         let wall = Duration::from_nanos(now_ns() - self.began_ns);
         let ticks_per_ns = ticks_per_ns();
-        let lines = self.lines.iter().enumerate();
-        let threads = lines.filter_map(|(worker, line)| line.read(worker, ticks_per_ns)).collect();
+        let totals = self.totals.iter().enumerate();
+        let threads =
+            totals.filter_map(|(worker, totals)| totals.read(worker, ticks_per_ns)).collect();
         LoopMetrics { wall, threads }
     }
 
     /// Measures a participant from now on.
     pub(super) fn stopwatch(&self, worker: usize) -> Stopwatch<'_> {
         let began = ticks();
-        Stopwatch { line: &self.lines[worker], began, working_since: began, work: 0, tasks: 0 }
+        Stopwatch { totals: &self.totals[worker], began, working_since: began, work: 0, tasks: 0 }
     }
 }
 
-impl Line {
+impl Totals {
     fn read(&self, worker: usize, ticks_per_ns: f64) -> Option<ThreadMetrics> {
-        // Relaxed: the end of the loop, which the caller has waited for, orders them.
+        // Relaxed: the end of the loop, for which the caller has waited, orders them.
         let load = |value: &AtomicU64| value.load(Ordering::Relaxed);
         let time = |ticks: u64| Duration::from_nanos((ticks as f64 / ticks_per_ns) as u64);
         let (run, work) = (time(load(&self.run)), time(load(&self.work)));
@@ -91,7 +92,7 @@ impl Line {
 
 /// Measures one participant.
 pub(super) struct Stopwatch<'m> {
-    line: &'m Line,
+    totals: &'m Totals,
     began: u64,
     working_since: u64,
     work: u64,
@@ -99,15 +100,15 @@ pub(super) struct Stopwatch<'m> {
 }
 
 impl Stopwatch<'_> {
-    /// The loop's function is called from here on.
+    /// The loop's function is about to be called.
     #[inline]
-    pub(super) fn work(&mut self) {
+    pub(super) fn start_work(&mut self) {
         self.working_since = ticks();
     }
 
-    /// It has been called for so many items; none: it was not.
+    /// The function has returned after `tasks` items; 0 if it was not called.
     #[inline]
-    pub(super) fn rest(&mut self, tasks: usize) {
+    pub(super) fn end_work(&mut self, tasks: usize) {
         if tasks > 0 {
             self.work += ticks().saturating_sub(self.working_since);
             self.tasks += tasks as u64;
@@ -116,7 +117,7 @@ impl Stopwatch<'_> {
 
     pub(super) fn record(self, blocked_ns: u64) {
         let run = ticks().saturating_sub(self.began);
-        let Line { run: all_run, work, blocked_ns: all_blocked, tasks } = self.line;
+        let Totals { run: all_run, work, blocked_ns: all_blocked, tasks } = self.totals;
         for (all, mine) in
             [(all_run, run), (work, self.work), (all_blocked, blocked_ns), (tasks, self.tasks)]
         {
@@ -132,7 +133,7 @@ impl Stopwatch<'_> {
 pub struct LoopMetrics {
     /// From the loop's beginning to its end.
     pub wall: Duration,
-    /// The threads that took part, by the number of their worker.
+    /// The threads that participated, by the number of their worker.
     pub threads: Vec<ThreadMetrics>,
 }
 
@@ -142,15 +143,15 @@ pub struct LoopMetrics {
 pub struct ThreadMetrics {
     /// The number of its worker.
     pub worker: usize,
-    /// How long it took part: `work`, `overhead` and `blocked` together.
+    /// How long it participated: the sum of `work`, `overhead` and `blocked`.
     pub run: Duration,
-    /// How long it was in the loop's function.
+    /// The time in the loop's function.
     pub work: Duration,
-    /// How long it was busy with the loop itself.
+    /// The time in the loop's own code.
     pub overhead: Duration,
-    /// How long it waited for those who changed the loop, or who were as good as done.
+    /// The time that it waited for a participant that changed the loop or finished its range.
     pub blocked: Duration,
-    /// To how many items it applied the function.
+    /// The number of items to which it applied the function.
     pub tasks: u64,
 }
 
@@ -160,13 +161,13 @@ impl LoopMetrics {
         self.threads.iter().map(|thread| thread.tasks).sum()
     }
 
-    /// A line a thread under a line of titles, times in milliseconds.
+    /// A header line, and a line for each thread, with times in milliseconds.
     pub fn to_csv(&self) -> String {
         let mut text = String::from("thread,run_ms,work_ms,overhead_ms,blocked_ms,tasks\n");
         for ThreadMetrics { worker, run, work, overhead, blocked, tasks } in &self.threads {
             let [run, work, overhead, blocked] =
                 [run, work, overhead, blocked].map(|time| time.as_secs_f64() * 1e3);
-            // A `String` takes everything.
+            // Writing to a `String` cannot fail.
             let _ =
                 writeln!(text, "{worker},{run:.6},{work:.6},{overhead:.6},{blocked:.6},{tasks}");
         }
@@ -198,9 +199,9 @@ mod tests {
         LoopMetrics { wall: run, threads: vec![thread] }
     }
 
-    /// Catches: a column under another's title, or in another unit.
+    /// Catches: a column under a wrong title, or in a wrong unit.
     #[test]
-    fn a_file_has_a_line_a_thread_in_milliseconds() {
+    fn a_file_has_a_line_for_each_thread_in_milliseconds() {
         let text = "thread,run_ms,work_ms,overhead_ms,blocked_ms,tasks\n\
                     3,4.000000,2.500000,1.000000,0.500000,17\n";
         let path = std::env::temp_dir().join(format!("sinew-metrics-{}.csv", std::process::id()));
@@ -216,16 +217,15 @@ mod tests {
         assert!(error.contains("/no/such/folder/metrics.csv"), "{error}");
     }
 
-    /// Catches: a thread that took no part and is listed all the same; blocked time that is more
-    /// than there was.
+    /// Catches: a thread that is listed but did not participate; more blocked time than there was.
     #[test]
-    fn times_add_up_and_strangers_are_left_out() {
+    fn times_add_up_and_other_threads_are_left_out() {
         let meter = Meter::new(3);
         let mut stopwatch = meter.stopwatch(1);
-        stopwatch.work();
+        stopwatch.start_work();
         std::hint::black_box((0..1_000).sum::<u64>());
-        stopwatch.rest(5);
-        stopwatch.rest(0);
+        stopwatch.end_work(5);
+        stopwatch.end_work(0);
         stopwatch.record(u64::MAX / 2);
         let metrics = meter.read();
         let [thread] = metrics.threads[..] else { panic!("{metrics:?}") };

@@ -1,15 +1,21 @@
-//! Loops: many workers, one chunk source.
+//! Loops: skeletons over data whose participants claim ranges from one chunk source.
 //!
-//! Every skeleton over data is a loop here, with a body that gets ranges: `visit` runs a function
-//! for each item, `collect` writes an output, `fold` combines in order, `scan` does both. All of
-//! them leave the fan-out to the `driver`, or to `split` where ranges are cut in halves that become
-//! arms of joins, and panics and early ends to `ending`. `meter` measures what each thread does.
-//! `blocks` are loops over two or more dimensions, `sweep` are stencils.
+//! | file | contents |
+//! |---|---|
+//! | `driver` | the driver, which calls a body with ranges on several workers |
+//! | `split` | loops that are halved by joins, without a chunk source |
+//! | `controlled` | loops with a control or a meter |
+//! | `auto` | `Schedule::Auto`: the tuners of loops |
+//! | `ending` | the stop flag and the first panic |
+//! | `options`, `phases` | a loop's options; several loops as one operation |
+//! | `visit`, `collect`, `fold`, `scan` | skeletons over items |
+//! | `blocks`, `sweep` | loops over two and more dimensions; stencils |
+//! | `meter` | how each thread spends its time |
 //!
 //! Functions take the worker that they run on, and their [`Items`](crate::data::Items) by value: a
-//! loop asks for each index once, and no other code can ask again.
+//! loop requests each index once, and no other code can request it again.
 
-#![expect(clippy::needless_pass_by_value, reason = "a loop uses its items up")]
+#![expect(clippy::needless_pass_by_value, reason = "a loop consumes its items")]
 
 mod auto;
 mod blocks;

@@ -1,4 +1,4 @@
-//! How a loop is to be run.
+//! The options of a loop, and what follows from them for a pool.
 
 use sinew_policy::chunk::Schedule;
 use sinew_policy::split::Splitter;
@@ -9,24 +9,23 @@ use crate::Control;
 use crate::source::{LoopMemory, Source};
 use sinew_core::Worker;
 
-/// How a loop is to be run.
+/// The options of a loop.
 #[derive(Debug, Clone, Copy)]
 pub struct Options<'m> {
-    /// How its iterations are handed out.
+    /// The schedule of its iterations.
     pub schedule: Schedule,
-    /// Whether a schedule that the pool [was given](sinew_core::PoolControl::set_schedule), or was
-    /// granted by the agreement under which programs share the machine, takes the place of that
-    /// one. For loops over items: its chunks count items.
+    /// Whether the pool's schedule, [set](sinew_core::PoolControl::set_schedule) or granted by a
+    /// coordinator, replaces this one. Only for loops over items, which its chunks count.
     pub open: bool,
-    /// At most so many workers take part (0 counts as 1).
+    /// The maximum number of workers (0 counts as 1).
     pub threads: usize,
-    /// Memory of its runs, for the schedules that use it.
+    /// The memory of earlier runs, for `Affinity` and `Weighted`.
     pub memory: Option<&'m LoopMemory>,
-    /// A handle that may change all this while the loop runs.
+    /// A handle that may change the loop while it runs.
     pub control: Option<&'m Control>,
-    /// The place where the loop is called, for the schedule that uses it.
+    /// The call site of the loop, for `Auto`.
     pub site: Option<Site>,
-    /// Measures each thread. A measured loop runs as those with a control do; without a control it
+    /// Measures each thread. A measured loop runs as one with a control, but without a control it
     /// cannot be changed or cancelled.
     pub meter: Option<&'m Meter>,
 }
@@ -46,18 +45,18 @@ impl Default for Options<'_> {
 }
 
 impl Options<'_> {
-    /// How many workers can take part in a loop of `n` iterations on the pool of `w`.
+    /// The maximum number of participants of a loop of `n` iterations on the pool of `w`.
     #[inline]
     pub(super) fn participants(&self, w: &Worker, n: usize) -> usize {
-        // A control may call any number.
+        // A control may request any number.
         let threads = if self.control.is_some() { usize::MAX } else { self.threads };
         threads.min(w.max_threads()).min(Source::pieces(self.schedule, n)).max(1)
     }
 
-    /// The rule and the grain of a loop that is cut in halves which are offered as arms of joins.
+    /// The splitter and the grain of a loop that is halved by joins.
     ///
-    /// `None` for other schedules, and if not all workers may take part or their number may change:
-    /// a join lets any worker in.
+    /// `None` for other schedules; also if the loop may not use all workers or has a control,
+    /// because any worker may steal an arm.
     #[inline]
     pub(super) fn splitter(&self, w: &Worker) -> Option<(Splitter, usize)> {
         match self.schedule {

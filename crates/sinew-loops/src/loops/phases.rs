@@ -1,5 +1,5 @@
-//! Skeletons of several loops, one after the other, as their control sees them: all that is to come
-//! is known from the beginning.
+//! Skeletons that run several loops in sequence (scans, stencils) as one operation of their
+//! control, whose total counts all loops from the beginning.
 
 use super::options::Options;
 use crate::Operation;
@@ -13,7 +13,7 @@ pub(super) struct Phases<'c> {
 }
 
 impl<'c> Phases<'c> {
-    /// Runs loops of so many iterations in all.
+    /// Runs loops with this total of iterations.
     pub(super) fn run<R>(
         options: &Options<'c>,
         iterations: u64,
@@ -27,12 +27,12 @@ impl<'c> Phases<'c> {
         ended
     }
 
-    /// A loop of so many iterations begins, which counts them itself.
+    /// Begins the next loop, which counts its iterations itself.
     ///
     /// # Errors
     ///
-    /// If the skeleton was cancelled: a loop that begins after its pool has cancelled knows nothing
-    /// of that.
+    /// If the skeleton was cancelled. The next loop would not know: a pool cancels only what it
+    /// runs at that moment.
     pub(super) fn next(&mut self, iterations: u64) -> Result<(), Cancelled> {
         if self.operation.as_ref().is_some_and(Operation::is_cancelled) {
             return Err(Cancelled);
@@ -40,16 +40,16 @@ impl<'c> Phases<'c> {
         let iterations = iterations.min(self.left);
         self.left -= iterations;
         if let Some(operation) = &self.operation {
-            operation.expect_less(iterations);
+            operation.remove_items(iterations);
         }
         Ok(())
     }
 
-    /// No other loop begins; if that is because all is `done`, none is expected any more.
+    /// Ends the operation. If all is `done`, loops that were not needed leave the total.
     fn end(self, done: bool) {
         let Some(operation) = self.operation else { return };
         if done {
-            operation.expect_less(self.left);
+            operation.remove_items(self.left);
         }
         operation.end();
     }

@@ -1,8 +1,8 @@
-//! Prefixes: for every item the fold of all items up to it.
+//! `scan`: for each item the fold of all items up to it.
 //!
-//! Blocks of items are folded in parallel, and their results are added up one after the other. A
-//! second parallel pass folds every block again from its right beginning, and writes each step. So
-//! every item is folded twice unless one worker does it all, which one pass suffices for.
+//! A first parallel pass folds each block of items. A serial pass combines the results, which gives
+//! the first prefix of each block. A second parallel pass writes the prefixes of each block. A
+//! single block needs only the last pass.
 //!
 //! Source: the usual two-pass scan (Blelloch's reduce-then-scan).
 
@@ -23,15 +23,14 @@ pub enum Kind {
     Exclusive,
 }
 
-/// Blocks a worker, so that unequal speeds even out.
+/// Blocks for each worker: several, to balance unequal speeds.
 const BLOCKS: usize = 4;
-/// The same where the loop can be changed.
-const CONTROLLED: usize = 64;
+/// Blocks for each worker under a control, which takes effect between two blocks.
+const CONTROLLED_BLOCKS: usize = 64;
 
-/// The prefixes of all items, in order, each begun with `init`.
+/// The prefixes of all items, in order, each beginning with `init`.
 ///
-/// `blocks` says how many blocks to divide the items into; by default it follows the number of
-/// workers.
+/// `blocks` is the number of blocks; the default follows from the number of workers.
 ///
 /// # Errors
 ///
@@ -53,12 +52,11 @@ pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
     take: impl Fn(I::Item) -> A + Sync,
     op: impl Fn(A, A) -> A + Sync,
 ) -> Result<Vec<A>, Cancelled> {
-    // Its loops are over blocks, and a chunk that was granted counts items.
+    // The chunks of the pool's schedule count items, not blocks.
     let options = &Options { open: false, ..*options };
     let (len, workers) = (items.length(), options.participants(w, items.length()));
     let blocks = blocks.unwrap_or_else(|| match options.control {
-        // A block is as much as a change has to wait for.
-        Some(_) => CONTROLLED * workers,
+        Some(_) => CONTROLLED_BLOCKS * workers,
         None if workers == 1 => 1,
         None => BLOCKS * workers,
     });
@@ -87,11 +85,8 @@ pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
     })
 }
 
-/// The value that each block begins with: `init` and all blocks before it.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the other half of `scan`, which it only makes readable"
-)]
+/// The first prefix of each block: `init` and all blocks before it.
+#[expect(clippy::too_many_arguments, reason = "the first half of `scan`")]
 fn begins<I: ReadItems, A: Clone + Send + Sync>(
     w: &Worker,
     items: &I,
@@ -106,7 +101,7 @@ fn begins<I: ReadItems, A: Clone + Send + Sync>(
         // SAFETY: a full block below the length, of items that may be asked again.
         unsafe { items.piece(block(number, size, items.length())) }.map(take).reduce(op)
     };
-    // Nothing comes after the last block.
+    // No block begins with the sum of the last one.
     let sums = map(w, 0..blocks.saturating_sub(1), options, sum)?;
     let mut begins = Vec::with_capacity(blocks);
     begins.push(init);

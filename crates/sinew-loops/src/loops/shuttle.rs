@@ -58,8 +58,8 @@ pub(crate) fn explore_pools(
     }
 }
 
-/// Threads that make a change each. They are started from within, by bodies: outside they would be
-/// done before anything has begun.
+/// Threads that make one change each. Bodies start them; threads started before the loop would end
+/// before it begins.
 #[derive(Default)]
 pub(crate) struct Changers(Mutex<Vec<JoinHandle<()>>>);
 
@@ -86,7 +86,7 @@ impl Changers {
 }
 
 /// Catches, at every end: a worker that is still in the loop or skeleton, and a place that was not
-/// given back.
+/// released.
 pub(crate) fn assert_at_rest(control: &Control) {
     assert_eq!(control.snapshot().working, 0);
     assert!(control.places().all_free());
@@ -106,7 +106,7 @@ fn shuttle_each_index_is_visited_once_before_the_loop_returns() {
     });
 }
 
-/// Catches: results or partial results that are not handed over to the caller.
+/// Catches: results or partial results that the caller does not get.
 #[test]
 fn shuttle_what_helpers_made_is_the_callers() {
     explore(|w, options| {

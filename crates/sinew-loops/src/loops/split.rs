@@ -1,17 +1,15 @@
-//! Loops whose range is cut in halves that are offered as the arms of joins.
+//! Loops whose range is halved recursively, by joins, as rayon's `bridge` does.
 //!
-//! A chunk source has one word a participant. Here the task stack holds the halves that no worker
-//! has begun. A thief finds the largest first; the pool's victim policy says where it looks. A
-//! worker that waits for a stolen half helps its thief. How deep to cut is the [`Splitter`]'s
-//! business.
+//! There is no chunk source: the task stacks hold the halves that no worker has begun. A thief
+//! finds the largest half first, and the pool's victim policy chooses the victim. A worker that
+//! waits for a stolen half helps its thief. The [`Splitter`] decides how deep to cut.
 //!
 //! Invariants: D1 to D3 of the [`driver`](super::driver) hold; the blocks that bodies get are those
 //! of B1 in [`sinew_policy::split`].
 //!
 //! # Cost
 //!
-//! A join for each cut, and no allocation. A call through a pointer, and a participant's state of
-//! its own, for each block.
+//! A join for each cut, and no allocation; an indirect call and a local state for each block.
 
 use sinew_policy::split::{Block, Splitter, halves, volume};
 
@@ -22,7 +20,7 @@ use std::ops::ControlFlow;
 /// Calls `body` with disjoint blocks that cover `space`, on several workers at once, until a call
 /// returns `Break`.
 ///
-/// The body is called through a pointer, so that this is compiled once and not for each loop.
+/// The body is called through a pointer, so that this is compiled once for all loops.
 ///
 /// # Panics
 ///
@@ -49,7 +47,7 @@ struct Cuts<'b, const N: usize> {
 
 impl<const N: usize> Cuts<'_, N> {
     fn cut(&self, w: &Worker, block: Block<N>, splitter: Splitter) {
-        if self.ending.is_near() {
+        if self.ending.is_stopped() {
             return;
         }
         match splitter.halved().zip(halves(&block, &self.grain)) {

@@ -23,8 +23,7 @@ fn any_options() -> impl Strategy<Value = Options<'static>> {
         1 => Just(Schedule::Auto),
         1 => (2..70_usize).prop_map(|grain| Schedule::Adaptive { grain }),
     ];
-    // The whole pool may take part as often as not: schedules that cut in halves go another way
-    // then.
+    // Half of the loops may use the whole pool: only these are halved by joins.
     let threads = prop_oneof![Just(usize::MAX), 0..6_usize];
     (schedule, threads).prop_map(|(schedule, threads)| Options {
         schedule,
@@ -121,7 +120,7 @@ proptest! {
         prop_assert_eq!(run(Kind::Inclusive), before[1..].to_vec());
     }
 
-    /// Catches: an error that is swallowed, and work that goes on for long after it.
+    /// Catches: an error that is swallowed, and work that continues for long after it.
     #[test]
     fn the_first_error_ends_the_loop(
         n in 1..2_000_usize,
@@ -140,7 +139,7 @@ proptest! {
     /// Catches: a panic that is lost, a payload that is changed, and a body that runs on after
     /// the caller unwinds.
     #[test]
-    fn a_panic_comes_out_after_everybody_has_left(
+    fn a_panic_comes_out_after_all_participants_have_left(
         n in 1..2_000_usize,
         bad in any::<prop::sample::Index>(),
         options in any_options(),
@@ -273,7 +272,7 @@ proptest! {
 
     /// Catches: a panic in a half that is lost, or one that a sibling outlives.
     #[test]
-    fn a_panic_in_a_block_comes_out_after_everybody_has_left(
+    fn a_panic_in_a_block_comes_out_after_all_participants_have_left(
         bad in 0..400_usize,
         options in any_options(),
     ) {

@@ -1,4 +1,4 @@
-//! A function for each item.
+//! `for_each` and `try_for_each`: a function for each item.
 
 use sinew_sync::lock::Mutex;
 
@@ -21,7 +21,7 @@ use std::ops::ControlFlow;
 ///
 /// # Cost
 ///
-/// No allocation. One join for the loop; a claim, two loads and a counter a chunk.
+/// No allocation. One join for the loop; a claim, two loads and two counters for a chunk.
 #[inline]
 pub fn for_each<I: Items>(
     w: &Worker,
@@ -42,8 +42,8 @@ pub fn for_each<I: Items>(
 ///
 /// # Errors
 ///
-/// The error of `f`, or [`Stopped::Cancelled`] by the control, if there is one. Items not yet
-/// visited are left out; of those of other participants, any number.
+/// The error of `f`, or [`Stopped::Cancelled`] by the control, if there is one. Items that were not
+/// visited by then are skipped.
 ///
 /// # Panics
 ///
@@ -87,8 +87,8 @@ impl<E> FirstError<E> {
         ControlFlow::Break(())
     }
 
-    /// The result of a loop that has ended as `driven` says. An error beats the cancellation, which
-    /// it may have caused.
+    /// The result of a loop, from what the driver returned. An error has priority over a
+    /// cancellation, which it may have caused.
     pub(crate) fn into_result(self, driven: Result<(), Cancelled>) -> Result<(), Stopped<E>> {
         match self.0.into_inner() {
             Some(error) => Err(Stopped::Failed(error)),

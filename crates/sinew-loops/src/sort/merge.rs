@@ -1,19 +1,19 @@
-//! Merging two sorted runs, by several workers.
+//! The parallel merge of two sorted runs.
 //!
-//! A merge copies the elements of two adjacent runs into another place, in order; equal elements
-//! keep theirs. It never changes its source, so whatever happens on the way (the comparator is the
-//! user's and may panic), the source still holds every element once.
+//! A merge copies the elements of two adjacent runs to a destination, in a stable order. It never
+//! changes its source. So the source holds every element once, also after a panic of the user's
+//! comparator.
 //!
-//! Large merges are split: a binary search in the shorter run gives the place of the middle element
-//! of the longer one. The elements before it and after it are two merges of their own.
+//! A large merge is split at the middle element of the longer run, whose position in the shorter
+//! run a binary search finds. The elements below and above are two merges.
 
-use super::Guide;
+use super::Executor;
 use sinew_core::Worker;
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 
-/// Merges of fewer elements are not worth a task.
-const ALONE: usize = if cfg!(shuttle) { 3 } else { 8 * 1024 };
+/// Merges of at most this many elements are not split.
+const LEAF: usize = if cfg!(shuttle) { 3 } else { 8 * 1024 };
 
 /// A sorted run of elements that do not change for `'r`.
 pub(super) struct Run<'r, T> {
@@ -23,7 +23,7 @@ pub(super) struct Run<'r, T> {
 }
 
 /// The destination of a merge.
-pub(super) struct Room<'r, T> {
+pub(super) struct Destination<'r, T> {
     start: *mut T,
     borrow: PhantomData<&'r mut [T]>,
 }
@@ -38,8 +38,8 @@ impl<T> Copy for Run<'_, T> {}
 // SAFETY: a run is visited by one worker at a time: a merge gives each part of it to one of its
 // halves. So `T: Send` is enough, as if the elements themselves moved from worker to worker.
 unsafe impl<T: Send> Send for Run<'_, T> {}
-// SAFETY: a room is written by one worker at a time, like a `&mut [T]`.
-unsafe impl<T: Send> Send for Room<'_, T> {}
+// SAFETY: a destination is written by one worker at a time, like a `&mut [T]`.
+unsafe impl<T: Send> Send for Destination<'_, T> {}
 
 impl<'r, T> Run<'r, T> {
     /// # Safety
@@ -62,7 +62,7 @@ impl<'r, T> Run<'r, T> {
     }
 }
 
-impl<T> Room<'_, T> {
+impl<T> Destination<'_, T> {
     /// # Safety
     ///
     /// At `start` there is room for as many elements as will be merged; for `'r` no other code
@@ -71,13 +71,13 @@ impl<T> Room<'_, T> {
         Self { start, borrow: PhantomData }
     }
 
-    /// Copies all of `run` and moves on.
+    /// Copies all of `run`, and advances.
     ///
     /// # Safety
     ///
     /// There is room left for it.
     unsafe fn append(&mut self, run: Run<'_, T>) {
-        // SAFETY: the run is initialised, the room is large enough, and they do not overlap.
+        // SAFETY: the run is initialised, the destination is large enough, and they do not overlap.
         unsafe {
             std::ptr::copy_nonoverlapping(run.start, self.start, run.len);
             self.start = self.start.add(run.len);
@@ -85,54 +85,57 @@ impl<T> Room<'_, T> {
     }
 }
 
-/// Copies `left` and `right` in order to `room`, equal elements of `left` first; in any order when
-/// all is over.
+/// Copies `left` and `right` in order to `destination`, equal elements of `left` first; in any
+/// order once cancelled.
 ///
 /// # Safety
 ///
-/// `room` has space for both.
-pub(super) unsafe fn merge<T: Send, C, G: Guide>(
+/// `destination` has space for both.
+pub(super) unsafe fn merge<T: Send, C, E: Executor>(
     w: &Worker,
     left: Run<'_, T>,
     right: Run<'_, T>,
-    mut room: Room<'_, T>,
+    mut destination: Destination<'_, T>,
     compare: &C,
-    guide: &G,
+    executor: &E,
 ) where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
-    if guide.is_over() || are_in_order(left, right, compare) {
+    if executor.is_cancelled() || are_in_order(left, right, compare) {
         // SAFETY: there is space for both.
         unsafe {
-            room.append(left);
-            room.append(right);
+            destination.append(left);
+            destination.append(right);
         }
         return;
     }
-    if left.len + right.len <= ALONE {
+    if left.len + right.len <= LEAF {
         // SAFETY: the same.
-        unsafe { merge_alone(left, right, room, compare) };
+        unsafe { merge_serially(left, right, destination, compare) };
         w.serve_calls();
         return;
     }
     let (at_left, at_right) = split_points(left.slice(), right.slice(), compare);
     let ((low_left, high_left), (low_right, high_right)) =
         (left.split(at_left), right.split(at_right));
-    // SAFETY: the lower halves fill the room up to there, the upper halves the rest, so the rooms
-    // do not overlap.
-    let (low, high) =
-        unsafe { (Room::new(room.start), Room::new(room.start.add(at_left + at_right))) };
-    guide.join(
+    // SAFETY: the lower halves fill the destination up to there, the upper halves the rest, so both
+    // destinations do not overlap.
+    let (low, high) = unsafe {
+        (
+            Destination::new(destination.start),
+            Destination::new(destination.start.add(at_left + at_right)),
+        )
+    };
+    executor.join(
         w,
-        // SAFETY: each room is as large as its two halves.
-        |w| unsafe { merge(w, low_left, low_right, low, compare, guide) },
+        // SAFETY: each destination is as large as its two halves.
+        |w| unsafe { merge(w, low_left, low_right, low, compare, executor) },
         // SAFETY: the same.
-        move |w| unsafe { merge(w, high_left, high_right, high, compare, guide) },
+        move |w| unsafe { merge(w, high_left, high_right, high, compare, executor) },
     );
 }
 
-/// Whether nothing of `right` belongs before something of `left`: sorted data are copied, not
-/// merged.
+/// Whether no element of `right` belongs before one of `left`: the runs are copied, not merged.
 fn are_in_order<T>(
     left: Run<'_, T>,
     right: Run<'_, T>,
@@ -144,8 +147,7 @@ fn are_in_order<T>(
     }
 }
 
-/// Cuts for both runs, near the middle, such that everything below the cuts belongs before
-/// everything above.
+/// Cuts for both runs, near the middle: all elements below the cuts belong before all above.
 fn split_points<T>(
     left: &[T],
     right: &[T],
@@ -168,10 +170,10 @@ fn split_points<T>(
 /// # Safety
 ///
 /// As for [`merge`].
-unsafe fn merge_alone<T>(
+unsafe fn merge_serially<T>(
     mut left: Run<'_, T>,
     mut right: Run<'_, T>,
-    mut room: Room<'_, T>,
+    mut destination: Destination<'_, T>,
     compare: &impl Fn(&T, &T) -> Ordering,
 ) {
     while left.len > 0 && right.len > 0 {
@@ -180,18 +182,18 @@ unsafe fn merge_alone<T>(
         unsafe {
             let from_right = compare(&*right.start, &*left.start) == Ordering::Less;
             let from = if from_right { right.start } else { left.start };
-            std::ptr::copy_nonoverlapping(from, room.start, 1);
-            room.start = room.start.add(1);
-            // Without a branch: which run is next is what a processor cannot guess.
+            std::ptr::copy_nonoverlapping(from, destination.start, 1);
+            destination.start = destination.start.add(1);
+            // Without a branch, which processors could not predict.
             right.start = right.start.add(usize::from(from_right));
             right.len -= usize::from(from_right);
             left.start = left.start.add(usize::from(!from_right));
             left.len -= usize::from(!from_right);
         }
     }
-    // SAFETY: what is left of the runs fits into what is left of the room.
+    // SAFETY: what is left of the runs fits into what is left of the destination.
     unsafe {
-        room.append(left);
-        room.append(right);
+        destination.append(left);
+        destination.append(right);
     }
 }

@@ -1,7 +1,7 @@
 //! Chunks of one size, in the order of the claims.
 //!
-//! One word counts the chunks handed out. It counts chunks rather than iterations so that it cannot
-//! overflow: a participant adds 1, and only after it has seen that there was a chunk left.
+//! One word counts the claimed chunks. It counts chunks and not iterations so that it cannot
+//! overflow: a participant adds 1, and only after it has seen an unclaimed chunk.
 
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
@@ -20,8 +20,7 @@ impl Dynamic {
     /// `n` iterations, `chunk` at a time (0 counts as 1).
     #[inline]
     pub fn new(n: usize, chunk: usize) -> Self {
-        // The second bound keeps `chunks` so far from overflow that no number of late comers can
-        // reach it.
+        // The second bound keeps `chunks` so far from overflow that late claims cannot reach it.
         let chunk = chunk.max(1).max(n >> (usize::BITS - 2));
         Self { taken: CachePadded::new(AtomicUsize::new(0)), chunk, chunks: n.div_ceil(chunk), n }
     }
@@ -53,10 +52,9 @@ impl Dynamic {
         self.taken.load(Ordering::Relaxed) >= self.chunks
     }
 
-    /// Takes what is left.
+    /// Closes the source, and returns the unclaimed iterations.
     pub fn close(&self) -> Option<Range<usize>> {
-        // Relaxed: see the module's orderings. Claims that add to it later find it at the end as
-        // well.
+        // Relaxed: see the module's orderings. Later claims find no chunk.
         let number = self.taken.swap(self.chunks, Ordering::Relaxed);
         (number < self.chunks).then(|| self.from(number))
     }

@@ -1,14 +1,13 @@
-//! One share a participant, taken in slices.
+//! One share for each participant, claimed in slices.
 //!
-//! Share `i` is meant for slot number `i`, run after run, so that a loop finds its data where the
-//! loop before left them. But a share without an owner must not keep the loop waiting, and one
-//! whose owner leaves must go to another participant. So a share is taken in slices, and a bit says
-//! whether it has an active owner. Only that one takes slices of it; without one, any participant
-//! may.
+//! Share `i` belongs to slot number `i`, run after run, so that a worker finds the data of its last
+//! run in its caches. Other participants must be able to run a share whose owner never comes or has
+//! left. So a share is claimed in slices, and a bit says whether it has an active owner. While it
+//! has one, only the owner claims slices of it.
 //!
 //! # States
 //!
-//! A share is one word: slices taken, and `OWNED`.
+//! A share is one word: the number of claimed slices, and `OWNED`.
 //!
 //! | state | entered by | left by |
 //! |---|---|---|
@@ -18,7 +17,7 @@
 //!
 //! # Invariants
 //!
-//! - F1: the number of slices taken never falls, so no slice is claimed twice.
+//! - F1: the number of claimed slices never falls, so no slice is claimed twice.
 //! - F2: a claim of another slot's slice succeeds only on a word whose `OWNED` bit is clear.
 
 use super::words::Words;
@@ -26,11 +25,11 @@ use sinew_policy::chunk::{self, Shares};
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use std::ops::Range;
 
-/// The owner is there.
+/// The share has an active owner.
 const OWNED: u64 = 1;
-/// One slice taken.
+/// One claimed slice.
 const SLICE: u64 = 2;
-/// More slices than any share has, and room for more before the word overflows.
+/// More slices than any share has, and far from overflow.
 const CLOSED: u64 = SLICE << 32;
 
 /// The source of [`Schedule::Static`](sinew_policy::chunk::Schedule::Static).
@@ -84,7 +83,7 @@ impl Fixed {
         })
     }
 
-    /// The owner of share `slot` goes; the rest of its share is free.
+    /// The owner of share `slot` leaves; the rest of the share is free.
     #[inline]
     pub fn leave(&self, slot: usize) {
         // Relaxed: see the module's orderings.
@@ -99,15 +98,15 @@ impl Fixed {
         })
     }
 
-    /// Takes what is left of every share.
+    /// Closes the source, and returns the rest of each share.
     pub fn close(&self) -> Vec<Range<usize>> {
-        let left = |number| {
+        let rest = |number| {
             let share: Range<usize> = self.shares.get(number);
             let word = self.words.get(number).swap(CLOSED, Ordering::Relaxed);
-            let taken = word / SLICE < chunk::slices(share.len()) as u64;
-            taken.then(|| slice(&share, word).start..share.end)
+            let has_rest = word / SLICE < chunk::slices(share.len()) as u64;
+            has_rest.then(|| slice(&share, word).start..share.end)
         };
-        (0..self.words.len()).filter_map(left).collect()
+        (0..self.words.len()).filter_map(rest).collect()
     }
 }
 
@@ -117,7 +116,7 @@ fn advance(word: &AtomicU64, seen: u64, next: u64) -> Result<(), u64> {
     word.compare_exchange_weak(seen, next, Ordering::Relaxed, Ordering::Relaxed).map(|_| ())
 }
 
-/// The slice of `share` that comes next when `word` is seen.
+/// The next slice of `share`, whose word is `word`.
 #[inline]
 fn slice(share: &Range<usize>, word: u64) -> Range<usize> {
     let slice = chunk::share(share.len(), chunk::slices(share.len()), (word / SLICE) as usize);

@@ -36,8 +36,8 @@ fn two_participants(source: impl Fn() -> Source + Sync + Send + 'static, n: usiz
         let other = loom::thread::spawn(move || claim_all(&shared, 1));
         let mut ranges = claim_all(&source, 0);
         ranges.extend(other.join().unwrap());
-        // The rest that a participant left after the other had looked, for which the loop's caller
-        // looks once more.
+        // The loop's caller claims what the other participant left behind after the caller's last
+        // claim.
         ranges.extend(claim_all(&source, 0));
         assert_exactly_once(n, ranges);
     });
@@ -46,21 +46,21 @@ fn two_participants(source: impl Fn() -> Source + Sync + Send + 'static, n: usiz
 /// Catches: an owner and a thief that both get an index, a deposit that overwrites, a half that
 /// is lost.
 #[test]
-fn loom_stealing_hands_out_each_index_once() {
+fn loom_stealing_claims_each_index_once() {
     two_participants(|| Source::Stealing(Stealing::new(4, 2, 0)), 4);
 }
 
 /// Catches: a slice that the owner and another slot both get when the owner arrives late or
 /// leaves early.
 #[test]
-fn loom_static_hands_out_each_index_once() {
+fn loom_static_claims_each_index_once() {
     two_participants(|| Source::Fixed(Fixed::new(4, 2)), 4);
 }
 
 /// Catches: an index of a range that spans several segments that two participants get, or
 /// neither.
 #[test]
-fn loom_affinity_hands_out_each_index_once() {
+fn loom_affinity_claims_each_index_once() {
     two_participants(|| learned(&LoopMemory::new()), 4);
 }
 
@@ -71,15 +71,15 @@ fn learned(memory: &LoopMemory) -> Source {
     let taken =
         [source.claim(0), source.claim(0), source.claim(1), source.steal(0), source.claim(1)];
     assert_eq!(taken, [Some(0..1), Some(1..2), Some(2..3), Some(3..4), None]);
-    source.teach(memory, true);
+    source.save_to(memory, true);
     let source = Source::with_memory(Schedule::Affinity, 4, 2, 0, Some(memory));
-    assert_eq!(source.prospect(1), Some(3));
+    assert_eq!(source.stealable(1), Some(3));
     source
 }
 
-/// The next run deals to each slot the iterations that it ran in this one, although both stole from
-/// each other.
-fn owners_are_who_ran() {
+/// In the next run each slot begins with the iterations that it ran in this one, although both
+/// stole from each other.
+fn owners_are_the_slots_that_ran() {
     loom::model(|| {
         let memory = LoopMemory::new();
         let source = Arc::new(Source::with_memory(Schedule::Affinity, 6, 2, 0, Some(&memory)));
@@ -95,7 +95,7 @@ fn owners_are_who_ran() {
         for range in claim_all(&source, 1) {
             ran[range].fill(1);
         }
-        Arc::try_unwrap(source).unwrap().teach(&memory, true);
+        Arc::try_unwrap(source).unwrap().save_to(&memory, true);
         let owners = memory.take_parts(6, 2).owners.clone();
         let owners: Vec<_> =
             owners.parts().flat_map(|(range, owner)| range.map(move |_| owner)).collect();
@@ -103,18 +103,18 @@ fn owners_are_who_ran() {
     });
 }
 
-/// Catches: thefts that are noted in another order than they happened in.
+/// Catches: steals that are recorded in a wrong order.
 #[test]
-fn loom_affinity_remembers_who_ran_what() {
-    owners_are_who_ran();
+fn loom_affinity_remembers_the_slot_of_each_iteration() {
+    owners_are_the_slots_that_ran();
 }
 
 /// Catches: a model in which no participant steals from a thief.
 #[test]
 #[should_panic(expected = "an owner who did not run its part")]
-fn loom_a_theft_noted_late_is_caught() {
+fn loom_a_steal_recorded_late_is_caught() {
     let _planted = Planted::new(Bug::LateRegistration);
-    owners_are_who_ran();
+    owners_are_the_slots_that_ran();
 }
 
 fn closed_meanwhile(schedule: Schedule) {
@@ -130,7 +130,7 @@ fn closed_meanwhile(schedule: Schedule) {
     });
 }
 
-/// Catches: a range stolen while the source closes that is lost, or handed out again.
+/// Catches: a range stolen while the source closes that is lost, or claimed again.
 #[test]
 fn loom_stealing_can_be_closed_at_any_moment() {
     closed_meanwhile(Schedule::Stealing);

@@ -1,7 +1,8 @@
-//! The memory of a loop, for its next run.
+//! The memory of a loop: measurements of its last run, for the next one.
 //!
-//! A loop takes its knowledge out of the memory when it begins and puts it back when it has ended,
-//! so nothing is locked while it runs. A second loop that begins meanwhile finds an empty memory.
+//! A loop takes the measurements out of the memory when it begins and returns them when it has
+//! ended. So no lock is held while it runs. A second loop that begins meanwhile finds no
+//! measurements.
 
 use sinew_policy::affinity::{OwnerOrder, Owners, Stolen};
 use sinew_policy::weighted::Speeds;
@@ -10,17 +11,17 @@ use sinew_sync::lock::Mutex;
 /// The memory of a loop from run to run: the parts that each worker ran, and how fast each worker
 /// was.
 ///
-/// For loops that run again and again over the same data: hold one memory for each such loop and
-/// hand it to every run. It serves [`Schedule::Affinity`](sinew_policy::chunk::Schedule::Affinity)
-/// and [`Schedule::Weighted`](sinew_policy::chunk::Schedule::Weighted); other schedules pass over
-/// it. A run of another length, or for another number of workers, begins anew. Two loops may use it
-/// at once, but the one that begins second finds it empty, and the one that ends last is
+/// For loops that run repeatedly over the same data: keep one memory for each such loop, and pass
+/// it to every run. [`Schedule::Affinity`](sinew_policy::chunk::Schedule::Affinity) and
+/// [`Schedule::Weighted`](sinew_policy::chunk::Schedule::Weighted) use it; other schedules ignore
+/// it. A run with another length or number of workers begins without measurements. Two loops may
+/// use it at once, but the second begins without measurements, and the one that ends last is
 /// remembered.
 ///
 /// # Cost
 ///
-/// Two uncontended locks a run. It allocates when it is first used and when something has changed:
-/// some words for each separate part of a worker, of which there are at most eight.
+/// Two uncontended locks for a run. It allocates at its first use and when a worker's parts have
+/// changed: some words for each of at most eight parts of a worker.
 #[derive(Debug, Default)]
 pub struct LoopMemory {
     parts: Mutex<Option<Box<Parts>>>,
@@ -33,11 +34,11 @@ pub(super) type SharedSpeeds = Mutex<Speeds>;
 /// The owners of the iterations of a loop.
 #[derive(Debug)]
 pub(super) struct Parts {
-    /// As it was when the present run began.
+    /// The owners when the present run began.
     pub(super) owners: Owners,
-    /// The order of iterations that follows.
+    /// The order of iterations that follows from the owners.
     pub(super) deal: OwnerOrder,
-    /// The thefts of the present run, in their order.
+    /// The steals of the present run, in their order.
     pub(super) stolen: Mutex<Vec<Stolen>>,
 }
 
@@ -47,28 +48,28 @@ impl Parts {
         Self { deal: owners.order(), owners, stolen: Mutex::new(Vec::new()) }
     }
 
-    /// The present run has ended, and teaches nothing unless it ran to its end.
-    pub(super) fn end_run(&mut self, ran: bool) {
+    /// Ends the present run, and updates the owners by its steals if it was `completed`.
+    pub(super) fn end_run(&mut self, completed: bool) {
         let stolen = std::mem::take(&mut *self.stolen.lock());
-        if ran && self.owners.learn(stolen) {
+        if completed && self.owners.learn(stolen) {
             self.deal = self.owners.order();
         }
     }
 }
 
 impl LoopMemory {
-    /// A memory that knows nothing yet.
+    /// An empty memory.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Forgets everything: the next run begins with equal shares.
+    /// Empties the memory: the next run begins with equal shares.
     pub fn clear(&self) {
         *self.parts.lock() = None;
         *self.speeds.lock() = None;
     }
 
-    /// The parts of loops of `n` iterations for `slots`, if they are known.
+    /// Takes the parts of a loop of `n` iterations for `slots` workers; equal ones if unknown.
     pub(super) fn take_parts(&self, n: usize, slots: usize) -> Box<Parts> {
         let known = self.parts.lock().take().filter(|parts| parts.owners.fits(n, slots));
         known.unwrap_or_else(|| Box::new(Parts::equal(n, slots)))
@@ -78,7 +79,7 @@ impl LoopMemory {
         *self.parts.lock() = Some(parts);
     }
 
-    /// The speeds of `slots` workers, if they are known.
+    /// Takes the speeds of `slots` workers; equal ones if unknown.
     pub(super) fn take_speeds(&self, slots: usize) -> Box<SharedSpeeds> {
         let known = self.speeds.lock().take().filter(|speeds| speeds.lock().workers() == slots);
         known.unwrap_or_else(|| Box::new(Mutex::new(Speeds::new(slots))))

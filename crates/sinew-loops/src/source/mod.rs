@@ -1,53 +1,63 @@
-//! Chunk sources: who takes which iterations of a loop next.
+//! Chunk sources: which iterations each participant of a loop runs next.
 //!
-//! A loop over `n` iterations has one source, and its participants claim ranges from it until
-//! nothing is left. There is one kind of source a schedule, and one small enum in front of them. A
-//! claim is a branch that predicts well and one atomic operation, never a call through a table.
+//! A loop over `n` iterations has one source, from which its participants claim ranges until it is
+//! exhausted. [`Source`] is an enum over the kinds, so a claim is a predictable branch and one
+//! atomic operation, not an indirect call.
 //!
-//! A participant has a *slot number* below the number of participants. Numbers say which part of
-//! the loop a participant should prefer. They need not be unique: two participants that share a
-//! number only lose some locality, because every claim is a read-modify-write of the word it
-//! changes.
+//! | file | contents |
+//! |---|---|
+//! | `fixed` | one share for each participant |
+//! | `dynamic`, `tapered` | chunks from one shared counter |
+//! | `stealing` | one range for each participant, halved by thieves |
+//! | `partitioned` | the same, with initial shares from earlier runs |
+//! | `memory` | what earlier runs have measured |
+//! | `words` | the padded words of the participants |
+//!
+//! The sizes of chunks and shares are decisions of `sinew_policy::chunk`.
+//!
+//! A participant has a *slot number* below the number of participants, by which the source chooses
+//! its part of the loop. Numbers need not be unique: every claim is a read-modify-write of the word
+//! that it changes, so participants that share a number only lose some locality.
 //!
 //! # Invariants
 //!
 //! - I1: every index below `n` is claimed at most once, or returned by `close` at most once, never
 //!   both.
-//! - I2: once every participant has been answered `None` by `claim` and `steal` after the last
-//!   `leave`, every index has been claimed or returned.
+//! - I2: once `claim` and `steal` have returned `None` to every participant after the last `leave`,
+//!   every index has been claimed or returned.
 //! - I3: a claimed range is never empty and lies below `n`.
-//! - I4: a claim that begins after `close` has returned is answered `None`.
+//! - I4: a claim that begins after `close` has returned fails.
 //!
 //! # Orderings
 //!
-//! All accesses are `Relaxed`. I1 to I4 are statements about single words, which read-modify-writes
-//! order by themselves. The join that ends the loop, not the source, makes the writes of the bodies
-//! visible to the caller.
+//! All accesses are `Relaxed`. I1 to I4 are statements about single words, whose read-modify-writes
+//! have one order. The join that ends the loop makes the writes of the bodies visible to the
+//! caller.
 //!
 //! # Cost
 //!
-//! Building one for up to [`INLINE`] participants allocates nothing. A claim is one atomic
-//! operation, on a cache line of the participant's own with [`Fixed`], [`Stealing`] and [`Dealt`],
-//! on a shared one with the others.
+//! A source for up to [`INLINE`] participants allocates nothing. A claim is one atomic operation:
+//! on the participant's own cache line with [`Fixed`], [`Stealing`] and [`Partitioned`], on a
+//! shared one with the others.
 //!
 //! # Closing
 //!
-//! A thief of [`Stealing`] or [`Dealt`] that holds a stolen range while the source is closed
-//! returns it as one claim: the range is not part of what `close` returns.
-//! [`is_closed`](Source::is_closed) tells the thief, who sees to it that others get their part.
+//! A thief of [`Stealing`] or [`Partitioned`] that holds a stolen range while the source is closed
+//! gets all of it as one claim; `close` does not return that range. The thief checks
+//! [`is_closed`](Source::is_closed), and shares the range in another way.
 //!
 //! # Tests
 //!
 //! Property tests run scripts of claims and leaves over every schedule (I1 to I3) and close it at
-//! any point (I4). Loom runs the protocols of [`Fixed`], [`Stealing`] and [`Dealt`] with two
+//! any point (I4). Loom runs the protocols of [`Fixed`], [`Stealing`] and [`Partitioned`] with two
 //! participants; other tests run them on threads.
 
-mod dealt;
 mod dynamic;
 mod fixed;
 #[cfg(all(test, loom))]
 mod loom;
 mod memory;
+mod partitioned;
 mod stealing;
 mod tapered;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -56,10 +66,10 @@ mod tests;
 pub(crate) use tests::any_schedule;
 mod words;
 
-pub use dealt::Dealt;
 pub use dynamic::Dynamic;
 pub use fixed::Fixed;
 pub use memory::LoopMemory;
+pub use partitioned::Partitioned;
 pub use stealing::Stealing;
 pub use tapered::{Tapered, Tapering};
 pub use words::INLINE;
@@ -79,11 +89,11 @@ pub enum Source {
     Dynamic(Dynamic),
     /// [`Schedule::Tapered`] and [`Schedule::Factoring`].
     Tapered(Tapered),
-    /// [`Schedule::Stealing`], and what stands in for [`Schedule::Simple`] and
-    /// [`Schedule::Adaptive`] where joins cannot.
+    /// [`Schedule::Stealing`]; also [`Schedule::Simple`] and [`Schedule::Adaptive`] in loops that
+    /// cannot use joins.
     Stealing(Stealing),
     /// [`Schedule::Affinity`] and [`Schedule::Weighted`].
-    Dealt(Dealt),
+    Partitioned(Partitioned),
 }
 
 impl Source {
@@ -93,8 +103,8 @@ impl Source {
         Self::with_memory(schedule, n, participants, first, None)
     }
 
-    /// The same, with what a memory knows of such loops. When the loop has ended,
-    /// [`teach`](Self::teach) gives it back.
+    /// [`new`](Self::new) with the feedback of earlier runs, taken from `memory`. When the loop has
+    /// ended, [`save_to`](Self::save_to) returns it.
     #[inline]
     pub fn with_memory(
         schedule: Schedule,
@@ -112,23 +122,22 @@ impl Source {
             Schedule::Factoring { min } => {
                 Self::Tapered(Tapered::new(n, participants, Tapering::Factoring, min))
             }
-            Schedule::Affinity => Self::Dealt(Dealt::affine(n, participants, memory)),
-            Schedule::Weighted => Self::Dealt(Dealt::weighted(n, participants, memory)),
+            Schedule::Affinity => Self::Partitioned(Partitioned::affine(n, participants, memory)),
+            Schedule::Weighted => Self::Partitioned(Partitioned::weighted(n, participants, memory)),
             Schedule::Simple { grain } => {
                 Self::Stealing(Stealing::with_grain(n, participants, first, grain))
             }
-            // The rest of the enum is open; halving suits any loop.
+            // `Schedule` is non-exhaustive; halving suits any loop.
             _ => Self::Stealing(Stealing::new(n, participants, first)),
         }
     }
 
-    /// [`Schedule::Weighted`] for as many participants as there are speeds, of which it learns
-    /// nothing more.
+    /// [`Schedule::Weighted`] for one participant for each speed, without feedback.
     pub fn by_speed(n: usize, speeds: Speeds) -> Self {
-        Self::Dealt(Dealt::by_speed(n, speeds))
+        Self::Partitioned(Partitioned::by_speed(n, speeds))
     }
 
-    /// The most participants that could all get something.
+    /// The maximum number of participants that can all get some iterations.
     #[inline]
     pub fn pieces(schedule: Schedule, n: usize) -> usize {
         match schedule {
@@ -139,10 +148,10 @@ impl Source {
         }
     }
 
-    /// The next range for the participant with number `slot`; `None` when there is nothing for it
-    /// but, perhaps, what it can [`steal`](Self::steal).
+    /// The next range for the participant with number `slot`; `None` if it can only
+    /// [`steal`](Self::steal).
     ///
-    /// With [`Schedule::Static`] there may be something again after another participant has called
+    /// With [`Schedule::Static`] a later claim may succeed after another participant has called
     /// [`leave`](Self::leave).
     #[inline]
     pub fn claim(&self, slot: usize) -> Option<Range<usize>> {
@@ -151,26 +160,24 @@ impl Source {
             Self::Dynamic(source) => source.claim(),
             Self::Tapered(source) => source.claim(),
             Self::Stealing(source) => source.claim(slot),
-            Self::Dealt(source) => source.claim(slot),
+            Self::Partitioned(source) => source.claim(slot),
         }
     }
 
-    /// How many iterations [`steal`](Self::steal) would find at its first victim; `None` if there
-    /// is nothing to steal.
-    ///
-    /// The owner claims a range that a thief leaves alone.
+    /// The number of iterations in the range from which [`steal`](Self::steal) would take a part;
+    /// `None` if there is nothing to steal.
     #[inline]
-    pub fn prospect(&self, slot: usize) -> Option<usize> {
+    pub fn stealable(&self, slot: usize) -> Option<usize> {
         match self {
-            Self::Stealing(source) => source.prospect(slot),
-            Self::Dealt(source) => source.prospect(slot),
+            Self::Stealing(source) => source.stealable(slot),
+            Self::Partitioned(source) => source.stealable(slot),
             _ => None,
         }
     }
 
-    /// Waits before a [`steal`](Self::steal) while the owner of the range is as good as done with
-    /// it, for a participant that has run `items` in `elapsed_ns`. Returns how long it waited, in
-    /// nanoseconds; `None` if there is nothing to steal.
+    /// Waits before a [`steal`](Self::steal) as long as the owner should need to finish its range,
+    /// if that is short; predicted from the `items` that the thief has run in `elapsed_ns`. Returns
+    /// the waiting time in nanoseconds; `None` if there is nothing to steal.
     #[cold]
     pub(crate) fn wait_before_steal(
         &self,
@@ -178,28 +185,27 @@ impl Source {
         items: usize,
         elapsed_ns: impl FnOnce() -> u64,
     ) -> Option<u64> {
-        let left = self.prospect(slot)?;
+        let left = self.stealable(slot)?;
         let began = now_ns();
         let steal_delay_ns = Halving::steal_delay_ns(left, items, elapsed_ns());
-        // No shared line is touched meanwhile, because that would slow the owner down.
+        // Touches no shared cache line, which would slow the owner down.
         while now_ns() - began < steal_delay_ns {
             spin_loop();
         }
         Some(now_ns() - began)
     }
 
-    /// A range out of another participant's, for one whose claims have come to an end.
+    /// A range stolen from another participant, for one whose claims fail.
     #[inline]
     pub fn steal(&self, slot: usize) -> Option<Range<usize>> {
         match self {
             Self::Stealing(source) => source.steal(slot),
-            Self::Dealt(source) => source.steal(slot),
+            Self::Partitioned(source) => source.steal(slot),
             _ => None,
         }
     }
 
-    /// The participant with number `slot` claims no more; what it has not claimed is for the
-    /// others.
+    /// The participant with number `slot` claims no more; others may claim the rest of its share.
     #[inline]
     pub fn leave(&self, slot: usize) {
         if let Self::Fixed(source) = self {
@@ -207,10 +213,9 @@ impl Source {
         }
     }
 
-    /// Whether every index has been claimed, as far as can be seen.
+    /// Whether every index has been claimed.
     ///
-    /// It may miss a range that a thief has taken and not yet deposited; the thief sees to that
-    /// range itself.
+    /// May miss a range that a thief has taken and not yet deposited. The thief runs that range.
     #[inline]
     pub fn is_exhausted(&self) -> bool {
         match self {
@@ -218,50 +223,51 @@ impl Source {
             Self::Dynamic(source) => source.is_exhausted(),
             Self::Tapered(source) => source.is_exhausted(),
             Self::Stealing(source) => source.is_exhausted(),
-            Self::Dealt(source) => source.is_exhausted(),
+            Self::Partitioned(source) => source.is_exhausted(),
         }
     }
 
-    /// Takes away the rest: the returned ranges belong to the caller alone, and later claims fail.
+    /// Closes the source: returns the unclaimed ranges to the caller alone; later claims fail.
     pub fn close(&self) -> Vec<Range<usize>> {
         match self {
             Self::Fixed(source) => source.close(),
             Self::Dynamic(source) => source.close().into_iter().collect(),
             Self::Tapered(source) => source.close().into_iter().collect(),
             Self::Stealing(source) => source.close(),
-            Self::Dealt(source) => source.close(),
+            Self::Partitioned(source) => source.close(),
         }
     }
 
-    /// Whether the source was closed before the participant with number `slot` could share a range
-    /// that it has just [stolen](Self::steal). No other participant can then steal from that range.
+    /// Whether the source was closed before the participant with number `slot` could deposit a
+    /// range that it has just [stolen](Self::steal), so that no other participant can steal from
+    /// it.
     pub fn is_closed(&self, slot: usize) -> bool {
         match self {
             Self::Stealing(source) => source.is_closed(slot),
-            Self::Dealt(source) => source.is_closed(slot),
+            Self::Partitioned(source) => source.is_closed(slot),
             _ => false,
         }
     }
 
-    /// Whether it wants to be told how long participants took.
+    /// Whether the source needs [the times of participants](Self::measured).
     #[inline]
     pub fn is_timed(&self) -> bool {
-        matches!(self, Self::Dealt(source) if source.is_timed())
+        matches!(self, Self::Partitioned(source) if source.is_timed())
     }
 
     /// The participant with number `slot` took `elapsed_ns` for `items` iterations.
     pub fn measured(&self, slot: usize, items: usize, elapsed_ns: u64) {
-        if let Self::Dealt(source) = self {
+        if let Self::Partitioned(source) = self {
             source.measured(slot, items, elapsed_ns);
         }
     }
 
-    /// Gives a memory back what was taken from it, with what this loop has added if it `ran` to its
-    /// end.
+    /// Returns to `memory` what was taken from it, with the feedback of this loop if it was
+    /// `completed`.
     #[inline]
-    pub fn teach(self, memory: &LoopMemory, ran: bool) {
-        if let Self::Dealt(source) = self {
-            source.teach(memory, ran);
+    pub fn save_to(self, memory: &LoopMemory, completed: bool) {
+        if let Self::Partitioned(source) = self {
+            source.save_to(memory, completed);
         }
     }
 }

@@ -1,8 +1,9 @@
-//! A range a participant; who runs dry takes the back half of another's.
+//! A range for each participant; a participant without iterations steals the back half of another's
+//! range.
 //!
 //! The caller begins with the whole loop, so a loop without helpers touches one word. An owner
-//! takes small pieces from the front of its range. A thief takes the back half, keeps the first
-//! piece of it and deposits the rest in its own word, where others find it.
+//! claims small pieces from the front of its range. A thief steals the back half, keeps the first
+//! piece of it and deposits the rest in its own word, from which others can steal.
 //!
 //! Source: lazy binary splitting; the packed range is common practice among work-stealing loops.
 //! Differences: the pieces are a fraction of the range, within limits that depend on the length of
@@ -21,9 +22,8 @@
 //!
 //! # Invariants
 //!
-//! - S1: a unit is in one word, or held by the participant that took it out by compare-and-swap.
-//!   The value of a word describes its range completely, so a value that comes back does no harm
-//!   (no ABA).
+//! - S1: a unit is in one word, or with the participant that took it out by compare-and-swap. The
+//!   value of a word describes its range completely, so there is no ABA problem.
 //! - S2: a deposit succeeds only into an empty word, so it overwrites nothing.
 
 use super::words::Words;
@@ -32,21 +32,21 @@ use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::plant::{Bug, planted};
 use std::ops::Range;
 
-/// A thief compares so many ranges and takes from the longest.
-const LOOK: usize = 4;
+/// A thief compares up to this many ranges and steals from the longest.
+const CANDIDATES: usize = 4;
 
 /// The source of [`Schedule::Stealing`](sinew_policy::chunk::Schedule::Stealing).
 #[derive(Debug)]
 pub struct Stealing {
     words: Words,
     sizes: Halving,
-    /// Iterations a unit.
+    /// Iterations in a unit.
     unit: usize,
     n: usize,
 }
 
 impl Stealing {
-    /// `n` iterations for `participants`, all of them with slot number `first` to begin with.
+    /// `n` iterations for `participants`; slot number `first` begins with all of them.
     #[inline]
     pub fn new(n: usize, participants: usize, first: usize) -> Self {
         let source = Self::empty(n, participants);
@@ -54,14 +54,14 @@ impl Stealing {
         source
     }
 
-    /// The same, in pieces of half a `grain` to a `grain`.
+    /// [`new`](Self::new), in pieces of half a `grain` to a `grain`.
     pub fn with_grain(n: usize, participants: usize, first: usize, grain: usize) -> Self {
         let mut source = Self::new(n, participants, first);
         source.sizes = Halving::with_grain(grain.div_ceil(source.unit));
         source
     }
 
-    /// A source whose ranges are yet to be [filled](Self::fill).
+    /// A source with empty ranges, to be [filled](Self::fill).
     #[inline]
     pub(super) fn empty(n: usize, participants: usize) -> Self {
         let participants = participants.max(1);
@@ -76,8 +76,7 @@ impl Stealing {
         self.words.get(slot).store(pack(start as u32, end as u32), Ordering::Relaxed);
     }
 
-    /// How many units there are; as many as iterations unless the loop is longer than a word can
-    /// tell.
+    /// The number of units: that of iterations, unless it needs more than 32 bits.
     #[inline]
     pub(super) fn units(&self) -> usize {
         if self.unit == 1 { self.n } else { self.n.div_ceil(self.unit) }
@@ -95,7 +94,7 @@ impl Stealing {
         Some(self.indices(start, end))
     }
 
-    /// The next units of the slot's own range, none of them at or beyond `limit` of the first.
+    /// The next units of the slot's own range, from `start` to at most `limit(start)`.
     #[inline]
     pub(super) fn claim_units(
         &self,
@@ -117,9 +116,9 @@ impl Stealing {
         }
     }
 
-    /// How many iterations are left where [`steal`](Self::steal) would look; `None` if there are
-    /// none.
-    pub fn prospect(&self, slot: usize) -> Option<usize> {
+    /// The number of iterations in the range from which [`steal`](Self::steal) would take a part;
+    /// `None` if there is nothing to steal.
+    pub fn stealable(&self, slot: usize) -> Option<usize> {
         let (_, seen) = self.victim(slot)?;
         Some((length(seen) as usize).saturating_mul(self.unit))
     }
@@ -130,10 +129,10 @@ impl Stealing {
         Some(self.indices(start, end))
     }
 
-    /// The first units of a range stolen from another slot, none of them below `limit` of the
-    /// range's end.
+    /// The first units of a range stolen from another slot: of `limit(end)..end` at most, where
+    /// `end` is the end of the victim's range.
     ///
-    /// `taken` gets the whole range, before another thief can steal a part of it.
+    /// `taken` is called with the whole stolen range, before another thief can steal a part of it.
     pub(super) fn steal_units(
         &self,
         slot: usize,
@@ -149,7 +148,7 @@ impl Stealing {
                 if !late {
                     taken(middle, end);
                 }
-                let kept = self.keep(slot, middle, end);
+                let kept = self.claim_first_piece(slot, middle, end);
                 if late {
                     taken(middle, end);
                 }
@@ -158,23 +157,22 @@ impl Stealing {
         }
     }
 
-    /// The longest of the first few ranges after the slot's own, and what was seen there.
+    /// The longest of the first few ranges after the slot's own, and its value.
     fn victim(&self, slot: usize) -> Option<(&AtomicU64, u64)> {
         self.words
             .after(slot)
             .map(|word| (word, word.load(Ordering::Relaxed)))
             .filter(|&(_, seen)| length(seen) > 0)
-            .take(LOOK)
+            .take(CANDIDATES)
             .max_by_key(|&(_, seen)| length(seen))
     }
 
-    /// Claims the first piece of a stolen range and deposits the rest, where others find it.
-    fn keep(&self, slot: usize, start: u32, end: u32) -> (u32, u32) {
+    /// Claims the first piece of a stolen range and deposits the rest in the slot's word.
+    fn claim_first_piece(&self, slot: usize, start: u32, end: u32) -> (u32, u32) {
         let word = self.words.get(slot);
         let middle = start + self.piece(end - start);
         let seen = word.load(Ordering::Relaxed);
-        // A word that is not empty, or not any more, belongs to a participant with the same number,
-        // or is closed.
+        // A word that is not empty was filled by a participant with the same number, or is closed.
         let deposited =
             length(seen) == 0 && !is_closed(seen) && deposit(word, seen, pack(middle, end));
         (start, if deposited { middle } else { end })
@@ -206,12 +204,12 @@ impl Stealing {
         is_closed(self.words.get(slot).load(Ordering::Relaxed))
     }
 
-    /// Takes every range.
+    /// Closes the source, and returns all ranges.
     pub fn close(&self) -> Vec<Range<usize>> {
         self.close_units().map(|(start, end)| self.indices(start, end)).collect()
     }
 
-    /// The same, in units.
+    /// [`close`](Self::close), in units.
     pub(super) fn close_units(&self) -> impl Iterator<Item = (u32, u32)> {
         (0..self.words.len())
             .map(|number| unpack(close(self.words.get(number))))
@@ -225,7 +223,7 @@ fn exchange(word: &AtomicU64, seen: u64, next: u64) -> Result<(), u64> {
     word.compare_exchange(seen, next, Ordering::Relaxed, Ordering::Relaxed).map(|_| ())
 }
 
-/// S2.
+/// Whether `range` was put into the word, which was seen empty (S2).
 #[inline]
 fn deposit(word: &AtomicU64, seen: u64, range: u64) -> bool {
     if planted(Bug::StoredDeposit) {
@@ -235,7 +233,7 @@ fn deposit(word: &AtomicU64, seen: u64, range: u64) -> bool {
     exchange(word, seen, range).is_ok()
 }
 
-/// The range in the word.
+/// Closes the word, and returns its range.
 fn close(word: &AtomicU64) -> u64 {
     if planted(Bug::OpenSource) {
         return word.load(Ordering::Relaxed);

@@ -1,14 +1,14 @@
 //! Chunks that shrink with what remains: guided self-scheduling and factoring.
 //!
-//! One word holds the next iteration. How large the next chunk is follows from it alone, in both
-//! rules, so a claim is one compare-and-swap and nothing has to be kept beside the word.
+//! One word holds the next iteration, from which both rules compute the size of the next chunk. So
+//! a claim is one compare-and-swap.
 
 use sinew_policy::chunk::{self, TAPER};
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use std::ops::Range;
 
-/// How chunks shrink.
+/// The rule by which chunks shrink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tapering {
     /// A fixed fraction of what remains, at every chunk.
@@ -65,7 +65,7 @@ impl Tapered {
         self.next.load(Ordering::Relaxed) >= self.n
     }
 
-    /// Takes what is left.
+    /// Closes the source, and returns the unclaimed iterations.
     pub fn close(&self) -> Option<Range<usize>> {
         let start = self.next.swap(self.n, Ordering::Relaxed);
         (start < self.n).then_some(start..self.n)

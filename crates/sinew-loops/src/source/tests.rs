@@ -1,5 +1,5 @@
-//! Scripts of claims, leaves and closings over every schedule, against a plain list of what has
-//! been handed out.
+//! Scripts of claims, leaves and closings under every schedule, against a list of the claimed
+//! ranges.
 
 use super::{LoopMemory, Source};
 use proptest::prelude::*;
@@ -67,7 +67,7 @@ fn assert_exactly_once(n: usize, mut ranges: Vec<Range<usize>>) {
 }
 
 proptest! {
-    /// Catches: an index handed out twice, forgotten, or beyond the end, under any order of
+    /// Catches: an index claimed twice, forgotten, or beyond the end, under any order of
     /// claims and leaves.
     #[test]
     fn each_index_is_claimed_exactly_once(
@@ -148,13 +148,13 @@ proptest! {
             finish(&source, participants, last, &mut claimed);
             assert_exactly_once(n, claimed);
             source.measured(last, n, 1 + script.len() as u64);
-            source.teach(&memory, !close);
+            source.save_to(&memory, !close);
         }
     }
 
     /// Catches: a slot that does not begin with what it ran before, in one piece or several.
     #[test]
-    fn the_next_run_deals_everybody_what_it_ran(
+    fn the_next_run_gives_each_slot_what_it_ran(
         n in 0..3_000_usize,
         participants in 1..9_usize,
         script in any_script(),
@@ -170,14 +170,14 @@ proptest! {
             }
         }
         while note(0).is_some() {}
-        source.teach(&memory, true);
+        source.save_to(&memory, true);
         let source = Source::with_memory(Schedule::Affinity, n, participants, 0, Some(&memory));
-        let dealt =
+        let claimed =
             |slot| std::iter::from_fn(move || Some(slot)).map_while(|slot| source.claim(slot));
         // Scraps keep their owner, and small parts are merged with their neighbours'.
         let misplaced: usize = (0..participants)
             .flat_map(|slot| {
-                dealt(slot).flatten().filter(|&index| ran[index] != slot).collect::<Vec<_>>()
+                claimed(slot).flatten().filter(|&index| ran[index] != slot).collect::<Vec<_>>()
             })
             .count();
         prop_assert!(misplaced <= n / 4 + participants, "{} of {}", misplaced, n);
@@ -208,43 +208,43 @@ proptest! {
     }
 }
 
-/// Catches: a caller that is slow to hand over work, or hands over less than half.
+/// Catches: a thief that gets less than half of the caller's range.
 #[test]
 fn the_first_thief_gets_half_of_what_is_left() {
     let source = Source::new(Schedule::Stealing, 1_600, 2, 0);
     assert_eq!(source.claim(0), Some(0..100));
-    assert_eq!((source.claim(1), source.prospect(1)), (None, Some(1_500)));
+    assert_eq!((source.claim(1), source.stealable(1)), (None, Some(1_500)));
     assert_eq!(source.steal(1).unwrap().start, 850);
 }
 
 /// Catches: a share that does not follow the speeds, and one that no other participant can have
 /// while its owner is away.
 #[test]
-fn a_fast_worker_is_dealt_more_and_a_missing_one_is_stolen_from() {
+fn a_fast_worker_gets_more_and_a_missing_one_is_stolen_from() {
     let memory = LoopMemory::new();
     for _ in 0..9 {
         let source = Source::with_memory(Schedule::Weighted, 900, 2, 0, Some(&memory));
         assert!(source.is_timed());
         source.measured(0, 600, 1_000);
         source.measured(1, 300, 1_000);
-        source.teach(&memory, true);
+        source.save_to(&memory, true);
     }
     let source = Source::with_memory(Schedule::Weighted, 900, 2, 0, Some(&memory));
     let own: usize = std::iter::from_fn(|| source.claim(0)).map(|range| range.len()).sum();
-    assert_eq!((own, source.prospect(0)), (600, Some(300)));
+    assert_eq!((own, source.stealable(0)), (600, Some(300)));
     assert_eq!(claim_all(&source, 0).iter().map(Range::len).sum::<usize>(), 300);
 }
 
 /// Catches: a memory that is used for a loop it does not fit, or for schedules that do not
 /// remember.
 #[test]
-fn a_memory_of_another_loop_is_not_believed() {
+fn a_memory_of_another_loop_is_not_used() {
     let memory = LoopMemory::new();
     let alone = |n, participants| {
         let source = Source::with_memory(Schedule::Affinity, n, participants, 0, Some(&memory));
         let own: usize = std::iter::from_fn(|| source.claim(0)).map(|range| range.len()).sum();
         claim_all(&source, 0);
-        source.teach(&memory, true);
+        source.save_to(&memory, true);
         own
     };
     assert_eq!(
@@ -270,7 +270,7 @@ fn dynamic_chunks_have_the_size_that_was_asked_for() {
 /// Catches: races that a script in one thread cannot show; numbers are shared by two threads on
 /// purpose.
 #[test]
-fn threads_that_claim_at_once_share_everything_out() {
+fn threads_that_claim_at_once_get_each_index_once() {
     const N: usize = 20_000;
     for schedule in [
         "static",

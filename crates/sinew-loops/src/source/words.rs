@@ -1,10 +1,10 @@
-//! One padded word a participant, in line for few of them.
+//! One padded word for each participant, stored inline for a few.
 
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::AtomicU64;
 
-/// So many participants need no allocation. Loom pays for every atomic there is, so its models get
-/// two.
+/// The number of participants that need no allocation. Loom's cost grows with every atomic, so its
+/// models get two.
 pub const INLINE: usize = if cfg!(loom) { 2 } else { 8 };
 
 /// `len` words, each on a cache line of its own, that all begin at 0.

@@ -1,66 +1,66 @@
-//! A stream at work: the iterator, the carriers, and how many of them there are.
+//! A running pipeline: the iterator, the pipeline tasks, and how many of them there are.
 
 use std::collections::VecDeque;
 
 use sinew_sync::lock::{Mutex, MutexGuard};
 
-use super::stages::{End, SerialStage, StageContext};
+use super::stages::{SerialStage, Sink, StageContext};
 use super::{BOUND, Options};
 use crate::loops::ending::Ending;
 use crate::participants::{Participants, Registration};
 use crate::{Operation, Participant};
 use sinew_core::{Cancelled, Scope, Worker};
 
-/// The state that the carriers of a stream share.
+/// The state that the tasks of a pipeline share.
 pub(super) struct Pipeline<'e, I, E> {
     state: Mutex<State<'e, I>>,
-    end: &'e E,
+    sink: &'e E,
     bound: usize,
     /// Carriers that run or are spawned. Changed under the lock of the state (L4).
-    carriers: Participants,
-    /// The maximum number of carriers without a control.
+    tasks: Participants,
+    /// The maximum number of tasks without a control.
     threads: usize,
     operation: Option<Operation<'e>>,
     ending: Ending,
 }
 
 struct State<'e, I> {
-    /// Away while a carrier asks it.
+    /// `None` while a task calls it.
     items: Option<I>,
     taken: usize,
     finished: usize,
-    /// Items that the control has been told of.
+    /// Items that the control's total contains.
     announced: usize,
     ended: bool,
-    /// Stages at which a carrier is to go on (L3).
+    /// Stages with a parked item whose turn has come (L3).
     posted: VecDeque<&'e dyn SerialStage>,
 }
 
 impl<I> State<'_, I> {
-    fn under_way(&self) -> usize {
+    fn in_flight(&self) -> usize {
         self.taken - self.finished
     }
 
     /// Whether an item can be taken.
     fn can_take(&self, bound: usize) -> bool {
-        self.items.is_some() && !self.ended && self.under_way() < bound
+        self.items.is_some() && !self.ended && self.in_flight() < bound
     }
 
     fn is_done(&self) -> bool {
-        self.ended && self.under_way() == 0
+        self.ended && self.in_flight() == 0
     }
 }
 
 impl<'e, I, E> Pipeline<'e, I, E>
 where
     I: Iterator<Item: Send> + Send,
-    E: End<I::Item>,
+    E: Sink<I::Item>,
 {
-    /// The caller is the first carrier.
+    /// The caller is the first task.
     pub(super) fn new(
         w: &Worker,
         items: I,
-        end: &'e E,
+        sink: &'e E,
         options: &Options<'e>,
     ) -> Result<Self, Cancelled> {
         let workers = w.max_threads();
@@ -79,9 +79,9 @@ where
         let operation = options.control.map(begin).transpose()?;
         Ok(Self {
             state: Mutex::new(state),
-            end,
+            sink,
             bound,
-            carriers: Participants::new(0),
+            tasks: Participants::new(0),
             threads,
             operation,
             ending: Ending::default(),
@@ -89,8 +89,8 @@ where
     }
 
     pub(super) fn run(self, w: &Worker) -> Result<(), Cancelled> {
-        let first = self.carriers.register();
-        w.scope(|s| Carrier { pipeline: &self, s, w, registration: Some(first) }.carry());
+        let first = self.tasks.register();
+        w.scope(|s| PipelineTask { pipeline: &self, s, w, registration: Some(first) }.run_items());
         self.ending.rethrow();
         if let Some(operation) = self.operation {
             operation.end();
@@ -102,12 +102,12 @@ where
         self.operation.as_ref().is_some_and(Operation::is_cancelled)
     }
 
-    /// Whether carriers are to drop what they have.
+    /// Whether tasks are to drop what they have.
     fn is_over(&self) -> bool {
-        self.ending.is_near() || self.is_cancelled()
+        self.ending.is_stopped() || self.is_cancelled()
     }
 
-    /// How many carriers there may be now: as many as requested, and as the pool's limit allows.
+    /// How many tasks there may be now: as many as requested, and as the pool's limit allows.
     fn maximum(&self, w: &Worker) -> usize {
         match &self.operation {
             Some(operation) => {
@@ -119,41 +119,41 @@ where
     }
 }
 
-/// How many items there will be, if the iterator knows.
+/// The number of items, if the iterator knows it; otherwise 0.
 fn exact_length(items: &impl Iterator) -> usize {
     let (least, most) = items.size_hint();
     if most == Some(least) { least } else { 0 }
 }
 
-/// A task that carries items.
-struct Carrier<'s, 'env, 'e, 'w, I, E> {
+/// A task that runs items through the stages.
+struct PipelineTask<'s, 'env, 'e, 'w, I, E> {
     pipeline: &'s Pipeline<'e, I, E>,
     s: &'s Scope<'s, 'env>,
     w: &'w Worker,
-    /// Gone once the carrier has decided to leave.
+    /// `None` once the task has decided to leave.
     registration: Option<Registration<'s>>,
 }
 
-/// The next step of a carrier.
+/// The next step of a task.
 enum Step<'e, T> {
     Item(usize, T),
     SerialStage(&'e dyn SerialStage),
 }
 
-impl<'s, 'e, I, E> Carrier<'s, '_, 'e, '_, I, E>
+impl<'s, 'e, I, E> PipelineTask<'s, '_, 'e, '_, I, E>
 where
     I: Iterator<Item: Send> + Send,
-    E: End<I::Item>,
+    E: Sink<I::Item>,
 {
-    /// Carries items as long as there are some. A panic ends the stream.
-    fn carry(mut self) {
+    /// Runs items as long as there are any. A panic ends the pipeline.
+    fn run_items(mut self) {
         let pipeline = self.pipeline;
         pipeline.ending.guard(|| {
             let operation = pipeline.operation.as_ref();
             let _participant = Participant::enter(self.w, operation, 0);
             while let Some(step) = self.next() {
                 match step {
-                    Step::Item(number, item) => pipeline.end.push(&self, number, item),
+                    Step::Item(number, item) => pipeline.sink.push(&self, number, item),
                     Step::SerialStage(stage) => stage.run(&self),
                 }
                 self.w.safe_point();
@@ -165,12 +165,12 @@ where
         });
     }
 
-    /// Something to do; `None`: leave (L4).
+    /// The next step; `None` if the task leaves (L4).
     fn next(&mut self) -> Option<Step<'e, I::Item>> {
         let pipeline = self.pipeline;
         let mut state = pipeline.state.lock();
         loop {
-            if pipeline.is_over() || pipeline.carriers.count() > pipeline.maximum(self.w) {
+            if pipeline.is_over() || pipeline.tasks.count() > pipeline.maximum(self.w) {
                 break;
             }
             if let Some(stage) = state.posted.pop_front() {
@@ -195,8 +195,8 @@ where
         None
     }
 
-    /// Asks the iterator, without the lock, because that is the user's code. If it panics, it is
-    /// gone, and is not asked again.
+    /// Calls the iterator, without the lock, because it is the user's code. An iterator that panics
+    /// is dropped, and not called again.
     fn take(&self, mut items: I) -> (MutexGuard<'s, State<'e, I>>, usize, Option<I::Item>) {
         let item = items.next();
         let mut state = self.pipeline.state.lock();
@@ -211,32 +211,32 @@ where
         (state, number, item)
     }
 
-    /// Tells the control of an item that it does not know of yet.
+    /// Adds an item to the control's total, unless it was counted from the beginning.
     fn announce(&self, state: &mut State<'_, I>) {
         if let Some(operation) =
             self.pipeline.operation.as_ref().filter(|_| state.taken > state.announced)
         {
             state.announced = state.taken;
-            operation.expect(1);
+            operation.add_items(1);
         }
     }
 
-    /// Spawns another carrier if there may be one, and there is something for it.
+    /// Spawns another task if there is work for it and fewer than the maximum run.
     fn recruit(&self, state: MutexGuard<'_, State<'e, I>>) {
-        let useful = !state.posted.is_empty() || state.can_take(self.pipeline.bound);
+        let has_work = !state.posted.is_empty() || state.can_take(self.pipeline.bound);
         let (pipeline, s) = (self.pipeline, self.s);
-        if useful && pipeline.carriers.count() < pipeline.maximum(self.w) {
-            let registration = Some(pipeline.carriers.register());
+        if has_work && pipeline.tasks.count() < pipeline.maximum(self.w) {
+            let registration = Some(pipeline.tasks.register());
             drop(state);
-            s.spawn(move |w| Carrier { pipeline, s, w, registration }.carry());
+            s.spawn(move |w| PipelineTask { pipeline, s, w, registration }.run_items());
         }
     }
 }
 
-impl<'e, I, E> StageContext<'e> for Carrier<'_, '_, 'e, '_, I, E>
+impl<'e, I, E> StageContext<'e> for PipelineTask<'_, '_, 'e, '_, I, E>
 where
     I: Iterator<Item: Send> + Send,
-    E: End<I::Item>,
+    E: Sink<I::Item>,
 {
     fn is_over(&self) -> bool {
         self.pipeline.is_over()

@@ -31,9 +31,9 @@ fn explore(test: impl Fn(&Worker) + Send + Sync + Copy + 'static) {
     explore_with(&[Schedule::Stealing], move |w, _| test(w));
 }
 
-/// Carries `n` items through a parallel stage that calls `at` for each, between two serial ones,
+/// Runs `n` items through a parallel stage that calls `at` for each, between two serial ones,
 /// and returns the items that the first and the last have seen.
-fn carry(
+fn run_items(
     w: &Worker,
     n: usize,
     options: &Options<'_>,
@@ -69,10 +69,10 @@ fn carry(
     (ended, first, last)
 }
 
-/// Catches: an item that waits at a serial stage and is not carried on (L3), a carrier that leaves
-/// although there is something to do (L4), more items under way than allowed.
+/// Catches: an item that waits at a serial stage and is not continued (L3), a task that leaves
+/// although there is something to do (L4), more items in flight than allowed.
 #[test]
-fn shuttle_items_come_in_their_order_while_carriers_come_and_go() {
+fn shuttle_items_come_in_their_order_while_tasks_come_and_go() {
     explore(|w| {
         let control = Control::new();
         let options = Options { bound: Some(3), threads: 3, control: Some(&control) };
@@ -83,7 +83,7 @@ fn shuttle_items_come_in_their_order_while_carriers_come_and_go() {
                 _ => control.set_threads(1 + number % 3),
             })
         };
-        let (ended, first, last) = carry(w, 6, &options, |number| {
+        let (ended, first, last) = run_items(w, 6, &options, |number| {
             let _detached = changer(number);
         });
         assert_eq!((ended, first, last), (Ok(()), (0..6).collect(), (0..6).collect()));
@@ -93,7 +93,7 @@ fn shuttle_items_come_in_their_order_while_carriers_come_and_go() {
     });
 }
 
-/// Catches: a stream that goes on after a panic or waits for the item that is gone, and a
+/// Catches: a pipeline that continues after a panic or waits for the item that is gone, and a
 /// cancelled one that leaves a gap.
 #[test]
 fn shuttle_streams_end_with_a_panic_or_cancelled() {
@@ -104,11 +104,11 @@ fn shuttle_streams_end_with_a_panic_or_cancelled() {
                 std::panic::resume_unwind(Box::new(number));
             }
         };
-        let panicked = catch_unwind(AssertUnwindSafe(|| carry(w, 100, &options, fail)));
+        let panicked = catch_unwind(AssertUnwindSafe(|| run_items(w, 100, &options, fail)));
         assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&2_usize));
         let control = Control::new();
         let options = Options { control: Some(&control), ..options };
-        let (ended, first, last) = carry(w, 100, &options, |number| {
+        let (ended, first, last) = run_items(w, 100, &options, |number| {
             if number == 2 {
                 control.cancel();
             }

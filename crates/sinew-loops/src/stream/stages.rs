@@ -1,44 +1,44 @@
-//! The stages of a stream, and how an item goes through them.
+//! The stages of a pipeline, and how an item is pushed through them.
 //!
-//! Stages are put together front to back, as [`Stages`], and *connected* back to front, as
-//! [`End`]s. Each then holds the ones after it, so an item is pushed through all of them by plain
-//! calls that are inlined.
+//! The builder appends stages front to back, as [`Stages`]. `connect` turns them into nested
+//! [`Sink`]s, back to front: each holds the sink behind it. So the compiler can inline the calls
+//! that push an item through all stages.
 
 use std::collections::VecDeque;
 
 use sinew_sync::lock::Mutex;
 
-/// The carrier, as stages see it. Of no use outside of a stream.
+/// The pipeline task, as stages see it. Only a pipeline makes one.
 pub trait StageContext<'e> {
-    /// Whether the stream is to end: what is carried is dropped.
+    /// Whether the pipeline is to end: items in flight are dropped.
     fn is_over(&self) -> bool;
-    /// Has a carrier go on at a stage where the next item waits.
+    /// Has a task continue at `stage`, where the next item is parked.
     fn post(&self, stage: &'e dyn SerialStage);
-    /// A stage has failed: the stream is to end.
+    /// A stage has failed: ends the pipeline.
     fn stop(&self);
-    /// The item that is carried has left the last stage.
+    /// The task's item has left the last stage.
     fn item_finished(&self);
 }
 
-/// A stage where parked items wait. Of no use outside of a stream.
+/// A stage at which items may be parked.
 pub trait SerialStage: Sync {
-    /// Carries on the item whose turn it is, if there is one.
+    /// Runs the parked item whose turn it is, if there is one.
     fn run<'e>(&'e self, context: &dyn StageContext<'e>);
 }
 
-/// The stages of a stream, for items `T` of its iterator.
+/// The stages of a pipeline, for items `T` of its iterator.
 pub trait Stages<T> {
     /// The items that leave the last stage.
     type Out: Send;
-    /// The stages with what comes after them.
-    type Connected<E: End<Self::Out>>: End<T>;
-    /// Puts `end` after the last stage.
-    fn connect<E: End<Self::Out>>(self, end: E) -> Self::Connected<E>;
+    /// The stages and the sink behind them.
+    type Connected<E: Sink<Self::Out>>: Sink<T>;
+    /// Puts `sink` behind the last stage.
+    fn connect<E: Sink<Self::Out>>(self, sink: E) -> Self::Connected<E>;
 }
 
-/// Some stages and the exit, for items `T`.
-pub trait End<T>: Sync {
-    /// Carries an item on, as far as it may go.
+/// The rest of a pipeline, from a stage to the exit, for items `T`.
+pub trait Sink<T>: Sync {
+    /// Runs an item through the stages until it has left or is parked.
     fn push<'e>(&'e self, context: &dyn StageContext<'e>, number: usize, item: T);
 }
 
@@ -48,10 +48,10 @@ pub struct Identity;
 
 impl<T: Send> Stages<T> for Identity {
     type Out = T;
-    type Connected<E: End<T>> = E;
+    type Connected<E: Sink<T>> = E;
 
-    fn connect<E: End<T>>(self, end: E) -> E {
-        end
+    fn connect<E: Sink<T>>(self, sink: E) -> E {
+        sink
     }
 }
 
@@ -76,24 +76,24 @@ where
     F: Fn(S::Out) -> R + Sync,
 {
     type Out = R;
-    type Connected<E: End<R>> = S::Connected<ParallelEnd<F, E>>;
+    type Connected<E: Sink<R>> = S::Connected<ParallelSink<F, E>>;
 
-    fn connect<E: End<R>>(self, end: E) -> Self::Connected<E> {
-        self.before.connect(ParallelEnd { f: self.f, end })
+    fn connect<E: Sink<R>>(self, sink: E) -> Self::Connected<E> {
+        self.before.connect(ParallelSink { f: self.f, sink })
     }
 }
 
 /// A parallel stage and what comes after it.
 #[derive(Debug)]
-pub struct ParallelEnd<F, E> {
+pub struct ParallelSink<F, E> {
     f: F,
-    end: E,
+    sink: E,
 }
 
-impl<T, R, F: Fn(T) -> R + Sync, E: End<R>> End<T> for ParallelEnd<F, E> {
+impl<T, R, F: Fn(T) -> R + Sync, E: Sink<R>> Sink<T> for ParallelSink<F, E> {
     fn push<'e>(&'e self, context: &dyn StageContext<'e>, number: usize, item: T) {
         if !context.is_over() {
-            self.end.push(context, number, (self.f)(item));
+            self.sink.push(context, number, (self.f)(item));
         }
     }
 }
@@ -121,31 +121,31 @@ where
     F: FnMut(S::Out) -> R + Send,
 {
     type Out = R;
-    type Connected<E: End<R>> = S::Connected<SerialEnd<S::Out, F, E>>;
+    type Connected<E: Sink<R>> = S::Connected<SerialSink<S::Out, F, E>>;
 
-    fn connect<E: End<R>>(self, end: E) -> Self::Connected<E> {
+    fn connect<E: Sink<R>>(self, sink: E) -> Self::Connected<E> {
         let state = SerialState { f: Some(self.f), parked: Parked::new(self.ordered) };
-        self.before.connect(SerialEnd { state: Mutex::new(state), end })
+        self.before.connect(SerialSink { state: Mutex::new(state), sink })
     }
 }
 
 /// A serial stage and what comes after it.
 #[derive(Debug)]
-pub struct SerialEnd<T, F, E> {
+pub struct SerialSink<T, F, E> {
     state: Mutex<SerialState<T, F>>,
-    end: E,
+    sink: E,
 }
 
 #[derive(Debug)]
 struct SerialState<T, F> {
-    /// Away while it is called (L2).
+    /// `None` while it is called (L2).
     f: Option<F>,
     parked: Parked<T>,
 }
 
 impl<T, F> SerialState<T, F> {
-    /// The function and the item whose turn it is, if both are here.
-    fn turn(&mut self) -> Option<(F, usize, T)> {
+    /// The function and the parked item whose turn it is, if both are present.
+    fn take_ready(&mut self) -> Option<(F, usize, T)> {
         let f = self.f.take()?;
         if let Some((number, item)) = self.parked.take() {
             return Some((f, number, item));
@@ -155,13 +155,13 @@ impl<T, F> SerialState<T, F> {
     }
 }
 
-impl<T: Send, R, F: FnMut(T) -> R + Send, E: End<R>> SerialStage for SerialEnd<T, F, E> {
+impl<T: Send, R, F: FnMut(T) -> R + Send, E: Sink<R>> SerialStage for SerialSink<T, F, E> {
     fn run<'e>(&'e self, context: &dyn StageContext<'e>) {
         if context.is_over() {
             return;
         }
-        let turn = self.state.lock().turn();
-        let Some((mut f, number, item)) = turn else { return };
+        let ready = self.state.lock().take_ready();
+        let Some((mut f, number, item)) = ready else { return };
         let out = f(item);
         let mut state = self.state.lock();
         state.f = Some(f);
@@ -170,64 +170,64 @@ impl<T: Send, R, F: FnMut(T) -> R + Send, E: End<R>> SerialStage for SerialEnd<T
         if another_waits {
             context.post(self);
         }
-        self.end.push(context, number, out);
+        self.sink.push(context, number, out);
     }
 }
 
-impl<T: Send, R, F: FnMut(T) -> R + Send, E: End<R>> End<T> for SerialEnd<T, F, E> {
+impl<T: Send, R, F: FnMut(T) -> R + Send, E: Sink<R>> Sink<T> for SerialSink<T, F, E> {
     fn push<'e>(&'e self, context: &dyn StageContext<'e>, number: usize, item: T) {
         self.state.lock().parked.put(number, item);
         self.run(context);
     }
 }
 
-/// Items that wait at a serial stage.
+/// The items parked at a serial stage.
 #[derive(Debug)]
 enum Parked<T> {
-    /// The items from number `next` on, as far as they have come.
-    InOrder { next: usize, window: VecDeque<Option<T>> },
-    /// Any, with their numbers.
-    AsTheyCome(VecDeque<(usize, T)>),
+    /// The items from number `next` on; `None` for those that have not come.
+    Ordered { next: usize, window: VecDeque<Option<T>> },
+    /// Items in the order of their arrival, with their numbers.
+    Unordered(VecDeque<(usize, T)>),
 }
 
 impl<T> Parked<T> {
     fn new(ordered: bool) -> Self {
         if ordered {
-            Self::InOrder { next: 0, window: VecDeque::new() }
+            Self::Ordered { next: 0, window: VecDeque::new() }
         } else {
-            Self::AsTheyCome(VecDeque::new())
+            Self::Unordered(VecDeque::new())
         }
     }
 
     fn put(&mut self, number: usize, item: T) {
         match self {
-            Self::InOrder { next, window } => {
+            Self::Ordered { next, window } => {
                 let place = number - *next;
                 if place >= window.len() {
                     window.resize_with(place + 1, || None);
                 }
                 window[place] = Some(item);
             }
-            Self::AsTheyCome(items) => items.push_back((number, item)),
+            Self::Unordered(items) => items.push_back((number, item)),
         }
     }
 
     fn has_next(&self) -> bool {
         match self {
-            Self::InOrder { window, .. } => matches!(window.front(), Some(Some(_))),
-            Self::AsTheyCome(items) => !items.is_empty(),
+            Self::Ordered { window, .. } => matches!(window.front(), Some(Some(_))),
+            Self::Unordered(items) => !items.is_empty(),
         }
     }
 
     fn take(&mut self) -> Option<(usize, T)> {
         match self {
-            Self::InOrder { next, window } => {
+            Self::Ordered { next, window } => {
                 let item = window.front_mut()?.take()?;
                 window.pop_front();
                 *next += 1;
                 Some((*next - 1, item))
             }
-            Self::AsTheyCome(items) => items.pop_front(),
+            Self::Unordered(items) => items.pop_front(),
         }
     }
 }
@@ -236,7 +236,7 @@ impl<T> Parked<T> {
 mod tests {
     use super::Parked;
 
-    /// Catches: an item that is handed out before its turn, twice, or never.
+    /// Catches: an item that is taken before its turn, twice, or never.
     #[test]
     fn parked_items_come_out_in_their_order() {
         let mut parked = Parked::new(true);

@@ -152,12 +152,12 @@ fn whole(shares: &[f64], held: &[u32]) -> Vec<u32> {
         let can_move =
             |&i: &usize| if error > 0.0 { counts[i] < high(i) } else { counts[i] > low(i) };
         let lag = |i: usize| (shares[i] - counts[i]) * error.signum();
-        // Of programs that lag equally, a newcomer comes first: otherwise a core would move from one
-        // old program to another.
-        let order = |i: usize| (held[i], i);
-        let next = (0..counts.len())
-            .filter(can_move)
-            .max_by(|&a, &b| lag(a).total_cmp(&lag(b)).then(order(b).cmp(&order(a))));
+        // Newcomers come first, otherwise a core would move from one old program to another.
+        let is_newcomer = |i: usize| error > 0.0 && held[i] == 0;
+        let next = (0..counts.len()).filter(can_move).max_by(|&a, &b| {
+            let by_lag = lag(a).total_cmp(&lag(b)).then(b.cmp(&a));
+            is_newcomer(a).cmp(&is_newcomer(b)).then(by_lag)
+        });
         match next {
             Some(next) if error.abs() > 0.5 => counts[next] += error.signum(),
             _ => break counts.into_iter().map(|count| count as u32).collect(),

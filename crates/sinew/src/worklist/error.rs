@@ -6,13 +6,13 @@ use sinew_policy::tune::KnobError;
 
 use super::tally::Report;
 
-/// The error of a list that cannot be run, or not to its end.
+/// Why a list could not be run, or not to its end.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum WorklistError {
     /// There are no units.
     Empty,
-    /// The settings have no thread.
+    /// The settings have 0 threads.
     NoThreads,
     /// The settings have more threads than the pool has workers.
     TooManyThreads {
@@ -25,9 +25,9 @@ pub enum WorklistError {
     NotSpeculative,
     /// The tuner cannot work with its thresholds.
     Knobs(KnobError),
-    /// Units have called [`retry`](sinew_stm::Tx::retry) and wait for a change that nothing in the
-    /// run can make, and no thread outside holds a [`KeepAlive`](super::KeepAlive) of the list. All
-    /// others have run, and what they did counts; those that wait are in the list.
+    /// Units have called [`retry`](sinew_stm::Tx::retry) and wait for a change that no unit can
+    /// make, and no thread holds a [`KeepAlive`](super::KeepAlive) of the list. All others have run
+    /// and committed; those that wait are in the list.
     Waiting {
         /// The number of waiting units.
         units: usize,

@@ -1,8 +1,8 @@
 //! Samples of the pages that units touch.
 //!
-//! Every so many attempts a worker asks its transaction for one of the places that it has accessed,
-//! chosen at random. So a sample costs as much for a long transaction as for a short one, and a
-//! list that is not watched pays a test of a pointer a unit.
+//! After a fixed number of attempts a worker samples one address, at random, of those that its
+//! transaction has accessed. So the cost of a sample does not depend on the transaction's length.
+//! Without samples a unit costs a test of a pointer.
 //!
 //! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory"
 //! (2012), figure 7.1, which shows such samples over time.
@@ -14,11 +14,11 @@ use sinew_sync::counter::Counter;
 use sinew_sync::lock::Mutex;
 use std::time::Duration;
 
-/// Bytes of what counts as a page, whatever the system's are.
+/// The bytes of a page in a report, whatever the system's pages are.
 const PAGE: usize = 4096;
 
-/// Samples that a worker keeps of a run: the first ones.
-const MOST: usize = 100_000;
+/// The samples that a worker keeps of a run, the first ones.
+const MAX_SAMPLES: usize = 100_000;
 
 /// A page that a worker has touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,19 +26,19 @@ const MOST: usize = 100_000;
 pub struct Touch {
     /// The worker's number.
     pub worker: usize,
-    /// When, counted from the beginning of the run.
+    /// The time since the beginning of the run.
     pub at: Duration,
     /// The number of the page: its address divided by its size.
     pub page: usize,
 }
 
 impl Touch {
-    /// Records that `worker` has touched `page` then.
+    /// A touch of `page` by `worker` at the time `at`.
     pub fn new(worker: usize, at: Duration, page: usize) -> Self {
         Self { worker, at, page }
     }
 
-    /// The same, so much later: for runs that follow each other.
+    /// The same touch, later by `by`, to concatenate runs.
     #[must_use]
     pub fn later(self, by: Duration) -> Self {
         Self { at: self.at + by, ..self }
@@ -60,31 +60,31 @@ pub(super) struct Footprint {
 }
 
 impl Footprint {
-    /// A sample for every so many attempts of each of so many workers.
+    /// Takes a sample after each `every` attempts of a worker, for `slots` workers.
     pub(super) fn new(every: u64, slots: usize) -> Self {
         let slots = (0..slots).map(|_| CachePadded::new(Slot::default())).collect();
         Self { every: every.max(1), began_ns: now_ns(), slots }
     }
 
-    /// An attempt of `worker` has run its units.
-    pub(super) fn look(&self, worker: usize, tx: &Tx<'_, '_>) {
+    /// Counts an attempt of `worker`, and takes a sample if it is due.
+    pub(super) fn attempted(&self, worker: usize, tx: &Tx<'_, '_>) {
         let slot = &self.slots[worker];
         slot.attempts.add(1);
         let attempt = slot.attempts.get();
         if attempt.is_multiple_of(self.every) {
-            self.note(worker, tx, attempt);
+            self.take_sample(worker, tx, attempt);
         }
     }
 
     #[cold]
-    fn note(&self, worker: usize, tx: &Tx<'_, '_>, attempt: u64) {
-        // Numbers in a row choose places that look random.
+    fn take_sample(&self, worker: usize, tx: &Tx<'_, '_>, attempt: u64) {
+        // A multiplicative hash: consecutive numbers choose pseudo-random addresses.
         let Some(address) = tx.accessed(attempt.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) else {
             return;
         };
         let at = Duration::from_nanos(now_ns().saturating_sub(self.began_ns));
         let mut touches = self.slots[worker].touches.lock();
-        if touches.len() < MOST {
+        if touches.len() < MAX_SAMPLES {
             touches.push(Touch::new(worker, at, address / PAGE));
         }
     }

@@ -1,12 +1,13 @@
-//! The lists of units: one for all, and one for each worker.
+//! The lists of units: one common list, and one for each worker.
 //!
-//! A worker finds the units of all lists, whichever the settings prefer, so settings may change at
-//! any time. Units in a list that is no longer preferred are taken when the preferred ones are
-//! empty. A list is a stack for its workers; a thief takes from the other end.
+//! The settings determine which list is preferred. A worker takes from the others when the
+//! preferred one is empty, so settings may change at any time. A list is a stack for its workers; a
+//! thief takes from the other end.
 //!
-//! If each worker has its own list, a short list is dealt to them when the run begins. Of a long
-//! one they get a portion whenever they run dry. The rest lies in the common list, where it was. So
-//! a run of millions begins at once, and a change of the number of workers moves no units.
+//! If each worker has its own list, the units of a short list are dealt to them when the run
+//! begins. The units of a long list remain in the common list, from which a worker without units
+//! takes a portion. So a run of millions begins at once, and a change of the number of workers
+//! moves no units.
 //!
 //! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory"
 //! (2012), sections 3.2.2 and 5.1.1.
@@ -14,13 +15,13 @@
 //! # Invariants
 //!
 //! - L1: a unit is in one list or in one worker's local units.
-//! - L2: a list's length, which is read without its lock, is right whenever the lock is free.
+//! - L2: a list's length, which is read without its lock, is exact whenever the lock is free.
 //!
 //! # Cost
 //!
-//! An uncontended lock for each access; a load of a length for each list that is passed by. Units
-//! are moved to a worker's local units and to a thief's list as a block. Of short units up to 64
-//! move at once, but no more than an eighth of the list, because held units cannot be stolen.
+//! An uncontended lock for each access; a load of the length for each list that is skipped. Units
+//! move to a worker's local units and to a thief's list as a block. Up to 64 short units move at
+//! once, but at most an eighth of the list, because local units cannot be stolen.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -33,8 +34,8 @@ use sinew_sync::lock::{Mutex, MutexGuard};
 use super::local_units::LocalUnits;
 use super::tally::Tally;
 
-/// Looks at a list that is locked before the kernel is asked to wait: its accesses are short.
-const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 128 };
+/// Attempts to lock a list before the thread waits in the kernel; accesses are short.
+const SPINS: u32 = if cfg!(shuttle) { 2 } else { 128 };
 
 /// A unit in a list or in a worker's local units.
 #[derive(Debug)]
@@ -79,12 +80,12 @@ impl<U> List<U> {
     }
 
     fn len(&self) -> usize {
-        // Relaxed: a hint, except at the end of a run, where `Team` has ordered it after what the
-        // others did.
+        // Relaxed: a hint, except at the end of a run, when `Team` orders it after the stores of
+        // all workers.
         self.length.load(Ordering::Relaxed)
     }
 
-    /// Does something with the units, under the lock.
+    /// Calls `change` with the units, under the lock.
     fn with<R>(&self, tally: &Tally, change: impl FnOnce(&mut Units<U>) -> R) -> R {
         let mut units = self.units.try_lock().unwrap_or_else(|| self.lock_after_stall(tally));
         let result = change(&mut units);
@@ -96,7 +97,7 @@ impl<U> List<U> {
     #[cold]
     fn lock_after_stall(&self, tally: &Tally) -> MutexGuard<'_, Units<U>> {
         tally.stalls.add(1);
-        for _ in 0..LOOKS {
+        for _ in 0..SPINS {
             spin_loop();
             if let Some(units) = self.units.try_lock() {
                 return units;
@@ -106,15 +107,16 @@ impl<U> List<U> {
     }
 }
 
-/// A worker that accesses the lists, and the lists that it prefers.
+/// A worker that accesses the lists, and its parameters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Access<'a> {
     pub(super) worker: usize,
+    /// Whether the worker prefers its own list to the common one.
     pub(super) stealing: bool,
-    /// Whether there is no other worker, so that nothing has to be dealt.
+    /// Whether there is no other worker, so that portions are of no use.
     pub(super) alone: bool,
-    /// How many units may be taken together without keeping thieves waiting.
-    pub(super) brief: usize,
+    /// The maximum number of units that may be taken together.
+    pub(super) max_batch: usize,
     pub(super) tally: &'a Tally,
 }
 
@@ -126,8 +128,8 @@ pub(super) struct Lists<U> {
 }
 
 impl<U> Lists<U> {
-    /// Lists for `slots` workers. If `stealing`, the units are dealt to the first `threads` of
-    /// them, if they are few; else they are in the list for all.
+    /// Lists for `slots` workers. If `stealing`, few units are dealt to the first `threads`
+    /// workers; otherwise the units are in the common list.
     pub(super) fn new(units: Vec<Entry<U>>, slots: usize, threads: usize, stealing: bool) -> Self {
         let at_once = stealing && (threads == 1 || units.len() <= units::AT_ONCE);
         let (shared, own) =
@@ -142,8 +144,8 @@ impl<U> Lists<U> {
         Self { shared: list(shared), own }
     }
 
-    /// Deals what is left of the list for all to the first `threads` workers. If that is much, they
-    /// take it portion by portion.
+    /// Deals the units of the common list to the first `threads` workers, unless they are many,
+    /// which workers take in portions.
     pub(super) fn deal(&self, threads: usize, tally: &Tally) {
         if self.shared.len() > units::AT_ONCE {
             return;
@@ -158,9 +160,8 @@ impl<U> Lists<U> {
         if by.stealing { &self.own[by.worker] } else { &self.shared }
     }
 
-    /// Takes at least `wanted` units, if there are so many, from the lists that are this worker's
-    /// to work on: the preferred one first. Returns whether there were any. They come after those
-    /// that are in its local units.
+    /// Takes at least `wanted` units, if there are so many, from this worker's lists, the preferred
+    /// one first, and appends them to its local units. Returns whether there were any.
     pub(super) fn take(&self, by: Access<'_>, wanted: usize, local: &mut LocalUnits<U>) -> bool {
         let other = Access { stealing: !by.stealing, ..by };
         let before = local.len();
@@ -174,10 +175,10 @@ impl<U> Lists<U> {
                 self.take_portion(by, missing, local);
             } else {
                 list.with(by.tally, |units| {
-                    // The common list is for all workers, unless there is only one.
+                    // Leaves units for others, unless no other worker takes from this list.
                     let several = by.stealing || from.stealing;
                     let count = if several {
-                        units::batch(missing, units.len(), by.brief)
+                        units::batch(missing, units.len(), by.max_batch)
                     } else {
                         missing
                     };
@@ -188,8 +189,8 @@ impl<U> Lists<U> {
         local.len() > before
     }
 
-    /// Takes a portion of what has not been dealt: the units that are `wanted`, and the rest into
-    /// this worker's own list.
+    /// Takes a portion of the common list: `wanted` units as local ones, and the rest into this
+    /// worker's own list.
     #[cold]
     fn take_portion(&self, by: Access<'_>, wanted: usize, local: &mut LocalUnits<U>) {
         let mut portion = self.shared.with(by.tally, |left| {
@@ -202,8 +203,8 @@ impl<U> Lists<U> {
         }
     }
 
-    /// Takes half of the units of the first other worker that has any, beginning with any of them,
-    /// into this worker's own list.
+    /// Moves half of the units of the first other worker that has any to this worker's own list,
+    /// beginning with a random worker.
     pub(super) fn steal(&self, by: Access<'_>, random: usize) -> bool {
         let Access { worker, tally, .. } = by;
         let slots = self.own.len();
@@ -221,12 +222,12 @@ impl<U> Lists<U> {
         false
     }
 
-    /// Adds units to the list that is preferred.
+    /// Adds units to the preferred list.
     pub(super) fn add(&self, by: Access<'_>, added: impl Iterator<Item = Entry<U>>) {
         self.preferred(by).with(by.tally, |units| units.extend(added));
     }
 
-    /// Swaps `unit` for another of the list that is preferred, if it has one.
+    /// Swaps `unit` for one of the preferred list, if it has one.
     pub(super) fn swap(&self, by: Access<'_>, unit: &mut Entry<U>, random: u64) -> bool {
         let list = self.preferred(by);
         list.len() > 0
@@ -241,8 +242,7 @@ impl<U> Lists<U> {
         self.shared.len() > 0 || self.own.iter().any(|list| list.len() > 0)
     }
 
-    /// Whether this worker could give some away: more are waiting where it works than it will take
-    /// next.
+    /// Whether there are units for another worker: more than this worker takes next.
     pub(super) fn has_spare(&self, by: Access<'_>) -> bool {
         self.preferred(by).len() > usize::from(by.stealing) || self.shared.len() > 0
     }
@@ -254,8 +254,7 @@ impl<U> Lists<U> {
     }
 }
 
-/// The oldest units of a list, which a thief takes. The others are copied, all at once, as they are
-/// not more.
+/// Removes the oldest units of a list, for a thief. Copies the smaller part, which the owner keeps.
 fn steal_half<U>(list: &mut Units<U>) -> Units<U> {
     if list.is_empty() {
         return Units::new();
@@ -264,8 +263,7 @@ fn steal_half<U>(list: &mut Units<U>) -> Units<U> {
     std::mem::replace(list, kept)
 }
 
-/// Adds units to a list. Into an empty one they go as they are: copying millions takes longer than
-/// running some of them.
+/// Adds units to a list. Replaces an empty list, because a copy of millions takes long.
 fn append<U>(list: &mut Units<U>, units: Units<U>) {
     if list.is_empty() {
         *list = units;
@@ -274,8 +272,8 @@ fn append<U>(list: &mut Units<U>, units: Units<U>) {
     }
 }
 
-/// The units of each of `threads` workers. Those of the first do not move: for lists of millions,
-/// most of the time is that of new pages.
+/// The units of each of `threads` workers. Those of the first keep their memory, because new pages
+/// take most of the time.
 fn deal<U>(mut units: Vec<Entry<U>>, threads: usize) -> Vec<Units<U>> {
     let block = units::block(units.len(), threads);
     let share = units.len() / threads + block;
@@ -305,15 +303,20 @@ mod tests {
         (0..count).map(Entry::Own).collect()
     }
 
-    /// Catches: a unit that is lost or doubled on its way between lists (L1), a thief that takes
-    /// nothing or all.
+    /// Catches: a unit that is lost or doubled between lists (L1), a thief that takes nothing or
+    /// all.
     #[test]
-    fn units_stay_whole_on_their_way_between_lists() {
+    fn no_unit_is_lost_between_lists() {
         let tally = Tally::default();
         let lists = Lists::new(entries(101), 3, 2, false);
         let mut local = LocalUnits::new();
-        let by =
-            |worker, stealing| Access { worker, stealing, alone: false, brief: 1, tally: &tally };
+        let by = |worker, stealing| Access {
+            worker,
+            stealing,
+            alone: false,
+            max_batch: 1,
+            tally: &tally,
+        };
         assert!(lists.take(by(0, false), 1, &mut local));
         assert_eq!(local.first(), Some(&100), "a stack");
         lists.deal(2, &tally);
@@ -339,14 +342,19 @@ mod tests {
     fn what_is_left_in_the_other_list_is_taken_as_well() {
         let tally = Tally::default();
         let lists = Lists::new(entries(4), 2, 2, true);
-        let by =
-            |worker, stealing| Access { worker, stealing, alone: false, brief: 1, tally: &tally };
+        let by = |worker, stealing| Access {
+            worker,
+            stealing,
+            alone: false,
+            max_batch: 1,
+            tally: &tally,
+        };
         lists.add(by(0, false), std::iter::once(Entry::Own(9)));
         let mut local = LocalUnits::new();
         assert!(lists.take(by(0, false), 4, &mut local));
         assert_eq!(run(&mut local), [9, 2, 0]);
         assert!(!lists.take(by(0, false), 1, &mut local) && lists.any());
-        assert!(!lists.steal(by(1, true), 0), "nobody steals from itself");
+        assert!(!lists.steal(by(1, true), 0), "a worker does not steal from itself");
         assert!(!Lists::<u32>::new(Vec::new(), 1, 1, true).any());
     }
 
@@ -356,7 +364,8 @@ mod tests {
     fn a_long_list_is_dealt_in_portions() {
         let (tally, many) = (Tally::default(), 3 * units::AT_ONCE as u32);
         let lists = Lists::new(entries(many), 3, 2, true);
-        let by = |worker| Access { worker, stealing: true, alone: false, brief: 1, tally: &tally };
+        let by =
+            |worker| Access { worker, stealing: true, alone: false, max_batch: 1, tally: &tally };
         assert!(lists.own.iter().all(|list| list.len() == 0) && lists.has_spare(by(0)));
         let mut local = LocalUnits::new();
         assert!(lists.take(by(0), 2, &mut local));
@@ -382,7 +391,7 @@ mod tests {
         assert_eq!(
             (local.len(), lists.own[2].len()),
             (units::BATCH, 0),
-            "nothing is dealt to who is alone"
+            "a single worker takes no portion"
         );
         lists.add(by(0), local.drain());
         lists.deal(2, &tally);

@@ -6,14 +6,13 @@ use sinew_loops::data::{Intent, prefetch};
 
 use super::lists::{Entry, Units};
 
-/// The number of units that are moved one by one. More units are copied as a block, into new
-/// memory.
+/// Up to this many units move one by one; more are copied as a block into new memory.
 const FEW: usize = 3;
 
 /// Units in the order in which they will be run.
 #[derive(Debug)]
 pub(super) struct LocalUnits<U> {
-    /// The first one is at the end, where its removal moves no other.
+    /// The first unit is at the end, so that its removal moves no other.
     reversed: Vec<Entry<U>>,
 }
 
@@ -66,12 +65,12 @@ impl<U> LocalUnits<U> {
         self.reversed.pop()
     }
 
-    /// The unit after the first `count`, if there is one, for a helper as well.
+    /// The unit after the first `count`, if there is one, shared with a helper.
     pub(super) fn share(&mut self, count: usize) -> Option<Arc<U>> {
         let at = self.reversed.len().checked_sub(count + 1)?;
-        let (kept, handed) = self.reversed.remove(at).share();
+        let (kept, offered) = self.reversed.remove(at).share();
         self.reversed.insert(at, kept);
-        Some(handed)
+        Some(offered)
     }
 
     /// Takes up to `count` units from the top of `list`, to be run after those that are here.

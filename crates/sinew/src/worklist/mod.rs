@@ -16,12 +16,12 @@
 //! # Ok::<(), sinew::worklist::WorklistError>(())
 //! ```
 //!
-//! | optimisation | off | on |
+//! | optimisation | when off | when on |
 //! |---|---|---|
 //! | stealing | one stack for all, under a lock | a stack for each worker; an idle worker steals half of another's units |
 //! | coalescing | one unit for each transaction | two units for each transaction |
 //! | swap-retry | a unit is repeated until it commits | after some aborts, the worker tries another unit |
-//! | helper threads | idle cores are not used | they run the next unit ahead of its worker, without effect, to warm the cache |
+//! | helper threads | idle cores are not used | helpers run the next unit of a worker ahead, without effects, to warm the cache |
 //!
 //! # Units that wait
 //!
@@ -58,9 +58,9 @@
 //! | `lists`, `local_units`, `parked` | ready units, units that a worker has taken, and waiting units |
 //! | `team` | the participants of a run, and its termination |
 //! | `run`, `run/worker`, `run/helper` | a run, and its slots |
-//! | `ahead` | the units of helpers |
+//! | `helper_offer` | the unit that a worker offers to its helper |
 //! | `places` | the CPUs of threads and the nodes of pages |
-//! | `steering` | the settings, and the tuner |
+//! | `tuning` | the settings, and the tuner |
 //! | `footprint` | samples of the pages that units touch |
 //! | `tally` | counters and reports |
 //! | `error` | the errors of runs |
@@ -74,9 +74,9 @@
 //! worker that keeps failing becomes irrevocable after a bounded number of attempts. Workers
 //! without units leave the run. Long lists are distributed in portions.
 
-mod ahead;
 mod error;
 mod footprint;
+mod helper_offer;
 mod lists;
 mod local_units;
 mod parked;
@@ -84,11 +84,11 @@ mod places;
 mod run;
 #[cfg(all(test, shuttle))]
 mod shuttle;
-mod steering;
 mod tally;
 mod team;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
+mod tuning;
 mod work;
 
 use std::marker::PhantomData;
@@ -108,13 +108,13 @@ use parked::Woken;
 pub use places::mapping_for;
 use run::{Plan, or_resume};
 use sinew_loops::Control;
-use steering::Steering;
-pub use steering::{SettingsHandle, Tuning, TuningError};
 pub use tally::Report;
+use tuning::ListTuner;
+pub use tuning::{SettingsHandle, Tuning, TuningError};
 use work::{Functions, Plain, Run, Transactional};
 pub use work::{More, Work};
 
-/// Units of work, and how they are run; see the [module](self).
+/// Units of work, and the options of their runs; see the [module](self).
 ///
 /// A list can be filled and run again: it keeps its settings, its tuner and its path.
 #[derive(Debug)]
@@ -123,9 +123,9 @@ pub struct Worklist<U> {
     tuning: Option<Tuning>,
     settings: SettingsHandle,
     control: Option<Control>,
-    steering: Option<Mutex<Steering>>,
+    list_tuner: Option<Mutex<ListTuner>>,
     speculative: bool,
-    /// Attempts of a worker for a sample of the pages.
+    /// The number of a worker's attempts for one sample of the pages.
     sampled: Option<u64>,
     how: Option<Transaction>,
     woken: Arc<Woken>,
@@ -158,17 +158,17 @@ impl<U> Extend<U> for Worklist<U> {
 }
 
 impl<U> Worklist<U> {
-    /// An empty list. By default all workers of the pool run it, each with a list of its own, and
-    /// steal. No more workers run, helpers included, than the pool's limit allows
+    /// An empty list. By default all workers of the pool run it, each with its own list, and steal.
+    /// Workers and helpers together keep to the pool's limit
     /// ([`PoolControl::set_threads`](sinew_core::PoolControl::set_threads), quota, affinity, other
-    /// programs), which workers check between units.
+    /// programs), which they check between units.
     pub fn new() -> Self {
         Self {
             units: Vec::new(),
             tuning: None,
             settings: SettingsHandle::new(Settings::baseline(usize::MAX).stealing(true)),
             control: None,
-            steering: None,
+            list_tuner: None,
             speculative: false,
             sampled: None,
             how: None,
@@ -176,54 +176,52 @@ impl<U> Worklist<U> {
         }
     }
 
-    /// How the settings are chosen, from the next run on.
+    /// Sets how the settings are chosen, from the next run on.
     #[must_use]
     pub fn tune(mut self, tuning: Tuning) -> Self {
         if let Tuning::Fixed(settings) = tuning {
             self.settings.put(settings);
         }
-        self.steering = None;
+        self.list_tuner = None;
         self.tuning = Some(tuning);
         self
     }
 
-    /// Allows helper threads. They call the function for units that run later, maybe with another
-    /// state of the variables than the units find then. Its results are dropped; its effects
-    /// outside of variables must be harmless.
+    /// Allows helper threads. A helper calls the function for a unit before a worker runs the unit,
+    /// and may find another state of the variables. The results are dropped; effects outside of
+    /// variables must be harmless.
     ///
-    /// If threads are pinned, a helper's is on the processor nearest to its worker's that no other
-    /// thread of the list has, among those of the mapping in force. It is moved when its worker is.
+    /// If threads are pinned, a helper is pinned to the processor of the mapping in force that is
+    /// nearest to its worker's and that no other thread of the list has. It moves with its worker.
     #[must_use]
     pub fn speculative(mut self) -> Self {
         self.speculative = true;
         self
     }
 
-    /// The nodes for pages that workers are the first to touch while they run this list, on a
-    /// machine that has several. By default all of them in turn; and, as soon as a worker's units
-    /// add others, its own. Pages that were touched before are not moved.
+    /// Sets the NUMA nodes of pages that workers touch first while they run this list. By default
+    /// pages are interleaved over all nodes; once a worker's units add units, its later pages are
+    /// on its own node. Pages that were touched before are not moved.
     ///
     /// If the system refuses, pages are placed as with [`Pages::FirstTouch`].
-    /// [`SettingsHandle::set_pages`] changes it, also while the list runs.
+    /// [`SettingsHandle::set_pages`] changes the placement, also while the list runs.
     #[must_use]
     pub fn pages(self, pages: Pages) -> Self {
         self.settings.set_pages(pages);
         self
     }
 
-    /// Lets a [`Control`], as loops and other skeletons have one, limit the number of workers,
-    /// place them, and cancel runs of this list.
+    /// Lets `control` limit the number of workers, pin them, and cancel runs of this list.
     ///
-    /// At most so many workers run units as it says, whatever the settings and the tuner want;
-    /// helpers come on top. Each sits where its mapping has the worker of that number. A change
-    /// takes effect when a worker is done with its unit. Short units are run some tens at a time; a
-    /// change then takes effect after some 50 µs at most, if they are as short as those before. A
-    /// cancelled run ends in the same way: [`Report::cancelled`] says so, and the units that have
-    /// not run are in the list. A [`Snapshot`](sinew_loops::Snapshot) counts the units, those that
-    /// were added included. Its schedule plays no part.
+    /// The control's number of threads limits the workers that run units, whatever the settings and
+    /// the tuner request; helpers are not counted. The control's mapping pins each worker by its
+    /// number. A change takes effect after a worker's present unit, or, if units are short, after
+    /// about 50 µs. So does a cancellation: [`Report::cancelled`] is then true, and the units that
+    /// have not run are in the list. A [`Snapshot`](sinew_loops::Snapshot) counts the units,
+    /// including added ones. The control's schedule has no effect.
     ///
-    /// Runs of any list are cancelled in the same way by
-    /// [`PoolControl::cancel`](sinew_core::PoolControl::cancel).
+    /// [`PoolControl::cancel`](sinew_core::PoolControl::cancel) cancels runs of any list in the
+    /// same way.
     ///
     /// ```
     /// use sinew::Control;
@@ -242,9 +240,9 @@ impl<U> Worklist<U> {
         self
     }
 
-    /// How its transactions are run: under which contention manager, and when they lock. They count
-    /// for that one's site. Without it they are those of [`Transaction::new`] where the list is
-    /// run. The list decides what happens after a conflict, so
+    /// Sets the options of its transactions, such as the contention manager and the locking. They
+    /// are counted at the call site of `how`; by default they are those of [`Transaction::new`], at
+    /// the call site of the run. The list decides what happens after a conflict, so
     /// [`max_aborts`](Transaction::max_aborts) has no effect.
     ///
     /// ```
@@ -265,17 +263,17 @@ impl<U> Worklist<U> {
         self
     }
 
-    /// Samples the pages that transactions touch, once for so many attempts of each worker:
-    /// [`Report::touches`] has what came of it.
+    /// Samples the pages that transactions touch, once for each `attempts` attempts of a worker:
+    /// [`Report::touches`] has the samples.
     #[must_use]
     pub fn sample(mut self, attempts: u64) -> Self {
         self.sampled = Some(attempts);
         self
     }
 
-    /// Has runs of this list sleep when all units wait, instead of returning
-    /// [`WorklistError::Waiting`], until the result is dropped. For a thread that will change
-    /// something which units wait for. A run that has no units left ends all the same.
+    /// Announces a change that units wait for. Until the result is dropped, runs of this list sleep
+    /// when all units wait, and do not return [`WorklistError::Waiting`]. A run without units ends
+    /// all the same.
     ///
     /// ```
     /// use sinew::stm::TVar;
@@ -299,7 +297,7 @@ impl<U> Worklist<U> {
         self.woken.keep_alive()
     }
 
-    /// A handle that changes the settings, also while the list runs.
+    /// A handle that changes the settings, from any thread, also while the list runs.
     pub fn settings_handle(&self) -> SettingsHandle {
         self.settings.clone()
     }
@@ -326,20 +324,20 @@ impl<U: Send + Sync> Worklist<U> {
     ///
     /// # Errors
     ///
-    /// [`WorklistError::Waiting`], after all units have run that could, if the others wait for a
-    /// change that nothing can make any more. Any other [`WorklistError`] before anything was run.
+    /// [`WorklistError::Waiting`] if the remaining units wait for a change that no thread can make
+    /// any more; all others have run. Any other [`WorklistError`] before a unit was run.
     ///
     /// # Panics
     ///
-    /// If `process` panics, with its payload; the other workers stop after their unit. The units
-    /// that were not committed are in the list, the one that panicked as well. A unit that calls
-    /// [`retry`](Tx::retry) before it has read anything panics as well: no change could wake it.
+    /// If `process` panics, with its payload, after the other workers have ended their units. All
+    /// units that were not committed are in the list, including the one that panicked. A unit that
+    /// calls [`retry`](Tx::retry) before it has read anything panics: no change could wake it.
     ///
     /// # Blocking
     ///
-    /// Until every unit has run, or waits. While a [`KeepAlive`] exists the calling worker sleeps
-    /// with the units that wait, and runs nothing but its own tasks. So a call into the same pool
-    /// that only this worker could serve must not be needed to wake them.
+    /// Until every unit has run, or waits. While a [`KeepAlive`] exists and all units wait, the
+    /// calling worker sleeps, and runs only its own tasks. So a wake-up must not depend on a call
+    /// into the same pool that only this worker could serve.
     ///
     /// # Cost
     ///
@@ -486,46 +484,45 @@ impl<U: Send + Sync> Worklist<U> {
             settings: &self.settings,
             woken: &self.woken,
             control: self.control.as_ref(),
-            steering: self.steering.as_ref(),
+            list_tuner: self.list_tuner.as_ref(),
             speculative: self.speculative,
         };
         let (report, left) = run::run(worker, run, std::mem::take(&mut self.units), &plan);
         self.units = left;
         let (mut report, units) = or_resume(report);
-        self.steering.iter().for_each(|steering| steering.lock().complete(&mut report));
+        self.list_tuner.iter().for_each(|list_tuner| list_tuner.lock().complete(&mut report));
         match units {
             0 => Ok(report),
             _ => Err(WorklistError::Waiting { units, report: report.without_locals() }),
         }
     }
 
-    /// How many cores there are for units, when the list is about to be run: as many as its pool's
-    /// limit leaves, and its control requests.
+    /// The number of cores for units when a run begins, by the pool's limit and the control.
     fn cores(&self, worker: &sinew_core::Worker) -> usize {
-        let wished = self.control.as_ref().and_then(|control| control.snapshot().threads);
-        worker.allowed_threads().min(worker.max_threads()).min(wished.unwrap_or(usize::MAX))
+        let requested = self.control.as_ref().and_then(|control| control.snapshot().threads);
+        worker.allowed_threads().min(worker.max_threads()).min(requested.unwrap_or(usize::MAX))
     }
 
-    /// Checks the settings, and has the tuner, if there is one, take over.
+    /// Checks the settings, or begins a run of the tuner.
     fn begin(&mut self, workers: usize, cores: usize) -> Result<(), WorklistError> {
         match self.tuning {
             None => self.settings.limit(workers),
             Some(Tuning::Fixed(settings)) => self.check(&settings, workers)?,
-            Some(Tuning::Auto) => self.begin_steering(cores, Knobs::best())?,
-            Some(Tuning::AutoWith(knobs)) => self.begin_steering(cores, knobs)?,
+            Some(Tuning::Auto) => self.begin_tuning(cores, Knobs::best())?,
+            Some(Tuning::AutoWith(knobs)) => self.begin_tuning(cores, knobs)?,
         }
         Ok(())
     }
 
-    fn begin_steering(&mut self, cores: usize, knobs: Knobs) -> Result<(), WorklistError> {
-        if self.steering.is_none() {
-            let steering =
-                Steering::new(cores, knobs, self.speculative).map_err(WorklistError::Knobs)?;
-            self.steering = Some(Mutex::new(steering));
+    fn begin_tuning(&mut self, cores: usize, knobs: Knobs) -> Result<(), WorklistError> {
+        if self.list_tuner.is_none() {
+            let list_tuner =
+                ListTuner::new(cores, knobs, self.speculative).map_err(WorklistError::Knobs)?;
+            self.list_tuner = Some(Mutex::new(list_tuner));
         }
-        let mut steering = self.steering.as_ref().expect("made above").lock();
-        steering.begin(self.units.len(), cores);
-        self.settings.set(steering.settings());
+        let mut list_tuner = self.list_tuner.as_ref().expect("made above").lock();
+        list_tuner.begin(self.units.len(), cores);
+        self.settings.set(list_tuner.settings());
         Ok(())
     }
 

@@ -1,17 +1,18 @@
-//! Units that wait for a change: their slots, their wake-ups, and the end of a run in which all
-//! units wait.
+//! Parked units, which wait for a change: their slots, their wake-ups, and the end of a run in
+//! which all units wait.
 //!
 //! A unit that calls `retry` is *parked*: a slot holds it with the [`Change`] that it waits for, it
 //! costs no processor time, and its worker continues with the next unit. The commit that makes the
 //! change puts the unit's number on the list of *woken* units. Any worker whose own list is empty
-//! moves the woken units there, where others can steal them. So woken units run after those that
-//! were ready before: one that waits for the last of many changes is not tried after each of them.
+//! moves the woken units to its list, from which others can steal them. So woken units run after
+//! those that were ready before, and a unit that waits for the last of many changes is not tried
+//! after each of them.
 //!
 //! # The end of a run whose units all wait
 //!
-//! When every list is empty and every worker has left, only a thread outside of the run can make a
+//! When every list is empty and every worker has left, only a thread outside the run can make a
 //! change. The run sleeps as long as a thread holds a [`KeepAlive`] of the list. Without one it
-//! tries all units once more, and ends if each of them waits again and none of them was woken.
+//! tries all units once more, and ends if each of them waits again and none was woken.
 //!
 //! # Invariants
 //!
@@ -22,16 +23,15 @@
 //! - P3: a unit is parked with a change that counts from its attempt on, and that calls the waker
 //!   also if it has happened before (W2 of `waiting` in `sinew-stm`). So no commit between the
 //!   attempt and the parking is lost.
-//! - P4: a run ends with parked units only after each of them was tried, and had to wait, later
-//!   than the last commit of the run and after the last [`KeepAlive`] was dropped. The wake-ups
-//!   alone do not say so: a thread outside that has changed the same record takes the mark with it,
-//!   and may be interrupted before it wakes a unit. A unit of the run that changes this record next
-//!   finds no mark.
+//! - P4: a run ends with parked units only if each of them was tried, and had to wait, after the
+//!   last commit of the run and after the last [`KeepAlive`] was dropped. A missing wake-up is not
+//!   enough: an outside thread that changes a marked record removes the mark, and may be
+//!   interrupted before it wakes the unit. The next unit that changes this record finds no mark.
 //!
 //! # Not handled
 //!
-//! Units that a thread outside has woken while the last workers of the run are in the middle of
-//! long units: they wait for the end of one of these.
+//! Units that an outside thread wakes while the last workers run long units: they wait for the end
+//! of one of these.
 //!
 //! # Tests
 //!
@@ -59,12 +59,12 @@ pub(super) struct Parked<U> {
 #[derive(Debug)]
 struct Slot<U> {
     unit: Entry<U>,
-    /// Dropped with the slot, so that commits need not look for it any more.
+    /// The change that the unit waits for. Its drop removes the unit from the commit's search.
     change: Change,
 }
 
 impl<U> Parked<U> {
-    /// None, of a list with these woken units.
+    /// No parked units, of a run of the list with these woken units.
     pub(super) fn new(woken: Arc<Woken>) -> Self {
         Self { slots: Mutex::new(BTreeMap::new()), woken }
     }
@@ -72,7 +72,7 @@ impl<U> Parked<U> {
     /// Parks `unit` until `change` happens.
     pub(super) fn park(&self, unit: Entry<U>, change: Change) {
         let number = self.woken.new_number();
-        let waker = Waker::from(Arc::new(Ticket { number, woken: Arc::clone(&self.woken) }));
+        let waker = Waker::from(Arc::new(UnitWaker { number, woken: Arc::clone(&self.woken) }));
         if planted(Bug::EarlySet) {
             change.notify(waker);
             self.slots.lock().insert(number, Slot { unit, change });
@@ -119,25 +119,25 @@ impl<U> Parked<U> {
 
 /// The waker of a parked unit.
 #[derive(Debug)]
-struct Ticket {
+struct UnitWaker {
     number: u64,
     woken: Arc<Woken>,
 }
 
-impl Wake for Ticket {
+impl Wake for UnitWaker {
     fn wake(self: Arc<Self>) {
         self.woken.add([self.number]);
     }
 }
 
-/// The part that threads outside of a list's runs reach: the numbers of woken units, and how many
-/// keep runs alive.
+/// The part that outside threads reach: the numbers of woken units, and the number of
+/// [`KeepAlive`]s.
 #[derive(Debug, Default)]
 pub(super) struct Woken {
     state: Mutex<State>,
     /// Numbers in the state; written under the lock.
     length: AtomicUsize,
-    /// Something has changed in the state for which a run sleeps.
+    /// Notified when a change of the state may end the sleep of a run.
     changed: Condvar,
 }
 
@@ -146,18 +146,18 @@ struct State {
     numbers: Vec<u64>,
     /// The number of the next unit that is parked, in any run of the list.
     next: u64,
-    keepers: usize,
+    keep_alives: usize,
 }
 
-/// How a run finds the units that wait.
+/// The state of a run whose units all wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outlook {
-    /// Some were woken.
+pub(super) enum WaitState {
+    /// Some units were woken.
     Woken,
-    /// A thread outside may wake some.
-    Kept,
-    /// No thread outside has said that it will.
-    Alone,
+    /// A thread holds a [`KeepAlive`], and may wake some.
+    KeptAlive,
+    /// No thread holds a [`KeepAlive`].
+    Stuck,
 }
 
 impl Woken {
@@ -184,26 +184,26 @@ impl Woken {
     }
 
     fn any(&self) -> bool {
-        // Relaxed: a hint, except at the end of a run, where `Team` has ordered it after what its
-        // workers did. `outlook` sees under the lock what threads outside add.
+        // Relaxed: a hint, except at the end of a run, when `Team` orders it after the stores of
+        // all workers. `wait_state` reads under the lock what outside threads add.
         self.length.load(Ordering::Relaxed) > 0
     }
 
-    /// The changes that a run may expect. Under one lock: a thread that has woken a unit and then
-    /// gives up its [`KeepAlive`] is seen to have done both, or the latter not yet.
-    pub(super) fn outlook(&self) -> Outlook {
-        outlook(&self.state.lock())
+    /// The state, read under one lock: a thread wakes a unit before it drops its [`KeepAlive`], so
+    /// a run that no longer sees the latter sees the former.
+    pub(super) fn wait_state(&self) -> WaitState {
+        wait_state(&self.state.lock())
     }
 
-    /// Sleeps while a thread outside may wake units and has not, for about `ns` nanoseconds at
-    /// most.
+    /// Sleeps for about `ns` nanoseconds at most, while a thread keeps the run alive and has woken
+    /// no unit.
     pub(super) fn sleep(&self, ns: u64) {
         let state = self.state.lock();
-        if outlook(&state) != Outlook::Kept {
+        if wait_state(&state) != WaitState::KeptAlive {
             return;
         }
         if cfg!(shuttle) {
-            // To the model checker no time is over by itself.
+            // The model checker has no time.
             drop(self.changed.wait(state));
         } else {
             drop(self.changed.wait_for(state, ns));
@@ -211,16 +211,16 @@ impl Woken {
     }
 
     pub(super) fn keep_alive(self: &Arc<Self>) -> KeepAlive {
-        self.state.lock().keepers += 1;
+        self.state.lock().keep_alives += 1;
         KeepAlive(Arc::clone(self))
     }
 }
 
-fn outlook(state: &State) -> Outlook {
-    match (state.numbers.is_empty(), state.keepers) {
-        (false, _) => Outlook::Woken,
-        (true, 0) => Outlook::Alone,
-        (true, _) => Outlook::Kept,
+fn wait_state(state: &State) -> WaitState {
+    match (state.numbers.is_empty(), state.keep_alives) {
+        (false, _) => WaitState::Woken,
+        (true, 0) => WaitState::Stuck,
+        (true, _) => WaitState::KeptAlive,
     }
 }
 
@@ -243,7 +243,7 @@ impl Clone for KeepAlive {
 
 impl Drop for KeepAlive {
     fn drop(&mut self) {
-        self.0.state.lock().keepers -= 1;
+        self.0.state.lock().keep_alives -= 1;
         self.0.changed.notify_all();
     }
 }
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
     use sinew_stm::{TVar, Transaction, Unfinished};
 
-    /// The change that a transaction waits for which has read `var`.
+    /// The change that a transaction waits for after it has read `var`.
     fn change_of(var: &TVar<u64>) -> Change {
         match Transaction::new().attempt_or_wait(|tx| var.get(tx).and_then(|_| tx.retry::<()>())) {
             Err(Unfinished::Waits(change)) => change,
@@ -291,18 +291,18 @@ mod tests {
         assert!(!parked.any_woken() && parked.into_units().next().is_none());
     }
 
-    /// Catches: a run that ends while a thread keeps it alive, or goes on when none does.
+    /// Catches: a run that ends while a thread keeps it alive, or sleeps when none does.
     #[test]
-    fn a_run_hopes_as_long_as_a_thread_keeps_it_alive() {
+    fn a_run_waits_as_long_as_a_thread_keeps_it_alive() {
         let woken = Arc::new(Woken::default());
-        assert_eq!(woken.outlook(), Outlook::Alone);
+        assert_eq!(woken.wait_state(), WaitState::Stuck);
         let keeper = woken.keep_alive();
         let second = keeper.clone();
         drop(keeper);
-        assert_eq!(woken.outlook(), Outlook::Kept);
+        assert_eq!(woken.wait_state(), WaitState::KeptAlive);
         woken.add([7]);
-        assert_eq!((woken.outlook(), woken.take()), (Outlook::Woken, vec![7]));
+        assert_eq!((woken.wait_state(), woken.take()), (WaitState::Woken, vec![7]));
         drop(second);
-        assert_eq!(woken.outlook(), Outlook::Alone);
+        assert_eq!(woken.wait_state(), WaitState::Stuck);
     }
 }

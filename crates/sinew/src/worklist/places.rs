@@ -1,11 +1,11 @@
 //! The CPUs of a worklist's threads, and the nodes of the pages that its workers are the first to
 //! touch.
 //!
-//! The rules are [`sinew_policy::worklist::places`]'; here they meet the machine. Threads are
-//! placed by their pool, so the mapping is chosen when that is built. Pages follow a policy of the
-//! worker's thread for the time of the run; on a machine of one node nothing is done. Helpers are
-//! pinned near their worker ([`HelperPin`](sinew_loops::HelperPin)). So workers record their CPUs
-//! ([`Sites`]), again after each move.
+//! This file applies the rules of [`sinew_policy::worklist::places`]. The pool pins the threads of
+//! workers, by the mapping that it is built with. The page policy of a worker's thread is set for
+//! the time of the run; not on a machine of one node. Helpers are pinned near their worker
+//! ([`HelperPin`](sinew_loops::HelperPin)), so workers record their CPUs ([`WorkerCpus`]) after
+//! each move.
 
 use sinew_policy::worklist::Pages;
 use sinew_policy::worklist::places;
@@ -41,36 +41,37 @@ fn placement(pages: Pages) -> Placement {
     }
 }
 
-/// The page policy of a worker's thread, as long as this lives.
+/// Sets the page policy of a worker's thread until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct PagePolicy {
     several_nodes: bool,
-    /// The list's choice; `None` for the rule's.
+    /// The policy set for the list; `None` for the rule's.
     chosen: Option<Pages>,
+    /// Whether the worker's units have added units.
     adds_units: bool,
-    /// The last request to the system.
+    /// The last policy requested from the system.
     asked: Option<Pages>,
     thread: Option<PlacedThread>,
 }
 
-impl Place {
-    /// A worker begins, before any unit has added others.
+impl PagePolicy {
+    /// The policy of a worker whose units have not added units.
     pub(super) fn new(chosen: Option<Pages>, several_nodes: bool) -> Self {
-        let mut place =
+        let mut policy =
             Self { several_nodes, chosen, adds_units: false, asked: None, thread: None };
-        place.apply();
-        place
+        policy.apply();
+        policy
     }
 
-    /// The list's choice is this one now. If it is another one, later pages follow it.
+    /// Follows a change of the list's policy, for later pages.
     pub(super) fn choose(&mut self, chosen: Option<Pages>) {
         self.chosen = chosen;
         self.apply();
     }
 
-    /// Its units add others: later pages go to its own node, unless something else was chosen.
+    /// A unit has added units: later pages go to the worker's node, unless the list has a policy.
     #[inline]
-    pub(super) fn adds_units(&mut self) {
+    pub(super) fn unit_added(&mut self) {
         if !self.adds_units {
             self.adds_units = true;
             self.apply();
@@ -83,38 +84,37 @@ impl Place {
         if !self.several_nodes || self.asked == Some(pages) {
             return;
         }
-        // The one before first, as each restores what it found.
+        // Dropped first, because each policy restores the one that it replaced.
         self.thread = None;
         self.asked = Some(pages);
-        // Refused where a container forbids it: pages then lie as if nothing had been asked, and
-        // nothing else depends on it.
+        // A container may forbid it. Pages are then placed by default.
         self.thread = place_pages_of_current_thread(placement(pages)).ok();
     }
 }
 
 /// The CPUs to which the threads of a run's workers are pinned, for their helpers.
 ///
-/// The successor of a worker that has left reports its own CPU, or runs on the same one.
+/// The worker that takes a slot over records its own CPU.
 #[derive(Debug)]
-pub(super) struct Sites {
-    /// For each slot the number of its CPU and one, or 0 for none. Only the worker of that slot
+pub(super) struct WorkerCpus {
+    /// For each slot the number of its CPU plus one, or 0 for none. Only the worker of that slot
     /// writes.
     cpus: Box<[AtomicUsize]>,
     moves: AtomicU64,
 }
 
-impl Sites {
+impl WorkerCpus {
     pub(super) fn new(slots: usize) -> Self {
         Self { cpus: (0..slots).map(|_| AtomicUsize::new(0)).collect(), moves: AtomicU64::new(0) }
     }
 
-    /// The thread at `slot` is pinned to this CPU from now on.
-    pub(super) fn note(&self, slot: usize, cpu: Option<usize>) {
+    /// Records that the thread of `slot` is pinned to `cpu`.
+    pub(super) fn record(&self, slot: usize, cpu: Option<usize>) {
         let cpu = cpu.map_or(0, |cpu| cpu + 1);
         // Relaxed: one writer.
         if self.cpus[slot].load(Ordering::Relaxed) != cpu {
             self.cpus[slot].store(cpu, Ordering::Relaxed);
-            // Release: pairs with `moves`, so that who sees the number finds the place.
+            // Release: pairs with `moves`, so that a helper that reads the number reads the CPU.
             self.moves.fetch_add(1, Ordering::Release);
         }
     }
@@ -126,7 +126,7 @@ impl Sites {
     }
 
     /// The CPUs of the first `workers`.
-    pub(super) fn of(&self, workers: usize) -> Vec<Option<usize>> {
+    pub(super) fn first(&self, workers: usize) -> Vec<Option<usize>> {
         // Relaxed: ordered by `moves`.
         self.cpus
             .iter()
@@ -140,15 +140,14 @@ impl Sites {
 mod tests {
     use super::*;
 
-    /// Catches: a move that helpers are not told of, a place that is taken for a move again and
-    /// again, and CPU 0 taken for none.
+    /// Catches: a move that is not counted, a repeated CPU that is, and CPU 0 taken for none.
     #[test]
-    fn sites_count_moves_only() {
-        let sites = Sites::new(3);
-        assert_eq!((sites.of(2), sites.moves()), (vec![None, None], 0));
+    fn only_moves_are_counted() {
+        let worker_cpus = WorkerCpus::new(3);
+        assert_eq!((worker_cpus.first(2), worker_cpus.moves()), (vec![None, None], 0));
         for (cpu, moves) in [(Some(0), 1), (Some(0), 1), (Some(5), 2), (None, 3)] {
-            sites.note(1, cpu);
-            assert_eq!((sites.of(3), sites.moves()), (vec![None, cpu, None], moves));
+            worker_cpus.record(1, cpu);
+            assert_eq!((worker_cpus.first(3), worker_cpus.moves()), (vec![None, cpu, None], moves));
         }
     }
 
@@ -159,30 +158,29 @@ mod tests {
         assert_eq!(all, [Placement::FirstTouch, Placement::Cyclic, Placement::BindLocal]);
     }
 
-    /// Catches: a policy that is asked for on one node, where it costs a call of the kernel for
-    /// each worker.
+    /// Catches: a system call for each worker on a machine of one node.
     #[test]
-    fn one_node_is_left_alone() {
-        let mut place = Place::new(None, false);
-        place.adds_units();
-        place.choose(Some(Pages::BindLocal));
-        assert!(place.thread.is_none() && place.asked.is_none());
+    fn no_policy_is_set_on_one_node() {
+        let mut policy = PagePolicy::new(None, false);
+        policy.unit_added();
+        policy.choose(Some(Pages::BindLocal));
+        assert!(policy.thread.is_none() && policy.asked.is_none());
     }
 
-    /// Catches: a choice that waits for the next run, one that the rule overrules when units are
-    /// added, and a rule that is forgotten.
+    /// Catches: a choice that takes effect in the next run only, one that the rule overrides when
+    /// units are added, and a rule that is lost.
     #[test]
     fn pages_follow_the_choice_and_otherwise_the_rule() {
-        let mut place = Place::new(None, true);
-        let steps: [fn(&mut Place); 4] = [
+        let mut policy = PagePolicy::new(None, true);
+        let steps: [fn(&mut PagePolicy); 4] = [
             |_| (),
-            |place| place.choose(Some(Pages::FirstTouch)),
-            Place::adds_units,
-            |place| place.choose(None),
+            |policy| policy.choose(Some(Pages::FirstTouch)),
+            PagePolicy::unit_added,
+            |policy| policy.choose(None),
         ];
         let asked = steps.map(|step| {
-            step(&mut place);
-            place.asked
+            step(&mut policy);
+            policy.asked
         });
         let wanted = [Pages::Cyclic, Pages::FirstTouch, Pages::FirstTouch, Pages::BindLocal];
         assert_eq!(asked, wanted.map(Some));

@@ -1,4 +1,7 @@
-//! One run of a list: the shared state of its slots, and the work of each slot.
+//! One run of a list: the state that its slots share, and the task of a slot.
+//!
+//! `worker` is a slot that runs units, `helper` a slot that helps a worker; `team` decides the role
+//! of each slot.
 
 mod helper;
 mod worker;
@@ -16,13 +19,13 @@ use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 use sinew_topology::Machine;
 
-use super::ahead::Ahead;
+use super::helper_offer::HelperOffer;
 use super::lists::{Entry, Lists};
-use super::parked::{Outlook, Parked, Woken};
-use super::places::Sites;
-use super::steering::{SettingsHandle, Steering};
+use super::parked::{Parked, WaitState, Woken};
+use super::places::WorkerCpus;
 use super::tally::{Report, Tally};
 use super::team::{InForce, Role, Team};
+use super::tuning::{ListTuner, SettingsHandle};
 use super::work::Run;
 use helper::Helper;
 use worker::{End, Worker};
@@ -34,14 +37,13 @@ pub(super) struct RunState<'r, R: Run> {
     parked: Parked<R::Unit>,
     team: Team,
     slots: Box<[CachePadded<Slot<R>>]>,
-    sites: Sites,
+    worker_cpus: WorkerCpus,
     settings: &'r SettingsHandle,
-    /// The run, as seen by a control that may cancel it and limit its workers.
+    /// The run as an operation of its control, if it has one.
     operation: Option<Operation<'r>>,
-    /// Registers the run with the pool, which may cancel all that it runs, if there is no such
-    /// control.
+    /// By which the pool may cancel a run without a control.
     cancel_registration: Option<CancelRegistration>,
-    steering: Option<&'r Mutex<Steering>>,
+    list_tuner: Option<&'r Mutex<ListTuner>>,
     /// The number of cores that the tuner uses.
     cores: AtomicUsize,
     speculative: bool,
@@ -49,35 +51,35 @@ pub(super) struct RunState<'r, R: Run> {
     woken: &'r Woken,
 }
 
-/// The shortest and the longest time for which a run sleeps before it looks whether it is
-/// cancelled, or its worker has got tasks.
+/// The shortest and the longest sleep of a run before it checks for a cancellation and for its
+/// worker's tasks.
 const SHORTEST_SLEEP_NS: u64 = 50_000;
 const LONGEST_SLEEP_NS: u64 = 10_000_000;
 
-/// The versions of the settings and the requests, and the pool's limit, from which the settings in
-/// force follow.
+/// The versions of the settings and the requests, and the pool's limit. The settings in force
+/// follow from these.
 type Version = (u64, u64, usize);
 
 /// The state of one slot.
 struct Slot<R: Run> {
     tally: Tally,
     local: Mutex<Option<R::Local>>,
-    ahead: Ahead<R::Unit>,
+    helper_offer: HelperOffer<R::Unit>,
 }
 
 impl<R: Run> Slot<R> {
     fn new() -> Self {
-        Self { tally: Tally::default(), local: Mutex::new(None), ahead: Ahead::new() }
+        Self { tally: Tally::default(), local: Mutex::new(None), helper_offer: HelperOffer::new() }
     }
 }
 
-/// How a list is to be run.
+/// The parameters of a run.
 pub(super) struct Plan<'r> {
     pub(super) slots: usize,
     pub(super) settings: &'r SettingsHandle,
     pub(super) woken: &'r Arc<Woken>,
     pub(super) control: Option<&'r sinew_loops::Control>,
-    pub(super) steering: Option<&'r Mutex<Steering>>,
+    pub(super) list_tuner: Option<&'r Mutex<ListTuner>>,
     pub(super) speculative: bool,
 }
 
@@ -88,7 +90,7 @@ impl<'r, R: Run> RunState<'r, R> {
         units: Vec<Entry<R::Unit>>,
         plan: &Plan<'r>,
     ) -> Self {
-        let &Plan { slots, settings, woken, control, steering, speculative } = plan;
+        let &Plan { slots, settings, woken, control, list_tuner, speculative } = plan;
         let now = settings.settings();
         let team = Team::new(slots);
         let operation =
@@ -100,8 +102,8 @@ impl<'r, R: Run> RunState<'r, R> {
         }
         let cancel_registration = operation.is_none().then(CancelRegistration::register);
         let lists = Lists::new(units, slots, threads, now.stealing);
-        if let Some(steering) = steering {
-            steering.lock().set_off(now_ns());
+        if let Some(list_tuner) = list_tuner {
+            list_tuner.lock().start(now_ns());
         }
         Self {
             operation,
@@ -111,9 +113,9 @@ impl<'r, R: Run> RunState<'r, R> {
             parked: Parked::new(Arc::clone(woken)),
             team,
             slots: (0..slots).map(|_| CachePadded::new(Slot::new())).collect(),
-            sites: Sites::new(slots),
+            worker_cpus: WorkerCpus::new(slots),
             settings,
-            steering,
+            list_tuner,
             cores: AtomicUsize::new(0),
             speculative,
             several_nodes: Machine::host().nodes().len() > 1,
@@ -121,8 +123,8 @@ impl<'r, R: Run> RunState<'r, R> {
         }
     }
 
-    /// Runs all units, until none is left or the rest waits for a change that no thread will make
-    /// (P4 of `parked`). After a panic the units that were not committed are left in the lists.
+    /// Runs all units until none is left, or the rest waits for a change that no thread will make
+    /// (P4 of `parked`). After a panic the units that were not committed are in the lists.
     pub(super) fn run_all(&self, w: &PoolWorker) {
         loop {
             self.run_ready(w);
@@ -132,34 +134,34 @@ impl<'r, R: Run> RunState<'r, R> {
             if self.sleep_until_woken(w) {
                 continue;
             }
-            if planted(Bug::NoLastRetry) || !self.look_back(w) {
+            if planted(Bug::NoLastRetry) || !self.retry_all(w) {
                 return;
             }
         }
     }
 
-    /// Tries all units that wait once more. Returns whether there is a reason to go on: one has
-    /// committed, or was woken meanwhile.
-    fn look_back(&self, w: &PoolWorker) -> bool {
+    /// Tries all waiting units once more. Returns whether the run goes on: a unit has committed, or
+    /// was woken meanwhile.
+    fn retry_all(&self, w: &PoolWorker) -> bool {
         let commits = self.counts().commits;
         self.parked.wake_all();
         self.run_ready(w);
         self.counts().commits != commits || self.has_ready()
     }
 
-    /// Sleeps while all units wait, a thread outside keeps the run alive, and it is not to end.
+    /// Sleeps while all units wait, a thread keeps the run alive, and the run is not cancelled.
     /// Returns whether units may have been woken.
     ///
-    /// This worker runs nothing meanwhile but its own tasks, which no other worker might run.
-    /// Another run of a list, say, would keep this one from going on.
+    /// Meanwhile this worker runs only its own tasks, which maybe no other worker can run. Another
+    /// task, such as another run of a list, could delay this one.
     fn sleep_until_woken(&self, w: &PoolWorker) -> bool {
         let mut pause = SHORTEST_SLEEP_NS;
         while !self.is_over() {
-            match self.woken.outlook() {
-                Outlook::Woken => return true,
-                Outlook::Alone => return false,
-                Outlook::Kept if w.yield_local() => {}
-                Outlook::Kept => {
+            match self.woken.wait_state() {
+                WaitState::Woken => return true,
+                WaitState::Stuck => return false,
+                WaitState::KeptAlive if w.yield_local() => {}
+                WaitState::KeptAlive => {
                     self.woken.sleep(pause);
                     pause = (2 * pause).min(LONGEST_SLEEP_NS);
                 }
@@ -168,19 +170,19 @@ impl<'r, R: Run> RunState<'r, R> {
         true
     }
 
-    /// Whether there are units that can be run.
+    /// Whether a unit can be run.
     fn has_ready(&self) -> bool {
         self.lists.any() || self.parked.any_woken()
     }
 
-    /// Runs units until none is left that can be run.
+    /// Runs units until none can be run.
     fn run_ready(&self, w: &PoolWorker) {
         while self.has_ready() && !self.team.is_stopped() {
             w.scope(|s| {
                 let in_force = self.in_force(w);
                 if let Some(slot) = self.team.take_slot(&in_force, 0) {
                     self.spawn_missing(s, &in_force, slot.rank() + 1);
-                    self.sit(w, s, slot);
+                    self.run_slot(w, s, slot);
                 }
             });
             if planted(Bug::NoSecondRound) {
@@ -203,17 +205,16 @@ impl<'r, R: Run> RunState<'r, R> {
         report
     }
 
-    /// Tells the control that the run is over. Units that wait count again when the list is run
-    /// again.
+    /// Ends the operation. Waiting units leave the control's total; the next run counts them again.
     fn end(&mut self) {
         if let Some(operation) = self.operation.take() {
-            operation.expect_less(self.waiting() as u64);
+            operation.remove_items(self.waiting() as u64);
             operation.end();
         }
     }
 
-    /// How many units wait for a change that no thread will make; none of a run that was to end
-    /// before.
+    /// The number of units that wait for a change that no thread will make; 0 if the run was
+    /// stopped.
     fn waiting(&self) -> usize {
         if self.team.is_stopped() { 0 } else { self.parked.len() }
     }
@@ -232,31 +233,31 @@ impl<'r, R: Run> RunState<'r, R> {
         InForce { settings, slots: allowed(w) }
     }
 
-    /// The present version, which changes whenever the settings in force may have changed.
+    /// The present version, which differs whenever the settings in force may have changed.
     #[inline]
     fn version(&self, w: &PoolWorker) -> Version {
         let requests = self.operation.as_ref().map_or(0, Operation::version);
         (self.settings.version(), requests, w.allowed_threads())
     }
 
-    /// Tells the tuner, if there is one, how many cores there are now.
-    fn tell_cores(&self, w: &PoolWorker) {
-        let Some(steering) = self.steering else { return };
-        // Relaxed: written under the lock of the steering only.
+    /// Passes a changed number of cores to the tuner, if there is one.
+    fn update_cores(&self, w: &PoolWorker) {
+        let Some(list_tuner) = self.list_tuner else { return };
+        // Relaxed: written under the tuner's lock only.
         if self.cores.load(Ordering::Relaxed) == cores(w, self.operation.as_ref()) {
             return;
         }
-        let mut steering = steering.lock();
-        // Asked for under the lock: who tells it last knows best, and who sees another version
-        // later tells it again.
+        let mut list_tuner = list_tuner.lock();
+        // Read under the lock, so the last worker to lock passes the latest number; a worker that
+        // sees a newer version locks again.
         let cores = cores(w, self.operation.as_ref());
         self.cores.store(cores, Ordering::Relaxed);
-        if steering.set_cores(cores, self.counts(), now_ns()) {
-            self.settings.set(steering.settings());
+        if list_tuner.set_cores(cores, self.counts(), now_ns()) {
+            self.settings.set(list_tuner.settings());
         }
     }
 
-    /// Whether workers are to leave: one has panicked, or the run is cancelled.
+    /// Whether workers should leave: one has panicked, or the run is cancelled.
     #[inline]
     fn is_over(&self) -> bool {
         if self.operation.as_ref().is_some_and(Operation::is_cancelled)
@@ -267,7 +268,7 @@ impl<'r, R: Run> RunState<'r, R> {
         self.team.is_stopped()
     }
 
-    /// A worker has committed so many units.
+    /// Counts units that a worker has committed.
     #[inline]
     fn count(&self, w: &PoolWorker, units: usize) {
         if let Some(operation) = &self.operation {
@@ -275,31 +276,30 @@ impl<'r, R: Run> RunState<'r, R> {
         }
     }
 
-    /// Tells who follows the run how far it is, if that is due.
+    /// Calls the control's progress callback, if it is due.
     #[inline]
-    fn tell(&self) {
+    fn report_progress(&self) {
         if let Some(operation) = &self.operation {
-            operation.tell();
+            operation.report_progress();
         }
     }
 
-    /// A worker has added so many units.
+    /// Adds units to the control's total.
     #[inline]
-    fn expect(&self, units: usize) {
+    fn add_items(&self, units: usize) {
         if let Some(operation) = &self.operation {
-            operation.expect(units as u64);
+            operation.add_items(units as u64);
         }
     }
 
-    /// Whether the run was to end before all units had run.
+    /// Whether the run was stopped before all units had run.
     fn is_cancelled(&self) -> bool {
         (self.lists.any() || self.parked.len() > 0) && self.team.is_stopped()
     }
 
-    /// Commits of one worker after which it is worth looking whether an epoch is over: several
-    /// times in each.
-    fn look_every(&self, steering: &Mutex<Steering>) -> u64 {
-        let length = steering.try_lock().map_or(1, |steering| steering.epoch_length());
+    /// The commits of one worker between two polls of the tuner: several polls for each epoch.
+    fn poll_interval(&self, list_tuner: &Mutex<ListTuner>) -> u64 {
+        let length = list_tuner.try_lock().map_or(1, |list_tuner| list_tuner.epoch_length());
         (length / (4 * self.team.slots() as u64)).max(1)
     }
 
@@ -307,7 +307,7 @@ impl<'r, R: Run> RunState<'r, R> {
         self.slots.iter().fold(Counts::default(), |sum, slot| sum.plus(&slot.tally.counts()))
     }
 
-    /// Spawns tasks for the slots from `first` on that should have one and do not.
+    /// Spawns a task for each slot from `first` on that should have one and has none.
     fn spawn_missing<'scope>(
         &'scope self,
         s: &'scope Scope<'scope, '_>,
@@ -315,27 +315,27 @@ impl<'r, R: Run> RunState<'r, R> {
         first: usize,
     ) {
         while let Some(slot) = self.team.take_slot(in_force, first) {
-            s.spawn(move |w| self.sit(w, s, slot));
+            s.spawn(move |w| self.run_slot(w, s, slot));
         }
     }
 
     /// The task of a slot.
-    fn sit<'scope>(
+    fn run_slot<'scope>(
         &'scope self,
         w: &PoolWorker,
         s: &'scope Scope<'scope, '_>,
         slot: Registration<'scope>,
     ) {
-        let taken = Taken { team: &self.team, slot };
-        let end = self.serve(w, s, taken.slot.rank());
-        drop(taken);
-        if end == End::Relieved {
+        let guard = SlotGuard { team: &self.team, slot };
+        let end = self.run_roles(w, s, guard.slot.rank());
+        drop(guard);
+        if end == End::Replaced {
             self.spawn_missing(s, &self.in_force(w), 0);
         }
     }
 
-    /// Works at a slot as its role says, until it has none.
-    fn serve<'scope>(
+    /// Runs the roles of a slot, one after another, until it has none.
+    fn run_roles<'scope>(
         &'scope self,
         w: &PoolWorker,
         s: &'scope Scope<'scope, '_>,
@@ -347,51 +347,51 @@ impl<'r, R: Run> RunState<'r, R> {
                 Role::Help(worker) => Helper::new(self, w, slot, worker).run(),
                 Role::Leave => End::Over,
             };
-            if end != End::Moved {
+            if end != End::RoleChanged {
                 return end;
             }
         }
     }
 
-    /// Whether another worker of the pool is to have a slot, since this one is to stand down: the
-    /// limit was lowered between these versions. The first slot is never given up.
-    fn is_relieved(slot: usize, w: &PoolWorker, before: Version, now: Version) -> bool {
+    /// Whether another worker of the pool should take this slot, because the limit was lowered
+    /// between these versions and this worker is to stand down. The first slot keeps its worker.
+    fn is_replaced(slot: usize, w: &PoolWorker, before: Version, now: Version) -> bool {
         now.2 < before.2 && slot > 0 && w.is_to_stand_down()
     }
 
-    /// Gives the counters to the tuner, unless another worker does so now.
+    /// Passes the counters to the tuner, unless another worker holds its lock.
     #[cold]
-    fn steer(&self, steering: &Mutex<Steering>) {
-        let Some(mut steering) = steering.try_lock() else { return };
+    fn poll_tuner(&self, list_tuner: &Mutex<ListTuner>) {
+        let Some(mut list_tuner) = list_tuner.try_lock() else { return };
         let began = now_ns();
         let counts = self.counts();
-        if steering.is_due(&counts)
-            && let Some(settings) = steering.look(counts, began)
+        if list_tuner.is_due(&counts)
+            && let Some(settings) = list_tuner.poll(counts, began)
         {
             self.settings.set(settings);
         }
-        steering.spent_ns += now_ns() - began;
+        list_tuner.spent_ns += now_ns() - began;
     }
 }
 
-/// How many workers of its pool a list may have now, helpers included.
+/// The number of the pool's workers that a run may use now, helpers included.
 fn allowed(w: &PoolWorker) -> usize {
     w.allowed_threads().min(w.max_threads())
 }
 
-/// On how many of them units run at most.
+/// The maximum number of them that run units.
 fn cores(w: &PoolWorker, operation: Option<&Operation<'_>>) -> usize {
-    let wished = operation.and_then(Operation::threads).unwrap_or(usize::MAX);
-    allowed(w).min(wished)
+    let requested = operation.and_then(Operation::threads).unwrap_or(usize::MAX);
+    allowed(w).min(requested)
 }
 
-/// A slot that is taken. A panic of its task ends the run before the slot is free again.
-struct Taken<'r> {
+/// A slot with a task. A panic of the task stops the run before the slot is free again.
+struct SlotGuard<'r> {
     team: &'r Team,
     slot: Registration<'r>,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for SlotGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.team.stop();
@@ -399,11 +399,11 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// The end of a run that did not panic: a report, and how many units wait for a change that no
-/// thread will make.
+/// The result of a run that did not panic: a report, and the number of units that wait for a change
+/// that no thread will make.
 type Ended<R> = (Report<<R as Run>::Local>, usize);
 
-/// The end of a run, or the payload of a panic, and the units that are left.
+/// The result of a run or the payload of a panic, and the units that are left.
 type Outcome<R> = (std::thread::Result<Ended<R>>, Vec<Entry<<R as Run>::Unit>>);
 
 /// Runs `units`.
@@ -422,8 +422,8 @@ pub(super) fn run<R: Run>(
         state.end();
         (report, state.waiting())
     }));
-    if let Some(steering) = plan.steering {
-        steering.lock().end(state.counts(), now_ns());
+    if let Some(list_tuner) = plan.list_tuner {
+        list_tuner.lock().end(state.counts(), now_ns());
     }
     (report, state.into_units())
 }

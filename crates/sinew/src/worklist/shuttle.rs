@@ -156,7 +156,7 @@ fn shuttle_what_has_not_run_is_left() {
     });
 }
 
-/// Units so short that more and more of them are run between two looks around, from the last one
+/// Units so short that more and more of them are run between two polls, from the last one
 /// on. One of those that are taken at the first time panics.
 fn panic_in_a_stretch() {
     const SICK: usize = 90;
@@ -184,7 +184,7 @@ fn panic_in_a_stretch() {
     );
 }
 
-/// Catches: units of a stretch that run again since a later one panicked, or are neither run nor
+/// Catches: units of a batch that run again since a later one panicked, or are neither run nor
 /// left.
 #[test]
 fn shuttle_a_panic_in_a_stretch_leaves_what_has_not_run() {

@@ -37,34 +37,33 @@ impl Tally {
 
 /// The report of a run of a worklist.
 ///
-/// The counters are of this run alone, all workers together; the path is of all runs of the list.
+/// The counters are sums over the workers of this run; the path is of all runs of the list.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Report<L = ()> {
-    /// The local values of the workers that took part: see [`Work::Local`](super::Work::Local). In
-    /// the order of their numbers.
+    /// The [local values](super::Work::Local) of the workers, in the order of their numbers.
     pub locals: Vec<L>,
-    /// Units whose transaction was committed: each that was in the list or was added.
+    /// Units whose transaction has committed, added ones included.
     pub commits: u64,
-    /// Attempts that were given up.
+    /// Failed attempts.
     pub aborts: u64,
-    /// Times that a unit was parked, since it called [`retry`](sinew_stm::Tx::retry).
+    /// Units that were parked after a call of [`retry`](sinew_stm::Tx::retry), each time counted.
     pub waits: u64,
-    /// Accesses to a list that had to wait for another.
+    /// Accesses to a list that had to wait for its lock.
     pub stalls: u64,
     /// Successful steals.
     pub steals: u64,
     /// Units that were stolen.
     pub stolen: u64,
-    /// Units put back for another after aborts.
+    /// Units swapped for another unit after aborts.
     pub swaps: u64,
     /// Transactions that committed two units.
     pub coalesced: u64,
     /// Units that units added.
     pub added: u64,
-    /// Attempts that were made irrevocable, since those before them had all been given up.
+    /// Attempts that were irrevocable, after many failed ones.
     pub favoured: u64,
-    /// Units that a helper ran ahead, or began to.
+    /// Units that a helper began to run ahead.
     pub ahead: u64,
     /// Words that helpers read ahead.
     pub words_ahead: u64,
@@ -73,7 +72,7 @@ pub struct Report<L = ()> {
     pub cancelled: bool,
     /// How long the run took.
     pub elapsed: Duration,
-    /// The processor time that tuning took, all workers together.
+    /// The processor time of tuning, as a sum over all workers.
     pub tuning: Duration,
     /// Pages that were touched, if they were [sampled](super::Worklist::sample), in the order of
     /// the times.
@@ -144,7 +143,7 @@ impl<L> Report<L> {
         })
     }
 
-    /// Attempts given up for each unit that was committed; 0 where nothing was.
+    /// Failed attempts per committed unit; 0 without commits.
     pub fn abort_ratio(&self) -> f64 {
         if self.commits == 0 { 0.0 } else { self.aborts as f64 / self.commits as f64 }
     }

@@ -1,14 +1,14 @@
-//! The workers and helpers of a run: slots that are taken and left while the list runs.
+//! The workers and helpers of a run, and its termination.
 //!
-//! Each worker of the pool has a slot in the run, which is its rank among the
-//! [participants](sinew_loops::Participants). A slot's task works on units, or helps a worker. It
-//! leaves when the settings have no use for it, or when it has found no unit for a while. A worker
-//! that sees that a slot is missing spawns a task for it again. So the number of workers follows
-//! the settings and the pool's limit while the list runs; the pool puts idle workers to sleep, or
-//! uses them for other work. When the limit falls, a worker of the pool that is to stand down
-//! leaves its slot to another one; the first slot can always be taken.
+//! A run has as many slots as the pool has workers; a slot is a rank of the
+//! [participants](sinew_loops::Participants). A slot's task runs units, or helps a worker. It
+//! leaves when its slot has no role, or when it has found no unit for a while. A worker that sees a
+//! free slot that has a role spawns a task for it. So the number of workers follows the settings
+//! and the pool's limit while the list runs, and the pool can use idle workers for other work. When
+//! the limit falls, a worker of the pool that is to stand down leaves its slot to another one; the
+//! first slot can always be taken.
 //!
-//! # The end
+//! # Termination
 //!
 //! Source: Góes (see [`worklist`](super)), section 5.1.1: a count of searching workers.
 //! Differences: it is compared with the number of workers that are present. A worker counts as
@@ -20,8 +20,8 @@
 //!   checks, no unit is left that could run. By E1 no worker could add one in between, and a thief
 //!   stops searching before it takes.
 //!
-//! A worker that leaves may leave units in its list, and a thread outside may wake some, when no
-//! worker is left to see them. So the run looks once more after all have gone.
+//! A worker may leave units in its list, or an outside thread may wake some, when no other worker
+//! is left. So the run checks once more after all have left.
 
 use sinew_loops::{Participants, Registration};
 use sinew_policy::worklist::{Settings, helpers};
@@ -30,7 +30,7 @@ use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// The slots of a run, and how many of its workers search.
 #[derive(Debug)]
 pub(super) struct Team {
-    /// Workers here in the upper half, those that search in the lower.
+    /// The number of present workers in the upper half, of searching ones in the lower.
     present: AtomicU64,
     /// The slots that have a task.
     slots: Participants,
@@ -38,10 +38,10 @@ pub(super) struct Team {
     stopped: AtomicBool,
 }
 
-const HERE: u64 = 1 << 32;
+const PRESENT: u64 = 1 << 32;
 
-/// The settings in force, as far as the pool can follow them, and how many slots may have a task,
-/// those of helpers included.
+/// The settings in force within the pool's limit, and the number of slots that may have a task,
+/// including those of helpers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct InForce {
     pub(super) settings: Settings,
@@ -73,7 +73,7 @@ impl InForce {
         }
     }
 
-    /// Slots below this one should have a task.
+    /// The number of slots that should have a task.
     fn wanted(&self) -> usize {
         self.settings.threads + self.helpers()
     }
@@ -83,7 +83,7 @@ impl InForce {
         worker < self.helpers()
     }
 
-    /// How many workers have a helper: the first ones.
+    /// The number of workers that have a helper: the first ones.
     pub(super) fn helpers(&self) -> usize {
         let Settings { threads, lifespan, .. } = self.settings;
         if lifespan > 0 { helpers::helpers(threads, self.slots) } else { 0 }
@@ -122,12 +122,12 @@ impl Team {
     pub(super) fn enter(&self) {
         // AcqRel, here and below: by the order of these changes the last of them has seen what all
         // the others did before.
-        self.present.fetch_add(HERE, Ordering::AcqRel);
+        self.present.fetch_add(PRESENT, Ordering::AcqRel);
     }
 
     /// A worker that does not search ends.
     pub(super) fn leave(&self) {
-        self.present.fetch_sub(HERE, Ordering::AcqRel);
+        self.present.fetch_sub(PRESENT, Ordering::AcqRel);
     }
 
     pub(super) fn begin_search(&self) {
@@ -141,13 +141,12 @@ impl Team {
     /// Whether no worker that is present has a unit.
     pub(super) fn all_search(&self) -> bool {
         let present = self.present.load(Ordering::Acquire);
-        present / HERE == present % HERE
+        present / PRESENT == present % PRESENT
     }
 
-    /// Ends the run before its time.
+    /// Stops the run.
     pub(super) fn stop(&self) {
-        // Relaxed, as below: it publishes nothing; who has stopped is known from the end of its
-        // task.
+        // Relaxed, as below: it publishes nothing; the end of the scope orders all tasks.
         self.stopped.store(true, Ordering::Relaxed);
     }
 
@@ -193,7 +192,7 @@ mod tests {
 
     /// Catches: an end while a worker has a unit, and none once no worker has.
     #[test]
-    fn the_run_is_over_when_all_that_are_here_search() {
+    fn a_run_is_over_when_all_present_workers_search() {
         let team = Team::new(2);
         team.enter();
         assert!(!team.all_search());

@@ -300,7 +300,7 @@ fn a_panic_ends_the_run_and_leaves_the_other_units() {
     }
 }
 
-/// Catches: units of a stretch that are run again or lost since a later one panicked, or its
+/// Catches: units of a batch that are run again or lost since a later one panicked, or its
 /// fold did; and units that were added by one whose fold panics.
 #[test]
 fn a_panic_in_the_middle_of_many_short_units_leaves_those_that_have_not_run() {
@@ -513,7 +513,7 @@ fn what_goes_wrong_in_a_helper_changes_nothing() {
 /// Catches: samples that cost every unit one, that are of other workers or of other memory, and
 /// a list that samples unasked.
 #[test]
-fn samples_say_who_touched_which_page() {
+fn samples_name_the_worker_of_each_page() {
     let vars: Vec<TVar<u64>> = (0..10_000).map(|_| TVar::new(0)).collect();
     let pages = |at: usize| std::ptr::from_ref(&vars[at]).addr() / 4096;
     let pool = Pool::builder().threads(2).build().unwrap();

@@ -1,4 +1,5 @@
-//! The work on each unit, and around it.
+//! The work of a list: the user's functions for each unit and each worker, with or without
+//! transactions.
 
 use std::marker::PhantomData;
 
@@ -10,8 +11,8 @@ use super::footprint::Footprint;
 /// The work of a transactional worklist: [`process`](Self::process) for each unit, and a local
 /// value of each worker.
 ///
-/// For a function alone there is [`Worklist::run`](super::Worklist::run). `'env` is what surrounds
-/// the run: variables are borrowed from there.
+/// [`Worklist::run`](super::Worklist::run) takes a single function. `'env` is the lifetime of the
+/// variables that the work borrows.
 ///
 /// The bank of Góes' thesis, whose workers count their deposits:
 ///
@@ -62,17 +63,17 @@ pub trait Work<'env>: Sync {
     /// The local value of a worker.
     type Local: Send;
 
-    /// Before a worker's first unit of a run; `worker` is its number, below the number of workers
-    /// of the pool.
+    /// Makes the local value of a worker, before its first unit of a run. `worker` is its number,
+    /// below the number of workers of the pool.
     fn init(&self, worker: usize) -> Self::Local;
 
-    /// One unit, as a transaction; possibly a part of one with another unit. Units given to `more`
-    /// are added once it has committed.
+    /// Runs one unit, in a transaction that may contain another unit. Units added to `more` enter
+    /// the list after the commit.
     ///
     /// # Errors
     ///
-    /// Hand on those of the variables: the attempt is repeated, or another unit tried first. After
-    /// a [`retry`](Tx::retry) the unit is parked until something that it has read changes.
+    /// Return those of the variables: the attempt is repeated, or another unit is tried first.
+    /// After a [`retry`](Tx::retry) the unit is parked until something that it has read changes.
     fn process<'tx>(
         &self,
         tx: &mut Tx<'tx, 'env>,
@@ -80,21 +81,21 @@ pub trait Work<'env>: Sync {
         more: &mut More<Self::Unit>,
     ) -> TxResult<Self::Value>;
 
-    /// Once for each unit, after its commit and outside of it, on the worker that ran it. So an
-    /// attempt that was given up leaves no trace.
+    /// Called once for each unit, after its commit, on the worker that ran it. So a failed attempt
+    /// has no effect.
     fn fold(&self, local: &mut Self::Local, value: Self::Value);
 
-    /// Once for each worker after the last unit, as a transaction of its own.
+    /// Called once for each worker after the last unit, in a transaction.
     ///
     /// # Errors
     ///
-    /// Hand on those of the variables: the attempt is repeated.
+    /// Return those of the variables: the attempt is repeated.
     fn update<'tx>(&self, tx: &mut Tx<'tx, 'env>, local: &Self::Local) -> TxResult<()> {
         let _ = (tx, local);
         Ok(())
     }
 
-    /// Once for each worker at the very end, outside of transactions.
+    /// Called once for each worker after [`update`](Self::update), without a transaction.
     fn destroy(&self, local: &mut Self::Local) {
         let _ = local;
     }
@@ -117,12 +118,12 @@ impl<U> Extend<U> for More<U> {
     }
 }
 
-/// How an attempt went wrong.
+/// Why an attempt did not commit.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Others were in the way: it may be repeated.
+    /// A conflict with another transaction: it may be repeated.
     Conflict,
-    /// Its second unit waits: the first one is to be run alone.
+    /// Its second unit waits: the first one should run alone.
     SecondWaits,
     /// Its first unit waits for this change.
     Waits(Change),
@@ -138,11 +139,11 @@ impl From<Unfinished> for Failure {
     }
 }
 
-/// The worker of an attempt, and how the attempt is made.
+/// The options of an attempt.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Turn {
+pub(super) struct AttemptOptions {
     pub(super) slot: usize,
-    /// So that it cannot be given up.
+    /// Whether the attempt is irrevocable.
     pub(super) favoured: bool,
 }
 
@@ -157,20 +158,19 @@ pub(super) trait Run: Sync {
     fn is_watched(&self) -> bool {
         false
     }
-    /// A function that runs units one by one, each as one attempt that is not reported. After a
-    /// failure nothing has happened, and what is in `more` is dropped.
+    /// A function that runs units one by one, each as one attempt that is not reported. A failure
+    /// has no effect; the caller then drops the units in `more`.
     fn one_by_one(
         &self,
     ) -> impl Fn(&Self::Unit, &mut More<Self::Unit>) -> Result<Self::Value, Failure>;
-    /// Runs the units as one, of which the first is there, or the first alone: there is a value for
-    /// each that was run. After a failure nothing has happened, and what is in `values` and `more`
-    /// is dropped.
+    /// Runs the first unit, or both in one transaction, and pushes a value for each unit that was
+    /// run. A failure has no effect; the caller then drops what is in `values` and `more`.
     fn attempt(
         &self,
         units: [Option<&Self::Unit>; 2],
         values: &mut Vec<Self::Value>,
         more: &mut More<Self::Unit>,
-        turn: Turn,
+        options: AttemptOptions,
     ) -> Result<(), Failure>;
     fn fold(&self, local: &mut Self::Local, value: Self::Value);
     fn finish(&self, local: &mut Self::Local);
@@ -214,16 +214,16 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
         [mut next, mut after]: [Option<&W::Unit>; 2],
         values: &mut Vec<W::Value>,
         more: &mut More<W::Unit>,
-        turn: Turn,
+        options: AttemptOptions,
     ) -> Result<(), Failure> {
-        let how = if turn.favoured { self.how.max_aborts(0) } else { self.how };
+        let how = if options.favoured { self.how.max_aborts(0) } else { self.how };
         let mut second_waits = false;
         let attempt = how.attempt_or_wait(|tx| {
             while let Some(unit) = next {
                 match self.work.process(tx, unit, more) {
                     Ok(value) => values.push(value),
-                    // Alone it may find what it waits for: here it sees what the first one wrote,
-                    // and waits for what that one read.
+                    // Here it sees the writes of the first unit, and would wait for that one's
+                    // reads as well. Alone it may not have to wait.
                     Err(stop) if stop.is_retry() && !values.is_empty() && !tx.is_irrevocable() => {
                         second_waits = true;
                         return tx.restart();
@@ -234,7 +234,7 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
                 next = after.take().filter(|_| !tx.is_irrevocable());
             }
             if let Some(footprint) = self.footprint {
-                footprint.look(turn.slot, tx);
+                footprint.attempted(options.slot, tx);
             }
             Ok(())
         });
@@ -254,7 +254,7 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
 
     fn run_ahead(&self, unit: &W::Unit, lifespan: u32, stopped: &dyn Fn() -> bool) -> u64 {
         let ahead = Prefetch::new(lifespan).buffer(helpers::BUFFER).stopped_by(stopped);
-        // All that the unit makes is dropped in there, as that may panic like the unit.
+        // The unit's values are dropped inside, because their drop may panic like the unit.
         ahead.run(|tx| self.work.process(tx, unit, &mut More(Vec::new())).map(drop)).words_read
     }
 }
@@ -330,7 +330,7 @@ where
         units: [Option<&U>; 2],
         values: &mut Vec<V>,
         more: &mut More<U>,
-        _turn: Turn,
+        _options: AttemptOptions,
     ) -> Result<(), Failure> {
         values.extend(units.into_iter().flatten().map(|unit| (self.0.process)(unit, more)));
         Ok(())

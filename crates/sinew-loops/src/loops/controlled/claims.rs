@@ -1,4 +1,4 @@
-//! The claims of one participant of a controlled loop, and how it follows the plan.
+//! The claims of one participant of a controlled loop, and how the participant follows the plan.
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::clock::now_ns;
@@ -18,34 +18,34 @@ use std::sync::Arc;
 /// The state that the participants of a loop share.
 pub(super) struct Shared<'c> {
     pub(super) control: &'c Control,
-    /// The pool's own limit on its workers, which may change as well.
+    /// The pool's limit on its workers, which may change while the loop runs.
     pub(super) limit: &'c Limit,
     /// The loop's own settings, in force without requests.
     pub(super) own: LoopSettings,
-    /// Registers the loop with its pool, which may cancel all that it runs.
+    /// By which the pool may cancel the loop.
     pub(super) cancel_registration: CancelRegistration,
-    /// Whether a schedule that the pool has for such loops takes the place of the loop's own.
+    /// Whether the pool's schedule replaces the loop's own.
     pub(super) open: bool,
-    /// The schedule of those who leave the choice.
+    /// The schedule in place of `Schedule::Auto`.
     pub(super) auto: Schedule,
     pub(super) workers: usize,
-    /// Ranks are taken and left under the lock of the plan (P4).
+    /// Ranks are taken and released under the lock of the plan (P4).
     pub(super) participants: Participants,
     pub(super) plan: Mutex<Plan>,
     pub(super) ending: Ending,
 }
 
 impl Shared<'_> {
-    /// Whether the loop is to end, by its control's version or by its pool.
+    /// Whether the loop is cancelled, by its control's version or by its pool.
     pub(super) fn is_cancelled(&self, version: u64) -> bool {
         is_cancelled(version) || self.cancel_registration.is_cancelled()
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.ending.is_near() || self.plan.lock().is_over()
+        self.ending.is_stopped() || self.plan.lock().is_over()
     }
 
-    /// The lowest rank that should be taken and is free.
+    /// Registers a participant with the lowest free rank of those that are wanted.
     pub(super) fn register(&self) -> Option<Registration<'_>> {
         let plan = self.plan.lock();
         self.participants.register_rank(0..plan.wanted())
@@ -65,46 +65,46 @@ impl Shared<'_> {
         grows
     }
 
-    /// The settings in force by these requests when the pool leaves so many workers to loops.
+    /// The settings in force by these requests and this limit of the pool.
     fn settings(&self, requests: &Requests, limit: usize) -> LoopSettings {
         let most = self.workers.min(limit);
-        self.own.wished(self.open, self.limit, most, requests).resolved(self.auto)
+        self.own.requested(self.open, self.limit, most, requests).resolved(self.auto)
     }
 }
 
 /// The claims of one participant.
 pub(super) struct Claims<'c> {
     shared: &'c Shared<'c>,
-    /// Recruits others for the free ranks.
+    /// Recruits participants for the free ranks.
     recruit: &'c dyn Fn(),
     worker: usize,
     rank: usize,
-    /// Gone once this participant has decided to leave.
+    /// `None` once this participant has decided to leave.
     registration: Option<Registration<'c>>,
     slot: usize,
     /// The version of the requests that this participant follows.
     seen: u64,
-    /// The pool's limit that is followed.
+    /// The limit of the pool that this participant follows.
     limit: usize,
-    /// The schedule of the pool that is followed, as a word.
+    /// The schedule of the pool that this participant follows, as a word.
     preset: u64,
-    /// The control's mapping, if it has one.
+    /// The requested mapping, if any.
     pinning: Option<Arc<Pinning>>,
     epoch: Arc<Epoch>,
-    /// Places that are claimed and not run.
+    /// Positions that are claimed and not run.
     claimed: Range<usize>,
-    /// Claims so far.
+    /// Claims that [`take_chunks`](Self::take_chunks) has not returned yet.
     chunks: u64,
     done: usize,
-    /// The plan's copy of that.
+    /// The plan's copy of `done`.
     progress: Arc<Progress>,
     since_ns: u64,
-    /// Time spent waiting for others: for the plan, and for an owner that is as good as done.
+    /// Time spent waiting for the plan's lock, and for owners about to finish their range.
     blocked_ns: u64,
 }
 
 impl<'c> Claims<'c> {
-    /// A participant on this worker, if it is still wanted.
+    /// A participant on this worker, if its rank is still wanted.
     pub(super) fn enter(
         shared: &'c Shared<'c>,
         recruit: &'c dyn Fn(),
@@ -122,7 +122,7 @@ impl<'c> Claims<'c> {
         let settings = shared.settings(&requests, limit);
         let slot = settings.slot(shared.workers, worker, rank);
         plan.follow(settings, slot);
-        if rank >= settings.threads || shared.ending.is_near() {
+        if rank >= settings.threads || shared.ending.is_stopped() {
             plan.leave(registration);
             return None;
         }
@@ -150,11 +150,11 @@ impl<'c> Claims<'c> {
         })
     }
 
-    /// At most `most` iterations to run now, and whether there are more where they come from.
-    /// `None`: leave.
+    /// At most `most` iterations to run now, and whether more are claimed; `None` if the
+    /// participant leaves.
     #[inline]
     pub(super) fn next(&mut self, most: usize) -> Option<(Range<usize>, bool)> {
-        if self.shared.ending.is_near() {
+        if self.shared.ending.is_stopped() {
             return None;
         }
         if self.is_behind() && !self.follow_cold() {
@@ -163,13 +163,12 @@ impl<'c> Claims<'c> {
         if self.claimed.is_empty() && !self.claim() {
             return None;
         }
-        let range = self.epoch.rest.first(&self.claimed, most);
+        let range = self.epoch.iterations.first_run(&self.claimed, most);
         self.claimed.start += range.len();
         Some((range, !self.claimed.is_empty()))
     }
 
-    /// Whether a request, or the pool's limit or schedule, is not followed yet, or the pool has
-    /// cancelled.
+    /// Whether a request, or the pool's limit or schedule, has changed, or the pool has cancelled.
     #[inline]
     fn is_behind(&self) -> bool {
         let Shared { control, limit, cancel_registration, .. } = self.shared;
@@ -185,18 +184,18 @@ impl<'c> Claims<'c> {
         self.seen
     }
 
-    /// The mapping of that version, if it has one.
+    /// The mapping of that version, if any.
     pub(super) fn pinning(&self) -> Option<&Arc<Pinning>> {
         self.pinning.as_ref()
     }
 
-    /// So many iterations have been run.
+    /// Counts `items` iterations that were run.
     #[inline]
     pub(super) fn ran(&mut self, items: usize) {
         self.done += items;
         self.progress.did(self.done);
         self.shared.control.count(self.worker, items);
-        self.shared.control.tell(self.seen);
+        self.shared.control.report_progress(self.seen);
     }
 
     pub(super) fn stop(&self) {
@@ -211,19 +210,19 @@ impl<'c> Claims<'c> {
         self.done
     }
 
-    /// How many chunks were claimed since this was asked last.
+    /// The number of chunks claimed since the last call.
     #[inline]
     pub(super) fn take_chunks(&mut self) -> u64 {
         std::mem::take(&mut self.chunks)
     }
 
-    /// Claims the next chunk, in whichever epoch has one.
+    /// Claims the next chunk, from this epoch or the next. False if the participant leaves.
     #[inline]
     fn claim(&mut self) -> bool {
         loop {
-            if let Some(places) = self.epoch.source.claim(self.slot) {
+            if let Some(positions) = self.epoch.source.claim(self.slot) {
                 self.chunks += 1;
-                self.claimed = places;
+                self.claimed = positions;
                 return true;
             }
             if self.steal_cold() {
@@ -235,7 +234,7 @@ impl<'c> Claims<'c> {
         }
     }
 
-    /// A range of another participant's, unless its owner is as good as done with it.
+    /// Steals a range from another participant, unless its owner will soon have finished it.
     #[cold]
     fn steal_cold(&mut self) -> bool {
         let source = &self.epoch.source;
@@ -243,26 +242,26 @@ impl<'c> Claims<'c> {
         let waited_ns = source.wait_before_steal(self.slot, self.done, elapsed_ns);
         let Some(waited_ns) = waited_ns else { return false };
         self.blocked_ns += waited_ns;
-        let Some(places) = source.steal(self.slot) else { return false };
+        let Some(positions) = source.steal(self.slot) else { return false };
         self.chunks += 1;
-        self.claimed = places;
+        self.claimed = positions;
         if source.is_closed(self.slot) {
-            self.shared.plan.lock().give_back(&self.epoch, &mut self.claimed);
+            self.shared.plan.lock().return_claim(&self.epoch, &mut self.claimed);
         }
         !self.claimed.is_empty()
     }
 
-    /// Goes on where something is left, or leaves.
+    /// Moves to an epoch that has iterations, or leaves. False if it has left.
     #[cold]
     fn move_on_cold(&mut self) -> bool {
         let came_ns = now_ns();
         let mut plan = self.shared.plan.lock();
         self.blocked_ns += now_ns() - came_ns;
         let exhausted = Arc::clone(&self.epoch);
-        if !self.agree(&mut plan) {
+        if !self.follow_requests(&mut plan) {
             return false;
         }
-        // A request may have brought it to another source, which it has not asked yet.
+        // A request may have moved it to another source, from which it has not claimed yet.
         if Arc::ptr_eq(&exhausted, &self.epoch) {
             match plan.after(&exhausted, self.slot) {
                 Some(next) => self.move_to(next),
@@ -277,20 +276,20 @@ impl<'c> Claims<'c> {
         true
     }
 
-    /// Follows requests that have changed. False if there is nothing more to do here.
+    /// Follows changed requests. False if it leaves.
     #[cold]
     fn follow_cold(&mut self) -> bool {
-        // The holder of the lock is about to close the source; meanwhile it can be claimed from.
+        // The holder of the lock will close the source; until then claims are correct.
         let Some(mut plan) = self.shared.plan.try_lock() else { return true };
-        let stays = self.agree(&mut plan);
+        let stays = self.follow_requests(&mut plan);
         drop(plan);
-        // Also for the rank that a surplus worker has left.
+        // Also recruits for the rank that a surplus worker has released.
         (self.recruit)();
         stays
     }
 
-    /// Updates the plan and this participant by the latest requests. False if it has to leave.
-    fn agree(&mut self, plan: &mut Plan) -> bool {
+    /// Updates the plan and this participant by the latest requests. False if it leaves.
+    fn follow_requests(&mut self, plan: &mut Plan) -> bool {
         let limit = self.shared.limit.requested_threads();
         self.preset = self.shared.limit.schedule().word();
         let (version, requests) = self.shared.control.requests();
@@ -304,7 +303,7 @@ impl<'c> Claims<'c> {
         self.pinning = requests.pinning;
         let stays = self.rank < settings.threads && !(was_lowered && self.is_surplus());
         if !stays || !plan.is_in_force(settings) || !plan.is_current(&self.epoch) {
-            plan.give_back(&self.epoch, &mut self.claimed);
+            plan.return_claim(&self.epoch, &mut self.claimed);
         }
         plan.follow(settings, settings.slot(self.shared.workers, self.worker, self.rank));
         if !stays {
@@ -315,8 +314,8 @@ impl<'c> Claims<'c> {
         stays
     }
 
-    /// Whether another worker should have this rank, because this one is to stand down. The caller
-    /// cannot.
+    /// Whether another worker should take this rank, because this one is to stand down. The caller
+    /// stays.
     fn is_surplus(&self) -> bool {
         self.rank > 0 && self.worker >= self.shared.limit.get()
     }
@@ -327,7 +326,7 @@ impl<'c> Claims<'c> {
         self.slot = self.epoch.settings.slot(self.shared.workers, self.worker, self.rank);
     }
 
-    /// This participant claims no more from its epoch.
+    /// Ends this participant's claims from its epoch.
     fn end_claims(&self) {
         let source = &self.epoch.source;
         if source.is_timed() {

@@ -1,5 +1,5 @@
-//! Every interleaving of two participants and a thread that changes the loop under them (loom), and
-//! planted bugs that the models catch.
+//! Every interleaving of two participants and a thread that changes their loop (loom), and planted
+//! bugs that the models catch.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p sinew-loops --release loom_`
 
@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 const WORKERS: usize = 2;
 
-/// A loop without the pool around it. The control and the limit are the caller's frame's and the
-/// pool's in the runtime, and leaked here.
+/// A loop without a pool. In the runtime the caller's frame owns the control, and the pool the
+/// limit; here both are leaked.
 fn shared(n: usize, schedule: Schedule) -> (Arc<Shared<'static>>, Control) {
     let control = Control::new();
     let own = LoopSettings { threads: WORKERS, schedule };
@@ -45,8 +45,8 @@ fn shared(n: usize, schedule: Schedule) -> (Arc<Shared<'static>>, Control) {
     )
 }
 
-/// One participant, as long as it is wanted and finds something.
-fn take_part(shared: &Shared<'_>, worker: usize) -> Vec<Range<usize>> {
+/// Runs one participant until it leaves. Returns its ranges.
+fn participate(shared: &Shared<'_>, worker: usize) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     if let Some(registration) = shared.register()
         && let Some(mut claims) = Claims::enter(shared, &|| (), worker, registration)
@@ -71,15 +71,15 @@ fn changed_meanwhile(n: usize, schedule: Schedule, change: fn(&Control)) {
         let (shared, control) = shared(n, schedule);
         let other = {
             let shared = Arc::clone(&shared);
-            loom::thread::spawn(move || take_part(&shared, 1))
+            loom::thread::spawn(move || participate(&shared, 1))
         };
         let changer = loom::thread::spawn(move || change(&control));
-        let mut ranges = take_part(&shared, 0);
+        let mut ranges = participate(&shared, 0);
         ranges.extend(other.join().unwrap());
         changer.join().unwrap();
-        // The caller runs iterations that a participant left after the others had looked (K1).
+        // The caller runs iterations that the last participant has left (K1).
         while !shared.is_over() {
-            ranges.extend(take_part(&shared, 0));
+            ranges.extend(participate(&shared, 0));
         }
         assert_exactly_once(n, ranges);
     });
@@ -88,7 +88,7 @@ fn changed_meanwhile(n: usize, schedule: Schedule, change: fn(&Control)) {
 /// Catches: an iteration that is both in the old source and in the new, or in neither; one that
 /// a thief holds while the source is closed.
 #[test]
-fn loom_a_source_is_replaced_under_its_claimers() {
+fn loom_a_source_is_replaced_while_participants_claim() {
     changed_meanwhile(3, Schedule::Stealing, |control| {
         control.set_schedule(Schedule::Dynamic { chunk: 1 })
     });
@@ -96,15 +96,15 @@ fn loom_a_source_is_replaced_under_its_claimers() {
 
 /// Catches: the same for chunks of which a participant has claimed more than it has run.
 #[test]
-fn loom_chunks_are_given_back_when_their_source_is_replaced() {
+fn loom_claims_are_returned_when_their_source_is_replaced() {
     changed_meanwhile(4, Schedule::Dynamic { chunk: 2 }, |control| {
         control.set_schedule(Schedule::Dynamic { chunk: 1 })
     });
 }
 
-/// Catches: the same for shares, of which a participant leaves some behind.
+/// Catches: the same for shares, of which a participant leaves a part.
 #[test]
-fn loom_a_participant_that_is_too_many_leaves_its_share_to_the_other() {
+fn loom_a_surplus_participant_leaves_its_share_to_the_other() {
     changed_meanwhile(3, Schedule::Static, |control| control.set_threads(1));
 }
 
@@ -118,11 +118,11 @@ fn loom_a_source_that_stays_open_is_caught() {
     });
 }
 
-/// Catches: a model in which no participant gives anything back. One that keeps its claim asks the
-/// next source for places that it does not have.
+/// Catches: a model in which no participant returns a claim. A participant that keeps it looks up
+/// positions that the next source does not have.
 #[test]
-#[should_panic(expected = "a place that there is")]
-fn loom_a_chunk_given_back_and_kept_is_caught() {
+#[should_panic(expected = "a position in the set")]
+fn loom_a_claim_returned_and_kept_is_caught() {
     let _planted = Planted::new(Bug::KeptChunk);
     changed_meanwhile(4, Schedule::Dynamic { chunk: 2 }, |control| {
         control.set_schedule(Schedule::Dynamic { chunk: 1 });

@@ -1,45 +1,51 @@
-//! Loops that are changed while they run.
+//! Loops that are changed while they run: those with a [`Control`]. Other loops use the `driver`
+//! alone, and pay nothing for this.
 //!
-//! A loop with a [`Control`] is driven in another way than the others, which so pay nothing for it.
-//! Its participants have *ranks*: the caller is 0. Each asks for one slice of work after the other
-//! and compares the version of the control's requests in between. A participant that finds it
-//! changed updates the loop's [plan](plan::Plan). A new schedule or number of threads closes the
-//! source and puts another in its place. When the number of threads falls, those with the highest
-//! ranks leave; when it rises, the first participant that notices recruits others for the free
-//! ranks. A new mapping moves each participant's thread before its next slice (`affinity`). Without
-//! a requested schedule, an open loop follows the one that the pool was given or granted. When the
-//! pool cancels what it runs, the loop ends as if its control had. The pool's own limit is followed
-//! like a request, and read anew meanwhile where it follows quota and affinity.
+//! Participants have *ranks*; the caller has rank 0. Between two slices of work a participant
+//! compares the version of the control's requests with the one that it follows, and updates the
+//! loop's [plan](plan::Plan) if it has changed:
+//!
+//! - A new schedule or number of threads closes the source and replaces it.
+//! - When the number of threads falls, the highest ranks leave. When it rises, the first
+//!   participant that notices recruits others for the free ranks.
+//! - A new mapping moves each participant's thread before its next slice (`affinity`).
+//! - The pool's limit counts as a request for threads, and its schedule for an open loop as a
+//!   requested schedule. The pool may cancel the loop as its control may.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `slices`, `claims` | a participant's slices of work, and the claims that they come from |
+//! | `plan` | the settings in force, and the replacement of the source |
+//! | `iterations` | the iterations of a source, as a set |
 //!
 //! # Invariants
 //!
 //! - D1 to D3 of the [`driver`](super::driver), by P1 of the [`plan`] and because every participant
 //!   is a task of one scope.
-//! - K1: whatever is requested, a participant goes on while something is left. Rank 0, the
-//!   caller's, is always wanted, and the caller returns to the loop as long as something is left
-//!   after all have gone.
+//! - K1: whatever is requested, all iterations are run. Rank 0, the caller's, is always wanted, and
+//!   the caller enters the loop again if all participants have left and iterations remain.
 //!
 //! # Cost
 //!
-//! Some allocations for the loop and one for each participant. Two loads, an addition and a look at
-//! the time for a slice of about 50 µs; for chunks that are shorter, a claim more.
+//! Some allocations for the loop and one for each participant. Two loads, an addition and a reading
+//! of the clock for a slice of about 50 µs; a claim for each shorter chunk.
 //!
 //! # Not handled
 //!
-//! A slice that is under way: it ends when its iterations do.
+//! A running slice: it ends when its iterations do.
 
-mod chunks;
 mod claims;
+mod iterations;
 #[cfg(all(test, loom))]
 mod loom;
 mod plan;
-mod rest;
 #[cfg(all(test, shuttle))]
 mod shuttle;
+mod slices;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-pub(super) use chunks::Chunks;
+pub(super) use slices::Slices;
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
@@ -57,58 +63,58 @@ use claims::Shared;
 use plan::{LoopSettings, Plan};
 use sinew_core::{CancelRegistration, Cancelled, Scope, Worker};
 
-/// The work of a participant: it asks for slices and runs them until there are no more.
-type Session<'r> = &'r (dyn Fn(&mut Chunks<'_>) + Sync);
+/// The code of a participant: it runs slices until there are no more.
+type Body<'r> = &'r (dyn Fn(&mut Slices<'_>) + Sync);
 
 /// A loop that follows a control.
 pub(super) struct Controlled<'r> {
     shared: Shared<'r>,
-    session: Session<'r>,
+    body: Body<'r>,
+    /// Iterations done by the participants that have left.
     done: AtomicUsize,
-    /// The times of this run, if the loop leaves the choice of the schedule.
+    /// The trial of a loop with `Schedule::Auto`.
     trial: Option<Trial>,
     meter: Option<&'r Meter>,
 }
 
-/// Runs `session` on several workers, for `0..n` in all.
+/// Runs `body` on several workers, which together run `0..n`.
 ///
 /// # Errors
 ///
-/// If the control was cancelled before the last iteration was done, or the pool has cancelled what
-/// it runs.
+/// If the control or the pool cancelled the loop before all iterations were done.
 ///
 /// # Panics
 ///
-/// With the payload of the first session that panicked, after all participants have left.
+/// With the payload of the first body that panicked, after all participants have left.
 pub(super) fn run(
     w: &Worker,
     n: usize,
     options: &Options<'_>,
-    session: Session<'_>,
+    body: Body<'_>,
 ) -> Result<(), Cancelled> {
     if n == 0 {
         return Ok(());
     }
-    // A loop that is only measured can be neither changed nor cancelled.
-    let nobodys;
+    // A loop with a meter only gets a control that nothing changes.
+    let unused_control;
     let (control, cancel_registration) = match options.control {
         Some(control) => (control, CancelRegistration::register()),
         None => {
-            nobodys = Control::new();
-            (&nobodys, CancelRegistration::default())
+            unused_control = Control::new();
+            (&unused_control, CancelRegistration::default())
         }
     };
     if control.is_cancelled() {
         return Err(Cancelled);
     }
     let running = Running::begin(control, n);
-    let run = Controlled::new(w, n, options, (control, cancel_registration), session);
+    let run = Controlled::new(w, n, options, (control, cancel_registration), body);
     while !run.shared.is_over() {
-        w.scope(|s| run.take_part(w, s));
+        w.scope(|s| run.run_caller(w, s));
     }
     let ended = run.end(n, options.memory);
     drop(running);
-    control.tell_end();
+    control.report_end();
     ended
 }
 
@@ -118,21 +124,26 @@ impl<'r> Controlled<'r> {
         n: usize,
         options: &Options<'r>,
         (control, cancel_registration): (&'r Control, CancelRegistration),
-        session: Session<'r>,
+        body: Body<'r>,
     ) -> Self {
         let workers = w.max_threads();
         let own =
             LoopSettings { threads: options.threads.clamp(1, workers), schedule: options.schedule };
         let limit = w.limit();
         let open = options.open;
-        let settings =
-            own.wished(open, limit, workers.min(limit.requested_threads()), &control.requests().1);
-        let leaves_the_choice = settings.schedule == Schedule::Auto;
-        let mut trial = leaves_the_choice.then(|| Trial::begin(options, n, settings.threads));
-        // No caller begins alone here.
-        let auto = trial
-            .as_mut()
-            .map_or_else(|| auto::best(options, n, settings.threads), |trial| trial.after(0));
+        let settings = own.requested(
+            open,
+            limit,
+            workers.min(limit.requested_threads()),
+            &control.requests().1,
+        );
+        let is_auto = settings.schedule == Schedule::Auto;
+        let mut trial = is_auto.then(|| Trial::begin(options, n, settings.threads));
+        // Controlled loops have no serial part.
+        let auto = trial.as_mut().map_or_else(
+            || auto::best(options, n, settings.threads),
+            |trial| trial.schedule_after(0),
+        );
         let settings = settings.resolved(auto);
         let first = settings.slot(workers, w.index(), 0);
         let plan = Mutex::new(Plan::new(n, workers, settings, first, options.memory));
@@ -150,28 +161,28 @@ impl<'r> Controlled<'r> {
             plan,
             ending,
         };
-        Self { shared, session, done: AtomicUsize::new(0), trial, meter: options.meter }
+        Self { shared, body, done: AtomicUsize::new(0), trial, meter: options.meter }
     }
 
-    /// The caller's part, as the first to come.
-    fn take_part<'scope>(&'scope self, w: &Worker, s: &'scope Scope<'scope, '_>) {
+    /// Runs the caller as a participant, and recruits the others.
+    fn run_caller<'scope>(&'scope self, w: &Worker, s: &'scope Scope<'scope, '_>) {
         if let Some(registration) = self.shared.register() {
             self.recruit(s);
-            self.participate(w, s, registration);
+            self.run_participant(w, s, registration);
         }
     }
 
-    /// Spawns a participant for each rank that should be taken and is free.
+    /// Spawns a participant for each free rank that is wanted.
     fn recruit<'scope>(&'scope self, s: &'scope Scope<'scope, '_>) {
-        while !self.shared.ending.is_near()
+        while !self.shared.ending.is_stopped()
             && let Some(registration) = self.shared.register()
         {
-            s.spawn(move |w| self.participate(w, s, registration));
+            s.spawn(move |w| self.run_participant(w, s, registration));
         }
     }
 
-    /// One participant.
-    fn participate<'scope>(
+    /// Runs one participant.
+    fn run_participant<'scope>(
         &'scope self,
         w: &Worker,
         s: &'scope Scope<'scope, '_>,
@@ -179,17 +190,17 @@ impl<'r> Controlled<'r> {
     ) {
         let (rank, recruit) = (registration.rank(), || self.recruit(s));
         self.shared.ending.guard(|| {
-            if let Some(mut chunks) = Chunks::enter(self, w, &recruit, registration) {
+            if let Some(mut slices) = Slices::enter(self, w, &recruit, registration) {
                 let grow = || self.grow(w, s, rank);
                 recruit::with(w, self.shared.control.identity(), &grow, || {
-                    (self.session)(&mut chunks);
+                    (self.body)(&mut slices);
                 });
             }
         });
     }
 
-    /// The body of this participant has made a request. If it asks for more threads, they are
-    /// recruited at once and not after the slice.
+    /// Called when the body of this participant has requested a number of threads: recruits more at
+    /// once and not after the slice.
     #[cold]
     fn grow<'scope>(&'scope self, w: &Worker, s: &'scope Scope<'scope, '_>, rank: usize) {
         if self.shared.grow(w.index(), rank) {
@@ -197,14 +208,14 @@ impl<'r> Controlled<'r> {
         }
     }
 
-    /// A participant has left that has done so many iterations.
+    /// A participant that has done `done` iterations leaves.
     fn finished(&self, done: usize) {
         self.shared.control.end_work();
-        // Relaxed: read when the scope has ended, which orders it.
+        // Relaxed: the end of the scope orders it before the load in `end`.
         self.done.fetch_add(done, Ordering::Relaxed);
     }
 
-    /// No participant is left.
+    /// Ends the loop, when no participant is left.
     fn end(self, n: usize, memory: Option<&LoopMemory>) -> Result<(), Cancelled> {
         let done = self.done.load(Ordering::Relaxed);
         let cancelled = done < n && self.shared.is_cancelled(self.shared.control.version());
@@ -212,14 +223,14 @@ impl<'r> Controlled<'r> {
             trial.end(done == n && self.shared.plan.lock().is_unchanged());
         }
         if let Some(memory) = memory {
-            self.shared.plan.into_inner().teach(memory, done == n);
+            self.shared.plan.into_inner().save_to(memory, done == n);
         }
         self.shared.ending.rethrow();
         if cancelled { Err(Cancelled) } else { Ok(()) }
     }
 }
 
-/// A loop counted in its control.
+/// Counts the loop in its control's running loops, until this is dropped.
 struct Running<'c>(&'c Control);
 
 impl<'c> Running<'c> {

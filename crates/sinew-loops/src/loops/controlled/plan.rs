@@ -1,33 +1,32 @@
 //! The settings in force in a controlled loop, and the replacement of its source.
 //!
 //! A source is made for a schedule and a number of threads. When either changes, a participant
-//! *closes* the source, takes the iterations that it still had, and builds a new one over them. The
-//! others find the old source empty and move on to the new one. A source and its iterations are an
-//! *epoch*.
+//! *closes* the source and makes a new one over its remaining iterations. The others find the old
+//! source empty and move to the new one. A source and its iterations are an *epoch*.
 //!
-//! Shares by speed follow from the iterations that participants have done in the loop so far, which
-//! each of them reports to the plan.
+//! Under `Schedule::Weighted` the shares of the next epoch follow from the iterations that each
+//! participant has done so far, which it reports to the plan.
 //!
-//! A participant that moves on while it has claimed more than it has run *gives it back*. So does a
-//! thief that stole a range from a source that was closed before the range could be shared: no
-//! other participant could steal from it any more. The next source gets the ranges that were given
-//! back. When the present one has nothing more, a new one is made of them.
+//! A participant that moves to the next epoch *returns* what it has claimed and not run. So does a
+//! thief whose source was closed before it could share the stolen range, because no other
+//! participant could steal from that range. The next source contains the returned iterations. If
+//! the present source is exhausted, a new one is made of them.
 //!
 //! # Invariants
 //!
-//! - P1: an iteration is in the source of the present epoch, or given back, or in the hands of one
-//!   participant, or done with (I1 of the [sources](crate::source)).
+//! - P1: an iteration is in the source of the present epoch, or returned, or claimed by one
+//!   participant, or done (I1 of the [sources](crate::source)).
 //! - P2: a source is closed before the next is published. It lives until the last participant has
-//!   moved on.
-//! - P3: no participant leaves for want of work while something is given back.
-//! - P4: ranks are taken and left under the plan's lock. A participant that leaves decides so under
+//!   moved to the next.
+//! - P3: no participant leaves for lack of work while there are returned iterations.
+//! - P4: ranks are taken and released under the plan's lock. A participant decides to leave under
 //!   the same lock, by the latest requests. So either it or the next participant that looks for
 //!   free ranks sees that a rank is wanted again.
 //!
 //! # Tests
 //!
 //! `loom`: P1 for two participants and a thread that changes the schedule, every interleaving;
-//! planted bugs. `tests` of the room: P1 to P4 for whole loops.
+//! planted bugs. `tests`: P1 to P4 for whole loops.
 
 use sinew_policy::chunk::Schedule;
 use sinew_policy::weighted::Speeds;
@@ -36,7 +35,7 @@ use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::clock::now_ns;
 use sinew_sync::plant::{Bug, planted};
 
-use super::rest::Rest;
+use super::iterations::IterationSet;
 use crate::control::Requests;
 use crate::participants::Registration;
 use crate::source::{LoopMemory, Source};
@@ -44,18 +43,18 @@ use sinew_core::Limit;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How a loop is run at present.
+/// The settings of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LoopSettings {
-    /// Participants with this rank or a higher one leave. At least 1.
+    /// The number of ranks: participants with higher ranks leave. At least 1.
     pub(super) threads: usize,
     pub(super) schedule: Schedule,
 }
 
 impl LoopSettings {
-    /// The requested settings, and these where none are requested; never more threads than `most`.
-    /// A loop that is `open` to the pool's schedule is so while none is requested.
-    pub(super) fn wished(
+    /// The requested settings, with these as defaults, and at most `most` threads. The pool's
+    /// schedule replaces the default one if the loop is `open`.
+    pub(super) fn requested(
         self,
         open: bool,
         limit: &Limit,
@@ -68,7 +67,7 @@ impl LoopSettings {
         Self { threads, schedule: limit.schedule().of_loop(schedule, open) }
     }
 
-    /// The same where a loop that leaves the choice of the schedule has `auto`.
+    /// These settings with `auto` in place of `Schedule::Auto`.
     pub(super) fn resolved(self, auto: Schedule) -> Self {
         Self {
             schedule: if self.schedule == Schedule::Auto { auto } else { self.schedule },
@@ -76,68 +75,75 @@ impl LoopSettings {
         }
     }
 
-    /// The slot by which a participant claims. If all workers may take part it is the worker's
-    /// number, so that it finds the data of its last loop. Otherwise it is the rank, because slots
-    /// beyond the participants would be shared.
+    /// The slot number with which a participant claims. If all workers may participate it is the
+    /// worker's number, so that the worker finds the data of its last loop. Otherwise it is the
+    /// rank, because slot numbers beyond the participants would be shared.
     pub(super) fn slot(self, workers: usize, worker: usize, rank: usize) -> usize {
         if self.threads == workers { worker } else { rank }
     }
 
-    /// How many can get something of so many iterations.
+    /// The number of participants that can get some of `iterations`.
     fn participants(self, iterations: usize) -> usize {
         self.threads.min(Source::pieces(self.schedule, iterations)).max(1)
     }
 }
 
-/// A source and the iterations that it hands out.
+/// A source and its iterations.
 #[derive(Debug)]
 pub(super) struct Epoch {
     pub(super) source: Source,
-    pub(super) rest: Rest,
-    /// The settings that it was made for.
+    pub(super) iterations: IterationSet,
+    /// The settings of the source.
     pub(super) settings: LoopSettings,
-    /// How many can get something.
+    /// The number of participants that can get some iterations.
     participants: usize,
 }
 
 impl Epoch {
-    fn new(rest: Rest, settings: LoopSettings, first: usize, memory: Option<&LoopMemory>) -> Self {
-        let participants = settings.participants(rest.len());
+    fn new(
+        iterations: IterationSet,
+        settings: LoopSettings,
+        first: usize,
+        memory: Option<&LoopMemory>,
+    ) -> Self {
+        let participants = settings.participants(iterations.len());
         let source =
-            Source::with_memory(settings.schedule, rest.len(), participants, first, memory);
-        Self { source, rest, settings, participants }
+            Source::with_memory(settings.schedule, iterations.len(), participants, first, memory);
+        Self { source, iterations, settings, participants }
     }
 
-    /// The epoch after another one. Shares by speed are in proportion to the speeds of `ranks` so
-    /// far.
+    /// The next epoch. Weighted shares are proportional to the speeds of `ranks` so far.
     fn next(
-        rest: Rest,
+        iterations: IterationSet,
         settings: LoopSettings,
         first: usize,
         ranks: &[Option<Arc<Progress>>],
     ) -> Self {
         if settings.schedule != Schedule::Weighted {
-            return Self::new(rest, settings, first, None);
+            return Self::new(iterations, settings, first, None);
         }
-        let participants = settings.participants(rest.len());
-        let source = Source::by_speed(rest.len(), speeds(ranks, settings, participants));
-        Self { source, rest, settings, participants }
+        let participants = settings.participants(iterations.len());
+        let source = Source::by_speed(iterations.len(), speeds(ranks, settings, participants));
+        Self { source, iterations, settings, participants }
     }
 
-    /// Takes what has not been claimed.
-    fn close(&self) -> Rest {
+    /// Closes the source. Returns the unclaimed iterations.
+    fn close(&self) -> IterationSet {
         let left = self.source.close().into_iter();
-        left.fold(Rest::default(), |all, places| all.with(self.rest.at(places)))
+        left.fold(IterationSet::default(), |all, positions| {
+            all.union(self.iterations.slice(positions))
+        })
     }
 }
 
-/// The state that participants agree on, under a lock.
+/// The state that participants follow_requests on, under a lock.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Kept for what it is to teach.
+    /// The first epoch, whose feedback goes to the memory.
     first: Arc<Epoch>,
+    /// The present epoch.
     epoch: Arc<Epoch>,
-    given_back: Rest,
+    returned: IterationSet,
     /// The progress of the participant of each rank, while it works.
     progress: Box<[Option<Arc<Progress>>]>,
 }
@@ -151,15 +157,15 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// It has run so many iterations in all.
+    /// Stores the number of iterations run so far.
     #[inline]
     pub(super) fn did(&self, items: usize) {
-        // Relaxed: what shares are made of may be a little old.
+        // Relaxed: shares may follow from slightly old numbers.
         self.items.store(items, Ordering::Relaxed);
     }
 }
 
-/// How fast the participants of each slot have been.
+/// The speed of each slot's participant so far.
 fn speeds(ranks: &[Option<Arc<Progress>>], settings: LoopSettings, participants: usize) -> Speeds {
     let (mut measured, now) = (vec![(0, 0); participants], now_ns());
     for (rank, progress) in ranks.iter().enumerate() {
@@ -181,29 +187,29 @@ impl Plan {
         first: usize,
         memory: Option<&LoopMemory>,
     ) -> Self {
-        let epoch = Arc::new(Epoch::new(Rest::of(0..n), settings, first, memory));
+        let epoch = Arc::new(Epoch::new(IterationSet::of(0..n), settings, first, memory));
         let progress = (0..workers).map(|_| None).collect();
-        Self { first: Arc::clone(&epoch), epoch, given_back: Rest::default(), progress }
+        Self { first: Arc::clone(&epoch), epoch, returned: IterationSet::default(), progress }
     }
 
-    /// Makes `settings` the ones in force.
+    /// Puts `settings` into force.
     pub(super) fn follow(&mut self, settings: LoopSettings, slot: usize) {
         if !self.is_in_force(settings) {
             self.replace(settings, slot);
         }
     }
 
-    /// P2: closes the source and goes on with one over all that is left, which begins at `slot`
-    /// where it begins at one.
+    /// Closes the source, and makes one over all that is left (P2). A source that begins with one
+    /// participant's range begins with `slot`.
     fn replace(&mut self, settings: LoopSettings, slot: usize) {
-        let left = self.epoch.close().with(std::mem::take(&mut self.given_back));
+        let left = self.epoch.close().union(std::mem::take(&mut self.returned));
         self.epoch = Arc::new(Epoch::next(left, settings, slot, &self.progress));
     }
 
-    /// The epoch for a participant that has found nothing more in `old`, if there is one.
+    /// The next epoch for a participant that has exhausted `old`, if there is one.
     pub(super) fn after(&mut self, old: &Arc<Epoch>, slot: usize) -> Option<Arc<Epoch>> {
         if self.is_current(old) {
-            if self.given_back.is_empty() {
+            if self.returned.is_empty() {
                 return None;
             }
             self.replace(self.epoch.settings, slot);
@@ -219,7 +225,7 @@ impl Plan {
         settings == self.epoch.settings
     }
 
-    /// Whether the settings in force are for fewer threads.
+    /// Whether the settings in force have fewer threads.
     pub(super) fn has_fewer_than(&self, threads: usize) -> bool {
         self.epoch.settings.threads < threads
     }
@@ -228,51 +234,50 @@ impl Plan {
         Arc::ptr_eq(epoch, &self.epoch)
     }
 
-    /// Takes back what a participant has claimed from `epoch` and not run; nothing is left of
-    /// `places`.
-    pub(super) fn give_back(&mut self, epoch: &Epoch, places: &mut Range<usize>) {
-        if !Range::is_empty(places) {
-            self.given_back = self.given_back.with(epoch.rest.at(places.clone()));
+    /// Returns `positions` that a participant has claimed from `epoch` and not run. Empties them.
+    pub(super) fn return_claim(&mut self, epoch: &Epoch, positions: &mut Range<usize>) {
+        if !Range::is_empty(positions) {
+            self.returned = self.returned.union(epoch.iterations.slice(positions.clone()));
         }
         if !planted(Bug::KeptChunk) {
-            places.start = places.end;
+            positions.start = positions.end;
         }
     }
 
-    /// Participants with lower ranks than this find something to do.
+    /// The number of ranks that are wanted: those below find work.
     pub(super) fn wanted(&self) -> usize {
         if self.is_over() { 0 } else { self.epoch.participants }
     }
 
-    /// The participant of this rank begins to work.
+    /// Begins the progress of the participant of this rank.
     pub(super) fn begin(&mut self, rank: usize, worker: usize, since_ns: u64) -> Arc<Progress> {
         let progress = Arc::new(Progress { worker, since_ns, items: CachePadded::default() });
         self.progress[rank] = Some(Arc::clone(&progress));
         progress
     }
 
-    /// A participant leaves; its rank is free as soon as the plan is unlocked (P4).
+    /// Removes a participant, and releases its rank (P4).
     pub(super) fn leave(&mut self, registration: Registration<'_>) {
         self.progress[registration.rank()] = None;
     }
 
-    /// Whether nothing is left to be claimed. Exact when there are no participants.
+    /// Whether nothing can be claimed. Exact when there are no participants.
     pub(super) fn is_over(&self) -> bool {
-        self.given_back.is_empty() && self.epoch.source.is_exhausted()
+        self.returned.is_empty() && self.epoch.source.is_exhausted()
     }
 
-    /// Whether the first source is still in its place.
+    /// Whether the first source was never replaced.
     pub(super) fn is_unchanged(&self) -> bool {
         self.is_current(&self.first)
     }
 
-    /// Gives `memory` back what was taken from it. A loop that was changed, or not `ran` to its
-    /// end, adds nothing.
-    pub(super) fn teach(self, memory: &LoopMemory, ran: bool) {
+    /// Returns to `memory` what was taken from it. The feedback of a loop that was changed, or that
+    /// was not `completed`, is discarded.
+    pub(super) fn save_to(self, memory: &LoopMemory, completed: bool) {
         let unchanged = self.is_unchanged();
         drop(self.epoch);
         if let Ok(first) = Arc::try_unwrap(self.first) {
-            first.source.teach(memory, ran && unchanged);
+            first.source.save_to(memory, completed && unchanged);
         }
     }
 }

@@ -43,8 +43,8 @@ fn shuttle_each_index_is_visited_once_while_the_loop_is_changed() {
     explore_with(&SCHEDULES, visit_once);
 }
 
-/// Catches: a loop that says it was done although it was cancelled, results that are lost on the
-/// way, a panic that leaves a participant behind.
+/// Catches: a cancelled loop that returns `Ok`, results that are lost, a panic that a participant
+/// outlives.
 #[test]
 fn shuttle_cancelled_loops_and_panics_end() {
     explore_with(&SCHEDULES, |w, options| {
@@ -77,8 +77,8 @@ fn shuttle_cancelled_loops_and_panics_end() {
     });
 }
 
-/// Catches: a pool that ends what it runs for some participants only, whose loop then says that
-/// it was done; and one that ends what comes later.
+/// Catches: a pool that cancels a loop for some participants only, so that it returns `Ok`; and one
+/// that cancels later loops.
 #[test]
 fn shuttle_what_a_pool_cancels_ends_and_runs_again() {
     explore_pools(&SCHEDULES, |pool, w, options| {
@@ -218,6 +218,6 @@ fn shuttle_finds_a_source_that_stays_open() {
 
 #[test]
 #[should_panic]
-fn shuttle_finds_a_chunk_given_back_and_kept() {
+fn shuttle_finds_a_claim_returned_and_kept() {
     hunt(Bug::KeptChunk, Schedule::Dynamic { chunk: 8 });
 }

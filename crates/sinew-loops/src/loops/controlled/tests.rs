@@ -1,7 +1,7 @@
-//! Every skeleton while its control is used: from its own bodies, and from another thread as fast
-//! as that can.
+//! Every skeleton while its control changes it: from its own bodies, and from another thread as
+//! fast as possible.
 //!
-//! `SINEW_STRESS_SECONDS` says for how long the second kind goes on (default: a second); with
+//! `SINEW_STRESS_SECONDS` is the duration of the second kind (default: one second); with
 //! `SINEW_DEEP=1` there are at least a million changes.
 
 use sinew_policy::chunk::Schedule;
@@ -52,7 +52,7 @@ fn change(control: &Control, random: u64) {
     }
 }
 
-/// As [`change`], from a body: what it does follows from the item.
+/// [`change`] from a body, chosen by the item.
 fn change_at(control: &Control, seed: u64, item: usize) {
     change(control, fastrand::Rng::with_seed(seed ^ (item as u64) << 20).u64(..));
 }
@@ -81,7 +81,7 @@ impl Drop for Counted<'_> {
 fn assert_at_rest(control: &Control) {
     let at_rest = control.snapshot();
     assert_eq!((at_rest.loops, at_rest.working), (0, 0), "{at_rest:?}");
-    assert!(control.places().all_free(), "a place that nobody gave back");
+    assert!(control.places().all_free(), "a place that was not released");
 }
 
 /// The end of a loop over each item's visits: all of them exactly once, or, if it was cancelled, at
@@ -254,9 +254,9 @@ fn nested_loops_follow_one_control() {
     assert_at_rest(&control);
 }
 
-/// Catches: participants that do not leave although they are too many.
+/// Catches: surplus participants that do not leave.
 #[test]
-fn those_who_are_too_many_leave_at_their_next_slice() {
+fn surplus_participants_leave_at_their_next_slice() {
     let (control, inside, late) = (Control::new(), AtomicUsize::new(0), AtomicUsize::new(0));
     let options = with(1, &control);
     let changed = AtomicBool::new(false);
@@ -281,7 +281,7 @@ fn those_who_are_too_many_leave_at_their_next_slice() {
 /// Catches: no participant that recruits others when the number rises, and others that are
 /// recruited but find nothing.
 #[test]
-fn others_are_called_when_the_number_rises() {
+fn participants_are_recruited_when_the_number_rises() {
     let control = Control::new();
     control.set_threads(1);
     let (here, helped) = (std::thread::current().id(), AtomicBool::new(false));
@@ -290,7 +290,7 @@ fn others_are_called_when_the_number_rises() {
             if std::thread::current().id() != here {
                 helped.store(true, Ordering::Release);
             } else if item == 10 {
-                assert!(!helped.load(Ordering::Acquire), "somebody came uncalled");
+                assert!(!helped.load(Ordering::Acquire), "a participant beyond the maximum");
                 control.set_threads(2);
             } else if item > 10 {
                 while !helped.load(Ordering::Acquire) {
@@ -305,7 +305,7 @@ fn others_are_called_when_the_number_rises() {
 /// Catches: a schedule that is set and not followed. Under the static one no participant takes from
 /// a share with an active owner, and here each owner waits for the others.
 #[test]
-fn a_new_schedule_hands_out_what_an_owner_holds() {
+fn a_new_schedule_takes_the_rest_of_an_owners_share() {
     let control = Control::new();
     control.set_threads(2);
     let (n, changed, done) = (1_000_usize, AtomicBool::new(false), AtomicUsize::new(0));
@@ -364,9 +364,9 @@ fn a_loop_keeps_to_the_limit_of_its_pool() {
     assert!(late.load(Ordering::Relaxed) <= 12, "{late:?} slices beside another's");
 }
 
-/// Catches: a memory that a controlled loop takes and does not give back.
+/// Catches: a memory that a controlled loop takes and does not return.
 #[test]
-fn a_loop_that_nobody_changes_teaches_its_memory() {
+fn a_controlled_loop_without_changes_saves_to_its_memory() {
     let (control, memory) = (Control::new(), LoopMemory::new());
     let options = Options { memory: Some(&memory), ..with(6, &control) };
     for _ in 0..3 {
@@ -395,7 +395,7 @@ fn the_times_and_tasks_of_all_threads_add_up_whatever_is_changed() {
     }
 }
 
-/// Uses `control` as fast as it can while `work` runs.
+/// Changes `control` as fast as possible while `work` runs.
 fn under_fire(seed: u64, control: &Control, work: impl FnOnce() + Send) {
     let over = AtomicBool::new(false);
     std::thread::scope(|s| {
@@ -518,8 +518,8 @@ fn loop_within<'c>(options: &Options<'_>, alive: &'c AtomicUsize, n: usize) -> V
     made
 }
 
-/// For how long loops are changed: `SINEW_STRESS_SECONDS`, or a second; with `SINEW_DEEP` in any
-/// case until there were so many changes.
+/// Whether to go on: for `SINEW_STRESS_SECONDS` (default 1), and with `SINEW_DEEP` until there were
+/// a million changes.
 fn keep_changing(began: Instant, changes: u64) -> bool {
     let seconds = std::env::var("SINEW_STRESS_SECONDS")
         .ok()

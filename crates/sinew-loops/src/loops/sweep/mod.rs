@@ -1,12 +1,14 @@
-//! Stencils: each sweep makes each element of a grid a function of its neighbourhood.
+//! Stencils: each sweep computes each element of a grid from its neighbourhood.
 //!
-//! Two grids take turns: a sweep reads one and writes the other, tile by tile. Tiles are cut into
-//! bands of rows that are alike. Each band has a table of the rows around it. Some of these lie at
-//! the opposite side of the grid, or are the nearest rows again. Rows of a constant stand for
-//! elements beyond an [edge](Edge) that has one. So rows are never copied, and most elements are
-//! visited by the loop that one would write by hand. Near the ends of a row, steps along it go by
-//! another stride, or find a constant. A function that reaches farther than a step finds a copy of
-//! the elements near that end.
+//! This file has the sweeps, `tile` divides a tile into bands of rows, and `data::band` visits a
+//! band. The builder for users is the crate `sinew`'s `stencil`.
+//!
+//! Two grids take turns: a sweep reads one and writes the other, tile by tile. A tile is cut into
+//! bands of uniform rows, each with a table of the rows around it. These rows may lie at the
+//! opposite side of the grid, may be the nearest rows, or may be a buffer of the constant of an
+//! [edge](Edge). So no row is copied, and a loop like one written by hand visits the interior
+//! elements of a row. Near the ends of a row, steps along it use another stride or the constant; if
+//! the radius is larger than 1, they read a copy of the elements near that end.
 //!
 //! # Invariants
 //!
@@ -16,9 +18,9 @@
 //!
 //! # Cost
 //!
-//! One loop a sweep. A second grid, which is filled once. A table for each band. For each dimension
-//! but the last with a constant beyond its edges some rows of it, as many as a tile has. For a
-//! function that reaches farther than a step, a few elements are copied at both ends of each row.
+//! One loop for each sweep. A second grid, which is filled once. A table for each band. For each
+//! dimension but the last with a constant edge, a buffer of as many rows as a tile has. If the
+//! radius is larger than 1, a copy of some elements at both ends of each row.
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -32,12 +34,11 @@ use crate::data::{Edge, Field, IntoItems, Items, Neighbourhood, Scratch, TilesMu
 use sinew_core::{Cancelled, Worker};
 use std::ops::ControlFlow;
 
-/// A tile has about so many elements: enough to be worth a claim, and few enough for the nearest
-/// cache.
+/// The approximate number of elements of a tile: worth a claim, and small enough for the L1 cache.
 const TILE: usize = 4096;
-/// Tiles for each worker, if there are that many.
+/// Tiles for each worker, if the grid is large enough.
 const TILES: usize = 8;
-/// No tile is narrower.
+/// The least columns of a tile.
 const NARROWEST: usize = 64;
 
 /// A stencil and how often it is applied.
@@ -47,13 +48,13 @@ pub struct Sweeps<'e, T, const N: usize> {
     pub shape: [usize; N],
     /// The rules for elements beyond the edges, for each dimension.
     pub edges: &'e [Edge<T>; N],
-    /// How many sweeps there are at most.
+    /// The maximum number of sweeps.
     pub sweeps: usize,
 }
 
-/// Makes each element of `grid` `f` of the elements around it, in as many sweeps as `plan` says, or
-/// until `until` returns true. `until` is called after each sweep with the number of sweeps and the
-/// grid. Returns how many sweeps there were.
+/// Replaces each element of `grid` by `f` of its neighbourhood, in as many sweeps as `plan` says,
+/// or until `until` returns true. `until` is called after each sweep with the number of sweeps and
+/// the grid. Returns the number of sweeps.
 ///
 /// # Errors
 ///
@@ -62,8 +63,9 @@ pub struct Sweeps<'e, T, const N: usize> {
 ///
 /// # Panics
 ///
-/// If `f` or `until` does; the grid then holds the state after the sweeps that were finished. Or if
-/// the grid has not the shape that it should have, or a side of 0 or of more than `isize::MAX`.
+/// If `f` or `until` does; the grid then holds the state after the sweeps that were finished. If
+/// the length of the grid is not the product of its sides, or a side is 0 or more than
+/// `isize::MAX`.
 ///
 /// A stencil that reaches too far does not compile: `R` is at most 65,536, and `(2R + 1)^(N - 1)`
 /// at most 1,048,576.
@@ -85,10 +87,10 @@ where
     let tile = tile_of(w, shape);
     let tiles = tiles(shape, tile) as u64;
     Phases::run(options, tiles.saturating_mul(sweeps as u64), |phases| {
-        let alike = Options { threads: options.threads, ..Options::default() };
-        let again = map(w, (&*grid).into_items(), &alike, |cell| *cell)?;
+        let copy_options = Options { threads: options.threads, ..Options::default() };
+        let copy = map(w, (&*grid).into_items(), &copy_options, |cell| *cell)?;
         let constants = &constants(edges, tile[0] * columns(shape) + 2 * R);
-        let mut pair = Pair { ours: again, theirs: grid, in_ours: sweeps % 2 == 1 };
+        let mut pair = Pair { ours: copy, theirs: grid, in_ours: sweeps % 2 == 1 };
         let mut done = 0;
         while done < sweeps {
             let (now, next) = pair.both();
@@ -112,8 +114,8 @@ where
     })
 }
 
-/// The places of a grid are its elements, and steps from one to another are numbers with a sign:
-/// what the bands and their rows rest on.
+/// Panics unless the grid has this shape, and steps between its elements fit into an `isize`. The
+/// bands rely on both.
 #[track_caller]
 fn assert_shape<const N: usize>(shape: [usize; N], elements: usize) {
     assert!(
@@ -124,8 +126,7 @@ fn assert_shape<const N: usize>(shape: [usize; N], elements: usize) {
     assert!(product == Some(elements), "{elements} elements are no grid of {shape:?}");
 }
 
-/// So many elements for what is beyond the edges of each dimension but the last, if that is a
-/// constant.
+/// For each dimension but the last with a constant edge, `length` copies of the constant.
 fn constants<T: Copy, const N: usize>(edges: &[Edge<T>; N], length: usize) -> [Vec<T>; N] {
     std::array::from_fn(|side| match edges[side] {
         Edge::Constant(value) if side + 1 < N => vec![value; length],
@@ -141,7 +142,7 @@ fn rows<const N: usize>(shape: [usize; N]) -> usize {
     shape[..N - 1].iter().product()
 }
 
-/// Rows and columns of a tile: so that there are some for each worker, and each is worth its while.
+/// The rows and columns of a tile: several tiles for each worker, each worth a claim.
 fn tile_of<const N: usize>(w: &Worker, shape: [usize; N]) -> [usize; 2] {
     let (rows, columns, wanted) = (rows(shape), columns(shape), TILES * w.max_threads());
     if rows >= wanted {
@@ -156,16 +157,16 @@ fn tiles<const N: usize>(shape: [usize; N], tile: [usize; 2]) -> usize {
     rows(shape).div_ceil(tile[0]) * columns(shape).div_ceil(tile[1])
 }
 
-/// Both grids.
+/// Both grids, which take turns.
 struct Pair<'g, T: Copy> {
     ours: Vec<T>,
     theirs: &'g mut [T],
-    /// The index of the grid with the present state.
+    /// Whether the present state is in `ours`.
     in_ours: bool,
 }
 
 impl<T: Copy> Pair<'_, T> {
-    /// The present state, and where the next one goes.
+    /// The present state, and the grid for the next one.
     fn both(&mut self) -> (&[T], &mut [T]) {
         if self.in_ours { (&self.ours, self.theirs) } else { (self.theirs, &mut self.ours) }
     }

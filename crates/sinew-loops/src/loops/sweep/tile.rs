@@ -1,8 +1,8 @@
-//! How a tile of a grid is swept: by bands of rows that are alike.
+//! How a tile of a grid is swept: by bands of uniform rows.
 
-use crate::data::{Band, Field, Neighbourhood, Scratch, TileMut, middle};
+use crate::data::{Band, Field, Neighbourhood, Scratch, TileMut, interior};
 
-/// Writes to `tile` what becomes of its elements.
+/// Writes the next values of the tile's elements to `tile`.
 #[inline]
 pub(super) fn sweep<T: Copy, const N: usize, const R: usize>(
     field: &Field<'_, T, N>,
@@ -13,15 +13,15 @@ pub(super) fn sweep<T: Copy, const N: usize, const R: usize>(
     let mut rows = tile.rows();
     while !rows.is_empty() {
         let at = row_at(field, rows.start);
-        let alike = rows.start..rows.start + alike::<T, N, R>(field, &at).min(rows.len());
-        rows.start = alike.end;
+        let band = rows.start..rows.start + uniform_rows::<T, N, R>(field, &at).min(rows.len());
+        rows.start = band.end;
         if !is_kept::<T, N, R>(field, &at) {
-            Band::<T, N, R> { field, at, rows: alike, tile }.map(scratch, f);
+            Band::<T, N, R> { field, at, rows: band, tile }.map(scratch, f);
         }
     }
 }
 
-/// The beginning of `row`.
+/// The position of the first element of `row`.
 fn row_at<T, const N: usize>(field: &Field<'_, T, N>, row: usize) -> [usize; N] {
     let (mut point, mut rest) = ([0; N], row);
     for side in (0..N - 1).rev() {
@@ -30,18 +30,20 @@ fn row_at<T, const N: usize>(field: &Field<'_, T, N>, row: usize) -> [usize; N] 
     point
 }
 
-/// How many rows from this one on have the same edges within reach: one, or all in the middle of
-/// the dimension that counts them.
-fn alike<T, const N: usize, const R: usize>(field: &Field<'_, T, N>, at: &[usize; N]) -> usize {
+/// The number of uniform rows from this one on: the rest of the interior of the dimension that
+/// counts rows, or one row near its edges.
+fn uniform_rows<T, const N: usize, const R: usize>(
+    field: &Field<'_, T, N>,
+    at: &[usize; N],
+) -> usize {
     let Some(side) = N.checked_sub(2) else { return 1 };
-    let middle = middle::<R>(field.shape[side]);
-    if middle.contains(&at[side]) { middle.end - at[side] } else { 1 }
+    let interior = interior::<R>(field.shape[side]);
+    if interior.contains(&at[side]) { interior.end - at[side] } else { 1 }
 }
 
-/// Whether the rows from this one on keep their elements, because they are near an edge of another
-/// dimension than their own.
+/// Whether this row keeps its elements, because it is near a `Keep` edge of a slower dimension.
 fn is_kept<T, const N: usize, const R: usize>(field: &Field<'_, T, N>, at: &[usize; N]) -> bool {
     (0..N - 1).any(|side| {
-        field.edges[side].keeps() && !middle::<R>(field.shape[side]).contains(&at[side])
+        field.edges[side].is_keep() && !interior::<R>(field.shape[side]).contains(&at[side])
     })
 }

@@ -1,5 +1,5 @@
 //! Loops of up to `usize::MAX` iterations, which no test can run one by one: the ranges that bodies
-//! get are noted instead.
+//! get are recorded instead.
 //!
 //! `cargo xtask ci overflow` runs these in release with overflow checks; without the checks a sum
 //! that wraps shows as a range that comes twice.
@@ -14,7 +14,7 @@ use crate::data::Items;
 use std::ops::{ControlFlow, Range};
 use std::sync::Mutex;
 
-/// A loop is stopped after so many ranges.
+/// The number of ranges after which a loop is stopped.
 const MOST: usize = 2_000;
 
 /// Lengths near the limits of the word and of half a word, and any others.

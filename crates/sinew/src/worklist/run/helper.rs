@@ -1,4 +1,4 @@
-//! A slot that helps a worker; see [`ahead`](crate::worklist::ahead).
+//! A slot that runs units ahead of a worker; see [`helper_offer`](crate::worklist::helper_offer).
 
 use sinew_loops::HelperPin;
 use sinew_sync::atomic::spin_loop;
@@ -8,17 +8,16 @@ use super::{End, PoolWorker, RunState};
 use crate::worklist::team::{InForce, Role};
 use crate::worklist::work::Run;
 
-/// Looks for a unit before the processor is offered to others: a worker takes longer for one than a
-/// look.
-const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 1_000 };
+/// Polls between two yields of the processor.
+const SPINS: u32 = if cfg!(shuttle) { 2 } else { 1_000 };
 
 pub(super) struct Helper<'a, 'r, R: Run> {
     state: &'a RunState<'r, R>,
     w: &'a PoolWorker,
-    part: HelperPin<'a>,
+    pin: HelperPin<'a>,
     slot: usize,
     worker: usize,
-    /// The moves of workers that its place is of.
+    /// The number of workers' moves that its pin follows.
     moves: Option<u64>,
 }
 
@@ -29,58 +28,58 @@ impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
         slot: usize,
         worker: usize,
     ) -> Self {
-        let part = HelperPin::enter(w, state.operation.as_ref());
-        Self { state, w, part, slot, worker, moves: None }
+        let pin = HelperPin::enter(w, state.operation.as_ref());
+        Self { state, w, pin, slot, worker, moves: None }
     }
 
-    /// Helps until the settings want something else, or the worker is gone.
+    /// Helps until the slot's role changes, or the worker has left.
     pub(super) fn run(mut self) -> End {
-        let (mut version, mut seen, mut looks) = (self.state.version(self.w), 0, 0_u32);
+        let (mut version, mut seen, mut spins) = (self.state.version(self.w), 0, 0_u32);
         let mut in_force = self.state.in_force(self.w);
-        let ahead = &self.state.slots[self.worker].ahead;
+        let offer = &self.state.slots[self.worker].helper_offer;
         loop {
             let now = self.state.version(self.w);
             if now != version {
-                if RunState::<R>::is_relieved(self.slot, self.w, version, now) {
-                    return End::Relieved;
+                if RunState::<R>::is_replaced(self.slot, self.w, version, now) {
+                    return End::Replaced;
                 }
                 version = now;
                 in_force = self.state.in_force(self.w);
                 self.moves = None;
             }
             if in_force.role(self.slot) != Role::Help(self.worker) {
-                return End::Moved;
+                return End::RoleChanged;
             }
             if self.state.team.is_stopped() || !self.state.team.is_taken(self.worker) {
                 return End::Over;
             }
-            self.sit(&in_force);
-            let ticket = ahead.ticket();
-            if ticket == seen {
-                looks = looks.wrapping_add(1);
-                rest(looks);
+            self.follow_worker(&in_force);
+            let offered = offer.version();
+            if offered == seen {
+                spins = spins.wrapping_add(1);
+                back_off(spins);
                 continue;
             }
-            seen = ticket;
-            self.run_ahead(ticket, in_force.settings.lifespan);
+            seen = offered;
+            self.run_ahead(offered, in_force.settings.lifespan);
         }
     }
 
-    /// Has the thread sit beside its worker, wherever that is now.
+    /// Pins the thread beside its worker again, if a worker has moved.
     #[inline]
-    fn sit(&mut self, in_force: &InForce) {
-        let moves = self.state.sites.moves();
-        if self.moves != Some(moves) || self.part.is_behind() {
+    fn follow_worker(&mut self, in_force: &InForce) {
+        let moves = self.state.worker_cpus.moves();
+        if self.moves != Some(moves) || self.pin.is_behind() {
             self.moves = Some(moves);
-            let workers = self.state.sites.of(in_force.settings.threads);
-            self.part.pin_beside(self.worker, &workers, in_force.helpers());
+            let workers = self.state.worker_cpus.first(in_force.settings.threads);
+            self.pin.pin_beside(self.worker, &workers, in_force.helpers());
         }
     }
 
-    fn run_ahead(&self, ticket: u64, lifespan: u32) {
-        let ahead = &self.state.slots[self.worker].ahead;
-        if let Some(unit) = ahead.unit() {
-            let words = self.state.run.run_ahead(&unit, lifespan, &|| ahead.ticket() != ticket);
+    fn run_ahead(&self, offered: u64, lifespan: u32) {
+        let offer = &self.state.slots[self.worker].helper_offer;
+        if let Some(unit) = offer.unit() {
+            let words = self.state.run.run_ahead(&unit, lifespan, &|| offer.version() != offered);
             let tally = &self.state.slots[self.slot].tally;
             tally.ahead.add(1);
             tally.words_ahead.add(words);
@@ -88,8 +87,8 @@ impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
     }
 }
 
-fn rest(looks: u32) {
-    if looks.is_multiple_of(LOOKS) {
+fn back_off(spins: u32) {
+    if spins.is_multiple_of(SPINS) {
         yield_now();
     } else {
         spin_loop();

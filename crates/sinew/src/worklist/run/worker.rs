@@ -2,17 +2,16 @@
 //!
 //! # Cost
 //!
-//! Short units are run in *stretches*, one after the other. After the last one the worker checks
-//! all that is to be checked between units: settings, requests, limits, cancellation, the tuner,
-//! missing workers. How many follows from how long the last ones took
-//! ([`Participant::items_until_poll`]): one, if they are long, up to 64. Each unit costs an
-//! attempt, a fold, and a check whether it has added units. A stretch ends early with a unit that
-//! adds others, so that thieves find these, or is given up.
+//! Short units are run in *batches*. Between two batches the worker checks settings, requests,
+//! limits, cancellation, the tuner, and missing workers. The size of a batch follows from the time
+//! that the last units took ([`Participant::items_until_poll`]): from 1 to 64. Each unit costs an
+//! attempt, a fold, and a check whether it has added units. A batch ends early after a unit that
+//! adds units, so that thieves find these, and after a failed attempt.
 //!
 //! # Invariants
 //!
-//! - W1: however a stretch ends, also by a panic of a unit or of a fold, the units that have
-//!   committed are counted and no longer held, and all others go back to the lists.
+//! - W1: however a batch ends, also by a panic of a unit or of a fold, the committed units are
+//!   counted and no longer held, and all others return to the lists.
 
 use fastrand::Rng;
 use sinew_core::Scope;
@@ -26,30 +25,30 @@ use sinew_sync::plant::{Bug, planted};
 use super::{PoolWorker, RunState, Version};
 use crate::worklist::lists::{Access, Entry};
 use crate::worklist::local_units::LocalUnits;
-use crate::worklist::places::Place;
+use crate::worklist::places::PagePolicy;
 use crate::worklist::tally::Tally;
 use crate::worklist::team::{InForce, Role};
-use crate::worklist::work::{Failure, More, Run, Turn};
+use crate::worklist::work::{AttemptOptions, Failure, More, Run};
 
-/// Attempts given up in a row, of whichever units, before the next one is made irrevocable: so that
-/// each worker commits after a bounded number.
+/// Consecutive failed attempts, of any units, before the next attempt is irrevocable. So each
+/// worker commits after a bounded number of attempts.
 const FAILURES_BEFORE_TOKEN: u32 = if cfg!(shuttle) { 3 } else { 64 };
 
 /// How long a worker without units searches before it leaves, in ticks.
 const SEARCH: u64 = 20 * TICKS_A_US;
 
-/// The longest pause after an attempt that was given up is two to this power looks.
-const LONGEST_PAUSE: u32 = if cfg!(shuttle) { 1 } else { 10 };
+/// The longest pause after a failed attempt is two to this power spins.
+const MAX_PAUSE_EXPONENT: u32 = if cfg!(shuttle) { 1 } else { 10 };
 
-/// Why a slot's task is done with what it did.
+/// Why a slot's role has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// There is nothing left to do here.
+    /// There is no work for the slot.
     Over,
-    /// The slot has another role now.
-    Moved,
-    /// Another worker of the pool is to have this slot.
-    Relieved,
+    /// The slot has another role.
+    RoleChanged,
+    /// Another worker of the pool should take the slot.
+    Replaced,
 }
 
 pub(super) struct Worker<'w, 'scope, 'env, 'r, R: Run> {
@@ -62,21 +61,22 @@ pub(super) struct Worker<'w, 'scope, 'env, 'r, R: Run> {
     version: Version,
     /// The role of this slot.
     role: Role,
-    /// Whether a helper may run the next unit ahead.
+    /// Whether the worker has a helper.
     helped: bool,
-    /// The units taken: those of the transaction that is next, then those that a helper runs ahead.
+    /// The taken units: those of the next transaction, then those offered to the helper.
     held: LocalUnits<R::Unit>,
     values: Vec<R::Value>,
     more: More<R::Unit>,
     local: Option<R::Local>,
-    place: Place,
+    page_policy: PagePolicy,
     rng: Rng,
-    /// Attempts given up since the last commit, and since the last swap.
+    /// Failed attempts since the last commit.
     failures: u32,
+    /// Failed attempts since the last commit or swap.
     retries: u32,
-    /// Commits at which the tuner is asked to look next.
-    next_look: u64,
-    /// Units run since it last looked for changes.
+    /// The number of commits at which the tuner is polled next.
+    next_poll: u64,
+    /// Units run since the last poll of the participant.
     ran: u32,
 }
 
@@ -91,10 +91,10 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         let local = kept.unwrap_or_else(|| state.run.init(slot));
         state.team.enter();
         let version = state.version(w);
-        state.tell_cores(w);
+        state.update_cores(w);
         let in_force = state.in_force(w);
         let participant = Participant::enter(w, state.operation.as_ref(), slot);
-        state.sites.note(slot, w.pinned_cpu());
+        state.worker_cpus.record(slot, w.pinned_cpu());
         Self {
             state,
             w,
@@ -109,48 +109,48 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             values: Vec::with_capacity(2),
             more: More(Vec::new()),
             local: Some(local),
-            place: Place::new(state.settings.pages(), state.several_nodes),
-            // To the model checker a schedule has to be the same again.
+            page_policy: PagePolicy::new(state.settings.pages(), state.several_nodes),
+            // The model checker needs reproducible schedules.
             rng: if cfg!(shuttle) { Rng::with_seed(slot as u64) } else { Rng::new() },
             failures: 0,
             retries: 0,
-            next_look: 0,
+            next_poll: 0,
             ran: 0,
         }
     }
 
-    /// Runs units until there are none for a while, or the settings have no use for this worker.
+    /// Runs units until there are none for a while, or the slot's role changes.
     pub(super) fn run(mut self) -> End {
         loop {
             let now = self.state.version(self.w);
             if now != self.version && self.follow(now) {
-                return End::Relieved;
+                return End::Replaced;
             }
             if self.state.is_over() {
                 return End::Over;
             }
             if self.role != Role::Work {
-                return End::Moved;
+                return End::RoleChanged;
             }
             if self.participant.poll_after(std::mem::take(&mut self.ran)) {
-                self.note_site();
+                self.record_cpu();
             }
-            self.steer();
+            self.poll_tuner();
             if !self.fill() {
                 return End::Over;
             }
-            self.call_others();
-            if self.is_plain() {
-                self.process_plain();
+            self.recruit();
+            if self.runs_one_by_one() {
+                self.process_batch();
             } else {
                 self.process();
             }
         }
     }
 
-    /// Says where its thread is now, for the helpers.
-    fn note_site(&self) {
-        self.state.sites.note(self.slot, self.w.pinned_cpu());
+    /// Records the CPU of its thread, for the helpers.
+    fn record_cpu(&self) {
+        self.state.worker_cpus.record(self.slot, self.w.pinned_cpu());
     }
 
     fn tally(&self) -> &'scope Tally {
@@ -163,21 +163,21 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             worker: self.slot,
             stealing,
             alone: threads == 1,
-            brief: self.participant.items_until_poll() as usize,
+            max_batch: self.participant.items_until_poll() as usize,
             tally: self.tally(),
         }
     }
 
-    /// Takes up what has changed. True if another worker of the pool is to go on here.
+    /// Follows changes. True if another worker of the pool should take the slot.
     #[cold]
     fn follow(&mut self, now: Version) -> bool {
         let before = std::mem::replace(&mut self.version, now);
-        self.state.tell_cores(self.w);
+        self.state.update_cores(self.w);
         if let Some(operation) = &self.state.operation {
             operation.follow(self.w);
         }
-        self.note_site();
-        self.place.choose(self.state.settings.pages());
+        self.record_cpu();
+        self.page_policy.choose(self.state.settings.pages());
         let Settings { stealing: stole, .. } = self.in_force.settings;
         self.in_force = self.state.in_force(self.w);
         self.role = self.in_force.role(self.slot);
@@ -187,16 +187,16 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             self.state.lists.deal(threads, self.tally());
         }
         self.state.spawn_missing(self.s, &self.in_force, 0);
-        RunState::<R>::is_relieved(self.slot, self.w, before, now)
+        RunState::<R>::is_replaced(self.slot, self.w, before, now)
     }
 
     #[inline]
-    fn steer(&mut self) {
-        let Some(steering) = self.state.steering else { return };
+    fn poll_tuner(&mut self) {
+        let Some(list_tuner) = self.state.list_tuner else { return };
         let commits = self.tally().commits.get();
-        if commits >= self.next_look {
-            self.state.steer(steering);
-            self.next_look = commits + self.state.look_every(steering);
+        if commits >= self.next_poll {
+            self.state.poll_tuner(list_tuner);
+            self.next_poll = commits + self.state.poll_interval(list_tuner);
         }
     }
 
@@ -214,8 +214,8 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             || !self.held.is_empty()
     }
 
-    /// Looks everywhere, until there are units, all workers search, or it has taken too long. Woken
-    /// units come before a steal, since they disturb no other worker.
+    /// Searches all lists until it finds units, all workers search, or the time is over. Takes
+    /// woken units before it steals, because they disturb no other worker.
     #[cold]
     fn search(&mut self) -> bool {
         let (team, began) = (&self.state.team, ticks());
@@ -234,8 +234,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         false
     }
 
-    /// Moves the units that were woken into the list that is preferred, where others can steal
-    /// them, and takes some.
+    /// Moves the woken units to the preferred list, from which others can steal, and takes some.
     fn take_woken(&mut self) -> bool {
         if !self.state.parked.any_woken() {
             return false;
@@ -254,9 +253,9 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         team.is_stopped() || (team.all_search() && !self.state.has_ready() && team.all_search())
     }
 
-    /// Has a worker that has left come back where there is something for it.
+    /// Spawns missing workers if there are units for them.
     #[inline]
-    fn call_others(&self) {
+    fn recruit(&self) {
         let state = self.state;
         if state.team.is_short(&self.in_force)
             && (state.lists.has_spare(self.access()) || state.parked.any_woken())
@@ -265,51 +264,50 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         }
     }
 
-    /// Whether units are run one by one and not reported, and the last one was not given up.
+    /// Whether units run one by one without a report, and the last attempt did not fail.
     #[inline]
-    fn is_plain(&self) -> bool {
+    fn runs_one_by_one(&self) -> bool {
         !self.helped
             && !self.in_force.settings.coalescing
             && self.failures == 0
             && !self.state.run.is_watched()
     }
 
-    /// Runs units as long as nothing else is to be done between them: until it is time to look for
-    /// changes, one is given up, or one has added others.
+    /// Runs a batch of units: until a poll is due, an attempt fails, or a unit has added units.
     #[inline]
-    fn process_plain(&mut self) {
+    fn process_batch(&mut self) {
         let Some(local) = &mut self.local else { return };
         let (state, w, tally) = (self.state, self.w, &self.state.slots[self.slot].tally);
         let most = self.held.len().min(self.participant.items_until_poll() as usize);
-        let mut stretch = Stretch { state, w, tally, held: &mut self.held, ran: 0 };
+        let mut batch = Batch { state, w, tally, held: &mut self.held, ran: 0 };
         let attempt = state.run.one_by_one();
         let mut last = None;
-        for unit in stretch.held.first_ones(most) {
+        for unit in batch.held.first_ones(most) {
             match attempt(unit, &mut self.more) {
                 Ok(value) if self.more.0.is_empty() => {
-                    stretch.ran += 1;
+                    batch.ran += 1;
                     state.run.fold(local, value);
                 }
                 other => {
-                    stretch.ran += usize::from(other.is_ok());
+                    batch.ran += usize::from(other.is_ok());
                     last = Some(other);
                     break;
                 }
             }
         }
-        // An attempt that was given up took its time as well.
-        self.ran = stretch.ran.max(1) as u32;
-        drop(stretch);
+        // A failed attempt took time as well.
+        self.ran = batch.ran.max(1) as u32;
+        drop(batch);
         match last {
             Some(Ok(value)) => self.add_and_fold(value),
             Some(Err(Failure::Waits(change))) => self.park(change),
-            Some(Err(_)) => self.give_up(),
+            Some(Err(_)) => self.handle_conflict(),
             None => {}
         }
-        state.tell();
+        state.report_progress();
     }
 
-    /// After the commit of a unit that has added others: these first, as the fold may panic.
+    /// Ends a unit that has added units: adds these first, because the fold may panic.
     fn add_and_fold(&mut self, value: R::Value) {
         self.add();
         if let Some(local) = &mut self.local {
@@ -317,26 +315,26 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         }
     }
 
-    /// Runs the next transaction until it commits, or another unit is to be tried first.
+    /// Runs the next transaction until it commits, waits or is swapped.
     #[inline(never)]
     fn process(&mut self) {
         let mut count = self.held.len().min(1 + usize::from(self.in_force.settings.coalescing));
-        self.hand_over(count);
+        self.offer_next(count);
         loop {
             let favoured = self.failures >= FAILURES_BEFORE_TOKEN;
             if self.held.is_empty() {
                 return;
             }
             let units = [self.held.first(), self.held.second().filter(|_| count > 1)];
-            let turn = Turn { slot: self.slot, favoured };
-            match self.state.run.attempt(units, &mut self.values, &mut self.more, turn) {
+            let options = AttemptOptions { slot: self.slot, favoured };
+            match self.state.run.attempt(units, &mut self.values, &mut self.more, options) {
                 Ok(()) => return self.commit(favoured),
                 Err(Failure::Waits(change)) => return self.park(change),
                 Err(Failure::SecondWaits) => {
                     count = 1;
                     self.count_failure();
                 }
-                Err(Failure::Conflict) => self.give_up(),
+                Err(Failure::Conflict) => self.handle_conflict(),
             }
             if self.state.is_over() {
                 return;
@@ -346,10 +344,10 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
 
     /// Offers the unit after the next `count` to the helper.
     #[inline]
-    fn hand_over(&mut self, count: usize) {
+    fn offer_next(&mut self, count: usize) {
         if self.helped {
-            let ahead = &self.state.slots[self.slot].ahead;
-            ahead.offer(self.held.share(count));
+            let offer = &self.state.slots[self.slot].helper_offer;
+            offer.offer(self.held.share(count));
         }
     }
 
@@ -371,42 +369,41 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         let Some(local) = &mut self.local else { return };
         self.values.drain(..).for_each(|value| self.state.run.fold(local, value));
         self.state.count(self.w, count);
-        self.state.tell();
+        self.state.report_progress();
     }
 
-    /// Adds what the transaction has added.
+    /// Adds the units that the transaction has added.
     fn add(&mut self) {
-        self.place.adds_units();
+        self.page_policy.unit_added();
         self.tally().added.add(self.more.0.len() as u64);
-        self.state.expect(self.more.0.len());
+        self.state.add_items(self.more.0.len());
         let access = self.access();
         self.state.lists.add(access, self.more.0.drain(..).map(Entry::Own));
     }
 
-    /// After a conflict: another unit, if it is time for that, or a pause.
+    /// After a conflict: swaps the unit if that is due, or pauses.
     #[cold]
-    fn give_up(&mut self) {
+    fn handle_conflict(&mut self) {
         self.count_failure();
         if !(swap::is_due(self.retries, self.in_force.settings.swap_after) && self.swap()) {
             self.pause();
         }
     }
 
-    /// After an attempt of the first unit that waits for `change`: it is not among the local units
-    /// until then.
+    /// Parks the first unit, which waits for `change`.
     #[cold]
     fn park(&mut self, change: Change) {
         self.forget_attempt();
         self.tally().waits.add(1);
         (self.failures, self.retries) = (0, 0);
-        // An attempt that waits took its time as well.
+        // The attempt took time as well.
         self.ran += 1;
         if let Some(unit) = self.held.take_first() {
             self.state.parked.park(unit, change);
         }
     }
 
-    /// Drops what an attempt has left that did not commit.
+    /// Drops the values and units of an attempt that did not commit.
     fn forget_attempt(&mut self) {
         self.values.clear();
         self.more.0.clear();
@@ -418,7 +415,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         self.failures += 1;
         self.retries += 1;
         if self.helped {
-            self.state.slots[self.slot].ahead.again();
+            self.state.slots[self.slot].helper_offer.restart();
         }
     }
 
@@ -434,13 +431,13 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     }
 
     fn pause(&mut self) {
-        (0..self.rng.u32(0..1 << self.failures.min(LONGEST_PAUSE))).for_each(|_| spin_loop());
+        (0..self.rng.u32(0..1 << self.failures.min(MAX_PAUSE_EXPONENT))).for_each(|_| spin_loop());
     }
 }
 
-/// Units that are run one after the other. Its drop counts those that have run, and takes them out
-/// of the worker's local units (W1).
-struct Stretch<'a, 'r, R: Run> {
+/// A batch of units. Its drop counts those that have run, and removes them from the worker's local
+/// units (W1).
+struct Batch<'a, 'r, R: Run> {
     state: &'a RunState<'r, R>,
     w: &'a PoolWorker,
     tally: &'a Tally,
@@ -448,7 +445,7 @@ struct Stretch<'a, 'r, R: Run> {
     ran: usize,
 }
 
-impl<R: Run> Drop for Stretch<'_, '_, R> {
+impl<R: Run> Drop for Batch<'_, '_, R> {
     #[inline]
     fn drop(&mut self) {
         if planted(Bug::LostBatch) && std::thread::panicking() {
@@ -461,11 +458,10 @@ impl<R: Run> Drop for Stretch<'_, '_, R> {
 }
 
 impl<R: Run> Drop for Worker<'_, '_, '_, '_, R> {
-    /// Leaves everything as it was found: units go back to the lists, what is kept goes back to the
-    /// slot.
+    /// Returns the units to the lists, and the local value to the slot.
     fn drop(&mut self) {
         if self.helped {
-            self.state.slots[self.slot].ahead.offer(None);
+            self.state.slots[self.slot].helper_offer.offer(None);
         }
         if std::thread::panicking() {
             self.state.team.stop();

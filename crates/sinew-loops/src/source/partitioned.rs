@@ -1,22 +1,23 @@
-//! A share for each participant, dealt by what earlier runs have taught; who runs dry steals.
+//! A share for each participant, computed from earlier runs; a participant without iterations
+//! steals.
 //!
-//! The words and the protocol are those of [`Stealing`], but each slot begins with a range of its
-//! own. Ranges are of *positions*: the iterations in an order in which the parts of a slot are
-//! adjacent. A claim and a theft stop at the end of a segment, so what they give is always one
-//! range of iterations.
+//! The words and the protocol are those of [`Stealing`], but each slot begins with a range. Ranges
+//! are of *positions*: the iterations in an order in which the parts of a slot are adjacent. A
+//! *segment* is a range of positions whose iterations are adjacent, too. A claim and a steal stop
+//! at the end of a segment, so they return one range of iterations.
 //!
 //! # Invariants
 //!
-//! - T1: what a thief deposits lies in one segment; only shares as they were dealt span several.
-//! - T2: thefts are noted in an order in which no theft comes before the one that brought its
-//!   victim the range. A thief notes it before it deposits the rest, and the part that it keeps
-//!   cannot be stolen.
+//! - T1: a deposit lies in one segment; only initial shares span several.
+//! - T2: steals are recorded in an order in which no steal of a range comes before the steal that
+//!   brought the victim that range. A thief records a steal before it deposits the rest; the part
+//!   that it keeps cannot be stolen.
 //!
 //! # Orderings
 //!
-//! `Relaxed`, as in all sources. T2 needs no more. A thief that steals from a deposit has read it.
-//! So its note cannot have been written under the lock before the depositor's: else the depositor's
-//! write would have happened after the read that saw it.
+//! `Relaxed`, as in all sources, is enough for T2: a thief that steals from a deposit has read it.
+//! If it took the lock of the record before the depositor did, the lock would order its read of the
+//! deposit before the write that it has read.
 
 use super::memory::{LoopMemory, Parts, SharedSpeeds};
 use super::stealing::Stealing;
@@ -28,25 +29,25 @@ use std::ops::Range;
 /// The source of [`Schedule::Affinity`](sinew_policy::chunk::Schedule::Affinity) and
 /// [`Schedule::Weighted`](sinew_policy::chunk::Schedule::Weighted).
 #[derive(Debug)]
-pub struct Dealt {
+pub struct Partitioned {
     ranges: Stealing,
     n: usize,
     /// Whether each position is the iteration of the same number.
     in_order: bool,
-    lesson: Lesson,
+    feedback: Feedback,
 }
 
-/// The parts of this run, for the next.
+/// The measurements of this run for the next, by the kind of memory.
 #[derive(Debug)]
-enum Lesson {
+enum Feedback {
     None,
-    Parts(Box<Parts>),
+    Owners(Box<Parts>),
     Speeds(Box<SharedSpeeds>),
 }
 
-impl Dealt {
-    /// `n` iterations for `participants`: the parts they had in the last run that `memory` knows
-    /// of.
+impl Partitioned {
+    /// `n` iterations for `participants`: each begins with the parts that it ran in the last run in
+    /// `memory`.
     pub fn affine(n: usize, participants: usize, memory: Option<&LoopMemory>) -> Self {
         let mut source = Self::empty(n, participants);
         let Some(memory) = memory.filter(|_| source.can_learn()) else {
@@ -58,11 +59,11 @@ impl Dealt {
             let Range { start, end } = parts.deal.share(slot);
             source.ranges.fill(slot, start, end);
         }
-        source.lesson = Lesson::Parts(parts);
+        source.feedback = Feedback::Owners(parts);
         source
     }
 
-    /// `n` iterations for `participants`: shares as `memory` knows their speeds.
+    /// `n` iterations for `participants`, in shares by their speeds in `memory`.
     pub fn weighted(n: usize, participants: usize, memory: Option<&LoopMemory>) -> Self {
         let mut source = Self::empty(n, participants);
         let Some(memory) = memory.filter(|_| source.can_learn()) else {
@@ -70,11 +71,11 @@ impl Dealt {
         };
         let speeds = memory.take_speeds(source.ranges.participants());
         source.fill_by(&mut speeds.lock());
-        source.lesson = Lesson::Speeds(speeds);
+        source.feedback = Feedback::Speeds(speeds);
         source
     }
 
-    /// `n` iterations in shares by these speeds, one a slot.
+    /// `n` iterations in shares by these speeds, one for each slot.
     pub fn by_speed(n: usize, mut speeds: Speeds) -> Self {
         let source = Self::empty(n, speeds.workers());
         source.fill_by(&mut speeds);
@@ -88,10 +89,15 @@ impl Dealt {
     }
 
     fn empty(n: usize, participants: usize) -> Self {
-        Self { ranges: Stealing::empty(n, participants), n, in_order: true, lesson: Lesson::None }
+        Self {
+            ranges: Stealing::empty(n, participants),
+            n,
+            in_order: true,
+            feedback: Feedback::None,
+        }
     }
 
-    /// A loop so long that a word cannot tell its iterations apart keeps its data in no cache.
+    /// Not if a unit is several iterations: the data of such a long loop stay in no cache.
     fn can_learn(&self) -> bool {
         self.ranges.units() == self.n
     }
@@ -105,11 +111,11 @@ impl Dealt {
         self
     }
 
-    /// The order of iterations, if it is another than their own.
+    /// The order of iterations, if it is not their own.
     #[inline]
     fn deal(&self) -> Option<&OwnerOrder> {
-        match &self.lesson {
-            Lesson::Parts(parts) if !self.in_order => Some(&parts.deal),
+        match &self.feedback {
+            Feedback::Owners(parts) if !self.in_order => Some(&parts.deal),
             _ => None,
         }
     }
@@ -123,9 +129,9 @@ impl Dealt {
         Some(self.indices(start, end))
     }
 
-    /// How many iterations [`steal`](Self::steal) would find at its first victim.
-    pub fn prospect(&self, slot: usize) -> Option<usize> {
-        self.ranges.prospect(slot)
+    /// The number of iterations in the range from which [`steal`](Self::steal) would take a part.
+    pub fn stealable(&self, slot: usize) -> Option<usize> {
+        self.ranges.stealable(slot)
     }
 
     /// The first piece of a range stolen from another slot.
@@ -139,9 +145,9 @@ impl Dealt {
         Some(self.indices(start, end))
     }
 
-    /// T2: notes a theft, unless it is so small that it teaches nothing.
+    /// Records a steal (T2), unless it is too small to matter.
     fn note(&self, slot: usize, start: u32, end: u32) {
-        let Lesson::Parts(parts) = &self.lesson else { return };
+        let Feedback::Owners(parts) = &self.feedback else { return };
         let participants = self.ranges.participants();
         if (end - start) as usize >= worth_keeping(self.n, participants) {
             let stolen = Stolen { range: self.indices(start, end), by: slot % participants };
@@ -167,7 +173,7 @@ impl Dealt {
         self.ranges.is_closed(slot)
     }
 
-    /// Takes every range.
+    /// Closes the source, and returns all ranges.
     pub fn close(&self) -> Vec<Range<usize>> {
         let Some(deal) = self.deal() else { return self.ranges.close() };
         self.ranges
@@ -176,7 +182,7 @@ impl Dealt {
             .collect()
     }
 
-    /// The iterations of any positions.
+    /// The iterations of positions in any segments.
     fn segments_of(&self, deal: &OwnerOrder, mut start: u32, end: u32) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         while start < end {
@@ -187,27 +193,27 @@ impl Dealt {
         ranges
     }
 
-    /// Whether it wants to know how long participants took.
+    /// Whether it needs the times of participants.
     #[inline]
     pub fn is_timed(&self) -> bool {
-        matches!(self.lesson, Lesson::Speeds(_))
+        matches!(self.feedback, Feedback::Speeds(_))
     }
 
     /// A participant took `elapsed_ns` for `items` iterations.
     pub fn measured(&self, slot: usize, items: usize, elapsed_ns: u64) {
-        if let Lesson::Speeds(speeds) = &self.lesson {
+        if let Feedback::Speeds(speeds) = &self.feedback {
             speeds.lock().learn(slot % self.ranges.participants(), items, elapsed_ns, self.n);
         }
     }
 
-    /// Gives back what was taken from `memory`, with what has been learned if the loop `ran` to its
-    /// end.
-    pub fn teach(self, memory: &LoopMemory, ran: bool) {
-        match self.lesson {
-            Lesson::None => {}
-            Lesson::Speeds(speeds) => memory.keep_speeds(speeds),
-            Lesson::Parts(mut parts) => {
-                parts.end_run(ran);
+    /// Returns to `memory` what was taken from it, with the feedback of this run if it was
+    /// `completed`.
+    pub fn save_to(self, memory: &LoopMemory, completed: bool) {
+        match self.feedback {
+            Feedback::None => {}
+            Feedback::Speeds(speeds) => memory.keep_speeds(speeds),
+            Feedback::Owners(mut parts) => {
+                parts.end_run(completed);
                 memory.keep_parts(parts);
             }
         }

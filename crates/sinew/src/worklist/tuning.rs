@@ -1,9 +1,8 @@
-//! The settings of a run, and their changes by the program and the tuner.
+//! The settings of a list, and their changes by the program and the tuner.
 //!
-//! Workers keep a copy and compare a version between units, so unchanged settings cost a load; they
-//! run some tens of short units before they compare. The worker that finds an epoch complete passes
-//! the counts to the tuner. The tuner belongs to the list, and keeps its state when the list is
-//! filled again.
+//! Workers keep a copy of the settings and compare a version between two batches of units. The
+//! worker that finds an epoch complete passes the counts to the tuner. The tuner belongs to the
+//! list, and keeps its state from run to run. Its decisions are in `sinew_policy::tune`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,23 +16,22 @@ use sinew_sync::lock::Mutex;
 
 use super::tally::Report;
 
-/// Rows of its path that a tuner keeps: some MiB at most.
+/// The maximum number of rows of its path that a tuner keeps, of some MiB.
 const ROWS: usize = 10_000;
 
-/// The way in which the settings of a worklist are chosen.
+/// How the settings of a worklist are chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Tuning {
-    /// These, until they are changed.
+    /// These settings, until they are changed.
     Fixed(Settings),
-    /// By the autotuner that does best on the worklists we know: it goes by what is committed in a
-    /// second.
+    /// By the autotuner with the best measured results, which maximises throughput.
     Auto,
-    /// By the autotuner that these knobs ask for; their default is the published one.
+    /// By the autotuner with these knobs; their default is the published one.
     AutoWith(Knobs),
 }
 
-/// A text that names no way to tune a worklist.
+/// A text that is no [`Tuning`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TuningError(SettingsError);
 
@@ -76,7 +74,7 @@ impl FromStr for Tuning {
 
 /// Changes a worklist's settings while it runs, from any thread.
 ///
-/// A worklist that is tuned has a tuner that goes on changing them.
+/// The tuner of a tuned list continues to change them.
 ///
 /// ```
 /// use sinew::worklist::{Settings, Worklist};
@@ -111,8 +109,8 @@ impl SettingsHandle {
         *self.0.settings.lock()
     }
 
-    /// Changes the settings. Each worker follows when it is done with its unit, or with some tens
-    /// of them if they are short. More threads than the pool has workers count as all of them.
+    /// Changes the settings. Each worker follows after its present batch of units, a single one if
+    /// it is long. More threads than the pool has workers count as all workers.
     ///
     /// # Panics
     ///
@@ -123,21 +121,20 @@ impl SettingsHandle {
         self.put(settings);
     }
 
-    /// The same for settings that are checked when the list is run.
+    /// [`set`](Self::set) without the check, which a run makes.
     pub(super) fn put(&self, settings: Settings) {
         *self.0.settings.lock() = settings;
         self.has_changed();
     }
 
-    /// The placement of pages, if one was chosen.
+    /// The placement of pages, if one was set.
     pub fn pages(&self) -> Option<Pages> {
         *self.0.pages.lock()
     }
 
-    /// On which nodes the pages lie that workers are the first to touch from now on, as with
-    /// [`Worklist::pages`](super::Worklist::pages); each follows as with [`set`](Self::set). `None`
-    /// leaves it to the rule. Pages that were touched before are not moved: a list does not know
-    /// which memory its units use.
+    /// Sets the nodes of pages that workers touch first from now on, as
+    /// [`Worklist::pages`](super::Worklist::pages) does; workers follow as with [`set`](Self::set).
+    /// `None` restores the default rule. Pages that were touched before are not moved.
     ///
     /// ```
     /// use sinew::worklist::{Pages, Worklist};
@@ -159,7 +156,7 @@ impl SettingsHandle {
         self.0.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Says in numbers how many all threads are.
+    /// Limits the number of threads.
     pub(super) fn limit(&self, workers: usize) {
         let mut settings = self.0.settings.lock();
         settings.threads = settings.threads.min(workers);
@@ -173,7 +170,7 @@ impl SettingsHandle {
 
 /// The tuner of a list, over all its runs.
 #[derive(Debug)]
-pub(super) struct Steering {
+pub(super) struct ListTuner {
     tuner: Autotuner,
     epochs: Epochs,
     path: Path,
@@ -181,12 +178,12 @@ pub(super) struct Steering {
     /// The totals of the runs before.
     before: Counts,
     began_ns: u64,
-    /// Processor time that looking took in this run.
+    /// The processor time of the tuner in this run.
     pub(super) spent_ns: u64,
 }
 
-impl Steering {
-    /// A tuner for runs on `cores` cores; without helpers where the list is not speculative.
+impl ListTuner {
+    /// A tuner for runs on `cores` cores; without helpers if the list is not speculative.
     pub(super) fn new(cores: usize, knobs: Knobs, speculative: bool) -> Result<Self, KnobError> {
         let tuner = Autotuner::new(cores, knobs)?;
         Ok(Self {
@@ -204,7 +201,7 @@ impl Steering {
         self.tuner.settings()
     }
 
-    /// Adds what the tuner did.
+    /// Adds the tuner's path and time to a report.
     pub(super) fn complete<L>(&self, report: &mut Report<L>) {
         report.tuning = Duration::from_nanos(self.spent_ns);
         report.path = Some(self.path.clone());
@@ -214,7 +211,7 @@ impl Steering {
         self.epochs.is_due(self.before.commits + counts.commits)
     }
 
-    /// The list has been filled with `units` units, to run on `cores` cores from now on.
+    /// Begins a run of `units` units on `cores` cores.
     pub(super) fn begin(&mut self, units: usize, cores: usize) {
         self.cores = cores;
         self.tuner.begin(units, cores);
@@ -222,7 +219,7 @@ impl Steering {
         self.spent_ns = 0;
     }
 
-    /// There are `cores` cores now. Returns whether that changes the settings. The counts since the
+    /// Changes the number of cores. Returns whether that changes the settings. The counts since the
     /// last epoch belong to both numbers, and are dropped.
     pub(super) fn set_cores(&mut self, cores: usize, counts: Counts, now_ns: u64) -> bool {
         if cores == self.cores {
@@ -235,25 +232,24 @@ impl Steering {
         self.settings() != before
     }
 
-    /// The units are dealt, and the first is about to be run. Dealing is the same under all
-    /// settings that are compared, so it is no part of an epoch.
-    pub(super) fn set_off(&mut self, now_ns: u64) {
+    /// Starts the clock of a run, after the units were distributed, which is no part of an epoch.
+    pub(super) fn start(&mut self, now_ns: u64) {
         self.began_ns = now_ns;
     }
 
-    /// The run is over, with these totals.
+    /// Ends a run with these totals.
     pub(super) fn end(&mut self, counts: Counts, now_ns: u64) {
         self.before = self.totals(counts, now_ns);
     }
 
-    /// Commits of a whole run after which it is worth looking.
+    /// The length of an epoch, in commits of all workers.
     pub(super) fn epoch_length(&self) -> u64 {
         self.epochs.length()
     }
 
-    /// Looks at the totals of this run, and returns the new settings if an epoch is over and they
-    /// change.
-    pub(super) fn look(&mut self, counts: Counts, now_ns: u64) -> Option<Settings> {
+    /// Passes the totals of this run to the tuner. Returns the new settings if an epoch is over and
+    /// they change.
+    pub(super) fn poll(&mut self, counts: Counts, now_ns: u64) -> Option<Settings> {
         let totals = self.totals(counts, now_ns);
         let epoch = self.epochs.poll(&totals)?;
         let before = self.tuner.settings();
@@ -305,43 +301,43 @@ mod tests {
     /// epoch, or counts a run twice.
     #[test]
     fn a_tuner_goes_on_where_it_was_when_the_list_is_filled_again() {
-        let mut steering = Steering::new(2, Knobs::default(), true).unwrap();
+        let mut list_tuner = ListTuner::new(2, Knobs::default(), true).unwrap();
         let counts = |commits| Counts { commits, stalls: commits, ..Counts::default() };
-        steering.begin(400, 2);
-        steering.set_off(1_000);
-        assert_eq!(steering.epoch_length(), 10);
-        assert_eq!(steering.look(counts(9), 1_500), None);
+        list_tuner.begin(400, 2);
+        list_tuner.start(1_000);
+        assert_eq!(list_tuner.epoch_length(), 10);
+        assert_eq!(list_tuner.poll(counts(9), 1_500), None);
         assert_eq!(
-            steering.look(counts(10), 2_000),
+            list_tuner.poll(counts(10), 2_000),
             None,
             "the first epoch only fills the counters"
         );
-        steering.end(counts(10), 2_000);
-        steering.begin(400, 2);
-        steering.set_off(900_000);
-        let contended = steering.look(counts(10), 900_500).unwrap();
+        list_tuner.end(counts(10), 2_000);
+        list_tuner.begin(400, 2);
+        list_tuner.start(900_000);
+        let contended = list_tuner.poll(counts(10), 900_500).unwrap();
         assert!(contended.stealing);
-        let rows = steering.path.rows();
+        let rows = list_tuner.path.rows();
         assert_eq!(rows.iter().map(|row| row.counts.elapsed_ns).collect::<Vec<_>>(), [1_000, 500]);
     }
 
-    /// Catches: a tuner that goes on with the cores of the beginning, an epoch of two numbers of
+    /// Catches: a tuner that continues with the first number of cores, an epoch of two numbers of
     /// cores, and settings that are set though they are the same.
     #[test]
-    fn a_tuner_is_told_of_cores_that_come_and_go() {
+    fn a_tuner_follows_cores_that_come_and_go() {
         for knobs in [Knobs::default(), Knobs::best()] {
-            let mut steering = Steering::new(4, knobs, true).unwrap();
+            let mut list_tuner = ListTuner::new(4, knobs, true).unwrap();
             let counts = |commits| Counts { commits, ..Counts::default() };
-            steering.begin(1_000_000, 4);
-            steering.set_off(0);
-            let length = steering.epoch_length();
-            assert!(!steering.set_cores(4, counts(length), 1_000));
-            assert!(steering.is_due(&counts(length)));
-            assert!(steering.set_cores(1, counts(length), 1_000));
-            assert!(!steering.is_due(&counts(length)), "the epoch begins anew");
-            assert_eq!(steering.settings().threads, 1);
-            assert!(steering.set_cores(3, counts(length), 1_000));
-            assert_eq!(steering.settings().threads, 3);
+            list_tuner.begin(1_000_000, 4);
+            list_tuner.start(0);
+            let length = list_tuner.epoch_length();
+            assert!(!list_tuner.set_cores(4, counts(length), 1_000));
+            assert!(list_tuner.is_due(&counts(length)));
+            assert!(list_tuner.set_cores(1, counts(length), 1_000));
+            assert!(!list_tuner.is_due(&counts(length)), "the epoch begins anew");
+            assert_eq!(list_tuner.settings().threads, 1);
+            assert!(list_tuner.set_cores(3, counts(length), 1_000));
+            assert_eq!(list_tuner.settings().threads, 3);
         }
     }
 }

@@ -1,9 +1,10 @@
-//! The slices of a controlled loop, which each participant asks for until it is to leave.
+//! The slices of one participant of a controlled loop. Between two slices the participant follows
+//! requests, polls its worker and measures.
 
 use sinew_policy::pace::Pace;
 use sinew_sync::clock::{TICKS_A_US, ticks};
 
-use super::super::auto::Watch;
+use super::super::auto::ChunkTimer;
 use super::super::meter::Stopwatch;
 use super::Controlled;
 use super::claims::Claims;
@@ -17,27 +18,27 @@ use std::ops::Range;
 const SLICE: u64 = 50 * TICKS_A_US;
 
 /// The slices of one participant.
-pub(crate) struct Chunks<'c> {
+pub(crate) struct Slices<'c> {
     run: &'c Controlled<'c>,
     w: &'c Worker,
     pin: PinGuard<'c>,
     claims: Claims<'c>,
-    /// The version of the requests that the thread's place is of.
-    settled: Option<u64>,
+    /// The version of the requests that the thread's pin follows.
+    pinned_version: Option<u64>,
     stopwatch: Option<Stopwatch<'c>>,
-    /// Records the times of slices, in a run that is timed.
-    watch: Option<Watch<'c>>,
+    /// Times the slices, if this run is a trial.
+    timer: Option<ChunkTimer<'c>>,
     pace: Pace,
     pieces: Pieces<'c>,
-    /// Iterations of the slice under way, and the first of them.
+    /// The number of iterations of the running slice, and the first one.
     running: usize,
     first: usize,
-    /// When it began, in ticks, if it is worth knowing.
+    /// When the slice began, in ticks, if its length depends on the time.
     began: Option<u64>,
 }
 
-impl<'c> Chunks<'c> {
-    /// A participant, if it is still wanted.
+impl<'c> Slices<'c> {
+    /// A participant, if its rank is still wanted.
     pub(super) fn enter(
         run: &'c Controlled<'c>,
         w: &'c Worker,
@@ -49,16 +50,16 @@ impl<'c> Chunks<'c> {
         let claims = Claims::enter(&run.shared, recruit, w.index(), registration)?;
         run.shared.control.begin_work();
         let pin = PinGuard::new(w, run.shared.control.places(), rank);
-        let watch = run.trial.as_ref().and_then(|trial| trial.watch(w.served_ns()));
+        let timer = run.trial.as_ref().and_then(|trial| trial.chunk_timer(w.served_ns()));
         let (pace, pieces) = (Pace::default(), w.pieces(true));
         Some(Self {
             run,
             w,
             claims,
             pin,
-            settled: None,
+            pinned_version: None,
             stopwatch,
-            watch,
+            timer,
             pace,
             pieces,
             running: 0,
@@ -67,57 +68,57 @@ impl<'c> Chunks<'c> {
         })
     }
 
-    /// Iterations to run now. The range returned before is done with. `None`: leave.
+    /// Ends the slice returned before, and returns the next one; `None` if the participant leaves.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Range<usize>> {
         if let Some(stopwatch) = &mut self.stopwatch {
-            stopwatch.rest(self.running);
+            stopwatch.end_work(self.running);
         }
-        let range = self.find();
+        let range = self.find_slice();
         if let Some(stopwatch) = self.stopwatch.as_mut().filter(|_| range.is_some()) {
-            stopwatch.work();
+            stopwatch.start_work();
         }
         range
     }
 
     #[inline]
-    fn find(&mut self) -> Option<Range<usize>> {
-        let mut now = if self.running > 0 { self.account() } else { None };
+    fn find_slice(&mut self) -> Option<Range<usize>> {
+        let mut now = if self.running > 0 { self.end_slice() } else { None };
         let (range, more) = self.claims.next(self.pace.slice())?;
-        if self.settled != Some(self.claims.seen()) {
-            self.settle_cold();
+        if self.pinned_version != Some(self.claims.seen()) {
+            self.pin_cold();
             now = None;
         }
         (0..self.claims.take_chunks()).for_each(|_| self.w.count_chunk());
         (self.running, self.first) = (range.len(), range.start);
-        // A single iteration cannot be cut: its time does not matter.
-        let matters = range.len() > 1 || more;
-        self.began = matters.then(|| now.unwrap_or_else(ticks));
+        // A single iteration cannot be cut, so its time is of no use.
+        let is_divisible = range.len() > 1 || more;
+        self.began = is_divisible.then(|| now.unwrap_or_else(ticks));
         Some(range)
     }
 
-    /// There is work under requests that this participant has not worked under yet.
+    /// Pins the thread before the first slice under new requests.
     #[cold]
-    fn settle_cold(&mut self) {
+    fn pin_cold(&mut self) {
         let seen = self.claims.seen();
         self.pin.follow(self.claims.pinning());
-        self.settled = Some(seen);
+        self.pinned_version = Some(seen);
         self.run.shared.control.mark_followed(seen);
     }
 
-    /// The body wants the loop to stop.
+    /// Stops the loop.
     #[cold]
     pub(crate) fn stop(&self) {
         self.claims.stop();
     }
 
-    /// The slice under way is done with. Returns the time if the clock was read.
+    /// Ends the running slice. Returns the time if the clock was read.
     #[inline]
-    fn account(&mut self) -> Option<u64> {
+    fn end_slice(&mut self) -> Option<u64> {
         let items = std::mem::take(&mut self.running);
         self.pieces.ended();
-        if let Some(watch) = &mut self.watch {
-            watch.ran(self.w.served_ns(), self.first, items);
+        if let Some(timer) = &mut self.timer {
+            timer.ran(self.w.served_ns(), self.first, items);
         }
         self.claims.ran(items);
         self.w.safe_point();
@@ -130,12 +131,12 @@ impl<'c> Chunks<'c> {
             Some(now) => self.w.check_limits_at(now),
             None => self.w.check_limits(),
         }
-        // The next slice begins after a call that was served.
+        // After a served call the time is out of date.
         now.filter(|_| !self.w.serve_calls())
     }
 }
 
-impl Drop for Chunks<'_> {
+impl Drop for Slices<'_> {
     fn drop(&mut self) {
         self.run.finished(self.claims.done());
         if let Some(stopwatch) = self.stopwatch.take() {
