@@ -380,6 +380,19 @@ fn threads(grants: &[Grant]) -> Vec<u32> {
     grants.iter().map(|grant| grant.threads).collect()
 }
 
+/// Catches: a core that moves from one old program to another, since both lag as much behind their
+/// shares as the newcomer does.
+#[test]
+fn a_newcomer_comes_before_old_programs_that_lag_as_much() {
+    let layout = machine(1, 1, 24, 1);
+    let program = |weight| Program { weight, ..Program::new(64, layout.cores()) };
+    let mut programs: Vec<Program> = [7.15, 1.0, 1.0, 7.92, 1.0].map(program).into();
+    let before = equal(&layout, &programs);
+    hold(&mut programs, &before);
+    programs.push(program(1.0));
+    assert_eq!(moved(&before, &equal(&layout, &programs)), 0);
+}
+
 /// Catches: programs that share a package or a cache although there is one for each.
 #[test]
 fn programs_have_packages_and_caches_to_themselves_where_there_are_enough() {
