@@ -120,7 +120,7 @@ fn a_short_call_beside_two_long_loops_of_a_default_pool_is_served() {
         };
         thread::scope(|s| {
             for _ in 0..2 {
-                s.spawn(|| pool.run(&long_loop));
+                s.spawn(|| pool.run(long_loop));
             }
             while begun.load(Ordering::SeqCst) < 2 {
                 thread::yield_now();
