@@ -8,8 +8,7 @@
 //!   counter: the simulator reads that;
 //! - its source in `sinew-loops/src/source`: an arm in `with_memory` and in `pieces`. Both have a
 //!   wildcard, so the compiler does not ask for them;
-//! - a line in `any_schedule` in the tests of the sources. The code of the last schedule in the
-//!   tests below changes.
+//! - the code of the last schedule in the tests below. All other tests follow the table.
 
 use std::fmt;
 use std::mem::discriminant;

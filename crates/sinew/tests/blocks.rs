@@ -15,15 +15,8 @@ fn pool() -> &'static Pool {
 }
 
 fn any_schedule() -> impl Strategy<Value = Schedule> {
-    prop_oneof![
-        Just(Schedule::Static),
-        Just(Schedule::Dynamic { chunk: 2 }),
-        Just(Schedule::Stealing),
-        Just(Schedule::Affinity),
-        (1..9_usize).prop_map(|grain| Schedule::Simple { grain }),
-        Just(Schedule::Auto),
-        (1..9_usize).prop_map(|grain| Schedule::Adaptive { grain }),
-    ]
+    (0..Schedule::every(1).len(), 1..9_usize)
+        .prop_map(|(place, number)| Schedule::every(number).nth(place).unwrap())
 }
 
 proptest! {

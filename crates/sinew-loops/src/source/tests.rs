@@ -14,18 +14,11 @@ enum Step {
     Leave(usize),
 }
 
+/// Every schedule of the table but `Auto`, which chooses one of the others.
 pub(crate) fn any_schedule() -> impl Strategy<Value = Schedule> {
-    prop_oneof![
-        Just(Schedule::Static),
-        (1..70_usize).prop_map(|chunk| Schedule::Dynamic { chunk }),
-        (1..70_usize).prop_map(|min| Schedule::Tapered { min }),
-        (1..70_usize).prop_map(|min| Schedule::Factoring { min }),
-        Just(Schedule::Stealing),
-        Just(Schedule::Affinity),
-        Just(Schedule::Weighted),
-        (1..70_usize).prop_map(|grain| Schedule::Simple { grain }),
-        Just(Schedule::Adaptive { grain: 1 }),
-    ]
+    (0..Schedule::every(1).len(), 1..70_usize)
+        .prop_map(|(place, number)| Schedule::every(number).nth(place).unwrap())
+        .prop_filter("`Auto` has no source", |schedule| *schedule != Schedule::Auto)
 }
 
 /// Numbers beyond the participants are allowed: they wrap around.

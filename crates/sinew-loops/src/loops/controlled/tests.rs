@@ -22,18 +22,11 @@ const WORKERS: usize = 5;
 
 static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::builder().threads(WORKERS).build().unwrap());
 
-const SCHEDULES: [Schedule; 10] = [
-    Schedule::Static,
-    Schedule::Dynamic { chunk: 1 },
-    Schedule::Dynamic { chunk: 13 },
-    Schedule::Tapered { min: 1 },
-    Schedule::Factoring { min: 3 },
-    Schedule::Stealing,
-    Schedule::Affinity,
-    Schedule::Weighted,
-    Schedule::Simple { grain: 7 },
-    Schedule::Adaptive { grain: 1 },
-];
+/// Every schedule of the table but `Auto`, with small and larger numbers.
+static SCHEDULES: LazyLock<Vec<Schedule>> = LazyLock::new(|| {
+    let all = [1, 3, 13].into_iter().flat_map(Schedule::every);
+    all.filter(|schedule| *schedule != Schedule::Auto).collect()
+});
 
 /// A change of threads, schedule or mapping, one that is taken back, or none. Mappings, which take
 /// 100 µs, are rare.
