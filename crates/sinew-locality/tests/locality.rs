@@ -522,5 +522,5 @@ fn odd_arrays_are_arrays_and_impossible_ones_are_errors() {
     assert!(error.to_string().contains("`bind:999999`") && touched.into_inner() == 0, "{error}");
     let error =
         pool.run(|_| Placed::options(&domains).fill(usize::MAX, 1 << 40, |i| i)).unwrap_err();
-    assert!(error.to_string().contains("no room"), "{error}");
+    assert!(error.to_string().contains("not enough memory"), "{error}");
 }
