@@ -46,7 +46,7 @@ pub(crate) enum Help<'a> {
 }
 
 /// How long a waiting worker only spins before it searches for a task.
-const MOMENT: u64 = TICKS_A_US / 3;
+const ONLY_SPIN: u64 = TICKS_A_US / 3;
 
 /// An event that another thread causes.
 pub(crate) trait Awaited {
@@ -264,7 +264,7 @@ impl Worker {
     fn will_soon_be_done(&self, awaited: &dyn Awaited) -> bool {
         let began = ticks();
         while !awaited.is_done() {
-            if self.own.shares_core.get() || ticks().saturating_sub(began) > MOMENT {
+            if self.own.shares_core.get() || ticks().saturating_sub(began) > ONLY_SPIN {
                 return false;
             }
             spin_loop();
@@ -294,7 +294,7 @@ impl Worker {
             if self.help(awaited, allowed, backoff.rounds > 0) {
                 return None;
             }
-            if backoff.is_left(self.own.silence_ns.get()) {
+            if backoff.next_round(self.own.silence_ns.get()) {
                 continue;
             }
             match self.break_silence(allowed, &backoff) {
@@ -325,7 +325,7 @@ impl Worker {
                 self.execute(job);
                 return None;
             }
-            if !backoff.is_left(u64::MAX) {
+            if !backoff.next_round(u64::MAX) {
                 self.park(&mut Waiting { awaited, allowed: None });
                 return Some(backoff.lost_core);
             }
