@@ -103,7 +103,7 @@ impl<'c> Participant<'c> {
     /// [`items_until_poll`](Self::items_until_poll).
     #[inline]
     pub fn poll_after(&mut self, items: u32) -> bool {
-        let is_due = self.timer.is_due(items);
+        let is_due = self.timer.count(items);
         if is_due {
             self.poll_cold();
         }
@@ -218,7 +218,7 @@ impl Default for PollTimer {
 impl PollTimer {
     /// `items` more items have ended. Returns whether a poll is due.
     #[inline]
-    fn is_due(&mut self, items: u32) -> bool {
+    fn count(&mut self, items: u32) -> bool {
         self.items += items;
         self.items >= self.stride
     }
@@ -247,7 +247,7 @@ mod tests {
         for _ in 0..20 {
             let mut items = 1;
             now += length;
-            while !timer.is_due(1) {
+            while !timer.count(1) {
                 items += 1;
                 now += length;
             }
