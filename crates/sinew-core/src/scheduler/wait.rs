@@ -16,7 +16,7 @@ use sinew_deque::stack::{Descriptor, Slot, SlotPtr};
 use sinew_policy::Wait;
 use sinew_policy::idle::Idle;
 use sinew_sync::atomic::{Ordering, spin_loop};
-use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
+use sinew_sync::clock::{TICKS_PER_US, now_ns, ticks};
 use sinew_sync::plant::{Bug, planted};
 
 use crate::fork;
@@ -46,7 +46,7 @@ pub(crate) enum Help<'a> {
 }
 
 /// How long a waiting worker only spins before it searches for a task.
-const ONLY_SPIN: u64 = TICKS_A_US / 3;
+const ONLY_SPIN: u64 = TICKS_PER_US / 3;
 
 /// An event that another thread causes.
 pub(crate) trait Awaited {

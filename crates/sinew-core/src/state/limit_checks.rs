@@ -12,10 +12,10 @@
 
 use std::cell::Cell;
 
-use sinew_sync::clock::TICKS_A_US;
+use sinew_sync::clock::TICKS_PER_US;
 
 /// The time between two checks of one worker, in ticks.
-const CHECK_GAP: u64 = 20_000 * TICKS_A_US;
+const CHECK_GAP: u64 = 20_000 * TICKS_PER_US;
 
 /// The most pieces without a read of the clock: few enough that pieces which become longer do not
 /// delay a check for long.

@@ -12,7 +12,7 @@
 use std::cell::Cell;
 
 use sinew_policy::pace::Pace;
-use sinew_sync::clock::{TICKS_A_US, ticks};
+use sinew_sync::clock::{TICKS_PER_US, ticks};
 
 use super::{Control, Operation, SOME};
 use crate::affinity;
@@ -20,7 +20,7 @@ use crate::participants::Registration;
 use sinew_core::{Worker, WorkerLocal};
 
 /// The time between two polls, in ticks, unless a single item takes longer: that of a loop's slice.
-const SLICE: u64 = 50 * TICKS_A_US;
+const SLICE: u64 = 50 * TICKS_PER_US;
 
 /// The largest number of items between two polls.
 const MAX_ITEMS: u32 = 64;

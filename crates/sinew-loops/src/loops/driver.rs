@@ -26,7 +26,7 @@
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicBool, Ordering};
-use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
+use sinew_sync::clock::{TICKS_PER_US, now_ns, ticks};
 
 use super::auto::{ChunkTimer, Trial};
 use super::controlled::{self, Slices};
@@ -162,7 +162,7 @@ where
 }
 
 /// A loop that takes at most this many ticks ends before a helper would pay off.
-const SOLO_TICKS: u64 = 7 * TICKS_A_US / 10;
+const SOLO_TICKS: u64 = 7 * TICKS_PER_US / 10;
 
 /// The serial part at the beginning of a loop: the caller runs iterations without an offer while it
 /// predicts that the loop ends soon. Returns how many iterations are done, and whether they all
