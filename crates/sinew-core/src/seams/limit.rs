@@ -1,7 +1,17 @@
 //! The limit on a pool's working workers, which can change at any time.
 //!
-//! It is the minimum of the numbers of several [sources](Source). Each source sets only its own
-//! number. `surplus` describes what workers above the limit do.
+//! It is the minimum of the numbers of three [sources](Source): the program, the limits of the
+//! process, other programs. Each sets only its own number, by `PoolState::set_limit`. Floors above
+//! set that of the program, by `PoolControl::set_threads`. `surplus` describes what workers above
+//! the limit do.
+//!
+//! # Pace
+//!
+//! A pool that follows the limits of its process reads them at most every [`READ_GAP_NS`]. The
+//! reader is a worker without work (`search`), or one between two pieces of a loop or skeleton
+//! (`between`, at the pace of `limit_checks`). A worker that always finds tasks of plain joins and
+//! scopes does not read them. A pool with a set number of threads does not follow them, unless its
+//! builder says so.
 
 use std::path::PathBuf;
 
@@ -113,8 +123,8 @@ impl Limit {
         self.workers.swap(workers, Ordering::AcqRel)..workers
     }
 
-    /// The root folder of the limits of the process, if the pool follows them and the
-    /// caller has claimed a read that is due.
+    /// The root folder of the limits of the process, if the pool follows them and the caller has
+    /// claimed a read that is due.
     pub(crate) fn root_of_due_read(&self) -> Option<&PathBuf> {
         self.follows.as_ref().filter(|_| self.claim_read())
     }
