@@ -6,10 +6,15 @@
 //!   and messages follow the table;
 //! - the size of its chunks in [`chunk`](crate::chunk), and in `next_chunk` there if it has one
 //!   counter: the simulator reads that;
-//! - its source in `sinew-loops/src/source`: an arm in `with_memory` and in `pieces`. Both have a
-//!   wildcard, so the compiler does not ask for them;
-//! - a line in `any_schedule` in the tests of the sources. The code of the last schedule in the
-//!   tests below changes.
+//! - its source in `sinew-loops/src/source`: an arm in `with_memory`, and in `pieces` if it has a
+//!   number; a variant of `Tapering` in `tapered.rs` if its chunks shrink;
+//! - its row in the table of `lab/sim/src/loops/mod.rs`;
+//! - tests: `any_schedule` of the sources, and in `sinew/tests/blocks.rs`; `SCHEDULES` in
+//!   `sinew-loops/src/loops/controlled/tests.rs`; `any_huge_options` in `loops/tests/limits.rs` if
+//!   it has a number. The codes of the others do not change.
+//!
+//! `next_chunk`, `with_memory`, `pieces` and `any_huge_options` have wildcards, so the compiler
+//! does not ask for an arm.
 
 use std::fmt;
 use std::mem::discriminant;

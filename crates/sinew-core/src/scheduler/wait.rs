@@ -7,8 +7,12 @@
 //!
 //! # Blocking
 //!
-//! The thread that finishes the awaited task wakes a parked waiter. If no idle worker is asleep,
-//! new work that the waiter may run wakes it too.
+//! The thief that finishes the awaited task wakes a parked waiter, in `Worker::execute` of `job`
+//! (M6). A scope's last task wakes it by its [`Latch`]. If no idle worker is asleep, new work wakes
+//! a waiter that may run any task or deeper ones: it sleeps in the list of `Worker::sleep_for`.
+//!
+//! If a join does not return, look at the state of its slot first. ARCHITECTURE.md has the whole
+//! order.
 
 use std::sync::Arc;
 
