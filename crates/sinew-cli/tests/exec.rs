@@ -143,7 +143,7 @@ fn a_command_has_its_least_and_its_most_cores() {
         let rows = member.table().read();
         let row = rows.iter().find(|row| row.program.pid == child.id()).expect("a row");
         assert_eq!((row.min, row.max), bounds, "{option}");
-        child.kill().expect("it is there");
+        child.kill().expect("it runs");
         child.wait().expect("it ends");
         wait_for_all(&member, true);
     }
@@ -204,7 +204,7 @@ fn the_cores_of_a_stopped_command_are_the_others_until_it_goes_on() {
         signal("-CONT", child.id());
         wait_for_all(false);
     }
-    child.kill().expect("it is there");
+    child.kill().expect("it runs");
     child.wait().expect("it ends");
     wait_for_all(true);
 }

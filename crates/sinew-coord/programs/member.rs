@@ -21,7 +21,7 @@ use sinew_policy::share::Layout;
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [folder, name, cpus, action, fail_point @ ..] = words.as_slice() else {
-        eprintln!("usage: member FOLDER NAME CPUS stay|churn|halt|fork|spawn [MOMENT]");
+        eprintln!("usage: member FOLDER NAME CPUS stay|churn|halt|fork|spawn [FAIL_POINT]");
         std::process::exit(2);
     };
     let cpus: usize = cpus.parse().expect("a number of CPUs");

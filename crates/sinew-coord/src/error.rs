@@ -17,7 +17,8 @@ pub enum Error {
         /// The reason why it is refused.
         what: &'static str,
     },
-    /// A system call failed.
+    /// A system call failed. Check the file or folder, or set `SINEW_TABLE_DIR` to
+    /// another folder.
     System {
         /// The operation, as a verb with its particle.
         what: &'static str,
@@ -61,7 +62,11 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Self::System { what, path, source } => {
-                write!(f, "cannot {what} {}: {source}", path.display())
+                let advice = match path.starts_with("/proc") {
+                    true => "check that /proc is mounted",
+                    false => "check it, or set SINEW_TABLE_DIR to another folder",
+                };
+                write!(f, "cannot {what} {}: {source}; {advice}", path.display())
             }
             Self::Full => {
                 write!(f, "the table has {} programs already; end one first", crate::MAX_PROGRAMS)

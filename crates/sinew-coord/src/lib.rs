@@ -34,7 +34,7 @@
 //! | `sys_unsupported`, `private_unsupported` | `sys` and `private` on systems other than Linux |
 //!
 //! A port to another system replaces the last two files, needs what `sigbus` does, and reads
-//! processes elsewhere than in `/proc` (`process`). The conditions on the system are below, in
+//! processes without `/proc` (`process`). The conditions on the system are below, in
 //! `error` and in `Cargo.toml`.
 //!
 //! # Not handled

@@ -22,8 +22,8 @@ use std::sync::Once;
 use crate::sigbus::RegisteredMapping;
 use sinew_sync::statics::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-fn checked(answer: c_int) -> io::Result<c_int> {
-    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+fn checked(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
 fn text(path: &Path) -> io::Result<CString> {
@@ -267,8 +267,8 @@ impl PidFd {
 pub(crate) fn exists(pid: u32) -> bool {
     let Ok(pid) = libc::pid_t::try_from(pid) else { return false };
     // SAFETY: takes two numbers and touches no memory of ours. Signal 0 is never delivered.
-    let answer = checked(unsafe { libc::kill(pid, 0) });
-    !answer.is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
+    let result = checked(unsafe { libc::kill(pid, 0) });
+    !result.is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
 }
 
 /// The event that ended a wait.

@@ -46,7 +46,7 @@ pub(crate) fn make(folder: &Path, name: &str) -> Result<File, Error> {
     for _ in 0..100 {
         match private::open_private(folder, name, true) {
             Err(error) if is_missing(&error) => {}
-            answer => return answer,
+            result => return result,
         }
     }
     Err(Error::system("open the table in", folder, ErrorKind::NotFound.into()))
@@ -56,7 +56,7 @@ pub(crate) fn make(folder: &Path, name: &str) -> Result<File, Error> {
 pub(crate) fn find(folder: &Path, name: &str) -> Result<Option<File>, Error> {
     match private::open_private(folder, name, false) {
         Err(error) if is_missing(&error) => Ok(None),
-        answer => answer.map(Some),
+        result => result.map(Some),
     }
 }
 

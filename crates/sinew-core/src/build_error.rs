@@ -20,7 +20,8 @@ pub enum BuildError {
     Mapping(MappingError),
     /// The system refused a thread; try fewer threads or a smaller stack.
     Spawn(io::Error),
-    /// The building thread cannot be a worker of the pool, as it is one of another pool.
+    /// The building thread cannot be a worker of the pool, as it is one of another pool. Build
+    /// the pool on another thread.
     AlreadyWorker,
 }
 
@@ -38,7 +39,9 @@ impl fmt::Display for BuildError {
             Self::Spawn(error) => {
                 write!(f, "a worker's thread could not be started: {error}; try fewer threads")
             }
-            Self::AlreadyWorker => f.write_str("this thread is a worker of another pool already"),
+            Self::AlreadyWorker => f.write_str(
+                "this thread is a worker of another pool already: build the pool on another thread",
+            ),
         }
     }
 }

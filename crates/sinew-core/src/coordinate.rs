@@ -18,8 +18,8 @@ impl PoolBuilder {
     /// own](crate::PoolControl::set_schedule) is granted none. A pool whose
     /// [`mapping`](Self::mapping) is a list of processors is granted cores of that list only.
     ///
-    /// The pool joins the table in the background. While no other program is there, it runs as if
-    /// it did not share. A program that cannot share prints one line. Only on Linux.
+    /// The pool joins the table in the background. Without another program it runs as if it did
+    /// not share. A program that cannot share prints one line. Only on Linux.
     ///
     /// Several pools of one process share like several programs: each has a row of its own. The
     /// pools get equal parts of the cores, by weight, and none keeps more cores than it has work

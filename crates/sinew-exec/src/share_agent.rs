@@ -59,9 +59,9 @@ use crate::usage::{Allowance, Usage};
 
 /// The time between two measurements of the command's usage, with neighbours: this many times the
 /// duration of a measurement, within bounds.
-const LOOK_PART: u32 = 100;
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
+const MEASURE_PART: u32 = 100;
+const MEASURE_EVERY: Duration = Duration::from_millis(250);
+const MEASURE_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 
 /// The time in which a growing team may start its new threads, and the time for which they then
 /// stay on a processor each.
@@ -131,7 +131,13 @@ impl UsageMeter {
     /// For a command that has used `seconds` so far.
     fn new(job: &Job, seconds: f64) -> Self {
         let (counted, now) = (vec![job.program.pid], Instant::now());
-        Self { usage: Usage::new(job.threads), counted, seconds, at: now, next: now + LOOK_EVERY }
+        Self {
+            usage: Usage::new(job.threads),
+            counted,
+            seconds,
+            at: now,
+            next: now + MEASURE_EVERY,
+        }
     }
 
     /// The number of threads for which the command seems to have work.
@@ -147,7 +153,8 @@ impl UsageMeter {
             self.counted = descendants::descendants(job.program.pid);
             self.seconds = descendants::processor_time(&self.counted);
         }
-        self.next = began + (began.elapsed() * LOOK_PART).clamp(LOOK_EVERY, LOOK_AT_LEAST_EVERY);
+        self.next =
+            began + (began.elapsed() * MEASURE_PART).clamp(MEASURE_EVERY, MEASURE_AT_LEAST_EVERY);
         demand
     }
 }
@@ -246,7 +253,7 @@ impl ShareAgent<'_> {
     ) {
         let mut is_alone = self.is_alone(shares);
         loop {
-            let next = self.next_look(is_alone);
+            let next = self.next_step(is_alone);
             let timeout = next.map(|next| next.saturating_duration_since(Instant::now()));
             let events = self.wait(ending, &registrations, timeout);
             if events.command_ended {
@@ -264,15 +271,15 @@ impl ShareAgent<'_> {
                 self.apply_share_to_all();
             } else if takes_turn {
                 self.move_to_turn();
-            } else if self.is_narrowed() && self.searched.elapsed() >= LOOK_AT_LEAST_EVERY {
+            } else if self.is_narrowed() && self.searched.elapsed() >= MEASURE_AT_LEAST_EVERY {
                 self.search_descendants();
             }
         }
     }
 
-    /// The time of the next look without an event; `None` for a command that has the whole machine.
-    fn next_look(&self, is_alone: bool) -> Option<Instant> {
-        let for_new = self.is_narrowed().then(|| self.searched + LOOK_AT_LEAST_EVERY);
+    /// The time of the next step without an event; `None` for a command that has the whole machine.
+    fn next_step(&self, is_alone: bool) -> Option<Instant> {
+        let for_new = self.is_narrowed().then(|| self.searched + MEASURE_AT_LEAST_EVERY);
         let shared = [Some(self.usage_meter.next), self.turn.ends].into_iter().flatten();
         for_new.into_iter().chain(shared.filter(|_| !is_alone)).min()
     }
@@ -328,7 +335,7 @@ impl ShareAgent<'_> {
     /// well; until then they stay where their parents were.
     fn move_to_turn(&mut self) {
         let began = Instant::now();
-        if began - self.searched >= LOOK_EVERY {
+        if began - self.searched >= MEASURE_EVERY {
             self.search_descendants();
         }
         let pieces = divide(&self.grant, self.teams.len());

@@ -26,14 +26,14 @@
 use std::cell::Cell;
 
 use sinew_policy::graph::{Call, Graph, Token};
-use sinew_sync::clock::{TICKS_A_US, thread_cpu_ns, ticks, ticks_per_ns};
+use sinew_sync::clock::{TICKS_PER_US, thread_cpu_ns, ticks, ticks_per_ns};
 use sinew_sync::lock::Mutex;
 
 /// The number of marks of a strand after which it records no new tasks: 64 MiB.
 const MAX_MARKS: usize = 1 << 22;
 
 /// Shorter preemptions are ignored: 20 us, in ticks.
-const MIN_PREEMPTION: u64 = 20 * TICKS_A_US;
+const MIN_PREEMPTION: u64 = 20 * TICKS_PER_US;
 
 /// One step of a strand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -311,7 +311,7 @@ mod tests {
         let recorder = Recorder::default();
         recorder.begin(0);
         // It has run for far less than a thousand seconds.
-        let thousand_s = 1_000_000_000 * TICKS_A_US;
+        let thousand_s = 1_000_000_000 * TICKS_PER_US;
         recorder.mark(thousand_s, Mark::Fork);
         recorder.mark(thousand_s + 50, Mark::Next);
         let (_, marks) = recorder.end(thousand_s + 50);

@@ -14,7 +14,7 @@
 //!
 //! An uncontended lock and some stores for each change of activity, if a trace is kept.
 
-use sinew_sync::clock::TICKS_A_US;
+use sinew_sync::clock::TICKS_PER_US;
 use sinew_sync::lock::Mutex;
 
 use crate::activity::Activity;
@@ -142,7 +142,7 @@ impl<const CAPACITY: usize> Buffer<CAPACITY> {
     /// Halves the number of spans by a coarser resolution.
     fn coarsen(&mut self) {
         while self.entries.len() > CAPACITY / 2 {
-            self.resolution = (2 * self.resolution).max(TICKS_A_US / 8);
+            self.resolution = (2 * self.resolution).max(TICKS_PER_US / 8);
             for entry in std::mem::take(&mut self.entries) {
                 self.put(entry);
             }

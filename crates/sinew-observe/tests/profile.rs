@@ -64,10 +64,12 @@ fn read(pool: &Pool) -> Profile {
 /// Calls `test` with a profiling pool of three workers for each combination of fences and waiting,
 /// with and without a slot for an external thread.
 fn with_each_profiling_pool(test: impl Fn(&Pool)) {
-    for (fences, guests) in [(Fences::Auto, true), (Fences::Auto, false), (Fences::Full, true)] {
+    for (fences, external_slot) in
+        [(Fences::Auto, true), (Fences::Auto, false), (Fences::Full, true)]
+    {
         for wait in WAITS {
             let builder =
-                Pool::builder().threads(3).fences(fences).wait(wait).external_slot(guests);
+                Pool::builder().threads(3).fences(fences).wait(wait).external_slot(external_slot);
             test(&profiled(builder));
         }
     }

@@ -6,9 +6,12 @@
 //!   and messages follow the table;
 //! - the size of its chunks in [`chunk`](crate::chunk), and in `next_chunk` there if it has one
 //!   counter: the simulator reads that;
-//! - its source in `sinew-loops/src/source`: an arm in `with_memory` and in `pieces`. Both have a
-//!   wildcard, so the compiler does not ask for them;
-//! - the code of the last schedule in the tests below. All other tests follow the table.
+//! - its source in `sinew-loops/src/source`: an arm in `with_memory`, and in `pieces` if it has a
+//!   number; a variant of `Tapering` in `tapered.rs` if its chunks shrink;
+//! - its row in the table of `lab/sim/src/loops/mod.rs`; `any_huge_options` in
+//!   `sinew-loops/src/loops/tests/limits.rs` if it has a number. All other tests follow the table.
+//!
+//! `next_chunk`, `with_memory`, `pieces` and `any_huge_options` have wildcards, so the compiler
 
 use std::fmt;
 use std::mem::discriminant;

@@ -27,7 +27,7 @@
 //!
 //! - T1: a region that comes after a load, in the order that the program itself makes, sees the
 //!   addition of D1. If it sees the subtraction of D2 as well (Release, in `arrived`; Acquire, in
-//!   `may_exist`), then it sees the objection that the check added.
+//!   `check_objects`), then it sees the objection that the check added.
 //! - T2: the same for the objects that the program began with, by [`LOOKED_AT_START`].
 //!
 //! # Not handled
@@ -73,9 +73,9 @@ pub(crate) const fn outer_is_one(runtime: usize) -> usize {
 static IN_DOUBT: AtomicU32 = AtomicU32::new(0);
 static LOOKED_AT_START: AtomicBool = AtomicBool::new(false);
 
-/// Whether a loaded object may keep data per thread and was not checked yet. If one does, an
-/// objection says so for good.
-pub(crate) fn may_exist() -> bool {
+/// Checks the objects that the program began with, once. Returns whether a loaded object may keep
+/// data per thread and was not checked yet. If one does, an objection says so for good.
+pub(crate) fn check_objects() -> bool {
     if !LOOKED_AT_START.load(Acquire) {
         look();
         LOOKED_AT_START.store(true, Release);

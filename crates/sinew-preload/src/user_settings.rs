@@ -90,7 +90,7 @@ mod tests {
 
     /// Blind to: values that a runtime understands and this code does not.
     #[test]
-    fn wishes_are_told_from_their_contrary() {
+    fn requests_are_told_from_their_contrary() {
         for (name, value) in [
             ("OMP_NUM_THREADS", "4"),
             ("OMP_DYNAMIC", "FALSE"),

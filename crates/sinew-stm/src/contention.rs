@@ -1,8 +1,8 @@
 //! Conflicts: the choices of a transaction that finds another's lock.
 //!
-//! A transaction that waits here may hold locks itself, so each wait ends: after a number of looks,
-//! because only older transactions wait for younger ones, or when another transaction takes the
-//! token. The token's holder waits as long as necessary: by I4 all others abort or finish.
+//! A transaction that waits here may hold locks itself, so each wait ends: after a number of
+//! checks, because only older transactions wait for younger ones, or when another transaction takes
+//! the token. The token's holder waits as long as necessary: by I4 all others abort or finish.
 
 use crate::contention_manager::ContentionManager;
 use crate::descriptor::Descriptor;
@@ -14,17 +14,17 @@ use crate::tx_error::TxResult;
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::thread::yield_now;
 
-/// Looks at a lock before the waiting thread yields the processor.
+/// Checks of a lock before the waiting thread yields the processor.
 const SPINS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
-/// Looks at a lock before `Backoff` aborts.
-const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 256 };
+/// Checks of a lock before `Backoff` aborts.
+const CHECKS: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 256 };
 
-/// The longest pause is two to this power looks.
+/// The longest pause is two to this power checks.
 const LONGEST: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 12 };
 
 impl Descriptor {
-    /// Returns when the record is worth another look, or aborts.
+    /// Returns when the record is worth another check, or aborts.
     ///
     /// # Errors
     ///
@@ -35,7 +35,7 @@ impl Descriptor {
         let worth = self.holds_token() && wait_while(record, seen, u32::MAX, || true)
             || match self.manager {
                 ContentionManager::Suicide => false,
-                ContentionManager::Backoff => wait_while(record, seen, LOOKS, others_may),
+                ContentionManager::Backoff => wait_while(record, seen, CHECKS, others_may),
                 ContentionManager::Age => {
                     self.is_older(seen) && wait_while(record, seen, u32::MAX, others_may)
                 }
@@ -58,8 +58,8 @@ impl Descriptor {
             return;
         }
         let longest = self.aborts.min(LONGEST);
-        for look in 0..self.rng.u32(0..1 << longest) {
-            rest(look);
+        for check in 0..self.rng.u32(0..1 << longest) {
+            rest(check);
         }
     }
 }
@@ -74,19 +74,19 @@ fn others_may() -> bool {
     !engine().clock.token_taken()
 }
 
-/// Looks at `record` until it is no longer `seen`, at most `looks` times and while `going_on`.
+/// Checks `record` until it is no longer `seen`, at most `checks` times and while `going_on`.
 /// Returns whether it has changed.
-fn wait_while(record: &Record, seen: u64, looks: u32, going_on: impl Fn() -> bool) -> bool {
-    let mut look = 0_u32;
-    while look < looks || looks == u32::MAX {
+fn wait_while(record: &Record, seen: u64, checks: u32, going_on: impl Fn() -> bool) -> bool {
+    let mut check = 0_u32;
+    while check < checks || checks == u32::MAX {
         if record.look() != seen {
             return true;
         }
         if !going_on() {
             return false;
         }
-        rest(look);
-        look = look.saturating_add(1);
+        rest(check);
+        check = check.saturating_add(1);
     }
     false
 }

@@ -340,7 +340,7 @@ impl Descriptor {
         }
         if !self.writes.is_empty() {
             let before = engine().clock.advance();
-            if before != self.snapshot() && !self.may_commit(before) {
+            if before != self.snapshot() && !self.validate_or_doom(before) {
                 return false;
             }
             self.write_back((before & !TOKEN) + STEP);
@@ -352,9 +352,10 @@ impl Descriptor {
         true
     }
 
-    /// Whether the transaction may commit although the clock was at `before`, not at its snapshot.
+    /// Dooms the transaction unless it may commit although the clock was at `before`, not at its
+    /// snapshot. Returns whether it may.
     #[cold]
-    fn may_commit(&mut self, before: u64) -> bool {
+    fn validate_or_doom(&mut self, before: u64) -> bool {
         if self.holds_token() {
             // By I4 nothing has changed.
             return true;

@@ -247,11 +247,11 @@ fn every_end_is_told() {
 #[test]
 fn a_lock_or_a_change_in_the_way_ends_the_run() {
     let (a, b) = (TVar::new(0), TVar::new(0));
-    let elsewhere =
+    let on_another_thread =
         |f: &(dyn Fn() + Sync)| std::thread::scope(|s| s.spawn(f).join().expect("no panic"));
     atomically(|tx| {
         a.set(tx, 1)?;
-        elsewhere(&|| {
+        on_another_thread(&|| {
             assert_eq!(long().run(|tx| a.get(tx)).ended, PrefetchEnd::Conflict);
             assert_eq!(long().run(|tx| a.set(tx, 2)).ended, PrefetchEnd::Conflict);
             assert_eq!(long().run(|tx| b.get(tx)).ended, PrefetchEnd::Through);
@@ -260,14 +260,14 @@ fn a_lock_or_a_change_in_the_way_ends_the_run() {
     });
     let changed = long().run(|tx| {
         let first = a.get(tx)?;
-        elsewhere(&|| atomically(|tx| a.set(tx, 5).and_then(|()| b.set(tx, 5))));
+        on_another_thread(&|| atomically(|tx| a.set(tx, 5).and_then(|()| b.set(tx, 5))));
         assert_eq!(first, b.get(tx)?, "of two moments");
         Ok(())
     });
     assert_eq!(changed.ended, PrefetchEnd::Conflict);
     let extended = long().run(|tx| {
         let first = a.get(tx)?;
-        elsewhere(&|| b.store(6));
+        on_another_thread(&|| b.store(6));
         assert_eq!((first, b.get(tx)?), (5, 6));
         Ok(())
     });
@@ -418,7 +418,7 @@ fn the_buffer_holds_what_it_says() {
             boxed.set(tx, 1)?;
             versions.set(versions.get() + 1);
         }
-        #[expect(unreachable_code, reason = "the type of the answer")]
+        #[expect(unreachable_code, reason = "the type of the result")]
         Ok(())
     });
     assert_eq!((versions.get(), ahead.writes, ahead.ended), (5, 1, PrefetchEnd::BufferFull));
@@ -429,7 +429,7 @@ fn the_buffer_holds_what_it_says() {
             tx.or_else(|tx| wide.set(tx, [2; 4]).and_then(|()| tx.retry()), |_| Ok(()))?;
             branches.set(branches.get() + 1);
         }
-        #[expect(unreachable_code, reason = "the type of the answer")]
+        #[expect(unreachable_code, reason = "the type of the result")]
         Ok(())
     });
     assert_eq!((branches.get(), ahead.ended), (1, PrefetchEnd::BufferFull));

@@ -281,7 +281,7 @@ fn containers() {
         })
     });
     threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
-    judge(&recorder);
+    check_history(&recorder);
 }
 
 /// A number from the schedule, so that a schedule repeats the transactions as well.
@@ -289,7 +289,7 @@ pub(crate) fn shuttle_seed() -> u64 {
     thread_rng().r#gen()
 }
 
-fn judge(recorder: &container_history::Recorder) {
+fn check_history(recorder: &container_history::Recorder) {
     let verdict = recorder.verdict();
     assert!(verdict.is_ok(), "{verdict:?}");
 }
@@ -337,7 +337,7 @@ fn neighbours_are_removed() {
     recorder.run(0, Transaction::new(), &Plan::of(&plan), &mut log);
     recorder.finish(log);
     remover.join().unwrap();
-    judge(&recorder);
+    check_history(&recorder);
 }
 
 /// Catches: a checker that does not check the reads of an attempt with an old snapshot.

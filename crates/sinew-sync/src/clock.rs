@@ -27,11 +27,11 @@ pub fn now_ns() -> u64 {
 }
 
 /// About how many [`ticks`] a microsecond has; at most a factor of two off.
-pub const TICKS_A_US: u64 =
+pub const TICKS_PER_US: u64 =
     if cfg!(all(target_arch = "x86_64", not(any(loom, shuttle)))) { 2_600 } else { 1_000 };
 
 /// The processor's time-stamp counter where one exists that costs less than the clock, otherwise
-/// [`now_ns`]. Only differences on one thread mean anything; the unit is [`TICKS_A_US`].
+/// [`now_ns`]. Only differences on one thread mean anything; the unit is [`TICKS_PER_US`].
 #[inline]
 pub fn ticks() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
@@ -101,7 +101,7 @@ pub fn start_measuring() -> (u64, u64) {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{TICKS_A_US, now_ns, start_measuring, thread_cpu_ns, ticks_per_ns};
+    use super::{TICKS_PER_US, now_ns, start_measuring, thread_cpu_ns, ticks_per_ns};
 
     /// Catches: a clock of anything but this thread's processor time.
     #[cfg(target_os = "linux")]
@@ -120,7 +120,7 @@ mod tests {
     fn the_rate_of_ticks_is_about_what_is_assumed() {
         start_measuring();
         let rate = ticks_per_ns();
-        let assumed = TICKS_A_US as f64 / 1_000.0;
+        let assumed = TICKS_PER_US as f64 / 1_000.0;
         let assumed = if cfg!(target_arch = "x86_64") { assumed } else { 1.0 };
         assert!((0.2..5.0).contains(&(rate / assumed)), "{rate} ticks a nanosecond");
         assert_eq!(rate, ticks_per_ns());

@@ -2,7 +2,9 @@
 //!
 //! There are three independent limits: the affinity mask (`pin`), the cpuset and the CPU quota
 //! (`cgroup`). The first two set *which* CPUs, the quota the time on them. All can change while the
-//! process runs; only another read shows the change.
+//! process runs; only another read shows the change. A pool reads again, at the pace that
+//! `sinew-core/src/seams/limit.rs` sets. `sinew exec` and a program that joins the table of
+//! `sinew-coord` read once.
 
 use std::path::{Path, PathBuf};
 

@@ -214,7 +214,11 @@ impl fmt::Display for PlacementError {
                 write!(f, "not enough memory for {bytes} bytes: {source}; choose a smaller size")
             }
             Self::Unknown { source } => {
-                write!(f, "cannot read the nodes of pages: the kernel says {source}")
+                write!(
+                    f,
+                    "cannot read the nodes of pages: the kernel says {source}; continue without \
+                     them"
+                )
             }
         }
     }

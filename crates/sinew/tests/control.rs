@@ -181,7 +181,7 @@ fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
 fn a_sort_takes_up_the_number_of_threads_while_it_runs() {
     let pool = Pool::builder().threads(2).build().unwrap();
     let xs: Vec<u64> = (0..400_000).map(|x| x * 7_919 % 400_009).collect();
-    // How many comparisons there are, of which the call answers what to do at each.
+    // Sorts a copy, calls `at` at each comparison, and returns the number of comparisons.
     let sort = |control: &Control, at: &(dyn Fn(usize, bool) + Sync)| {
         let (mut xs, compared) = (xs.clone(), AtomicUsize::new(0));
         pool.run(|_| {
@@ -197,7 +197,7 @@ fn a_sort_takes_up_the_number_of_threads_while_it_runs() {
     };
     let control = Control::new();
     control.set_threads(1);
-    let all = sort(&control, &|_, is_here| assert!(is_here, "somebody came uncalled"));
+    let all = sort(&control, &|_, is_here| assert!(is_here, "a worker came uncalled"));
     let helped = AtomicBool::new(false);
     sort(&control, &|number, is_here| {
         if !is_here {
@@ -228,7 +228,7 @@ fn problems_are_solved_by_as_many_threads_as_requested() {
                 return sinew::Step::Split(range.start..middle, middle..range.end);
             }
             if thread::current().id() != here {
-                assert!(solved.load(Ordering::Acquire) > 1_000, "somebody came uncalled");
+                assert!(solved.load(Ordering::Acquire) > 1_000, "a worker came uncalled");
                 helped.store(true, Ordering::Release);
             } else {
                 match solved.fetch_add(1, Ordering::AcqRel) {

@@ -139,7 +139,7 @@ fn a_schedule_that_a_loop_names_goes_before_its_pools() {
     assert_eq!(claims(Some(Schedule::Static)), n);
 }
 
-/// Catches: a loop that is ended because it is measured, though it answers results alone.
+/// Catches: a loop that is ended because it is measured, though its call returns results alone.
 #[test]
 fn measured_loops_without_a_control_run_on() {
     let pool = Pool::builder().threads(2).build().unwrap();

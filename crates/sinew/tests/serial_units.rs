@@ -9,7 +9,7 @@ use std::thread;
 #[test]
 fn parallel_calls_inside_a_unit_stay_on_its_thread() {
     let pool = sinew::Pool::builder().threads(4).build().expect("a pool");
-    let (sum, elsewhere) = (TVar::new(0_u64), TVar::new(0_u64));
+    let (sum, by_units) = (TVar::new(0_u64), TVar::new(0_u64));
     let mut list = Worklist::from((0..500_u64).collect::<Vec<_>>());
     let report = pool.run(|_| {
         list.run(|tx, unit| {
@@ -18,9 +18,9 @@ fn parallel_calls_inside_a_unit_stay_on_its_thread() {
             let moved = || u64::from(thread::current().id() != here);
             let (a, b) = sinew::join(moved, moved);
             let in_loop: u64 = sinew::over(0..100_usize).map(|_| moved()).into_iter().sum();
-            elsewhere.modify(tx, |moved| moved + a + b + in_loop)
+            by_units.modify(tx, |moved| moved + a + b + in_loop)
         })
     });
     assert!(report.is_ok());
-    assert_eq!((sum.load(), elsewhere.load()), (499 * 250, 0));
+    assert_eq!((sum.load(), by_units.load()), (499 * 250, 0));
 }

@@ -3,7 +3,7 @@
 use sinew::{Schedule, Worker, over};
 
 /// Calls `work` with each number below the number of workers, each on a worker of its own where
-/// that many are free; returns what the calls answered, in order.
+/// that many are free; returns their results, in order.
 ///
 /// The call of a busy worker is made by another one later: this costs time, not correctness. So no
 /// call may wait for another.

@@ -8,7 +8,7 @@ use sinew::Worker;
 
 /// How two halves are run.
 pub(crate) trait Fork {
-    /// Runs both arms, possibly at the same time, and returns what both answered.
+    /// Runs both arms, possibly at the same time, and returns the results of both.
     fn fork<A: Send, B: Send>(
         &self,
         left: impl FnOnce(&Self) -> A + Send,
@@ -55,7 +55,7 @@ mod tests {
         [left, right].concat()
     }
 
-    /// Catches: arms that are left out or answered in the wrong order.
+    /// Catches: arms that are left out, or results in the wrong order.
     #[test]
     fn alone_and_in_a_pool_both_arms_are_run_and_answered_in_order() {
         let pool = sinew::Pool::builder().threads(2).build().unwrap();

@@ -28,7 +28,7 @@ use crate::setup::{Setup, SetupError};
 use crate::trace::{Step, Trace};
 
 /// Number of events between two calls of `goes_on`.
-const LOOK_UP: u64 = 1 << 12;
+const BETWEEN_CHECKS: u64 = 1 << 12;
 
 /// The order in which a worker with an empty domain queue tries other queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -268,7 +268,7 @@ impl<'c> Run<'c> {
             };
             self.step(worker);
             self.report.events += 1;
-            if self.report.events.is_multiple_of(LOOK_UP) && !goes_on(&self.progress()) {
+            if self.report.events.is_multiple_of(BETWEEN_CHECKS) && !goes_on(&self.progress()) {
                 break;
             }
         }
@@ -503,7 +503,7 @@ mod tests {
             shares.len() < 3
         });
         let stopped = stopped.expect("no violation");
-        assert_eq!((stopped.events, stopped.is_whole), (3 * LOOK_UP, false));
+        assert_eq!((stopped.events, stopped.is_whole), (3 * BETWEEN_CHECKS, false));
         assert!(stopped.time < run(&setup).time && run(&setup).is_whole, "{stopped:?}");
         assert!(
             shares.iter().all(|&(tasks, share)| share == Some(tasks as f64 / 100_000.0)),

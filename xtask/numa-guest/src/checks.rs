@@ -11,7 +11,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use numa_protocol::{Line, Order, Outcome, Shape};
 
 use crate::check::Check;
-use crate::{homes, hotplug, hwloc, limits, locality, pages, pin, placed, steals, tree, worklist};
+use crate::{
+    hotplug, hwloc, limits, locality, pages, pin, placed, steals, tree, worker_memory, worklist,
+};
 
 /// In the order in which they run: what others rely on first, what changes the machine last.
 fn groups() -> [&'static [Check]; 11] {
@@ -22,7 +24,7 @@ fn groups() -> [&'static [Check]; 11] {
         pages::CHECKS,
         locality::CHECKS,
         placed::CHECKS,
-        homes::CHECKS,
+        worker_memory::CHECKS,
         steals::CHECKS,
         worklist::CHECKS,
         limits::CHECKS,

@@ -12,9 +12,9 @@
 //! | `init` | what the first process must do for itself: mounts, the serial line, power off |
 //! | `check`, `checks` | a check; the table of all checks, and how they are run |
 //! | `tree`, `hwloc` | the tree and distances, beside the shape and beside hwloc |
-//! | `pin` | workers and guests on CPUs |
+//! | `pin` | workers and external threads on CPUs |
 //! | `pages`, `locality`, `placed` | pages on nodes; queues of locality domains; arrays whose blocks have one |
-//! | `homes` | where the memory of workers themselves lies |
+//! | `worker_memory` | where the memory of workers themselves lies |
 //! | `steals` | the victims of thieves |
 //! | `worklist` | where a worklist's pages lie |
 //! | `limits`, `hotplug` | control groups; CPUs that are switched off |
@@ -28,8 +28,6 @@
 mod check;
 #[cfg(target_os = "linux")]
 mod checks;
-#[cfg(target_os = "linux")]
-mod homes;
 #[cfg(target_os = "linux")]
 mod hotplug;
 #[cfg(target_os = "linux")]
@@ -50,6 +48,8 @@ mod placed;
 mod steals;
 #[cfg(target_os = "linux")]
 mod tree;
+#[cfg(target_os = "linux")]
+mod worker_memory;
 #[cfg(target_os = "linux")]
 mod workers;
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! Workers run where their mapping puts them, guests where they were.
+//! Workers run where their mapping puts them; external threads are not moved.
 //!
 //! The expected result of a mapping is specified here by its purpose, not by the code that deals
 //! the slots; on the regular shape it is written out.
@@ -18,7 +18,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "pin/an-explicit-list-is-followed-in-its-order", run: explicit },
     Check { name: "pin/more-workers-than-cpus-start-over", run: more_than_cpus },
     Check { name: "pin/without-a-mapping-nobody-is-pinned", run: unpinned },
-    Check { name: "pin/guests-are-never-pinned", run: guests },
+    Check { name: "pin/external-threads-are-never-pinned", run: external },
     Check { name: "pin/an-affinity-mask-sizes-and-bounds-a-pool", run: within_a_mask },
     Check { name: "pin/a-cpu-outside-the-mask-is-refused-by-name", run: outside_the_mask },
 ];
@@ -106,7 +106,7 @@ fn unpinned(shape: &Shape) -> Verdict {
     Ok(Outcome::Passed)
 }
 
-fn guests(shape: &Shape) -> Verdict {
+fn external(shape: &Shape) -> Verdict {
     let before = mask();
     let pool = Pool::builder().threads(shape.cpus()).mapping(Mapping::Compact).build();
     let pool = pool.map_err(|error| error.to_string())?;
@@ -125,7 +125,7 @@ fn odd(shape: &Shape) -> CpuSet {
 fn within_a_mask(shape: &Shape) -> Verdict {
     let odd = odd(shape);
     for mapping in [Mapping::None, Mapping::Compact, Mapping::Scatter] {
-        let (seen, guest) = restricted(&odd, || {
+        let (seen, caller) = restricted(&odd, || {
             let pool = Pool::builder().mapping(mapping.clone()).external_slot(false).build();
             Ok((survey(&pool.map_err(|error| error.to_string())?), watch()))
         })?;
@@ -134,8 +134,8 @@ fn within_a_mask(shape: &Shape) -> Verdict {
         ensure(used.intersection(&odd) == used, || {
             format!("{mapping}: workers ran on {used}, not {odd}")
         })?;
-        ensure(guest.intersection(&odd) == guest, || {
-            format!("{mapping}: the caller ran on {guest}")
+        ensure(caller.intersection(&odd) == caller, || {
+            format!("{mapping}: the caller ran on {caller}")
         })?;
         if mapping != Mapping::None {
             same("CPUs in use", &used, &odd)?;

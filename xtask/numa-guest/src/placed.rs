@@ -124,8 +124,8 @@ fn bound(shape: &Shape) -> Verdict {
     let placements = bind.iter().map(|node| (Placement::Bind(node), Some(node)));
     for (placement, node) in placements.chain([(Placement::OneNode, bind.lowest())]) {
         let nodes = nodes_of(&filled(&pool, &domains, Distribution::Static, placement)?)?;
-        let elsewhere = nodes.iter().find(|&&other| Some(other) != node);
-        ensure(elsewhere.is_none(), || format!("{placement}: a page on node {elsewhere:?}"))?;
+        let wrong = nodes.iter().find(|&&other| Some(other) != node);
+        ensure(wrong.is_none(), || format!("{placement}: a page on node {wrong:?}"))?;
     }
     Ok(Outcome::Passed)
 }

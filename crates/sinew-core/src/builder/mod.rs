@@ -394,14 +394,14 @@ impl PoolBuilder {
         let fenced = threads > 1 && !(heavy_fences && (fence::is_asymmetric() || register_fence()));
         let observer = self.observer;
         let mut observers = observer.as_ref().map(|observer| observer.watch(threads).into_iter());
-        let homes = match is_real {
+        let nodes = match is_real {
             true => preferred_nodes(machine, &cpu_assignment, self.first_slot),
             false => vec![PreferredNode::OnlyNode; threads],
         };
         Arc::new_cyclic(|pool| PoolState {
-            slots: WorkerSlots::new(&homes, |index, home| {
+            slots: WorkerSlots::new(&nodes, |index, node| {
                 let observer = observers.as_mut().and_then(Iterator::next);
-                Worker::new(pool.as_ptr(), index, fenced, self.stack, home, observer, self.victims)
+                Worker::new(pool.as_ptr(), index, fenced, self.stack, node, observer, self.victims)
             }),
             sleepers: Sleepers::new(),
             injector: Injector::new(),

@@ -19,7 +19,7 @@ use sinew_sync::clock::now_ns;
 use sinew_sync::thread::yield_now;
 
 /// Rounds between two reads of the clock.
-const ROUNDS_A_LOOK: u32 = if cfg!(shuttle) { 1 } else { 16 };
+const ROUNDS_PER_READ: u32 = if cfg!(shuttle) { 1 } else { 16 };
 
 /// A gap between two reads of the clock which shows that the thread lost its core.
 const GAP_NS: u64 = 500_000;
@@ -67,10 +67,10 @@ impl<'w> Backoff<'w> {
 
     /// Counts a round. Returns false when the window is over, or each time `silence_ns` has passed:
     /// then the worker checks for silent owners, however long the window is.
-    pub(crate) fn is_left(&mut self, silence_ns: u64) -> bool {
+    pub(crate) fn next_round(&mut self, silence_ns: u64) -> bool {
         spin_loop();
         self.rounds = self.rounds.wrapping_add(1);
-        if !self.shared.get() && !self.rounds.is_multiple_of(ROUNDS_A_LOOK) {
+        if !self.shared.get() && !self.rounds.is_multiple_of(ROUNDS_PER_READ) {
             return true;
         }
         let now = now_ns();

@@ -307,7 +307,7 @@ mod models {
                     }
                     let last = self.sleepers.fall_asleep(slot);
                     if !(last
-                        && (self.last_look(true) || self.has_timed_parks && self.timed_park(slot)))
+                        && (self.last_check(true) || self.has_timed_parks && self.timed_park(slot)))
                     {
                         self.parkers[slot].park();
                     }
@@ -327,10 +327,10 @@ mod models {
             self.sleepers.begin_timed_park();
             let woken = self.parkers[slot].park_for(1);
             self.sleepers.end_timed_park();
-            woken || self.last_look(!planted(Bug::ForgottenStealRequest))
+            woken || self.last_check(!planted(Bug::ForgottenStealRequest))
         }
 
-        fn last_look(&self, leaves_note: bool) -> bool {
+        fn last_check(&self, leaves_note: bool) -> bool {
             if planted(Bug::NoLastCheck) {
                 return false;
             }

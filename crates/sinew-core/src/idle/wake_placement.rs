@@ -55,18 +55,18 @@ struct Sleeper {
     woken: Option<(u64, Option<usize>)>,
     excluded: Option<ExcludedCpu>,
     /// Its usage since it woke up on another core than its waker's.
-    stay: Option<Stay>,
+    awake: Option<AwakeTime>,
 }
 
 /// An interval in which a thread was awake.
 #[derive(Debug, Clone, Copy)]
-struct Stay {
+struct AwakeTime {
     since_ns: u64,
     /// The thread's usage at its beginning.
     before: ThreadUsage,
 }
 
-impl Stay {
+impl AwakeTime {
     fn begin() -> Option<Self> {
         Some(Self { since_ns: now_ns(), before: ThreadUsage::current()? })
     }
@@ -152,7 +152,7 @@ impl WorkerPlacement {
     /// The worker is about to park.
     pub(crate) fn before_park(&self, wake_placement: &WakePlacement) {
         let mut sleeper = self.0.lock();
-        if sleeper.stay.take().is_some_and(Stay::was_shared) {
+        if sleeper.awake.take().is_some_and(AwakeTime::was_shared) {
             wake_placement.set_crowded(now_ns());
         }
         sleeper.asleep = wake_placement.allowed;
@@ -166,7 +166,7 @@ impl WorkerPlacement {
         let Some((woken_ns, from)) = sleeper.woken.take() else { return };
         if sleeper.excluded.is_some() {
             wake_placement.learn(woken_ns, now_ns());
-            sleeper.stay = Stay::begin();
+            sleeper.awake = AwakeTime::begin();
         }
         if sleeper.excluded.is_none() && from.is_some() && from == current_cpu() {
             wake_placement.set_needed();
@@ -424,15 +424,15 @@ mod tests {
                 wake_placement.before_wake(worker.placement);
                 worker.does(WorkerPlacement::after_park);
                 worker.does(|placement, _| placement.restore_mask());
-                let stay = worker.placement.0.lock().stay.unwrap();
+                let awake = worker.placement.0.lock().awake.unwrap();
                 if loses {
                     worker.does(|_, _| lose_the_core());
                     // As if the thread had used all the time since the beginning.
-                    worker.placement.0.lock().stay = Some(Stay { since_ns: 0, ..stay });
+                    worker.placement.0.lock().awake = Some(AwakeTime { since_ns: 0, ..awake });
                 } else {
                     // As if no other thread had run here.
-                    let before = ThreadUsage { involuntary_switches: u64::MAX, ..stay.before };
-                    worker.placement.0.lock().stay = Some(Stay { since_ns: 0, before });
+                    let before = ThreadUsage { involuntary_switches: u64::MAX, ..awake.before };
+                    worker.placement.0.lock().awake = Some(AwakeTime { since_ns: 0, before });
                 }
                 // The wake-up may have been late.
                 wake_placement.crowded_until_ns.store(0, Ordering::Relaxed);
@@ -446,14 +446,16 @@ mod tests {
     /// between two calls, or because a task sleeps.
     #[test]
     fn one_who_passes_by_does_not_make_a_crowd() {
-        let stay =
-            Stay { since_ns: 0, before: ThreadUsage { processor_ns: 7, involuntary_switches: 7 } };
+        let awake = AwakeTime {
+            since_ns: 0,
+            before: ThreadUsage { processor_ns: 7, involuntary_switches: 7 },
+        };
         let lost = |used_us: u64, switches: u64, lasted_us: u64| {
             let now = ThreadUsage {
                 processor_ns: 7 + used_us * 1_000,
                 involuntary_switches: 7 + switches,
             };
-            stay.lost_a_share(now, lasted_us * 1_000)
+            awake.lost_a_share(now, lasted_us * 1_000)
         };
         assert!(!lost(100, 3, 120));
         assert!(!lost(100, 0, 50_000));
@@ -464,7 +466,7 @@ mod tests {
 
     /// Catches: an overwritten mask that other code has changed meanwhile.
     #[test]
-    fn a_mask_that_somebody_else_has_changed_is_left_alone() {
+    fn a_mask_that_another_program_has_changed_is_left_alone() {
         with_sleeper(|worker, wake_placement, _| {
             wake_placement.before_wake(worker.placement);
             let excluded =

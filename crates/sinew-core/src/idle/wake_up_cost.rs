@@ -12,10 +12,10 @@
 
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU32, Ordering};
-use sinew_sync::clock::TICKS_A_US;
+use sinew_sync::clock::TICKS_PER_US;
 
 /// The work that makes a wake-up pay, in ticks.
-pub(crate) const ENOUGH: u64 = 5 * TICKS_A_US;
+pub(crate) const ENOUGH: u64 = 5 * TICKS_PER_US;
 
 /// The number of wake-ups in a row that must not pay before owners omit them. Under shuttle every
 /// wake-up that may be omitted is omitted.

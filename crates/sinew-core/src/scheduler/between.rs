@@ -17,7 +17,7 @@ impl Worker {
     /// Usually a decrement of a counter.
     #[inline]
     pub fn check_limits(&self) {
-        if self.own.limit_checks.wants_time() {
+        if self.own.limit_checks.count_piece() {
             self.check_limits_cold();
         }
     }
@@ -25,7 +25,7 @@ impl Worker {
     /// Checks the limits only, for callers that have read the time, in ticks, anyway.
     #[inline]
     pub fn check_limits_at(&self, now: u64) {
-        if self.pool().limit.follows() && self.own.limit_checks.is_time(now) {
+        if self.pool().limit.follows() && self.own.limit_checks.begin_check(now) {
             self.pool().follow_limits();
         }
     }
@@ -34,7 +34,7 @@ impl Worker {
     fn check_limits_cold(&self) {
         if !self.pool().limit.follows() {
             self.own.limit_checks.never();
-        } else if self.own.limit_checks.asked(ticks()) {
+        } else if self.own.limit_checks.clock_was_read(ticks()) {
             self.pool().follow_limits();
         }
         self.serve_calls();

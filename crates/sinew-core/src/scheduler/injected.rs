@@ -2,14 +2,14 @@
 
 use sinew_deque::Queued;
 use sinew_sync::atomic::Ordering;
-use sinew_sync::clock::{TICKS_A_US, ticks};
+use sinew_sync::clock::{TICKS_PER_US, ticks};
 
 use crate::scheduler::job::Allowed;
 use crate::state::worker::Worker;
 
 /// How long other workers leave work from outside to the worker that took the last piece: the time
 /// in which a caller parks and another thread gets its core.
-const DEFERRED: u64 = 6 * TICKS_A_US;
+const DEFERRED: u64 = 6 * TICKS_PER_US;
 
 impl Worker {
     /// Work from outside.

@@ -4,7 +4,7 @@ use sinew_deque::Queued;
 use sinew_deque::stack::Claim;
 use sinew_policy::Wait;
 use sinew_sync::atomic::spin_loop;
-use sinew_sync::clock::{TICKS_A_US, ticks};
+use sinew_sync::clock::{TICKS_PER_US, ticks};
 use sinew_sync::plant::{Bug, planted};
 
 use crate::idle::wake_up_cost::ENOUGH;
@@ -14,10 +14,10 @@ use crate::state::worker::Worker;
 /// A stolen task that runs for longer is long. While tasks are long, a thief requests the next one
 /// before it runs the stolen one, so that a task is public when it returns. While tasks are short,
 /// the read of the owner's cache line would be a large part of the steal.
-const SHORT: u64 = TICKS_A_US;
+const SHORT: u64 = TICKS_PER_US;
 
 /// A stolen task that took no longer cost more than the steal saved.
-const SCRAP: u64 = TICKS_A_US / 4;
+const SCRAP: u64 = TICKS_PER_US / 4;
 
 /// A thief that has stolen so many of them in a row rests before it looks for another.
 const SCRAPS: u32 = 8;
@@ -117,7 +117,7 @@ impl Worker {
         let scraps = if scrap { self.own.scraps.get() + 1 } else { 0 };
         self.own.scraps.set(scraps % SCRAPS);
         if scraps == SCRAPS {
-            rest(u64::from(SCRAPS) * TICKS_A_US);
+            rest(u64::from(SCRAPS) * TICKS_PER_US);
         }
     }
 }

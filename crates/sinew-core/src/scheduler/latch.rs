@@ -40,7 +40,7 @@ impl Owner {
         worker: &Worker,
         last: impl FnOnce() -> bool,
     ) {
-        // SAFETY: as the caller says. The slots of the worker's pool are there as long as it works.
+        // SAFETY: as the caller says. The slots of the worker's pool exist as long as it works.
         unsafe { Self::wake_among(owner, |slot| &worker.pool().slots[slot].parker, last) };
     }
 
@@ -95,7 +95,7 @@ impl Latch {
     ///
     /// `latch` is valid until it is set, and may not exist afterwards.
     pub(crate) unsafe fn set(latch: *const Self, worker: &Worker) {
-        // SAFETY: as the caller says. The slots of the worker's pool are there as long as it works.
+        // SAFETY: as the caller says. The slots of the worker's pool exist as long as it works.
         unsafe { Self::set_among(latch, |slot| &worker.pool().slots[slot].parker) };
     }
 
@@ -156,7 +156,7 @@ impl Countdown {
     /// Called once for each part. `countdown` is valid until the last one, and may not exist
     /// afterwards.
     pub(crate) unsafe fn count(countdown: *const Self, worker: &Worker) {
-        // SAFETY: as the caller says. The slots of the worker's pool are there as long as it works.
+        // SAFETY: as the caller says. The slots of the worker's pool exist as long as it works.
         unsafe { Self::count_among(countdown, |slot| &worker.pool().slots[slot].parker) };
     }
 

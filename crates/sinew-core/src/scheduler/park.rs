@@ -9,13 +9,13 @@
 //!
 //! 1. The worker sets steal requests, and looks for work ([`Parking::looks_for`]).
 //! 2. It makes its last preparations, or finds that it need not park ([`Parking::will_park`]).
-//! 3. If the look left it unsure, it parks for a limited time ([`Parking::timed_park`]), executes a
-//!    heavy fence, and looks for work again.
+//! 3. If the check left it unsure, it parks for a limited time ([`Parking::timed_park`]), executes
+//!    a heavy fence, and looks for work again.
 //! 4. It parks until a thread wakes it ([`Parking::sleep`]).
 //!
 //! # Cost
 //!
-//! A look reads two cache lines of each other worker. The observer and the counters see one park,
+//! A check reads two cache lines of each other worker. The observer and the counters see one park,
 //! which begins after step 2.
 
 use sinew_deque::stack::reason;
@@ -61,7 +61,7 @@ pub(crate) enum Parked {
 
 /// The result of a check before a park.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum Seen {
     /// There is work that the worker may run.
     Work,
     /// There is no work, and an owner that pushes later will wake a worker.
@@ -87,8 +87,8 @@ impl Worker {
     /// it afterwards.
     pub(crate) fn park(&self, parking: &mut dyn Parking) -> Parked {
         let allowed = parking.looks_for();
-        let look = allowed.map_or(Look::Nothing, |allowed| self.first_look(allowed));
-        if look == Look::Work {
+        let seen = allowed.map_or(Seen::Nothing, |allowed| self.first_check(allowed));
+        if seen == Seen::Work {
             self.search_was_in_vain();
             return Parked::SawWork;
         }
@@ -98,8 +98,8 @@ impl Worker {
         self.counters.parks.add(1);
         let _parked = self.begin(Activity::Park);
         let is_awake = match allowed {
-            Some(allowed) if look == Look::Unsure => {
-                parking.timed_park(self) || self.last_look(allowed)
+            Some(allowed) if seen == Seen::Unsure => {
+                parking.timed_park(self) || self.last_check(allowed)
             }
             _ => false,
         };
@@ -133,9 +133,9 @@ impl Worker {
     /// Before a park: sets a steal request at every slot, and checks for work. Exact for work
     /// whose owner wakes a worker (M7), and if no owner is active that could push without a fence
     /// (M9).
-    fn first_look(&self, allowed: Allowed) -> Look {
+    fn first_check(&self, allowed: Allowed) -> Seen {
         if planted(Bug::NoLastCheck) {
-            return Look::Nothing;
+            return Seen::Nothing;
         }
         fence(Ordering::SeqCst); // M7, M9
         // Relaxed: made exact by the fence. A worker that becomes active later publishes and wakes
@@ -146,12 +146,12 @@ impl Worker {
             fence(Ordering::SeqCst); // M5, where owners execute full fences
         }
         match self.sees_work(allowed) {
-            true => Look::Work,
+            true => Seen::Work,
             // Under shuttle every park begins with a timed park.
             false if active && (self.pool().may_rely_on_heavy_fences() || cfg!(shuttle)) => {
-                Look::Unsure
+                Seen::Unsure
             }
-            false => Look::Nothing,
+            false => Seen::Nothing,
         }
     }
 
@@ -162,9 +162,9 @@ impl Worker {
         }
     }
 
-    /// After an unsure [`first_look`](Self::first_look): executes a heavy fence, and checks once
+    /// After an unsure [`first_check`](Self::first_check): executes a heavy fence, and checks once
     /// more (M5).
-    fn last_look(&self, allowed: Allowed) -> bool {
+    fn last_check(&self, allowed: Allowed) -> bool {
         heavy();
         self.sees_work(allowed)
     }

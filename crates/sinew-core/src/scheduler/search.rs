@@ -212,7 +212,7 @@ impl Worker {
             }
             // A worker that may stand down checks that before it yields its core.
             let ends = self.pool().is_ending();
-            if !ends && backoff.is_left(self.own.silence_ns.get()) {
+            if !ends && backoff.next_round(self.own.silence_ns.get()) {
                 continue;
             }
             match self.break_silence(Allowed::Any, &backoff) {
@@ -225,13 +225,13 @@ impl Worker {
             }
             if ends {
                 // It may not stand down: an owner has private tasks, and may need the core.
-                backoff.is_left(self.own.silence_ns.get());
+                backoff.next_round(self.own.silence_ns.get());
             }
         }
     }
 
     /// The silence has passed without a task that the worker may take, and its window, which may be
-    /// endless, is not over (V1).
+    /// endless, is not over (X1).
     #[cold]
     pub(crate) fn goes_on_searching(&self, allowed: Allowed) {
         match self.sees_work(allowed) {
@@ -266,7 +266,7 @@ impl Worker {
             };
             self.own.policy.borrow_mut().outcome(victim, outcome);
             if let Ok(job) = job {
-                self.has_stolen(victim, allowed);
+                self.record_steal(victim, allowed);
                 return Some(job);
             }
             self.counters.failed_steals.add(1);
@@ -424,7 +424,7 @@ impl Worker {
         self.own.silence_ns.set(silence);
         match self.try_victim(victim.index(), allowed, true) {
             Ok(job) => {
-                self.has_stolen(victim.index(), allowed);
+                self.record_steal(victim.index(), allowed);
                 Silence::Broken(job)
             }
             Err(_) => Silence::Lasts,

@@ -124,7 +124,7 @@ impl PoolState {
     /// Reads the limits of the process if a read is due, and limits the workers to the CPUs that
     /// they allow.
     pub(crate) fn follow_limits(&self) {
-        if let Some(root) = self.limit.due() {
+        if let Some(root) = self.limit.root_of_due_read() {
             self.set_limit(Source::Process, Limits::read_below(root).effective_threads());
         }
     }

@@ -7,8 +7,12 @@
 //!
 //! # Blocking
 //!
-//! The thread that finishes the awaited task wakes a parked waiter. If no idle worker is asleep,
-//! new work that the waiter may run wakes it too.
+//! The thief that finishes the awaited task wakes a parked waiter, in `Worker::execute` of `job`
+//! (M6). A scope's last task wakes it by its [`Latch`]. If no idle worker is asleep, new work wakes
+//! a waiter that may run any task or deeper ones: it sleeps in the list of `Worker::sleep_for`.
+//!
+//! If a join does not return, look at the state of its slot first. ARCHITECTURE.md has the whole
+//! order.
 
 use std::sync::Arc;
 
@@ -16,7 +20,7 @@ use sinew_deque::stack::{Descriptor, Slot, SlotPtr};
 use sinew_policy::Wait;
 use sinew_policy::idle::Idle;
 use sinew_sync::atomic::{Ordering, spin_loop};
-use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
+use sinew_sync::clock::{TICKS_PER_US, now_ns, ticks};
 use sinew_sync::plant::{Bug, planted};
 
 use crate::fork;
@@ -46,7 +50,7 @@ pub(crate) enum Help<'a> {
 }
 
 /// How long a waiting worker only spins before it searches for a task.
-const MOMENT: u64 = TICKS_A_US / 3;
+const ONLY_SPIN: u64 = TICKS_PER_US / 3;
 
 /// An event that another thread causes.
 pub(crate) trait Awaited {
@@ -264,7 +268,7 @@ impl Worker {
     fn will_soon_be_done(&self, awaited: &dyn Awaited) -> bool {
         let began = ticks();
         while !awaited.is_done() {
-            if self.own.shares_core.get() || ticks().saturating_sub(began) > MOMENT {
+            if self.own.shares_core.get() || ticks().saturating_sub(began) > ONLY_SPIN {
                 return false;
             }
             spin_loop();
@@ -294,7 +298,7 @@ impl Worker {
             if self.help(awaited, allowed, backoff.rounds > 0) {
                 return None;
             }
-            if backoff.is_left(self.own.silence_ns.get()) {
+            if backoff.next_round(self.own.silence_ns.get()) {
                 continue;
             }
             match self.break_silence(allowed, &backoff) {
@@ -325,7 +329,7 @@ impl Worker {
                 self.execute(job);
                 return None;
             }
-            if !backoff.is_left(u64::MAX) {
+            if !backoff.next_round(u64::MAX) {
                 self.park(&mut Waiting { awaited, allowed: None });
                 return Some(backoff.lost_core);
             }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use sinew_policy::idle::{Trial, WATCH_US};
 use sinew_sync::atomic::spin_loop;
-use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
+use sinew_sync::clock::{TICKS_PER_US, now_ns, ticks};
 use sinew_sync::parker::Parker;
 use sinew_sync::thread::yield_now;
 
@@ -86,7 +86,8 @@ pub(crate) fn living_worker<'a>() -> Option<&'a Worker> {
 fn wait_outside(parker: &Parker, pool: &PoolState, awaited: &dyn Awaited, watches: bool) {
     if watches {
         let began = ticks();
-        while !awaited.is_done() && ticks().saturating_sub(began) < u64::from(WATCH_US) * TICKS_A_US
+        while !awaited.is_done()
+            && ticks().saturating_sub(began) < u64::from(WATCH_US) * TICKS_PER_US
         {
             spin_loop();
         }

@@ -1,7 +1,17 @@
 //! The limit on a pool's working workers, which can change at any time.
 //!
-//! It is the minimum of the numbers of several [sources](Source). Each source sets only its own
-//! number. `surplus` describes what workers above the limit do.
+//! It is the minimum of the numbers of three [sources](Source): the program, the limits of the
+//! process, other programs. Each sets only its own number, by `PoolState::set_limit`. Floors above
+//! set that of the program, by `PoolControl::set_threads`. `surplus` describes what workers above
+//! the limit do.
+//!
+//! # Pace
+//!
+//! A pool that follows the limits of its process reads them at most every [`READ_GAP_NS`]. The
+//! reader is a worker without work (`search`), or one between two pieces of a loop or skeleton
+//! (`between`, at the pace of `limit_checks`). A worker that always finds tasks of plain joins and
+//! scopes does not read them. A pool with a set number of threads does not follow them, unless its
+//! builder says so.
 
 use std::path::PathBuf;
 
@@ -14,7 +24,7 @@ use sinew_sync::lock::Mutex;
 use crate::seams::preset::Preset;
 
 /// Time between two reads of affinity, cpuset and quota.
-const LOOK_NS: u64 = 100_000_000;
+const READ_GAP_NS: u64 = 100_000_000;
 
 /// The limit of one pool, and the schedule of its loops, which running loops read.
 #[derive(Debug)]
@@ -29,7 +39,7 @@ pub struct Limit {
     pub(crate) schedule: Preset,
     /// The root folder of the process's limits, if the pool follows them.
     follows: Option<PathBuf>,
-    next_look_ns: AtomicU64,
+    next_read_ns: AtomicU64,
 }
 
 /// A source of limits.
@@ -67,8 +77,8 @@ impl Limit {
     pub(crate) fn new(follows: Option<PathBuf>) -> Self {
         let parts = Mutex::new([usize::MAX; SOURCES]);
         let [workers, requested] = [0; 2].map(|_| AtomicUsize::new(usize::MAX));
-        let (schedule, next_look_ns) = (Preset::default(), AtomicU64::new(0));
-        Self { workers, parts, requested, schedule, follows, next_look_ns }
+        let (schedule, next_read_ns) = (Preset::default(), AtomicU64::new(0));
+        Self { workers, parts, requested, schedule, follows, next_read_ns }
     }
 
     /// How many may take part in a loop. At least 1.
@@ -113,22 +123,23 @@ impl Limit {
         self.workers.swap(workers, Ordering::AcqRel)..workers
     }
 
-    /// The root folder of the limits of the process, if the pool follows them and a read is due.
-    pub(crate) fn due(&self) -> Option<&PathBuf> {
-        self.follows.as_ref().filter(|_| self.is_time_to_look())
+    /// The root folder of the limits of the process, if the pool follows them and the caller has
+    /// claimed a read that is due.
+    pub(crate) fn root_of_due_read(&self) -> Option<&PathBuf> {
+        self.follows.as_ref().filter(|_| self.claim_read())
     }
 
-    /// Whether a read of the limits of the process is due; true for one caller.
-    fn is_time_to_look(&self) -> bool {
+    /// Claims a read of the limits of the process if one is due: one caller gets true.
+    fn claim_read(&self) -> bool {
         if !self.follows() || cfg!(any(loom, shuttle)) {
             return false;
         }
-        let (now, next) = (now_ns(), self.next_look_ns.load(Ordering::Relaxed));
+        let (now, next) = (now_ns(), self.next_read_ns.load(Ordering::Relaxed));
         // Relaxed: limits a rate.
         now >= next
             && self
-                .next_look_ns
-                .compare_exchange(next, now + LOOK_NS, Ordering::Relaxed, Ordering::Relaxed)
+                .next_read_ns
+                .compare_exchange(next, now + READ_GAP_NS, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
     }
 }

@@ -4,6 +4,14 @@
 //! Only cold paths count: a join that is not stolen is not counted. Each slot's counters are on
 //! cache lines of their own and have one writer, so counting costs an addition in the owner's
 //! cache.
+//!
+//! To add one:
+//!
+//! - a line of `counters!` below; [`Counters::iter`] and `sinew-lab run --json` follow it;
+//! - an addition at the cold path that it counts. `Worker::steal_from` in `search` sees each
+//!   attempt to steal from a victim, those of leapfrogging included;
+//! - if no run of `shuttle_the_schedules_reach_every_mechanism` raises it, its name in the list of
+//!   that test (`shuttle/mod.rs`). Only `cargo xtask shuttle` runs the test.
 
 use std::array;
 use std::ops::AddAssign;

@@ -12,10 +12,10 @@
 
 use std::cell::Cell;
 
-use sinew_sync::clock::TICKS_A_US;
+use sinew_sync::clock::TICKS_PER_US;
 
 /// The time between two checks of one worker, in ticks.
-const LOOK: u64 = 20_000 * TICKS_A_US;
+const CHECK_GAP: u64 = 20_000 * TICKS_PER_US;
 
 /// The most pieces without a read of the clock: few enough that pieces which become longer do not
 /// delay a check for long.
@@ -29,7 +29,7 @@ pub(crate) struct LimitChecks {
     /// The initial value of `left`.
     step: Cell<u32>,
     /// The last read of the clock, in ticks.
-    asked: Cell<u64>,
+    read_at: Cell<u64>,
     /// The time of the worker's last check.
     last: Cell<u64>,
 }
@@ -47,7 +47,7 @@ impl LimitChecks {
 
     /// A piece has ended: returns whether to read the clock.
     #[inline]
-    pub(crate) fn wants_time(&self) -> bool {
+    pub(crate) fn count_piece(&self) -> bool {
         match self.left.get() {
             0 => true,
             left => {
@@ -58,21 +58,22 @@ impl LimitChecks {
     }
 
     /// Gets the time that was read; returns whether a check is due.
-    pub(crate) fn asked(&self, now: u64) -> bool {
-        let was_long = now.saturating_sub(self.asked.replace(now)) > LOOK;
+    pub(crate) fn clock_was_read(&self, now: u64) -> bool {
+        let was_long = now.saturating_sub(self.read_at.replace(now)) > CHECK_GAP;
         let step = if was_long { 0 } else { (2 * self.step.get() + 1).min(MOST) };
         self.step.set(step);
         self.left.set(step);
-        self.is_time(now)
+        self.begin_check(now)
     }
 
+    /// Whether a check is due. If so, the next one is due [`CHECK_GAP`] later.
     #[inline]
-    pub(crate) fn is_time(&self, now: u64) -> bool {
-        let is_time = now.saturating_sub(self.last.get()) > LOOK;
-        if is_time {
+    pub(crate) fn begin_check(&self, now: u64) -> bool {
+        let is_due = now.saturating_sub(self.last.get()) > CHECK_GAP;
+        if is_due {
             self.last.set(now);
         }
-        is_time
+        is_due
     }
 }
 
@@ -84,8 +85,8 @@ mod tests {
     #[test]
     fn a_worker_looks_now_and_then() {
         let limit_checks = LimitChecks::default();
-        let looked =
-            [LOOK + 1, LOOK + 2, 2 * LOOK, 2 * LOOK + 2].map(|now| limit_checks.is_time(now));
+        let looked = [CHECK_GAP + 1, CHECK_GAP + 2, 2 * CHECK_GAP, 2 * CHECK_GAP + 2]
+            .map(|now| limit_checks.begin_check(now));
         assert_eq!(looked, [true, false, false, true]);
     }
 
@@ -94,21 +95,21 @@ mod tests {
     #[test]
     fn the_time_is_asked_for_the_more_rarely_the_faster_pieces_come() {
         let limit_checks = LimitChecks::default();
-        let mut now = 10 * LOOK;
+        let mut now = 10 * CHECK_GAP;
         let mut gaps = |limit_checks: &LimitChecks, length: u64| -> Vec<u32> {
             let gap = |_| {
                 let mut pieces = 1;
                 now += length;
-                while !limit_checks.wants_time() {
+                while !limit_checks.count_piece() {
                     pieces += 1;
                     now += length;
                 }
-                limit_checks.asked(now);
+                limit_checks.clock_was_read(now);
                 pieces
             };
             (0..8).map(gap).collect()
         };
         assert_eq!(gaps(&limit_checks, 1), [1, 1, 2, 4, 8, 16, 32, 32]);
-        assert_eq!(gaps(&limit_checks, 2 * LOOK), [32, 1, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(gaps(&limit_checks, 2 * CHECK_GAP), [32, 1, 1, 1, 1, 1, 1, 1]);
     }
 }

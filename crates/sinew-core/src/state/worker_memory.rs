@@ -40,13 +40,13 @@ pub(crate) fn preferred_nodes(
     if nodes.len() < 2 {
         return one_node();
     }
-    let home = |(slot, pu)| {
+    let preferred = |(slot, pu)| {
         let pinned = Option::filter(pu, |_| slot > 0 || first_slot == FirstSlot::Thread);
         pinned
             .and_then(|pu| machine.nearest_node(pu, &nodes))
             .map_or(PreferredNode::Any, PreferredNode::Node)
     };
-    cpu_assignment.pus().iter().copied().enumerate().map(home).collect()
+    cpu_assignment.pus().iter().copied().enumerate().map(preferred).collect()
 }
 
 /// The NUMA nodes of the pages of a worker's own memory; see [`Worker::page_nodes`].

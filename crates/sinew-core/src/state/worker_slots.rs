@@ -38,24 +38,24 @@ unsafe impl Sync for WorkerSlots {}
 unsafe impl Send for WorkerSlots {}
 
 impl WorkerSlots {
-    /// A worker for each of `homes`, made by `worker`.
+    /// A worker for each of `nodes`, made by `worker`.
     pub(crate) fn new(
-        homes: &[PreferredNode],
+        nodes: &[PreferredNode],
         worker: impl FnMut(usize, PreferredNode) -> Worker,
     ) -> Self {
-        let apart = homes.iter().any(|home| *home != PreferredNode::OnlyNode);
-        match apart.then(|| Memory::new(homes.len() * page_stride(), Placement::FirstTouch)) {
-            Some(Ok(pages)) => Self::apart(pages, homes, worker),
-            _ => Self::together(homes, worker),
+        let apart = nodes.iter().any(|preferred| *preferred != PreferredNode::OnlyNode);
+        match apart.then(|| Memory::new(nodes.len() * page_stride(), Placement::FirstTouch)) {
+            Some(Ok(pages)) => Self::apart(pages, nodes, worker),
+            _ => Self::together(nodes, worker),
         }
     }
 
     fn together(
-        homes: &[PreferredNode],
+        nodes: &[PreferredNode],
         mut worker: impl FnMut(usize, PreferredNode) -> Worker,
     ) -> Self {
         let workers: Box<[Worker]> =
-            homes.iter().enumerate().map(|(slot, home)| worker(slot, *home)).collect();
+            nodes.iter().enumerate().map(|(slot, preferred)| worker(slot, *preferred)).collect();
         let workers = NonNull::from(Box::leak(workers));
         Self {
             first: workers.cast(),
@@ -68,21 +68,21 @@ impl WorkerSlots {
     /// In `pages`, which are large enough.
     fn apart(
         pages: Memory,
-        homes: &[PreferredNode],
+        nodes: &[PreferredNode],
         mut worker: impl FnMut(usize, PreferredNode) -> Worker,
     ) -> Self {
         const { assert!(align_of::<Worker>() <= 4096) };
         let stride = page_stride();
-        assert!(homes.len() * stride <= pages.bytes());
-        for (slot, home) in homes.iter().enumerate() {
-            if let PreferredNode::Node(node) = *home {
+        assert!(nodes.len() * stride <= pages.bytes());
+        for (slot, preferred) in nodes.iter().enumerate() {
+            if let PreferredNode::Node(node) = *preferred {
                 pages.prefer(slot * stride..(slot + 1) * stride, node);
             }
         }
         let mut slots = Self { first: pages.start().cast(), stride, count: 0, pages: Some(pages) };
-        for (slot, &home) in homes.iter().enumerate() {
+        for (slot, &preferred) in nodes.iter().enumerate() {
             // SAFETY: within the pages, which the slots own, and aligned, as pages are.
-            unsafe { slots.at(slot).write(worker(slot, home)) };
+            unsafe { slots.at(slot).write(worker(slot, preferred)) };
             // One by one: if the next one panics, these are dropped.
             slots.count += 1;
         }
@@ -162,15 +162,15 @@ mod tests {
     use sinew_policy::StackKind;
 
     /// The last is a node that does not exist, which must be harmless.
-    const HOMES: [PreferredNode; 3] =
+    const NODES: [PreferredNode; 3] =
         [PreferredNode::Any, PreferredNode::Node(0), PreferredNode::Node(1023)];
 
     /// Shows whether a worker still exists.
     type Signs = Vec<Arc<Parker>>;
 
-    fn worker(slot: usize, home: PreferredNode, signs: &mut Signs) -> Worker {
+    fn worker(slot: usize, preferred: PreferredNode, signs: &mut Signs) -> Worker {
         let worker =
-            Worker::new(null(), slot, false, StackKind::Split, home, None, Victims::Random);
+            Worker::new(null(), slot, false, StackKind::Split, preferred, None, Victims::Random);
         signs.push(Arc::clone(&worker.parker));
         worker
     }
@@ -182,9 +182,10 @@ mod tests {
     /// Catches: a worker that overlaps another one, has another's number, or outlives its pool.
     #[test]
     fn workers_are_found_by_their_numbers_and_end_with_the_slots() {
-        for homes in [[PreferredNode::OnlyNode; 3], HOMES] {
+        for nodes in [[PreferredNode::OnlyNode; 3], NODES] {
             let mut signs = Signs::new();
-            let slots = WorkerSlots::new(&homes, |slot, home| worker(slot, home, &mut signs));
+            let slots =
+                WorkerSlots::new(&nodes, |slot, preferred| worker(slot, preferred, &mut signs));
             assert!(slots.iter().map(Worker::index).eq(0..3) && slots.len() == 3);
             assert!((0..3).all(|slot| slots[slot].index() == slot) && slots.get(3).is_none());
             let places: Vec<usize> =
@@ -192,7 +193,7 @@ mod tests {
             assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= size_of::<Worker>()));
             let page = Memory::page_bytes();
             assert!(
-                homes != HOMES || places.iter().all(|place| place.is_multiple_of(page)),
+                nodes != NODES || places.iter().all(|place| place.is_multiple_of(page)),
                 "{places:?}"
             );
             drop(slots);
@@ -204,12 +205,12 @@ mod tests {
     /// memory for the next one's stack.
     #[test]
     fn a_panic_between_two_workers_drops_those_that_are_there() {
-        for homes in [[PreferredNode::OnlyNode; 3], HOMES] {
+        for nodes in [[PreferredNode::OnlyNode; 3], NODES] {
             let mut signs = Signs::new();
             let made = catch_unwind(AssertUnwindSafe(|| {
-                WorkerSlots::new(&homes, |slot, home| {
+                WorkerSlots::new(&nodes, |slot, preferred| {
                     assert!(slot < 2, "no more");
-                    worker(slot, home, &mut signs)
+                    worker(slot, preferred, &mut signs)
                 })
             }));
             assert!(made.is_err() && signs.len() == 2 && all_gone(&signs));

@@ -10,7 +10,7 @@
 
 use sinew_policy::victim::{Tally, boundary};
 use sinew_sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use sinew_sync::clock::TICKS_A_US;
+use sinew_sync::clock::TICKS_PER_US;
 
 /// Deeper tasks are counted with the last of these.
 const DEPTHS: usize = 64;
@@ -77,7 +77,7 @@ impl Classes {
         if self.boundary().is_none() {
             let count = &self.counts[(depth as usize).min(DEPTHS - 1)];
             count.tasks.fetch_add(1, Ordering::Relaxed);
-            count.micros.fetch_add(ticks / TICKS_A_US, Ordering::Relaxed);
+            count.micros.fetch_add(ticks / TICKS_PER_US, Ordering::Relaxed);
         }
     }
 
@@ -106,15 +106,15 @@ mod tests {
         let classes = Classes::default();
         classes.learn_anew(100);
         for _ in 1..ENOUGH {
-            classes.note(3, 150 * TICKS_A_US);
+            classes.note(3, 150 * TICKS_PER_US);
         }
         classes.end_run(1);
         assert_eq!(classes.boundary(), None);
-        classes.note(900, 50 * TICKS_A_US);
+        classes.note(900, 50 * TICKS_PER_US);
         classes.end_run(1);
         assert_eq!(classes.boundary(), Some(3));
         for _ in 0..ENOUGH {
-            classes.note(9, 1_000 * TICKS_A_US);
+            classes.note(9, 1_000 * TICKS_PER_US);
         }
         classes.end_run(1);
         assert_eq!(classes.boundary(), Some(3));

@@ -25,10 +25,10 @@ impl Pieces {
         Self { root: AtomicU32::new(0), served: (0..packages).map(|_| AtomicU32::new(0)).collect() }
     }
 
-    /// A new root task begins, in the package `home`.
-    pub(crate) fn begin(&self, home: usize) {
+    /// A new root task begins, in `package`.
+    pub(crate) fn begin(&self, package: usize) {
         self.root.fetch_add(1, Ordering::Relaxed);
-        self.serve(home);
+        self.serve(package);
     }
 
     /// Whether `package` still wants its piece.

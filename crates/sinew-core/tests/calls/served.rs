@@ -324,7 +324,7 @@ fn calls_nest_up_to_four_deep() {
     });
 }
 
-/// Catches: answers that get mixed up, iterations that are lost or visited twice, and panics that
+/// Catches: results that get mixed up, iterations that are lost or visited twice, and panics that
 /// reach the loop instead of the caller.
 #[test]
 fn a_loop_that_serves_calls_visits_everything_once() {

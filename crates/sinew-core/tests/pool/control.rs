@@ -112,11 +112,11 @@ fn a_cancellation_stays_in_its_pool_and_reaches_the_loops_around() {
                 Err(Cancelled)
             );
         };
-        let elsewhere = || {
+        let within_and_cancelled = || {
             within();
             handle.cancel();
         };
-        assert_eq!(here.run(|w| endless(w, &outer, elsewhere)), Err(Cancelled));
+        assert_eq!(here.run(|w| endless(w, &outer, within_and_cancelled)), Err(Cancelled));
     });
 }
 
@@ -159,8 +159,8 @@ fn who_has_ended_is_under_way_no_more() {
 fn loops_that_leave_their_schedule_open_have_the_pools() {
     ends(|| {
         let pool = pool(2);
-        let (handle, control, wishing) = (pool.control(), Control::new(), Control::new());
-        wishing.set_schedule(Schedule::Static);
+        let (handle, control, requesting) = (pool.control(), Control::new(), Control::new());
+        requesting.set_schedule(Schedule::Static);
         let fixed = Options::default();
         let open = Options { open: true, ..fixed };
         let under =
@@ -171,7 +171,7 @@ fn loops_that_leave_their_schedule_open_have_the_pools() {
             assert!(![open, fixed, under(&control), closed].iter().any(singly));
             handle.set_schedule(Schedule::Dynamic { chunk: 1 });
             assert!([open, under(&control)].iter().all(singly));
-            assert!(![fixed, closed, under(&wishing)].iter().any(singly));
+            assert!(![fixed, closed, under(&requesting)].iter().any(singly));
             handle.set_schedule(None);
         }
     });
@@ -335,7 +335,7 @@ fn a_stream_follows_the_number_of_threads() {
     });
 }
 
-/// Catches: a wish that goes nowhere, and a handle that speaks of another state than the pool.
+/// Catches: a request that has no effect, and a handle that speaks of another state than the pool.
 #[test]
 fn the_handle_and_the_pool_say_the_same() {
     let pool = full_pool(4);

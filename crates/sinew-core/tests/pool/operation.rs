@@ -48,7 +48,7 @@ fn with_another(w: &Worker, operation: &Operation<'_>, first: impl Fn() + Sync) 
 fn alone(w: &Worker, operation: &Operation<'_>) {
     let (here, leaves) = (w.index(), AtomicUsize::new(0));
     tree(w, operation, 10, &|w| {
-        assert_eq!(w.index(), here, "somebody came uncalled");
+        assert_eq!(w.index(), here, "a worker came uncalled");
         leaves.fetch_add(1, Ordering::SeqCst);
     });
     assert_eq!(leaves.into_inner(), 1 << 10);

@@ -343,8 +343,8 @@ fn with_a_grant(test: impl FnOnce(&Pool, &Table, Script) + Send + 'static) {
 fn loops_that_leave_their_schedule_open_follow_a_granted_one() {
     with_a_grant(|pool, table, single| {
         let (open, fixed) = (Options { open: true, ..Options::default() }, Options::default());
-        let (control, wishing) = (Control::new(), Control::new());
-        wishing.set_schedule(Schedule::Static);
+        let (control, requesting) = (Control::new(), Control::new());
+        requesting.set_schedule(Schedule::Static);
         let under =
             |control| Options { control: Some(control), schedule: Schedule::Static, ..open };
         let count = |options: &Options<'_>| chunks(pool, 700, options, |_| ());
@@ -356,7 +356,7 @@ fn loops_that_leave_their_schedule_open_follow_a_granted_one() {
             count(&open) == 700
         });
         assert_eq!(count(&under(&control)), 700);
-        assert!(count(&fixed) < 700 && count(&under(&wishing)) < 700);
+        assert!(count(&fixed) < 700 && count(&under(&requesting)) < 700);
 
         drop(coordinator);
         wait_until(|| count(&open) < 700);

@@ -129,7 +129,7 @@ fn meet_in(w: &Worker, tasks: usize, all: &Barrier) {
 }
 
 /// Catches: work stranded in a package whose only worker is blocked, under a rule that excludes all
-/// other workers (V1).
+/// other workers (X1).
 #[test]
 fn as_many_tasks_as_workers_meet_across_packages_under_every_policy() {
     ends(|| {
@@ -145,7 +145,7 @@ fn as_many_tasks_as_workers_meet_across_packages_under_every_policy() {
     });
 }
 
-/// Catches: work stranded for ever because V1 is checked only at the end of a spin window, and no
+/// Catches: work stranded for ever because X1 is checked only at the end of a spin window, and no
 /// window ends.
 #[test]
 fn tasks_of_workers_that_never_park_meet_across_packages_under_every_policy() {

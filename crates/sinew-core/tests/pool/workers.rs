@@ -50,21 +50,21 @@ fn set_and_settle(pool: &Pool, workers: usize) {
 /// Catches: a limit that leaves no thread, or that exceeds the slots.
 #[test]
 fn one_thread_goes_on_and_there_are_no_more_than_slots() {
-    fn answers(pool: &Pool, least: usize) {
+    fn check(pool: &Pool, least: usize) {
         let most = pool.max_threads();
         assert_eq!(pool.threads(), most);
-        for (asked, answer) in [(1, least), (least, least), (most, most), (usize::MAX, most)] {
+        for (asked, expected) in [(1, least), (least, least), (most, most), (usize::MAX, most)] {
             pool.control().set_threads(asked);
-            assert_eq!((pool.threads(), pool.max_threads()), (answer, most));
+            assert_eq!((pool.threads(), pool.max_threads()), (expected, most));
         }
     }
     for threads in 1..=4 {
-        answers(&full_pool(threads), 1);
+        check(&full_pool(threads), 1);
         // The external thread's slot and one more, where there is one.
-        answers(&pool(threads), 2.min(threads));
+        check(&pool(threads), 2.min(threads));
         ends(move || {
             let pool = Pool::builder().threads(threads).use_current_thread().build().unwrap();
-            answers(&pool, 2.min(threads));
+            check(&pool, 2.min(threads));
         });
     }
 }

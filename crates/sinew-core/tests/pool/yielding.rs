@@ -181,7 +181,7 @@ fn yielding_to_the_pool_takes_tasks_of_other_workers() {
                             begun.wait();
                             w.scope(|s| {
                                 s.spawn(|_| done.store(true, Ordering::SeqCst));
-                                // Not before the task is there.
+                                // Not before the task is spawned.
                                 begun.wait();
                                 wait(&thread::yield_now);
                             });

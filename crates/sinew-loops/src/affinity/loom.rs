@@ -21,7 +21,7 @@ fn pinning(mapping: Mapping) -> Arc<Pinning> {
     Arc::new(Pinning { mapping, cpus: Vec::new() })
 }
 
-/// For each place, whether a thread of the model is there.
+/// For each place, whether a thread of the model has it.
 struct Occupied([AtomicBool; PLACES]);
 
 /// A thread of the model.

@@ -12,7 +12,7 @@
 use std::cell::Cell;
 
 use sinew_policy::pace::Pace;
-use sinew_sync::clock::{TICKS_A_US, ticks};
+use sinew_sync::clock::{TICKS_PER_US, ticks};
 
 use super::{Control, Operation, SOME};
 use crate::affinity;
@@ -20,7 +20,7 @@ use crate::participants::Registration;
 use sinew_core::{Worker, WorkerLocal};
 
 /// The time between two polls, in ticks, unless a single item takes longer: that of a loop's slice.
-const SLICE: u64 = 50 * TICKS_A_US;
+const SLICE: u64 = 50 * TICKS_PER_US;
 
 /// The largest number of items between two polls.
 const MAX_ITEMS: u32 = 64;
@@ -103,7 +103,7 @@ impl<'c> Participant<'c> {
     /// [`items_until_poll`](Self::items_until_poll).
     #[inline]
     pub fn poll_after(&mut self, items: u32) -> bool {
-        let is_due = self.timer.is_due(items);
+        let is_due = self.timer.count(items);
         if is_due {
             self.poll_cold();
         }
@@ -218,7 +218,7 @@ impl Default for PollTimer {
 impl PollTimer {
     /// `items` more items have ended. Returns whether a poll is due.
     #[inline]
-    fn is_due(&mut self, items: u32) -> bool {
+    fn count(&mut self, items: u32) -> bool {
         self.items += items;
         self.items >= self.stride
     }
@@ -247,7 +247,7 @@ mod tests {
         for _ in 0..20 {
             let mut items = 1;
             now += length;
-            while !timer.is_due(1) {
+            while !timer.count(1) {
                 items += 1;
                 now += length;
             }

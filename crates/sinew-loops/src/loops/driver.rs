@@ -26,7 +26,7 @@
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicBool, Ordering};
-use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
+use sinew_sync::clock::{TICKS_PER_US, now_ns, ticks};
 
 use super::auto::{ChunkTimer, Trial};
 use super::controlled::{self, Slices};
@@ -162,7 +162,7 @@ where
 }
 
 /// A loop that takes at most this many ticks ends before a helper would pay off.
-const SOLO_TICKS: u64 = 7 * TICKS_A_US / 10;
+const SOLO_TICKS: u64 = 7 * TICKS_PER_US / 10;
 
 /// The serial part at the beginning of a loop: the caller runs iterations without an offer while it
 /// predicts that the loop ends soon. Returns how many iterations are done, and whether they all
@@ -362,13 +362,13 @@ impl Helpers {
     fn should_leave(&self, w: &Worker, role: Role) -> bool {
         match role {
             Role::Caller => self.is_short.load(Ordering::Relaxed) && self.can_offer_cold(w),
-            Role::Helper => !self.is_within_limit(w) && self.is_too_many_cold(w, 0),
+            Role::Helper => !self.is_within_limit(w) && self.check_count_cold(w, 0),
         }
     }
 
     /// Whether there are enough participants without this worker, which is about to help.
     fn is_unneeded(&self, w: &Worker) -> bool {
-        !self.is_within_limit(w) && self.is_too_many_cold(w, 1)
+        !self.is_within_limit(w) && self.check_count_cold(w, 1)
     }
 
     /// Whether a helper is within the limit by its worker's index. A caller beyond the limit takes
@@ -379,9 +379,10 @@ impl Helpers {
         w.index() < asked - usize::from(self.caller >= asked)
     }
 
-    /// Whether there are too many participants, including `coming` unregistered ones.
+    /// Whether there are too many participants, including `coming` unregistered ones. If so, the
+    /// caller learns that the loop is short of workers.
     #[inline(never)]
-    fn is_too_many_cold(&self, w: &Worker, coming: usize) -> bool {
+    fn check_count_cold(&self, w: &Worker, coming: usize) -> bool {
         let is_too_many =
             w.is_surplus() || self.participants.count() + coming > w.allowed_threads();
         if is_too_many {

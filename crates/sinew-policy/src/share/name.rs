@@ -7,6 +7,9 @@
 //!   by a rule of its own. A fact that it needs is a field of [`Program`](super::Program), which
 //!   `table_state.rs` of `sinew-coord` fills from the row, and `lab/sim/src/programs` for the
 //!   simulator;
+//! - [`decide`](super::decide) repeats the rule over its own grants until nothing moves (H5). So a
+//!   rule that reads `held` runs to its end in one decision. A lower or upper bound belongs in
+//!   `bounds` of `count`;
 //! - the help of `sinew coordinator` and `sinew-lab sim`, which list the names.
 //!
 //! The table holds a policy as its place in [`Policy::ALL`]. Programs built before refuse a place

@@ -124,7 +124,7 @@ fn outermost(runtime: &Runtime, said: u32) -> u32 {
         // The careless library: it lowers every program. A test must see it fail.
         return if said == UNSAID && share != 0 { share } else { said };
     }
-    let is_in_doubt = thread_data::may_exist();
+    let is_in_doubt = thread_data::check_objects();
     let (objections, one) = (objections::all(), thread_data::outer_is_one(runtime.index()));
     if objections != 0 {
         explain_once(objections);

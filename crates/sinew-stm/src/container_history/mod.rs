@@ -367,7 +367,7 @@ fn repeat(state: &mut Model, ops: &[(Op, Answer)]) -> Result<(), String> {
 
 fn check(initial: &Model, history: Log) -> Result<usize, String> {
     let Log { mut views, mut commits } = history;
-    let judged = views.len() + commits.len();
+    let checked = views.len() + commits.len();
     views.sort_unstable_by_key(|view| view.snapshot);
     commits.sort_unstable_by_key(|(version, _)| *version);
     let (mut state, mut views) = (initial.clone(), views.into_iter().peekable());
@@ -383,5 +383,5 @@ fn check(initial: &Model, history: Log) -> Result<usize, String> {
         }
         repeat(&mut state, ops)?;
     }
-    Ok(judged)
+    Ok(checked)
 }

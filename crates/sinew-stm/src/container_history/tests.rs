@@ -15,17 +15,17 @@ use std::time::{Duration, Instant};
 #[test]
 fn the_checker_of_containers_refuses_what_is_not_opaque() {
     let put = |value| (Op::Put(Kind::Map, 1, value), vec![]);
-    let look = |answer: &[u16]| (Op::Look(Kind::Map, 1), answer.to_vec());
-    let judge = |began, snapshot, view, commit| {
+    let look = |result: &[u16]| (Op::Look(Kind::Map, 1), result.to_vec());
+    let check_logs = |began, snapshot, view, commit| {
         let views = vec![View { began, snapshot, ops: vec![view] }];
         check(&Model::default(), Log { views, commits: vec![(4, vec![put(7), commit])] })
     };
-    assert_eq!(judge(2, 2, look(&[]), look(&[1, 7])), Ok(2));
-    assert_eq!(judge(4, 4, look(&[1, 7]), look(&[1, 7])), Ok(2));
-    assert!(judge(2, 2, look(&[1, 7]), look(&[1, 7])).is_err(), "a value of a later commit");
-    assert!(judge(4, 4, look(&[]), look(&[1, 7])).is_err(), "a value of an earlier commit");
-    assert!(judge(4, 2, look(&[]), look(&[1, 7])).is_err(), "an old snapshot");
-    assert!(judge(2, 2, look(&[]), look(&[])).is_err(), "a wrong commit");
+    assert_eq!(check_logs(2, 2, look(&[]), look(&[1, 7])), Ok(2));
+    assert_eq!(check_logs(4, 4, look(&[1, 7]), look(&[1, 7])), Ok(2));
+    assert!(check_logs(2, 2, look(&[1, 7]), look(&[1, 7])).is_err(), "a value of a later commit");
+    assert!(check_logs(4, 4, look(&[]), look(&[1, 7])).is_err(), "a value of an earlier commit");
+    assert!(check_logs(4, 2, look(&[]), look(&[1, 7])).is_err(), "an old snapshot");
+    assert!(check_logs(2, 2, look(&[]), look(&[])).is_err(), "a wrong commit");
 }
 
 /// Catches: a checker that accepts a handler which was called twice, not at all, or for the wrong
@@ -147,18 +147,18 @@ fn round(seed: u64, transactions: usize) -> usize {
 #[test]
 fn histories_of_parts_on_real_threads_are_opaque() {
     let time = crate::stress_time();
-    let judged = ends(time, move || {
+    let checked = ends(time, move || {
         let said = std::env::var("SINEW_STRESS_SEED").ok().and_then(|text| text.parse().ok());
         let first = said.unwrap_or_else(|| fastrand::u64(..1 << 40));
         let end = Instant::now() + time;
         eprintln!("seeds from {first}");
-        let (mut rounds, mut judged) = (0, 0);
+        let (mut rounds, mut checked) = (0, 0);
         while rounds < 4 || Instant::now() < end {
-            judged += round(first + rounds, 100);
+            checked += round(first + rounds, 100);
             rounds += 1;
         }
-        eprintln!("{rounds} rounds of 300 transactions, {judged} views and commits");
-        judged
+        eprintln!("{rounds} rounds of 300 transactions, {checked} views and commits");
+        checked
     });
-    assert!(judged > 0);
+    assert!(checked > 0);
 }

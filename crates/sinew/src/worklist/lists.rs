@@ -4,6 +4,11 @@
 //! preferred one is empty, so settings may change at any time. A list is a stack for its workers; a
 //! thief takes from the other end.
 //!
+//! The order of units is that of [`Units`]: `steal_half`, `append` and `deal` below keep it,
+//! [`LocalUnits`] has the units that a worker holds, and `parked` adds those that were woken. The
+//! numbers of units are decisions of [`units`]. The simulator has its own lists, in
+//! `lab/sim/src/worklist/lists.rs`.
+//!
 //! If each worker has its own list, the units of a short list are dealt to them when the run
 //! begins. The units of a long list remain in the common list, from which a worker without units
 //! takes a portion. So a run of millions begins at once, and a change of the number of workers

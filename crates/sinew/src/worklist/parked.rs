@@ -296,9 +296,9 @@ mod tests {
     fn a_run_waits_as_long_as_a_thread_keeps_it_alive() {
         let woken = Arc::new(Woken::default());
         assert_eq!(woken.wait_state(), WaitState::Stuck);
-        let keeper = woken.keep_alive();
-        let second = keeper.clone();
-        drop(keeper);
+        let first = woken.keep_alive();
+        let second = first.clone();
+        drop(first);
         assert_eq!(woken.wait_state(), WaitState::KeptAlive);
         woken.add([7]);
         assert_eq!((woken.wait_state(), woken.take()), (WaitState::Woken, vec![7]));

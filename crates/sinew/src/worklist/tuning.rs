@@ -124,7 +124,7 @@ impl SettingsHandle {
     /// [`set`](Self::set) without the check, which a run makes.
     pub(super) fn put(&self, settings: Settings) {
         *self.0.settings.lock() = settings;
-        self.has_changed();
+        self.raise_version();
     }
 
     /// The placement of pages, if one was set.
@@ -147,10 +147,10 @@ impl SettingsHandle {
     /// ```
     pub fn set_pages(&self, pages: impl Into<Option<Pages>>) {
         *self.0.pages.lock() = pages.into();
-        self.has_changed();
+        self.raise_version();
     }
 
-    fn has_changed(&self) {
+    fn raise_version(&self) {
         // Release: pairs with the load in `version`, though the locks order what has changed
         // anyway.
         self.0.version.fetch_add(1, Ordering::Release);

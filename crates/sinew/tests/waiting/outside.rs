@@ -125,9 +125,9 @@ fn two_lists_wake_each_other() {
         watched(move || {
             let step = TVar::new(0_u32);
             let lists = [0, 1].map(|first| list_of((first..STEPS).step_by(2), settings));
-            let keepers = [lists[1].keep_alive(), lists[0].keep_alive()];
+            let handles = [lists[1].keep_alive(), lists[0].keep_alive()];
             std::thread::scope(|s| {
-                for (mut list, other) in lists.into_iter().zip(keepers) {
+                for (mut list, other) in lists.into_iter().zip(handles) {
                     let step = &step;
                     s.spawn(move || {
                         let report = pool(2).run(|_| {

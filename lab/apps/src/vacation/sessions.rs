@@ -168,7 +168,7 @@ impl Session {
         let held = tables.leave(customer)?.unwrap_or_default();
         for &Booking { kind, id, .. } in &held {
             let row =
-                tables.row(kind, id)?.expect("a row stays while somebody holds a booking of it");
+                tables.row(kind, id)?.expect("a row stays while a customer holds a booking of it");
             tables.put(kind, id, row.given_back())?;
         }
         Ok(Tally { departures: 1, cancelled: held.len() as u64, ..Tally::default() })

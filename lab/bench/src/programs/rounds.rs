@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn every_seat_is_first_second_and_third_as_often_as_the_others() {
+    fn every_position_is_first_second_and_third_as_often_as_the_others() {
         for runner in [UPSTREAM, SINEW, AGAIN] {
             for place in 0..3 {
                 assert_eq!((0..6).filter(|turn| order(*turn)[place] == runner).count(), 2);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn all_seats_repeat_a_program_as_often_as_upstream_needs() {
+    fn all_positions_repeat_a_program_as_often_as_upstream_needs() {
         let mut asked = Vec::new();
         let ask = |runner, request: Request| {
             asked.push((runner, request.repeats));

@@ -271,7 +271,7 @@ fn measure(
     goes_on: &mut GoesOn<'_>,
 ) -> Result<Option<Measured>, Failure> {
     let (lone, two) = ([pool(1, false)?, pool(1, false)?], pool(2, false)?);
-    let crews = [
+    let threads = [
         Threads::of(&[&lone[0]]),
         Threads::of(&[&lone[1]]),
         Threads::of(&[&lone[0], &lone[1]]),
@@ -280,9 +280,9 @@ fn measure(
     let round = |number: usize| {
         let at = number % 2;
         [
-            watched(&crews[at], || call(problem, &lone[at])),
-            watched(&crews[2], || mean(&at_once(|number| call(problem, &lone[number])))),
-            watched(&crews[3], || call(problem, &two)),
+            watched(&threads[at], || call(problem, &lone[at])),
+            watched(&threads[2], || mean(&at_once(|number| call(problem, &lone[number])))),
+            watched(&threads[3], || call(problem, &two)),
         ]
     };
     // The first round has cold caches.

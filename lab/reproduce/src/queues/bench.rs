@@ -28,9 +28,9 @@ pub(crate) struct Shape {
 
 /// A pool, and the lattice that its workers have touched. Cheap to clone: it is shared.
 #[derive(Clone)]
-pub(crate) struct Bench(Rc<Inner>);
+pub(crate) struct Bench(Rc<PoolAndLattice>);
 
-struct Inner {
+struct PoolAndLattice {
     pool: Pool,
     lattice: RefCell<Lattice>,
     plan: Plan,
@@ -60,7 +60,7 @@ impl Bench {
         let domains = Domains::new(&pool, domain_kind()).map_err(Failure::impossible)?;
         let lattice = pool.run(|_| Lattice::new(plan.clone(), &domains, distribution, placement));
         let lattice = RefCell::new(lattice.map_err(Failure::impossible)?);
-        Ok(Self(Rc::new(Inner { pool, lattice, plan, sweeps: scale.pick(1, 4, 10) })))
+        Ok(Self(Rc::new(PoolAndLattice { pool, lattice, plan, sweeps: scale.pick(1, 4, 10) })))
     }
 
     /// Sweeps over the lattice in this form, blocks in this order.
@@ -69,7 +69,7 @@ impl Bench {
     ///
     /// If a site is wrong afterwards.
     pub(crate) fn sweep(&self, form: Form, order: TileOrder) -> Result<Metrics, Failure> {
-        let Inner { pool, lattice, plan, sweeps } = &*self.0;
+        let PoolAndLattice { pool, lattice, plan, sweeps } = &*self.0;
         let mut lattice = lattice.borrow_mut();
         lattice.plan_mut().order = order;
         let lattice = &mut *lattice;
@@ -86,7 +86,7 @@ impl Bench {
     /// Copies one field onto the other with ordinary stores, the sign changed so that it stays a
     /// loop; returns how many updates a second the same traffic would be.
     pub(crate) fn copy(&self) -> Result<Metrics, Failure> {
-        let Inner { pool, lattice, plan, sweeps } = &*self.0;
+        let PoolAndLattice { pool, lattice, plan, sweeps } = &*self.0;
         let mut lattice = lattice.borrow_mut();
         let (from, to) = lattice.fields_mut();
         let begin = Instant::now();
@@ -100,7 +100,7 @@ impl Bench {
     }
 }
 
-/// A pool all of whose workers are pinned; a guest would not be.
+/// A pool all of whose workers are pinned; an external thread would not be.
 pub(crate) fn pinned_pool(workers: usize) -> Result<Pool, Failure> {
     let builder = Pool::builder().threads(workers).external_slot(false);
     let fits = workers <= sinew_topology::Limits::read().allowed().len();

@@ -73,7 +73,7 @@ use counters::Counters;
 use idle::Spinner;
 
 /// Number of events between two calls of `goes_on`.
-const LOOK_UP: u64 = 1 << 16;
+const BETWEEN_CHECKS: u64 = 1 << 16;
 
 /// The progress of a run.
 #[derive(Debug, Clone, Copy)]
@@ -238,7 +238,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
             self.step(worker);
             let events = &mut self.counters.counts.events;
             *events += 1;
-            if events.is_multiple_of(LOOK_UP) && !goes_on(&self.progress()) {
+            if events.is_multiple_of(BETWEEN_CHECKS) && !goes_on(&self.progress()) {
                 break;
             }
         }

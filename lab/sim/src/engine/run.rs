@@ -136,7 +136,7 @@ impl<W: Workload> Simulation<'_, W> {
                 self.pay(me, self.setup.costs.join)
             }
             Some(Top::Done(thief, end)) => {
-                self.has_joined(me, end);
+                self.record_join(me, end);
                 let cost = self.draw_between(me, thief, self.setup.costs.join);
                 self.spend(me, cost)
             }
@@ -146,7 +146,7 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// A task that the youngest frame waited for has ended at distance `end` from the root.
     #[inline]
-    fn has_joined(&mut self, me: usize, end: Time) {
+    fn record_join(&mut self, me: usize, end: Time) {
         if let Some(frame) = self.workers[me].frames.last_mut() {
             frame.end = frame.end.max(end);
         }
@@ -172,7 +172,7 @@ impl<W: Workload> Simulation<'_, W> {
         if let Some(origin) = frame.origin {
             self.give_back(me, origin, frame.task.depth, frame.end);
         } else {
-            self.has_joined(me, frame.end);
+            self.record_join(me, frame.end);
         }
         if self.open == 0 {
             self.begin_root(me);

@@ -122,7 +122,7 @@ impl Lesson {
     }
 
     /// Notes that `worker` ran `items` iterations in `time`.
-    pub(super) fn has_worked(&mut self, worker: usize, items: usize, time: Time, n: usize) {
+    pub(super) fn record_work(&mut self, worker: usize, items: usize, time: Time, n: usize) {
         if let Self::Speeds(speeds) = self {
             speeds.learn(worker, items, time / NS, n);
         }

@@ -14,7 +14,7 @@ use crate::trace::{Step, Trace};
 use crate::workload::IterationCosts;
 
 /// Number of chunks between two calls of `goes_on`.
-const LOOK_UP: u64 = 1 << 14;
+const BETWEEN_CHECKS: u64 = 1 << 14;
 
 /// The work of one participant, and its time.
 #[derive(Debug, Clone, Copy, Default)]
@@ -75,7 +75,7 @@ impl<'c> Run<'c> {
                 Some(claim) => self.work(worker, &claim),
                 None => self.queue.clear(worker),
             }
-            if self.report.chunks.is_multiple_of(LOOK_UP) && !goes_on(&self.progress()) {
+            if self.report.chunks.is_multiple_of(BETWEEN_CHECKS) && !goes_on(&self.progress()) {
                 break;
             }
         }
@@ -141,7 +141,7 @@ impl<'c> Run<'c> {
             return Err(Violation::OutOfBounds { time: self.report.time, bound });
         }
         for (worker, participation) in self.participations.iter().enumerate() {
-            self.lesson.has_worked(
+            self.lesson.record_work(
                 worker,
                 participation.items,
                 participation.end.saturating_sub(participation.arrival),

@@ -10,7 +10,7 @@ use super::Loop;
 use super::memory::Lesson;
 
 /// Number of ranges that a thief compares.
-const LOOK: usize = 4;
+const COMPARED: usize = 4;
 
 /// The unclaimed iterations of a loop.
 pub(super) enum Source {
@@ -127,7 +127,7 @@ fn back_half(
 ) -> Option<Range<usize>> {
     let length = |at: &usize| ranges[*at].len();
     let looked =
-        (0..LOOK).map(|_| ((u128::from(chance.u64(..)) * ranges.len() as u128) >> 64) as usize);
+        (0..COMPARED).map(|_| ((u128::from(chance.u64(..)) * ranges.len() as u128) >> 64) as usize);
     let longest = looked.max_by_key(length).filter(|at| length(at) > 0);
     let victim =
         longest.or_else(|| (0..ranges.len()).max_by_key(length).filter(|at| length(at) > 0))?;

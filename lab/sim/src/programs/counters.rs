@@ -34,7 +34,7 @@ impl Counters {
 
     /// Registers the end of a program that would take `alone` alone, and at least `least` with the
     /// best neighbours.
-    pub(super) fn has_ended(
+    pub(super) fn record_end(
         &mut self,
         now: Time,
         arrival: &Arrival,

@@ -15,7 +15,7 @@ use crate::report::Violation;
 use crate::trace::{Step, Trace};
 
 /// Number of events between two calls of `goes_on`.
-const LOOK_UP: u64 = 256;
+const BETWEEN_CHECKS: u64 = 256;
 
 /// A run.
 pub(super) struct Run<'f> {
@@ -81,7 +81,8 @@ impl<'f> Run<'f> {
                 self.attend_outside();
             }
             self.counters.events += 1;
-            if self.counters.events.is_multiple_of(LOOK_UP) && !goes_on(&self.progress(all)) {
+            if self.counters.events.is_multiple_of(BETWEEN_CHECKS) && !goes_on(&self.progress(all))
+            {
                 break;
             }
         }
@@ -119,7 +120,7 @@ impl<'f> Run<'f> {
             return;
         }
         let alone = arrival.work as f64 / self.facts.best_speed(arrival.kind);
-        self.counters.has_ended(now, &arrival, &gone, alone, alone / self.facts.best_company());
+        self.counters.record_end(now, &arrival, &gone, alone, alone / self.facts.best_company());
     }
 
     /// Handles the next arrival or death.

@@ -167,7 +167,7 @@ impl Run<'_> {
         let mut added = 0;
         for unit in &current {
             self.trace.add(self.queue.now(), me, Step::Finishes, unit.id);
-            self.counters.has_committed(unit.id, self.mix.work(unit));
+            self.counters.record_commit(unit.id, self.mix.work(unit));
             for bits in self.mix.added(unit) {
                 let mut new = super::mix::Unit { id: 0, bits };
                 new.id = self.counters.created(self.mix.work(&new));

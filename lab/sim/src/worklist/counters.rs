@@ -41,7 +41,7 @@ impl Counters {
         id
     }
 
-    pub(super) fn has_committed(&mut self, id: u64, work: Time) {
+    pub(super) fn record_commit(&mut self, id: u64, work: Time) {
         self.committed += 1;
         self.done += work;
         self.balance = self.balance.wrapping_sub(mix(id));

@@ -28,7 +28,7 @@ use crate::setup::{Fault, Mishap};
 use crate::trace::{Step, Trace};
 
 /// Number of events between two calls of `goes_on`.
-const LOOK_UP: u64 = 1 << 16;
+const BETWEEN_CHECKS: u64 = 1 << 16;
 /// Greatest number of rows in a tuner's path.
 const ROWS: usize = 10_000;
 
@@ -143,7 +143,7 @@ impl<'c> Run<'c> {
             };
             self.step(worker);
             self.counters.events += 1;
-            if self.counters.events.is_multiple_of(LOOK_UP) && !goes_on(&self.progress()) {
+            if self.counters.events.is_multiple_of(BETWEEN_CHECKS) && !goes_on(&self.progress()) {
                 break;
             }
         }
@@ -158,7 +158,7 @@ impl<'c> Run<'c> {
     fn step(&mut self, worker: usize) {
         match self.workers.get(worker).map(|worker| worker.state) {
             Some(State::Begins) => self.begin(worker),
-            Some(State::Takes) => self.has_taken(worker),
+            Some(State::Takes) => self.begin_or_work(worker),
             Some(State::Attempts) => self.advance(worker),
             Some(State::Waits | State::Idle | State::Down) => self.queue.clear(worker),
             None => self.fault(),
@@ -277,7 +277,7 @@ impl<'c> Run<'c> {
         (None, looks)
     }
 
-    fn has_taken(&mut self, me: usize) {
+    fn begin_or_work(&mut self, me: usize) {
         if self.workers[me].held.is_empty() { self.begin(me) } else { self.set_to_work(me) }
     }
 

@@ -11,7 +11,7 @@
 //!
 //! # Invariants
 //!
-//! - V1: a worker that has searched in vain for [`WITHHELD_NS`](crate::stealing::WITHHELD_NS),
+//! - X1: a worker that has searched in vain for [`WITHHELD_NS`](crate::stealing::WITHHELD_NS),
 //!   while it sees work, takes any task, whether or not it ever parks. The time begins when the
 //!   worker has found nothing for a spin window, or for a silence, if that is shorter. So a rule
 //!   that excludes tasks delays them, and never strands them, unless an experiment requests it
@@ -58,12 +58,12 @@ impl PoolState {
     /// A new root task begins at `slot`.
     #[cold]
     fn deal_cold(&self, slot: usize) {
-        let home = self.stealing.packages.of(slot);
-        self.stealing.pieces.begin(home);
+        let own = self.stealing.packages.of(slot);
+        self.stealing.pieces.begin(own);
         if self.is_of_another_process() {
             return;
         }
-        for package in (0..self.stealing.packages.count()).filter(|&package| package != home) {
+        for package in (0..self.stealing.packages.count()).filter(|&package| package != own) {
             let mut members =
                 self.slots.iter().filter(|slot| self.stealing.packages.of(slot.index()) == package);
             // Relaxed: a hint. Without a sleeper, a worker is awake and will steal a piece.
@@ -113,8 +113,8 @@ impl Worker {
         self.own.policy.borrow().allows(&PoolView::of(self, allowed), victim)
     }
 
-    /// A task was stolen from `victim`, on the policy's advice or after an exposure.
-    pub(crate) fn has_stolen(&self, victim: usize, allowed: Allowed) {
+    /// Counts a task that was stolen from `victim` on the policy's advice or after an exposure.
+    pub(crate) fn record_steal(&self, victim: usize, allowed: Allowed) {
         self.counters.stolen.add(u64::from(allowed == Allowed::Any));
         self.counters.stolen_waiting.add(u64::from(allowed != Allowed::Any));
         self.own.in_vain_since.set(0);
@@ -135,14 +135,14 @@ impl Worker {
         }
     }
 
-    /// A search has found no allowed task, though there is work (V1).
+    /// A search has found no allowed task, though there is work (X1).
     pub(crate) fn search_was_in_vain(&self) {
         if self.own.in_vain_since.get() == 0 {
             self.own.in_vain_since.set(now_ns().max(1));
         }
     }
 
-    /// Whether that has lasted for the limit (V1).
+    /// Whether that has lasted for the limit (X1).
     fn is_stranded(&self) -> bool {
         let since = self.own.in_vain_since.get();
         since != 0

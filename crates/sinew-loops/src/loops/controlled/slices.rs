@@ -2,7 +2,7 @@
 //! requests, polls its worker and measures.
 
 use sinew_policy::pace::Pace;
-use sinew_sync::clock::{TICKS_A_US, ticks};
+use sinew_sync::clock::{TICKS_PER_US, ticks};
 
 use super::super::auto::ChunkTimer;
 use super::super::meter::Stopwatch;
@@ -15,7 +15,7 @@ use sinew_core::observer::Pieces;
 use std::ops::Range;
 
 /// A slice takes no longer than this, in ticks, unless a single iteration does.
-const SLICE: u64 = 50 * TICKS_A_US;
+const SLICE: u64 = 50 * TICKS_PER_US;
 
 /// The slices of one participant.
 pub(crate) struct Slices<'c> {

@@ -19,7 +19,7 @@ use sinew_loops::Participant;
 use sinew_policy::worklist::{Settings, swap, units};
 use sinew_stm::Change;
 use sinew_sync::atomic::spin_loop;
-use sinew_sync::clock::{TICKS_A_US, ticks};
+use sinew_sync::clock::{TICKS_PER_US, ticks};
 use sinew_sync::plant::{Bug, planted};
 
 use super::{PoolWorker, RunState, Version};
@@ -35,7 +35,7 @@ use crate::worklist::work::{AttemptOptions, Failure, More, Run};
 const FAILURES_BEFORE_TOKEN: u32 = if cfg!(shuttle) { 3 } else { 64 };
 
 /// How long a worker without units searches before it leaves, in ticks.
-const SEARCH: u64 = 20 * TICKS_A_US;
+const SEARCH: u64 = 20 * TICKS_PER_US;
 
 /// The longest pause after a failed attempt is two to this power spins.
 const MAX_PAUSE_EXPONENT: u32 = if cfg!(shuttle) { 1 } else { 10 };

@@ -115,7 +115,7 @@ pub(super) fn detached(scale: Scale) -> Box<dyn Work> {
         let (sender, receiver) = mpsc::channel();
         for number in 0..*tasks {
             let sender = sender.clone();
-            rayon::spawn(move || sender.send(number).expect("somebody waits for it"));
+            rayon::spawn(move || sender.send(number).expect("a receiver waits for it"));
         }
         drop(sender);
         receiver.iter().sum()

@@ -76,7 +76,7 @@ enum Event {
 impl<'j> Running<'j> {
     fn begin(job: &Job, workload: &'j Workload) -> Result<Self, Failure> {
         let began = Instant::now();
-        // No guest: one from outside would not be moved.
+        // No external thread: it would not be moved.
         let builder = Pool::builder().threads(job.threads).external_slot(false);
         let builder = match &job.way {
             Way::Shares(folder) => builder.coordinate_in(folder),

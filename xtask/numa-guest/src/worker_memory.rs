@@ -9,9 +9,9 @@ use crate::pages::nearest_memory;
 use crate::workers::here;
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check { name: "homes/a-worker-and-its-stack-lie-near-its-cpu", run: at_home },
-    Check { name: "homes/a-stack-used-again-where-it-lies-is-kept", run: kept },
-    Check { name: "homes/a-stack-used-again-on-another-node-comes-anew", run: anew },
+    Check { name: "worker-memory/a-worker-and-its-stack-lie-near-its-cpu", run: near_cpu },
+    Check { name: "worker-memory/a-stack-used-again-where-it-lies-is-kept", run: kept },
+    Check { name: "worker-memory/a-stack-used-again-on-another-node-comes-anew", run: anew },
 ];
 
 /// Nested joins that fill several pages of a stack, of descriptors of 32 bytes.
@@ -57,20 +57,20 @@ impl Found {
     }
 
     /// All resident pages lie on the node from which the CPU has its memory.
-    fn is_at_home(&self, shape: &Shape) -> Result<(), String> {
-        let (cpu, home) = (self.cpu, nearest_memory(shape, self.cpu)?);
+    fn lies_near_its_cpu(&self, shape: &Shape) -> Result<(), String> {
+        let (cpu, nearest) = (self.cpu, nearest_memory(shape, self.cpu)?);
         let state = &self.pages.state;
-        ensure(!state.is_empty() && state.iter().all(|node| *node == Some(home)), || {
-            format!("state of the worker on CPU {cpu}, of node {home}: {state:?}")
+        ensure(!state.is_empty() && state.iter().all(|node| *node == Some(nearest)), || {
+            format!("state of the worker on CPU {cpu}, of node {nearest}: {state:?}")
         })?;
         let stack = self.used();
-        ensure(!stack.is_empty() && stack.iter().all(|node| *node == home), || {
-            format!("stack of the worker on CPU {cpu}, of node {home}: {stack:?}")
+        ensure(!stack.is_empty() && stack.iter().all(|node| *node == nearest), || {
+            format!("stack of the worker on CPU {cpu}, of node {nearest}: {stack:?}")
         })
     }
 }
 
-fn at_home(shape: &Shape) -> Verdict {
+fn near_cpu(shape: &Shape) -> Verdict {
     let forth: Vec<usize> = (0..shape.cpus()).collect();
     let back: Vec<usize> = forth.iter().rev().copied().collect();
     for (cpus, stack) in
@@ -79,7 +79,7 @@ fn at_home(shape: &Shape) -> Verdict {
         let found = survey(&pool(cpus, stack)?, DEEP)?;
         same("CPUs", &found.iter().map(|worker| worker.cpu).collect::<Vec<_>>(), cpus)?;
         for worker in found {
-            worker.is_at_home(shape)?;
+            worker.lies_near_its_cpu(shape)?;
             ensure(worker.used().len() >= PAGES, || format!("{} pages", worker.used().len()))?;
         }
     }
@@ -95,7 +95,7 @@ fn taken_over(shape: &Shape, before: usize, then: usize) -> Result<Vec<usize>, S
     survey(&many, DEEP)?;
     drop(many);
     let found = survey(&four(then)?, 1)?;
-    found.iter().try_for_each(|worker| worker.is_at_home(shape))?;
+    found.iter().try_for_each(|worker| worker.lies_near_its_cpu(shape))?;
     Ok(found.iter().map(|worker| worker.used().len()).collect())
 }
 
@@ -106,9 +106,9 @@ fn kept(shape: &Shape) -> Verdict {
 }
 
 fn anew(shape: &Shape) -> Verdict {
-    let home = nearest_memory(shape, 0)?;
-    let elsewhere = (0..shape.cpus()).find(|&cpu| nearest_memory(shape, cpu) != Ok(home));
-    let Some(cpu) = elsewhere else {
+    let nearest = nearest_memory(shape, 0)?;
+    let with_another = (0..shape.cpus()).find(|&cpu| nearest_memory(shape, cpu) != Ok(nearest));
+    let Some(cpu) = with_another else {
         return Ok(Outcome::Skipped("all CPUs have their memory from one node".into()));
     };
     for (before, then) in [(0, cpu), (cpu, 0)] {
