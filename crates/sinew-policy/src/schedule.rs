@@ -12,6 +12,7 @@
 //!   `sinew-loops/src/loops/tests/limits.rs` if it has a number. All other tests follow the table.
 //!
 //! `next_chunk`, `with_memory`, `pieces` and `any_huge_options` have wildcards, so the compiler
+//! does not ask for them.
 
 use std::fmt;
 use std::mem::discriminant;
