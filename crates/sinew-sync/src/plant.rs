@@ -4,6 +4,10 @@
 //! one mistake that the protocols could contain. A test plants it, runs the model and expects it to
 //! fail. In builds without a model checker [`planted`] is the constant `false`, and the mistakes do
 //! not exist.
+//!
+//! To add one: a variant here; the mistake in the protocol, by [`planted`] or [`ordering`]; a test
+//! that plants it and expects a failure, in the loom model of that file or by `hunt` in
+//! `sinew-core/src/shuttle`.
 
 /// A mistake that a checker must catch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
