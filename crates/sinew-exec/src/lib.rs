@@ -47,7 +47,7 @@
 //! | `start` | facts about machine and process before the command runs |
 //! | `plan` | the settings that are made, left alone and refused, with reasons; pure |
 //! | `launch` | the steps before the command runs |
-//! | `share_source`, `table` | the interface to a source of shares, and the table as one |
+//! | `share_source`, `table` | a command with its options; the interface to a source of shares, and the table as one |
 //! | `share_agent` | the process that follows the share |
 //! | `watchdog` | the process that restores masks if the share agent dies |
 //! | `usage` | the command's demand, estimated from its processor time; pure |

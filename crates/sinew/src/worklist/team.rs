@@ -34,7 +34,7 @@ pub(super) struct Team {
     present: AtomicU64,
     /// The slots that have a task.
     slots: Participants,
-    /// The run is to end: a unit panicked.
+    /// The run is to end: a unit panicked, or the run was cancelled.
     stopped: AtomicBool,
 }
 
