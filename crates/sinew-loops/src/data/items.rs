@@ -26,6 +26,10 @@ pub unsafe trait Items: Send + Sync {
     /// The items of a range, in order.
     type Piece: Iterator<Item = Self::Item>;
 
+    /// Whether there is exactly one item at each index. If not, a range may have any number of
+    /// items, and `length` is the number of indices.
+    const EXACT: bool = true;
+
     /// The number of items.
     fn length(&self) -> usize;
 
@@ -34,7 +38,7 @@ pub unsafe trait Items: Send + Sync {
     /// # Safety
     ///
     /// `range` is ascending and ends at or below `length()`. No index of it is requested again,
-    /// except of a [`ReadItems`].
+    /// except of a [`ReadItems`]. The piece is dropped before these items are.
     unsafe fn piece(&self, range: Range<usize>) -> Self::Piece;
 }
 

@@ -1,0 +1,61 @@
+//! Parallel iterators: lazy chains of a source, adaptors and one last call, which runs the chain
+//! as one loop.
+//!
+//! Nothing runs before the last call, and there is no vector between the stages. A chain gives the
+//! loop driver a number of *positions*; for each range of positions that a worker claims, it pushes
+//! the items of these positions, in order, into a closure. So a chain has one loop, whatever its
+//! length, and every schedule, control and meter of loops applies to all of it.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `par_iter`, `indexed` | the two traits, with the methods of all chains |
+//! | `over` | the source of a chain, with the options of its loop |
+//! | `mode` | what a last call returns: with a control, with metrics |
+//! | `adapt` | adaptors: chains made of other chains |
+//! | `ends` | last calls |
+//! | `sources` | what chains begin with, and the traits that make them |
+//!
+//! Two traits are all that a source or an adaptor implements. [`ParIter`] pushes the items of a
+//! range of positions. [`IndexedParIter`] is for chains that have one item at each position; it also
+//! gives them as an iterator, forwards and backwards. Names, order and panic rules are rayon's.
+//!
+//! # Invariants
+//!
+//! - C1: each position of a chain is requested at most once. After a break, or a panic, some are
+//!   never requested.
+//! - C2: the items of a range come in their order. Ranges of higher positions have later items.
+//!
+//! # Cost
+//!
+//! One loop ([`loops`](crate::loops)) for a chain. Adaptors are closures that the compiler inlines.
+
+mod adapt;
+mod ends;
+mod indexed;
+mod mode;
+mod over;
+mod par_iter;
+mod sources;
+
+pub use adapt::*;
+pub use ends::*;
+pub use indexed::IndexedParIter;
+pub use mode::{Controlled, Metered, Mode, Uncontrolled};
+pub use over::{Over, over};
+pub use par_iter::ParIter;
+pub use sources::*;
+
+/// What a last call of the chain `P` returns: `T`, or a result with `T` if the chain has a
+/// [control](Over::control), or a pair with `T` if it has a [meter](Over::metrics).
+pub type Out<P, T> = <<P as ParIter>::Mode as Mode>::Output<T>;
+
+/// A parallel iterator: rayon's name for a [`ParIter`] without a control.
+pub trait ParallelIterator: ParIter<Mode = Uncontrolled> {}
+
+impl<P: ParIter<Mode = Uncontrolled>> ParallelIterator for P {}
+
+/// A parallel iterator with one item at each position: rayon's name for an [`IndexedParIter`]
+/// without a control.
+pub trait IndexedParallelIterator: IndexedParIter + ParIter<Mode = Uncontrolled> {}
+
+impl<P: IndexedParIter<Mode = Uncontrolled>> IndexedParallelIterator for P {}

@@ -1,0 +1,112 @@
+//! What chains begin with, and the traits that make them.
+
+use super::{Over, ParallelIterator};
+use crate::data::{IntoItems, Items};
+
+/// Types that a chain can be made of, by value.
+pub trait IntoParallelIterator {
+    /// The items.
+    type Item: Send;
+    /// The chain.
+    type Iter: ParallelIterator<Item = Self::Item>;
+
+    /// A chain over all items of `self`.
+    fn into_par_iter(self) -> Self::Iter;
+}
+
+impl<P: ParallelIterator> IntoParallelIterator for P {
+    type Item = P::Item;
+    type Iter = P;
+
+    #[inline]
+    fn into_par_iter(self) -> P {
+        self
+    }
+}
+
+/// Types whose shared references a chain can be made of.
+pub trait IntoParallelRefIterator<'data> {
+    /// The items.
+    type Item: Send + 'data;
+    /// The chain.
+    type Iter: ParallelIterator<Item = Self::Item>;
+
+    /// A chain over references to all items of `self`.
+    fn par_iter(&'data self) -> Self::Iter;
+}
+
+impl<'data, T: 'data + ?Sized> IntoParallelRefIterator<'data> for T
+where
+    &'data T: IntoParallelIterator,
+{
+    type Item = <&'data T as IntoParallelIterator>::Item;
+    type Iter = <&'data T as IntoParallelIterator>::Iter;
+
+    #[inline]
+    #[track_caller]
+    fn par_iter(&'data self) -> Self::Iter {
+        self.into_par_iter()
+    }
+}
+
+/// Types whose mutable references a chain can be made of.
+pub trait IntoParallelRefMutIterator<'data> {
+    /// The items.
+    type Item: Send + 'data;
+    /// The chain.
+    type Iter: ParallelIterator<Item = Self::Item>;
+
+    /// A chain over mutable references to all items of `self`.
+    fn par_iter_mut(&'data mut self) -> Self::Iter;
+}
+
+impl<'data, T: 'data + ?Sized> IntoParallelRefMutIterator<'data> for T
+where
+    &'data mut T: IntoParallelIterator,
+{
+    type Item = <&'data mut T as IntoParallelIterator>::Item;
+    type Iter = <&'data mut T as IntoParallelIterator>::Iter;
+
+    #[inline]
+    #[track_caller]
+    fn par_iter_mut(&'data mut self) -> Self::Iter {
+        self.into_par_iter()
+    }
+}
+
+/// Chains over what [`IntoItems`] makes items of.
+macro_rules! of_items {
+    ($([$($generics:tt)*] $type:ty;)*) => {$(
+        impl<$($generics)*> IntoParallelIterator for $type {
+            type Item = <<$type as IntoItems>::Items as Items>::Item;
+            type Iter = Over<'static, <$type as IntoItems>::Items>;
+
+            #[inline]
+            #[track_caller]
+            fn into_par_iter(self) -> Self::Iter {
+                Over::new(self.into_items())
+            }
+        }
+    )*};
+}
+
+of_items! {
+    [T: Send] Vec<T>;
+    [T: Send, const N: usize] [T; N];
+    ['a, T: Sync] &'a [T];
+    ['a, T: Send] &'a mut [T];
+    ['a, T: Sync] &'a Vec<T>;
+    ['a, T: Send] &'a mut Vec<T>;
+    ['a, T: Sync, const N: usize] &'a [T; N];
+    ['a, T: Send, const N: usize] &'a mut [T; N];
+    [] std::ops::Range<u8>;
+    [] std::ops::Range<i8>;
+    [] std::ops::Range<u16>;
+    [] std::ops::Range<i16>;
+    [] std::ops::Range<u32>;
+    [] std::ops::Range<i32>;
+    [] std::ops::Range<u64>;
+    [] std::ops::Range<i64>;
+    [] std::ops::Range<usize>;
+    [] std::ops::Range<isize>;
+}
