@@ -68,14 +68,10 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `over` | [`over`] and its options; [`for_each`](Over::for_each), [`map`](Over::map) and their `try_` forms |
-//! | `fold` | [`reduce`](Over::reduce), [`map_reduce`](Over::map_reduce), [`scan`](Over::scan) |
+//! | [`iter`] | parallel iterators: [`over`], `par_iter` and the like |
 //! | `blocks` | [`over2`] and [`over3`]: blocks of two and three dimensions; [`over_tiles`]: tiles of mutable data |
-//! | `mode` | skeletons with and without a [`Control`], and their return types |
 //! | `pipeline` | [`pipeline`] and [`farm`]: items of an iterator that go through stages |
 //! | `stencil` | [`stencil`]: grids whose elements are computed from their neighbourhoods |
-//! | `metered` | a breakdown of the time of each thread of a loop |
-//! | `sort` | [`sort`](Over::sort) and its variants |
 //! | `divide` | [`divide_and_conquer`] |
 //! | `worklist` | units in any order, as transactions, tuned while they run; with the feature `transactions` |
 //! | `profile` | breakdown of time, work and span; with the feature `profile` |
@@ -103,23 +99,15 @@ mod readme {}
 
 mod blocks;
 mod divide;
-mod fold;
-mod metered;
-mod mode;
-mod over;
 mod pipeline;
 #[cfg(all(test, shuttle))]
 mod shuttle;
-mod sort;
 mod stencil;
 #[cfg(feature = "transactions")]
 pub mod worklist;
 
 pub use blocks::{OverBlocks, over_tiles, over2, over3};
 pub use divide::{DivideAndConquer, Step, divide_and_conquer};
-pub use metered::Metered;
-pub use mode::{Controlled, Mode, Uncontrolled};
-pub use over::{Over, over};
 pub use pipeline::{Pipeline, farm, pipeline};
 #[cfg(all(feature = "coordinate", not(shuttle)))]
 pub use sinew_core::Share;
@@ -137,6 +125,7 @@ pub use sinew_loops::data::{
     Chunk, Intent, IntoItems, Items, Neighbourhood, ReadItems, Row, Shape, Streams, Tile, TileMut,
     TileOrder, TilesMut, prefetch, streaming, tiles, wide,
 };
+pub use sinew_loops::iter::{Controlled, Metered, Mode, Over, Uncontrolled, over};
 pub use sinew_loops::loops::{Edge, LoopMetrics, ThreadMetrics};
 pub use sinew_loops::source::LoopMemory;
 pub use sinew_loops::{Control, Operation, Participant, Snapshot, Stopped};
@@ -155,6 +144,11 @@ pub mod items {
         Chunk, Chunks, ChunksMut, Enumerate, Index, IntoItems, Items, RangeChunks,
         RangeChunksPiece, ReadItems, SliceMut, TilesMut, TilesPiece, Zip,
     };
+}
+
+/// Parallel iterators: chains of a source, adaptors and one last call. The names are rayon's.
+pub mod iter {
+    pub use sinew_loops::iter::*;
 }
 
 /// The stages of a [`Pipeline`]: their traits and types.
@@ -225,6 +219,11 @@ pub mod profile {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub mod prelude {
+    pub use crate::iter::{
+        FromParallelIterator, IndexedParIter, IndexedParallelIterator, IntoParallelIterator,
+        IntoParallelRefIterator, IntoParallelRefMutIterator, ParIter, ParallelExtend,
+        ParallelIterator,
+    };
     pub use crate::{
         Cancelled, Control, Edge, LoopMemory, Mapping, Over, Placement, Pool, Schedule, Scope,
         Step, Victims, Wait, Worker, divide_and_conquer, farm, over, pipeline, stencil,

@@ -11,8 +11,10 @@
 //! | `par_iter`, `indexed` | the two traits, with the methods of all chains |
 //! | `over` | the source of a chain, with the options of its loop |
 //! | `mode` | what a last call returns: with a control, with metrics |
+//! | `attempt` | values that can fail |
 //! | `adapt` | adaptors: chains made of other chains |
 //! | `ends` | last calls |
+//! | `scan`, `sort` | prefixes and sorts of a source, which run at once |
 //! | `sources` | what chains begin with, and the traits that make them |
 //!
 //! Two traits are all that a source or an adaptor implements. [`ParIter`] pushes the items of a
@@ -30,18 +32,22 @@
 //! One loop ([`loops`](crate::loops)) for a chain. Adaptors are closures that the compiler inlines.
 
 mod adapt;
+mod attempt;
 mod ends;
 mod indexed;
 mod mode;
 mod over;
 mod par_iter;
+mod scan;
+mod sort;
 mod sources;
 
 pub use adapt::*;
+pub use attempt::Attempt;
 pub use ends::*;
 pub use indexed::IndexedParIter;
 pub use mode::{Controlled, Metered, Mode, Uncontrolled};
-pub use over::{Over, over};
+pub use over::{Over, at_least_one, over, sound};
 pub use par_iter::ParIter;
 pub use sources::*;
 

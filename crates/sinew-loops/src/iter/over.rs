@@ -114,7 +114,7 @@ unsafe impl<I: Items<Item: Send>, C: Mode> ParIter for Over<'_, I, C> {
     type Mode = C;
 
     #[inline]
-    fn positions(&self) -> usize {
+    fn num_positions(&self) -> usize {
         self.items.length()
     }
 
@@ -175,7 +175,7 @@ unsafe impl<I: Items<Item: Send, Piece: DoubleEndedIterator>, C: Mode> IndexedPa
 ///
 /// If one of its chunks is 0.
 #[track_caller]
-pub(super) fn sound(schedule: Schedule) -> Schedule {
+pub fn sound(schedule: Schedule) -> Schedule {
     match schedule.check() {
         Ok(schedule) => schedule,
         // Not in a closure, whose location the panic would name instead of the caller's.
@@ -189,7 +189,7 @@ pub(super) fn sound(schedule: Schedule) -> Schedule {
 ///
 /// If it is 0.
 #[track_caller]
-pub(super) fn at_least_one(threads: usize) -> usize {
+pub fn at_least_one(threads: usize) -> usize {
     assert!(threads > 0, "a loop with 0 threads never ends: use at least 1");
     threads
 }

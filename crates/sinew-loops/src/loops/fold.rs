@@ -18,7 +18,7 @@ use std::ops::{ControlFlow, Range};
 
 /// The maximum number of blocks of a reproducible fold: enough to balance any machine, and few
 /// enough to combine serially.
-pub(super) const BLOCKS: usize = 1024;
+pub(crate) const BLOCKS: usize = 1024;
 
 /// Folds disjoint ranges that cover `0..n` into one value.
 ///

@@ -39,7 +39,7 @@ pub use auto::Site;
 pub use blocks::{fold_blocks, for_each_block};
 pub use collect::{map, map_blocks, try_map};
 pub(crate) use driver::drive;
-pub(crate) use fold::partials;
+pub(crate) use fold::{BLOCKS, partials};
 pub use fold::{fold, fold_ranges};
 pub use meter::{LoopMetrics, Meter, ThreadMetrics};
 pub use options::Options;

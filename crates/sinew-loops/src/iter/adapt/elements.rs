@@ -4,48 +4,27 @@ use std::ops::{ControlFlow, Range};
 
 use crate::iter::{IndexedParIter, ParIter};
 
-/// Declares an adaptor of a chain and a function.
-macro_rules! adaptors {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone)]
-        #[must_use = "nothing runs before a last call, for example `for_each`"]
-        pub struct $name<B, F> {
-            base: B,
-            f: F,
-        }
-
-        impl<B, F> $name<B, F> {
-            #[inline]
-            pub(crate) fn new(base: B, f: F) -> Self {
-                Self { base, f }
-            }
-        }
-    )*};
-}
-
 adaptors! {
     /// The chain of [`ParIter::map`].
-    Map;
+    Map<B, F> { f: F }
     /// The chain of [`ParIter::filter`].
-    Filter;
+    Filter<B, F> { f: F }
     /// The chain of [`ParIter::filter_map`].
-    FilterMap;
-    /// The chain of [`ParIter::flat_map_iter`].
-    FlatMapIter;
+    FilterMap<B, F> { f: F }
     /// The chain of [`ParIter::inspect`].
-    Inspect;
+    Inspect<B, F> { f: F }
+    /// The chain of [`ParIter::update`].
+    Update<B, F> { f: F }
+    /// The chain of [`ParIter::cloned`].
+    Cloned<B> {}
+    /// The chain of [`ParIter::copied`].
+    Copied<B> {}
 }
 
 // SAFETY: an item for each of the chain within.
 unsafe impl<B: ParIter, R: Send, F: Fn(B::Item) -> R + Sync + Send> ParIter for Map<B, F> {
     type Item = R;
-    forward_to!(base);
-
-    #[inline]
-    fn opt_len(&self) -> Option<usize> {
-        self.base.opt_len()
-    }
+    forward_to_base!(len);
 
     #[inline]
     unsafe fn run<S>(&self, positions: Range<usize>, mut sink: S) -> ControlFlow<()>
@@ -86,7 +65,7 @@ unsafe impl<B: IndexedParIter, R: Send, F: Fn(B::Item) -> R + Sync + Send> Index
 // SAFETY: the items of each position are among those of the chain within.
 unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> ParIter for Filter<B, F> {
     type Item = B::Item;
-    forward_to!(base);
+    forward_to_base!(positions);
 
     #[inline]
     unsafe fn run<S>(&self, positions: Range<usize>, mut sink: S) -> ControlFlow<()>
@@ -104,7 +83,7 @@ unsafe impl<B: ParIter, R: Send, F: Fn(B::Item) -> Option<R> + Sync + Send> ParI
     for FilterMap<B, F>
 {
     type Item = R;
-    forward_to!(base);
+    forward_to_base!(positions);
 
     #[inline]
     unsafe fn run<S>(&self, positions: Range<usize>, mut sink: S) -> ControlFlow<()>
@@ -117,36 +96,10 @@ unsafe impl<B: ParIter, R: Send, F: Fn(B::Item) -> Option<R> + Sync + Send> ParI
     }
 }
 
-// SAFETY: as above.
-unsafe impl<B, R, F> ParIter for FlatMapIter<B, F>
-where
-    B: ParIter,
-    R: IntoIterator<Item: Send>,
-    F: Fn(B::Item) -> R + Sync + Send,
-{
-    type Item = R::Item;
-    forward_to!(base);
-
-    #[inline]
-    unsafe fn run<S>(&self, positions: Range<usize>, mut sink: S) -> ControlFlow<()>
-    where
-        S: FnMut(R::Item) -> ControlFlow<()>,
-    {
-        let all = |item| (self.f)(item).into_iter().try_for_each(&mut sink);
-        // SAFETY: the caller's promise is the same.
-        unsafe { self.base.run(positions, all) }
-    }
-}
-
 // SAFETY: the items of the chain within.
 unsafe impl<B: ParIter, F: Fn(&B::Item) + Sync + Send> ParIter for Inspect<B, F> {
     type Item = B::Item;
-    forward_to!(base);
-
-    #[inline]
-    fn opt_len(&self) -> Option<usize> {
-        self.base.opt_len()
-    }
+    forward_to_base!(len);
 
     #[inline]
     unsafe fn run<S>(&self, positions: Range<usize>, mut sink: S) -> ControlFlow<()>
@@ -183,5 +136,153 @@ unsafe impl<B: IndexedParIter, F: Fn(&B::Item) + Sync + Send> IndexedParIter for
     unsafe fn backward(&self, positions: Range<usize>) -> Self::Backward<'_> {
         // SAFETY: the caller's promise is the same.
         unsafe { self.base.backward(positions) }.inspect(&self.f)
+    }
+}
+
+// SAFETY: an item for each of the chain within.
+unsafe impl<'a, T: Clone + Send + Sync + 'a, B: ParIter<Item = &'a T>> ParIter for Cloned<B> {
+    type Item = T;
+    forward_to_base!(len);
+
+    #[inline]
+    unsafe fn run<S>(&self, positions: Range<usize>, mut sink: S) -> ControlFlow<()>
+    where
+        S: FnMut(T) -> ControlFlow<()>,
+    {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.base.run(positions, |item: &T| sink(item.clone())) }
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<'a, T: Clone + Send + Sync + 'a, B: IndexedParIter<Item = &'a T>> IndexedParIter
+    for Cloned<B>
+{
+    type Piece<'p>
+        = std::iter::Cloned<B::Piece<'p>>
+    where
+        Self: 'p;
+    type Backward<'p>
+        = std::iter::Cloned<B::Backward<'p>>
+    where
+        Self: 'p;
+
+    #[inline]
+    unsafe fn piece(&self, positions: Range<usize>) -> Self::Piece<'_> {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.base.piece(positions) }.cloned()
+    }
+
+    #[inline]
+    unsafe fn backward(&self, positions: Range<usize>) -> Self::Backward<'_> {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.base.backward(positions) }.cloned()
+    }
+}
+
+// SAFETY: an item for each of the chain within.
+unsafe impl<'a, T: Copy + Send + Sync + 'a, B: ParIter<Item = &'a T>> ParIter for Copied<B> {
+    type Item = T;
+    forward_to_base!(len);
+
+    #[inline]
+    unsafe fn run<S>(&self, positions: Range<usize>, mut sink: S) -> ControlFlow<()>
+    where
+        S: FnMut(T) -> ControlFlow<()>,
+    {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.base.run(positions, |item: &T| sink(*item)) }
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<'a, T: Copy + Send + Sync + 'a, B: IndexedParIter<Item = &'a T>> IndexedParIter
+    for Copied<B>
+{
+    type Piece<'p>
+        = std::iter::Copied<B::Piece<'p>>
+    where
+        Self: 'p;
+    type Backward<'p>
+        = std::iter::Copied<B::Backward<'p>>
+    where
+        Self: 'p;
+
+    #[inline]
+    unsafe fn piece(&self, positions: Range<usize>) -> Self::Piece<'_> {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.base.piece(positions) }.copied()
+    }
+
+    #[inline]
+    unsafe fn backward(&self, positions: Range<usize>) -> Self::Backward<'_> {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.base.backward(positions) }.copied()
+    }
+}
+
+// SAFETY: the items of the chain within.
+unsafe impl<B: ParIter, F: Fn(&mut B::Item) + Sync + Send> ParIter for Update<B, F> {
+    type Item = B::Item;
+    forward_to_base!(len);
+
+    #[inline]
+    unsafe fn run<S>(&self, positions: Range<usize>, mut sink: S) -> ControlFlow<()>
+    where
+        S: FnMut(B::Item) -> ControlFlow<()>,
+    {
+        let updated = |mut item| {
+            (self.f)(&mut item);
+            sink(item)
+        };
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.base.run(positions, updated) }
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<B: IndexedParIter, F: Fn(&mut B::Item) + Sync + Send> IndexedParIter for Update<B, F> {
+    type Piece<'p>
+        = Updated<'p, B::Piece<'p>, F>
+    where
+        Self: 'p;
+    type Backward<'p>
+        = Updated<'p, B::Backward<'p>, F>
+    where
+        Self: 'p;
+
+    #[inline]
+    unsafe fn piece(&self, positions: Range<usize>) -> Self::Piece<'_> {
+        // SAFETY: the caller's promise is the same.
+        Updated { items: unsafe { self.base.piece(positions) }, f: &self.f }
+    }
+
+    #[inline]
+    unsafe fn backward(&self, positions: Range<usize>) -> Self::Backward<'_> {
+        // SAFETY: the caller's promise is the same.
+        Updated { items: unsafe { self.base.backward(positions) }, f: &self.f }
+    }
+}
+
+/// The items of a range, each after a call of `f`.
+#[derive(Debug)]
+pub struct Updated<'p, I, F> {
+    items: I,
+    f: &'p F,
+}
+
+impl<I: Iterator, F: Fn(&mut I::Item)> Iterator for Updated<'_, I, F> {
+    type Item = I::Item;
+
+    #[inline]
+    fn next(&mut self) -> Option<I::Item> {
+        let mut item = self.items.next()?;
+        (self.f)(&mut item);
+        Some(item)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.items.size_hint()
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn fold<P: ParIter, A: Send>(
         (Some(a), Some(b)) => Some(combine(a, b)),
         (a, b) => a.or(b),
     };
-    Ok(fold_ranges(w, chain.positions(), options, || None, add, join)?.flatten())
+    Ok(fold_ranges(w, chain.num_positions(), options, || None, add, join)?.flatten())
 }
 
 #[inline]

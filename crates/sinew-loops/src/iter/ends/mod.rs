@@ -1,9 +1,14 @@
 //! Last calls: what a chain is run for.
 
+mod attempt;
 mod collect;
+mod find;
 mod fold;
 
-pub use collect::FromParallelIterator;
+pub(super) use attempt::{try_for_each, try_reduce};
+pub use collect::{FromParallelIterator, ParallelExtend};
+pub(super) use collect::{extended, lists, two_lists};
+pub(super) use find::{find_map_any, find_map_first, find_map_last};
 pub(super) use fold::{count, product, reduce, reduce_with, sum};
 
 use std::ops::ControlFlow;
@@ -27,7 +32,7 @@ pub(super) fn for_each<P: ParIter>(
     };
     drive(
         w,
-        chain.positions(),
+        chain.num_positions(),
         options,
         || (),
         |(), range| {
