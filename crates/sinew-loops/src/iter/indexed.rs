@@ -297,7 +297,81 @@ pub unsafe trait IndexedParIter: ParIter {
         Self::Item: PartialEq<C::Item>,
     {
         let other = other.into_par_iter();
-        let is_equal = self.len() == other.len();
-        self.zip(other).all(move |(a, b)| is_equal && a == b)
+        let differs = self.len() != other.len();
+        let unequal = |(a, b): (Self::Item, C::Item)| (a != b).then_some(());
+        self.zip(other).end(move |w, chain, options| {
+            Ok(!differs && ends::find_map_any(w, chain, options, unequal)?.is_none())
+        })
     }
+
+    /// Whether the items or the lengths differ.
+    #[inline]
+    fn ne<C>(self, other: C) -> Out<Self, bool>
+    where
+        C: IntoParallelIterator<Iter: IndexedParIter>,
+        Self::Item: PartialEq<C::Item>,
+    {
+        let other = other.into_par_iter();
+        let differs = self.len() != other.len();
+        let unequal = |(a, b): (Self::Item, C::Item)| (a != b).then_some(());
+        self.zip(other).end(move |w, chain, options| {
+            Ok(differs || ends::find_map_any(w, chain, options, unequal)?.is_some())
+        })
+    }
+
+    /// Whether this chain is less than `other`.
+    #[inline]
+    fn lt<C>(self, other: C) -> Out<Self, bool>
+    where
+        C: IntoParallelIterator<Iter: IndexedParIter>,
+        Self::Item: PartialOrd<C::Item>,
+    {
+        is_ordered(self, other, Ordering::is_lt)
+    }
+
+    /// Whether this chain is less than `other` or equal.
+    #[inline]
+    fn le<C>(self, other: C) -> Out<Self, bool>
+    where
+        C: IntoParallelIterator<Iter: IndexedParIter>,
+        Self::Item: PartialOrd<C::Item>,
+    {
+        is_ordered(self, other, Ordering::is_le)
+    }
+
+    /// Whether this chain is greater than `other`.
+    #[inline]
+    fn gt<C>(self, other: C) -> Out<Self, bool>
+    where
+        C: IntoParallelIterator<Iter: IndexedParIter>,
+        Self::Item: PartialOrd<C::Item>,
+    {
+        is_ordered(self, other, Ordering::is_gt)
+    }
+
+    /// Whether this chain is greater than `other` or equal.
+    #[inline]
+    fn ge<C>(self, other: C) -> Out<Self, bool>
+    where
+        C: IntoParallelIterator<Iter: IndexedParIter>,
+        Self::Item: PartialOrd<C::Item>,
+    {
+        is_ordered(self, other, Ordering::is_ge)
+    }
+}
+
+/// Whether the first difference of two chains, or of their lengths, is as `test` says.
+fn is_ordered<P, C>(chain: P, other: C, test: fn(Ordering) -> bool) -> Out<P, bool>
+where
+    P: IndexedParIter<Item: PartialOrd<C::Item>>,
+    C: IntoParallelIterator<Iter: IndexedParIter>,
+{
+    let other = other.into_par_iter();
+    let lengths = chain.len().cmp(&other.len());
+    chain.zip(other).end(move |w, chain, options| {
+        let order = ends::find_map_first(w, chain, options, |(a, b): (P::Item, C::Item)| {
+            Some(a.partial_cmp(&b)).filter(|order| *order != Some(Ordering::Equal))
+        })?;
+        Ok(order.unwrap_or(Some(lengths)).is_some_and(test))
+    })
 }

@@ -138,6 +138,21 @@ pub unsafe trait ParIter: Sized + Send + Sync {
         Map::new(self, f)
     }
 
+    /// `f` of each item and `table`, of which every call may read all elements.
+    #[inline]
+    fn map_array<T, R, F>(
+        self,
+        table: &T,
+        f: F,
+    ) -> Map<Self, impl Fn(Self::Item) -> R + Sync + Send>
+    where
+        T: Sync + ?Sized,
+        R: Send,
+        F: Fn(Self::Item, &T) -> R + Sync + Send,
+    {
+        self.map(move |item| f(item, table))
+    }
+
     /// As [`map`](Self::map), with a clone of `init` for each range of positions.
     #[inline]
     fn map_with<T, R, F>(self, init: T, f: F) -> MapInit<Self, impl Fn() -> T + Sync + Send, F>
