@@ -122,7 +122,7 @@ pub use sinew_locality as locality;
 #[cfg(feature = "locality")]
 pub use sinew_locality::{DomainKind, DomainScope, Domains, Placed, domain_scope};
 pub use sinew_loops::data::{
-    Chunk, Intent, IntoItems, Items, Neighbourhood, ReadItems, Row, Shape, Streams, Tile, TileMut,
+    Intent, IntoItems, Items, Neighbourhood, ReadItems, Row, Shape, Streams, Tile, TileMut,
     TileOrder, TilesMut, prefetch, streaming, tiles, wide,
 };
 pub use sinew_loops::iter::{Controlled, Metered, Mode, Over, Uncontrolled, over};
@@ -141,8 +141,8 @@ pub use stencil::{Stencil, stencil};
 /// The items of loops: the traits of what [`over()`] takes, and the types of its adapters.
 pub mod items {
     pub use sinew_loops::data::{
-        Chunk, Chunks, ChunksMut, Enumerate, Index, IntoItems, Items, RangeChunks,
-        RangeChunksPiece, ReadItems, SliceMut, TilesMut, TilesPiece, Zip,
+        Chunks, ChunksMut, Index, IntoItems, Items, Owned, OwnedPiece, ReadItems, SliceMut,
+        TilesMut, TilesPiece,
     };
 }
 

@@ -19,11 +19,16 @@
 macro_rules! adaptors {
     ($($(#[$doc:meta])* $name:ident<B $(, $generic:ident)*> { $($field:ident: $type:ty),* })*) => {$(
         $(#[$doc])*
-        #[derive(Debug)]
         #[must_use = "nothing runs before a last call, for example `for_each`"]
         pub struct $name<B $(, $generic)*> {
             base: B,
             $($field: $type,)*
+        }
+
+        impl<B: ::std::fmt::Debug $(, $generic)*> ::std::fmt::Debug for $name<B $(, $generic)*> {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.debug_struct(stringify!($name)).field("base", &self.base).finish_non_exhaustive()
+            }
         }
 
         impl<B $(, $generic)*> $name<B $(, $generic)*> {

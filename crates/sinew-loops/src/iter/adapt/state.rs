@@ -1,5 +1,6 @@
 //! Adaptors whose functions have a state: one for each range of positions, or one for each worker.
 
+use std::fmt;
 use std::ops::{ControlFlow, Range};
 
 use sinew_sync::lock::Mutex;
@@ -134,12 +135,17 @@ impl<B: ParIter, Z> WithState<B, Z> {
 }
 
 /// The chain of [`WithState::map`].
-#[derive(Debug)]
 #[must_use = "nothing runs before a last call, for example `for_each`"]
 pub struct MapState<B, T, Z, F> {
     base: B,
     states: States<T, Z>,
     f: F,
+}
+
+impl<B: fmt::Debug, T, Z, F> fmt::Debug for MapState<B, T, Z, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MapState").field("base", &self.base).finish_non_exhaustive()
+    }
 }
 
 // SAFETY: an item for each of the chain within.
