@@ -54,6 +54,8 @@ pub fn over3(
 /// If the elements make no whole rows, or if a side of a tile is 0.
 ///
 /// ```
+/// use sinew::prelude::*;
+///
 /// // The transpose of a matrix of 100 rows and 60 columns. Tile by tile, each side is read and
 /// // written in one place.
 /// let matrix: Vec<u32> = (0..6_000).collect();

@@ -15,10 +15,10 @@
 //! }
 //! assert_eq!(sinew::run(|w| fib(w, 20)), 6765);
 //!
-//! // Skeletons: one builder holds the options, the last call names the skeleton.
+//! // Parallel iterators, with rayon's names. `over` makes them, too.
 //! let xs = vec![1.0, 2.0, 3.0];
-//! let squares: Vec<f64> = sinew::over(&xs).map(|x| x * x);
-//! let total = sinew::over(&xs).map_reduce(|x| x * x, || 0.0, |a, b| a + b);
+//! let squares: Vec<f64> = xs.par_iter().map(|x| x * x).collect();
+//! let total = xs.par_iter().map(|x| x * x).sum::<f64>();
 //! let prefix = sinew::over(&xs).scan(0.0, |a, b| a + b);
 //! assert_eq!((squares, total, prefix), (vec![1.0, 4.0, 9.0], 14.0, vec![1.0, 3.0, 6.0]));
 //! ```
@@ -99,6 +99,7 @@ mod readme {}
 
 mod blocks;
 mod divide;
+pub mod iter;
 mod pipeline;
 #[cfg(all(test, shuttle))]
 mod shuttle;
@@ -144,11 +145,6 @@ pub mod items {
         Chunks, ChunksMut, Index, IntoItems, Items, Owned, OwnedPiece, ReadItems, SliceMut,
         TilesMut, TilesPiece,
     };
-}
-
-/// Parallel iterators: chains of a source, adaptors and one last call. The names are rayon's.
-pub mod iter {
-    pub use sinew_loops::iter::*;
 }
 
 /// The stages of a [`Pipeline`]: their traits and types.
@@ -203,7 +199,7 @@ pub mod profile {
 /// let (control, blocks) = (Control::new(), vec![1_u64; 1_000]);
 /// control.set_threads(2);
 /// control.set_schedule(Schedule::Dynamic { chunk: 64 });
-/// let sum = over(&blocks).control(&control).reduce(|| 0, |a, b| a + b)?;
+/// let sum: u64 = over(&blocks).control(&control).sum()?;
 ///
 /// // A pool of one's own, and a transactional worklist in it, tuned while it runs.
 /// let pool = Pool::builder().mapping(Mapping::Compact).victims(Victims::Nearest).build()?;
