@@ -1,9 +1,9 @@
 #![allow(unsafe_code)]
-//! The system calls: files opened without following links, a shared mapping, record locks, futexes,
-//! pidfds. With `sigbus`, the only file of this crate with `unsafe`.
+//! The system calls: files opened without following links, a shared mapping, futexes, pidfds. With
+//! `sigbus`, the only file of this crate with `unsafe`.
 //!
 //! The other files see safe values only. A mapping is a slice of atomic words, whatever other
-//! processes write into it. Taking a lock is a try that returns at once.
+//! processes write into it.
 //!
 //! A file may be truncated while it is mapped, holes may be punched into it, and the file system
 //! may fail to write its blocks. In all three cases `sigbus` keeps the process alive, and
@@ -80,37 +80,6 @@ fn longest_file() -> Option<u64> {
 /// Opens the same file once more, whatever its name is now.
 fn open_again(file: &File) -> io::Result<File> {
     File::options().read(true).write(true).open(format!("/proc/self/fd/{}", file.as_raw_fd()))
-}
-
-/// Takes the lock of the file if it is free. The lock belongs to the open file: closing other
-/// descriptors of it changes nothing. The kernel frees it when the last process that has this file
-/// open ends.
-pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
-    match set_lock(file, libc::F_WRLCK) {
-        Ok(()) => Ok(true),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
-            Ok(false)
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// Frees the lock.
-pub(crate) fn unlock(file: &File) -> io::Result<()> {
-    set_lock(file, libc::F_UNLCK)
-}
-
-/// By libc: the record locks of rustix belong to a process.
-fn set_lock(file: &File, kind: i32) -> io::Result<()> {
-    // SAFETY: a record lock is plain numbers, for which zeroes are a value.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = kind as i16;
-    lock.l_whence = libc::SEEK_SET as i16;
-    // SAFETY: the kernel reads the record during the call only.
-    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 /// A mapped file, shared with all processes that map it.
