@@ -166,12 +166,13 @@ fn compat() -> Result<Outcome, String> {
 /// The crates that programs depend on, without features and with each one alone: in a build of the
 /// workspace they have all.
 fn features() -> Result<Outcome, String> {
-    const ALONE: [(&str, &[&str]); 5] = [
+    const ALONE: [(&str, &[&str]); 6] = [
         ("sinew-policy", &["", "experiments", "graph", "share", "worklist"]),
         ("sinew-topology", &["", "json", "render", "synthetic"]),
         ("sinew-deque", &["", "experiments"]),
         ("sinew-core", &["", "coordinate", "experiments"]),
-        ("sinew", &["", "coordinate", "experiments", "locality", "profile", "transactions"]),
+        ("sinew-loops", &["", "csv"]),
+        ("sinew", &["", "coordinate", "csv", "experiments", "locality", "profile", "transactions"]),
     ];
     for (package, features) in ALONE {
         for feature in features {
