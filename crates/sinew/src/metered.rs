@@ -8,7 +8,8 @@ use sinew_loops::loops::{self, LoopMetrics, Meter, Options};
 
 impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     /// Measures each thread: the time in which it participates, works and waits, and the number of
-    /// its tasks. The last option; the call after it returns the [`LoopMetrics`] as well.
+    /// its tasks. The last option; the call after it returns the [`LoopMetrics`] as well. The
+    /// feature `csv` adds `LoopMetrics::write_csv`.
     ///
     /// # Cost
     ///
