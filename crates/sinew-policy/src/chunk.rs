@@ -24,6 +24,7 @@
 //!
 //! Property tests for C1 and C2, and for the limits of each rule.
 
+use crate::schedule::ChunkRule;
 use std::ops::Range;
 
 pub use crate::schedule::{Schedule, ScheduleError};
@@ -98,14 +99,14 @@ pub fn factoring(n: usize, remaining: usize, workers: usize, min: usize) -> usiz
     chunk.min(remaining - next_batch.min(remaining - 1)).max(min).max(1).min(remaining)
 }
 
-/// The next chunk of a schedule whose workers claim from one counter, for a loop of `n` iterations
-/// with `remaining` left and `workers` workers. For other schedules, all that remain.
-pub fn next_chunk(schedule: Schedule, n: usize, remaining: usize, workers: usize) -> usize {
-    match schedule {
-        Schedule::Tapered { min } => tapered(remaining, workers, TAPER, min),
-        Schedule::Factoring { min } => factoring(n, remaining, workers, min),
-        Schedule::Dynamic { chunk } => chunk.min(remaining),
-        _ => remaining,
+/// The next chunk by a rule, for a loop of `n` iterations with `remaining` left and `workers`
+/// workers.
+#[inline]
+pub fn next_chunk(rule: ChunkRule, n: usize, remaining: usize, workers: usize) -> usize {
+    match rule {
+        ChunkRule::Fixed(chunk) => chunk.max(1).min(remaining),
+        ChunkRule::Guided(min) => tapered(remaining, workers, TAPER, min),
+        ChunkRule::Factoring(min) => factoring(n, remaining, workers, min),
     }
 }
 

@@ -25,6 +25,7 @@
 //! One join for the loop, and no allocation; a claim, two loads and two counters for a chunk.
 
 use sinew_policy::chunk::Schedule;
+use sinew_policy::schedule::Mechanism;
 use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::clock::{TICKS_PER_US, now_ns, ticks};
 
@@ -114,7 +115,7 @@ where
     } else {
         let mut trial = is_auto(options).then(|| Trial::begin(options, n, participants));
         let mut schedule = trial.as_ref().map_or(options.schedule, Trial::schedule);
-        let (done, mut ran) = if schedule == Schedule::Stealing {
+        let (done, mut ran) = if Mechanism::of(schedule) == Mechanism::Ranges {
             alone(w, n, participants, &enter, &piece)
         } else {
             (0, true)

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use sinew_policy::affinity::OwnerOrder;
 use sinew_policy::chunk::{Halving, Shares, next_chunk, share, slices};
-use sinew_policy::schedule::Schedule;
+use sinew_policy::schedule::{ChunkRule, Mechanism};
 
 use super::Loop;
 use super::memory::Lesson;
@@ -17,7 +17,7 @@ pub(super) enum Source {
     /// Shares, with the number of slices taken from each.
     Static { shares: Shares, taken: Vec<usize> },
     /// One counter.
-    Counter { next: usize },
+    Counter { rule: ChunkRule, next: usize },
     /// One range per worker; of positions in the deal, if there is one.
     Ranges { ranges: Vec<Range<usize>>, sizes: Halving, deal: Option<OwnerOrder> },
 }
@@ -36,21 +36,22 @@ impl Source {
         let workers = setup.workers;
         let sizes = Halving::new(n, workers);
         let shares = |deal: &OwnerOrder| (0..workers).map(|worker| deal.share(worker)).collect();
-        match setup.schedule {
-            Schedule::Static => {
+        match Mechanism::of(setup.schedule) {
+            Mechanism::Shares => {
                 Self::Static { shares: Shares::new(n, workers), taken: vec![0; workers] }
             }
-            Schedule::Stealing => {
+            Mechanism::Counter(rule) => Self::Counter { rule, next: 0 },
+            // Joins run as a tree, and the tuner has chosen a schedule before.
+            Mechanism::Ranges | Mechanism::Joins { .. } | Mechanism::Tuned => {
                 let mut ranges = vec![0..0; workers];
                 ranges[0] = 0..n;
                 Self::Ranges { ranges, sizes, deal: None }
             }
-            Schedule::Affinity | Schedule::Weighted => {
+            Mechanism::Partition(_) => {
                 let deal = lesson.deal(n, workers);
                 let ranges = shares(&deal);
                 Self::Ranges { ranges, sizes, deal: Some(deal).filter(|deal| !deal.is_in_order()) }
             }
-            _ => Self::Counter { next: 0 },
         }
     }
 
@@ -64,8 +65,8 @@ impl Source {
     ) -> Option<Claim> {
         match self {
             Self::Static { shares, taken } => slice(shares, taken, worker),
-            Self::Counter { next } => {
-                let length = next_chunk(setup.schedule, n, n - *next, setup.workers);
+            Self::Counter { rule, next } => {
+                let length = next_chunk(*rule, n, n - *next, setup.workers);
                 let first = *next;
                 *next += length;
                 (length > 0).then_some(Claim { chunk: first..*next, theft: None })
