@@ -71,6 +71,13 @@ pub fn slices(length: usize) -> usize {
     length.min(SLICES)
 }
 
+/// Slice `number` of a share, which must be less than their number.
+#[inline]
+pub fn slice(whole: &Range<usize>, number: usize) -> Range<usize> {
+    let slice = share(whole.len(), slices(whole.len()), number);
+    whole.start + slice.start..whole.start + slice.end
+}
+
 /// The fraction of guided self-scheduling: a chunk is 1/(`TAPER` · workers) of the remainder.
 pub const TAPER: usize = 2;
 
@@ -172,6 +179,16 @@ impl Halving {
     pub fn stolen(&self, remaining: usize) -> usize {
         if remaining <= self.grain { remaining } else { remaining.div_ceil(2) }
     }
+}
+
+/// A thief compares up to this many ranges and steals from the longest.
+const CANDIDATES: usize = 4;
+
+/// The range from which a thief steals, of these with their lengths in the order of the workers
+/// after the thief: the longest of the first few that are not empty.
+#[inline]
+pub fn victim<R>(ranges: impl Iterator<Item = (R, usize)>) -> Option<(R, usize)> {
+    ranges.filter(|&(_, length)| length > 0).take(CANDIDATES).max_by_key(|&(_, length)| length)
 }
 
 #[cfg(test)]
@@ -351,6 +368,16 @@ mod tests {
         assert_eq!(Halving::steal_delay_ns(1, 1, 1_000_000), 0);
         assert_eq!(Halving::steal_delay_ns(1, 0, 0), 0);
         assert_eq!(Halving::steal_delay_ns(usize::MAX, 1, u64::MAX), 0);
+    }
+
+    /// Catches: a thief that takes an empty range, compares all of them, or counts empty ones among
+    /// the few.
+    #[test]
+    fn a_thief_steals_from_the_longest_of_the_first_few() {
+        let victim = |lengths: &[usize]| victim(lengths.iter().copied().enumerate());
+        assert_eq!(victim(&[0, 3, 0, 7, 5, 0, 6, 9]), Some((3, 7)));
+        assert_eq!(victim(&[0, 0, 0, 0, 0, 2]), Some((5, 2)));
+        assert_eq!(victim(&[0, 0]), None);
     }
 
     /// Catches: a shift by the whole width in the last batch of a huge loop.

@@ -298,23 +298,16 @@ where
             if self.ending.is_stopped() || self.helpers.should_leave(w, role) {
                 break;
             }
-            match self.source.claim(slot).or_else(|| self.steal_cold(w, &throughput)) {
-                Some(next) => range = next,
-                None => break,
+            let elapsed_ns = || throughput.elapsed_ns(w);
+            match self.source.claim_or_steal(slot, throughput.items, elapsed_ns) {
+                (Some(next), _) => range = next,
+                (None, _) => break,
             }
         }
         if self.source.is_timed() {
             self.source.measured(slot, throughput.items, throughput.elapsed_ns(w));
         }
         self.source.leave(slot);
-    }
-
-    /// A range stolen from another participant, unless its owner will soon have finished it.
-    #[cold]
-    fn steal_cold(&self, w: &Worker, throughput: &Throughput) -> Option<Range<usize>> {
-        let slot = w.index();
-        self.source.wait_before_steal(slot, throughput.items, || throughput.elapsed_ns(w))?;
-        self.source.steal(slot)
     }
 }
 

@@ -171,24 +171,39 @@ impl Source {
         }
     }
 
-    /// Waits before a [`steal`](Self::steal) as long as the owner should need to finish its range,
-    /// if that is short; predicted from the `items` that the thief has run in `elapsed_ns`. Returns
-    /// the waiting time in nanoseconds; `None` if there is nothing to steal.
-    #[cold]
-    pub(crate) fn wait_before_steal(
+    /// The next range for a participant that has run `items` in `elapsed_ns`: claimed, or stolen
+    /// unless its owner finishes it soon. The second result is the time in nanoseconds for which it
+    /// waited for that owner; `None` if the range is not stolen.
+    #[inline]
+    pub(crate) fn claim_or_steal(
         &self,
         slot: usize,
         items: usize,
         elapsed_ns: impl FnOnce() -> u64,
-    ) -> Option<u64> {
-        let left = self.stealable(slot)?;
+    ) -> (Option<Range<usize>>, Option<u64>) {
+        match self.claim(slot) {
+            Some(range) => (Some(range), None),
+            None => self.steal_cold(slot, items, elapsed_ns),
+        }
+    }
+
+    /// Waits as long as the owner should need to finish its range, if that is short, and steals.
+    #[cold]
+    fn steal_cold(
+        &self,
+        slot: usize,
+        items: usize,
+        elapsed_ns: impl FnOnce() -> u64,
+    ) -> (Option<Range<usize>>, Option<u64>) {
+        let Some(left) = self.stealable(slot) else { return (None, None) };
         let began = now_ns();
         let steal_delay_ns = Halving::steal_delay_ns(left, items, elapsed_ns());
         // Touches no shared cache line, which would slow the owner down.
         while now_ns() - began < steal_delay_ns {
             spin_loop();
         }
-        Some(now_ns() - began)
+        let waited_ns = now_ns() - began;
+        (self.steal(slot), Some(waited_ns))
     }
 
     /// A range stolen from another participant, for one whose claims fail.

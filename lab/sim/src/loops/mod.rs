@@ -6,9 +6,9 @@
 //!
 //! | [mechanism](Mechanism) | model |
 //! |---|---|
-//! | shares | a share per worker, in slices; a worker that has finished takes shares that no worker has begun |
+//! | shares | a share per worker, in slices; a worker that has finished takes slices of shares that their owners have not begun |
 //! | counter | one counter |
-//! | ranges | worker 0 begins with everything; a worker without work takes the back half of the longest of four ranges |
+//! | ranges | worker 0 begins with everything; a worker without work takes the back half of the longest of the next few ranges |
 //! | partition by owners | as ranges, but the [`LoopMemory`] deals the parts: equal shares in the first run; later the thief of a part keeps it |
 //! | partition by speeds | as ranges, but from shares proportional to the workers' earlier speeds; equal in the first run |
 //! | joins | [`Splits`] without waiting in joins |
