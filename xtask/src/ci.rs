@@ -4,6 +4,7 @@
 //! run on this machine prints `skipped: reason`.
 
 use crate::{bench, checkers, command, growth, numa, rayon, tidy};
+use sinew_console::Table;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -68,12 +69,13 @@ pub(crate) fn run(wanted: &[String]) -> Result<(), String> {
         let (outcome, took) = timed(step)?;
         times.push((step.name, outcome, took));
     }
-    println!("\n{:<10} {:>8}", "step", "seconds");
-    for (name, outcome, took) in &times {
-        let note = if let Skipped(_) = outcome { "  skipped" } else { "" };
-        println!("{name:<10} {:>8.1}{note}", took.as_secs_f64());
+    times.push(("all", Passed, start.elapsed()));
+    let mut table = Table::new(&["step", "seconds", ""]);
+    for (name, outcome, took) in times {
+        let note = if let Skipped(_) = outcome { "skipped" } else { "" };
+        table.row([name, &format!("{:.1}", took.as_secs_f64()), note].map(str::to_owned).into());
     }
-    println!("{:<10} {:>8.1}", "all", start.elapsed().as_secs_f64());
+    print!("\n{}", table.render());
     Ok(())
 }
 
@@ -164,12 +166,13 @@ fn compat() -> Result<Outcome, String> {
 /// The crates that programs depend on, without features and with each one alone: in a build of the
 /// workspace they have all.
 fn features() -> Result<Outcome, String> {
-    const ALONE: [(&str, &[&str]); 5] = [
+    const ALONE: [(&str, &[&str]); 6] = [
         ("sinew-policy", &["", "experiments", "graph", "share", "worklist"]),
         ("sinew-topology", &["", "json", "render", "synthetic"]),
         ("sinew-deque", &["", "experiments"]),
         ("sinew-core", &["", "coordinate", "experiments"]),
-        ("sinew", &["", "coordinate", "experiments", "locality", "profile", "transactions"]),
+        ("sinew-loops", &["", "csv"]),
+        ("sinew", &["", "coordinate", "csv", "experiments", "locality", "profile", "transactions"]),
     ];
     for (package, features) in ALONE {
         for feature in features {

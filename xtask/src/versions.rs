@@ -5,6 +5,7 @@
 
 use crate::command;
 use serde_json::Value;
+use sinew_console::Table;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -154,30 +155,28 @@ fn quartiles(mut values: Vec<f64>) -> Option<[f64; 3]> {
 
 /// The rows as a table, with a summary below.
 fn table(rows: &[Row]) -> String {
-    let mut text = format!(
-        "{:<70} {:>12} {:>12} {:>7}  {:<13} {}\n",
-        "figure", "before", "after", "ratio", "middle half", "after is"
-    );
+    let mut table = Table::new(&["figure", "before", "after", "ratio", "middle half", "after is"]);
     for row in rows {
         let [lower, median, upper] = row.ratio;
-        let half = format!("{lower:.3}-{upper:.3}");
-        text += &format!(
-            "{:<70} {:>12.1} {:>12.1} {median:>7.3}  {half:<13} {}\n",
-            row.name,
-            row.before,
-            row.after,
-            row.verdict()
-        );
+        table.row(vec![
+            row.name.clone(),
+            format!("{:.1}", row.before),
+            format!("{:.1}", row.after),
+            format!("{median:.3}"),
+            format!("{lower:.3}-{upper:.3}"),
+            row.verdict().to_owned(),
+        ]);
     }
     let count = |verdict: &str| rows.iter().filter(|row| row.verdict() == verdict).count();
     let middle = median(rows.iter().map(|row| row.ratio[1]).collect()).unwrap_or(f64::NAN);
-    text + &format!(
-        "{} figures: {} more, {} even, {} less; median ratio {middle:.3}\n",
-        rows.len(),
-        count("more"),
-        count("even"),
-        count("less")
-    )
+    table.render()
+        + &format!(
+            "{} figures: {} more, {} even, {} less; median ratio {middle:.3}\n",
+            rows.len(),
+            count("more"),
+            count("even"),
+            count("less")
+        )
 }
 
 #[cfg(test)]

@@ -1,15 +1,18 @@
-//! The lock of a table's file: a claim in the file that names its holder, and a record lock that
+//! The lock of a table's file: a claim in the file that names its holder, and a file lock that
 //! the kernel frees.
 //!
-//! The record lock alone excludes other programs, but the kernel does not say which process has it.
-//! So a program writes its claim into the file before it takes the record lock, and withdraws the
+//! The file lock belongs to the open file: closing other descriptors of it changes nothing. The
+//! kernel frees the lock when the last process that has this file open ends.
+//!
+//! The file lock alone excludes other programs, but the kernel does not say which process has it.
+//! So a program writes its claim into the file before it takes the file lock, and withdraws the
 //! claim after it has freed the lock. A waiting program reads the claim and asks the system about
 //! that process. It takes over the claim of an ended process, and replaces the file of a stopped
 //! process. Time alone never decides that a holder is dead.
 //!
 //! # States of the claim
 //!
-//! | claim | record lock | meaning |
+//! | claim | file lock | meaning |
 //! |---|---|---|
 //! | 0 | free | no program changes the table |
 //! | P | free | P is about to take the lock, or has just freed it |
@@ -19,7 +22,7 @@
 //!
 //! # Invariants
 //!
-//! - K1: a program takes the record lock only while the claim is its own, except after [`OVERDUE`],
+//! - K1: a program takes the file lock only while the claim is its own, except after [`OVERDUE`],
 //!   when the claim may be forged.
 //! - K2: a claim names one opened table of one process: process number, start time, and a number.
 //! - K3: every wait ends: with the lock, with a file that must be replaced, or after
@@ -27,13 +30,14 @@
 //!
 //! # Orderings
 //!
-//! The claim publishes nothing (Relaxed): the record lock, a system call, orders the words of the
+//! The claim publishes nothing (Relaxed): the file lock, a system call, orders the words of the
 //! table. A wrong claim costs a wait or a new file, never a lost change.
 //!
 //! # Tests
 //!
 //! `next_step` decides and has no effects, so the tests below can run it in every interleaving.
 
+use std::fs::{File, TryLockError};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -46,7 +50,7 @@ use crate::sys;
 const ASK_AFTER: Duration = Duration::from_millis(5);
 /// After this time a claim counts as forged if its process holds no lock.
 const OVERDUE: Duration = Duration::from_secs(2);
-/// The own claim has stood for this long, and a process without a claim has the record lock.
+/// The own claim has stood for this long, and a process without a claim has the file lock.
 const ORPHANED_AFTER: Duration = Duration::from_millis(50);
 /// The longest wait for the lock.
 pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(5);
@@ -120,7 +124,7 @@ struct Waited {
 enum Step {
     /// Write the own claim in place of the one that was read.
     Claim,
-    /// Try to take the record lock.
+    /// Try to take the file lock.
     Take,
     /// Read the claim again later.
     Wait,
@@ -194,7 +198,7 @@ impl Attempt {
                     self.round = 0;
                     continue;
                 }
-                Step::Take if sys::try_lock(file.file())? => {
+                Step::Take if try_lock(file.file())? => {
                     // The claim may still be an overdue one of another process.
                     claim.store(own.0, Ordering::Relaxed);
                     return Ok(LockOutcome::Lock);
@@ -220,6 +224,15 @@ impl Attempt {
     }
 }
 
+/// Tries to take the file lock.
+fn try_lock(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
 fn exchange(claim: &AtomicU64, from: u64, to: u64) -> bool {
     claim.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
@@ -227,7 +240,7 @@ fn exchange(claim: &AtomicU64, from: u64, to: u64) -> bool {
 /// Frees the lock, and then withdraws the claim. In this order no program finds the lock held
 /// without a claim.
 pub(crate) fn release(file: &sys::Mapping, claim: &AtomicU64, own: Claim) {
-    let _ = sys::unlock(file.file());
+    let _ = file.file().unlock();
     withdraw(claim, own);
 }
 
@@ -238,7 +251,7 @@ fn withdraw(claim: &AtomicU64, own: Claim) {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     //! Checks a few programs that take the lock, are stopped and die. The search visits every state
-    //! that they can reach. Blind to: times, and a record lock that is not the kernel's.
+    //! that they can reach. Blind to: times, and a file lock that is not the kernel's.
     use std::collections::HashSet;
 
     use super::*;
@@ -282,7 +295,7 @@ mod tests {
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     struct World {
         claim: u64,
-        /// The program that has the record lock.
+        /// The program that has the file lock.
         lock: Option<usize>,
         at: Vec<At>,
         stopped: Vec<bool>,

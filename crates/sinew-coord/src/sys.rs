@@ -1,61 +1,50 @@
 #![allow(unsafe_code)]
-//! The system calls: files opened without following links, a shared mapping, record locks, futexes,
-//! pidfds. With `sigbus`, the only file of this crate with `unsafe`.
+//! The system calls: files opened without following links, a shared mapping, futexes, pidfds. With
+//! `sigbus`, the only file of this crate with `unsafe`.
 //!
 //! The other files see safe values only. A mapping is a slice of atomic words, whatever other
-//! processes write into it. Taking a lock is a try that returns at once.
+//! processes write into it.
 //!
 //! A file may be truncated while it is mapped, holes may be punched into it, and the file system
 //! may fail to write its blocks. In all three cases `sigbus` keeps the process alive, and
 //! [`Mapping::is_whole`] returns `false`.
 
-use std::ffi::{CString, c_int, c_long, c_short};
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null_mut};
 use std::sync::Once;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::process::{Pid, PidfdFlags, Resource, pidfd_open};
+use rustix::thread::futex;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::sigbus::RegisteredMapping;
 use sinew_sync::statics::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-fn checked(result: c_int) -> io::Result<c_int> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
-
-fn text(path: &Path) -> io::Result<CString> {
-    CString::new(path.as_os_str().as_bytes()).map_err(|_| ErrorKind::InvalidInput.into())
-}
-
 /// The effective user of this process.
 pub(crate) fn user() -> u32 {
-    // SAFETY: takes no argument and touches no memory of ours.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
 /// Opens a folder, and fails if the path is a link.
 pub(crate) fn open_folder(path: &Path) -> io::Result<File> {
-    let path = text(path)?;
-    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    // SAFETY: the path is a C string that outlives the call.
-    let fd = checked(unsafe { libc::open(path.as_ptr(), flags) })?;
-    // SAFETY: the descriptor is new, and no other value owns it.
-    Ok(unsafe { File::from_raw_fd(fd) })
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
 /// Opens a file of this name in `folder`, and follows no link. With `make`, it creates the file for
 /// its owner alone if it does not exist.
 pub(crate) fn open_in(folder: &File, name: &str, make: bool) -> io::Result<File> {
-    let name = CString::new(name).map_err(|_| ErrorKind::InvalidInput)?;
-    let create = if make { libc::O_CREAT } else { 0 };
-    let flags = libc::O_RDWR | create | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
-    // SAFETY: the name is a C string that outlives the call.
-    let fd = checked(unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags, 0o600) })?;
-    // SAFETY: the descriptor is new, and no other value owns it.
-    Ok(unsafe { File::from_raw_fd(fd) })
+    let create = if make { OFlags::CREATE } else { OFlags::empty() };
+    let flags = OFlags::RDWR | create | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    Ok(rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?.into())
 }
 
 /// Reserves the blocks of the first `bytes` of a file, and extends the file to that length if it is
@@ -71,63 +60,26 @@ pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<bool> {
     if about.len() >= bytes && about.blocks() * 512 >= bytes {
         return Ok(true);
     }
-    if about.len() < bytes && bytes > longest_file()? {
+    if about.len() < bytes && longest_file().is_some_and(|longest| bytes > longest) {
         return Err(io::Error::other(
             "it is longer than the limit on file sizes (ulimit -f) allows",
         ));
     }
-    let length = libc::off_t::try_from(bytes).map_err(|_| ErrorKind::InvalidInput)?;
-    loop {
-        // SAFETY: takes numbers and touches no memory of ours.
-        match checked(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) }) {
-            Ok(_) => return Ok(true),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS)) => {
-                return Ok(false);
-            }
-            Err(error) => return Err(error),
-        }
+    match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, bytes)) {
+        Ok(()) => Ok(true),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// The limit on the sizes of files that this process may write.
-fn longest_file() -> io::Result<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes the limit into `limit` during the call.
-    checked(unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) })?;
-    Ok(limit.rlim_cur)
+/// The limit on the sizes of files that this process may write; `None` without a limit.
+fn longest_file() -> Option<u64> {
+    rustix::process::getrlimit(Resource::Fsize).current
 }
 
 /// Opens the same file once more, whatever its name is now.
 fn open_again(file: &File) -> io::Result<File> {
     File::options().read(true).write(true).open(format!("/proc/self/fd/{}", file.as_raw_fd()))
-}
-
-/// Takes the lock of the file if it is free. The lock belongs to the open file: closing other
-/// descriptors of it changes nothing. The kernel frees it when the last process that has this file
-/// open ends.
-pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
-    match set_lock(file, libc::F_WRLCK) {
-        Ok(()) => Ok(true),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
-            Ok(false)
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// Frees the lock.
-pub(crate) fn unlock(file: &File) -> io::Result<()> {
-    set_lock(file, libc::F_UNLCK)
-}
-
-fn set_lock(file: &File, kind: c_int) -> io::Result<()> {
-    // SAFETY: a record lock is plain numbers, for which zeroes are a value.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = kind as c_short;
-    lock.l_whence = libc::SEEK_SET as c_short;
-    // SAFETY: the kernel reads the record during the call only.
-    checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) }).map(drop)
 }
 
 /// A mapped file, shared with all processes that map it.
@@ -153,17 +105,14 @@ impl Mapping {
     /// Maps the first `words` words of a file that is at least that long.
     pub(crate) fn new(file: File, words: usize) -> io::Result<Self> {
         let bytes = words * size_of::<u64>();
-        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
         // If this fails, waiting programs still find out about a child of a program that died with
         // the lock.
         let again = open_again(&file).ok();
-        let fd = again.as_ref().unwrap_or(&file).as_raw_fd();
+        let fd = again.as_ref().unwrap_or(&file);
         // SAFETY: a mapping at an address of the kernel's choice touches nothing that exists.
         let start =
-            unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, fd, 0) };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+            unsafe { rustix::mm::mmap(null_mut(), bytes, access, MapFlags::SHARED, fd, 0) }?;
         let start = NonNull::new(start.cast()).ok_or(ErrorKind::OutOfMemory)?;
         let watched = RegisteredMapping::new(start.cast(), bytes);
         Ok(Self { start, words, watched, file: Shared::new(file) })
@@ -192,10 +141,10 @@ impl Mapping {
         let bytes = self.words * size_of::<u64>();
         // SAFETY: the range is this mapping's. The call writes no byte of it, and returns an error
         // where a store would end the process.
-        checked(unsafe {
-            libc::madvise(self.start.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE)
-        })
-        .map(drop)
+        unsafe {
+            rustix::mm::madvise(self.start.as_ptr().cast(), bytes, Advice::LinuxPopulateWrite)
+        }?;
+        Ok(())
     }
 
     /// Whether the file is as long as the mapping, and no page of it was ever lost.
@@ -212,30 +161,35 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         self.watched.end();
         // SAFETY: the mapping is this value's, and the borrows of its words have ended.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.words * size_of::<u64>()) };
+        let _ = unsafe {
+            rustix::mm::munmap(self.start.as_ptr().cast(), self.words * size_of::<u64>())
+        };
     }
 }
 
 /// Sleeps while the lower half of `word` is `seen`, for at most `ms` milliseconds. May return
 /// early.
 pub(crate) fn wait(word: &AtomicU64, seen: u32, ms: u64) {
-    let time = libc::timespec { tv_sec: (ms / 1000) as _, tv_nsec: (ms % 1000 * 1_000_000) as _ };
-    // SAFETY: the word outlives the call, which only compares half of it; the time is read during
-    // the call.
-    unsafe {
-        libc::syscall(libc::SYS_futex, half_of(word), libc::FUTEX_WAIT, seen, &raw const time)
-    };
+    // Woken, interrupted, too late or another value: the caller looks again.
+    let _ = futex::wait(half_of(word), futex::Flags::empty(), seen, Some(&milliseconds(ms)));
 }
 
 /// Wakes all threads, of any process, that sleep on `word`.
 pub(crate) fn wake(word: &AtomicU64) {
-    // SAFETY: the kernel uses the address as a key and does not access it.
-    unsafe { libc::syscall(libc::SYS_futex, half_of(word), libc::FUTEX_WAKE, c_int::MAX) };
+    // Fails for no address of a mapping.
+    let _ = futex::wake(half_of(word), futex::Flags::empty(), i32::MAX.cast_unsigned());
 }
 
-/// The address of the lower half: futexes have 32 bits.
-fn half_of(word: &AtomicU64) -> *mut u32 {
-    word.as_ptr().cast::<u32>().wrapping_add(usize::from(cfg!(target_endian = "big")))
+/// The lower half, because futexes have 32 bits.
+fn half_of(word: &AtomicU64) -> &AtomicU32 {
+    let half = word.as_ptr().cast::<u32>().wrapping_add(usize::from(cfg!(target_endian = "big")));
+    // SAFETY: the half is part of `word`, is aligned, and lives as long. The two users above pass
+    // its address to the kernel, so this program makes no access of half a word.
+    unsafe { AtomicU32::from_ptr(half) }
+}
+
+fn milliseconds(ms: u64) -> Timespec {
+    Timespec { tv_sec: (ms / 1000).cast_signed(), tv_nsec: (ms % 1000 * 1_000_000).cast_signed() }
 }
 
 /// A process to wait for. It stays the same process even if its number is used again.
@@ -245,15 +199,11 @@ pub(crate) struct PidFd(OwnedFd);
 impl PidFd {
     /// Opens the process of this number. `NotFound` if it does not exist.
     pub(crate) fn open(pid: u32) -> io::Result<Self> {
-        // SAFETY: takes two numbers and touches no memory of ours.
-        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, c_long::from(pid), 0) };
-        let fd = RawFd::try_from(fd).ok().filter(|fd| *fd >= 0);
-        let fd = fd.ok_or_else(|| match io::Error::last_os_error() {
-            gone if gone.raw_os_error() == Some(libc::ESRCH) => ErrorKind::NotFound.into(),
-            error => error,
-        })?;
-        // SAFETY: the descriptor is new, and no other value owns it.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        match pidfd_open(number(pid).ok_or(ErrorKind::InvalidInput)?, PidfdFlags::empty()) {
+            Ok(fd) => Ok(Self(fd)),
+            Err(Errno::SRCH) => Err(ErrorKind::NotFound.into()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Whether the process has ended, even if its parent has not waited for it yet.
@@ -265,10 +215,12 @@ impl PidFd {
 /// Whether a process of this number exists, running or ended and not yet waited for. Needs no file
 /// and no `/proc`.
 pub(crate) fn exists(pid: u32) -> bool {
-    let Ok(pid) = libc::pid_t::try_from(pid) else { return false };
-    // SAFETY: takes two numbers and touches no memory of ours. Signal 0 is never delivered.
-    let result = checked(unsafe { libc::kill(pid, 0) });
-    !result.is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
+    number(pid).is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+/// The number of one process. 0 stands for groups of them in system calls.
+fn number(pid: u32) -> Option<Pid> {
+    pid.try_into().ok().and_then(Pid::from_raw)
 }
 
 /// The event that ended a wait.
@@ -287,13 +239,15 @@ pub(crate) fn first_ready(
     interrupt: Option<&EventFd>,
     ms: i32,
 ) -> Option<Ready> {
-    let watched = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    let mut fds: Vec<libc::pollfd> =
-        processes.iter().map(|process| watched(process.0.as_raw_fd())).collect();
-    fds.extend(interrupt.map(|interrupt| watched(interrupt.0.as_raw_fd())));
-    // SAFETY: the kernel reads and writes as many records as the vector has, during the call only.
-    unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, ms) };
-    let at = fds.iter().position(|fd| fd.revents != 0)?;
+    let fds = processes.iter().map(|process| process.0.as_fd());
+    let fds = fds.chain(interrupt.map(|interrupt| interrupt.0.as_fd()));
+    let mut fds: Vec<PollFd<'_>> =
+        fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    // A negative time is none.
+    let time = ms.try_into().ok().map(milliseconds);
+    // An interrupted wait has no events.
+    let _ = poll(&mut fds, time.as_ref());
+    let at = fds.iter().position(|fd| !fd.revents().is_empty())?;
     Some(if at < processes.len() { Ready::Ended(at) } else { Ready::Interrupted })
 }
 
@@ -303,36 +257,28 @@ pub(crate) struct EventFd(OwnedFd);
 
 impl EventFd {
     pub(crate) fn new() -> io::Result<Self> {
-        // SAFETY: takes two numbers and touches no memory of ours.
-        let fd = checked(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-        // SAFETY: the descriptor is new, and no other value owns it.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        Ok(Self(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
     pub(crate) fn signal(&self) {
-        let one = 1_u64;
-        // SAFETY: the kernel reads the eight bytes of `one` during the call. A counter that is full
-        // is signalled already.
-        unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
+        // Fails if the counter is full: then it is signalled already.
+        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
     /// Clears all signals so far.
     pub(crate) fn clear(&self) {
-        let mut count = 0_u64;
-        // SAFETY: the kernel writes the eight bytes of `count` during the call, or nothing.
-        unsafe { libc::read(self.0.as_raw_fd(), (&raw mut count).cast(), size_of::<u64>()) };
+        // Fails if there is no signal.
+        let _ = rustix::io::read(&self.0, &mut [0; size_of::<u64>()]);
     }
 }
 
 /// Nanoseconds of the clock that all processes share.
 pub(crate) fn now_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes the time into `time` during the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Registers `handler` to be called when the process exits normally.
+/// Registers `handler` to be called when the process exits normally. By libc: it is no system call.
 pub(crate) fn at_exit(handler: extern "C" fn()) {
     // SAFETY: the handler is a plain function. If the system has no room for it, it is not called.
     unsafe { libc::atexit(handler) };
@@ -349,7 +295,7 @@ extern "C" fn in_child() {
         let fd = place.swap(-1, Ordering::Relaxed);
         if fd >= 0 {
             // SAFETY: the descriptor is the `File` of a `Shared`, which forgets it in a child.
-            unsafe { libc::close(fd) };
+            unsafe { rustix::io::close(fd) };
         }
     }
 }
@@ -360,6 +306,7 @@ pub(crate) fn generation() -> u32 {
     REGISTERED.call_once(|| {
         // SAFETY: the handler is a plain function, and does nothing that is forbidden between fork
         // and exec.
+        // By libc: it is no system call.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });
     // Relaxed: it changes only while the process has one thread.

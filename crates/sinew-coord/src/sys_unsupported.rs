@@ -22,14 +22,6 @@ pub(crate) fn user() -> u32 {
     0
 }
 
-pub(crate) fn try_lock(_file: &File) -> io::Result<bool> {
-    unsupported()
-}
-
-pub(crate) fn unlock(_file: &File) -> io::Result<()> {
-    unsupported()
-}
-
 /// A mapping, which cannot exist here.
 #[derive(Debug)]
 pub(crate) enum Mapping {}

@@ -73,8 +73,8 @@ use crate::sys::{self, Mapping};
 use crate::table_folder;
 use crate::table_state::TableState;
 
-/// Version of the layout; a part of the file's name.
-const LAYOUT: u64 = 3;
+/// Version of the layout and of the kind of lock; a part of the file's name.
+const LAYOUT: u64 = 4;
 const MAGIC: u64 = u64::from_le_bytes(*b"sinewtbl");
 
 /// Files that may lose their name one after the other before a change gives up.

@@ -24,6 +24,7 @@
 //!
 //! Property tests for C1 and C2, and for the limits of each rule.
 
+use crate::schedule::ChunkRule;
 use std::ops::Range;
 
 pub use crate::schedule::{Schedule, ScheduleError};
@@ -70,6 +71,13 @@ pub fn slices(length: usize) -> usize {
     length.min(SLICES)
 }
 
+/// Slice `number` of a share, which must be less than their number.
+#[inline]
+pub fn slice(whole: &Range<usize>, number: usize) -> Range<usize> {
+    let slice = share(whole.len(), slices(whole.len()), number);
+    whole.start + slice.start..whole.start + slice.end
+}
+
 /// The fraction of guided self-scheduling: a chunk is 1/(`TAPER` · workers) of the remainder.
 pub const TAPER: usize = 2;
 
@@ -98,14 +106,14 @@ pub fn factoring(n: usize, remaining: usize, workers: usize, min: usize) -> usiz
     chunk.min(remaining - next_batch.min(remaining - 1)).max(min).max(1).min(remaining)
 }
 
-/// The next chunk of a schedule whose workers claim from one counter, for a loop of `n` iterations
-/// with `remaining` left and `workers` workers. For other schedules, all that remain.
-pub fn next_chunk(schedule: Schedule, n: usize, remaining: usize, workers: usize) -> usize {
-    match schedule {
-        Schedule::Tapered { min } => tapered(remaining, workers, TAPER, min),
-        Schedule::Factoring { min } => factoring(n, remaining, workers, min),
-        Schedule::Dynamic { chunk } => chunk.min(remaining),
-        _ => remaining,
+/// The next chunk by a rule, for a loop of `n` iterations with `remaining` left and `workers`
+/// workers.
+#[inline]
+pub fn next_chunk(rule: ChunkRule, n: usize, remaining: usize, workers: usize) -> usize {
+    match rule {
+        ChunkRule::Fixed(chunk) => chunk.max(1).min(remaining),
+        ChunkRule::Guided(min) => tapered(remaining, workers, TAPER, min),
+        ChunkRule::Factoring(min) => factoring(n, remaining, workers, min),
     }
 }
 
@@ -171,6 +179,16 @@ impl Halving {
     pub fn stolen(&self, remaining: usize) -> usize {
         if remaining <= self.grain { remaining } else { remaining.div_ceil(2) }
     }
+}
+
+/// A thief compares up to this many ranges and steals from the longest.
+const CANDIDATES: usize = 4;
+
+/// The range from which a thief steals, of these with their lengths in the order of the workers
+/// after the thief: the longest of the first few that are not empty.
+#[inline]
+pub fn victim<R>(ranges: impl Iterator<Item = (R, usize)>) -> Option<(R, usize)> {
+    ranges.filter(|&(_, length)| length > 0).take(CANDIDATES).max_by_key(|&(_, length)| length)
 }
 
 #[cfg(test)]
@@ -350,6 +368,16 @@ mod tests {
         assert_eq!(Halving::steal_delay_ns(1, 1, 1_000_000), 0);
         assert_eq!(Halving::steal_delay_ns(1, 0, 0), 0);
         assert_eq!(Halving::steal_delay_ns(usize::MAX, 1, u64::MAX), 0);
+    }
+
+    /// Catches: a thief that takes an empty range, compares all of them, or counts empty ones among
+    /// the few.
+    #[test]
+    fn a_thief_steals_from_the_longest_of_the_first_few() {
+        let victim = |lengths: &[usize]| victim(lengths.iter().copied().enumerate());
+        assert_eq!(victim(&[0, 3, 0, 7, 5, 0, 6, 9]), Some((3, 7)));
+        assert_eq!(victim(&[0, 0, 0, 0, 0, 2]), Some((5, 2)));
+        assert_eq!(victim(&[0, 0]), None);
     }
 
     /// Catches: a shift by the whole width in the last batch of a huge loop.

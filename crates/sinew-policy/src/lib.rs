@@ -15,7 +15,7 @@
 //! | [`weighted`] | the shares of workers with different speeds |
 //! | [`split`] | where a range of one or more dimensions is cut, and down to which size |
 //! | [`idle`] | how long an idle worker spins before it parks |
-//! | [`pace`] | how many iterations a controlled loop runs between two checks |
+//! | [`pace`] | how many pieces of work a worker runs between two reads of the clock |
 //! | `share` | how many cores, and which, each program on a machine gets; with the feature `share` |
 //! | [`Wait`], [`StackKind`], [`LastLoop`], [`schedule`] | nothing; they name choices |
 //! | `worklist` | how a transactional worklist distributes, steals, pairs and swaps its units; with the feature `worklist` |

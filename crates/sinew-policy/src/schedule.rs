@@ -1,18 +1,9 @@
 //! The schedules of loops: one table of their names, numbers and codes.
 //!
-//! To add one:
-//!
-//! - here a variant, its number in `number_mut`, and a line at the end of the table. Command lines
-//!   and messages follow the table;
-//! - the size of its chunks in [`chunk`](crate::chunk), and in `next_chunk` there if it has one
-//!   counter: the simulator reads that;
-//! - its source in `sinew-loops/src/source`: an arm in `with_memory`, and in `pieces` if it has a
-//!   number; a variant of `Tapering` in `tapered.rs` if its chunks shrink;
-//! - its row in the table of `lab/sim/src/loops/mod.rs`; `any_huge_options` in
-//!   `sinew-loops/src/loops/tests/limits.rs` if it has a number. All other tests follow the table.
-//!
-//! `next_chunk`, `with_memory`, `pieces` and `any_huge_options` have wildcards, so the compiler
-//! does not ask for them.
+//! To add one: a variant of [`Schedule`], a line at the end of `TABLE`, and the way in which it
+//! hands out iterations in [`Mechanism::of`]. Loops, the simulator, command lines, messages and
+//! tests follow these. A new rule for the sizes of chunks is a variant of [`ChunkRule`], with its
+//! arithmetic in [`next_chunk`](crate::chunk::next_chunk).
 
 use std::fmt;
 use std::mem::discriminant;
@@ -74,65 +65,141 @@ pub enum Schedule {
     Auto,
 }
 
-/// All schedules: the name, the word for the number that may follow it, and the schedule with the
-/// number 1. Programs exchange the places in this table as [codes](Schedule::code), so a new
+/// A schedule: its name, the word for the number that may follow it, and itself with a number.
+type Line = (&'static str, Option<&'static str>, fn(usize) -> Schedule);
+
+/// All schedules. Programs exchange the places in this table as [codes](Schedule::code), so a new
 /// schedule is a line at the end.
-static TABLE: [(&str, Option<&str>, Schedule); 10] = [
-    ("static", None, Schedule::Static),
-    ("dynamic", Some("CHUNK"), Schedule::Dynamic { chunk: 1 }),
-    ("tapered", Some("MIN"), Schedule::Tapered { min: 1 }),
-    ("factoring", Some("MIN"), Schedule::Factoring { min: 1 }),
-    ("stealing", None, Schedule::Stealing),
-    ("affinity", None, Schedule::Affinity),
-    ("weighted", None, Schedule::Weighted),
-    ("simple", Some("GRAIN"), Schedule::Simple { grain: 1 }),
-    ("adaptive", Some("GRAIN"), Schedule::Adaptive { grain: 1 }),
-    ("auto", None, Schedule::Auto),
+static TABLE: &[Line] = &[
+    ("static", None, |_| Schedule::Static),
+    ("dynamic", Some("CHUNK"), |chunk| Schedule::Dynamic { chunk }),
+    ("tapered", Some("MIN"), |min| Schedule::Tapered { min }),
+    ("factoring", Some("MIN"), |min| Schedule::Factoring { min }),
+    ("stealing", None, |_| Schedule::Stealing),
+    ("affinity", None, |_| Schedule::Affinity),
+    ("weighted", None, |_| Schedule::Weighted),
+    ("simple", Some("GRAIN"), |grain| Schedule::Simple { grain }),
+    ("adaptive", Some("GRAIN"), |grain| Schedule::Adaptive { grain }),
+    ("auto", None, |_| Schedule::Auto),
 ];
+
+/// The way in which a schedule hands out iterations, with its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mechanism {
+    /// One share per worker, fixed by the worker's number.
+    Shares,
+    /// Chunks from one counter that all workers share.
+    Counter(ChunkRule),
+    /// One range per worker, halved by thieves. The caller begins with the whole loop.
+    Ranges,
+    /// One range per worker, halved by thieves. The ranges at the beginning follow from earlier
+    /// runs.
+    Partition(Feedback),
+    /// Halves that are the arms of joins.
+    Joins {
+        /// When a range is cut.
+        rule: SplitRule,
+        /// A range of this many iterations is not cut.
+        grain: usize,
+    },
+    /// That of the schedule that a [tuner](crate::auto) chooses.
+    Tuned,
+}
+
+/// The sizes of chunks from one counter. Every number is a least size; 0 counts as 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChunkRule {
+    /// All chunks have this size.
+    Fixed(usize),
+    /// A fixed fraction of what remains, at every chunk.
+    Guided(usize),
+    /// Half of what remains in one batch of equal chunks.
+    Factoring(usize),
+}
+
+/// The contents of a memory of earlier runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feedback {
+    /// The worker that ran each part.
+    Owners,
+    /// The speed of each worker.
+    Speeds,
+}
+
+/// When a range is cut into halves; [`Splitter`](crate::split::Splitter) has the depth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SplitRule {
+    /// While it is longer than the grain.
+    Simple,
+    /// Into a few pieces per worker, and further if it was stolen.
+    Adaptive,
+}
+
+impl Mechanism {
+    /// The mechanism of a schedule.
+    #[inline]
+    pub const fn of(schedule: Schedule) -> Self {
+        match schedule {
+            Schedule::Static => Self::Shares,
+            Schedule::Dynamic { chunk } => Self::Counter(ChunkRule::Fixed(chunk)),
+            Schedule::Tapered { min } => Self::Counter(ChunkRule::Guided(min)),
+            Schedule::Factoring { min } => Self::Counter(ChunkRule::Factoring(min)),
+            Schedule::Stealing => Self::Ranges,
+            Schedule::Affinity => Self::Partition(Feedback::Owners),
+            Schedule::Weighted => Self::Partition(Feedback::Speeds),
+            Schedule::Simple { grain } => Self::Joins { rule: SplitRule::Simple, grain },
+            Schedule::Adaptive { grain } => Self::Joins { rule: SplitRule::Adaptive, grain },
+            Schedule::Auto => Self::Tuned,
+        }
+    }
+
+    /// Its least chunk or its grain, if it has one.
+    #[inline]
+    pub const fn number(self) -> Option<usize> {
+        match self {
+            Self::Counter(
+                ChunkRule::Fixed(number) | ChunkRule::Guided(number) | ChunkRule::Factoring(number),
+            )
+            | Self::Joins { grain: number, .. } => Some(number),
+            Self::Shares | Self::Ranges | Self::Partition(_) | Self::Tuned => None,
+        }
+    }
+}
 
 impl Schedule {
     /// Every schedule; those that have a number have this one.
     pub fn every(number: usize) -> impl ExactSizeIterator<Item = Self> {
-        TABLE.iter().map(move |(_, _, schedule)| schedule.with(number))
+        TABLE.iter().map(move |(_, _, with)| with(number))
     }
 
     /// The names to choose from, in words: `static, dynamic:CHUNK, … or auto`.
     pub fn usage() -> String {
-        let form = |(name, number, _): &(&str, Option<&str>, Self)| match number {
-            Some(number) => format!("{name}:{number}"),
-            None => (*name).to_owned(),
-        };
-        let forms: Vec<String> = TABLE.iter().map(form).collect();
+        let forms: Vec<String> = TABLE
+            .iter()
+            .map(|(name, number, _)| match number {
+                Some(number) => format!("{name}:{number}"),
+                None => (*name).to_owned(),
+            })
+            .collect();
         crate::named::in_words(&forms)
     }
 
-    fn number_mut(&mut self) -> Option<&mut usize> {
-        match self {
-            Self::Dynamic { chunk: number }
-            | Self::Tapered { min: number }
-            | Self::Factoring { min: number }
-            | Self::Simple { grain: number }
-            | Self::Adaptive { grain: number } => Some(number),
-            Self::Static | Self::Stealing | Self::Affinity | Self::Weighted | Self::Auto => None,
-        }
-    }
-
     /// Its chunk, least chunk or grain, if it has one.
-    pub fn number(mut self) -> Option<usize> {
-        self.number_mut().copied()
+    #[inline]
+    pub const fn number(self) -> Option<usize> {
+        Mechanism::of(self).number()
     }
 
     /// The same schedule with another number, if it has one.
-    fn with(mut self, number: usize) -> Self {
-        self.number_mut().into_iter().for_each(|place| *place = number);
-        self
+    pub fn with_number(self, number: usize) -> Self {
+        let (_, _, with) = TABLE[self.place()];
+        with(number)
     }
 
     /// Its place in the table.
     fn place(self) -> usize {
-        let is_same =
-            |(_, _, schedule): &(_, _, Self)| discriminant(schedule) == discriminant(&self);
-        TABLE.iter().position(is_same).expect("every schedule is in the table")
+        let is_same = |schedule: Self| discriminant(&schedule) == discriminant(&self);
+        Self::every(1).position(is_same).expect("every schedule is in the table")
     }
 
     /// Whether the number in it makes sense.
@@ -152,8 +219,8 @@ impl Schedule {
 
     /// The schedule of a [`code`](Self::code); `None` if there is none.
     pub fn from_code(code: u8, number: usize) -> Option<Self> {
-        let (_, _, schedule) = TABLE.get(usize::from(code).checked_sub(1)?)?;
-        schedule.with(number).check().ok()
+        let (_, _, with) = TABLE.get(usize::from(code).checked_sub(1)?)?;
+        with(number).check().ok()
     }
 
     /// The bit of a [word](Self::to_word) that a schedule leaves free.
@@ -189,14 +256,14 @@ impl FromStr for Schedule {
             None => (lower.as_str(), None),
             Some((name, number)) => (name, Some(number)),
         };
-        let (_, takes, schedule) = TABLE
+        let (_, takes, with) = TABLE
             .iter()
             .find(|(known, ..)| *known == name)
             .ok_or_else(|| ScheduleError::UnknownName(text.to_owned()))?;
         match (takes, number.map(|digits| digits.trim().parse())) {
-            (_, None) => Ok(*schedule),
+            (_, None) => Ok(with(1)),
             (None, Some(_)) => Err(ScheduleError::TakesNoNumber(text.to_owned())),
-            (Some(_), Some(Ok(number))) => schedule.with(number).check(),
+            (Some(_), Some(Ok(number))) => with(number).check(),
             (Some(_), Some(Err(_))) => Err(ScheduleError::NotANumber(text.to_owned())),
         }
     }
@@ -245,6 +312,16 @@ impl std::error::Error for ScheduleError {}
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// Catches: a number that the table names and the mechanism lacks, or the reverse.
+    #[test]
+    fn a_schedule_has_a_number_if_its_line_names_one() {
+        for (name, number, with) in TABLE {
+            let schedule = with(7);
+            assert_eq!(schedule.number(), number.map(|_| 7), "{name}");
+            assert_eq!(schedule.with_number(9), with(9), "{name}");
+        }
+    }
 
     /// Catches: a line out of place, which would change what other programs read.
     #[test]

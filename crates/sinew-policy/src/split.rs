@@ -18,6 +18,7 @@
 //!
 //! Property tests for B1 and B2, for the sizes under either rule, and for the shape of pieces.
 
+use crate::schedule::SplitRule;
 use std::ops::Range;
 
 /// A part of a space of `N` dimensions: one range per dimension.
@@ -67,6 +68,15 @@ impl Splitter {
     pub const PIECES_PER_WORKER: usize = 4;
     /// The least number of pieces of a stolen block: some workers are idle.
     pub const PIECES_STOLEN: usize = 4;
+
+    /// This rule at the start of a loop on `workers`.
+    #[inline]
+    pub fn new(rule: SplitRule, workers: usize) -> Self {
+        match rule {
+            SplitRule::Simple => Self::Simple,
+            SplitRule::Adaptive => Self::adaptive(workers),
+        }
+    }
 
     /// The adaptive rule at the start of a loop on `workers`.
     #[inline]

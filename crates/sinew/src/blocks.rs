@@ -7,6 +7,7 @@ use sinew_loops::iter::{Over, at_least_one, sound};
 use sinew_loops::loops::{self, Options};
 use sinew_loops::source::LoopMemory;
 use sinew_policy::chunk::Schedule;
+use sinew_policy::schedule::{Mechanism, SplitRule};
 use sinew_policy::split::Grid;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -245,8 +246,8 @@ impl<'m, const N: usize, C: Mode> OverBlocks<'m, N, C> {
     /// If the schedule numbers the blocks, and there are more than `usize::MAX`.
     #[track_caller]
     fn sides(&self) -> [usize; N] {
-        let side = match self.options.schedule {
-            Schedule::Simple { grain } | Schedule::Adaptive { grain } => grain,
+        let side = match Mechanism::of(self.options.schedule) {
+            Mechanism::Joins { grain, .. } => grain,
             _ => 1,
         };
         let grain = self.grain.unwrap_or([side; N]);
@@ -261,11 +262,16 @@ impl<'m, const N: usize, C: Mode> OverBlocks<'m, N, C> {
     /// Whether the loop runs over the numbers of its blocks. Other schedules cut the space itself.
     fn numbers_blocks(&self, grain: &[usize; N]) -> bool {
         let Options { schedule, threads, control, .. } = self.options;
-        match schedule {
-            Schedule::Adaptive { .. } => false,
-            Schedule::Auto => grain.iter().any(|side| *side > 1),
-            Schedule::Simple { .. } => threads < usize::MAX || control.is_some(),
-            _ => true,
+        match Mechanism::of(schedule) {
+            Mechanism::Joins { rule: SplitRule::Adaptive, .. } => false,
+            Mechanism::Tuned => grain.iter().any(|side| *side > 1),
+            Mechanism::Joins { rule: SplitRule::Simple, .. } => {
+                threads < usize::MAX || control.is_some()
+            }
+            Mechanism::Shares
+            | Mechanism::Counter(_)
+            | Mechanism::Ranges
+            | Mechanism::Partition(_) => true,
         }
     }
 }

@@ -87,6 +87,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `coordinate` | pools that share the machine with other programs; `SINEW_COORDINATE=1` |
+//! | `csv` | `LoopMetrics::write_csv` |
 //! | `experiments` | what only experiments use: two-field stacks, most victim rules, delayed steals; also for `SINEW_STACK` and `SINEW_VICTIMS` |
 //! | `locality` | the module `locality`, `Domains`, `Placed`, `domain_scope` |
 //! | `profile` | the module `profile` |

@@ -5,47 +5,45 @@ use crate::compare::{Comparison, Fault, Series};
 use crate::output::say;
 use crate::statistics::Summary;
 
+use sinew_console::Table;
+
 /// Prints a comparison, and the verdicts on its bars.
 pub(crate) fn print(comparison: &Comparison, verdicts: &[Verdict]) {
     let Comparison { problem, case, series } = comparison;
     let rounds = series.iter().map(|row| row.ns.len()).max().unwrap_or(0);
     say!("\n{}: {}, {rounds} rounds", problem.name, case.label);
     let per = format!("per {}", problem.unit);
-    say!(
-        "  {:<18}{:>8}{:>11}{:>15}{:>9}{:>10}  ÷ sinew (middle half)",
-        "",
-        "threads",
-        "median",
-        per,
-        "spread",
-        "speed-up"
-    );
-    for row in series {
-        match &row.fault {
-            None => print_row(comparison, row),
-            Some(fault) => say!("  {:<18}{:>8}  {}", row.name, row.threads, fault_line(fault)),
-        }
-    }
+    let ours = "÷ sinew (middle half)";
+    let mut table = Table::new(&["version", "threads", "median", &per, "spread", "speed-up", ours]);
+    series.iter().for_each(|row| table.row(cells(comparison, row)));
+    say!("{}", table.render().trim_end());
     if let Some(ratio) = same_thing(comparison) {
         say!("  noise: the same thing once more took {} times as long", ratio_text(ratio));
     }
     print_verdicts(verdicts);
 }
 
-fn print_row(comparison: &Comparison, row: &Series) {
+fn cells(comparison: &Comparison, row: &Series) -> Vec<String> {
+    let threads = row.threads.to_string();
+    if let Some(fault) = &row.fault {
+        let cells = [row.name, &threads, "-", "-", "-", "-", &fault_line(fault)];
+        return cells.map(str::to_owned).into();
+    }
     let time = Summary::of(row.ns.iter().map(|ns| *ns as f64));
-    let spread = time.map_or_else(String::new, |time| format!("{:.0} %", time.spread() * 100.0));
-    let per = per_operation(comparison, row);
-    let speed_up =
-        speed_up(comparison, row).map_or_else(String::new, |ratio| format!("{:.2}", ratio.median));
-    let ours = against_ours(comparison, row).map_or_else(|| "-".to_owned(), ratio_text);
-    say!(
-        "  {:<18}{:>8}{:>11}{:>15}{spread:>9}{speed_up:>10}  {ours}",
-        row.name,
-        row.threads,
+    vec![
+        row.name.to_owned(),
+        threads,
         duration(time),
-        duration(per)
-    );
+        duration(per_operation(comparison, row)),
+        or_dash(time, |time| format!("{:.0} %", time.spread() * 100.0)),
+        or_dash(speed_up(comparison, row), |ratio| format!("{:.2}", ratio.median)),
+        or_dash(against_ours(comparison, row), ratio_text),
+    ]
+}
+
+/// A figure as text; a dash without it.
+pub(crate) fn or_dash<T>(figure: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    figure.map_or_else(|| "-".to_owned(), text)
 }
 
 /// Prints bars with what was measured.
@@ -83,7 +81,7 @@ fn ratio_text(ratio: Summary) -> String {
 }
 
 fn duration(time: Option<Summary>) -> String {
-    time.map_or_else(|| "-".to_owned(), |time| duration_of(time.median))
+    or_dash(time, |time| duration_of(time.median))
 }
 
 /// A time with the unit that suits it.
@@ -98,7 +96,6 @@ pub(crate) fn duration_of(ns: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! Blind to: columns that do not stand below their heads.
     use super::*;
 
     #[test]

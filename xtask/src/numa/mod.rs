@@ -23,6 +23,7 @@ mod transcript;
 use crate::command;
 use needs::Needs;
 use numa_protocol::{Order, Shape};
+use sinew_console::Table;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use transcript::Transcript;
@@ -117,12 +118,17 @@ fn check(
 }
 
 fn print_table(rows: &[(String, Transcript, Duration)]) {
-    println!("\n{:<16} {:>6} {:>8} {:>7} {:>8}", "shape", "ok", "skipped", "failed", "seconds");
+    let mut table = Table::new(&["shape", "ok", "skipped", "failed", "seconds"]);
     for (name, transcript, took) in rows {
-        let (ok, skipped, failed) =
-            (transcript.passed(), transcript.skipped(), transcript.problems().len());
-        println!("{name:<16} {ok:>6} {skipped:>8} {failed:>7} {:>8.1}", took.as_secs_f64());
+        table.row(vec![
+            name.clone(),
+            transcript.passed().to_string(),
+            transcript.skipped().to_string(),
+            transcript.problems().len().to_string(),
+            format!("{:.1}", took.as_secs_f64()),
+        ]);
     }
+    print!("\n{}", table.render());
     for (name, transcript, _) in rows {
         transcript.problems().iter().for_each(|problem| println!("{name}: {problem}"));
     }

@@ -2,36 +2,46 @@
 //!
 //! An idle worker checks anyway. While all workers have work, they check between two pieces of it:
 //! chunks, items, steps. Most pieces are too short for a read of the clock after each, so a worker
-//! reads the clock after a number of pieces that grows with their rate.
+//! reads the clock at the [`Pace`] of its pieces.
 //!
 //! # Cost
 //!
 //! A decrement of a counter of the worker for each piece; a read of the clock, once in up to
-//! [`MOST`] pieces; a read of the limits at most ten times a second for the whole pool
+//! [`LONGEST`] pieces; a read of the limits at most ten times a second for the whole pool
 //! ([`limit`](crate::seams::limit)).
 
 use std::cell::Cell;
 
+use sinew_policy::pace::Pace;
 use sinew_sync::clock::TICKS_PER_US;
 
 /// The time between two checks of one worker, in ticks.
 const CHECK_GAP: u64 = 20_000 * TICKS_PER_US;
 
-/// The most pieces without a read of the clock: few enough that pieces which become longer do not
-/// delay a check for long.
-const MOST: u32 = 31;
+/// The most pieces between two reads of the clock.
+const LONGEST: usize = 32;
 
 /// The state of one worker's checks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LimitChecks {
-    /// Pieces left until the next read of the clock.
+    /// Pieces that may end before the one after which the clock is read.
     left: Cell<u32>,
-    /// The initial value of `left`.
-    step: Cell<u32>,
+    pace: Cell<Pace>,
     /// The last read of the clock, in ticks.
     read_at: Cell<u64>,
     /// The time of the worker's last check.
     last: Cell<u64>,
+}
+
+impl Default for LimitChecks {
+    fn default() -> Self {
+        Self {
+            left: Cell::new(0),
+            pace: Cell::new(Pace::up_to(LONGEST)),
+            read_at: Cell::new(0),
+            last: Cell::new(0),
+        }
+    }
 }
 
 impl LimitChecks {
@@ -59,10 +69,11 @@ impl LimitChecks {
 
     /// Gets the time that was read; returns whether a check is due.
     pub(crate) fn clock_was_read(&self, now: u64) -> bool {
-        let was_long = now.saturating_sub(self.read_at.replace(now)) > CHECK_GAP;
-        let step = if was_long { 0 } else { (2 * self.step.get() + 1).min(MOST) };
-        self.step.set(step);
-        self.left.set(step);
+        let (mut pace, elapsed) = (self.pace.get(), now.saturating_sub(self.read_at.replace(now)));
+        // Fewer pieces have run after `hurry`; then the next reads correct the pace.
+        pace.record(pace.slice(), elapsed, CHECK_GAP);
+        self.pace.set(pace);
+        self.left.set(pace.slice() as u32 - 1);
         self.begin_check(now)
     }
 

@@ -12,7 +12,7 @@
 //! | `external_slot` | the lock of the slot that threads from outside use |
 //! | `tls` | the worker of the current thread |
 //! | `queue`, `fifo`, `scope_tasks`, `heap_task` | queued tasks, their orders, and their memory |
-//! | `poll` | the poll word: requests of other threads to a worker |
+//! | `poll` | poll reasons: how a module declares one, and the function that a worker calls for it |
 //! | `observed` | events that a worker reports to its observer |
 //! | `counters`, `limit_checks`, `panics` | counters; when limits are read; panics that no caller waits for |
 

@@ -4,6 +4,10 @@
 //! A script is data. After every execution each task must have run exactly once, its result must
 //! have been visible to the owner, and loom itself must have found no race on a slot. The planted
 //! bugs prove that these checks work.
+//!
+//! Blind to: a poll reason that is lost, since the owner then runs the task itself. Two tests of
+//! `sinew-core` see it: the loom models of `idle/sleep.rs`, in which a lost steal request is a
+//! deadlock (M5), and the shuttle tests of calls, which rely on the poll word itself.
 
 use std::sync::Arc;
 

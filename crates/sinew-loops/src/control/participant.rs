@@ -23,7 +23,7 @@ use sinew_core::{Worker, WorkerLocal};
 const SLICE: u64 = 50 * TICKS_PER_US;
 
 /// The largest number of items between two polls.
-const MAX_ITEMS: u32 = 64;
+const MAX_ITEMS: usize = 64;
 
 /// The innermost operation of a worker.
 static INNERMOST: WorkerLocal<Cell<Innermost>> = WorkerLocal::new(Cell::default);
@@ -204,14 +204,13 @@ impl<'c> Operation<'c> {
 #[derive(Debug)]
 struct PollTimer {
     items: u32,
-    stride: u32,
     last: u64,
     pace: Pace,
 }
 
 impl Default for PollTimer {
     fn default() -> Self {
-        Self { items: 0, stride: 1, last: 0, pace: Pace::default() }
+        Self { items: 0, last: 0, pace: Pace::up_to(MAX_ITEMS) }
     }
 }
 
@@ -220,19 +219,24 @@ impl PollTimer {
     #[inline]
     fn count(&mut self, items: u32) -> bool {
         self.items += items;
-        self.items >= self.stride
+        self.items >= self.stride()
     }
 
     /// Items until a poll is due, at least one.
     #[inline]
     fn left(&self) -> u32 {
-        self.stride.saturating_sub(self.items).max(1)
+        self.stride().saturating_sub(self.items).max(1)
+    }
+
+    /// Items between two polls, at most [`MAX_ITEMS`].
+    #[inline]
+    fn stride(&self) -> u32 {
+        self.pace.slice() as u32
     }
 
     /// A poll takes place at `now`.
     fn polled(&mut self, now: u64) {
         self.pace.record(self.items as usize, now.saturating_sub(self.last), SLICE);
-        self.stride = self.pace.slice().min(MAX_ITEMS as usize) as u32;
         (self.items, self.last) = (0, now);
     }
 }
@@ -252,11 +256,11 @@ mod tests {
                 now += length;
             }
             timer.polled(now);
-            if timer.stride == items {
+            if timer.stride() == items {
                 return items;
             }
         }
-        timer.stride
+        timer.stride()
     }
 
     /// Catches: a clock that is read after each short item, and a long item without a poll after
@@ -264,8 +268,8 @@ mod tests {
     #[test]
     fn each_long_item_is_followed_by_a_poll_and_short_ones_are_not() {
         let mut timer = PollTimer::default();
-        assert_eq!(between(&mut timer, 1), MAX_ITEMS);
+        assert_eq!(between(&mut timer, 1), MAX_ITEMS as u32);
         assert_eq!(between(&mut timer, SLICE + 1), 1);
-        assert_eq!(between(&mut timer, 1), MAX_ITEMS);
+        assert_eq!(between(&mut timer, 1), MAX_ITEMS as u32);
     }
 }

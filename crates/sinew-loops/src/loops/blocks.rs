@@ -4,6 +4,7 @@
 //! space is a grid of blocks, whose numbers, row by row, are the iterations.
 
 use sinew_policy::chunk::Schedule;
+use sinew_policy::schedule::{Mechanism, SplitRule};
 use sinew_policy::split::{Block, Grid, Splitter, halves, volume};
 use sinew_sync::lock::Mutex;
 
@@ -123,7 +124,7 @@ where
         split(w, space, splitter, grain, &|block| piece(&mut enter(), block));
         return Ok(());
     }
-    if let Schedule::Adaptive { .. } = options.schedule {
+    if let Mechanism::Joins { rule: SplitRule::Adaptive, .. } = Mechanism::of(options.schedule) {
         // Any worker could steal an arm of a join. So the same blocks are cut beforehand.
         let blocks = cut(space, &grain, Splitter::adaptive(options.threads.min(w.max_threads())));
         let options = Options { schedule: Schedule::Dynamic { chunk: 1 }, ..*options };
@@ -148,9 +149,9 @@ where
     P: Fn(&mut L, Block<N>) -> ControlFlow<()> + Sync,
 {
     // The grain is in the blocks already.
-    let schedule = match options.schedule {
-        Schedule::Simple { .. } => Schedule::Simple { grain: 1 },
-        schedule => schedule,
+    let schedule = match Mechanism::of(options.schedule) {
+        Mechanism::Joins { .. } => options.schedule.with_number(1),
+        _ => options.schedule,
     };
     let piece = |local: &mut L, mut numbers: Range<usize>| {
         numbers.try_for_each(|number| piece(local, block(number)))

@@ -25,6 +25,7 @@
 //! One join for the loop, and no allocation; a claim, two loads and two counters for a chunk.
 
 use sinew_policy::chunk::Schedule;
+use sinew_policy::schedule::Mechanism;
 use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::clock::{TICKS_PER_US, now_ns, ticks};
 
@@ -114,7 +115,7 @@ where
     } else {
         let mut trial = is_auto(options).then(|| Trial::begin(options, n, participants));
         let mut schedule = trial.as_ref().map_or(options.schedule, Trial::schedule);
-        let (done, mut ran) = if schedule == Schedule::Stealing {
+        let (done, mut ran) = if Mechanism::of(schedule) == Mechanism::Ranges {
             alone(w, n, participants, &enter, &piece)
         } else {
             (0, true)
@@ -297,23 +298,16 @@ where
             if self.ending.is_stopped() || self.helpers.should_leave(w, role) {
                 break;
             }
-            match self.source.claim(slot).or_else(|| self.steal_cold(w, &throughput)) {
-                Some(next) => range = next,
-                None => break,
+            let elapsed_ns = || throughput.elapsed_ns(w);
+            match self.source.claim_or_steal(slot, throughput.items, elapsed_ns) {
+                (Some(next), _) => range = next,
+                (None, _) => break,
             }
         }
         if self.source.is_timed() {
             self.source.measured(slot, throughput.items, throughput.elapsed_ns(w));
         }
         self.source.leave(slot);
-    }
-
-    /// A range stolen from another participant, unless its owner will soon have finished it.
-    #[cold]
-    fn steal_cold(&self, w: &Worker, throughput: &Throughput) -> Option<Range<usize>> {
-        let slot = w.index();
-        self.source.wait_before_steal(slot, throughput.items, || throughput.elapsed_ns(w))?;
-        self.source.steal(slot)
     }
 }
 

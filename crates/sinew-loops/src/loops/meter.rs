@@ -23,9 +23,9 @@
 //!
 //! `controlled::tests`: S1 and S2 for whole loops.
 
-use std::fmt::Write as _;
-use std::fs;
+#[cfg(feature = "csv")]
 use std::io;
+#[cfg(feature = "csv")]
 use std::path::Path;
 use std::time::Duration;
 
@@ -161,30 +161,32 @@ impl LoopMetrics {
         self.threads.iter().map(|thread| thread.tasks).sum()
     }
 
-    /// A header line, and a line for each thread, with times in milliseconds.
-    pub fn to_csv(&self) -> String {
-        let mut text = String::from("thread,run_ms,work_ms,overhead_ms,blocked_ms,tasks\n");
-        for ThreadMetrics { worker, run, work, overhead, blocked, tasks } in &self.threads {
-            let [run, work, overhead, blocked] =
-                [run, work, overhead, blocked].map(|time| time.as_secs_f64() * 1e3);
-            // Writing to a `String` cannot fail.
-            let _ =
-                writeln!(text, "{worker},{run:.6},{work:.6},{overhead:.6},{blocked:.6},{tasks}");
-        }
-        text
-    }
-
-    /// Writes [`to_csv`](Self::to_csv) to a file, which is replaced if it exists.
+    /// Writes a line of titles and a line for each thread, with times in milliseconds, to a file of
+    /// comma-separated values, which is replaced if it exists. With the feature `csv`.
     ///
     /// # Errors
     ///
     /// If the file cannot be written; the message names it.
+    #[cfg(feature = "csv")]
     pub fn write_csv(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref();
-        fs::write(path, self.to_csv()).map_err(|error| {
+        self.try_write_csv(path).map_err(|error| {
             let why = format!("cannot write the metrics to `{}`: {error}", path.display());
             io::Error::new(error.kind(), why)
         })
+    }
+
+    #[cfg(feature = "csv")]
+    fn try_write_csv(&self, path: &Path) -> io::Result<()> {
+        let mut file = csv::Writer::from_path(path)?;
+        file.write_record(["thread", "run_ms", "work_ms", "overhead_ms", "blocked_ms", "tasks"])?;
+        for ThreadMetrics { worker, run, work, overhead, blocked, tasks } in &self.threads {
+            let [run, work, overhead, blocked] = [run, work, overhead, blocked]
+                .map(|time| format!("{:.6}", time.as_secs_f64() * 1e3));
+            let (worker, tasks) = (worker.to_string(), tasks.to_string());
+            file.write_record([worker, run, work, overhead, blocked, tasks])?;
+        }
+        file.flush()
     }
 }
 

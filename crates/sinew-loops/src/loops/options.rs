@@ -1,6 +1,7 @@
 //! The options of a loop, and what follows from them for a pool.
 
 use sinew_policy::chunk::Schedule;
+use sinew_policy::schedule::Mechanism;
 use sinew_policy::split::Splitter;
 
 use super::auto::Site;
@@ -62,10 +63,9 @@ impl Options<'_> {
     /// because any worker may steal an arm.
     #[inline]
     pub(super) fn splitter(&self, w: &Worker) -> Option<(Splitter, usize)> {
-        match self.schedule {
+        match Mechanism::of(self.schedule) {
             _ if self.threads < w.max_threads() || self.control.is_some() => None,
-            Schedule::Simple { grain } => Some((Splitter::Simple, grain)),
-            Schedule::Adaptive { grain } => Some((Splitter::adaptive(w.max_threads()), grain)),
+            Mechanism::Joins { rule, grain } => Some((Splitter::new(rule, w.max_threads()), grain)),
             _ => None,
         }
     }

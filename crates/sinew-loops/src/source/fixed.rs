@@ -119,6 +119,5 @@ fn advance(word: &AtomicU64, seen: u64, next: u64) -> Result<(), u64> {
 /// The next slice of `share`, whose word is `word`.
 #[inline]
 fn slice(share: &Range<usize>, word: u64) -> Range<usize> {
-    let slice = chunk::share(share.len(), chunk::slices(share.len()), (word / SLICE) as usize);
-    share.start + slice.start..share.start + slice.end
+    chunk::slice(share, (word / SLICE) as usize)
 }

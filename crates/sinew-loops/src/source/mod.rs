@@ -71,10 +71,11 @@ pub use fixed::Fixed;
 pub use memory::LoopMemory;
 pub use partitioned::Partitioned;
 pub use stealing::Stealing;
-pub use tapered::{Tapered, Tapering};
+pub use tapered::Tapered;
 pub use words::INLINE;
 
 use sinew_policy::chunk::{Halving, Schedule};
+use sinew_policy::schedule::{ChunkRule, Feedback, Mechanism, SplitRule};
 use sinew_policy::weighted::Speeds;
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::now_ns;
@@ -83,16 +84,15 @@ use std::ops::Range;
 /// The source of one loop.
 #[derive(Debug)]
 pub enum Source {
-    /// [`Schedule::Static`].
+    /// [`Mechanism::Shares`].
     Fixed(Fixed),
-    /// [`Schedule::Dynamic`].
+    /// [`Mechanism::Counter`] with [`ChunkRule::Fixed`].
     Dynamic(Dynamic),
-    /// [`Schedule::Tapered`] and [`Schedule::Factoring`].
+    /// [`Mechanism::Counter`] with any other rule.
     Tapered(Tapered),
-    /// [`Schedule::Stealing`]; also [`Schedule::Simple`] and [`Schedule::Adaptive`] in loops that
-    /// cannot use joins.
+    /// [`Mechanism::Ranges`]; also [`Mechanism::Joins`] in loops that cannot use joins.
     Stealing(Stealing),
-    /// [`Schedule::Affinity`] and [`Schedule::Weighted`].
+    /// [`Mechanism::Partition`].
     Partitioned(Partitioned),
 }
 
@@ -113,22 +113,23 @@ impl Source {
         first: usize,
         memory: Option<&LoopMemory>,
     ) -> Self {
-        match schedule {
-            Schedule::Static => Self::Fixed(Fixed::new(n, participants)),
-            Schedule::Dynamic { chunk } => Self::Dynamic(Dynamic::new(n, chunk)),
-            Schedule::Tapered { min } => {
-                Self::Tapered(Tapered::new(n, participants, Tapering::Guided, min))
+        match Mechanism::of(schedule) {
+            Mechanism::Shares => Self::Fixed(Fixed::new(n, participants)),
+            Mechanism::Counter(ChunkRule::Fixed(chunk)) => Self::Dynamic(Dynamic::new(n, chunk)),
+            Mechanism::Counter(rule) => Self::Tapered(Tapered::new(n, participants, rule)),
+            Mechanism::Partition(Feedback::Owners) => {
+                Self::Partitioned(Partitioned::affine(n, participants, memory))
             }
-            Schedule::Factoring { min } => {
-                Self::Tapered(Tapered::new(n, participants, Tapering::Factoring, min))
+            Mechanism::Partition(Feedback::Speeds) => {
+                Self::Partitioned(Partitioned::weighted(n, participants, memory))
             }
-            Schedule::Affinity => Self::Partitioned(Partitioned::affine(n, participants, memory)),
-            Schedule::Weighted => Self::Partitioned(Partitioned::weighted(n, participants, memory)),
-            Schedule::Simple { grain } => {
+            Mechanism::Joins { rule: SplitRule::Simple, grain } => {
                 Self::Stealing(Stealing::with_grain(n, participants, first, grain))
             }
-            // `Schedule` is non-exhaustive; halving suits any loop.
-            _ => Self::Stealing(Stealing::new(n, participants, first)),
+            // In place of joins, and of a tuner, halving suits any loop.
+            Mechanism::Ranges
+            | Mechanism::Joins { rule: SplitRule::Adaptive, .. }
+            | Mechanism::Tuned => Self::Stealing(Stealing::new(n, participants, first)),
         }
     }
 
@@ -140,12 +141,7 @@ impl Source {
     /// The maximum number of participants that can all get some iterations.
     #[inline]
     pub fn pieces(schedule: Schedule, n: usize) -> usize {
-        match schedule {
-            Schedule::Dynamic { chunk } => n.div_ceil(chunk.max(1)),
-            Schedule::Tapered { min } | Schedule::Factoring { min } => n.div_ceil(min.max(1)),
-            Schedule::Simple { grain } | Schedule::Adaptive { grain } => n.div_ceil(grain.max(1)),
-            _ => n,
-        }
+        schedule.number().map_or(n, |number| n.div_ceil(number.max(1)))
     }
 
     /// The next range for the participant with number `slot`; `None` if it can only
@@ -175,24 +171,39 @@ impl Source {
         }
     }
 
-    /// Waits before a [`steal`](Self::steal) as long as the owner should need to finish its range,
-    /// if that is short; predicted from the `items` that the thief has run in `elapsed_ns`. Returns
-    /// the waiting time in nanoseconds; `None` if there is nothing to steal.
-    #[cold]
-    pub(crate) fn wait_before_steal(
+    /// The next range for a participant that has run `items` in `elapsed_ns`: claimed, or stolen
+    /// unless its owner finishes it soon. The second result is the time in nanoseconds for which it
+    /// waited for that owner; `None` if the range is not stolen.
+    #[inline]
+    pub(crate) fn claim_or_steal(
         &self,
         slot: usize,
         items: usize,
         elapsed_ns: impl FnOnce() -> u64,
-    ) -> Option<u64> {
-        let left = self.stealable(slot)?;
+    ) -> (Option<Range<usize>>, Option<u64>) {
+        match self.claim(slot) {
+            Some(range) => (Some(range), None),
+            None => self.steal_cold(slot, items, elapsed_ns),
+        }
+    }
+
+    /// Waits as long as the owner should need to finish its range, if that is short, and steals.
+    #[cold]
+    fn steal_cold(
+        &self,
+        slot: usize,
+        items: usize,
+        elapsed_ns: impl FnOnce() -> u64,
+    ) -> (Option<Range<usize>>, Option<u64>) {
+        let Some(left) = self.stealable(slot) else { return (None, None) };
         let began = now_ns();
         let steal_delay_ns = Halving::steal_delay_ns(left, items, elapsed_ns());
         // Touches no shared cache line, which would slow the owner down.
         while now_ns() - began < steal_delay_ns {
             spin_loop();
         }
-        Some(now_ns() - began)
+        let waited_ns = now_ns() - began;
+        (self.steal(slot), Some(waited_ns))
     }
 
     /// A range stolen from another participant, for one whose claims fail.

@@ -27,13 +27,10 @@
 //! - S2: a deposit succeeds only into an empty word, so it overwrites nothing.
 
 use super::words::Words;
-use sinew_policy::chunk::Halving;
+use sinew_policy::chunk::{self, Halving};
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::plant::{Bug, planted};
 use std::ops::Range;
-
-/// A thief compares up to this many ranges and steals from the longest.
-const CANDIDATES: usize = 4;
 
 /// The source of [`Schedule::Stealing`](sinew_policy::chunk::Schedule::Stealing).
 #[derive(Debug)]
@@ -157,14 +154,13 @@ impl Stealing {
         }
     }
 
-    /// The longest of the first few ranges after the slot's own, and its value.
+    /// The word from which a thief steals, and its value.
     fn victim(&self, slot: usize) -> Option<(&AtomicU64, u64)> {
-        self.words
-            .after(slot)
-            .map(|word| (word, word.load(Ordering::Relaxed)))
-            .filter(|&(_, seen)| length(seen) > 0)
-            .take(CANDIDATES)
-            .max_by_key(|&(_, seen)| length(seen))
+        let ranges = self.words.after(slot).map(|word| {
+            let seen = word.load(Ordering::Relaxed);
+            ((word, seen), length(seen) as usize)
+        });
+        chunk::victim(ranges).map(|(word, _)| word)
     }
 
     /// Claims the first piece of a stolen range and deposits the rest in the slot's word.

@@ -1,46 +1,34 @@
 //! Chunks that shrink with what remains: guided self-scheduling and factoring.
 //!
-//! One word holds the next iteration, from which both rules compute the size of the next chunk. So
+//! One word holds the next iteration, from which the rules compute the size of the next chunk. So
 //! a claim is one compare-and-swap.
 
-use sinew_policy::chunk::{self, TAPER};
+use sinew_policy::chunk::next_chunk;
+use sinew_policy::schedule::ChunkRule;
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use std::ops::Range;
 
-/// The rule by which chunks shrink.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tapering {
-    /// A fixed fraction of what remains, at every chunk.
-    Guided,
-    /// Half of what remains in one batch of equal chunks.
-    Factoring,
-}
-
-/// The source of [`Schedule::Tapered`](sinew_policy::chunk::Schedule::Tapered) and
-/// [`Schedule::Factoring`](sinew_policy::chunk::Schedule::Factoring).
+/// The source of [`Mechanism::Counter`](sinew_policy::schedule::Mechanism::Counter), but for chunks
+/// of one size.
 #[derive(Debug)]
 pub struct Tapered {
     next: CachePadded<AtomicUsize>,
     n: usize,
     workers: usize,
-    tapering: Tapering,
-    min: usize,
+    rule: ChunkRule,
 }
 
 impl Tapered {
-    /// `n` iterations for `workers`, at least `min` at a time.
+    /// `n` iterations for `workers`, in chunks by `rule`.
     #[inline]
-    pub fn new(n: usize, workers: usize, tapering: Tapering, min: usize) -> Self {
-        Self { next: CachePadded::new(AtomicUsize::new(0)), n, workers, tapering, min }
+    pub fn new(n: usize, workers: usize, rule: ChunkRule) -> Self {
+        Self { next: CachePadded::new(AtomicUsize::new(0)), n, workers, rule }
     }
 
     #[inline]
     fn size(&self, remaining: usize) -> usize {
-        match self.tapering {
-            Tapering::Guided => chunk::tapered(remaining, self.workers, TAPER, self.min),
-            Tapering::Factoring => chunk::factoring(self.n, remaining, self.workers, self.min),
-        }
+        next_chunk(self.rule, self.n, remaining, self.workers)
     }
 
     /// The next chunk.

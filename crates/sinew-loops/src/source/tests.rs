@@ -265,18 +265,9 @@ fn dynamic_chunks_have_the_size_that_was_asked_for() {
 #[test]
 fn threads_that_claim_at_once_get_each_index_once() {
     const N: usize = 20_000;
-    for schedule in [
-        "static",
-        "dynamic:3",
-        "tapered:1",
-        "factoring:1",
-        "stealing",
-        "affinity",
-        "weighted",
-        "simple:7",
-    ] {
+    for schedule in Schedule::every(3) {
         for first in 0..20 {
-            let source = Source::new(schedule.parse().unwrap(), N, 3, first);
+            let source = Source::new(schedule, N, 3, first);
             let source = &source;
             let ranges = std::thread::scope(|s| {
                 let threads: Vec<_> =

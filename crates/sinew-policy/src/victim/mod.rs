@@ -4,19 +4,7 @@
 //! sees the other workers only through a read-only [`View`], whose values may be out of date when
 //! they are used: a wrong guess costs an attempt, never a task.
 //!
-//! | rule | chooses by |
-//! |---|---|
-//! | [`Random`] | a private random permutation |
-//! | [`Set`] | a part of such a permutation, larger the fewer thieves there are |
-//! | [`Sample`], over either | the task nearest the root among some |
-//! | [`Nearest`], [`NearestOrRandom`] | distance; one master per package leaves it |
-//! | [`MostLoaded`], [`SortedLoads`] | the number of public tasks |
-//! | [`DistanceWeighted`] | a random draw, in which farther workers are less likely |
-//! | [`Cats`] | the size of the task: large ones may leave their package |
-//! | [`PiecePerPackage`] | a large piece for each package, then distance |
-//!
-//! A pool steals by [`Random`] by default. All rules but `Random`, `Nearest` and `NearestOrRandom`
-//! are for experiments, and exist with the feature `experiments`.
+//! [`Victims`] has the table of all rules. A pool steals by [`Random`] by default.
 //!
 //! # Rounds
 //!
@@ -38,10 +26,8 @@
 //!
 //! # To add a rule
 //!
-//! - a file here, with its `mod` and `pub use` below and a line in the table above;
-//! - in `choice`: a variant of [`Victims`], its presets in `PRESETS`, its arm in `policy`, and
-//!   `scans_all`, `uses_distances` and `has_masters`, which have wildcards;
-//! - in `parse`: a line of `FORMS`, and an arm of `Display`.
+//! A file here, with its `mod` and `pub use` below. Its name, parameters and needs are in
+//! `victims`: a variant, a line of `RULES`, and the arms that the compiler asks for.
 //!
 //! A rule that needs another fact about the pool needs another method of [`View`], with a default.
 //! The pool has it in `sinew-core/src/scheduler/victim/view.rs`, the simulator in
@@ -56,7 +42,6 @@
 mod boundary;
 #[cfg(feature = "experiments")]
 mod cats;
-mod choice;
 mod circle;
 mod levels;
 mod masters;
@@ -65,7 +50,7 @@ mod model;
 #[cfg(feature = "experiments")]
 mod most_loaded;
 mod nearest;
-mod parse;
+mod parameters;
 #[cfg(feature = "experiments")]
 mod pieces;
 mod random;
@@ -82,18 +67,17 @@ mod stride;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod victims;
 #[cfg(feature = "experiments")]
 mod weighted;
 
 pub use boundary::{Tally, boundary};
 #[cfg(feature = "experiments")]
 pub use cats::Cats;
-pub use choice::Victims;
 pub use masters::{Candidate, Holder, takes_over};
 #[cfg(feature = "experiments")]
 pub use most_loaded::MostLoaded;
 pub use nearest::{Nearest, NearestOrRandom};
-pub use parse::ParseVictimsError;
 #[cfg(feature = "experiments")]
 pub use pieces::PiecePerPackage;
 pub use random::Random;
@@ -104,6 +88,7 @@ pub use set::Set;
 #[cfg(feature = "experiments")]
 pub use sorted::{AfterSuccess, LoadScope, Loads, SortedLoads};
 pub use stride::Stride;
+pub use victims::{ParseVictimsError, Victims};
 #[cfg(feature = "experiments")]
 pub use weighted::DistanceWeighted;
 

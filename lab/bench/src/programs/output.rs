@@ -94,19 +94,20 @@ impl Table {
 
     /// Prints it; `other` is the name of upstream's rival.
     pub(super) fn print(&self, other: &str) {
-        say!(
-            "  {:<16}{:>10}{:>10}  {:<21}{:>6}{:>12}{:>10}{:>7}{:>7}",
-            "",
+        let mut table = sinew_console::Table::new(&[
+            "program",
             "upstream",
             other,
             "ratio (middle half)",
             "noise",
-            "CPU: up.",
-            other,
+            "CPU: upstream",
+            &format!("CPU: {other}"),
             "ratio",
-            "noise"
-        );
-        self.rows.iter().for_each(print_line);
+            "noise",
+            "sinew is",
+        ]);
+        self.rows.iter().for_each(|line| table.row(cells(line)));
+        say!("{}", table.render().trim_end());
         for Bar { what, details, met } in &self.bars {
             let mark = if *met { "met   " } else { "MISSED" };
             let colon = if details.is_empty() { "" } else { ": " };
@@ -115,10 +116,11 @@ impl Table {
     }
 }
 
-fn print_line(line: &Line) {
+fn cells(line: &Line) -> Vec<String> {
+    let name = line.program;
     let Some(figures) = &line.figures else {
         let why = line.fault.as_ref().map_or("no times", |fault| &fault.why);
-        return say!("  {:<16}{why}", line.program);
+        return [name, "-", "-", "-", "-", "-", "-", "-", "-", why].map(str::to_owned).into();
     };
     let Figures { wall_ns, cpu_ns, wall, cpu, wall_noise, cpu_noise, .. } = figures;
     let verdict = match figures.verdict {
@@ -126,18 +128,19 @@ fn print_line(line: &Line) {
         Verdict::Even => "even",
         Verdict::Slower => "SLOWER",
     };
-    say!(
-        "  {:<16}{:>10}{:>10}  {:<21}{:>6.2}{:>12}{:>10}{:>7.2}{:>7.2}  {verdict}",
-        line.program,
+    let ratio = |ratio: &Summary| format!("{:.2}", ratio.median);
+    vec![
+        name.to_owned(),
         duration_of(wall_ns[UPSTREAM].median),
         duration_of(wall_ns[SINEW].median),
         with_middle_half(wall),
-        wall_noise.median,
+        ratio(wall_noise),
         duration_of(cpu_ns[UPSTREAM].median),
         duration_of(cpu_ns[SINEW].median),
-        cpu.median,
-        cpu_noise.median,
-    );
+        ratio(cpu),
+        ratio(cpu_noise),
+        verdict.to_owned(),
+    ]
 }
 
 fn with_middle_half(ratio: &Summary) -> String {

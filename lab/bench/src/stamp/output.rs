@@ -4,44 +4,42 @@ use super::figures::{Average, Bar, Entry, Row};
 use super::rounds::Version;
 use crate::output::say;
 use crate::statistics::Summary;
-use crate::table::duration_of;
+use crate::table::{duration_of, or_dash};
+
+use sinew_console::Table;
 
 /// Prints an application's table and bars.
 pub(super) fn print(entry: &Entry) {
     say!("\n{}: {}", entry.app, entry.what);
-    say!(
-        "  {:<15}{:>8}{:>11}{:>8}{:>11}{:>11}{:>24}{:>8}",
-        "",
+    let mut table = Table::new(&[
+        "version",
         "threads",
         "median",
         "spread",
         "processor",
         "÷ serial",
         "÷ by hand (middle half)",
-        "aborts"
-    );
-    entry.rows.iter().for_each(print_row);
+        "aborts",
+    ]);
+    entry.rows.iter().for_each(|row| table.row(cells(row)));
+    say!("{}", table.render().trim_end());
     entry.bars.iter().for_each(print_bar);
     entry.wrong.iter().for_each(|wrong| say!("  WRONG ANSWER  {wrong}"));
 }
 
-fn print_row(row: &Row) {
-    let missing = || "-".to_owned();
-    let seconds =
-        |value: Option<f64>| value.map_or_else(missing, |seconds| duration_of(seconds * 1e9));
-    let spread = row.wall.map_or_else(missing, |wall| format!("{:.0} %", wall.spread() * 100.0));
-    let of_serial = row.of_serial.map_or_else(missing, |ratio| format!("{:.2}", ratio.median));
-    let of_by_hand = row.of_by_hand.map_or_else(missing, ratio_text);
-    let parallel = row.version != Version::Serial;
-    let aborts = row.abort_ratio.filter(|_| parallel);
-    say!(
-        "  {:<15}{:>8}{:>11}{spread:>8}{:>11}{of_serial:>11}{of_by_hand:>24}{:>8}",
-        row.version.name(),
-        row.threads,
+fn cells(row: &Row) -> Vec<String> {
+    let seconds = |value| or_dash(value, |seconds: f64| duration_of(seconds * 1e9));
+    let aborts = row.abort_ratio.filter(|_| row.version != Version::Serial);
+    vec![
+        row.version.name().to_owned(),
+        row.threads.to_string(),
         seconds(row.wall.map(|wall| wall.median)),
+        or_dash(row.wall, |wall| format!("{:.0} %", wall.spread() * 100.0)),
         seconds(row.processor_s),
-        aborts.map_or_else(missing, |share| format!("{:.1} %", share * 100.0)),
-    );
+        or_dash(row.of_serial, |ratio| format!("{:.2}", ratio.median)),
+        or_dash(row.of_by_hand, ratio_text),
+        or_dash(aborts, |share| format!("{:.1} %", share * 100.0)),
+    ]
 }
 
 fn ratio_text(ratio: Summary) -> String {
@@ -56,7 +54,10 @@ fn print_bar(bar: &Bar) {
 /// Prints what applications have in common.
 pub(super) fn print_averages(averages: &[Average]) {
     say!("\nmean over the applications of the time beside transactions by hand");
+    let mut table = Table::new(&["version", "threads", "÷ by hand"]);
     for Average { version, threads, of_by_hand } in averages {
-        say!("  {:<15}{threads:>8}  {of_by_hand:.3}", version.name());
+        let name = version.name().to_owned();
+        table.row(vec![name, threads.to_string(), format!("{of_by_hand:.3}")]);
     }
+    say!("{}", table.render().trim_end());
 }

@@ -16,13 +16,16 @@
 //! only one set of distances.
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration as Wall, Instant};
 
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
 use sinew::{Pool, PoolBuilder, Worker};
 use sinew_console::{Failure, INTERRUPTED, output};
 use sinew_sim::{Costs, Duration};
-use sinew_sync::atomic::{AtomicU64, Ordering, spin_loop};
+use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering, spin_loop};
 use sinew_sync::clock::now_ns;
 use sinew_sync::fence;
 
@@ -51,7 +54,7 @@ pub(super) fn perform(args: &SimArgs) -> Result<(), Failure> {
     let file =
         args.calibrate.as_ref().and_then(Option::as_deref).map(ResultFile::create).transpose()?;
     // Half a calibration is useless.
-    ctrlc::set_handler(|| std::process::exit(INTERRUPTED))
+    flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::new(AtomicBool::new(true)))
         .map_err(|error| Failure::Wrong(format!("cannot listen for Ctrl-C: {error}")))?;
     output::note("measuring what the scheduler costs");
     let (Calibrated { costs, doubt }, crowding) = (measure()?, crowding::of_memory());

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
 use sinew_console::Failure;
 use sinew_sim::Progress as Step;
 use sinew_sync::atomic::{AtomicBool, Ordering};
@@ -23,9 +25,7 @@ impl Watch {
     /// If Ctrl-C cannot be handled.
     pub(super) fn new() -> Result<Self, Failure> {
         let stop = Arc::new(AtomicBool::new(false));
-        let word = Arc::clone(&stop);
-        // Relaxed: nothing is published by it.
-        ctrlc::set_handler(move || word.store(true, Ordering::Relaxed))
+        flag::register(SIGINT, Arc::clone(&stop))
             .map_err(|error| Failure::Wrong(format!("cannot listen for Ctrl-C: {error}")))?;
         Ok(Self { stop, progress: Progress::new() })
     }

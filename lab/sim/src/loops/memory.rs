@@ -6,6 +6,7 @@ use std::ops::Range;
 use sinew_policy::affinity::{OwnerOrder, Owners, Stolen, worth_keeping};
 use sinew_policy::auto::{Choice, Profile, Tuner, prior};
 use sinew_policy::chunk::Schedule;
+use sinew_policy::schedule::{Feedback, Mechanism};
 use sinew_policy::weighted::Speeds;
 
 use super::Loop;
@@ -37,23 +38,26 @@ impl LoopMemory {
     /// The input of the next run. A loop of another length or number of workers starts afresh.
     pub(super) fn lesson(&mut self, setup: &Loop, costs: &IterationCosts) -> Lesson {
         let (n, workers) = (costs.len(), setup.workers);
-        match setup.schedule {
-            Schedule::Affinity => {
+        match Mechanism::of(setup.schedule) {
+            Mechanism::Partition(Feedback::Owners) => {
                 let known = self.owners.take().filter(|owners| owners.fits(n, workers));
                 Lesson::Parts {
                     owners: known.unwrap_or_else(|| Owners::equal(n, workers)),
                     stolen: Vec::new(),
                 }
             }
-            Schedule::Weighted => {
+            Mechanism::Partition(Feedback::Speeds) => {
                 let known = self.speeds.take().filter(|speeds| speeds.workers() == workers);
                 Lesson::Speeds(known.unwrap_or_else(|| Speeds::new(workers)))
             }
-            Schedule::Auto => {
+            Mechanism::Tuned => {
                 let known = self.tuner.take().filter(|(of, _)| *of == workers);
                 tuned(known.map_or_else(|| Tuner::new(workers), |(_, tuner)| tuner), costs, workers)
             }
-            _ => Lesson::None,
+            Mechanism::Shares
+            | Mechanism::Counter(_)
+            | Mechanism::Ranges
+            | Mechanism::Joins { .. } => Lesson::None,
         }
     }
 

@@ -4,15 +4,15 @@
 //! Chunk sizes, deals and the schedules to try come from [`sinew_policy`]. Schedules that halve
 //! ranges like the arms of a join are trees, and run on the engine.
 //!
-//! | schedule | model |
+//! | [mechanism](Mechanism) | model |
 //! |---|---|
-//! | `static` | a share per worker, in slices; a worker that has finished takes shares that no worker has begun |
-//! | `dynamic`, `tapered`, `factoring` | one counter |
-//! | `stealing` | worker 0 begins with everything; a worker without work takes the back half of the longest of four ranges |
-//! | `affinity` | as `stealing`, but the [`LoopMemory`] deals the parts: equal shares in the first run; later the thief of a part keeps it |
-//! | `weighted` | as `stealing`, but from shares proportional to the workers' earlier speeds; equal in the first run |
-//! | `auto` | the choices of the tuner of [`sinew_policy::auto`]: a profiled run, then candidates, then the best |
-//! | `simple`, `adaptive` | [`Splits`] without waiting in joins |
+//! | shares | a share per worker, in slices; a worker that has finished takes slices of shares that their owners have not begun |
+//! | counter | one counter |
+//! | ranges | worker 0 begins with everything; a worker without work takes the back half of the longest of the next few ranges |
+//! | partition by owners | as ranges, but the [`LoopMemory`] deals the parts: equal shares in the first run; later the thief of a part keeps it |
+//! | partition by speeds | as ranges, but from shares proportional to the workers' earlier speeds; equal in the first run |
+//! | joins | [`Splits`] without waiting in joins |
+//! | tuned | the choices of the tuner of [`sinew_policy::auto`]: a profiled run, then candidates, then the best |
 //!
 //! | file | contents |
 //! |---|---|
@@ -40,6 +40,7 @@ mod source;
 mod tests;
 
 use sinew_policy::chunk::Schedule;
+use sinew_policy::schedule::Mechanism;
 use sinew_policy::split::Splitter;
 
 pub use memory::LoopMemory;
@@ -155,12 +156,9 @@ impl Loop {
         lesson: Lesson,
         goes_on: impl FnMut(&Progress) -> bool,
     ) -> Result<(LoopReport, Lesson), RunError> {
-        match self.schedule {
-            Schedule::Simple { grain } => {
-                Ok((self.run_tree(costs, Splitter::Simple, grain, goes_on)?, lesson))
-            }
-            Schedule::Adaptive { grain } => {
-                let splitter = Splitter::adaptive(self.workers);
+        match Mechanism::of(self.schedule) {
+            Mechanism::Joins { rule, grain } => {
+                let splitter = Splitter::new(rule, self.workers);
                 Ok((self.run_tree(costs, splitter, grain, goes_on)?, lesson))
             }
             _ => Run::new(self, costs, lesson).run(goes_on).map_err(RunError::Violation),

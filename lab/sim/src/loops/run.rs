@@ -71,7 +71,7 @@ impl<'c> Run<'c> {
     ) -> Result<(LoopReport, Lesson), Violation> {
         let n = self.costs.len();
         while let Some(worker) = self.queue.next() {
-            match self.source.claim(self.setup, n, worker, &mut self.chance) {
+            match self.source.claim(self.setup, n, worker) {
                 Some(claim) => self.work(worker, &claim),
                 None => self.queue.clear(worker),
             }

@@ -3,21 +3,18 @@
 use std::ops::Range;
 
 use sinew_policy::affinity::OwnerOrder;
-use sinew_policy::chunk::{Halving, Shares, next_chunk, share, slices};
-use sinew_policy::schedule::Schedule;
+use sinew_policy::chunk::{Halving, Shares, next_chunk, slice, slices, victim};
+use sinew_policy::schedule::{ChunkRule, Mechanism};
 
 use super::Loop;
 use super::memory::Lesson;
 
-/// Number of ranges that a thief compares.
-const COMPARED: usize = 4;
-
 /// The unclaimed iterations of a loop.
 pub(super) enum Source {
-    /// Shares, with the number of slices taken from each.
-    Static { shares: Shares, taken: Vec<usize> },
+    /// Shares, with the number of slices taken from each, and whether its owner has begun it.
+    Static { shares: Shares, taken: Vec<(usize, bool)> },
     /// One counter.
-    Counter { next: usize },
+    Counter { rule: ChunkRule, next: usize },
     /// One range per worker; of positions in the deal, if there is one.
     Ranges { ranges: Vec<Range<usize>>, sizes: Halving, deal: Option<OwnerOrder> },
 }
@@ -36,36 +33,31 @@ impl Source {
         let workers = setup.workers;
         let sizes = Halving::new(n, workers);
         let shares = |deal: &OwnerOrder| (0..workers).map(|worker| deal.share(worker)).collect();
-        match setup.schedule {
-            Schedule::Static => {
-                Self::Static { shares: Shares::new(n, workers), taken: vec![0; workers] }
+        match Mechanism::of(setup.schedule) {
+            Mechanism::Shares => {
+                Self::Static { shares: Shares::new(n, workers), taken: vec![(0, false); workers] }
             }
-            Schedule::Stealing => {
+            Mechanism::Counter(rule) => Self::Counter { rule, next: 0 },
+            // Joins run as a tree, and the tuner has chosen a schedule before.
+            Mechanism::Ranges | Mechanism::Joins { .. } | Mechanism::Tuned => {
                 let mut ranges = vec![0..0; workers];
                 ranges[0] = 0..n;
                 Self::Ranges { ranges, sizes, deal: None }
             }
-            Schedule::Affinity | Schedule::Weighted => {
+            Mechanism::Partition(_) => {
                 let deal = lesson.deal(n, workers);
                 let ranges = shares(&deal);
                 Self::Ranges { ranges, sizes, deal: Some(deal).filter(|deal| !deal.is_in_order()) }
             }
-            _ => Self::Counter { next: 0 },
         }
     }
 
     /// Claims the worker's next chunk.
-    pub(super) fn claim(
-        &mut self,
-        setup: &Loop,
-        n: usize,
-        worker: usize,
-        chance: &mut fastrand::Rng,
-    ) -> Option<Claim> {
+    pub(super) fn claim(&mut self, setup: &Loop, n: usize, worker: usize) -> Option<Claim> {
         match self {
-            Self::Static { shares, taken } => slice(shares, taken, worker),
-            Self::Counter { next } => {
-                let length = next_chunk(setup.schedule, n, n - *next, setup.workers);
+            Self::Static { shares, taken } => next_slice(shares, taken, worker),
+            Self::Counter { rule, next } => {
+                let length = next_chunk(*rule, n, n - *next, setup.workers);
                 let first = *next;
                 *next += length;
                 (length > 0).then_some(Claim { chunk: first..*next, theft: None })
@@ -73,7 +65,7 @@ impl Source {
             Self::Ranges { ranges, sizes, deal } => {
                 let mut theft = None;
                 if ranges[worker].is_empty() {
-                    let stolen = back_half(ranges, sizes, deal.as_ref(), chance)?;
+                    let stolen = back_half(ranges, sizes, deal.as_ref(), worker)?;
                     theft = Some(stolen.clone());
                     ranges[worker] = stolen;
                 }
@@ -100,37 +92,34 @@ impl Source {
     }
 }
 
-/// The next slice of the worker's share, or the first slice of a share that no worker has begun.
-fn slice(shares: &Shares, taken: &mut [usize], worker: usize) -> Option<Claim> {
-    let is_left = |part: usize, taken: usize| taken < slices(shares.get(part).len());
-    let part = match is_left(worker, taken[worker]) {
+/// The workers after this one, and itself at the end.
+fn after(worker: usize, workers: usize) -> impl Iterator<Item = usize> {
+    (worker + 1..workers).chain(0..=worker)
+}
+
+/// The next slice of the worker's share, or of one that its owner has not begun.
+fn next_slice(shares: &Shares, taken: &mut [(usize, bool)], worker: usize) -> Option<Claim> {
+    let is_left = |part: usize| taken[part].0 < slices(shares.get(part).len());
+    let part = match is_left(worker) {
         true => worker,
-        // A worker that has begun one of these shares continues with it.
-        false => (0..taken.len()).find(|&part| taken[part] == 0 && is_left(part, 0))?,
+        false => after(worker, taken.len()).find(|&part| !taken[part].1 && is_left(part))?,
     };
-    let range = shares.get(part);
-    // A share taken from its owner is taken as a whole.
-    let (many, at) = if part == worker { (slices(range.len()), taken[part]) } else { (1, 0) };
-    taken[part] = if part == worker { at + 1 } else { usize::MAX };
-    let slice = share(range.len(), many, at);
-    let chunk = range.start + slice.start..range.start + slice.end;
+    let (number, owned) = &mut taken[part];
+    let chunk = slice(&shares.get(part), *number);
+    *number += 1;
+    *owned |= part == worker;
     Some(Claim { theft: (part != worker).then(|| chunk.clone()), chunk })
 }
 
-/// The back half of the longest of some ranges or, if those are empty, of the longest of all; of a
-/// deal at most the last segment.
+/// The back half of the range that the worker steals from; of a deal at most the last segment.
 fn back_half(
     ranges: &mut [Range<usize>],
     sizes: &Halving,
     deal: Option<&OwnerOrder>,
-    chance: &mut fastrand::Rng,
+    worker: usize,
 ) -> Option<Range<usize>> {
-    let length = |at: &usize| ranges[*at].len();
-    let looked =
-        (0..COMPARED).map(|_| ((u128::from(chance.u64(..)) * ranges.len() as u128) >> 64) as usize);
-    let longest = looked.max_by_key(length).filter(|at| length(at) > 0);
-    let victim =
-        longest.or_else(|| (0..ranges.len()).max_by_key(length).filter(|at| length(at) > 0))?;
+    let others = after(worker, ranges.len()).map(|other| (other, ranges[other].len()));
+    let (victim, _) = victim(others)?;
     let range = &mut ranges[victim];
     let middle = range.end - sizes.stolen(range.len());
     let middle =

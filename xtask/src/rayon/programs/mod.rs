@@ -19,6 +19,7 @@ mod table;
 
 use super::side::{RAYON_CORE, Side, folder};
 use super::upstream::{self, Sources};
+use sinew_console::Table;
 use std::time::Instant;
 use table::{PROGRAMS, Program};
 
@@ -95,22 +96,19 @@ fn check(
 }
 
 fn summary(ended: &[(&Program, Outcome)]) {
-    println!("\n{:<10} {:<9} {:<30} {:>5}  outputs", "program", "version", "inputs", "runs");
+    let mut table = Table::new(&["program", "version", "inputs", "runs", "outputs"]);
     for (program, outcome) in ended {
         let (runs, told) = match outcome {
             Outcome::Same { runs } => (runs.to_string(), "same".to_owned()),
             Outcome::Different(where_) => {
-                ("".to_owned(), format!("DIFFERENT: {}", where_.join("; ")))
+                ("-".to_owned(), format!("DIFFERENT: {}", where_.join("; ")))
             }
-            Outcome::Skipped(reason) => ("".to_owned(), format!("skipped: {reason}")),
+            Outcome::Skipped(reason) => ("-".to_owned(), format!("skipped: {reason}")),
         };
-        println!(
-            "{:<10} {:<9} {:<30} {runs:>5}  {told}",
-            program.name,
-            program.version,
-            program.inputs.describe()
-        );
+        let [name, version] = [program.name, program.version].map(str::to_owned);
+        table.row(vec![name, version, program.inputs.describe().to_owned(), runs, told]);
     }
+    print!("\n{}", table.render());
 }
 
 fn verdict(ended: &[(&Program, Outcome)]) -> Result<(), String> {

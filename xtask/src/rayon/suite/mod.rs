@@ -19,6 +19,7 @@ use super::side::{RAYON, Side, cargo_in, folder};
 use super::watchdog::{self, Ending, Outputs};
 use super::{files, upstream};
 use libtest::Report;
+use sinew_console::Table;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -196,23 +197,20 @@ fn complaints(group: &Group, report: &Report, ending: Ending) -> Vec<String> {
 }
 
 fn summary(ended: &[(&Group, Outcome)]) {
-    println!(
-        "\n{:<18} {:>6} {:>7} {:>7} {:>8} {:>8}",
-        "tests", "found", "passed", "failed", "ignored", "seconds"
-    );
-    let line = |name: &str, report: &Report, took: Duration| {
-        let Report { found, passed, ignored, .. } = report;
-        let failed = found.saturating_sub(passed + ignored);
-        println!(
-            "{name:<18} {found:>6} {passed:>7} {failed:>7} {ignored:>8} {:>8.1}",
-            took.as_secs_f64()
-        );
+    let mut table = Table::new(&["tests", "found", "passed", "failed", "ignored", "seconds"]);
+    let mut row = |name: &str, report: &Report, took: Duration| {
+        let Report { found, passed, ignored, .. } = *report;
+        let counts = [found, passed, found.saturating_sub(passed + ignored), ignored];
+        let counts = counts.map(|count| count.to_string());
+        let seconds = format!("{:.1}", took.as_secs_f64());
+        table.row([name.to_owned()].into_iter().chain(counts).chain([seconds]).collect());
     };
     for (group, outcome) in ended {
-        line(group.name, &outcome.report, outcome.took);
+        row(group.name, &outcome.report, outcome.took);
     }
     let all = ended.iter().fold(Report::default(), |sum, (_, outcome)| sum.and(&outcome.report));
-    line("all", &all, ended.iter().map(|(_, outcome)| outcome.took).sum());
+    row("all", &all, ended.iter().map(|(_, outcome)| outcome.took).sum());
+    print!("\n{}", table.render());
     println!("\nignored by their authors: {}", list(&all.ignored_names));
     println!("cut, because they look inside rayon-core: {}", cut::CUTS.len());
     for cut in &cut::CUTS {

@@ -220,12 +220,17 @@ impl<'c> Claims<'c> {
     #[inline]
     fn claim(&mut self) -> bool {
         loop {
-            if let Some(positions) = self.epoch.source.claim(self.slot) {
+            let elapsed_ns = || now_ns() - self.since_ns;
+            let (positions, waited_ns) =
+                self.epoch.source.claim_or_steal(self.slot, self.done, elapsed_ns);
+            if let Some(positions) = positions {
                 self.chunks += 1;
                 self.claimed = positions;
-                return true;
             }
-            if self.steal_cold() {
+            if let Some(waited_ns) = waited_ns {
+                self.tried_to_steal_cold(waited_ns);
+            }
+            if !self.claimed.is_empty() {
                 return true;
             }
             if !self.move_on_cold() {
@@ -234,21 +239,14 @@ impl<'c> Claims<'c> {
         }
     }
 
-    /// Steals a range from another participant, unless its owner will soon have finished it.
+    /// Records the time that an attempt to steal has waited. Returns a stolen range that no other
+    /// participant can steal from, because the source was closed.
     #[cold]
-    fn steal_cold(&mut self) -> bool {
-        let source = &self.epoch.source;
-        let elapsed_ns = || now_ns() - self.since_ns;
-        let waited_ns = source.wait_before_steal(self.slot, self.done, elapsed_ns);
-        let Some(waited_ns) = waited_ns else { return false };
+    fn tried_to_steal_cold(&mut self, waited_ns: u64) {
         self.blocked_ns += waited_ns;
-        let Some(positions) = source.steal(self.slot) else { return false };
-        self.chunks += 1;
-        self.claimed = positions;
-        if source.is_closed(self.slot) {
+        if !self.claimed.is_empty() && self.epoch.source.is_closed(self.slot) {
             self.shared.plan.lock().return_claim(&self.epoch, &mut self.claimed);
         }
-        !self.claimed.is_empty()
     }
 
     /// Moves to an epoch that has iterations, or leaves. False if it has left.

@@ -29,6 +29,7 @@
 //! planted bugs. `tests`: P1 to P4 for whole loops.
 
 use sinew_policy::chunk::Schedule;
+use sinew_policy::schedule::{Feedback, Mechanism};
 use sinew_policy::weighted::Speeds;
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
@@ -119,7 +120,7 @@ impl Epoch {
         first: usize,
         ranks: &[Option<Arc<Progress>>],
     ) -> Self {
-        if settings.schedule != Schedule::Weighted {
+        if Mechanism::of(settings.schedule) != Mechanism::Partition(Feedback::Speeds) {
             return Self::new(iterations, settings, first, None);
         }
         let participants = settings.participants(iterations.len());

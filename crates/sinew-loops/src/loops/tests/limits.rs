@@ -33,16 +33,9 @@ fn any_chunk() -> impl Strategy<Value = usize> {
 }
 
 fn any_huge_options() -> impl Strategy<Value = Options<'static>> {
-    (any_options(), any_chunk()).prop_map(|(options, size)| {
-        let schedule = match options.schedule {
-            Schedule::Dynamic { .. } => Schedule::Dynamic { chunk: size },
-            Schedule::Tapered { .. } => Schedule::Tapered { min: size },
-            Schedule::Factoring { .. } => Schedule::Factoring { min: size },
-            Schedule::Simple { .. } => Schedule::Simple { grain: size },
-            Schedule::Adaptive { .. } => Schedule::Adaptive { grain: size },
-            schedule => schedule,
-        };
-        Options { schedule, ..options }
+    (any_options(), any_chunk()).prop_map(|(options, size)| Options {
+        schedule: options.schedule.with_number(size),
+        ..options
     })
 }
 

@@ -74,7 +74,8 @@ pub(super) struct Worker<'w, 'scope, 'env, 'r, R: Run> {
     failures: u32,
     /// Failed attempts since the last commit or swap.
     retries: u32,
-    /// The number of commits at which the tuner is polled next.
+    /// The number of commits at which the tuner is polled next: a part of its epoch, which has a
+    /// number of commits and no duration, so no clock paces it.
     next_poll: u64,
     /// Units run since the last poll of the participant.
     ran: u32,
