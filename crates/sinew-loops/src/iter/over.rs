@@ -93,7 +93,8 @@ impl<'m, I, C: Mode> Over<'m, I, C> {
     }
 
     /// Measures each thread: the time in which it participates, works and waits, and the number of
-    /// its items. The last call returns the [`LoopMetrics`](crate::loops::LoopMetrics) as well.
+    /// its items. The last call returns the [`LoopMetrics`](crate::loops::LoopMetrics) as well. The
+    /// feature `csv` adds `LoopMetrics::write_csv`.
     ///
     /// # Cost
     ///
