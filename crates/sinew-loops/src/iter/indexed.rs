@@ -19,6 +19,7 @@ use super::{
 ///
 /// `piece` yields exactly one item for each position, in order, and `backward` the same items in
 /// the reverse order. [`opt_len`](ParIter::opt_len) is `Some(num_positions())`.
+#[expect(clippy::len_without_is_empty, reason = "rayon's chains have none")]
 pub unsafe trait IndexedParIter: ParIter {
     /// The items of a range, in order.
     #[doc(hidden)]
@@ -187,8 +188,7 @@ pub unsafe trait IndexedParIter: ParIter {
     fn positions<F: Fn(Self::Item) -> bool + Sync + Send>(
         self,
         f: F,
-    ) -> FilterMap<Enumerate<Self>, impl Fn((usize, Self::Item)) -> Option<usize> + Sync + Send>
-    {
+    ) -> impl ParIter<Item = usize, Mode = Self::Mode> {
         self.enumerate().filter_map(move |(number, item)| f(item).then_some(number))
     }
 

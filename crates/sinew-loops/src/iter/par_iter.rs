@@ -8,10 +8,9 @@ use std::ops::{ControlFlow, Range};
 
 use sinew_core::{Cancelled, Worker};
 use sinew_policy::chunk::Schedule;
-use sinew_sync::atomic::{AtomicBool, AtomicUsize};
 use sinew_sync::lock::Mutex;
 
-use super::adapt::ByRef;
+use super::adapt::{ByRef, Count, Flag};
 use super::over::{at_least_one, sound};
 use super::{
     Attempt, Chain, Cloned, Copied, Filter, FilterMap, FlatMap, FlatMapIter, Flatten, FlattenIter,
@@ -324,19 +323,19 @@ pub unsafe trait ParIter: Sized + Send + Sync {
     where
         Self: ParIter<Item = Option<T>>,
     {
-        WhileSome::new(self, AtomicBool::new(false))
+        WhileSome::new(self, Flag::default())
     }
 
     /// Any `n` of the items.
     #[inline]
     fn take_any(self, n: usize) -> TakeAny<Self> {
-        TakeAny::new(self, AtomicUsize::new(n))
+        TakeAny::new(self, Count::new(n))
     }
 
     /// All items but any `n`.
     #[inline]
     fn skip_any(self, n: usize) -> SkipAny<Self> {
-        SkipAny::new(self, AtomicUsize::new(n))
+        SkipAny::new(self, Count::new(n))
     }
 
     /// Items until `f` returns false for any.
@@ -345,7 +344,7 @@ pub unsafe trait ParIter: Sized + Send + Sync {
         self,
         f: F,
     ) -> TakeAnyWhile<Self, F> {
-        TakeAnyWhile::new(self, f, AtomicBool::new(false))
+        TakeAnyWhile::new(self, f, Flag::default())
     }
 
     /// Items from when on `f` has returned false for any.
@@ -354,7 +353,7 @@ pub unsafe trait ParIter: Sized + Send + Sync {
         self,
         f: F,
     ) -> SkipAnyWhile<Self, F> {
-        SkipAnyWhile::new(self, f, AtomicBool::new(false))
+        SkipAnyWhile::new(self, f, Flag::default())
     }
 
     /// The chain itself: after a panic each worker ends with its present range.

@@ -139,12 +139,12 @@ struct Pattern {
 impl Pattern {
     #[inline]
     fn is_from_first(self, position: usize) -> bool {
-        if position < self.alternating { position % 2 == 0 } else { self.first_is_longer }
+        if position < self.alternating { position.is_multiple_of(2) } else { self.first_is_longer }
     }
 
     /// How many of the items before `position` come from the first part.
     #[inline]
-    fn from_first(self, position: usize) -> usize {
+    fn count_of_first(self, position: usize) -> usize {
         let turns = position.min(self.alternating).div_ceil(2);
         turns + if self.first_is_longer { position.saturating_sub(self.alternating) } else { 0 }
     }
@@ -152,7 +152,7 @@ impl Pattern {
     /// The positions of each part.
     #[inline]
     fn parts(self, positions: &Range<usize>) -> (Range<usize>, Range<usize>) {
-        let first = self.from_first(positions.start)..self.from_first(positions.end);
+        let first = self.count_of_first(positions.start)..self.count_of_first(positions.end);
         let second = positions.start - first.start..positions.end - first.end;
         (first, second)
     }

@@ -19,6 +19,7 @@
 macro_rules! adaptors {
     ($($(#[$doc:meta])* $name:ident<B $(, $generic:ident)*> { $($field:ident: $type:ty),* })*) => {$(
         $(#[$doc])*
+        #[derive(Clone)]
         #[must_use = "nothing runs before a last call, for example `for_each`"]
         pub struct $name<B $(, $generic)*> {
             base: B,
@@ -113,5 +114,6 @@ pub use flatten::{FlatMap, FlatMapIter, Flatten, FlattenIter, Intersperse};
 pub use fold::{Fold, TryFold};
 pub use join::{Chain, Interleave, Zip};
 pub use place::{Enumerate, Rev, Skip, StepBy, Take};
+pub(super) use some::{Count, Flag};
 pub use some::{SkipAny, SkipAnyWhile, TakeAny, TakeAnyWhile, WhileSome};
 pub use state::{MapInit, MapState, WithState};

@@ -10,24 +10,66 @@ use crate::iter::ParIter;
 
 adaptors! {
     /// The chain of [`ParIter::while_some`].
-    WhileSome<B> { ended: AtomicBool }
+    WhileSome<B> { ended: Flag }
     /// The chain of [`ParIter::take_any`].
-    TakeAny<B> { left: AtomicUsize }
+    TakeAny<B> { left: Count }
     /// The chain of [`ParIter::skip_any`].
-    SkipAny<B> { left: AtomicUsize }
+    SkipAny<B> { left: Count }
     /// The chain of [`ParIter::take_any_while`].
-    TakeAnyWhile<B, F> { f: F, ended: AtomicBool }
+    TakeAnyWhile<B, F> { f: F, ended: Flag }
     /// The chain of [`ParIter::skip_any_while`].
-    SkipAnyWhile<B, F> { f: F, ended: AtomicBool }
+    SkipAnyWhile<B, F> { f: F, ended: Flag }
 }
 
-/// Takes one from a count. Returns whether there was one.
-#[inline]
-fn take_one(left: &AtomicUsize) -> bool {
-    left.load(Ordering::Relaxed) > 0
-        && left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
-            .is_ok()
+/// Whether a worker has ended the chain, or its beginning.
+#[derive(Debug, Default)]
+pub(crate) struct Flag(AtomicBool);
+
+impl Flag {
+    #[inline]
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Clone for Flag {
+    fn clone(&self) -> Self {
+        Self(AtomicBool::new(self.is_set()))
+    }
+}
+
+/// How many items are left to take or to skip.
+#[derive(Debug)]
+pub(crate) struct Count(AtomicUsize);
+
+impl Count {
+    pub(crate) fn new(left: usize) -> Self {
+        Self(AtomicUsize::new(left))
+    }
+
+    #[inline]
+    fn left(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Takes one. Returns whether there was one.
+    #[inline]
+    fn take_one(&self) -> bool {
+        let one_less = |left: usize| left.checked_sub(1);
+        self.left() > 0
+            && self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+    }
+}
+
+impl Clone for Count {
+    fn clone(&self) -> Self {
+        Self::new(self.left())
+    }
 }
 
 // SAFETY: the items of the chain within, up to the end.
@@ -41,9 +83,9 @@ unsafe impl<B: ParIter<Item = Option<T>>, T: Send> ParIter for WhileSome<B> {
         S: FnMut(T) -> ControlFlow<()>,
     {
         let some = |item: Option<T>| match item {
-            Some(item) if !self.ended.load(Ordering::Relaxed) => sink(item),
+            Some(item) if !self.ended.is_set() => sink(item),
             _ => {
-                self.ended.store(true, Ordering::Relaxed);
+                self.ended.set();
                 ControlFlow::Break(())
             }
         };
@@ -62,16 +104,16 @@ unsafe impl<B: ParIter> ParIter for TakeAny<B> {
     where
         S: FnMut(B::Item) -> ControlFlow<()>,
     {
-        if self.left.load(Ordering::Relaxed) == 0 {
+        if self.left.left() == 0 {
             return ControlFlow::Break(());
         }
         let taken = |item| {
-            if !take_one(&self.left) {
+            if !self.left.take_one() {
                 return ControlFlow::Break(());
             }
             sink(item)?;
             // The next item is not computed in vain.
-            match self.left.load(Ordering::Relaxed) {
+            match self.left.left() {
                 0 => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             }
@@ -91,7 +133,7 @@ unsafe impl<B: ParIter> ParIter for SkipAny<B> {
     where
         S: FnMut(B::Item) -> ControlFlow<()>,
     {
-        let kept = |item| match take_one(&self.left) {
+        let kept = |item| match self.left.take_one() {
             true => ControlFlow::Continue(()),
             false => sink(item),
         };
@@ -111,8 +153,8 @@ unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> ParIter for TakeA
         S: FnMut(B::Item) -> ControlFlow<()>,
     {
         let taken = |item| {
-            if self.ended.load(Ordering::Relaxed) || !(self.f)(&item) {
-                self.ended.store(true, Ordering::Relaxed);
+            if self.ended.is_set() || !(self.f)(&item) {
+                self.ended.set();
                 return ControlFlow::Break(());
             }
             sink(item)
@@ -133,10 +175,10 @@ unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> ParIter for SkipA
         S: FnMut(B::Item) -> ControlFlow<()>,
     {
         let kept = |item| {
-            if !self.ended.load(Ordering::Relaxed) && (self.f)(&item) {
+            if !self.ended.is_set() && (self.f)(&item) {
                 return ControlFlow::Continue(());
             }
-            self.ended.store(true, Ordering::Relaxed);
+            self.ended.set();
             sink(item)
         };
         // SAFETY: the caller's promise is the same.

@@ -105,7 +105,7 @@ pub(crate) fn try_reduce<P: ParIter<Item: Attempt<Output: Send, Failure: Send>>>
         *partial = value;
         flow
     };
-    let ended = fold_ranges(w, chain.num_positions(), options, || None, add, &join);
+    let ended = fold_ranges(w, chain.num_positions(), options, || None, add, join);
     let ended = first.or(ended.map(Option::flatten))?;
     Ok(match ended {
         Ok(value) => value.map(P::Item::from_output),
