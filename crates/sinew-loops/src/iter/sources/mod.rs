@@ -1,4 +1,15 @@
-//! What chains begin with, and the traits that make them.
+//! Sources of chains, and the traits that make them.
+//!
+//! | file | chains over |
+//! |---|---|
+//! | `ranges` | ranges of integers and characters |
+//! | `slices`, `sorts` | the parts of slices; sorts |
+//! | `text` | the characters and parts of texts |
+//! | `collections`, `drain` | the elements of collections; elements that leave a collection |
+
+pub use drain::{ParallelDrainFull, ParallelDrainRange};
+pub use slices::{ParallelSlice, ParallelSliceMut, SplitItems};
+pub use text::{ParallelString, TextItems};
 
 use super::{Over, ParallelIterator};
 use crate::data::{IntoItems, Items};
@@ -74,7 +85,15 @@ where
     }
 }
 
-/// Chains over what [`IntoItems`] makes items of.
+mod collections;
+mod drain;
+mod ranges;
+mod slices;
+mod sorts;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+mod text;
+
 macro_rules! of_items {
     ($([$($generics:tt)*] $type:ty;)*) => {$(
         impl<$($generics)*> IntoParallelIterator for $type {
@@ -89,6 +108,7 @@ macro_rules! of_items {
         }
     )*};
 }
+use of_items;
 
 of_items! {
     [T: Send] Vec<T>;
@@ -99,14 +119,4 @@ of_items! {
     ['a, T: Send] &'a mut Vec<T>;
     ['a, T: Sync, const N: usize] &'a [T; N];
     ['a, T: Send, const N: usize] &'a mut [T; N];
-    [] std::ops::Range<u8>;
-    [] std::ops::Range<i8>;
-    [] std::ops::Range<u16>;
-    [] std::ops::Range<i16>;
-    [] std::ops::Range<u32>;
-    [] std::ops::Range<i32>;
-    [] std::ops::Range<u64>;
-    [] std::ops::Range<i64>;
-    [] std::ops::Range<usize>;
-    [] std::ops::Range<isize>;
 }
