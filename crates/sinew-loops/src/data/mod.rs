@@ -10,6 +10,7 @@
 //! | `ranges` | ranges of integers and characters |
 //! | `adapt` | chunks, pairs and numbers of items |
 //! | `slices`, `cuts` | windows and chunks of slices; items whose borders are found by a search |
+//! | `repeat` | clones of a value |
 //! | `text` | the characters and parts of a text |
 //! | `owned`, `drain` | the elements of a vector, or of a part of one, by value |
 //! | `tiles` | the tiles of a grid that is stored row by row in a slice |
@@ -30,6 +31,7 @@ mod output;
 mod owned;
 mod prefetch;
 mod ranges;
+mod repeat;
 mod rows;
 mod slices;
 mod stream;
@@ -48,6 +50,7 @@ pub(crate) use output::{Output, Writer};
 pub use owned::{Owned, OwnedPiece};
 pub use prefetch::{Intent, prefetch};
 pub use ranges::Index;
+pub use repeat::RepeatN;
 pub use rows::{Row, Shape, Tile, TileOrder, tiles};
 pub use slices::{
     ArrayWindows, ChunksExact, ChunksExactMut, RChunks, RChunksExact, RChunksExactMut, RChunksMut,

@@ -5,9 +5,15 @@
 //! | `ranges` | ranges of integers and characters |
 //! | `slices`, `sorts` | the parts of slices; sorts |
 //! | `text` | the characters and parts of texts |
+//! | `bridge` | the items of sequential iterators |
+//! | `make` | the clones or parts of a value |
 //! | `collections`, `drain` | the elements of collections; elements that leave a collection |
 
+pub use bridge::{IterBridge, ParallelBridge};
 pub use drain::{ParallelDrainFull, ParallelDrainRange};
+#[expect(deprecated, reason = "programs may use the old name")]
+pub use make::repeatn;
+pub use make::{empty, once, repeat, repeat_n, split};
 pub use slices::{ParallelSlice, ParallelSliceMut, SplitItems};
 pub use text::{ParallelString, TextItems};
 
@@ -85,8 +91,10 @@ where
     }
 }
 
+mod bridge;
 mod collections;
 mod drain;
+mod make;
 mod ranges;
 mod slices;
 mod sorts;
@@ -94,6 +102,7 @@ mod sorts;
 mod tests;
 mod text;
 
+/// Chains over what [`IntoItems`] makes items of.
 macro_rules! of_items {
     ($([$($generics:tt)*] $type:ty;)*) => {$(
         impl<$($generics)*> IntoParallelIterator for $type {

@@ -122,7 +122,9 @@ fn pushing<T>(items: &mut Vec<T>) -> impl FnMut(T) -> ControlFlow<()> {
     }
 }
 
+mod bridge;
 mod collections;
+mod make;
 mod ranges;
 mod slices;
 mod text;
