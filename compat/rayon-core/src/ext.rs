@@ -135,7 +135,8 @@ pub trait ThreadPoolExt {
     fn victims(&self) -> Victims;
 
     /// Pins the threads by `mapping`, or unpins them with [`Mapping::None`]; each moves before its
-    /// next task.
+    /// next task. A thread that is bound after this call, by the program or with `taskset`, keeps
+    /// that binding until the next call.
     ///
     /// ```
     /// use rayon_core::ext::{Mapping, ThreadPoolExt};

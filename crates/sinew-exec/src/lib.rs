@@ -83,12 +83,15 @@
 //! before the share agent looks, and sets its own limit on real-time computing.
 //!
 //! Programs that read their mask while they run (`nproc`, Rust's `available_parallelism`) see the
-//! share of that moment. For this reason a descendant `numactl --physcpubind` needs `--all` to bind
-//! to processors outside of that share. Descendants that bind themselves with `taskset` keep their
-//! binding, but start as many threads as the machine has processors. For descendants of another
-//! kind (32 bits), the dynamic linker prints to their standard error that it cannot load the
-//! library. A command's speed is not known, so policies by speed give it an equal part. A command
-//! that works again after a long sleep may have a single thread for a quarter of a second.
+//! share of that moment. Descendants that bind themselves with `taskset` keep their binding, but
+//! start as many threads as the machine has processors. For descendants of another kind (32 bits),
+//! the dynamic linker prints to their standard error that it cannot load the library. A command's
+//! speed is not known, so policies by speed give it an equal part. A command that works again after
+//! a long sleep may have a single thread for a quarter of a second.
+//!
+//! A descendant `numactl --physcpubind` needs `--all` to bind to processors outside of the share of
+//! that moment. libnuma reads the mask while it is loaded, and a program that started with a wider
+//! one would run outside of the share until the next search, as would each command of a `make`.
 
 mod share_source;
 

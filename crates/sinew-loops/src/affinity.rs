@@ -37,6 +37,7 @@ mod loom;
 use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
 
+use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 use sinew_topology::{CpuSet, Mapping, MappingError, place};
@@ -47,6 +48,8 @@ use sinew_core::{Pin, Worker, WorkerLocal, machine_cached};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Pinning {
     mapping: Mapping,
+    /// When the program requested it.
+    requested_ns: u64,
     /// The processor of each place, repeated for further places. Empty if the system decides.
     cpus: Vec<CpuSet>,
 }
@@ -64,21 +67,26 @@ impl Pinning {
         let pus = place(machine, limits.allowed(), mapping, places)?;
         let cpus =
             pus.into_iter().flatten().map(|pu| CpuSet::from_iter([machine.pu(pu).cpu])).collect();
-        Ok(Self { mapping: mapping.clone(), cpus })
+        Ok(Self { mapping: mapping.clone(), requested_ns: now_ns(), cpus })
     }
 
     pub(crate) fn mapping(&self) -> &Mapping {
         &self.mapping
     }
 
-    /// A pin to one processor.
-    pub(crate) fn at(cpu: usize) -> Self {
-        Self { mapping: Mapping::Explicit(vec![cpu]), cpus: vec![CpuSet::from_iter([cpu])] }
+    /// A pin to one processor, which follows from a request at this time.
+    pub(crate) fn at(cpu: usize, requested_ns: u64) -> Self {
+        let cpus = vec![CpuSet::from_iter([cpu])];
+        Self { mapping: Mapping::Explicit(vec![cpu]), requested_ns, cpus }
     }
 
     /// No pin: the system decides.
     pub(crate) fn nowhere() -> Self {
-        Self { mapping: Mapping::None, cpus: Vec::new() }
+        Self { mapping: Mapping::None, requested_ns: 0, cpus: Vec::new() }
+    }
+
+    pub(crate) fn requested_ns(&self) -> u64 {
+        self.requested_ns
     }
 
     /// The processors of the places; empty if the system decides.
@@ -159,7 +167,10 @@ impl Pinned for Worker {
     }
 
     fn apply_pin(&self) {
-        let innermost = |pin: &LoopPin| pin.pin().map_or(Pin::Nowhere, Pin::To);
+        let innermost = |pin: &LoopPin| {
+            let requested_ns = pin.pinning.requested_ns;
+            pin.pin().map_or(Pin::Nowhere, |cpus| Pin::To { cpus, requested_ns })
+        };
         let pin = self.pins().last().map_or(Pin::ByPool, innermost);
         self.pin(pin);
     }

@@ -197,7 +197,9 @@ impl Control {
     /// The participant of rank *i* is pinned to the *i*-th processor of the mapping. If another
     /// loop under this control uses that processor, and in skeletons other than loops, a
     /// participant is pinned to the first free one. A thread that leaves the loop gets its former
-    /// pin again. External threads, such as a caller from outside the pool, are not pinned.
+    /// pin again. External threads, such as a caller from outside the pool, are not pinned. Threads
+    /// that other code or a user has bound before this call are pinned, too, and get their binding
+    /// back when they leave the loop. A later binding stays.
     ///
     /// `None` takes the request back: the threads are pinned as the pool says, each at its next
     /// safe point. In a nested loop a thread stays where the outer loop of the same control pinned

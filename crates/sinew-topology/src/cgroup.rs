@@ -162,8 +162,6 @@ impl Mount {
     fn parse(line: &str) -> Option<Self> {
         // ID PARENT MAJOR:MINOR PART POINT OPTIONS… - TYPE SOURCE OPTIONS
         let (place, system) = line.split_once(" - ")?;
-        let mut place = place.split(' ').skip(3);
-        let (part, point) = (unescape(place.next()?), unescape(place.next()?));
         let mut system = system.split(' ');
         let kind = match system.next()? {
             "cgroup2" => Kind::V2,
@@ -178,7 +176,12 @@ impl Mount {
             }
             _ => return None,
         };
-        (kind != Kind::V1 { cpu: false, cpuset: false }).then_some(Self { kind, part, point })
+        if kind == (Kind::V1 { cpu: false, cpuset: false }) {
+            return None;
+        }
+        let mut place = place.split(' ').skip(3);
+        let (part, point) = (unescape(place.next()?), unescape(place.next()?));
+        Some(Self { kind, part, point })
     }
 
     /// Looks up the process's group in `/proc/self/cgroup`, whose lines are `ID:CONTROLLERS:PATH`.

@@ -88,8 +88,8 @@ pub use pages::{
     place_pages_of_current_thread,
 };
 pub use pin::{
-    PinError, Pinned, ThreadRef, ThreadUsage, current_cpu, move_current_thread, pin_current_thread,
-    record_mask, recorded_mask,
+    PinError, Pinned, ThreadRef, ThreadUsage, current_cpu, move_current_thread, override_binding,
+    pin_current_thread, record_mask, recorded_mask,
 };
 #[cfg(feature = "render")]
 pub use render::render;

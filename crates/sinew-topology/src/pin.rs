@@ -6,26 +6,29 @@
 //!
 //! # Invariants
 //!
-//! - P1: a thread is moved only if it has the mask that was last set for it here, or the one that
-//!   it had before. Any other mask is a user's binding: the thread is left alone for good, whatever
-//!   its mask is later.
+//! - P1: a thread is moved only if it has the mask that was last set for it here, the one that it
+//!   had before, or one that the kernel has set. Any other mask is a user's binding: the thread is
+//!   left alone, whatever its mask is later, until [`override_binding`].
 //!
 //! # Not handled
 //!
 //! A thread that a pinned thread starts inherits the pin, but not the mask from before it. A user
-//! who binds a thread to exactly one of those two masks. A mask that is set in the microsecond
-//! between reading a thread's mask and changing it. A pinned thread's mask that the kernel changes,
-//! because a cpuset changed, is taken for a binding.
+//! who binds a thread to exactly one of those masks. A mask that is set in the microsecond between
+//! reading a thread's mask and changing it. A change of a cpuset that the process cannot read, as
+//! in some containers: the masks that the kernel then sets are taken for bindings.
 //!
 //! # Tests
 //!
-//! `tests/host.rs`, on real threads.
+//! `tests/host.rs`, on real threads; `tests/cpuset.rs`, in a real cpuset.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
+use std::path::Path;
 use std::{fmt, io};
 
-use crate::sys;
+use crate::files::read_set;
+use crate::machine::Machine;
+use crate::{cgroup, sys};
 use sinew_cpus::CpuSet;
 
 thread_local! {
@@ -40,13 +43,35 @@ enum OwnMask {
     Ours {
         /// The mask at the first look.
         first: CpuSet,
-        /// The mask that was last set here, as the system reports it.
+        /// The mask that was last requested here.
+        requested: CpuSet,
+        /// The mask that it had then, or at the last look, as the system reports it.
         last: CpuSet,
         /// Whether a pin is in force.
         is_pinned: bool,
+        /// Whether `first` is a user's binding.
+        is_over_binding: bool,
     },
-    /// It was seen with another mask, and is left alone for good.
+    /// It was seen with another mask, and is left alone.
     Bound,
+}
+
+/// The CPUs that the kernel allows a thread without any binding: those of its cpuset that are
+/// online.
+fn allowed_by_kernel() -> CpuSet {
+    let online = read_set(Path::new("/sys/devices/system/cpu/online"))
+        .unwrap_or_else(|_| Machine::host().cpus());
+    match cgroup::read(Path::new("/")).cpuset {
+        Some(cpuset) => cpuset.intersection(&online),
+        None => online,
+    }
+}
+
+/// Whether the kernel sets the mask `now` for a thread that had, or was to have, one of `masks`.
+/// When a cpuset changes, or a CPU goes offline or online, Linux sets the allowed ones of these
+/// CPUs, or all allowed ones if none is left. Before Linux 6.2 it always sets all.
+fn is_kernels(now: &CpuSet, masks: &[&CpuSet], allowed: &CpuSet) -> bool {
+    now == allowed || masks.iter().any(|mask| *now == mask.intersection(allowed))
 }
 
 impl OwnMask {
@@ -58,16 +83,25 @@ impl OwnMask {
         }
         let now = sys::affinity_of(sys::CALLING_THREAD)?;
         match self {
-            Self::Ours { first, last, .. } if now != *last && now != *first => {
-                *self = Self::Bound;
-                return Ok(None);
+            Self::Ours { first, requested, last, is_over_binding, .. } => {
+                let masks = [&*requested, last, first];
+                // A user may choose the CPUs of an earlier binding again.
+                let masks = if *is_over_binding { &masks[..2] } else { &masks[..] };
+                if !masks.contains(&&now) && !is_kernels(&now, masks, &allowed_by_kernel()) {
+                    *self = Self::Bound;
+                    return Ok(None);
+                }
+                last.clone_from(&now);
             }
-            Self::Ours { .. } | Self::Bound => {}
-            Self::Unknown => {
-                *self = Self::Ours { first: now.clone(), last: now.clone(), is_pinned: false };
-            }
+            Self::Bound => {}
+            Self::Unknown => *self = Self::new(&now, false),
         }
         Ok(Some(now))
+    }
+
+    fn new(now: &CpuSet, is_over_binding: bool) -> Self {
+        let [first, requested, last] = [now; 3].map(CpuSet::clone);
+        Self::Ours { first, requested, last, is_pinned: false, is_over_binding }
     }
 
     /// Sets the mask of a thread that [`look`](Self::look) has found unbound. Returns whether the
@@ -76,9 +110,16 @@ impl OwnMask {
         sys::set_affinity_of(sys::CALLING_THREAD, cpus)?;
         // The kernel sets less than was requested if a cpuset says so.
         let now = sys::affinity_of(sys::CALLING_THREAD)?;
-        let Self::Ours { last, is_pinned, .. } = self else { return Ok(false) };
-        *last = now;
-        Ok(std::mem::replace(is_pinned, pins))
+        let Self::Ours { requested, last, is_pinned, is_over_binding, .. } = self else {
+            return Ok(false);
+        };
+        (*requested, *last) = (cpus.clone(), now);
+        let was_pinned = std::mem::replace(is_pinned, pins);
+        if *is_over_binding && !pins {
+            // The binding is in force again.
+            *self = Self::Bound;
+        }
+        Ok(was_pinned)
     }
 }
 
@@ -94,7 +135,8 @@ pub enum PinError {
         /// The system's error.
         source: io::Error,
     },
-    /// The program or its user has bound the thread, which is left alone for good.
+    /// The program or its user has bound the thread, which is left alone until
+    /// [`override_binding`].
     Bound,
 }
 
@@ -171,7 +213,11 @@ pub struct Pinned {
 pub fn pin_current_thread(cpus: &CpuSet) -> Result<Pinned, PinError> {
     OWN.with_borrow_mut(|own| {
         let fail = |error| PinError::new(cpus, error);
-        let before = own.look().map_err(fail)?.ok_or(PinError::Bound)?;
+        let mut before = own.look().map_err(fail)?.ok_or(PinError::Bound)?;
+        if let OwnMask::Ours { requested, .. } = own {
+            // A cpuset that is narrower at this moment does not narrow the thread for good.
+            before = before.union(requested);
+        }
         let outermost = !own.set(cpus, true).map_err(fail)?;
         Ok(Pinned { before, outermost, _of_this_thread: PhantomData })
     })
@@ -204,6 +250,25 @@ impl Drop for Pinned {
             }
         });
     }
+}
+
+/// Lets pins move the calling thread again if other code has bound it. The binding is its mask from
+/// before the next pin, so the end of that pin restores the binding. For a request of the program
+/// that is newer than the binding; the earlier pins of the thread must have been dropped. Returns
+/// whether the thread was bound.
+///
+/// # Cost
+///
+/// A system call.
+pub fn override_binding() -> bool {
+    OWN.with_borrow_mut(|own| {
+        if !matches!(own.look(), Ok(None)) {
+            return false;
+        }
+        let Ok(now) = sys::affinity_of(sys::CALLING_THREAD) else { return false };
+        *own = OwnMask::new(&now, true);
+        true
+    })
 }
 
 /// Records the calling thread's mask as its own, so that any other mask that the thread has at a
@@ -305,6 +370,16 @@ impl ThreadRef {
         sys::affinity_of(self.0).ok()
     }
 
+    /// Whether other code has bound the thread, for which `mask` was set last.
+    ///
+    /// # Cost
+    ///
+    /// A system call; if the thread has another mask, also about ten small files.
+    pub fn is_bound(self, mask: &CpuSet) -> bool {
+        self.affinity()
+            .is_some_and(|now| now != *mask && !is_kernels(&now, &[mask], &allowed_by_kernel()))
+    }
+
     /// Removes `cpu` from the thread's affinity mask, which must be `mask`. Returns whether it did:
     /// not if the mask has no other CPU, does not contain this one, or cannot be changed.
     /// [`restore_affinity`](Self::restore_affinity) undoes it.
@@ -337,4 +412,40 @@ impl ThreadRef {
 
 fn without(mask: &CpuSet, cpu: usize) -> CpuSet {
     mask.iter().filter(|&other| other != cpu).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    //! Blind to: the kernel; `tests/cpuset.rs` checks that.
+    use super::*;
+
+    fn cpus(text: &str) -> CpuSet {
+        text.parse().unwrap()
+    }
+
+    /// Catches: a change of a cpuset that is taken for a user's binding, and the reverse.
+    #[test]
+    fn the_kernels_masks_are_the_allowed_cpus_or_what_they_leave_of_a_requested_mask() {
+        // The mask now, the requested one, the one before all pins, the allowed CPUs.
+        for (now, requested, first, allowed, is_kernels_own) in [
+            // The cpuset lost the pin's CPU, or is wider again, before Linux 6.2.
+            ("2-3", "0", "0-3", "2-3", true),
+            ("0-3", "0", "0-3", "0-3", true),
+            ("0-7", "0", "0-3", "0-7", true),
+            // The cpuset lost some of the requested CPUs.
+            ("1", "0-1", "0-3", "1-3", true),
+            ("1-3", "0-3", "0-3", "1-3", true),
+            // The thread was bound before its first pin, and the cpuset lost some of its CPUs.
+            ("2", "0", "1-2", "2-3", true),
+            // Bindings: within the cpuset, to all that is left but one, and to the other CPUs.
+            ("1", "0", "0-3", "0-3", false),
+            ("2", "0", "0-3", "2-3", false),
+            ("1-3", "0", "0-3", "0-3", false),
+            ("0-1", "0", "0-3", "0-3", false),
+        ] {
+            let masks = [&cpus(requested), &cpus(first)];
+            let is = is_kernels(&cpus(now), &masks, &cpus(allowed));
+            assert_eq!(is, is_kernels_own, "{now} for {requested} before {first} in {allowed}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::thread;
 
 use sinew_topology::{
     CpuAssignment, CpuSet, Level, Limits, Machine, Mapping, PinError, ThreadRef, current_cpu,
-    move_current_thread, pin_current_thread, record_mask,
+    move_current_thread, override_binding, pin_current_thread, record_mask, recorded_mask,
 };
 
 /// One of the CPUs that this process may use, as a set.
@@ -186,6 +186,44 @@ fn a_thread_that_other_code_has_bound_is_left_alone_for_good() {
             drop(pinned);
             assert_eq!(mask(), whole);
         });
+    });
+}
+
+/// Catches: a newer request that a binding outlasts, a binding that is lost when the request ends,
+/// and a second binding to the CPUs of the first that is overwritten.
+#[test]
+fn an_overridden_binding_is_back_after_the_pin_and_counts_again() {
+    if !can_pin() || mask().len() < 2 {
+        println!("skipped: a binding needs two CPUs");
+        return;
+    }
+    let is_bound = |at: &CpuSet| matches!(pin_current_thread(at), Err(PinError::Bound));
+    let (whole, first) = (mask(), one_of(&mask()));
+    thread::scope(|s| {
+        for is_noticed in [true, false] {
+            let (whole, first) = (&whole, &first);
+            s.spawn(move || {
+                record_mask();
+                assert!(!override_binding(), "there is none");
+                let binding = bind_away();
+                assert!(!is_noticed || is_bound(first));
+                assert!(override_binding() && mask() == binding);
+                let mut pinned = pin_current_thread(first).unwrap();
+                assert_eq!((mask(), recorded_mask()), (first.clone(), Some(first.clone())));
+                pinned.move_to(whole).unwrap();
+                drop(pinned);
+                assert_eq!((mask(), recorded_mask()), (binding, None));
+                assert!(is_bound(first));
+
+                // The same CPUs again, while a newer pin is in force.
+                assert!(override_binding());
+                let mut pinned = pin_current_thread(whole).unwrap();
+                let binding = bind_away();
+                assert!(matches!(pinned.move_to(first), Err(PinError::Bound)));
+                drop(pinned);
+                assert_eq!(mask(), binding);
+            });
+        }
     });
 }
 

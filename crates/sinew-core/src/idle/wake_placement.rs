@@ -142,6 +142,15 @@ impl WorkerPlacement {
         self.0.lock().own_mask = recorded_mask();
     }
 
+    /// Whether other code has bound the worker's thread.
+    pub(crate) fn is_bound(&self) -> bool {
+        let sleeper = self.0.lock();
+        match (sleeper.thread, &sleeper.own_mask) {
+            (Some(thread), Some(mask)) => sleeper.excluded.is_none() && thread.is_bound(mask),
+            (thread, _) => thread.is_some(),
+        }
+    }
+
     /// The worker's thread ends.
     pub(crate) fn thread_ends(&self) {
         let mut sleeper = self.0.lock();

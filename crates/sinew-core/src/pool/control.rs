@@ -65,6 +65,9 @@ pub struct PoolSnapshot {
     pub awake_threads: usize,
     /// The mapping that pins the threads.
     pub mapping: Mapping,
+    /// Workers whose threads other code, or a user with `taskset`, has bound since the mapping was
+    /// set: they do not follow it.
+    pub bound_workers: Vec<usize>,
     /// The victim policy.
     pub victims: Victims,
     /// The schedule of loops that name none, if the program set one or a coordinator granted one.
@@ -86,6 +89,11 @@ impl Pool {
     /// Pins the pool's threads by `mapping`, or unpins them with [`Mapping::None`]. Each thread
     /// moves before its next task or at the next safe point of a loop. From any thread, at any
     /// time. External threads, and threads of pools on a described machine, do not move.
+    ///
+    /// The newest request decides. A mapping also pins threads that the program, or a user with
+    /// `taskset`, has bound before; [`Mapping::None`] gives them their binding back. A thread that
+    /// is bound after this call keeps its binding until the next one, and is in
+    /// [`PoolSnapshot::bound_workers`].
     ///
     /// # Errors
     ///
@@ -217,7 +225,8 @@ impl PoolControl {
     ///
     /// # Cost
     ///
-    /// Three locks, and the loads of all workers' counters.
+    /// Four locks, the loads of all workers' counters, and a lock and a system call for each
+    /// worker's thread.
     pub fn snapshot(&self) -> PoolSnapshot {
         let state = &*self.state;
         PoolSnapshot {
@@ -225,6 +234,7 @@ impl PoolControl {
             max_threads: state.slots.len(),
             awake_threads: state.awake(),
             mapping: state.mapping(),
+            bound_workers: state.bound_workers(),
             victims: state.stealing.choice(),
             schedule: state.limit.schedule.get(),
             running: state.cancel_scope.under_way(),

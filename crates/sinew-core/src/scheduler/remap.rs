@@ -2,8 +2,8 @@
 //!
 //! A thread pins itself, before its next task or at its next safe point. It keeps its earlier mask,
 //! and restores it when a mapping leaves the placement to the system. External threads are never
-//! pinned, and threads that the program or its user has bound are left alone (`sinew_topology`'s
-//! P1).
+//! pinned. A thread that the program or its user has bound is left alone until the program's next
+//! request (`sinew_topology`'s P1, `seams/pins`).
 //!
 //! # Orderings
 //!
@@ -22,7 +22,8 @@
 //! the pool was built; victims are chosen by them. A worker that computes without a safe point
 //! moves when its task ends. A worker's own memory remains where the first mapping put it
 //! (`worker_memory`). A thread that the program starts itself (`build_with`) and binds before it
-//! runs the worker: that binding counts as the mask that it began with.
+//! runs the worker: that binding counts as the mask that it began with. A thread that is bound
+//! after a request, but before it has followed it: the request counts as the newer one.
 
 use sinew_topology::{CpuAssignment, CpuSet, Mapping, MappingError, record_mask};
 
@@ -65,6 +66,11 @@ impl Worker {
     /// The processors that the pool's mapping allows for a helper thread near a worker.
     pub fn mapping_cpus(&self) -> CpuSet {
         self.pool().pins.room()
+    }
+
+    /// The time at which the program requested the pool's mapping; 0 if that pins no thread.
+    pub fn mapping_requested_ns(&self) -> u64 {
+        self.pool().pins.requested_ns()
     }
 
     /// Whether the calling thread is the slot's own, in a pool whose threads can be pinned.
@@ -135,6 +141,15 @@ impl PoolState {
             self.tell_choice();
         }
         Ok(())
+    }
+
+    /// The workers whose threads other code has bound.
+    pub(crate) fn bound_workers(&self) -> Vec<usize> {
+        // The threads of a model are not threads of the system.
+        if !self.can_pin || cfg!(any(loom, shuttle)) {
+            return Vec::new();
+        }
+        self.threaded_slots().filter(|&slot| self.slots[slot].placement.is_bound()).collect()
     }
 
     /// The mapping that the threads follow.

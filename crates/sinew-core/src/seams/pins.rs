@@ -2,12 +2,22 @@
 //!
 //! [`PoolPins`] holds the pool's request for all threads, [`ThreadPin`] the pin of one worker's
 //! thread. `remap` describes when a thread moves.
+//!
+//! # Bindings
+//!
+//! Other code, or a user with `taskset`, may bind a thread. The newest of bindings and requests
+//! decides. So a thread keeps a binding until a request that is newer than those that it has
+//! followed. When it follows none such any more, it gets the binding back. A grant is no request of
+//! the program, and moves no bound thread.
 
 use std::sync::Arc;
 
 use sinew_sync::atomic::{AtomicUsize, Ordering};
+use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
-use sinew_topology::{CpuAssignment, CpuSet, Mapping, PinError, Pinned, pin_current_thread};
+use sinew_topology::{
+    CpuAssignment, CpuSet, Mapping, PinError, Pinned, override_binding, pin_current_thread,
+};
 
 /// The pin of each slot's thread; `None` for no pin.
 pub(crate) type Pins = Arc<[Option<CpuSet>]>;
@@ -19,10 +29,15 @@ pub(crate) struct PoolPins {
     now: Mutex<Posted>,
 }
 
+/// The time of a request that names no processors.
+const NO_REQUEST: u64 = 0;
+
 /// A mapping, and the pins that follow from it.
 #[derive(Debug)]
 pub(crate) struct Posted {
     mapping: Mapping,
+    /// When the program requested it; [`NO_REQUEST`] for [`Mapping::None`].
+    requested_ns: u64,
     pins: Pins,
     /// The CPUs that it allows for a helper thread near a worker.
     room: CpuSet,
@@ -31,7 +46,8 @@ pub(crate) struct Posted {
 impl Posted {
     pub(crate) fn new(mapping: Mapping, cpu_assignment: &CpuAssignment, allowed: &CpuSet) -> Self {
         let pins = (0..cpu_assignment.workers()).map(|slot| cpu_assignment.pin_of(slot)).collect();
-        Self { room: room(&mapping, allowed), mapping, pins }
+        let requested_ns = if mapping == Mapping::None { NO_REQUEST } else { now_ns() };
+        Self { room: room(&mapping, allowed), mapping, requested_ns, pins }
     }
 }
 
@@ -71,9 +87,15 @@ impl PoolPins {
         self.now.lock().room.clone()
     }
 
-    /// The pin of a slot's thread, if the mapping has one.
-    pub(crate) fn pin_of(&self, slot: usize) -> Option<CpuSet> {
-        self.now.lock().pins[slot].clone()
+    /// The pin of a slot's thread, if the mapping has one, and the time of the request.
+    pub(crate) fn pin_of(&self, slot: usize) -> (Option<CpuSet>, u64) {
+        let now = self.now.lock();
+        (now.pins[slot].clone(), now.requested_ns)
+    }
+
+    /// The time of the program's request, for a helper that is pinned beside a worker.
+    pub(crate) fn requested_ns(&self) -> u64 {
+        self.now.lock().requested_ns
     }
 
     pub(crate) fn mapping(&self) -> Mapping {
@@ -106,6 +128,10 @@ pub(crate) struct ThreadPin {
     at: Option<CpuSet>,
     /// The pin that its present skeleton requests.
     pin: Pin,
+    /// The time of the newest request that it has followed.
+    newest_ns: u64,
+    /// If other code has bound the thread: the value of `newest_ns` when that was noticed last.
+    bound_after_ns: Option<u64>,
 }
 
 /// The pin of a worker's thread during a skeleton.
@@ -116,8 +142,13 @@ pub enum Pin {
     ByPool,
     /// No pin: the system decides.
     Nowhere,
-    /// To these processors.
-    To(CpuSet),
+    /// To these processors, as the program requested at this time.
+    To {
+        /// The processors.
+        cpus: CpuSet,
+        /// The time, by [`now_ns`].
+        requested_ns: u64,
+    },
 }
 
 impl ThreadPin {
@@ -143,29 +174,50 @@ impl ThreadPin {
 
     /// Pins the calling thread as its skeleton requests, or else as the pool does. A thread that
     /// cannot be pinned, because the process's mask shrank, runs as before. A thread that other
-    /// code has bound is left alone for good.
-    pub(crate) fn settle(&mut self, pools: Option<CpuSet>) {
-        let wanted = match &self.pin {
+    /// code has bound is left alone, unless the request is newer than the binding. `pools`: the
+    /// pool's pin, and the time of its request.
+    pub(crate) fn settle(&mut self, pools: (Option<CpuSet>, u64)) {
+        let (wanted, requested_ns) = match &self.pin {
             Pin::ByPool => pools,
-            Pin::Nowhere => None,
-            Pin::To(cpus) => Some(cpus.clone()),
+            Pin::Nowhere => (None, NO_REQUEST),
+            Pin::To { cpus, requested_ns } => (Some(cpus.clone()), *requested_ns),
         };
+        let is_older = self.bound_after_ns.is_some_and(|bound| requested_ns <= bound);
+        let wanted = wanted.filter(|_| !is_older);
+        let is_newest = requested_ns > self.newest_ns;
         // The threads of a model are not threads of the system.
-        if self.at == wanted || cfg!(any(loom, shuttle)) {
+        if (self.at == wanted && !is_newest) || cfg!(any(loom, shuttle)) {
             return;
         }
-        let settled = match (&wanted, &mut self.pinned) {
+        let mut settled = self.set(wanted.as_ref());
+        if is_newest && matches!(settled, Err(PinError::Bound)) {
+            self.set_bound();
+            override_binding();
+            settled = self.set(wanted.as_ref());
+        }
+        self.newest_ns = self.newest_ns.max(requested_ns);
+        match settled {
+            Ok(()) => self.at = wanted,
+            Err(PinError::Bound) => self.set_bound(),
+            Err(PinError::Unsupported | PinError::Refused { .. }) => {}
+        }
+    }
+
+    fn set(&mut self, wanted: Option<&CpuSet>) -> Result<(), PinError> {
+        match (wanted, &mut self.pinned) {
             (None, pinned) => {
                 *pinned = None;
                 Ok(())
             }
             (Some(cpus), Some(pinned)) => pinned.move_to(cpus),
             (Some(cpus), pinned) => pin_current_thread(cpus).map(|new| *pinned = Some(new)),
-        };
-        match settled {
-            Ok(()) => self.at = wanted,
-            Err(PinError::Bound) => self.at = None,
-            Err(PinError::Unsupported | PinError::Refused { .. }) => {}
         }
+    }
+
+    /// Records that other code has bound the thread.
+    fn set_bound(&mut self) {
+        // The end of the pin leaves a bound thread alone.
+        (self.at, self.pinned) = (None, None);
+        self.bound_after_ns = Some(self.newest_ns);
     }
 }

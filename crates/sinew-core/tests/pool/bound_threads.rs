@@ -1,4 +1,4 @@
-//! Threads that the program has bound, in pools whose share changes: no pool moves them.
+//! Threads that the program has bound, in pools whose share changes: no grant moves them.
 //!
 //! Blind to: bindings by other programs, which the system does not tell from these.
 
@@ -7,10 +7,10 @@ use std::sync::mpsc;
 
 use sinew_coord::{Coordinator, CpuSet, Policy, Table};
 use sinew_core::{Pool, PoolBuilder};
-use sinew_topology::ThreadRef;
+use sinew_topology::{Mapping, ThreadRef};
 
 use crate::sharing::{is_supported, wait_until};
-use crate::support::ends;
+use crate::support::{bind_to, ends, own_mask};
 
 /// Two processors, a pool of this machine that shares it, and its table.
 fn on_two_cpus(
@@ -45,25 +45,6 @@ fn while_kept_to<R>(cpu: usize, pool: &Pool, table: &Table, f: impl FnOnce() -> 
     drop(coordinator);
     wait_until(|| pool.threads() == 2);
     result
-}
-
-/// The calling thread's mask.
-fn own_mask() -> CpuSet {
-    ThreadRef::current().and_then(ThreadRef::affinity).unwrap()
-}
-
-/// Binds the calling thread to `cpu`, as a program does that knows nothing of the pool.
-fn bind_to(cpu: usize) {
-    let (me, mask) = (ThreadRef::current().unwrap(), own_mask());
-    let mut wide = mask.clone();
-    wide.insert(cpu);
-    if wide != mask {
-        me.restore_affinity(cpu, &wide);
-    }
-    for other in wide.iter().filter(|other| *other != cpu) {
-        assert!(me.exclude_cpu(other, &own_mask()));
-    }
-    assert_eq!(own_mask(), CpuSet::from_iter([cpu]));
 }
 
 /// Catches: an external thread that the program has bound and that a call moves to the granted
@@ -145,4 +126,32 @@ fn a_worker_that_a_task_has_bound_keeps_its_mask() {
             }
         });
     }
+}
+
+/// Catches: a grant after a newer request that moves a thread off the binding that the end of that
+/// request has restored, and a newer request that a binding outlasts.
+#[test]
+fn a_mapping_moves_a_bound_worker_and_its_end_restores_the_binding() {
+    let builder = Pool::builder().threads(2).external_slot(false);
+    on_two_cpus(builder, |[first, second], pool, table| {
+        let whole = own_mask();
+        let masks = || pool.broadcast(|_| own_mask());
+        let [on_first, bound] = [first, second].map(|cpu| CpuSet::from_iter([cpu]));
+        while_kept_to(first, pool, table, || {
+            assert_eq!(masks(), vec![on_first.clone(); 2]);
+            pool.broadcast(|w| {
+                if w.index() == 0 {
+                    bind_to(second);
+                }
+            });
+            assert_eq!(pool.control().snapshot().bound_workers, [0]);
+            pool.set_mapping(&Mapping::Explicit(vec![first])).unwrap();
+            assert_eq!(masks(), vec![on_first.clone(); 2]);
+            pool.set_mapping(&Mapping::None).unwrap();
+            assert_eq!(masks()[0], bound);
+        });
+        assert_eq!(masks(), [bound.clone(), whole]);
+        while_kept_to(first, pool, table, || assert_eq!(masks(), [bound, on_first]));
+        assert_eq!(pool.control().snapshot().bound_workers, [0]);
+    });
 }

@@ -11,7 +11,7 @@ use sinew_loops::{Control, Operation};
 use sinew_policy::chunk::Schedule;
 use sinew_topology::ThreadRef;
 
-use crate::support::full_pool;
+use crate::support::{bind_to, full_pool};
 
 /// The processors that the calling thread may run on, in the kernel's words; `None` where there is
 /// no such file.
@@ -57,6 +57,88 @@ fn threads_go_where_the_mapping_says_and_come_back() {
     );
     pool.set_mapping(&Mapping::None).unwrap();
     assert_eq!(masks(&pool).unwrap(), [free.clone(), free]);
+}
+
+/// Catches: a binding that outlasts a newer request, or is lost at its end; a binding after the
+/// request that is overwritten; and a thread whose binding is not reported.
+#[test]
+fn the_newest_of_a_binding_and_a_mapping_decides() {
+    let Some([a, b]) = two_cpus() else { return };
+    let (pool, free) = (full_pool(2), mask().unwrap());
+    let [on_a, on_b] = [a, b].map(|cpu| cpu.to_string());
+    let bind = || {
+        pool.broadcast(|w| {
+            if w.index() == 0 {
+                bind_to(b);
+            }
+        })
+    };
+    let state = || (masks(&pool).unwrap(), pool.control().snapshot().bound_workers);
+    assert_eq!(state(), (vec![free.clone(); 2], vec![]));
+    bind();
+    assert_eq!(state(), (vec![on_b.clone(), free.clone()], vec![0]));
+    // The second time, the thread's pin is the one that it had before it was bound.
+    for _ in 0..2 {
+        pool.set_mapping(&Mapping::Explicit(vec![a])).unwrap();
+        assert_eq!(state(), (vec![on_a.clone(); 2], vec![]));
+        bind();
+        assert_eq!(state(), (vec![on_b.clone(), on_a.clone()], vec![0]));
+    }
+    pool.set_mapping(&Mapping::None).unwrap();
+    assert_eq!(state(), (vec![on_b.clone(), free.clone()], vec![0]));
+    pool.set_mapping(&Mapping::Explicit(vec![a])).unwrap();
+    pool.set_mapping(&Mapping::None).unwrap();
+    assert_eq!(state(), (vec![on_b, free], vec![0]));
+}
+
+/// Catches: a loop whose control has the newer mapping and that leaves a bound thread where it is,
+/// or does not give it back its binding; a binding after the request that the next loop ends.
+#[test]
+fn a_mapping_of_a_control_moves_a_bound_thread_for_its_loop() {
+    let Some([a, b]) = two_cpus() else { return };
+    let (pool, control) = (full_pool(2), Control::new());
+    let [on_a, on_b] = [a, b].map(|cpu| cpu.to_string());
+    pool.set_mapping(&Mapping::Explicit(vec![a])).unwrap();
+    let bind = || {
+        pool.broadcast(|w| {
+            if w.index() == 0 {
+                bind_to(b);
+            }
+        })
+    };
+    let in_loop = || {
+        let calls = controlled(&pool, &control, |_| ());
+        let mut first: Vec<_> = calls.into_iter().filter(|(number, _)| *number < 2).collect();
+        first.sort_unstable();
+        first.into_iter().map(|(_, mask)| mask).collect::<Vec<_>>()
+    };
+    bind();
+    for _ in 0..2 {
+        control.set_mapping(&Mapping::Explicit(vec![a])).unwrap();
+        assert_eq!(in_loop(), [on_a.clone(), on_a.clone()]);
+        assert_eq!(masks(&pool).unwrap(), [on_b.clone(), on_a.clone()]);
+    }
+    control.set_mapping(&Mapping::Explicit(vec![b])).unwrap();
+    assert_eq!(in_loop(), [on_b.clone(), on_b.clone()]);
+    control.set_mapping(&Mapping::Explicit(vec![a])).unwrap();
+    pool.broadcast(|w| {
+        if w.index() == 1 {
+            bind_to(b);
+        }
+    });
+    // The thread follows the request before it looks for a binding: see `remap`.
+    assert_eq!(in_loop(), [on_a.clone(), on_a.clone()]);
+    assert_eq!(masks(&pool).unwrap(), [on_b.clone(), on_b.clone()]);
+    bind();
+    pool.broadcast(|w| {
+        if w.index() == 1 {
+            bind_to(b);
+        }
+    });
+    assert_eq!(pool.control().snapshot().bound_workers, [0, 1]);
+    assert_eq!(in_loop(), [on_b.clone(), on_b]);
+    pool.set_mapping(&Mapping::Explicit(vec![a])).unwrap();
+    assert_eq!(masks(&pool).unwrap(), [on_a.clone(), on_a]);
 }
 
 /// Catches: an external thread that is pinned, and keeps the pin when it leaves.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use sinew_core::{Fences, Pool, PoolBuilder, StackKind, Wait};
 use sinew_loops::loops::{Options, for_each};
+use sinew_topology::{CpuSet, ThreadRef};
 
 /// How long anything may take before it counts as hanging. Generous: the machine may be busy with
 /// other tests.
@@ -238,4 +239,23 @@ pub(crate) fn assert_one_line(output: &Output, part: &str) {
     let text = errors(output);
     let ours: Vec<_> = text.lines().filter(|line| line.starts_with("sinew: ")).collect();
     assert!(ours.len() == 1 && ours[0].contains(part), "no single line with `{part}`: {text}");
+}
+
+/// The calling thread's mask.
+pub(crate) fn own_mask() -> CpuSet {
+    ThreadRef::current().and_then(ThreadRef::affinity).unwrap()
+}
+
+/// Binds the calling thread to `cpu`, as a program does that knows nothing of the pool.
+pub(crate) fn bind_to(cpu: usize) {
+    let (me, mask) = (ThreadRef::current().unwrap(), own_mask());
+    let mut wide = mask.clone();
+    wide.insert(cpu);
+    if wide != mask {
+        me.restore_affinity(cpu, &wide);
+    }
+    for other in wide.iter().filter(|other| *other != cpu) {
+        assert!(me.exclude_cpu(other, &own_mask()));
+    }
+    assert_eq!(own_mask(), CpuSet::from_iter([cpu]));
 }

@@ -18,7 +18,7 @@ const PLACES: usize = 2;
 
 /// A mapping without the check that the system has its processors.
 fn pinning(mapping: Mapping) -> Arc<Pinning> {
-    Arc::new(Pinning { mapping, cpus: Vec::new() })
+    Arc::new(Pinning { mapping, requested_ns: 0, cpus: Vec::new() })
 }
 
 /// For each place, whether a thread of the model has it.

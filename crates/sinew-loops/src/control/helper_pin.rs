@@ -86,8 +86,10 @@ impl<'c> HelperPin<'c> {
             Some(pinning) => {
                 let cpus = pinning.cpus().iter().flat_map(CpuSet::iter).collect();
                 nearest(&cpus, number, workers, helpers)
+                    .map(|cpu| Pinning::at(cpu, pinning.requested_ns()))
             }
-            None => nearest(&self.w.mapping_cpus(), number, workers, helpers),
+            None => nearest(&self.w.mapping_cpus(), number, workers, helpers)
+                .map(|cpu| Pinning::at(cpu, self.w.mapping_requested_ns())),
         };
         self.is_pinned = pin_beside(self.w, self.is_pinned, pinning);
     }
@@ -99,13 +101,13 @@ impl Drop for HelperPin<'_> {
     }
 }
 
-/// The pin of the helper of worker `number`, to one of `cpus`.
+/// The CPU of the helper of worker `number`, one of `cpus`.
 fn nearest(
     cpus: &CpuSet,
     number: usize,
     workers: &[Option<usize>],
     helpers: usize,
-) -> Option<Pinning> {
+) -> Option<usize> {
     // Without a known CPU there is nothing near, and the machine need not be read.
     workers.get(number).copied().flatten()?;
     let machine = Machine::host();
@@ -118,5 +120,5 @@ fn nearest(
         places.push(cpu.and_then(|cpu| machine.find_cpu(cpu)));
     }
     let places = place_helpers(machine, &choice, &places, helpers);
-    places.get(number).copied().flatten().map(|pu| Pinning::at(machine.pu(pu).cpu))
+    places.get(number).copied().flatten().map(|pu| machine.pu(pu).cpu)
 }

@@ -106,20 +106,25 @@ fn real(policy: Policy, programs: &[&Program], bounds: &[Bounds], cores: f64) ->
 
 /// Shares in proportion to `rates` that add up to `cores`, or as near as the bounds allow.
 fn fill(rates: &[f64], bounds: &[Bounds], cores: f64) -> Vec<f64> {
-    let at = |level: f64| -> Vec<f64> {
-        rates.iter().zip(bounds).map(|(rate, b)| (rate * level).clamp(b.floor, b.ceiling)).collect()
+    let at = |level: f64| {
+        rates.iter().zip(bounds).map(move |(rate, b)| (rate * level).clamp(b.floor, b.ceiling))
     };
-    let total = |level: f64| at(level).iter().sum::<f64>();
     let (mut low, mut high) = (0.0_f64, 1e12_f64);
     for _ in 0..200 {
+        let before = (low, high);
         let middle = if high > 1e3 * (low + 1e-9) {
             ((low + 1e-9) * high).sqrt()
         } else {
             (low + high) / 2.0
         };
-        if total(middle) > cores { high = middle } else { low = middle }
+        let end = if at(middle).sum::<f64>() > cores { &mut high } else { &mut low };
+        *end = middle;
+        if (low, high) == before {
+            // No number is between them, so all further steps would do the same.
+            break;
+        }
     }
-    at(low)
+    at(low).collect()
 }
 
 /// The heaviest program first; programs of the same weight by `fill`.
@@ -220,4 +225,42 @@ fn best_gain(curve: &Curve, count: u32, ceiling: u32) -> f64 {
     let now = curve.speed_up(count);
     let ahead = (count + 1)..=ceiling.min(count.saturating_add(64));
     ahead.map(|n| (curve.speed_up(n) - now) / f64::from(n - count)).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches: a search that ends before its last step would change nothing.
+    #[test]
+    fn the_search_for_a_level_ends_where_a_longer_one_would() {
+        let random = &mut fastrand::Rng::with_seed(1);
+        for _ in 0..2_000 {
+            let programs = random.usize(1..6);
+            let rates: Vec<f64> = (0..programs).map(|_| random.f64() * 100.0).collect();
+            let bounds: Vec<Bounds> = (0..programs)
+                .map(|_| {
+                    let floor = f64::from(random.u32(0..4));
+                    Bounds { floor, ceiling: floor + f64::from(random.u32(0..9)) }
+                })
+                .collect();
+            let cores = f64::from(random.u32(0..40));
+            let longer = by_200_steps(&rates, &bounds, cores);
+            assert_eq!(fill(&rates, &bounds, cores), longer, "{rates:?} {bounds:?} {cores}");
+        }
+    }
+
+    fn by_200_steps(rates: &[f64], bounds: &[Bounds], cores: f64) -> Vec<f64> {
+        let at = |level: f64| {
+            rates.iter().zip(bounds).map(move |(rate, b)| (rate * level).clamp(b.floor, b.ceiling))
+        };
+        let (mut low, mut high) = (0.0_f64, 1e12_f64);
+        for _ in 0..200 {
+            let is_wide = high > 1e3 * (low + 1e-9);
+            let middle = if is_wide { ((low + 1e-9) * high).sqrt() } else { (low + high) / 2.0 };
+            let end = if at(middle).sum::<f64>() > cores { &mut high } else { &mut low };
+            *end = middle;
+        }
+        at(low).collect()
+    }
 }
