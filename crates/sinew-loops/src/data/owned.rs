@@ -13,6 +13,46 @@ use sinew_sync::lock::Mutex;
 
 use super::items::{IntoItems, Items};
 
+/// The ranges of elements that pieces were requested for; empty if elements have no drop glue.
+#[derive(Debug, Default)]
+pub(super) struct Requested(Mutex<Vec<Range<usize>>>);
+
+impl Requested {
+    /// A piece becomes the owner of the elements of `range`.
+    #[inline]
+    pub(super) fn note<T>(&self, range: &Range<usize>) {
+        if needs_drop::<T>() {
+            let mut requested = self.0.lock();
+            match requested.last_mut() {
+                Some(last) if last.end == range.start => last.end = range.end,
+                _ => requested.push(range.clone()),
+            }
+        }
+    }
+
+    /// Drops the elements that no piece became the owner of.
+    ///
+    /// # Safety
+    ///
+    /// `start` points to `len` elements, of which those are gone whose ranges were noted. The
+    /// others are not used again.
+    pub(super) unsafe fn drop_rest<T>(&mut self, start: *mut T, len: usize) {
+        if !needs_drop::<T>() {
+            return;
+        }
+        let mut requested = std::mem::take(&mut *self.0.lock());
+        requested.sort_unstable_by_key(|range| range.start);
+        let ends = requested.iter().map(|range| range.start).chain([len]);
+        let starts = [0].into_iter().chain(requested.iter().map(|range| range.end));
+        for (from, to) in starts.zip(ends).filter(|(from, to)| from < to) {
+            // SAFETY: no piece had these elements, so they are still here (W1).
+            unsafe {
+                std::ptr::slice_from_raw_parts_mut(start.add(from), to - from).drop_in_place();
+            };
+        }
+    }
+}
+
 /// The elements of a vector, each of which moves out once.
 ///
 /// # Cost
@@ -21,8 +61,7 @@ use super::items::{IntoItems, Items};
 pub struct Owned<T> {
     /// Its elements are not the vector's to drop.
     elements: Vec<MaybeUninit<T>>,
-    /// The ranges that were requested; empty if elements have no drop glue.
-    requested: Mutex<Vec<Range<usize>>>,
+    requested: Requested,
 }
 
 // SAFETY: pieces move elements to other threads; each element goes to one of them (I1), and no
@@ -43,15 +82,15 @@ impl<T> From<Vec<T>> for Owned<T> {
         // SAFETY: the parts are those of a vector that is not dropped, and `MaybeUninit<T>` has the
         // layout of `T`.
         let elements = unsafe { Vec::from_raw_parts(start.cast(), len, capacity) };
-        Self { elements, requested: Mutex::new(Vec::new()) }
+        Self { elements, requested: Requested::default() }
     }
 }
 
 impl<T> Owned<T> {
-    /// The elements of `range`, of which the caller becomes the owner.
-    fn slice(&self, range: Range<usize>) -> *mut [T] {
-        let start = self.elements.as_ptr().cast::<T>().cast_mut();
-        std::ptr::slice_from_raw_parts_mut(start.wrapping_add(range.start), range.len())
+    /// The first element.
+    #[inline]
+    fn start(&self) -> *mut T {
+        self.elements.as_ptr().cast::<T>().cast_mut()
     }
 }
 
@@ -67,30 +106,17 @@ unsafe impl<T: Send> Items for Owned<T> {
 
     #[inline]
     unsafe fn piece(&self, range: Range<usize>) -> OwnedPiece<T> {
-        if needs_drop::<T>() {
-            let mut requested = self.requested.lock();
-            match requested.last_mut() {
-                Some(last) if last.end == range.start => last.end = range.end,
-                _ => requested.push(range.clone()),
-            }
-        }
-        OwnedPiece { start: self.slice(range.clone()).cast(), left: 0..range.len() }
+        self.requested.note::<T>(&range);
+        // SAFETY: the range lies in the vector, and by I1 no other piece has its elements.
+        unsafe { OwnedPiece::new(self.start(), range) }
     }
 }
 
 impl<T> Drop for Owned<T> {
     fn drop(&mut self) {
-        if !needs_drop::<T>() {
-            return;
-        }
-        let mut requested = std::mem::take(&mut *self.requested.lock());
-        requested.sort_unstable_by_key(|range| range.start);
-        let ends = requested.iter().map(|range| range.start).chain([self.elements.len()]);
-        let starts = [0].into_iter().chain(requested.iter().map(|range| range.end));
-        for (start, end) in starts.zip(ends).filter(|(start, end)| start < end) {
-            // SAFETY: no piece had these elements, so they are still here (W1).
-            unsafe { self.slice(start..end).drop_in_place() };
-        }
+        let (start, len) = (self.start(), self.elements.len());
+        // SAFETY: every piece was noted; the vector does not drop its elements.
+        unsafe { self.requested.drop_rest(start, len) };
     }
 }
 
@@ -102,6 +128,18 @@ pub struct OwnedPiece<T> {
 
 // SAFETY: it owns its elements.
 unsafe impl<T: Send> Send for OwnedPiece<T> {}
+
+impl<T> OwnedPiece<T> {
+    /// The elements of `range`.
+    ///
+    /// # Safety
+    ///
+    /// `start` points to the elements, and the piece becomes the only owner of those in `range`.
+    #[inline]
+    pub(super) unsafe fn new(start: *mut T, range: Range<usize>) -> Self {
+        Self { start, left: range }
+    }
+}
 
 impl<T> fmt::Debug for OwnedPiece<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

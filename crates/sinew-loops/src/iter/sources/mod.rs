@@ -1,4 +1,21 @@
-//! What chains begin with, and the traits that make them.
+//! Sources of chains, and the traits that make them.
+//!
+//! | file | chains over |
+//! |---|---|
+//! | `ranges` | ranges of integers and characters |
+//! | `slices`, `sorts` | the parts of slices; sorts |
+//! | `text` | the characters and parts of texts |
+//! | `bridge` | the items of sequential iterators |
+//! | `make` | the clones or parts of a value |
+//! | `collections`, `drain` | the elements of collections; elements that leave a collection |
+
+pub use bridge::{IterBridge, ParallelBridge};
+pub use drain::{ParallelDrainFull, ParallelDrainRange};
+#[expect(deprecated, reason = "programs may use the old name")]
+pub use make::repeatn;
+pub use make::{empty, once, repeat, repeat_n, split};
+pub use slices::{ParallelSlice, ParallelSliceMut, SplitItems};
+pub use text::{ParallelString, TextItems};
 
 use super::{Over, ParallelIterator};
 use crate::data::{IntoItems, Items};
@@ -74,6 +91,17 @@ where
     }
 }
 
+mod bridge;
+mod collections;
+mod drain;
+mod make;
+mod ranges;
+mod slices;
+mod sorts;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+mod text;
+
 /// Chains over what [`IntoItems`] makes items of.
 macro_rules! of_items {
     ($([$($generics:tt)*] $type:ty;)*) => {$(
@@ -89,6 +117,7 @@ macro_rules! of_items {
         }
     )*};
 }
+use of_items;
 
 of_items! {
     [T: Send] Vec<T>;
@@ -99,14 +128,4 @@ of_items! {
     ['a, T: Send] &'a mut Vec<T>;
     ['a, T: Sync, const N: usize] &'a [T; N];
     ['a, T: Send, const N: usize] &'a mut [T; N];
-    [] std::ops::Range<u8>;
-    [] std::ops::Range<i8>;
-    [] std::ops::Range<u16>;
-    [] std::ops::Range<i16>;
-    [] std::ops::Range<u32>;
-    [] std::ops::Range<i32>;
-    [] std::ops::Range<u64>;
-    [] std::ops::Range<i64>;
-    [] std::ops::Range<usize>;
-    [] std::ops::Range<isize>;
 }
