@@ -219,7 +219,7 @@ pub mod prelude {
     pub use crate::iter::{
         FromParallelIterator, IndexedParIter, IndexedParallelIterator, IntoParallelIterator,
         IntoParallelRefIterator, IntoParallelRefMutIterator, ParIter, ParallelExtend,
-        ParallelIterator,
+        ParallelIterator, ParallelSlice, ParallelSliceMut,
     };
     pub use crate::{
         Cancelled, Control, Edge, LoopMemory, Mapping, Over, Placement, Pool, Schedule, Scope,

@@ -184,7 +184,7 @@ unsafe impl<I: Iterator<Item: Send> + Send> ParIter for IterBridge<I> {
     type Mode = Uncontrolled;
 
     #[inline]
-    fn positions(&self) -> usize {
+    fn num_positions(&self) -> usize {
         POSITIONS
     }
 
