@@ -89,6 +89,8 @@ pub enum Bug {
     KeptCall,
     /// A caller looks for its queued call under one lock and withdraws it under another.
     TornWithdrawal,
+    /// The queue forgets the priority of a call.
+    LostPriority,
     /// In a pool of one worker, a caller that has its result does not wake the next caller, though
     /// its own wake-up may have been for the free worker slot.
     KeptExternalSlot,

@@ -52,7 +52,7 @@
 //! `tests/calls/served.rs`, the crate `sinew`'s `tests/served.rs`; under random schedules in
 //! `shuttle::calls`, with two planted bugs.
 
-use sinew_deque::{Queued, Ticket};
+use sinew_deque::{Priority, Queued, Ticket};
 use sinew_sync::atomic::{Ordering, fence};
 use sinew_sync::clock::now_ns;
 use sinew_sync::plant::{Bug, planted};
@@ -73,7 +73,7 @@ impl PoolState {
     /// Queues a call, and notifies workers if none would take it (V1). `keeps_core` as for
     /// [`inject`](Self::inject). The ticket identifies the call while it is queued.
     pub(crate) fn inject_call(&self, call: Queued, keeps_core: bool) -> Ticket {
-        let ticket = self.injector.push_call(call);
+        let ticket = self.injector.push_call(call, Priority::Normal);
         self.tell_of_injected(keeps_core);
         self.announce_calls();
         ticket

@@ -2,7 +2,7 @@
 //! call each other.
 
 use shuttle::sync::atomic::AtomicBool;
-use sinew_deque::{Injector, Queued, TaskRef};
+use sinew_deque::{Injector, Priority, Queued, TaskRef};
 
 use super::*;
 use crate::{Callers, Cancellable, Cancelled};
@@ -210,7 +210,7 @@ fn withdrawal() {
     let theirs = Arc::clone(&injector);
     let worker = thread::spawn(move || theirs.pop(None).is_some());
     let call = Queued { task: TaskRef::new(std::ptr::NonNull::<u8>::dangling()), depth: 0 };
-    let ticket = injector.push_call(call);
+    let ticket = injector.push_call(call, Priority::Normal);
     thread::yield_now();
     let is_back = injector.withdraw(ticket).is_some();
     let is_taken = worker.join().unwrap();
