@@ -62,7 +62,8 @@
 //!
 //! Skeletons run in the current [`Pool`]: inside [`Pool::run`] and [`Pool::install`] that pool,
 //! otherwise the global one, which is built at its first use ([`global_pool`]). The calling thread
-//! participates. [`Pool::control`] changes a running pool.
+//! participates. [`Pool::call`] gives a call from outside a priority, a deadline or a control.
+//! [`Pool::control`] changes a running pool.
 //!
 //! # Files
 //!
