@@ -221,8 +221,8 @@ fn numa_guest() -> Result<Outcome, String> {
 /// The measuring commands, each at its smallest.
 fn measure() -> Result<Outcome, String> {
     benchmarks(&[
-        "latency", "idle", "memory", "coord", "exec", "arrivals", "plastic", "stencil", "auto",
-        "--tiny",
+        "latency", "calls", "idle", "memory", "coord", "exec", "arrivals", "plastic", "stencil",
+        "auto", "--tiny",
     ])
 }
 

@@ -51,8 +51,10 @@ pub use builder::serially::serially;
 pub use builder::{Fences, PoolBuilder, Spin};
 pub use host::machine_cached;
 pub use pool::Pool;
+pub use pool::call::CallBuilder;
 pub use pool::cancel_registration::CancelRegistration;
 pub use pool::control::{PoolControl, PoolSnapshot};
+pub use pool::inject::CallError;
 pub use pool::threads::WorkerThread;
 pub use scope::{
     FirstPanic, NextTask, Queueing, Scope, ScopeBuilder, ScopeQueues, ScopeTask, TaskQueues, scope,
@@ -67,6 +69,7 @@ pub use seams::preset::Preset;
 pub use seams::worker_local::WorkerLocal;
 #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
 pub use sharing::Share;
+pub use sinew_deque::Priority;
 pub use sinew_policy::victim::Victims;
 pub use sinew_policy::{StackKind, UnknownName, Wait};
 pub use sinew_topology::{Mapping, MappingError};

@@ -36,13 +36,13 @@ const START: usize = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
 
 /// Identifies an entry while it is queued: the number of its arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ticket(u64);
+pub(super) struct Arrival(u64);
 
 /// The queue.
 #[derive(Debug, Default)]
 pub(super) struct ByDepth {
-    /// By ticket. `None`: taken.
-    entries: VecDeque<(Ticket, Option<Queued>)>,
+    /// By arrival. `None`: taken.
+    entries: VecDeque<(Arrival, Option<Queued>)>,
     /// Entries that were not taken.
     len: usize,
     next: u64,
@@ -55,15 +55,15 @@ impl ByDepth {
     }
 
     /// Adds a task at the end.
-    pub(super) fn push(&mut self, queued: Queued) -> Ticket {
-        let ticket = Ticket(self.next);
+    pub(super) fn push(&mut self, queued: Queued) -> Arrival {
+        let arrival = Arrival(self.next);
         self.next += 1;
         if self.depths.is_in_use() {
             self.depths.add(self.entries.len(), queued.depth);
         }
-        self.entries.push_back((ticket, Some(queued)));
+        self.entries.push_back((arrival, Some(queued)));
         self.len += 1;
-        ticket
+        arrival
     }
 
     /// Takes the oldest task deeper than `above` (`None`: any task).
@@ -78,20 +78,20 @@ impl ByDepth {
         self.take(newest)
     }
 
-    /// Takes the task with that ticket, if it is still queued.
-    pub(super) fn withdraw(&mut self, ticket: Ticket) -> Option<Queued> {
-        let at = self.index_of(ticket)?;
+    /// Takes the task with that number, if it is still queued.
+    pub(super) fn withdraw(&mut self, arrival: Arrival) -> Option<Queued> {
+        let at = self.index_of(arrival)?;
         self.take(at)
     }
 
-    /// The task with that ticket, if it is still queued.
-    pub(super) fn find(&self, ticket: Ticket) -> Option<Queued> {
-        self.index_of(ticket).and_then(|at| self.entries[at].1)
+    /// The task with that number, if it is still queued.
+    pub(super) fn find(&self, arrival: Arrival) -> Option<Queued> {
+        self.index_of(arrival).and_then(|at| self.entries[at].1)
     }
 
-    /// The index of that ticket in the list; its task may have been taken.
-    fn index_of(&self, ticket: Ticket) -> Option<usize> {
-        self.entries.binary_search_by_key(&ticket, |(ticket, _)| *ticket).ok()
+    /// The index of that number in the list; its task may have been taken.
+    fn index_of(&self, arrival: Arrival) -> Option<usize> {
+        self.entries.binary_search_by_key(&arrival, |(arrival, _)| *arrival).ok()
     }
 
     /// Whether a task is deeper than `above` (`None`: whether there is any task).
@@ -290,8 +290,8 @@ mod tests {
         ]
     }
 
-    /// Each task has its own number in the model; the queue identifies it by its ticket.
-    type Model = VecDeque<(Ticket, u32)>;
+    /// Each task has its own number in the model; the queue identifies it by its arrival.
+    type Model = VecDeque<(Arrival, u32)>;
 
     fn taken_from(model: &mut Model, at: Option<usize>) -> Option<Queued> {
         at.and_then(|at| model.remove(at)).map(|(_, depth)| queued(depth))
@@ -299,7 +299,7 @@ mod tests {
 
     fn check(queue: &mut ByDepth, model: &Model) {
         let entries = queue.entries.iter();
-        let left = entries.filter_map(|(ticket, entry)| entry.map(|e| (*ticket, e.depth)));
+        let left = entries.filter_map(|(arrival, entry)| entry.map(|e| (*arrival, e.depth)));
         assert!(left.eq(model.iter().copied()));
         assert_eq!(queue.len(), model.len());
         let leaves = queue.depths.nodes.iter().skip(queue.depths.capacity() + queue.depths.begin);
@@ -322,13 +322,13 @@ mod tests {
             checks: bool,
         ) {
             let (mut queue, mut model) = (ByDepth::default(), Model::new());
-            let mut tickets = Vec::new();
+            let mut arrivals = Vec::new();
             for step in steps {
                 match step {
                     Step::Push(depth) => {
-                        let ticket = queue.push(queued(depth));
-                        model.push_back((ticket, depth));
-                        tickets.push(ticket);
+                        let arrival = queue.push(queued(depth));
+                        model.push_back((arrival, depth));
+                        arrivals.push(arrival);
                     }
                     Step::Pop(above) => {
                         let at = model.iter().position(|(_, depth)| Some(*depth) > above);
@@ -339,11 +339,11 @@ mod tests {
                         let expected = model.pop_back().map(|(_, depth)| queued(depth));
                         prop_assert_eq!(queue.pop_newest(), expected);
                     }
-                    Step::Withdraw(index) if !tickets.is_empty() => {
-                        let ticket = *index.get(&tickets);
-                        let at = model.iter().position(|(other, _)| *other == ticket);
+                    Step::Withdraw(index) if !arrivals.is_empty() => {
+                        let arrival = *index.get(&arrivals);
+                        let at = model.iter().position(|(other, _)| *other == arrival);
                         let expected = taken_from(&mut model, at);
-                        prop_assert_eq!(queue.withdraw(ticket), expected);
+                        prop_assert_eq!(queue.withdraw(arrival), expected);
                     }
                     Step::Withdraw(_) => {}
                 }
@@ -369,13 +369,13 @@ mod tests {
         // The tree is built.
         assert_eq!(queue.pop(Some(0)), None);
         assert_eq!(visits_of(&mut queue, |queue| queue.pop(Some(0))), (1, None));
-        let ticket = queue.push(queued(7));
+        let arrival = queue.push(queued(7));
         queue.push(queued(3));
         // 15 levels: one visit each on the way down, two on the way back.
         let (visits, task) = visits_of(&mut queue, |queue| queue.pop(Some(6)));
         assert!(visits <= 3 * 16, "{visits} visits");
         assert_eq!(task, Some(queued(7)));
-        assert_eq!(queue.withdraw(ticket), None);
+        assert_eq!(queue.withdraw(arrival), None);
         assert_eq!(queue.pop(Some(0)), Some(queued(3)));
     }
 

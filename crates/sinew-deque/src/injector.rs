@@ -1,4 +1,4 @@
-//! The pool's queue for tasks from outside: each caller takes the oldest task that it may take.
+//! The pool's queue for tasks from outside: a worker takes the oldest task of the highest priority.
 //!
 //! It is a list under a lock. Each entry costs its caller a wait and usually a wake-up; compared
 //! with those an uncontended lock is cheap. An atomic outside of the lock holds the length, so that
@@ -7,17 +7,14 @@
 //! A caller can withdraw its own task by the ticket that [`push`](Injector::push) returned. Tasks
 //! are removed under the lock, so either the caller or a worker gets a task, never both.
 //!
-//! Some tasks are *calls*: a thread waits for each. Their tickets are in a second list, and stay
-//! there when a worker takes the task by [`pop`](Injector::pop). A search for a call drops those
-//! tickets.
-
-use std::collections::VecDeque;
+//! Some tasks are *calls*: a thread waits for each, and each has a priority. `by_priority` decides
+//! which one is next.
 
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 
-use crate::by_depth::{ByDepth, Ticket};
+use crate::by_priority::{ByPriority, Priority, Ticket};
 use crate::task::Queued;
 
 /// The queue.
@@ -27,27 +24,19 @@ pub struct Injector {
     len: AtomicUsize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Queue {
-    tasks: ByDepth,
-    /// The calls among them, in order, and some that were taken.
-    calls: VecDeque<Ticket>,
+    tasks: ByPriority,
     /// Whether the workers were notified of the calls; see `service` in `sinew-core`. False if
     /// there are none.
     announced: bool,
 }
 
 impl Queue {
-    /// The oldest call. Drops taken calls before it.
-    fn first_call(&mut self) -> Option<Ticket> {
-        while let Some(ticket) = self.calls.front().copied() {
-            if self.tasks.find(ticket).is_some() {
-                return Some(ticket);
-            }
-            self.calls.pop_front();
-        }
-        self.announced = false;
-        None
+    fn has_calls(&mut self) -> bool {
+        let has_calls = self.tasks.has_calls();
+        self.announced &= has_calls;
+        has_calls
     }
 }
 
@@ -60,51 +49,43 @@ impl Default for Injector {
 impl Injector {
     /// An empty queue.
     pub fn new() -> Self {
-        let queue = Queue { tasks: ByDepth::default(), calls: VecDeque::new(), announced: false };
-        Self { queue: Mutex::new(queue), len: AtomicUsize::new(0) }
+        Self { queue: Mutex::new(Queue::default()), len: AtomicUsize::new(0) }
     }
 
-    /// Adds a task at the end. The ticket identifies it while it is queued.
+    /// Adds a task of normal priority. The ticket identifies it while it is queued.
     pub fn push(&self, task: Queued) -> Ticket {
         self.change(|queue| queue.tasks.push(task))
     }
 
     /// As [`push`](Self::push), for a call.
-    pub fn push_call(&self, call: Queued) -> Ticket {
+    pub fn push_call(&self, call: Queued, priority: Priority) -> Ticket {
         self.change(|queue| {
-            // The list begins with a waiting call, so it is no longer than the queue was since that
-            // call arrived.
-            queue.first_call();
-            let ticket = queue.tasks.push(call);
-            queue.calls.push_back(ticket);
-            ticket
+            queue.has_calls();
+            queue.tasks.push_call(call, priority)
         })
     }
 
-    /// Takes the oldest call.
+    /// Takes the oldest call of the highest priority.
     pub fn pop_call(&self) -> Option<Queued> {
         if self.is_empty() {
             return None;
         }
-        self.change(|queue| {
-            let ticket = queue.first_call()?;
-            queue.tasks.withdraw(ticket)
-        })
+        self.change(|queue| queue.tasks.pop_call())
     }
 
     /// Whether a call is queued. If not, the workers must be notified of the next one.
     pub fn has_calls(&self) -> bool {
-        self.queue.lock().first_call().is_some()
+        self.queue.lock().has_calls()
     }
 
     /// Records that the workers are notified of the queued calls. Returns whether the caller must
     /// notify them: a call is queued, and they were not notified before.
     pub fn mark_announced(&self) -> bool {
         let mut queue = self.queue.lock();
-        queue.first_call().is_some() && !std::mem::replace(&mut queue.announced, true)
+        queue.has_calls() && !std::mem::replace(&mut queue.announced, true)
     }
 
-    /// Takes the oldest task deeper than `above` (`None`: any task).
+    /// Takes the oldest task of the highest priority, deeper than `above` (`None`: any task).
     #[inline]
     pub fn pop(&self, above: Option<u32>) -> Option<Queued> {
         if self.is_empty() {
@@ -113,7 +94,7 @@ impl Injector {
         self.change(|queue| queue.tasks.pop(above))
     }
 
-    /// Takes the newest task.
+    /// Takes the newest task of normal priority.
     #[inline]
     pub fn pop_newest(&self) -> Option<Queued> {
         if self.is_empty() {

@@ -7,12 +7,13 @@
 //! |---|---|
 //! | [`stack`] | the split task stack of nested joins; with the feature `experiments` the two-field stack |
 //! | [`deque`] | the Chase-Lev deque of a worker: tasks that are not strictly nested |
-//! | [`injector`] | a locked queue, first in first out: tasks from outside of a pool |
+//! | [`injector`] | a locked queue by priority: tasks from outside of a pool |
 //! | [`blocks`] | memory for small tasks, which a worker reuses |
 //! | [`node`] | the NUMA node for a worker's memory |
 
 pub mod blocks;
 mod by_depth;
+mod by_priority;
 pub mod deque;
 pub mod injector;
 #[cfg(all(test, loom))]
@@ -22,7 +23,7 @@ pub mod stack;
 mod task;
 
 pub use blocks::Blocks;
-pub use by_depth::Ticket;
+pub use by_priority::{Priority, Ticket};
 pub use deque::Deque;
 pub use injector::Injector;
 pub use node::PreferredNode;

@@ -1,12 +1,14 @@
-//! loom models of the deque: an owner that pushes and pops, thieves that steal, each task taken
-//! exactly once.
+//! loom models of the deque and the injector: an owner that pushes and pops, thieves that steal,
+//! callers that withdraw, each task taken exactly once.
 
 use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use sinew_sync::atomic::{AtomicU32, Ordering};
 use sinew_sync::plant::{self, Bug, plant};
 
+use crate::by_priority::Priority;
 use crate::deque::{Deque, Taken};
 use crate::injector::Injector;
 use crate::task::{Queued, TaskRef};
@@ -177,4 +179,66 @@ fn loom_every_token_finds_a_task() {
 fn loom_finds_a_token_that_comes_before_its_task() {
     plant(&[Bug::EarlyToken]);
     check_order();
+}
+
+/// A caller queues a call of low priority and one of high priority, and withdraws the first. A
+/// worker takes both, by the ways of an idle and of a busy worker.
+fn check_priorities() {
+    const LOW: usize = 0;
+    const HIGH: usize = 1;
+    struct Calls {
+        injector: Injector,
+        are_queued: AtomicU32,
+        taken: [PlainU32; 2],
+    }
+    impl Calls {
+        fn take(&self, call: Option<Queued>) -> Option<usize> {
+            let call = call?.depth as usize;
+            let times = self.taken[call].fetch_add(1, PlainOrdering::Relaxed) + 1;
+            assert_eq!(times, 1, "call {call} was taken twice");
+            Some(call)
+        }
+    }
+    loom::model(|| {
+        let calls = Arc::new(Calls {
+            injector: Injector::new(),
+            are_queued: AtomicU32::new(0),
+            taken: std::array::from_fn(|_| PlainU32::new(0)),
+        });
+        let theirs = Arc::clone(&calls);
+        let worker = loom::thread::spawn(move || {
+            // Acquire: pairs with the caller's store.
+            let are_queued = theirs.are_queued.load(Ordering::Acquire) == 1;
+            let first = theirs.take(theirs.injector.pop(None));
+            assert!(!are_queued || first == Some(HIGH), "a lower one precedes");
+            theirs.take(theirs.injector.pop_call());
+        });
+        let low = calls.injector.push_call(queued(LOW as u32), Priority::Low);
+        calls.injector.push_call(queued(HIGH as u32), Priority::High);
+        calls.are_queued.store(1, Ordering::Release);
+        calls.take(calls.injector.withdraw(low));
+        worker.join().unwrap();
+        while calls.take(calls.injector.pop(None)).is_some() {}
+        assert!(calls.taken.iter().all(|times| times.load(PlainOrdering::Relaxed) == 1));
+    });
+}
+
+/// Catches: a call that is taken twice or lost, and one that precedes a higher one.
+#[test]
+fn loom_calls_go_to_one_and_in_the_order_of_their_priorities() {
+    check_priorities();
+}
+
+#[test]
+#[should_panic(expected = "a lower one precedes")]
+fn loom_finds_a_queue_that_forgets_priorities() {
+    plant(&[Bug::LostPriority]);
+    check_priorities();
+}
+
+#[test]
+#[should_panic(expected = "was taken twice")]
+fn loom_finds_a_withdrawal_under_two_locks() {
+    plant(&[Bug::TornWithdrawal]);
+    check_priorities();
 }

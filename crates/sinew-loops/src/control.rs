@@ -241,8 +241,8 @@ impl Control {
     }
 
     /// Cancels the loops that run and those that begin later: they return [`Cancelled`] unless they
-    /// were done. Calls [under it](sinew_core::Pool::run_under) that wait for a worker return at
-    /// once. A cancellation is final;
+    /// were done. Calls [under it](sinew_core::CallBuilder::control) that wait for a worker return
+    /// at once. A cancellation is final;
     /// [`PoolControl::cancel`](sinew_core::PoolControl::cancel) cancels only what runs.
     pub fn cancel(&self) {
         let requests = self.state.requests.lock();
@@ -408,6 +408,10 @@ impl Control {
 }
 
 impl Cancellable for Control {
+    fn cancel(&self) {
+        Self::cancel(self);
+    }
+
     fn is_cancelled(&self) -> bool {
         Self::is_cancelled(self)
     }

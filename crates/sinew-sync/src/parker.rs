@@ -73,6 +73,14 @@ impl Parker {
         self.park_with(|sleep| sleep.wait_while_for(&self.state, PARKED, ns))
     }
 
+    /// As [`park_for`](Self::park_for) if there are `ns`, else as [`park`](Self::park).
+    pub fn park_at_most(&self, ns: Option<u64>) {
+        match ns {
+            Some(ns) => _ = self.park_for(ns),
+            None => self.park(),
+        }
+    }
+
     /// Takes the token, after a `wait` if there is none. Returns whether it took one.
     #[inline]
     fn park_with(&self, wait: impl FnOnce(&imp::Sleep)) -> bool {

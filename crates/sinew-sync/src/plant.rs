@@ -89,6 +89,16 @@ pub enum Bug {
     KeptCall,
     /// A caller looks for its queued call under one lock and withdraws it under another.
     TornWithdrawal,
+    /// The queue forgets the priority of a call.
+    LostPriority,
+    /// A caller with a deadline parks without a time limit.
+    UntimedWait,
+    /// A caller whose deadline has passed reports that without a check whether a worker runs its
+    /// call.
+    BlindExpiry,
+    /// A caller whose deadline has passed cancels its control without a check whether the worker
+    /// that took its call has begun it.
+    BlindCancel,
     /// In a pool of one worker, a caller that has its result does not wake the next caller, though
     /// its own wake-up may have been for the free worker slot.
     KeptExternalSlot,

@@ -62,7 +62,8 @@
 //!
 //! Skeletons run in the current [`Pool`]: inside [`Pool::run`] and [`Pool::install`] that pool,
 //! otherwise the global one, which is built at its first use ([`global_pool`]). The calling thread
-//! participates. [`Pool::control`] changes a running pool.
+//! participates. [`Pool::call`] gives a call from outside a priority, a deadline or a control.
+//! [`Pool::control`] changes a running pool.
 //!
 //! # Files
 //!
@@ -114,9 +115,10 @@ pub use pipeline::{Pipeline, farm, pipeline};
 #[cfg(all(feature = "coordinate", not(shuttle)))]
 pub use sinew_core::Share;
 pub use sinew_core::{
-    BroadcastContext, BuildError, Cancelled, Counters, Fences, OwnPages, Pool, PoolBuilder,
-    PoolControl, PoolSnapshot, Scope, ScopeBuilder, Spin, StackKind, StealsAt, UnknownName,
-    Victims, Wait, Worker, WorkerThread, global_pool, join, run, scope, serially, spawn, victims,
+    BroadcastContext, BuildError, CallBuilder, CallError, Cancelled, Counters, Fences, OwnPages,
+    Pool, PoolBuilder, PoolControl, PoolSnapshot, Priority, Scope, ScopeBuilder, Spin, StackKind,
+    StealsAt, UnknownName, Victims, Wait, Worker, WorkerThread, global_pool, join, run, scope,
+    serially, spawn, victims,
 };
 /// Locality domains, and the options of what runs in them; with the feature `locality`.
 #[cfg(feature = "locality")]

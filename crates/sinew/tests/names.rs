@@ -43,12 +43,13 @@ use sinew::worklist::{
     Tuning, TuningError, Work, WorklistError,
 };
 use sinew::{
-    BroadcastContext, BuildError, Cancelled, Control, Controlled, DivideAndConquer, Edge, Fences,
-    Intent, LoopMemory, LoopMetrics, Mapping, MappingError, Metered, Mode, Neighbourhood,
-    Operation, Over, OverBlocks, OwnPages, Participant, Pipeline, Pool, PoolBuilder, PoolControl,
-    PoolSnapshot, Row, Schedule, ScheduleError, Scope, ScopeBuilder, Shape, Share, Snapshot, Spin,
-    StackKind, StealsAt, Stencil, Step, Stopped, Streams, ThreadMetrics, Tile, TileMut, TileOrder,
-    Uncontrolled, UnknownName, Victims, Wait, Worker, WorkerThread, over, pipeline,
+    BroadcastContext, BuildError, CallBuilder, CallError, Cancelled, Control, Controlled,
+    DivideAndConquer, Edge, Fences, Intent, LoopMemory, LoopMetrics, Mapping, MappingError,
+    Metered, Mode, Neighbourhood, Operation, Over, OverBlocks, OwnPages, Participant, Pipeline,
+    Pool, PoolBuilder, PoolControl, PoolSnapshot, Priority, Row, Schedule, ScheduleError, Scope,
+    ScopeBuilder, Shape, Share, Snapshot, Spin, StackKind, StealsAt, Stencil, Step, Stopped,
+    Streams, ThreadMetrics, Tile, TileMut, TileOrder, Uncontrolled, UnknownName, Victims, Wait,
+    Worker, WorkerThread, over, pipeline,
 };
 
 #[test]

@@ -200,7 +200,7 @@ impl PoolControl {
     }
 
     /// Cancels the loops and skeletons under a control, the worklists, and the waiting
-    /// [calls](Pool::run_under) of the pool, as far as they have begun.
+    /// [calls](Pool::call) of the pool, as far as they have begun.
     ///
     /// They end at their next safe point and return [`Cancelled`](crate::Cancelled), or a report
     /// that contains it, as if their own control had been cancelled. That control itself is not

@@ -3,16 +3,18 @@
 //! A pool of `n` workers has `n` worker slots; the number never changes. Slot 0 is the external
 //! slot, and each other slot has a thread. A caller from outside takes the external slot
 //! ([`Pool::run`]), or queues its call for the threads and waits ([`Pool::install`], and `run` when
-//! the slot is taken). A pool without an external slot has a thread at every slot, or the thread
-//! that built it at slot 0.
+//! the slot is taken). A caller by [`Pool::call`] may return without a result. A pool without an
+//! external slot has a thread at every slot, or the thread that built it at slot 0.
 //!
 //! | file | contents |
 //! |---|---|
+//! | `call` | the builder of a call with a priority, a deadline or a control |
 //! | `control`, `cancel_registration` | the handle that changes a pool; registration for cancellations |
 //! | `threads`, `standby` | the threads of a pool; the thread of a pool of one worker |
 //! | `visit` | a call by a thread that uses the external slot |
 //! | `inject` | a call that is queued for the pool's threads |
 
+pub(crate) mod call;
 pub(crate) mod cancel_registration;
 pub(crate) mod control;
 pub(crate) mod inject;
@@ -27,11 +29,10 @@ use sinew_sync::lock::Mutex;
 use sinew_sync::thread::JoinHandle;
 use sinew_topology::CpuAssignment;
 
-use self::inject::{Body, erased};
+use self::inject::{Body, CallError, Terms, erased};
 use crate::fork;
 use crate::pool::threads::ThreadSettings;
 use crate::scheduler::waiter;
-use crate::seams::cancel::{Cancellable, Cancelled};
 use crate::seams::observer::Observer;
 use crate::state::counters::Counters;
 use crate::state::poll::PollReason;
@@ -84,19 +85,22 @@ impl Pool {
     {
         let result = erased(f, |body| {
             let called = self.run_body(body, None);
-            debug_assert!(called.is_ok(), "a call without a control is not cancelled");
+            debug_assert!(called.is_ok(), "a call without terms is not withdrawn");
         });
         result.unwrap_or_else(|| unreachable!("the call has run"))
     }
 
     /// Calls `body` as [`run`](Self::run) does.
-    fn run_body(&self, body: Body<'_>, control: Option<&dyn Cancellable>) -> Result<(), Cancelled> {
+    fn run_body(&self, body: Body<'_>, terms: Option<&Terms<'_>>) -> Result<(), CallError> {
+        // A caller that is to cancel a control at the deadline must wait meanwhile.
+        let must_wait = terms.is_some_and(Terms::cancels_at_deadline);
+        let may_enter = !must_wait && self.state.takes_external_threads();
         if let Some(worker) = tls::serving(&self.state) {
             tls::with_current(worker, body);
-        } else if self.state.takes_external_threads() && self.state.external_slot.try_enter() {
+        } else if may_enter && self.state.external_slot.try_enter() {
             self.state.as_external_thread(body);
         } else {
-            return self.call(body, control);
+            return self.call_from_outside(body, terms);
         }
         Ok(())
     }
@@ -144,56 +148,18 @@ impl Pool {
         match tls::serving(&self.state) {
             Some(worker) => tls::with_current(worker, body),
             None => {
-                let called = self.call(body, None);
-                debug_assert!(called.is_ok(), "a call without a control is not cancelled");
+                let called = self.call_from_outside(body, None);
+                debug_assert!(called.is_ok(), "a call without terms is not withdrawn");
             }
         }
     }
 
-    /// As [`run`](Self::run), unless `control` or the [pool](crate::PoolControl::cancel) is
-    /// cancelled before `f` has begun: a call that waits for a worker is then withdrawn at once,
-    /// and its caller returns. A call that has begun runs to its end; it can check the same
-    /// control.
-    ///
-    /// # Errors
-    ///
-    /// [`Cancelled`] if `f` was not called.
-    ///
-    /// # Panics
-    ///
-    /// If `f` panics, with its payload.
-    ///
-    /// # Blocking
-    ///
-    /// Until `f` has ended, or is withdrawn.
-    ///
-    /// ```
-    /// use sinew_core::{Cancelled, Pool};
-    /// use sinew_loops::Control;
-    ///
-    /// let pool = Pool::builder().threads(2).build()?;
-    /// let control = Control::new();
-    /// assert_eq!(pool.run_under(&control, |_| 7), Ok(7));
-    /// control.cancel();
-    /// assert_eq!(pool.run_under(&control, |_| 7), Err(Cancelled));
-    /// # Ok::<(), sinew_core::BuildError>(())
-    /// ```
-    pub fn run_under<C, F, R>(&self, control: &C, f: F) -> Result<R, Cancelled>
-    where
-        C: Cancellable,
-        F: for<'w> FnOnce(&'w Worker) -> R + Send,
-        R: Send,
-    {
-        if control.is_cancelled() {
-            return Err(Cancelled);
-        }
-        let mut called = Err(Cancelled);
-        let result = erased(f, |body| called = self.run_body(body, Some(control)));
-        called.and(result.ok_or(Cancelled))
-    }
-
     /// Calls `body` for a thread that is not in the pool yet.
-    fn call(&self, body: Body<'_>, control: Option<&dyn Cancellable>) -> Result<(), Cancelled> {
+    fn call_from_outside(
+        &self,
+        body: Body<'_>,
+        terms: Option<&Terms<'_>>,
+    ) -> Result<(), CallError> {
         if self.state.is_of_another_process() {
             // The child has no other thread. A thread that held the slot at the fork holds it for
             // ever.
@@ -201,15 +167,15 @@ impl Pool {
                 fork::die_of_lost_workers();
             }
         } else if self.state.has_threads() || !self.state.takes_external_threads() {
-            return inject::run(&self.state, body, control);
+            return inject::run(&self.state, body, terms);
         } else if waiter::living_worker().is_some() && self.start_standby() {
             // A worker of another pool that took the slot would run only tasks of this pool while
             // it waits. In a cycle of pools that call each other, each thread could then wait for a
             // pool that no thread serves. So it queues the call. The external thread of this pool
             // serves the call if it waits for another pool; else the standby thread does.
-            return inject::run(&self.state, body, control);
+            return inject::run(&self.state, body, terms);
         } else if !self.state.external_slot.try_enter() {
-            return inject::run_or_sit(&self.state, body, control);
+            return inject::run_or_sit(&self.state, body, terms);
         }
         self.state.as_external_thread(body);
         Ok(())

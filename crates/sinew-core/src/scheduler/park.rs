@@ -11,7 +11,7 @@
 //! 2. It makes its last preparations, or finds that it need not park ([`Parking::will_park`]).
 //! 3. If the check left it unsure, it parks for a limited time ([`Parking::timed_park`]), executes
 //!    a heavy fence, and looks for work again.
-//! 4. It parks until a thread wakes it ([`Parking::sleep`]).
+//! 4. It parks until a thread wakes it, or its time is over ([`Parking::sleep`]).
 //!
 //! # Cost
 //!
@@ -37,14 +37,19 @@ pub(crate) trait Parking {
     /// The worker has seen no work. Returns whether it parks.
     fn will_park(&mut self, worker: &Worker) -> bool;
 
-    /// Parks for a limited time. Returns whether the worker was woken or has seen work.
-    fn timed_park(&self, worker: &Worker) -> bool {
-        worker.parker.park_for(TIMED_PARK_NS)
+    /// The nanoseconds after which the worker ends its park without a wake-up.
+    fn left_ns(&self) -> Option<u64> {
+        None
     }
 
-    /// Parks until the worker is woken.
+    /// Parks for a limited time. Returns whether the worker was woken or has seen work.
+    fn timed_park(&self, worker: &Worker) -> bool {
+        worker.parker.park_for(self.left_ns().map_or(TIMED_PARK_NS, |ns| ns.min(TIMED_PARK_NS)))
+    }
+
+    /// Parks until the worker is woken, or no time is left.
     fn sleep(&mut self, worker: &Worker) {
-        worker.parker.park();
+        worker.parker.park_at_most(self.left_ns());
     }
 }
 

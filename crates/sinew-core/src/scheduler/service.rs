@@ -11,8 +11,9 @@
 //! ([`Own::called`](crate::state::worker::Own)), and makes its next [limit
 //! check](crate::state::limit_checks) due.
 //!
-//! Only calls are served in this way. A detached task may take any time, and no thread waits for
-//! it.
+//! Only calls are served in this way, the oldest of the highest priority first. A detached task may
+//! take any time, and no thread waits for it. The work that a call interrupts may have a higher
+//! priority than the call: an endless loop would let others starve.
 //!
 //! # Invariants
 //!
@@ -52,7 +53,7 @@
 //! `tests/calls/served.rs`, the crate `sinew`'s `tests/served.rs`; under random schedules in
 //! `shuttle::calls`, with two planted bugs.
 
-use sinew_deque::{Queued, Ticket};
+use sinew_deque::{Priority, Queued, Ticket};
 use sinew_sync::atomic::{Ordering, fence};
 use sinew_sync::clock::now_ns;
 use sinew_sync::plant::{Bug, planted};
@@ -72,8 +73,8 @@ static CALLED: PollReason = PollReason::new(Worker::remember_calls);
 impl PoolState {
     /// Queues a call, and notifies workers if none would take it (V1). `keeps_core` as for
     /// [`inject`](Self::inject). The ticket identifies the call while it is queued.
-    pub(crate) fn inject_call(&self, call: Queued, keeps_core: bool) -> Ticket {
-        let ticket = self.injector.push_call(call);
+    pub(crate) fn inject_call(&self, call: Queued, priority: Priority, keeps_core: bool) -> Ticket {
+        let ticket = self.injector.push_call(call, priority);
         self.tell_of_injected(keeps_core);
         self.announce_calls();
         ticket

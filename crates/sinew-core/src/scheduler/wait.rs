@@ -61,6 +61,11 @@ pub(crate) trait Awaited {
         !self.is_done()
     }
 
+    /// The nanoseconds until the event happens without a wake-up, because a deadline passes.
+    fn left_ns(&self) -> Option<u64> {
+        None
+    }
+
     /// The worker whose tasks are parts of the awaited task.
     fn thief(&self) -> Option<usize> {
         None
@@ -125,6 +130,10 @@ impl Parking for Waiting<'_> {
     fn will_park(&mut self, worker: &Worker) -> bool {
         worker.resign_mastership();
         self.awaited.will_park()
+    }
+
+    fn left_ns(&self) -> Option<u64> {
+        self.awaited.left_ns()
     }
 }
 

@@ -8,7 +8,8 @@
 //! If a worker is awake for every core, one of them needs the caller's core. A caller that yields
 //! stays ready, costs that worker nothing, and gets its core back when the worker next yields,
 //! within 2 µs. The wake-up of a parked caller takes an interrupt of the core on which the worker
-//! searches: 16 to 20 µs on a virtual machine, as long as many loops.
+//! searches: 16 to 20 µs on a virtual machine, as long as many loops. A caller with a deadline does
+//! not yield, since its core may come back after the deadline; it parks with a time limit.
 //!
 //! # Cost
 //!
@@ -93,10 +94,13 @@ fn wait_outside(parker: &Parker, pool: &PoolState, awaited: &dyn Awaited, watche
         }
         with_learned(|learned| learned.watching.record(awaited.is_done()));
     }
-    if !awaited.is_done() && pool.wants_every_core() {
+    // A yield may last for a slice of the scheduler, and a deadline passes meanwhile.
+    if !awaited.is_done() && awaited.left_ns().is_none() && pool.wants_every_core() {
         give_core_away(awaited);
     }
-    parker.park_until(|| awaited.is_done());
+    while !awaited.is_done() {
+        parker.park_at_most(awaited.left_ns());
+    }
 }
 
 /// How often at most a caller gets its core back without its result: each time, the worker that

@@ -73,6 +73,9 @@ impl CancelScope {
 ///
 /// The flag is set before the callers are woken ([`Callers::wake_all`]), and never taken back.
 pub trait Cancellable {
+    /// Sets the flag and wakes the callers. A caller calls it when the deadline of its call passes.
+    fn cancel(&self);
+
     /// Whether calls that no worker has taken must end.
     fn is_cancelled(&self) -> bool;
 
@@ -80,7 +83,7 @@ pub trait Cancellable {
     fn callers(&self) -> &Callers;
 }
 
-/// The error of a loop or call that its control, or its [pool's](crate::PoolControl::cancel),
+/// The error of a loop that its control, or its [pool's](crate::PoolControl::cancel),
 /// cancelled before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cancelled;

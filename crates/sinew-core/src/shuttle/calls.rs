@@ -5,20 +5,18 @@ use shuttle::sync::atomic::AtomicBool;
 use sinew_deque::{Injector, Queued, TaskRef};
 
 use super::*;
-use crate::{Callers, Cancellable, Cancelled};
+use crate::{CallError, Callers, Cancellable, Priority};
 
 /// A flag that cancels calls. Clones are the same flag.
 #[derive(Clone, Default)]
-struct Flag(Arc<(AtomicBool, Callers)>);
+pub(super) struct Flag(Arc<(AtomicBool, Callers)>);
 
-impl Flag {
+impl Cancellable for Flag {
     fn cancel(&self) {
         self.0.0.store(true, Ordering::Relaxed);
         self.0.1.wake_all();
     }
-}
 
-impl Cancellable for Flag {
     fn is_cancelled(&self) -> bool {
         self.0.0.load(Ordering::Relaxed)
     }
@@ -29,7 +27,7 @@ impl Cancellable for Flag {
 }
 
 /// A pool with a thread at every slot.
-fn full(threads: usize) -> Pool {
+pub(super) fn full(threads: usize) -> Pool {
     Pool::builder().threads(threads).external_slot(false).build().unwrap()
 }
 
@@ -152,9 +150,9 @@ fn cancelled_call() {
         meet(&begun);
         let (control, theirs) = (Flag::default(), Arc::clone(&pool));
         let cancel = control.clone();
-        let caller = thread::spawn(move || theirs.run_under(&control, |_| ()));
+        let caller = thread::spawn(move || theirs.call().control(&control).run(|_| ()));
         cancel.cancel();
-        assert_eq!(caller.join().unwrap(), Err(Cancelled));
+        assert_eq!(caller.join().unwrap(), Err(CallError::Cancelled));
         meet(&hold);
         blocked.join().unwrap();
     }
@@ -192,7 +190,7 @@ fn shuttle_a_call_is_run_or_withdrawn() {
                             pool.run(|_| add(&ran));
                             true
                         }
-                        _ => pool.run_under(&control, |_| add(&ran)).is_ok(),
+                        _ => pool.call().control(&control).run(|_| add(&ran)).is_ok(),
                     });
                     cancel.cancel();
                     caller
@@ -210,7 +208,7 @@ fn withdrawal() {
     let theirs = Arc::clone(&injector);
     let worker = thread::spawn(move || theirs.pop(None).is_some());
     let call = Queued { task: TaskRef::new(std::ptr::NonNull::<u8>::dangling()), depth: 0 };
-    let ticket = injector.push_call(call);
+    let ticket = injector.push_call(call, Priority::Normal);
     thread::yield_now();
     let is_back = injector.withdraw(ticket).is_some();
     let is_taken = worker.join().unwrap();

@@ -19,6 +19,7 @@
 
 mod bursts;
 mod calls;
+mod deadlines;
 mod drop_in;
 mod locks;
 mod observer;

@@ -62,20 +62,33 @@ impl ExternalSlot {
 
     /// Takes the slot; waits until it is free.
     pub(crate) fn enter(&self) {
-        self.enter_unless(&Arc::new(Parker::new()), || false);
+        self.enter_unless(&Arc::new(Parker::new()), || false, || None);
     }
 
     /// Takes the slot, and waits for it at `parker`, unless `is_done` returns true before. The
-    /// thread that makes `is_done` true unparks. Returns whether the caller has the slot.
-    pub(crate) fn enter_unless(&self, parker: &Arc<Parker>, is_done: impl Fn() -> bool) -> bool {
+    /// thread that makes `is_done` true unparks, or the passing of time does: `left_ns` returns the
+    /// nanoseconds until then. Returns whether the caller has the slot.
+    pub(crate) fn enter_unless(
+        &self,
+        parker: &Arc<Parker>,
+        is_done: impl Fn() -> bool,
+        left_ns: impl Fn() -> Option<u64>,
+    ) -> bool {
         let listed = self.waiting.enter(parker);
-        let mut has_slot = false;
-        parker.park_until(|| {
+        let try_now = || {
             // Acquire: G1. AWAITED may be out of date, which costs the leaving external thread a
             // read of the list.
-            has_slot = self.state.swap(AWAITED, Ordering::Acquire) == FREE;
-            has_slot || is_done()
-        });
+            self.state.swap(AWAITED, Ordering::Acquire) == FREE
+        };
+        let has_slot = loop {
+            if try_now() {
+                break true;
+            }
+            if is_done() {
+                break false;
+            }
+            parker.park_at_most(left_ns());
+        };
         drop(listed);
         if !has_slot && !plant::planted(Bug::KeptExternalSlot) {
             // This thread may have been woken for the slot (G2).
@@ -175,7 +188,8 @@ mod models {
             let (theirs, mine) = (Arc::clone(&world), Arc::clone(&world));
             let (woken, there) = (Arc::clone(&parker), Arc::clone(&answer));
             let either = loom::thread::spawn(move || {
-                if theirs.slot.enter_unless(&woken, || there.load(Ordering::Acquire) == 1) {
+                let is_done = || there.load(Ordering::Acquire) == 1;
+                if theirs.slot.enter_unless(&woken, is_done, || None) {
                     theirs.visit();
                 }
             });

@@ -1,33 +1,12 @@
 //! Calls under a control that is cancelled while they wait for a worker.
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use sinew_core::{Cancelled, Pool, Wait};
+use sinew_core::{CallError, Wait};
 use sinew_loops::Control;
 
-use crate::support::{ends, pool};
-
-/// A pool of `threads` workers, all of which are blocked while `meanwhile` runs: the external
-/// thread as well.
-fn while_blocked(threads: usize, meanwhile: impl FnOnce(&Pool) + Send) {
-    let pool = &pool(threads, Wait::default());
-    let (begun, hold) = (Barrier::new(threads + 1), Barrier::new(threads + 1));
-    thread::scope(|s| {
-        for _ in 0..threads {
-            s.spawn(|| {
-                pool.run(|_| {
-                    begun.wait();
-                    hold.wait();
-                });
-            });
-        }
-        begun.wait();
-        meanwhile(pool);
-        hold.wait();
-    });
-}
+use crate::support::{ends, pool, while_blocked};
 
 /// Catches: a caller that returns only when a worker would have taken its call, and a closure that
 /// is lost, or called nevertheless.
@@ -40,9 +19,10 @@ fn a_cancelled_call_returns_while_all_workers_are_blocked() {
                     let (control, owned) = (Control::new(), std::sync::Arc::new(()));
                     thread::scope(|s| {
                         let (theirs, kept) = (std::sync::Arc::clone(&owned), &control);
-                        let caller = s.spawn(move || pool.run_under(kept, move |_| drop(theirs)));
+                        let caller =
+                            s.spawn(move || pool.call().control(kept).run(move |_| drop(theirs)));
                         control.cancel();
-                        assert_eq!(caller.join().unwrap(), Err(Cancelled));
+                        assert_eq!(caller.join().unwrap(), Err(CallError::Cancelled));
                     });
                     assert_eq!(std::sync::Arc::strong_count(&owned), 1);
                 }
@@ -61,11 +41,12 @@ fn a_cancelled_call_of_a_worker_returns() {
                 for _ in 0..50 {
                     let control = Control::new();
                     thread::scope(|s| {
-                        let caller =
-                            s.spawn(|| other.install(|_| blocked.run_under(&control, |_| ())));
+                        let caller = s.spawn(|| {
+                            other.install(|_| blocked.call().control(&control).run(|_| ()))
+                        });
                         assert_eq!(other.install(|w| w.max_threads()), 2);
                         control.cancel();
-                        assert_eq!(caller.join().unwrap(), Err(Cancelled));
+                        assert_eq!(caller.join().unwrap(), Err(CallError::Cancelled));
                     });
                 }
             });
@@ -80,12 +61,12 @@ fn a_pool_that_cancels_withdraws_calls_as_well() {
         while_blocked(2, |pool| {
             let control = Control::new();
             thread::scope(|s| {
-                let caller = s.spawn(|| pool.run_under(&control, |_| ()));
+                let caller = s.spawn(|| pool.call().control(&control).run(|_| ()));
                 while !caller.is_finished() {
                     pool.control().cancel();
                     thread::yield_now();
                 }
-                assert_eq!(caller.join().unwrap(), Err(Cancelled));
+                assert_eq!(caller.join().unwrap(), Err(CallError::Cancelled));
             });
             assert!(!control.is_cancelled());
         });
@@ -106,8 +87,8 @@ fn a_call_is_run_or_withdrawn() {
                             let control = Control::new();
                             thread::scope(|s| {
                                 s.spawn(|| control.cancel());
-                                let called = pool
-                                    .run_under(&control, |_| ran.fetch_add(1, Ordering::SeqCst));
+                                let call = pool.call().control(&control);
+                                let called = call.run(|_| ran.fetch_add(1, Ordering::SeqCst));
                                 done.fetch_add(usize::from(called.is_ok()), Ordering::SeqCst);
                             });
                         }

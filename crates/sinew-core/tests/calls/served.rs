@@ -13,12 +13,7 @@ use sinew_loops::stream::{self, Exit, Identity, Parallel, Stages};
 use sinew_loops::{Control, Operation, Participant};
 use sinew_policy::chunk::Schedule;
 
-use crate::support::{ends, pool};
-
-/// A pool with a thread at each of its `threads` slots.
-fn full_pool(threads: usize) -> Pool {
-    Pool::builder().threads(threads).external_slot(false).build().unwrap()
-}
+use crate::support::{ends, full_pool, pool};
 
 /// Keeps one of two workers blocked and the other one at `work`, repeatedly, while `meanwhile` runs
 /// on this thread. No worker searches then.

@@ -1,7 +1,8 @@
 //! Pools and a watchdog for the tests.
 
 use std::io::Write;
-use std::sync::mpsc;
+use std::sync::{Barrier, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use sinew_core::{Pool, Wait};
@@ -12,6 +13,31 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// A pool of `threads` workers, one of which is the external thread.
 pub(crate) fn pool(threads: usize, wait: Wait) -> Pool {
     Pool::builder().threads(threads).wait(wait).build().unwrap()
+}
+
+/// A pool with a thread at each of its `threads` slots.
+pub(crate) fn full_pool(threads: usize) -> Pool {
+    Pool::builder().threads(threads).external_slot(false).build().unwrap()
+}
+
+/// A pool of `threads` workers, all of which are blocked while `meanwhile` runs: the external
+/// thread as well.
+pub(crate) fn while_blocked(threads: usize, meanwhile: impl FnOnce(&Pool) + Send) {
+    let pool = &pool(threads, Wait::default());
+    let (begun, hold) = (Barrier::new(threads + 1), Barrier::new(threads + 1));
+    thread::scope(|s| {
+        for _ in 0..threads {
+            s.spawn(|| {
+                pool.run(|_| {
+                    begun.wait();
+                    hold.wait();
+                });
+            });
+        }
+        begun.wait();
+        meanwhile(pool);
+        hold.wait();
+    });
 }
 
 /// Runs `test` on a thread of its own. A test that hangs ends the process with its name instead of

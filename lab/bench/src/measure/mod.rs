@@ -2,6 +2,7 @@
 //! name.
 
 mod auto;
+mod calls;
 pub(crate) mod coord;
 mod exec;
 mod idle;
@@ -30,7 +31,7 @@ pub(crate) struct Measure {
 }
 
 /// Every measurement.
-pub(crate) const ALL: [Measure; 13] = [
+pub(crate) const ALL: [Measure; 14] = [
     Measure {
         name: "arrivals",
         about: "commands that do nothing, plain and under exec: how long, and how many end late",
@@ -40,6 +41,11 @@ pub(crate) const ALL: [Measure; 13] = [
         name: "auto",
         about: "a schedule that is found out, after ten runs, beside every fixed one",
         run: auto::run,
+    },
+    Measure {
+        name: "calls",
+        about: "a short call from outside beside two long loops, here and in other runtimes",
+        run: calls::run,
     },
     Measure {
         name: "latency",
