@@ -59,7 +59,7 @@ impl Way {
     /// The items of a chain, from one loop.
     fn collect<P: ParallelIterator>(&self, chain: &P) -> Vec<P::Item> {
         let parts = Mutex::new(Vec::new());
-        self.drive(chain.positions(), &|range| {
+        self.drive(chain.num_positions(), &|range| {
             let (start, mut items) = (range.start, Vec::new());
             // SAFETY: the ranges of a loop are disjoint and lie below its length (D1).
             let flow = unsafe { chain.run(range, pushing(&mut items)) };
@@ -87,7 +87,7 @@ impl Way {
         let expected: Vec<P::Item> = expected.into_iter().collect();
         assert_eq!(self.collect(&chain()), expected, "in a loop");
         let (chain, mut items) = (chain(), Vec::new());
-        for range in self.ranges(chain.positions()) {
+        for range in self.ranges(chain.num_positions()) {
             // SAFETY: the ranges are disjoint and lie below the number of positions.
             let _ = unsafe { chain.run(range, pushing(&mut items)) };
         }
@@ -103,7 +103,7 @@ impl Way {
         assert_eq!(chain().len(), expected.len());
         assert_eq!(chain().opt_len(), Some(expected.len()));
         let (backwards, mut items) = (chain(), Vec::new());
-        for range in self.ranges(backwards.positions()).into_iter().rev() {
+        for range in self.ranges(backwards.num_positions()).into_iter().rev() {
             let len = range.len();
             // SAFETY: as above.
             items.extend(unsafe { backwards.backward(range) });
