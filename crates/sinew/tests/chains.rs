@@ -93,9 +93,9 @@ proptest! {
             let last_first: Vec<Vec<u16>> = chunks.iter().rev().cloned().collect();
             assert_eq!(a().chunks(step).rev().collect::<Vec<_>>(), last_first);
             let sums = a().fold_chunks(step, || 0_u64, |sum, x| sum + u64::from(x));
-            let expected = chunks.iter().map(|chunk| chunk.iter().copied().map(u64::from).sum());
+            let expected = chunks.iter().map(|chunk| chunk.iter().copied().map(u64::from).sum::<u64>());
             assert!(sums.collect::<Vec<u64>>().into_iter().eq(expected));
-            let mut turns = Vec::new();
+            let mut turns = Vec::<u16>::new();
             for n in 0..xs.len().max(ys.len()) {
                 turns.extend(xs.get(n));
                 turns.extend(ys.get(n));
