@@ -160,6 +160,6 @@
 //! - `intersperse` needs one item at each position.
 //! - `with_min_len` and `with_max_len` choose a [`Schedule`](crate::Schedule) with this grain.
 //! - `partition_map`, `by_exponential_blocks`, `by_uniform_blocks` and the traits of rayon's
-//!   `plumbing` do not exist. A new adaptor or source implements [`ParIter`].
+//!   `plumbing` do not exist. A new adaptor or source implements [`Positions`].
 
 pub use sinew_loops::iter::*;

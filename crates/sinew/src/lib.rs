@@ -220,8 +220,9 @@ pub mod profile {
 pub mod prelude {
     pub use crate::iter::{
         FromParallelIterator, IndexedParIter, IndexedParallelIterator, IntoParallelIterator,
-        IntoParallelRefIterator, IntoParallelRefMutIterator, ParIter, ParallelExtend,
-        ParallelIterator, ParallelSlice, ParallelSliceMut,
+        IntoParallelRefIterator, IntoParallelRefMutIterator, LoopOptions, ParIter, ParallelBridge,
+        ParallelDrainFull, ParallelDrainRange, ParallelExtend, ParallelIterator, ParallelSlice,
+        ParallelSliceMut, ParallelString,
     };
     pub use crate::{
         Cancelled, Control, Edge, LoopMemory, Mapping, Over, Placement, Pool, Schedule, Scope,

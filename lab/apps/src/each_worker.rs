@@ -1,5 +1,6 @@
 //! The whole pool at once, for programs that deal out their work themselves.
 
+use sinew::iter::LoopOptions;
 use sinew::iter::ParIter;
 use sinew::{Schedule, Worker, over};
 

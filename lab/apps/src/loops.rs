@@ -1,5 +1,6 @@
 //! The loops of applications: their schedule, and the steps that both versions of some take.
 
+use sinew::iter::LoopOptions;
 use sinew::iter::ParIter;
 use sinew::{Schedule, over};
 

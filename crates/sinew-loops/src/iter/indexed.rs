@@ -7,8 +7,8 @@ use sinew_policy::chunk::Schedule;
 
 use super::par_iter::clones;
 use super::{
-    Chunks, Enumerate, FromParallelIterator, Interleave, Intersperse, IntoParallelIterator, Map,
-    Out, ParIter, Rev, Skip, StepBy, Take, Zip, ends,
+    Chunks, Enumerate, FromParallelIterator, Interleave, Intersperse, IntoParallelIterator,
+    LoopOptions, Map, Out, ParIter, Rev, Skip, StepBy, Take, Zip, ends,
 };
 
 /// A chain that has exactly one item at each position, so that its items can be numbered, paired

@@ -8,8 +8,10 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `par_iter`, `indexed` | the two traits, with the methods of all chains |
-//! | `over` | the source of a chain, with the options of its loop |
+//! | `positions`, `indexed` | the two traits that sources and adaptors implement |
+//! | `par_iter`, `indexed` | the methods of all chains |
+//! | `over` | the source of a chain |
+//! | `options` | the options of its loop |
 //! | `mode` | what a last call returns: with a control, with metrics |
 //! | `attempt` | values that can fail |
 //! | `adapt` | adaptors: chains made of other chains |
@@ -17,7 +19,7 @@
 //! | `scan`, `sort` | prefixes and sorts of a source, which run at once |
 //! | `sources` | what chains begin with, and the traits that make them |
 //!
-//! Two traits are all that a source or an adaptor implements. [`ParIter`] pushes the items of a
+//! Two traits are all that a source or an adaptor implements. [`Positions`] pushes the items of a
 //! range of positions. [`IndexedParIter`] is for chains that have one item at each position; it also
 //! gives them as an iterator, forwards and backwards. Names, order and panic rules are rayon's.
 //!
@@ -36,8 +38,10 @@ mod attempt;
 mod ends;
 mod indexed;
 mod mode;
+mod options;
 mod over;
 mod par_iter;
+mod positions;
 mod scan;
 mod sort;
 mod sources;
@@ -47,21 +51,23 @@ pub use attempt::Attempt;
 pub use ends::*;
 pub use indexed::IndexedParIter;
 pub use mode::{Controlled, Metered, Mode, Uncontrolled};
+pub use options::LoopOptions;
 pub use over::{Over, at_least_one, over, sound};
 pub use par_iter::ParIter;
+pub use positions::Positions;
 pub use sources::*;
 
 /// What a last call of the chain `P` returns: `T`, or a result with `T` if the chain has a
 /// [control](Over::control), or a pair with `T` if it has a [meter](Over::metrics).
-pub type Out<P, T> = <<P as ParIter>::Mode as Mode>::Output<T>;
+pub type Out<P, T> = <<P as Positions>::Mode as Mode>::Output<T>;
 
 /// A parallel iterator: rayon's name for a [`ParIter`] without a control.
-pub trait ParallelIterator: ParIter<Mode = Uncontrolled> {}
+pub trait ParallelIterator: ParIter + LoopOptions + Positions<Mode = Uncontrolled> {}
 
 impl<P: ParIter<Mode = Uncontrolled>> ParallelIterator for P {}
 
 /// A parallel iterator with one item at each position: rayon's name for an [`IndexedParIter`]
 /// without a control.
-pub trait IndexedParallelIterator: IndexedParIter + ParIter<Mode = Uncontrolled> {}
+pub trait IndexedParallelIterator: IndexedParIter + ParallelIterator {}
 
 impl<P: IndexedParIter<Mode = Uncontrolled>> IndexedParallelIterator for P {}

@@ -6,7 +6,7 @@ use std::panic::Location;
 
 use sinew_policy::chunk::Schedule;
 
-use super::{Controlled, IndexedParIter, Metered, Mode, ParIter, Uncontrolled};
+use super::{Controlled, IndexedParIter, Metered, Mode, Positions, Uncontrolled};
 use crate::Control;
 use crate::data::{IntoItems, Items};
 use crate::loops::Options;
@@ -110,7 +110,7 @@ impl<'m, I, C: Mode> Over<'m, I, C> {
 }
 
 // SAFETY: positions are the indices of the items; C1 is I1 of the items.
-unsafe impl<I: Items<Item: Send>, C: Mode> ParIter for Over<'_, I, C> {
+unsafe impl<I: Items<Item: Send>, C: Mode> Positions for Over<'_, I, C> {
     type Item = I::Item;
     type Mode = C;
 

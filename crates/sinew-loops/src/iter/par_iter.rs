@@ -4,64 +4,22 @@ use std::cmp::Ordering;
 use std::collections::LinkedList;
 use std::iter::{Product, Sum};
 use std::marker::PhantomData;
-use std::ops::{ControlFlow, Range};
 
 use sinew_core::{Cancelled, Worker};
-use sinew_policy::chunk::Schedule;
 use sinew_sync::lock::Mutex;
 
 use super::adapt::{ByRef, Count, Flag};
-use super::over::{at_least_one, sound};
 use super::{
     Attempt, Chain, Cloned, Copied, Filter, FilterMap, FlatMap, FlatMapIter, Flatten, FlattenIter,
     Fold, FromParallelIterator, Inspect, IntoParallelIterator, Map, MapInit, Mode, Out,
-    ParallelExtend, SkipAny, SkipAnyWhile, TakeAny, TakeAnyWhile, TryFold, Update, WhileSome,
-    WithState, ends,
+    ParallelExtend, Positions, SkipAny, SkipAnyWhile, TakeAny, TakeAnyWhile, TryFold, Update,
+    WhileSome, WithState, ends,
 };
 use crate::loops::Options;
 
 /// A chain: a source, with any number of adaptors. [`ParallelIterator`](super::ParallelIterator) is
 /// the same without a control.
-///
-/// # Safety
-///
-/// `run` is sound for every range of positions that was not requested before, also at the same time
-/// on different threads, and keeps C2. `num_positions` is constant.
-pub unsafe trait ParIter: Sized + Send + Sync {
-    /// The items.
-    type Item: Send;
-    /// What the last call returns.
-    type Mode: Mode;
-
-    /// The number of positions.
-    #[doc(hidden)]
-    fn num_positions(&self) -> usize;
-
-    /// The number of items if each position has exactly one.
-    #[inline]
-    fn opt_len(&self) -> Option<usize> {
-        None
-    }
-
-    /// The options of the loop.
-    #[doc(hidden)]
-    fn options(&self) -> Options<'_>;
-
-    #[doc(hidden)]
-    fn change_options(&mut self, change: impl FnOnce(&mut Options<'_>));
-
-    /// Pushes the items of `positions` into `sink`, in order, until it breaks. Returns the break of
-    /// `sink`; also `Break` if no position has an item any more.
-    ///
-    /// # Safety
-    ///
-    /// `positions` is ascending and ends at or below `num_positions()`; none of it was or is requested
-    /// a second time (C1). What `run` and pieces return is dropped before the chain.
-    #[doc(hidden)]
-    unsafe fn run<S>(&self, positions: Range<usize>, sink: S) -> ControlFlow<()>
-    where
-        S: FnMut(Self::Item) -> ControlFlow<()>;
-
+pub trait ParIter: Positions {
     /// Runs the chain as `run` says, in the current pool.
     #[doc(hidden)]
     #[inline]
@@ -76,59 +34,6 @@ pub unsafe trait ParIter: Sized + Send + Sync {
             Ok((value, meter.map(|meter| meter.read())))
         });
         Self::Mode::measured(ended)
-    }
-
-    /// The schedule of the loop; [`Schedule::Stealing`] by default.
-    ///
-    /// It has priority over the pool's schedule and over a granted one. A loop without a schedule,
-    /// or with [`Schedule::Auto`] or [`default_schedule`](Self::default_schedule), follows the
-    /// pool's.
-    ///
-    /// # Panics
-    ///
-    /// If a chunk of the schedule is 0.
-    #[track_caller]
-    fn schedule(mut self, schedule: Schedule) -> Self {
-        let schedule = sound(schedule);
-        self.change_options(|options| {
-            options.schedule = schedule;
-            options.open = schedule == Schedule::Auto;
-        });
-        self
-    }
-
-    /// The default schedule of the loop, which the pool's schedule, or a granted one, replaces.
-    ///
-    /// # Panics
-    ///
-    /// If a chunk of the schedule is 0.
-    #[track_caller]
-    fn default_schedule(mut self, schedule: Schedule) -> Self {
-        let schedule = sound(schedule);
-        self.change_options(|options| (options.schedule, options.open) = (schedule, true));
-        self
-    }
-
-    /// The maximum number of workers, the caller included; by default all of the pool.
-    ///
-    /// # Panics
-    ///
-    /// If `threads` is 0.
-    #[track_caller]
-    fn threads(mut self, threads: usize) -> Self {
-        let threads = at_least_one(threads);
-        self.change_options(|options| options.threads = threads);
-        self
-    }
-
-    /// Makes `reduce`, `sum`, `min` and the like combine in an order that follows from the number
-    /// of positions alone.
-    ///
-    /// Sums of floating-point numbers are then bitwise identical for any number of threads and any
-    /// schedule.
-    fn reproducible(mut self) -> Self {
-        self.change_options(|options| options.reproducible = true);
-        self
     }
 
     /// `f` of each item.
@@ -665,6 +570,8 @@ pub unsafe trait ParIter: Sized + Send + Sync {
         })
     }
 }
+
+impl<P: Positions> ParIter for P {}
 
 /// The items of `chain`, each after its key.
 fn keyed<P: ParIter, K: Send>(

@@ -5,6 +5,7 @@ use super::line::{Line, Unit};
 use crate::problem::Scale;
 use crate::runtimes::sinew::{IndexedParIter, ParIter, Pool, Schedule, over};
 use crate::statistics::median;
+use ::sinew::iter::LoopOptions;
 use sinew_sync::clock::now_ns;
 use std::hint::black_box;
 

@@ -12,6 +12,7 @@ use super::line::Line;
 use crate::problem::Scale;
 use crate::runtimes::sinew::{Control, Pool, Worker, over};
 use crate::runtimes::{rayon as rayon_runtime, sinew};
+use ::sinew::iter::ParIter;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sinew_sync::clock::now_ns;

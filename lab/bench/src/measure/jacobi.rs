@@ -13,6 +13,7 @@ use crate::bars::Verdict;
 use crate::problem::Scale;
 use crate::runtimes::sinew;
 use crate::statistics::Summary;
+use ::sinew::iter::LoopOptions;
 use ::sinew::iter::{IndexedParIter, ParIter, ParallelSliceMut};
 use ::sinew::locality::{Distribution, DomainOrder};
 use ::sinew::{DomainKind, Domains, Placement, Pool, Schedule, streaming};

@@ -1,5 +1,6 @@
 //! The workload, run in several ways, timed and checked.
 
+use sinew::iter::LoopOptions;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::{self, RecvTimeoutError};

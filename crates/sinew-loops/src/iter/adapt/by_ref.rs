@@ -2,7 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crate::iter::{ParIter, Uncontrolled};
+use crate::iter::{ParIter, Positions, Uncontrolled};
 use crate::loops::Options;
 
 /// The items of a borrowed chain. The last call that borrowed it runs it with its own options.
@@ -17,7 +17,7 @@ impl<'p, P> ByRef<'p, P> {
 }
 
 // SAFETY: the positions of the chain within. Its borrower requests them once.
-unsafe impl<P: ParIter> ParIter for ByRef<'_, P> {
+unsafe impl<P: ParIter> Positions for ByRef<'_, P> {
     type Item = P::Item;
     type Mode = Uncontrolled;
 

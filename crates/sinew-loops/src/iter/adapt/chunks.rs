@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::iter::{IndexedParIter, ParIter};
+use crate::iter::{IndexedParIter, ParIter, Positions};
 
 adaptors! {
     /// The chain of [`IndexedParIter::chunks`].
@@ -20,7 +20,7 @@ impl<B: ParIter> Chunks<B> {
 }
 
 // SAFETY: different chunks have different positions of the chain within.
-unsafe impl<B: IndexedParIter> ParIter for Chunks<B> {
+unsafe impl<B: IndexedParIter> Positions for Chunks<B> {
     type Item = Vec<B::Item>;
     forward_to_base!(indexed);
 

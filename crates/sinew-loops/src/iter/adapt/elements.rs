@@ -2,7 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crate::iter::{IndexedParIter, ParIter};
+use crate::iter::{IndexedParIter, ParIter, Positions};
 
 adaptors! {
     /// The chain of [`ParIter::map`].
@@ -22,7 +22,7 @@ adaptors! {
 }
 
 // SAFETY: an item for each of the chain within.
-unsafe impl<B: ParIter, R: Send, F: Fn(B::Item) -> R + Sync + Send> ParIter for Map<B, F> {
+unsafe impl<B: ParIter, R: Send, F: Fn(B::Item) -> R + Sync + Send> Positions for Map<B, F> {
     type Item = R;
     forward_to_base!(len);
 
@@ -63,7 +63,7 @@ unsafe impl<B: IndexedParIter, R: Send, F: Fn(B::Item) -> R + Sync + Send> Index
 }
 
 // SAFETY: the items of each position are among those of the chain within.
-unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> ParIter for Filter<B, F> {
+unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> Positions for Filter<B, F> {
     type Item = B::Item;
     forward_to_base!(positions);
 
@@ -79,7 +79,7 @@ unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> ParIter for Filte
 }
 
 // SAFETY: the items of each position come from those of the chain within.
-unsafe impl<B: ParIter, R: Send, F: Fn(B::Item) -> Option<R> + Sync + Send> ParIter
+unsafe impl<B: ParIter, R: Send, F: Fn(B::Item) -> Option<R> + Sync + Send> Positions
     for FilterMap<B, F>
 {
     type Item = R;
@@ -97,7 +97,7 @@ unsafe impl<B: ParIter, R: Send, F: Fn(B::Item) -> Option<R> + Sync + Send> ParI
 }
 
 // SAFETY: the items of the chain within.
-unsafe impl<B: ParIter, F: Fn(&B::Item) + Sync + Send> ParIter for Inspect<B, F> {
+unsafe impl<B: ParIter, F: Fn(&B::Item) + Sync + Send> Positions for Inspect<B, F> {
     type Item = B::Item;
     forward_to_base!(len);
 
@@ -140,7 +140,7 @@ unsafe impl<B: IndexedParIter, F: Fn(&B::Item) + Sync + Send> IndexedParIter for
 }
 
 // SAFETY: an item for each of the chain within.
-unsafe impl<'a, T: Clone + Send + Sync + 'a, B: ParIter<Item = &'a T>> ParIter for Cloned<B> {
+unsafe impl<'a, T: Clone + Send + Sync + 'a, B: ParIter<Item = &'a T>> Positions for Cloned<B> {
     type Item = T;
     forward_to_base!(len);
 
@@ -181,7 +181,7 @@ unsafe impl<'a, T: Clone + Send + Sync + 'a, B: IndexedParIter<Item = &'a T>> In
 }
 
 // SAFETY: an item for each of the chain within.
-unsafe impl<'a, T: Copy + Send + Sync + 'a, B: ParIter<Item = &'a T>> ParIter for Copied<B> {
+unsafe impl<'a, T: Copy + Send + Sync + 'a, B: ParIter<Item = &'a T>> Positions for Copied<B> {
     type Item = T;
     forward_to_base!(len);
 
@@ -222,7 +222,7 @@ unsafe impl<'a, T: Copy + Send + Sync + 'a, B: IndexedParIter<Item = &'a T>> Ind
 }
 
 // SAFETY: the items of the chain within.
-unsafe impl<B: ParIter, F: Fn(&mut B::Item) + Sync + Send> ParIter for Update<B, F> {
+unsafe impl<B: ParIter, F: Fn(&mut B::Item) + Sync + Send> Positions for Update<B, F> {
     type Item = B::Item;
     forward_to_base!(len);
 

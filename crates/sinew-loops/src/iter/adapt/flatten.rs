@@ -2,7 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crate::iter::{IndexedParIter, IntoParallelIterator, ParIter};
+use crate::iter::{IndexedParIter, IntoParallelIterator, ParIter, Positions};
 
 adaptors! {
     /// The chain of [`ParIter::flat_map`].
@@ -35,7 +35,7 @@ pub(super) fn run_all<P: ParIter>(
 }
 
 // SAFETY: the items of each position come from those of the chain within.
-unsafe impl<B, R, F> ParIter for FlatMap<B, F>
+unsafe impl<B, R, F> Positions for FlatMap<B, F>
 where
     B: ParIter,
     R: IntoParallelIterator,
@@ -56,7 +56,7 @@ where
 }
 
 // SAFETY: as above.
-unsafe impl<B, R, F> ParIter for FlatMapIter<B, F>
+unsafe impl<B, R, F> Positions for FlatMapIter<B, F>
 where
     B: ParIter,
     R: IntoIterator<Item: Send>,
@@ -77,7 +77,7 @@ where
 }
 
 // SAFETY: as above.
-unsafe impl<B: ParIter<Item: IntoParallelIterator>> ParIter for Flatten<B> {
+unsafe impl<B: ParIter<Item: IntoParallelIterator>> Positions for Flatten<B> {
     type Item = <B::Item as IntoParallelIterator>::Item;
     forward_to_base!(positions);
 
@@ -93,7 +93,7 @@ unsafe impl<B: ParIter<Item: IntoParallelIterator>> ParIter for Flatten<B> {
 }
 
 // SAFETY: as above.
-unsafe impl<B: ParIter<Item: IntoIterator<Item: Send>>> ParIter for FlattenIter<B> {
+unsafe impl<B: ParIter<Item: IntoIterator<Item: Send>>> Positions for FlattenIter<B> {
     type Item = <B::Item as IntoIterator>::Item;
     forward_to_base!(positions);
 
@@ -109,7 +109,7 @@ unsafe impl<B: ParIter<Item: IntoIterator<Item: Send>>> ParIter for FlattenIter<
 }
 
 // SAFETY: the items of the chain within, each but the first after a separator.
-unsafe impl<B: IndexedParIter<Item = T>, T: Clone + Send + Sync> ParIter for Intersperse<B, T> {
+unsafe impl<B: IndexedParIter<Item = T>, T: Clone + Send + Sync> Positions for Intersperse<B, T> {
     type Item = T;
     forward_to_base!(positions);
 

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::{ControlFlow, Range};
 
-use crate::iter::{Attempt, ParIter};
+use crate::iter::{Attempt, ParIter, Positions};
 
 adaptors! {
     /// The chain of [`ParIter::fold`].
@@ -13,7 +13,7 @@ adaptors! {
 }
 
 // SAFETY: the items of the chain within, folded.
-unsafe impl<B, A, Z, F> ParIter for Fold<B, Z, F>
+unsafe impl<B, A, Z, F> Positions for Fold<B, Z, F>
 where
     B: ParIter,
     A: Send,
@@ -41,7 +41,7 @@ where
 }
 
 // SAFETY: as above.
-unsafe impl<B, R, Z, F> ParIter for TryFold<B, R, Z, F>
+unsafe impl<B, R, Z, F> Positions for TryFold<B, R, Z, F>
 where
     B: ParIter,
     R: Attempt + Send,

@@ -2,7 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crate::iter::{IndexedParIter, ParIter};
+use crate::iter::{IndexedParIter, ParIter, Positions};
 
 adaptors! {
     /// The chain of [`IndexedParIter::zip`].
@@ -14,7 +14,7 @@ adaptors! {
 }
 
 // SAFETY: position `i` is position `i` of both.
-unsafe impl<B: IndexedParIter, C: IndexedParIter> ParIter for Zip<B, C> {
+unsafe impl<B: IndexedParIter, C: IndexedParIter> Positions for Zip<B, C> {
     type Item = (B::Item, C::Item);
     forward_to_base!(indexed);
 
@@ -60,7 +60,7 @@ impl<B: ParIter, C: ParIter> Chain<B, C> {
 }
 
 // SAFETY: the positions of the second chain follow those of the first.
-unsafe impl<B: ParIter, C: ParIter<Item = B::Item>> ParIter for Chain<B, C> {
+unsafe impl<B: ParIter, C: ParIter<Item = B::Item>> Positions for Chain<B, C> {
     type Item = B::Item;
     forward_to_base!();
 
@@ -167,7 +167,7 @@ impl<B: IndexedParIter, C: IndexedParIter<Item = B::Item>> Interleave<B, C> {
 }
 
 // SAFETY: the parts' positions are disjoint, and different positions have different ones.
-unsafe impl<B: IndexedParIter, C: IndexedParIter<Item = B::Item>> ParIter for Interleave<B, C> {
+unsafe impl<B: IndexedParIter, C: IndexedParIter<Item = B::Item>> Positions for Interleave<B, C> {
     type Item = B::Item;
     forward_to_base!(indexed);
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::iter::{IndexedParIter, ParIter};
+use crate::iter::{IndexedParIter, ParIter, Positions};
 
 adaptors! {
     /// The chain of [`IndexedParIter::enumerate`].
@@ -18,7 +18,7 @@ adaptors! {
 }
 
 // SAFETY: the positions of the chain within.
-unsafe impl<B: IndexedParIter> ParIter for Enumerate<B> {
+unsafe impl<B: IndexedParIter> Positions for Enumerate<B> {
     type Item = (usize, B::Item);
     forward_to_base!(indexed);
 
@@ -62,7 +62,7 @@ impl<B: ParIter> Rev<B> {
 }
 
 // SAFETY: each position stands for another one of the chain within.
-unsafe impl<B: IndexedParIter> ParIter for Rev<B> {
+unsafe impl<B: IndexedParIter> Positions for Rev<B> {
     type Item = B::Item;
     forward_to_base!(indexed);
 
@@ -100,7 +100,7 @@ unsafe impl<B: IndexedParIter> IndexedParIter for Rev<B> {
 macro_rules! fewer_positions {
     ($($name:ident, $self:ident => $len:expr, $positions:ident => $within:expr;)*) => {$(
         // SAFETY: different positions stand for different ones of the chain within.
-        unsafe impl<B: IndexedParIter> ParIter for $name<B> {
+        unsafe impl<B: IndexedParIter> Positions for $name<B> {
             type Item = B::Item;
             forward_to_base!(indexed);
 
@@ -151,7 +151,7 @@ impl<B: ParIter> StepBy<B> {
 }
 
 // SAFETY: different positions stand for disjoint ranges of the chain within.
-unsafe impl<B: IndexedParIter> ParIter for StepBy<B> {
+unsafe impl<B: IndexedParIter> Positions for StepBy<B> {
     type Item = B::Item;
     forward_to_base!(indexed);
 

@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Range};
 
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::iter::ParIter;
+use crate::iter::{ParIter, Positions};
 
 adaptors! {
     /// The chain of [`ParIter::while_some`].
@@ -73,7 +73,7 @@ impl Clone for Count {
 }
 
 // SAFETY: the items of the chain within, up to the end.
-unsafe impl<B: ParIter<Item = Option<T>>, T: Send> ParIter for WhileSome<B> {
+unsafe impl<B: ParIter<Item = Option<T>>, T: Send> Positions for WhileSome<B> {
     type Item = T;
     forward_to_base!(positions);
 
@@ -95,7 +95,7 @@ unsafe impl<B: ParIter<Item = Option<T>>, T: Send> ParIter for WhileSome<B> {
 }
 
 // SAFETY: some items of the chain within.
-unsafe impl<B: ParIter> ParIter for TakeAny<B> {
+unsafe impl<B: ParIter> Positions for TakeAny<B> {
     type Item = B::Item;
     forward_to_base!(positions);
 
@@ -124,7 +124,7 @@ unsafe impl<B: ParIter> ParIter for TakeAny<B> {
 }
 
 // SAFETY: some items of the chain within.
-unsafe impl<B: ParIter> ParIter for SkipAny<B> {
+unsafe impl<B: ParIter> Positions for SkipAny<B> {
     type Item = B::Item;
     forward_to_base!(positions);
 
@@ -143,7 +143,7 @@ unsafe impl<B: ParIter> ParIter for SkipAny<B> {
 }
 
 // SAFETY: some items of the chain within.
-unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> ParIter for TakeAnyWhile<B, F> {
+unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> Positions for TakeAnyWhile<B, F> {
     type Item = B::Item;
     forward_to_base!(positions);
 
@@ -165,7 +165,7 @@ unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> ParIter for TakeA
 }
 
 // SAFETY: some items of the chain within.
-unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> ParIter for SkipAnyWhile<B, F> {
+unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> Positions for SkipAnyWhile<B, F> {
     type Item = B::Item;
     forward_to_base!(positions);
 

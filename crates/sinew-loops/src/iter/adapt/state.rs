@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 
 use sinew_sync::lock::Mutex;
 
-use crate::iter::{Out, ParIter};
+use crate::iter::{Out, ParIter, Positions};
 
 adaptors! {
     /// The chain of [`ParIter::map_init`].
@@ -13,7 +13,7 @@ adaptors! {
 }
 
 // SAFETY: an item for each of the chain within.
-unsafe impl<B, T, R, Z, F> ParIter for MapInit<B, Z, F>
+unsafe impl<B, T, R, Z, F> Positions for MapInit<B, Z, F>
 where
     B: ParIter,
     R: Send,
@@ -149,7 +149,7 @@ impl<B: fmt::Debug, T, Z, F> fmt::Debug for MapState<B, T, Z, F> {
 }
 
 // SAFETY: an item for each of the chain within.
-unsafe impl<B, T, R, Z, F> ParIter for MapState<B, T, Z, F>
+unsafe impl<B, T, R, Z, F> Positions for MapState<B, T, Z, F>
 where
     B: ParIter,
     T: Send,

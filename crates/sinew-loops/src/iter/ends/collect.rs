@@ -12,7 +12,7 @@ use sinew_core::{Cancelled, Worker};
 use super::attempt::FirstFailure;
 use crate::data::{Output, Writer};
 use crate::iter::adapt::ByRef;
-use crate::iter::{Attempt, IntoParallelIterator, ParIter, Uncontrolled};
+use crate::iter::{Attempt, IntoParallelIterator, ParIter, Positions, Uncontrolled};
 use crate::loops::{Options, drive, partials};
 
 /// Collections that can be made of a chain's items, in their order.
@@ -215,7 +215,7 @@ struct Successes<'p, B, F> {
 }
 
 // SAFETY: some items of the chain.
-unsafe impl<R, P> ParIter for Successes<'_, P, R::Failure>
+unsafe impl<R, P> Positions for Successes<'_, P, R::Failure>
 where
     R: Attempt<Output: Send, Failure: Send>,
     P: ParIter<Item = R>,

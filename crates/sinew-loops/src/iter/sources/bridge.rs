@@ -37,7 +37,7 @@ use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use sinew_sync::clock::{TICKS_PER_US, ticks};
 use sinew_sync::lock::Mutex;
 
-use crate::iter::{ParIter, Uncontrolled};
+use crate::iter::{Positions, Uncontrolled};
 use crate::loops::Options;
 
 /// Sequential iterators that a chain can be made of.
@@ -179,7 +179,7 @@ impl<I: Iterator> IterBridge<I> {
 
 // SAFETY: each call of the iterator is under the lock, and each item goes to one participant. Items
 // of a sequential iterator have no positions, so any order keeps C2 as far as it can.
-unsafe impl<I: Iterator<Item: Send> + Send> ParIter for IterBridge<I> {
+unsafe impl<I: Iterator<Item: Send> + Send> Positions for IterBridge<I> {
     type Item = I::Item;
     type Mode = Uncontrolled;
 

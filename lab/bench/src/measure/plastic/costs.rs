@@ -5,6 +5,7 @@ use crate::measure::line::Line;
 use crate::measure::pairs;
 use crate::problem::Scale;
 use crate::runtimes::sinew::{Control, ParIter, Pool, Schedule, over};
+use ::sinew::iter::LoopOptions;
 use sinew_apps::collatz::{Workload, apply};
 use std::hint::black_box;
 use std::sync::mpsc::channel;

@@ -5,6 +5,7 @@
 //! it for every dimension but the last.
 
 use crate::runtimes::sinew::{IndexedParIter, ParIter, ParallelSliceMut, Pool, Schedule, over};
+use ::sinew::iter::LoopOptions;
 use sinew::Edge;
 
 /// Elements of a band, which is what one thread takes at a time.

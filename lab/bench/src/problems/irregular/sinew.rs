@@ -3,6 +3,7 @@
 use super::Load;
 use crate::problem::{Case, Form};
 use crate::runtimes::sinew::{self, ParIter, Pool, Schedule, over};
+use ::sinew::iter::LoopOptions;
 
 pub(super) fn forms() -> [Form; 4] {
     [

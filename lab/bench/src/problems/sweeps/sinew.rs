@@ -5,6 +5,7 @@ use crate::problem::{Case, Form};
 use crate::runtimes::sinew::{
     self, IndexedParIter, LoopMemory, ParIter, ParallelSliceMut, Pool, Schedule,
 };
+use ::sinew::iter::LoopOptions;
 
 pub(super) fn forms() -> [Form; 5] {
     [

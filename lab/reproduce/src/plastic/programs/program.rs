@@ -4,6 +4,7 @@
 //! It communicates by lines with the process that started it. It receives a [`Job`] and sends
 //! [`Said::Ready`]; any line lets it begin; [`Said`] has the other messages.
 
+use sinew::iter::LoopOptions;
 use std::convert::Infallible;
 use std::io::{BufRead, Write};
 use std::path::Path;

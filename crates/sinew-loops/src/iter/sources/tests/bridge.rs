@@ -1,12 +1,13 @@
 //! Sequential iterators.
 
+use crate::iter::LoopOptions;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
 
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::iter::{IterBridge, ParallelBridge};
+use crate::iter::{IterBridge, ParallelBridge, Positions};
 
 /// One type for all tests, because each type compiles its own loops.
 type Items<'a> = Box<dyn Iterator<Item = Item<'a>> + Send + 'a>;

@@ -1,5 +1,6 @@
 //! Collections, and elements that leave them.
 
+use crate::iter::LoopOptions;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,6 +10,7 @@ use sinew_sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 use crate::iter::{
     IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelDrainFull, ParallelDrainRange,
+    Positions,
 };
 
 proptest! {
