@@ -30,7 +30,8 @@ macro_rules! same_items {
         let expected: Vec<_> = { let $it = $xs.iter(); $chain.collect() };
         let found: Vec<_> = { let $it = $xs.par_iter().schedule($schedule); $chain.collect() };
         assert_eq!(found, expected, "{}", stringify!($chain));
-        let found: Vec<_> = { let $it = $xs.par_iter().schedule($schedule); $chain.rev_if_possible() };
+        let $it = $xs.par_iter().schedule($schedule);
+        let found: Vec<_> = $chain.rev_if_possible();
         assert_eq!(found, expected, "{}", stringify!($chain));
     )*};
 }
@@ -93,7 +94,8 @@ proptest! {
             let last_first: Vec<Vec<u16>> = chunks.iter().rev().cloned().collect();
             assert_eq!(a().chunks(step).rev().collect::<Vec<_>>(), last_first);
             let sums = a().fold_chunks(step, || 0_u64, |sum, x| sum + u64::from(x));
-            let expected = chunks.iter().map(|chunk| chunk.iter().copied().map(u64::from).sum::<u64>());
+            let sum = |chunk: &Vec<u16>| chunk.iter().map(|x| u64::from(*x)).sum::<u64>();
+            let expected = chunks.iter().map(sum);
             assert!(sums.collect::<Vec<u64>>().into_iter().eq(expected));
             let mut turns = Vec::<u16>::new();
             for n in 0..xs.len().max(ys.len()) {
@@ -130,7 +132,8 @@ proptest! {
         macro_rules! same {
             ($(|$it:ident| $chain:expr;)*) => {$(
                 let expected: Vec<_> = { let $it = xs.iter(); $chain.collect() };
-                let found: Vec<_> = { let $it = xs.par_iter().schedule(schedule); $chain.collect() };
+                let $it = xs.par_iter().schedule(schedule);
+                let found: Vec<_> = $chain.collect();
                 assert_eq!(found, expected, "{}", stringify!($chain));
             )*};
         }
@@ -140,7 +143,7 @@ proptest! {
                 |it| it.filter_map(|x| x.checked_sub(1_000));
                 |it| it.filter(|x| **x % 3 == 0).map(|x| x / 3).filter(|x| x % 2 == 0);
                 |it| it.filter(|x| **x > 9).chain(&xs).copied();
-                |it| it.map(|x| Some(*x).filter(|x| x % 2 == 1)).flat_map(|x| Vec::from_iter(x));
+                |it| it.map(|x| Some(*x).filter(|x| x % 2 == 1)).flat_map(Vec::from_iter);
             }
             let it = || xs.par_iter().copied().schedule(schedule);
             let seq = || xs.iter().copied();
@@ -210,7 +213,8 @@ proptest! {
             assert_eq!(it().enumerate().max_by_key(key), seq().enumerate().max_by_key(key));
             let texts = |x: u16| x.to_string();
             let join = |a: String, b: String| a + &b;
-            assert_eq!(it().map(texts).reduce(String::new, join), seq().map(texts).collect::<String>());
+            let joined = it().map(texts).reduce(String::new, join);
+            assert_eq!(joined, seq().map(texts).collect::<String>());
             assert_eq!(it().map(texts).reduce_with(join), seq().map(texts).reduce(join));
             assert_eq!(it().map(texts).collect::<String>(), seq().map(texts).collect::<String>());
             let is = |x: &u16| *x > bound;
@@ -296,7 +300,10 @@ proptest! {
                 1 => drop(it.find_any(|x| x.0 == end)),
                 2 => drop(it.skip(end).collect::<Vec<_>>()),
                 3 => drop(it.take(end).rev().step_by(3).collect::<Vec<_>>()),
-                4 => drop(it.map(|x| if x.0 == end { Err(x) } else { Ok(x) }).collect::<Result<Vec<_>, _>>()),
+                4 => {
+                    let failing = it.map(|x| if x.0 == end { Err(x) } else { Ok(x) });
+                    drop(failing.collect::<Result<Vec<_>, _>>());
+                }
                 _ => drop(it.map(|x| { assert_ne!(x.0, end, "planned"); x }).collect::<Vec<_>>()),
             }
         })));

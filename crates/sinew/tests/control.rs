@@ -34,7 +34,8 @@ proptest! {
         };
         let doubled: Vec<usize> = xs.iter().map(|x| x * 2).collect();
         let sum: usize = doubled.iter().sum();
-        prop_assert_eq!(over(&xs).control(&control).map(step).collect::<Vec<_>>(), Ok(doubled.clone()));
+        let found = over(&xs).control(&control).map(step).collect::<Vec<_>>();
+        prop_assert_eq!(found, Ok(doubled.clone()));
         prop_assert_eq!(
             over(&xs).control(&control).map(|x| Ok::<_, ()>(step(x))).collect(),
             Ok(Ok::<_, ()>(doubled.clone()))

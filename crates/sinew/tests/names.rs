@@ -55,8 +55,9 @@ use sinew::{
 #[test]
 fn a_field_can_hold_a_loop_a_pipeline_and_what_a_pool_is_built_from() {
     type Doubled = Parallel<Identity, fn(u32) -> u32>;
+    type Slice<'a> = Over<'static, &'a [u8]>;
     struct Held<'a> {
-        pairs: Enumerate<Zip<Over<'static, &'a [u8]>, Over<'static, &'a [u8]>>>,
+        pairs: Enumerate<Zip<Slice<'a>, Slice<'a>>>,
         doubled: Pipeline<'static, std::ops::Range<u32>, Doubled>,
         build: fn(Fences, Spin, Machine) -> PoolBuilder,
     }

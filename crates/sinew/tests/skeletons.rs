@@ -44,7 +44,9 @@ proptest! {
             assert_eq!(
  over_xs().map(|x| x / 2).collect::<Vec<_>>(), xs.iter().map(|x| x / 2).collect::<Vec<_>>());
             assert_eq!(
-                over_xs().map_array(&table, |x, table| table[*x as usize % 256]).collect::<Vec<_>>(),
+                over_xs()
+                    .map_array(&table, |x, table| table[*x as usize % 256])
+                    .collect::<Vec<_>>(),
                 xs.iter().map(|x| table[*x as usize % 256]).collect::<Vec<_>>()
             );
             assert_eq!(over_xs().max(), xs.iter().max());

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 pub trait Attempt: sealed::Sealed {
     /// The value of a success.
     type Output;
-    /// What a failure has.
+    /// The value of a failure.
     type Failure;
 
     /// A success.

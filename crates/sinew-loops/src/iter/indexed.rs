@@ -1,11 +1,12 @@
 //! The trait of chains that have one item at each position.
 
+use crate::iter::Positions;
 use std::cmp::Ordering;
-use std::ops::Range;
 
 use sinew_policy::chunk::Schedule;
 
 use super::par_iter::clones;
+use super::positions::IndexedPositions;
 use super::{
     Chunks, Enumerate, FromParallelIterator, Interleave, Intersperse, IntoParallelIterator,
     LoopOptions, Map, Out, ParIter, Rev, Skip, StepBy, Take, Zip, ends,
@@ -14,36 +15,8 @@ use super::{
 /// A chain that has exactly one item at each position, so that its items can be numbered, paired
 /// and reversed. [`IndexedParallelIterator`](super::IndexedParallelIterator) is the same without a
 /// control.
-///
-/// # Safety
-///
-/// `piece` yields exactly one item for each position, in order, and `backward` the same items in
-/// the reverse order. [`opt_len`](ParIter::opt_len) is `Some(num_positions())`.
 #[expect(clippy::len_without_is_empty, reason = "rayon's chains have none")]
-pub unsafe trait IndexedParIter: ParIter {
-    /// The items of a range, in order.
-    #[doc(hidden)]
-    type Piece<'p>: Iterator<Item = Self::Item>
-    where
-        Self: 'p;
-    /// The items of a range, from the last to the first.
-    #[doc(hidden)]
-    type Backward<'p>: Iterator<Item = Self::Item>
-    where
-        Self: 'p;
-
-    /// # Safety
-    ///
-    /// As for [`ParIter::run`].
-    #[doc(hidden)]
-    unsafe fn piece(&self, positions: Range<usize>) -> Self::Piece<'_>;
-
-    /// # Safety
-    ///
-    /// As for [`ParIter::run`].
-    #[doc(hidden)]
-    unsafe fn backward(&self, positions: Range<usize>) -> Self::Backward<'_>;
-
+pub trait IndexedParIter: IndexedPositions {
     /// The number of items.
     #[inline]
     fn len(&self) -> usize {
@@ -359,6 +332,8 @@ pub unsafe trait IndexedParIter: ParIter {
         is_ordered(self, other, Ordering::is_ge)
     }
 }
+
+impl<P: IndexedPositions> IndexedParIter for P {}
 
 /// Whether the first difference of two chains, or of their lengths, is as `test` says.
 fn is_ordered<P, C>(chain: P, other: C, test: fn(Ordering) -> bool) -> Out<P, bool>

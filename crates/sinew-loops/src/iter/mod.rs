@@ -8,20 +8,22 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `positions`, `indexed` | the two traits that sources and adaptors implement |
+//! | `positions` | the two traits that sources and adaptors implement |
 //! | `par_iter`, `indexed` | the methods of all chains |
 //! | `over` | the source of a chain |
 //! | `options` | the options of its loop |
 //! | `mode` | what a last call returns: with a control, with metrics |
 //! | `attempt` | values that can fail |
+//! | `by_ref` | a chain that a last call has borrowed |
 //! | `adapt` | adaptors: chains made of other chains |
 //! | `ends` | last calls |
 //! | `scan`, `sort` | prefixes and sorts of a source, which run at once |
 //! | `sources` | what chains begin with, and the traits that make them |
 //!
 //! Two traits are all that a source or an adaptor implements. [`Positions`] pushes the items of a
-//! range of positions. [`IndexedParIter`] is for chains that have one item at each position; it also
-//! gives them as an iterator, forwards and backwards. Names, order and panic rules are rayon's.
+//! range of positions. [`IndexedPositions`] is for chains that have one item at each position; it
+//! also gives them as an iterator, forwards and backwards. Names, order and panic rules are
+//! rayon's.
 //!
 //! # Invariants
 //!
@@ -35,6 +37,7 @@
 
 mod adapt;
 mod attempt;
+mod by_ref;
 mod ends;
 mod indexed;
 mod mode;
@@ -54,20 +57,16 @@ pub use mode::{Controlled, Metered, Mode, Uncontrolled};
 pub use options::LoopOptions;
 pub use over::{Over, at_least_one, over, sound};
 pub use par_iter::ParIter;
-pub use positions::Positions;
+pub use positions::{IndexedPositions, IntoParallelIterator, Out, Positions};
 pub use sources::*;
-
-/// What a last call of the chain `P` returns: `T`, or a result with `T` if the chain has a
-/// [control](Over::control), or a pair with `T` if it has a [meter](Over::metrics).
-pub type Out<P, T> = <<P as Positions>::Mode as Mode>::Output<T>;
 
 /// A parallel iterator: rayon's name for a [`ParIter`] without a control.
 pub trait ParallelIterator: ParIter + LoopOptions + Positions<Mode = Uncontrolled> {}
 
-impl<P: ParIter<Mode = Uncontrolled>> ParallelIterator for P {}
+impl<P: Positions<Mode = Uncontrolled>> ParallelIterator for P {}
 
 /// A parallel iterator with one item at each position: rayon's name for an [`IndexedParIter`]
 /// without a control.
 pub trait IndexedParallelIterator: IndexedParIter + ParallelIterator {}
 
-impl<P: IndexedParIter<Mode = Uncontrolled>> IndexedParallelIterator for P {}
+impl<P: IndexedPositions<Mode = Uncontrolled>> IndexedParallelIterator for P {}

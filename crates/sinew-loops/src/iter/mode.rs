@@ -15,11 +15,12 @@ use crate::loops::{LoopMetrics, Meter};
 /// differs.
 ///
 /// ```
-/// use sinew::prelude::*;
+/// use sinew_loops::Control;
+/// use sinew_loops::iter::{ParIter, over};
 ///
 /// let (control, xs) = (Control::new(), [1, 2, 3]);
-/// assert_eq!(over(&xs).map(|x| 2 * x), [2, 4, 6]);
-/// assert_eq!(over(&xs).control(&control).map(|x| 2 * x), Ok(vec![2, 4, 6]));
+/// assert_eq!(over(&xs).sum::<i32>(), 6);
+/// assert_eq!(over(&xs).control(&control).sum::<i32>(), Ok(6));
 /// ```
 pub trait Mode: sealed::Sealed + Send + Sync {
     /// The type that a skeleton with the value `T` returns.

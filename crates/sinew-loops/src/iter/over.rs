@@ -6,7 +6,7 @@ use std::panic::Location;
 
 use sinew_policy::chunk::Schedule;
 
-use super::{Controlled, IndexedParIter, Metered, Mode, Positions, Uncontrolled};
+use super::{Controlled, IndexedPositions, Metered, Mode, Positions, Uncontrolled};
 use crate::Control;
 use crate::data::{IntoItems, Items};
 use crate::loops::Options;
@@ -145,7 +145,7 @@ unsafe impl<I: Items<Item: Send>, C: Mode> Positions for Over<'_, I, C> {
 }
 
 // SAFETY: an item at each index, as the trait `Items` promises.
-unsafe impl<I: Items<Item: Send, Piece: DoubleEndedIterator>, C: Mode> IndexedParIter
+unsafe impl<I: Items<Item: Send, Piece: DoubleEndedIterator>, C: Mode> IndexedPositions
     for Over<'_, I, C>
 {
     type Piece<'p>

@@ -5,37 +5,20 @@ use std::collections::LinkedList;
 use std::iter::{Product, Sum};
 use std::marker::PhantomData;
 
-use sinew_core::{Cancelled, Worker};
 use sinew_sync::lock::Mutex;
 
-use super::adapt::{ByRef, Count, Flag};
+use super::adapt::{Count, Flag};
+use super::by_ref::ByRef;
 use super::{
     Attempt, Chain, Cloned, Copied, Filter, FilterMap, FlatMap, FlatMapIter, Flatten, FlattenIter,
-    Fold, FromParallelIterator, Inspect, IntoParallelIterator, Map, MapInit, Mode, Out,
-    ParallelExtend, Positions, SkipAny, SkipAnyWhile, TakeAny, TakeAnyWhile, TryFold, Update,
-    WhileSome, WithState, ends,
+    Fold, FromParallelIterator, Inspect, IntoParallelIterator, Map, MapInit, Out, ParallelExtend,
+    Positions, SkipAny, SkipAnyWhile, TakeAny, TakeAnyWhile, TryFold, Update, WhileSome, WithState,
+    ends,
 };
-use crate::loops::Options;
 
 /// A chain: a source, with any number of adaptors. [`ParallelIterator`](super::ParallelIterator) is
 /// the same without a control.
 pub trait ParIter: Positions {
-    /// Runs the chain as `run` says, in the current pool.
-    #[doc(hidden)]
-    #[inline]
-    fn end<R: Send>(
-        self,
-        run: impl FnOnce(&Worker, &Self, &Options<'_>) -> Result<R, Cancelled> + Send,
-    ) -> Out<Self, R> {
-        let ended = sinew_core::run(|w| {
-            let meter = Self::Mode::meter(w);
-            let options = Options { meter: meter.as_ref(), ..self.options() };
-            let value = run(w, &self, &options)?;
-            Ok((value, meter.map(|meter| meter.read())))
-        });
-        Self::Mode::measured(ended)
-    }
-
     /// `f` of each item.
     #[inline]
     fn map<R: Send, F: Fn(Self::Item) -> R + Sync + Send>(self, f: F) -> Map<Self, F> {
@@ -68,8 +51,8 @@ pub trait ParIter: Positions {
         MapInit::new(self, clones(init), f)
     }
 
-    /// As [`map`](Self::map), with a state that `init` makes for each range of positions. For one state
-    /// for each worker see [`with_state`](Self::with_state).
+    /// As [`map`](Self::map), with a state that `init` makes for each range of positions. For one
+    /// state for each worker see [`with_state`](Self::with_state).
     #[inline]
     fn map_init<T, R, Z, F>(self, init: Z, f: F) -> MapInit<Self, Z, F>
     where
@@ -80,8 +63,8 @@ pub trait ParIter: Positions {
         MapInit::new(self, init, f)
     }
 
-    /// A chain whose next function gets a state, which `init` makes once for each worker that runs the
-    /// chain.
+    /// A chain whose next function gets a state, which `init` makes once for each worker that runs
+    /// the chain.
     #[inline]
     fn with_state<T: Send, Z: Fn() -> T + Sync + Send>(self, init: Z) -> WithState<Self, Z> {
         WithState::new(self, init)
@@ -352,7 +335,8 @@ pub trait ParIter: Positions {
         self.end(|w, chain, options| ends::reduce_with(w, chain, options, op))
     }
 
-    /// Combines the successes of all items in order, or returns the first failure that a worker met.
+    /// Combines the successes of all items in order, or returns the first failure that a worker
+    /// met.
     #[inline]
     fn try_reduce<T, Z, F>(self, identity: Z, op: F) -> Out<Self, Self::Item>
     where

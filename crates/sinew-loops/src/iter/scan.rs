@@ -33,7 +33,8 @@ impl<I: Items, C: Mode> Over<'_, I, C> {
     /// `op` must be associative.
     ///
     /// ```
-    /// assert_eq!(sinew_loops::iter::over(&[1, 2, 3, 4]).scan_exclusive(0, |a, b| a + b), [0, 1, 3, 6]);
+    /// let before = sinew_loops::iter::over(&[1, 2, 3, 4]).scan_exclusive(0, |a, b| a + b);
+    /// assert_eq!(before, [0, 1, 3, 6]);
     /// ```
     pub fn scan_exclusive<A, F>(self, init: A, op: F) -> C::Output<Vec<A>>
     where

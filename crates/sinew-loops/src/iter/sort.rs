@@ -43,7 +43,8 @@ impl<T: Send, M: Mode> Over<'_, SliceMut<'_, T>, M> {
     /// assert_eq!(xs, [-1.0, 0.5, 2.5]);
     ///
     /// let control = sinew_loops::Control::new();
-    /// assert_eq!(sinew_loops::iter::over(&mut xs).control(&control).sort_by(|a, b| b.total_cmp(a)), Ok(()));
+    /// let controlled = sinew_loops::iter::over(&mut xs).control(&control);
+    /// assert_eq!(controlled.sort_by(|a, b| b.total_cmp(a)), Ok(()));
     /// assert_eq!(xs, [2.5, 0.5, -1.0]);
     /// ```
     pub fn sort_by<C>(self, compare: C) -> M::Output<()>

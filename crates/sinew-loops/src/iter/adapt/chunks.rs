@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use crate::iter::{IndexedParIter, ParIter, Positions};
+use crate::iter::{IndexedPositions, Positions};
 
 adaptors! {
-    /// The chain of [`IndexedParIter::chunks`].
+    /// The chain of [`chunks`](crate::iter::IndexedParIter::chunks).
     Chunks<B> { size: usize }
 }
 
-impl<B: ParIter> Chunks<B> {
+impl<B: Positions> Chunks<B> {
     /// The positions of the chain within.
     #[inline]
     fn within(&self, chunks: &Range<usize>) -> Range<usize> {
@@ -20,7 +20,7 @@ impl<B: ParIter> Chunks<B> {
 }
 
 // SAFETY: different chunks have different positions of the chain within.
-unsafe impl<B: IndexedParIter> Positions for Chunks<B> {
+unsafe impl<B: IndexedPositions> Positions for Chunks<B> {
     type Item = Vec<B::Item>;
     forward_to_base!(indexed);
 
@@ -31,7 +31,7 @@ unsafe impl<B: IndexedParIter> Positions for Chunks<B> {
 }
 
 // SAFETY: as above.
-unsafe impl<B: IndexedParIter> IndexedParIter for Chunks<B> {
+unsafe impl<B: IndexedPositions> IndexedPositions for Chunks<B> {
     type Piece<'p>
         = Chunked<B::Piece<'p>>
     where

@@ -2,27 +2,27 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crate::iter::{IndexedParIter, ParIter, Positions};
+use crate::iter::{IndexedPositions, Positions};
 
 adaptors! {
-    /// The chain of [`ParIter::map`].
+    /// The chain of [`map`](crate::iter::ParIter::map).
     Map<B, F> { f: F }
-    /// The chain of [`ParIter::filter`].
+    /// The chain of [`filter`](crate::iter::ParIter::filter).
     Filter<B, F> { f: F }
-    /// The chain of [`ParIter::filter_map`].
+    /// The chain of [`filter_map`](crate::iter::ParIter::filter_map).
     FilterMap<B, F> { f: F }
-    /// The chain of [`ParIter::inspect`].
+    /// The chain of [`inspect`](crate::iter::ParIter::inspect).
     Inspect<B, F> { f: F }
-    /// The chain of [`ParIter::update`].
+    /// The chain of [`update`](crate::iter::ParIter::update).
     Update<B, F> { f: F }
-    /// The chain of [`ParIter::cloned`].
+    /// The chain of [`cloned`](crate::iter::ParIter::cloned).
     Cloned<B> {}
-    /// The chain of [`ParIter::copied`].
+    /// The chain of [`copied`](crate::iter::ParIter::copied).
     Copied<B> {}
 }
 
 // SAFETY: an item for each of the chain within.
-unsafe impl<B: ParIter, R: Send, F: Fn(B::Item) -> R + Sync + Send> Positions for Map<B, F> {
+unsafe impl<B: Positions, R: Send, F: Fn(B::Item) -> R + Sync + Send> Positions for Map<B, F> {
     type Item = R;
     forward_to_base!(len);
 
@@ -37,7 +37,7 @@ unsafe impl<B: ParIter, R: Send, F: Fn(B::Item) -> R + Sync + Send> Positions fo
 }
 
 // SAFETY: as above.
-unsafe impl<B: IndexedParIter, R: Send, F: Fn(B::Item) -> R + Sync + Send> IndexedParIter
+unsafe impl<B: IndexedPositions, R: Send, F: Fn(B::Item) -> R + Sync + Send> IndexedPositions
     for Map<B, F>
 {
     type Piece<'p>
@@ -63,7 +63,7 @@ unsafe impl<B: IndexedParIter, R: Send, F: Fn(B::Item) -> R + Sync + Send> Index
 }
 
 // SAFETY: the items of each position are among those of the chain within.
-unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> Positions for Filter<B, F> {
+unsafe impl<B: Positions, F: Fn(&B::Item) -> bool + Sync + Send> Positions for Filter<B, F> {
     type Item = B::Item;
     forward_to_base!(positions);
 
@@ -79,7 +79,7 @@ unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> Positions for Fil
 }
 
 // SAFETY: the items of each position come from those of the chain within.
-unsafe impl<B: ParIter, R: Send, F: Fn(B::Item) -> Option<R> + Sync + Send> Positions
+unsafe impl<B: Positions, R: Send, F: Fn(B::Item) -> Option<R> + Sync + Send> Positions
     for FilterMap<B, F>
 {
     type Item = R;
@@ -97,7 +97,7 @@ unsafe impl<B: ParIter, R: Send, F: Fn(B::Item) -> Option<R> + Sync + Send> Posi
 }
 
 // SAFETY: the items of the chain within.
-unsafe impl<B: ParIter, F: Fn(&B::Item) + Sync + Send> Positions for Inspect<B, F> {
+unsafe impl<B: Positions, F: Fn(&B::Item) + Sync + Send> Positions for Inspect<B, F> {
     type Item = B::Item;
     forward_to_base!(len);
 
@@ -116,7 +116,7 @@ unsafe impl<B: ParIter, F: Fn(&B::Item) + Sync + Send> Positions for Inspect<B, 
 }
 
 // SAFETY: as above.
-unsafe impl<B: IndexedParIter, F: Fn(&B::Item) + Sync + Send> IndexedParIter for Inspect<B, F> {
+unsafe impl<B: IndexedPositions, F: Fn(&B::Item) + Sync + Send> IndexedPositions for Inspect<B, F> {
     type Piece<'p>
         = std::iter::Inspect<B::Piece<'p>, &'p F>
     where
@@ -140,7 +140,7 @@ unsafe impl<B: IndexedParIter, F: Fn(&B::Item) + Sync + Send> IndexedParIter for
 }
 
 // SAFETY: an item for each of the chain within.
-unsafe impl<'a, T: Clone + Send + Sync + 'a, B: ParIter<Item = &'a T>> Positions for Cloned<B> {
+unsafe impl<'a, T: Clone + Send + Sync + 'a, B: Positions<Item = &'a T>> Positions for Cloned<B> {
     type Item = T;
     forward_to_base!(len);
 
@@ -155,7 +155,7 @@ unsafe impl<'a, T: Clone + Send + Sync + 'a, B: ParIter<Item = &'a T>> Positions
 }
 
 // SAFETY: as above.
-unsafe impl<'a, T: Clone + Send + Sync + 'a, B: IndexedParIter<Item = &'a T>> IndexedParIter
+unsafe impl<'a, T: Clone + Send + Sync + 'a, B: IndexedPositions<Item = &'a T>> IndexedPositions
     for Cloned<B>
 {
     type Piece<'p>
@@ -181,7 +181,7 @@ unsafe impl<'a, T: Clone + Send + Sync + 'a, B: IndexedParIter<Item = &'a T>> In
 }
 
 // SAFETY: an item for each of the chain within.
-unsafe impl<'a, T: Copy + Send + Sync + 'a, B: ParIter<Item = &'a T>> Positions for Copied<B> {
+unsafe impl<'a, T: Copy + Send + Sync + 'a, B: Positions<Item = &'a T>> Positions for Copied<B> {
     type Item = T;
     forward_to_base!(len);
 
@@ -196,7 +196,7 @@ unsafe impl<'a, T: Copy + Send + Sync + 'a, B: ParIter<Item = &'a T>> Positions 
 }
 
 // SAFETY: as above.
-unsafe impl<'a, T: Copy + Send + Sync + 'a, B: IndexedParIter<Item = &'a T>> IndexedParIter
+unsafe impl<'a, T: Copy + Send + Sync + 'a, B: IndexedPositions<Item = &'a T>> IndexedPositions
     for Copied<B>
 {
     type Piece<'p>
@@ -222,7 +222,7 @@ unsafe impl<'a, T: Copy + Send + Sync + 'a, B: IndexedParIter<Item = &'a T>> Ind
 }
 
 // SAFETY: the items of the chain within.
-unsafe impl<B: ParIter, F: Fn(&mut B::Item) + Sync + Send> Positions for Update<B, F> {
+unsafe impl<B: Positions, F: Fn(&mut B::Item) + Sync + Send> Positions for Update<B, F> {
     type Item = B::Item;
     forward_to_base!(len);
 
@@ -241,7 +241,9 @@ unsafe impl<B: ParIter, F: Fn(&mut B::Item) + Sync + Send> Positions for Update<
 }
 
 // SAFETY: as above.
-unsafe impl<B: IndexedParIter, F: Fn(&mut B::Item) + Sync + Send> IndexedParIter for Update<B, F> {
+unsafe impl<B: IndexedPositions, F: Fn(&mut B::Item) + Sync + Send> IndexedPositions
+    for Update<B, F>
+{
     type Piece<'p>
         = Updated<'p, B::Piece<'p>, F>
     where

@@ -2,25 +2,25 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crate::iter::{IndexedParIter, IntoParallelIterator, ParIter, Positions};
+use crate::iter::{IndexedPositions, IntoParallelIterator, Positions};
 
 adaptors! {
-    /// The chain of [`ParIter::flat_map`].
+    /// The chain of [`flat_map`](crate::iter::ParIter::flat_map).
     FlatMap<B, F> { f: F }
-    /// The chain of [`ParIter::flat_map_iter`].
+    /// The chain of [`flat_map_iter`](crate::iter::ParIter::flat_map_iter).
     FlatMapIter<B, F> { f: F }
-    /// The chain of [`ParIter::flatten`].
+    /// The chain of [`flatten`](crate::iter::ParIter::flatten).
     Flatten<B> {}
-    /// The chain of [`ParIter::flatten_iter`].
+    /// The chain of [`flatten_iter`](crate::iter::ParIter::flatten_iter).
     FlattenIter<B> {}
-    /// The chain of [`IndexedParIter::intersperse`].
+    /// The chain of [`intersperse`](crate::iter::IndexedParIter::intersperse).
     Intersperse<B, T> { separator: T }
 }
 
 /// Pushes all items of `inner` into `sink`. Returns `Break` only if `sink` did, and not because
 /// `inner` has no more items.
 #[inline]
-pub(super) fn run_all<P: ParIter>(
+pub(super) fn run_all<P: Positions>(
     inner: &P,
     mut sink: impl FnMut(P::Item) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
@@ -37,7 +37,7 @@ pub(super) fn run_all<P: ParIter>(
 // SAFETY: the items of each position come from those of the chain within.
 unsafe impl<B, R, F> Positions for FlatMap<B, F>
 where
-    B: ParIter,
+    B: Positions,
     R: IntoParallelIterator,
     F: Fn(B::Item) -> R + Sync + Send,
 {
@@ -58,7 +58,7 @@ where
 // SAFETY: as above.
 unsafe impl<B, R, F> Positions for FlatMapIter<B, F>
 where
-    B: ParIter,
+    B: Positions,
     R: IntoIterator<Item: Send>,
     F: Fn(B::Item) -> R + Sync + Send,
 {
@@ -77,7 +77,7 @@ where
 }
 
 // SAFETY: as above.
-unsafe impl<B: ParIter<Item: IntoParallelIterator>> Positions for Flatten<B> {
+unsafe impl<B: Positions<Item: IntoParallelIterator>> Positions for Flatten<B> {
     type Item = <B::Item as IntoParallelIterator>::Item;
     forward_to_base!(positions);
 
@@ -93,7 +93,7 @@ unsafe impl<B: ParIter<Item: IntoParallelIterator>> Positions for Flatten<B> {
 }
 
 // SAFETY: as above.
-unsafe impl<B: ParIter<Item: IntoIterator<Item: Send>>> Positions for FlattenIter<B> {
+unsafe impl<B: Positions<Item: IntoIterator<Item: Send>>> Positions for FlattenIter<B> {
     type Item = <B::Item as IntoIterator>::Item;
     forward_to_base!(positions);
 
@@ -109,7 +109,7 @@ unsafe impl<B: ParIter<Item: IntoIterator<Item: Send>>> Positions for FlattenIte
 }
 
 // SAFETY: the items of the chain within, each but the first after a separator.
-unsafe impl<B: IndexedParIter<Item = T>, T: Clone + Send + Sync> Positions for Intersperse<B, T> {
+unsafe impl<B: IndexedPositions<Item = T>, T: Clone + Send + Sync> Positions for Intersperse<B, T> {
     type Item = T;
     forward_to_base!(positions);
 

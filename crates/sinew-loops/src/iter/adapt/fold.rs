@@ -3,19 +3,19 @@
 use std::marker::PhantomData;
 use std::ops::{ControlFlow, Range};
 
-use crate::iter::{Attempt, ParIter, Positions};
+use crate::iter::{Attempt, Positions};
 
 adaptors! {
-    /// The chain of [`ParIter::fold`].
+    /// The chain of [`fold`](crate::iter::ParIter::fold).
     Fold<B, Z, F> { identity: Z, fold: F }
-    /// The chain of [`ParIter::try_fold`].
+    /// The chain of [`try_fold`](crate::iter::ParIter::try_fold).
     TryFold<B, R, Z, F> { identity: Z, fold: F, result: PhantomData<fn() -> R> }
 }
 
 // SAFETY: the items of the chain within, folded.
 unsafe impl<B, A, Z, F> Positions for Fold<B, Z, F>
 where
-    B: ParIter,
+    B: Positions,
     A: Send,
     Z: Fn() -> A + Sync + Send,
     F: Fn(A, B::Item) -> A + Sync + Send,
@@ -43,7 +43,7 @@ where
 // SAFETY: as above.
 unsafe impl<B, R, Z, F> Positions for TryFold<B, R, Z, F>
 where
-    B: ParIter,
+    B: Positions,
     R: Attempt + Send,
     Z: Fn() -> R::Output + Sync + Send,
     F: Fn(R::Output, B::Item) -> R + Sync + Send,

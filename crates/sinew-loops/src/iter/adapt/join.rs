@@ -2,19 +2,19 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crate::iter::{IndexedParIter, ParIter, Positions};
+use crate::iter::{IndexedPositions, Positions};
 
 adaptors! {
-    /// The chain of [`IndexedParIter::zip`].
+    /// The chain of [`zip`](crate::iter::IndexedParIter::zip).
     Zip<B, C> { other: C }
-    /// The chain of [`ParIter::chain`].
+    /// The chain of [`chain`](crate::iter::ParIter::chain).
     Chain<B, C> { other: C }
-    /// The chain of [`IndexedParIter::interleave`].
+    /// The chain of [`interleave`](crate::iter::IndexedParIter::interleave).
     Interleave<B, C> { other: C }
 }
 
 // SAFETY: position `i` is position `i` of both.
-unsafe impl<B: IndexedParIter, C: IndexedParIter> Positions for Zip<B, C> {
+unsafe impl<B: IndexedPositions, C: IndexedPositions> Positions for Zip<B, C> {
     type Item = (B::Item, C::Item);
     forward_to_base!(indexed);
 
@@ -25,7 +25,7 @@ unsafe impl<B: IndexedParIter, C: IndexedParIter> Positions for Zip<B, C> {
 }
 
 // SAFETY: as above.
-unsafe impl<B: IndexedParIter, C: IndexedParIter> IndexedParIter for Zip<B, C> {
+unsafe impl<B: IndexedPositions, C: IndexedPositions> IndexedPositions for Zip<B, C> {
     type Piece<'p>
         = std::iter::Zip<B::Piece<'p>, C::Piece<'p>>
     where
@@ -48,7 +48,7 @@ unsafe impl<B: IndexedParIter, C: IndexedParIter> IndexedParIter for Zip<B, C> {
     }
 }
 
-impl<B: ParIter, C: ParIter> Chain<B, C> {
+impl<B: Positions, C: Positions> Chain<B, C> {
     /// The positions of each part.
     #[inline]
     fn parts(&self, positions: Range<usize>) -> (Range<usize>, Range<usize>) {
@@ -60,7 +60,7 @@ impl<B: ParIter, C: ParIter> Chain<B, C> {
 }
 
 // SAFETY: the positions of the second chain follow those of the first.
-unsafe impl<B: ParIter, C: ParIter<Item = B::Item>> Positions for Chain<B, C> {
+unsafe impl<B: Positions, C: Positions<Item = B::Item>> Positions for Chain<B, C> {
     type Item = B::Item;
     forward_to_base!();
 
@@ -102,7 +102,9 @@ unsafe impl<B: ParIter, C: ParIter<Item = B::Item>> Positions for Chain<B, C> {
 }
 
 // SAFETY: as above.
-unsafe impl<B: IndexedParIter, C: IndexedParIter<Item = B::Item>> IndexedParIter for Chain<B, C> {
+unsafe impl<B: IndexedPositions, C: IndexedPositions<Item = B::Item>> IndexedPositions
+    for Chain<B, C>
+{
     type Piece<'p>
         = std::iter::Chain<B::Piece<'p>, C::Piece<'p>>
     where
@@ -158,7 +160,7 @@ impl Pattern {
     }
 }
 
-impl<B: IndexedParIter, C: IndexedParIter<Item = B::Item>> Interleave<B, C> {
+impl<B: IndexedPositions, C: IndexedPositions<Item = B::Item>> Interleave<B, C> {
     #[inline]
     fn pattern(&self) -> Pattern {
         let (first, second) = (self.base.num_positions(), self.other.num_positions());
@@ -167,7 +169,9 @@ impl<B: IndexedParIter, C: IndexedParIter<Item = B::Item>> Interleave<B, C> {
 }
 
 // SAFETY: the parts' positions are disjoint, and different positions have different ones.
-unsafe impl<B: IndexedParIter, C: IndexedParIter<Item = B::Item>> Positions for Interleave<B, C> {
+unsafe impl<B: IndexedPositions, C: IndexedPositions<Item = B::Item>> Positions
+    for Interleave<B, C>
+{
     type Item = B::Item;
     forward_to_base!(indexed);
 
@@ -178,7 +182,7 @@ unsafe impl<B: IndexedParIter, C: IndexedParIter<Item = B::Item>> Positions for 
 }
 
 // SAFETY: as above.
-unsafe impl<B: IndexedParIter, C: IndexedParIter<Item = B::Item>> IndexedParIter
+unsafe impl<B: IndexedPositions, C: IndexedPositions<Item = B::Item>> IndexedPositions
     for Interleave<B, C>
 {
     type Piece<'p>

@@ -13,11 +13,13 @@
 //! | `join` | two chains as one: `zip`, `chain`, `interleave` |
 //! | `place` | other positions: `rev`, `skip`, `step_by` and the like |
 //! | `chunks` | several items as one |
-//! | `by_ref` | a chain that a last call has borrowed |
 
 /// Declares an adaptor of a chain and other fields.
 macro_rules! adaptors {
-    ($($(#[$doc:meta])* $name:ident<B $(, $generic:ident)*> { $($field:ident: $type:ty),* })*) => {$(
+    ($(
+        $(#[$doc:meta])*
+        $name:ident<B $(, $generic:ident)*> { $($field:ident: $type:ty),* }
+    )*) => {$(
         $(#[$doc])*
         #[derive(Clone)]
         #[must_use = "nothing runs before a last call, for example `for_each`"]
@@ -92,12 +94,12 @@ macro_rules! forward_to_base {
             S: FnMut(Self::Item) -> ::std::ops::ControlFlow<()>,
         {
             // SAFETY: the caller's promise is the same.
-            unsafe { $crate::iter::IndexedParIter::piece(self, positions) }.try_for_each(&mut sink)
+            unsafe { $crate::iter::positions::IndexedPositions::piece(self, positions) }
+                .try_for_each(&mut sink)
         }
     };
 }
 
-mod by_ref;
 mod chunks;
 mod elements;
 mod flatten;
@@ -107,7 +109,6 @@ mod place;
 mod some;
 mod state;
 
-pub(super) use by_ref::ByRef;
 pub use chunks::Chunks;
 pub use elements::{Cloned, Copied, Filter, FilterMap, Inspect, Map, Update};
 pub use flatten::{FlatMap, FlatMapIter, Flatten, FlattenIter, Intersperse};

@@ -2,23 +2,23 @@
 
 use std::ops::Range;
 
-use crate::iter::{IndexedParIter, ParIter, Positions};
+use crate::iter::{IndexedPositions, Positions};
 
 adaptors! {
-    /// The chain of [`IndexedParIter::enumerate`].
+    /// The chain of [`enumerate`](crate::iter::IndexedParIter::enumerate).
     Enumerate<B> {}
-    /// The chain of [`IndexedParIter::rev`].
+    /// The chain of [`rev`](crate::iter::IndexedParIter::rev).
     Rev<B> {}
-    /// The chain of [`IndexedParIter::skip`].
+    /// The chain of [`skip`](crate::iter::IndexedParIter::skip).
     Skip<B> { skipped: usize }
-    /// The chain of [`IndexedParIter::take`].
+    /// The chain of [`take`](crate::iter::IndexedParIter::take).
     Take<B> { taken: usize }
-    /// The chain of [`IndexedParIter::step_by`].
+    /// The chain of [`step_by`](crate::iter::IndexedParIter::step_by).
     StepBy<B> { step: usize }
 }
 
 // SAFETY: the positions of the chain within.
-unsafe impl<B: IndexedParIter> Positions for Enumerate<B> {
+unsafe impl<B: IndexedPositions> Positions for Enumerate<B> {
     type Item = (usize, B::Item);
     forward_to_base!(indexed);
 
@@ -29,7 +29,7 @@ unsafe impl<B: IndexedParIter> Positions for Enumerate<B> {
 }
 
 // SAFETY: as above.
-unsafe impl<B: IndexedParIter> IndexedParIter for Enumerate<B> {
+unsafe impl<B: IndexedPositions> IndexedPositions for Enumerate<B> {
     type Piece<'p>
         = std::iter::Zip<Range<usize>, B::Piece<'p>>
     where
@@ -52,7 +52,7 @@ unsafe impl<B: IndexedParIter> IndexedParIter for Enumerate<B> {
     }
 }
 
-impl<B: ParIter> Rev<B> {
+impl<B: Positions> Rev<B> {
     /// The same positions, counted from the other end.
     #[inline]
     fn mirrored(&self, positions: &Range<usize>) -> Range<usize> {
@@ -62,7 +62,7 @@ impl<B: ParIter> Rev<B> {
 }
 
 // SAFETY: each position stands for another one of the chain within.
-unsafe impl<B: IndexedParIter> Positions for Rev<B> {
+unsafe impl<B: IndexedPositions> Positions for Rev<B> {
     type Item = B::Item;
     forward_to_base!(indexed);
 
@@ -73,7 +73,7 @@ unsafe impl<B: IndexedParIter> Positions for Rev<B> {
 }
 
 // SAFETY: as above.
-unsafe impl<B: IndexedParIter> IndexedParIter for Rev<B> {
+unsafe impl<B: IndexedPositions> IndexedPositions for Rev<B> {
     type Piece<'p>
         = B::Backward<'p>
     where
@@ -100,7 +100,7 @@ unsafe impl<B: IndexedParIter> IndexedParIter for Rev<B> {
 macro_rules! fewer_positions {
     ($($name:ident, $self:ident => $len:expr, $positions:ident => $within:expr;)*) => {$(
         // SAFETY: different positions stand for different ones of the chain within.
-        unsafe impl<B: IndexedParIter> Positions for $name<B> {
+        unsafe impl<B: IndexedPositions> Positions for $name<B> {
             type Item = B::Item;
             forward_to_base!(indexed);
 
@@ -111,7 +111,7 @@ macro_rules! fewer_positions {
         }
 
         // SAFETY: as above.
-        unsafe impl<B: IndexedParIter> IndexedParIter for $name<B> {
+        unsafe impl<B: IndexedPositions> IndexedPositions for $name<B> {
             type Piece<'p> = B::Piece<'p> where Self: 'p;
             type Backward<'p> = B::Backward<'p> where Self: 'p;
 
@@ -139,7 +139,7 @@ fewer_positions! {
     };
 }
 
-impl<B: ParIter> StepBy<B> {
+impl<B: Positions> StepBy<B> {
     /// The positions of the chain within, from the first to the last one of a step.
     #[inline]
     fn within(&self, positions: &Range<usize>) -> Range<usize> {
@@ -151,7 +151,7 @@ impl<B: ParIter> StepBy<B> {
 }
 
 // SAFETY: different positions stand for disjoint ranges of the chain within.
-unsafe impl<B: IndexedParIter> Positions for StepBy<B> {
+unsafe impl<B: IndexedPositions> Positions for StepBy<B> {
     type Item = B::Item;
     forward_to_base!(indexed);
 
@@ -162,7 +162,7 @@ unsafe impl<B: IndexedParIter> Positions for StepBy<B> {
 }
 
 // SAFETY: as above.
-unsafe impl<B: IndexedParIter> IndexedParIter for StepBy<B> {
+unsafe impl<B: IndexedPositions> IndexedPositions for StepBy<B> {
     type Piece<'p>
         = std::iter::StepBy<B::Piece<'p>>
     where

@@ -6,18 +6,18 @@ use std::ops::{ControlFlow, Range};
 
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::iter::{ParIter, Positions};
+use crate::iter::Positions;
 
 adaptors! {
-    /// The chain of [`ParIter::while_some`].
+    /// The chain of [`while_some`](crate::iter::ParIter::while_some).
     WhileSome<B> { ended: Flag }
-    /// The chain of [`ParIter::take_any`].
+    /// The chain of [`take_any`](crate::iter::ParIter::take_any).
     TakeAny<B> { left: Count }
-    /// The chain of [`ParIter::skip_any`].
+    /// The chain of [`skip_any`](crate::iter::ParIter::skip_any).
     SkipAny<B> { left: Count }
-    /// The chain of [`ParIter::take_any_while`].
+    /// The chain of [`take_any_while`](crate::iter::ParIter::take_any_while).
     TakeAnyWhile<B, F> { f: F, ended: Flag }
-    /// The chain of [`ParIter::skip_any_while`].
+    /// The chain of [`skip_any_while`](crate::iter::ParIter::skip_any_while).
     SkipAnyWhile<B, F> { f: F, ended: Flag }
 }
 
@@ -73,7 +73,7 @@ impl Clone for Count {
 }
 
 // SAFETY: the items of the chain within, up to the end.
-unsafe impl<B: ParIter<Item = Option<T>>, T: Send> Positions for WhileSome<B> {
+unsafe impl<B: Positions<Item = Option<T>>, T: Send> Positions for WhileSome<B> {
     type Item = T;
     forward_to_base!(positions);
 
@@ -95,7 +95,7 @@ unsafe impl<B: ParIter<Item = Option<T>>, T: Send> Positions for WhileSome<B> {
 }
 
 // SAFETY: some items of the chain within.
-unsafe impl<B: ParIter> Positions for TakeAny<B> {
+unsafe impl<B: Positions> Positions for TakeAny<B> {
     type Item = B::Item;
     forward_to_base!(positions);
 
@@ -124,7 +124,7 @@ unsafe impl<B: ParIter> Positions for TakeAny<B> {
 }
 
 // SAFETY: some items of the chain within.
-unsafe impl<B: ParIter> Positions for SkipAny<B> {
+unsafe impl<B: Positions> Positions for SkipAny<B> {
     type Item = B::Item;
     forward_to_base!(positions);
 
@@ -143,7 +143,7 @@ unsafe impl<B: ParIter> Positions for SkipAny<B> {
 }
 
 // SAFETY: some items of the chain within.
-unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> Positions for TakeAnyWhile<B, F> {
+unsafe impl<B: Positions, F: Fn(&B::Item) -> bool + Sync + Send> Positions for TakeAnyWhile<B, F> {
     type Item = B::Item;
     forward_to_base!(positions);
 
@@ -165,7 +165,7 @@ unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> Positions for Tak
 }
 
 // SAFETY: some items of the chain within.
-unsafe impl<B: ParIter, F: Fn(&B::Item) -> bool + Sync + Send> Positions for SkipAnyWhile<B, F> {
+unsafe impl<B: Positions, F: Fn(&B::Item) -> bool + Sync + Send> Positions for SkipAnyWhile<B, F> {
     type Item = B::Item;
     forward_to_base!(positions);
 

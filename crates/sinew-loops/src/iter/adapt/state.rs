@@ -5,17 +5,17 @@ use std::ops::{ControlFlow, Range};
 
 use sinew_sync::lock::Mutex;
 
-use crate::iter::{Out, ParIter, Positions};
+use crate::iter::{Out, Positions};
 
 adaptors! {
-    /// The chain of [`ParIter::map_init`].
+    /// The chain of [`map_init`](crate::iter::ParIter::map_init).
     MapInit<B, Z, F> { init: Z, f: F }
 }
 
 // SAFETY: an item for each of the chain within.
 unsafe impl<B, T, R, Z, F> Positions for MapInit<B, Z, F>
 where
-    B: ParIter,
+    B: Positions,
     R: Send,
     Z: Fn() -> T + Sync + Send,
     F: Fn(&mut T, B::Item) -> R + Sync + Send,
@@ -34,7 +34,8 @@ where
     }
 }
 
-/// A chain whose next function gets a state of its worker: [`ParIter::with_state`].
+/// A chain whose next function gets a state of its worker:
+/// [`with_state`](crate::iter::ParIter::with_state).
 #[derive(Debug)]
 #[must_use = "nothing runs before a last call, for example `for_each`"]
 pub struct WithState<B, Z> {
@@ -66,7 +67,7 @@ impl<T, Z: Fn() -> T> States<T, Z> {
     }
 }
 
-impl<B: ParIter, Z> WithState<B, Z> {
+impl<B: Positions, Z> WithState<B, Z> {
     pub(crate) fn new(base: B, init: Z) -> Self {
         Self { base, init }
     }
@@ -151,7 +152,7 @@ impl<B: fmt::Debug, T, Z, F> fmt::Debug for MapState<B, T, Z, F> {
 // SAFETY: an item for each of the chain within.
 unsafe impl<B, T, R, Z, F> Positions for MapState<B, T, Z, F>
 where
-    B: ParIter,
+    B: Positions,
     T: Send,
     R: Send,
     Z: Fn() -> T + Sync + Send,

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use sinew_core::{Cancelled, Worker};
 use sinew_sync::lock::Mutex;
 
-use crate::iter::{Attempt, ParIter};
+use crate::iter::{Attempt, Positions};
 use crate::loops::{Options, drive, fold_ranges};
 
 /// The first failure that any worker met.
@@ -41,7 +41,7 @@ fn attempted<R: Attempt>(ended: Result<R::Output, R::Failure>) -> R {
 }
 
 #[inline]
-pub(crate) fn try_for_each<P: ParIter, R>(
+pub(crate) fn try_for_each<P: Positions, R>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,
@@ -61,8 +61,8 @@ where
         options,
         || (),
         |(), range| {
-            // SAFETY: ranges lie below the number of positions and are disjoint (D1); a last call has
-            // its chain by value, so there are no other requests.
+            // SAFETY: ranges lie below the number of positions and are disjoint (D1); a last call
+            // has its chain by value, so there are no other requests.
             unsafe { chain.run(range, &each) }
         },
     );
@@ -71,7 +71,7 @@ where
 
 /// Combines the successes of all items; `None` if there are none.
 #[inline]
-pub(crate) fn try_reduce<P: ParIter<Item: Attempt<Output: Send, Failure: Send>>>(
+pub(crate) fn try_reduce<P: Positions<Item: Attempt<Output: Send, Failure: Send>>>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,

@@ -11,8 +11,8 @@ use sinew_core::{Cancelled, Worker};
 
 use super::attempt::FirstFailure;
 use crate::data::{Output, Writer};
-use crate::iter::adapt::ByRef;
-use crate::iter::{Attempt, IntoParallelIterator, ParIter, Positions, Uncontrolled};
+use crate::iter::by_ref::ByRef;
+use crate::iter::{Attempt, IntoParallelIterator, Positions, Uncontrolled};
 use crate::loops::{Options, drive, partials};
 
 /// Collections that can be made of a chain's items, in their order.
@@ -22,7 +22,7 @@ pub trait FromParallelIterator<T: Send>: Sized {
 
     /// The same for a chain that may be cancelled.
     #[doc(hidden)]
-    fn collect_from<P: ParIter<Item = T>>(
+    fn collect_from<P: Positions<Item = T>>(
         w: &Worker,
         chain: &P,
         options: &Options<'_>,
@@ -39,11 +39,11 @@ pub trait ParallelExtend<T: Send> {
 
 impl<T: Send> FromParallelIterator<T> for Vec<T> {
     fn from_par_iter<I: IntoParallelIterator<Item = T>>(iter: I) -> Self {
-        iter.into_par_iter().collect()
+        collected(iter)
     }
 
     #[inline]
-    fn collect_from<P: ParIter<Item = T>>(
+    fn collect_from<P: Positions<Item = T>>(
         w: &Worker,
         chain: &P,
         options: &Options<'_>,
@@ -57,7 +57,7 @@ impl<T: Send> FromParallelIterator<T> for Vec<T> {
 
 /// The items of a chain with one at each position.
 #[inline]
-fn in_place<P: ParIter>(
+fn in_place<P: Positions>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,
@@ -75,7 +75,7 @@ fn in_place<P: ParIter>(
 
 /// The items of a chain with any number at each position, in several lists.
 #[inline]
-pub(crate) fn lists<P: ParIter>(
+pub(crate) fn lists<P: Positions>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,
@@ -101,7 +101,7 @@ fn concatenated<T>(lists: Vec<Vec<T>>) -> Vec<T> {
 
 /// The items of a chain, those that `splits` puts left, and those that it puts right.
 #[inline]
-pub(crate) fn two_lists<P: ParIter, A: Send, B: Send>(
+pub(crate) fn two_lists<P: Positions, A: Send, B: Send>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,
@@ -127,9 +127,15 @@ pub(crate) fn extended<C: Default + ParallelExtend<T>, T: Send>(items: Vec<T>) -
     all
 }
 
+/// The collection of all items of `iter`.
+#[inline]
+fn collected<I: IntoParallelIterator, C: FromParallelIterator<I::Item> + Send>(iter: I) -> C {
+    iter.into_par_iter().end(|w, chain, options| C::collect_from(w, chain, options))
+}
+
 /// The elements of `iter` in a vector, in whose order collections get them.
 fn listed<I: IntoParallelIterator>(iter: I) -> Vec<I::Item> {
-    iter.into_par_iter().collect()
+    collected(iter)
 }
 
 /// Collections made of a vector.
@@ -140,7 +146,7 @@ macro_rules! from_vector {
                 listed(iter).into_iter().collect()
             }
 
-            fn collect_from<P: ParIter<Item = $item>>(
+            fn collect_from<P: Positions<Item = $item>>(
                 w: &Worker,
                 chain: &P,
                 options: &Options<'_>,
@@ -218,7 +224,7 @@ struct Successes<'p, B, F> {
 unsafe impl<R, P> Positions for Successes<'_, P, R::Failure>
 where
     R: Attempt<Output: Send, Failure: Send>,
-    P: ParIter<Item = R>,
+    P: Positions<Item = R>,
 {
     type Item = R::Output;
     type Mode = Uncontrolled;
@@ -259,7 +265,7 @@ fn collect_successes<C, R, P>(
 where
     C: FromParallelIterator<R::Output>,
     R: Attempt<Output: Send, Failure: Send>,
-    P: ParIter<Item = R>,
+    P: Positions<Item = R>,
 {
     let first = FirstFailure::none();
     let successes = Successes { base: ByRef::new(chain), first: &first };
@@ -275,10 +281,10 @@ where
     E: Send,
 {
     fn from_par_iter<I: IntoParallelIterator<Item = Result<T, E>>>(iter: I) -> Self {
-        iter.into_par_iter().collect()
+        collected(iter)
     }
 
-    fn collect_from<P: ParIter<Item = Result<T, E>>>(
+    fn collect_from<P: Positions<Item = Result<T, E>>>(
         w: &Worker,
         chain: &P,
         options: &Options<'_>,
@@ -294,10 +300,10 @@ where
     T: Send,
 {
     fn from_par_iter<I: IntoParallelIterator<Item = Option<T>>>(iter: I) -> Self {
-        iter.into_par_iter().collect()
+        collected(iter)
     }
 
-    fn collect_from<P: ParIter<Item = Option<T>>>(
+    fn collect_from<P: Positions<Item = Option<T>>>(
         w: &Worker,
         chain: &P,
         options: &Options<'_>,
@@ -313,10 +319,10 @@ where
     B: Send + FromParallelIterator<Y>,
 {
     fn from_par_iter<I: IntoParallelIterator<Item = (X, Y)>>(iter: I) -> Self {
-        iter.into_par_iter().collect()
+        collected(iter)
     }
 
-    fn collect_from<P: ParIter<Item = (X, Y)>>(
+    fn collect_from<P: Positions<Item = (X, Y)>>(
         w: &Worker,
         chain: &P,
         options: &Options<'_>,

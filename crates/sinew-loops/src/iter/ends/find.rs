@@ -10,12 +10,12 @@ use sinew_core::{Cancelled, Worker};
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 
-use crate::iter::ParIter;
+use crate::iter::Positions;
 use crate::loops::{Options, drive};
 
 /// Any value that `f` returns for an item.
 #[inline]
-pub(crate) fn find_map_any<P: ParIter, R: Send>(
+pub(crate) fn find_map_any<P: Positions, R: Send>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,
@@ -37,15 +37,15 @@ pub(crate) fn find_map_any<P: ParIter, R: Send>(
         options,
         || (),
         |(), range| {
-            // SAFETY: ranges lie below the number of positions and are disjoint (D1); a last call has
-            // its chain by value, so there are no other requests.
+            // SAFETY: ranges lie below the number of positions and are disjoint (D1); a last call
+            // has its chain by value, so there are no other requests.
             unsafe { chain.run(range, &each) }
         },
     );
     or_found(found, ended)
 }
 
-/// What was found has priority over a cancellation.
+/// A value that was found has priority over a cancellation.
 fn or_found<R>(
     found: Mutex<Option<R>>,
     ended: Result<(), Cancelled>,
@@ -58,7 +58,7 @@ fn or_found<R>(
 
 /// The value that `f` returns for the first item for which it returns one.
 #[inline]
-pub(crate) fn find_map_first<P: ParIter, R: Send>(
+pub(crate) fn find_map_first<P: Positions, R: Send>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,
@@ -105,7 +105,7 @@ pub(crate) fn find_map_first<P: ParIter, R: Send>(
 
 /// The value that `f` returns for the last item for which it returns one.
 #[inline]
-pub(crate) fn find_map_last<P: ParIter, R: Send>(
+pub(crate) fn find_map_last<P: Positions, R: Send>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,

@@ -6,14 +6,14 @@ use std::ops::ControlFlow;
 
 use sinew_core::{Cancelled, Worker};
 
-use crate::iter::ParIter;
+use crate::iter::Positions;
 use crate::loops::{Options, fold_ranges};
 
 /// Folds all items with `fold`. A partial result begins as `identity()`; `combine` joins two. The
 /// result is `None` if all partial results are. An identity that is `Some` saves a branch for each
 /// item.
 #[inline]
-pub(super) fn fold<P: ParIter, A: Send>(
+pub(super) fn fold<P: Positions, A: Send>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,
@@ -43,7 +43,7 @@ pub(super) fn fold<P: ParIter, A: Send>(
 }
 
 #[inline]
-pub(crate) fn reduce<P: ParIter>(
+pub(crate) fn reduce<P: Positions>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,
@@ -55,7 +55,7 @@ pub(crate) fn reduce<P: ParIter>(
 }
 
 #[inline]
-pub(crate) fn reduce_with<P: ParIter>(
+pub(crate) fn reduce_with<P: Positions>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,
@@ -69,7 +69,7 @@ pub(crate) fn reduce_with<P: ParIter>(
 }
 
 #[inline]
-pub(crate) fn count<P: ParIter>(
+pub(crate) fn count<P: Positions>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,
@@ -79,7 +79,7 @@ pub(crate) fn count<P: ParIter>(
 }
 
 #[inline]
-pub(crate) fn sum<P: ParIter, S: Send + Sum<P::Item> + Sum<S>>(
+pub(crate) fn sum<P: Positions, S: Send + Sum<P::Item> + Sum<S>>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,
@@ -91,7 +91,7 @@ pub(crate) fn sum<P: ParIter, S: Send + Sum<P::Item> + Sum<S>>(
 }
 
 #[inline]
-pub(crate) fn product<P: ParIter, S: Send + Product<P::Item> + Product<S>>(
+pub(crate) fn product<P: Positions, S: Send + Product<P::Item> + Product<S>>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,

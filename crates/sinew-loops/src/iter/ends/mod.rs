@@ -15,12 +15,12 @@ use std::ops::ControlFlow;
 
 use sinew_core::{Cancelled, Worker};
 
-use super::ParIter;
+use super::Positions;
 use crate::loops::{Options, drive};
 
 /// Calls `f` with every item.
 #[inline]
-pub(super) fn for_each<P: ParIter>(
+pub(super) fn for_each<P: Positions>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,
@@ -36,8 +36,8 @@ pub(super) fn for_each<P: ParIter>(
         options,
         || (),
         |(), range| {
-            // SAFETY: ranges lie below the number of positions and are disjoint (D1); a last call has
-            // its chain by value, so there are no other requests.
+            // SAFETY: ranges lie below the number of positions and are disjoint (D1); a last call
+            // has its chain by value, so there are no other requests.
             unsafe { chain.run(range, &each) }
         },
     )

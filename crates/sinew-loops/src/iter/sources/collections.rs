@@ -19,9 +19,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
 
-use super::{IntoParallelIterator, of_items};
+use super::of_items;
 use crate::data::{Chain, IntoItems, Items, Owned, SliceMut};
 use crate::iter::Over;
+use crate::iter::positions::IntoParallelIterator;
 
 /// Collections whose items are those of an expression.
 macro_rules! items_of {

@@ -3,9 +3,10 @@
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::ops::RangeBounds;
 
-use super::ParallelIterator;
 use crate::data::{Drain, Owned};
 use crate::iter::Over;
+use crate::iter::mode::Uncontrolled;
+use crate::iter::positions::Positions;
 
 /// Collections of which all elements can leave.
 ///
@@ -19,7 +20,7 @@ use crate::iter::Over;
 /// ```
 pub trait ParallelDrainFull {
     /// The chain.
-    type Iter: ParallelIterator<Item = Self::Item>;
+    type Iter: Positions<Item = Self::Item, Mode = Uncontrolled>;
     /// The elements.
     type Item: Send;
 
@@ -38,7 +39,7 @@ pub trait ParallelDrainFull {
 /// ```
 pub trait ParallelDrainRange<Idx = usize> {
     /// The chain.
-    type Iter: ParallelIterator<Item = Self::Item>;
+    type Iter: Positions<Item = Self::Item, Mode = Uncontrolled>;
     /// The elements.
     type Item: Send;
 

@@ -17,36 +17,17 @@ pub use make::{empty, once, repeat, repeat_n, split};
 pub use slices::{ParallelSlice, ParallelSliceMut, SplitItems};
 pub use text::{ParallelString, TextItems};
 
-use super::{Over, ParallelIterator};
+use super::mode::Uncontrolled;
+use super::over::Over;
+use super::positions::{IntoParallelIterator, Positions};
 use crate::data::{IntoItems, Items};
-
-/// Types that a chain can be made of, by value.
-pub trait IntoParallelIterator {
-    /// The items.
-    type Item: Send;
-    /// The chain.
-    type Iter: ParallelIterator<Item = Self::Item>;
-
-    /// A chain over all items of `self`.
-    fn into_par_iter(self) -> Self::Iter;
-}
-
-impl<P: ParallelIterator> IntoParallelIterator for P {
-    type Item = P::Item;
-    type Iter = P;
-
-    #[inline]
-    fn into_par_iter(self) -> P {
-        self
-    }
-}
 
 /// Types whose shared references a chain can be made of.
 pub trait IntoParallelRefIterator<'data> {
     /// The items.
     type Item: Send + 'data;
     /// The chain.
-    type Iter: ParallelIterator<Item = Self::Item>;
+    type Iter: Positions<Item = Self::Item, Mode = Uncontrolled>;
 
     /// A chain over references to all items of `self`.
     fn par_iter(&'data self) -> Self::Iter;
@@ -71,7 +52,7 @@ pub trait IntoParallelRefMutIterator<'data> {
     /// The items.
     type Item: Send + 'data;
     /// The chain.
-    type Iter: ParallelIterator<Item = Self::Item>;
+    type Iter: Positions<Item = Self::Item, Mode = Uncontrolled>;
 
     /// A chain over mutable references to all items of `self`.
     fn par_iter_mut(&'data mut self) -> Self::Iter;

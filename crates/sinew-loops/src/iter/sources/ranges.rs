@@ -12,9 +12,9 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use super::IntoParallelIterator;
 use crate::data::Index;
 use crate::iter::Over;
+use crate::iter::positions::IntoParallelIterator;
 
 // Not by `of_items`, whose items are projections: the compiler would not know the type of a
 // closure's parameter when a range has integer literals only.

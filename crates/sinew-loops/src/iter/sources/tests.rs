@@ -1,6 +1,7 @@
 //! Every source against the sequential iterator of the standard library, under all schedules and on
 //! pools of one to four workers.
 
+use crate::iter::IndexedParIter;
 use std::fmt::Debug;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, OnceLock};
@@ -10,7 +11,7 @@ use sinew_core::Pool;
 use sinew_policy::chunk::Schedule;
 
 use super::IntoParallelIterator;
-use crate::iter::{IndexedParIter, ParIter, ParallelIterator};
+use crate::iter::{IndexedPositions, ParallelIterator};
 use crate::loops::{Options, drive};
 use crate::source::any_schedule;
 
@@ -97,7 +98,7 @@ impl Way {
     /// Tests the same, the length, and the items from the last to the first.
     fn check_indexed<P>(&self, chain: impl Fn() -> P, expected: impl IntoIterator<Item = P::Item>)
     where
-        P: ParallelIterator<Item: Debug + PartialEq> + IndexedParIter,
+        P: ParallelIterator<Item: Debug + PartialEq> + IndexedPositions,
     {
         let expected: Vec<P::Item> = expected.into_iter().collect();
         assert_eq!(chain().len(), expected.len());

@@ -1,6 +1,7 @@
 //! Sequential iterators.
 
 use crate::iter::LoopOptions;
+use crate::iter::ParIter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
 

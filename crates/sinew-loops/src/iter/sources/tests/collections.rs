@@ -1,6 +1,7 @@
 //! Collections, and elements that leave them.
 
 use crate::iter::LoopOptions;
+use crate::iter::ParIter;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,6 +1,8 @@
 //! Clones and parts of a value.
 
 use super::*;
+use crate::iter::IndexedParIter;
+use crate::iter::ParIter;
 use crate::iter::{empty, once, repeat, repeat_n, split};
 
 proptest! {

@@ -1,6 +1,7 @@
 //! Ranges of integers and characters.
 
 use super::*;
+use crate::iter::ParIter;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::data::PartsMut;
+use crate::iter::IndexedParIter;
+use crate::iter::ParIter;
 use crate::iter::{IntoParallelRefIterator, Over, ParallelSlice, ParallelSliceMut};
 
 /// A mutable part has other elements than the shared part, if any.

@@ -2,22 +2,22 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crate::iter::{ParIter, Positions, Uncontrolled};
+use crate::iter::{Positions, Uncontrolled};
 use crate::loops::Options;
 
 /// The items of a borrowed chain. The last call that borrowed it runs it with its own options.
 #[derive(Debug)]
-pub(in crate::iter) struct ByRef<'p, P>(&'p P);
+pub(super) struct ByRef<'p, P>(&'p P);
 
 impl<'p, P> ByRef<'p, P> {
     #[inline]
-    pub(in crate::iter) fn new(chain: &'p P) -> Self {
+    pub(super) fn new(chain: &'p P) -> Self {
         Self(chain)
     }
 }
 
 // SAFETY: the positions of the chain within. Its borrower requests them once.
-unsafe impl<P: ParIter> Positions for ByRef<'_, P> {
+unsafe impl<P: Positions> Positions for ByRef<'_, P> {
     type Item = P::Item;
     type Mode = Uncontrolled;
 
