@@ -3,6 +3,8 @@
 //! `pool ROUNDS` adds the same numbers ROUNDS times on the pool of the program, and prints the last
 //! sum.
 
+use sinew::prelude::*;
+
 fn main() {
     let rounds = std::env::args().nth(1).and_then(|rounds| rounds.parse::<u64>().ok());
     let Some(rounds) = rounds else {
@@ -12,7 +14,7 @@ fn main() {
     let numbers: Vec<u64> = (0..1_000_000).collect();
     let mut sum = 0;
     for _ in 0..rounds {
-        sum = sinew::over(&numbers).map_reduce(|n| n % 7, || 0, |a, b| a + b);
+        sum = numbers.par_iter().map(|n| n % 7).sum();
     }
     println!("{sum}");
 }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`source`] | chunk sources: which iterations each participant runs next |
 //! | [`data`] | items, outputs, rows and tiles |
+//! | [`iter`] | parallel iterators |
 //! | [`loops`] | the loop driver, and every skeleton that is a loop |
 //! | [`sort`] | the stable parallel merge sort |
 //! | [`stream`] | pipelines: items that go through stages |
@@ -19,6 +20,7 @@
 mod affinity;
 mod control;
 pub mod data;
+pub mod iter;
 pub mod loops;
 mod participants;
 #[cfg(all(test, loom))]

@@ -1,9 +1,9 @@
 //! Skeletons over two and three dimensions: blocks of index space, and tiles of mutable data.
 
-use crate::mode::{Controlled, Mode, Uncontrolled};
-use crate::over::{Over, at_least_one, sound};
 use sinew_loops::Control;
 use sinew_loops::data::TilesMut;
+use sinew_loops::iter::{Controlled, Mode, Uncontrolled};
+use sinew_loops::iter::{Over, at_least_one, sound};
 use sinew_loops::loops::{self, Options};
 use sinew_loops::source::LoopMemory;
 use sinew_policy::chunk::Schedule;
@@ -55,6 +55,8 @@ pub fn over3(
 /// If the elements make no whole rows, or if a side of a tile is 0.
 ///
 /// ```
+/// use sinew::prelude::*;
+///
 /// // The transpose of a matrix of 100 rows and 60 columns. Tile by tile, each side is read and
 /// // written in one place.
 /// let matrix: Vec<u32> = (0..6_000).collect();

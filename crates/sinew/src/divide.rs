@@ -1,7 +1,7 @@
 //! Divide and conquer.
 
-use crate::mode::{Controlled, Mode, Uncontrolled};
 use sinew_core::{Cancelled, Worker};
+use sinew_loops::iter::{Controlled, Mode, Uncontrolled};
 use sinew_loops::{Control, Operation};
 use std::marker::PhantomData;
 

@@ -15,10 +15,10 @@
 //! }
 //! assert_eq!(sinew::run(|w| fib(w, 20)), 6765);
 //!
-//! // Skeletons: one builder holds the options, the last call names the skeleton.
+//! // Parallel iterators, with rayon's names. `over` makes them, too.
 //! let xs = vec![1.0, 2.0, 3.0];
-//! let squares: Vec<f64> = sinew::over(&xs).map(|x| x * x);
-//! let total = sinew::over(&xs).map_reduce(|x| x * x, || 0.0, |a, b| a + b);
+//! let squares: Vec<f64> = xs.par_iter().map(|x| x * x).collect();
+//! let total = xs.par_iter().map(|x| x * x).sum::<f64>();
 //! let prefix = sinew::over(&xs).scan(0.0, |a, b| a + b);
 //! assert_eq!((squares, total, prefix), (vec![1.0, 4.0, 9.0], 14.0, vec![1.0, 3.0, 6.0]));
 //! ```
@@ -69,14 +69,10 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `over` | [`over`] and its options; [`for_each`](Over::for_each), [`map`](Over::map) and their `try_` forms |
-//! | `fold` | [`reduce`](Over::reduce), [`map_reduce`](Over::map_reduce), [`scan`](Over::scan) |
+//! | [`iter`] | parallel iterators: [`over`], `par_iter` and the like |
 //! | `blocks` | [`over2`] and [`over3`]: blocks of two and three dimensions; [`over_tiles`]: tiles of mutable data |
-//! | `mode` | skeletons with and without a [`Control`], and their return types |
 //! | `pipeline` | [`pipeline`] and [`farm`]: items of an iterator that go through stages |
 //! | `stencil` | [`stencil`]: grids whose elements are computed from their neighbourhoods |
-//! | `metered` | a breakdown of the time of each thread of a loop |
-//! | `sort` | [`sort`](Over::sort) and its variants |
 //! | `divide` | [`divide_and_conquer`] |
 //! | `worklist` | units in any order, as transactions, tuned while they run; with the feature `transactions` |
 //! | `profile` | breakdown of time, work and span; with the feature `profile` |
@@ -105,23 +101,16 @@ mod readme {}
 
 mod blocks;
 mod divide;
-mod fold;
-mod metered;
-mod mode;
-mod over;
+pub mod iter;
 mod pipeline;
 #[cfg(all(test, shuttle))]
 mod shuttle;
-mod sort;
 mod stencil;
 #[cfg(feature = "transactions")]
 pub mod worklist;
 
 pub use blocks::{OverBlocks, over_tiles, over2, over3};
 pub use divide::{DivideAndConquer, Step, divide_and_conquer};
-pub use metered::Metered;
-pub use mode::{Controlled, Mode, Uncontrolled};
-pub use over::{Over, over};
 pub use pipeline::{Pipeline, farm, pipeline};
 #[cfg(all(feature = "coordinate", not(shuttle)))]
 pub use sinew_core::Share;
@@ -137,9 +126,10 @@ pub use sinew_locality as locality;
 #[cfg(feature = "locality")]
 pub use sinew_locality::{DomainKind, DomainScope, Domains, Placed, domain_scope};
 pub use sinew_loops::data::{
-    Chunk, Intent, IntoItems, Items, Neighbourhood, ReadItems, Row, Shape, Streams, Tile, TileMut,
+    Intent, IntoItems, Items, Neighbourhood, ReadItems, Row, Shape, Streams, Tile, TileMut,
     TileOrder, TilesMut, prefetch, streaming, tiles, wide,
 };
+pub use sinew_loops::iter::{Controlled, Metered, Mode, Over, Uncontrolled, over};
 pub use sinew_loops::loops::{Edge, LoopMetrics, ThreadMetrics};
 pub use sinew_loops::source::LoopMemory;
 pub use sinew_loops::{Control, Operation, Participant, Snapshot, Stopped};
@@ -155,8 +145,8 @@ pub use stencil::{Stencil, stencil};
 /// The items of loops: the traits of what [`over()`] takes, and the types of its adapters.
 pub mod items {
     pub use sinew_loops::data::{
-        Chunk, Chunks, ChunksMut, Enumerate, Index, IntoItems, Items, RangeChunks,
-        RangeChunksPiece, ReadItems, SliceMut, TilesMut, TilesPiece, Zip,
+        Chunks, ChunksMut, Index, IntoItems, Items, Owned, OwnedPiece, ReadItems, SliceMut,
+        TilesMut, TilesPiece,
     };
 }
 
@@ -212,7 +202,7 @@ pub mod profile {
 /// let (control, blocks) = (Control::new(), vec![1_u64; 1_000]);
 /// control.set_threads(2);
 /// control.set_schedule(Schedule::Dynamic { chunk: 64 });
-/// let sum = over(&blocks).control(&control).reduce(|| 0, |a, b| a + b)?;
+/// let sum: u64 = over(&blocks).control(&control).sum()?;
 ///
 /// // A pool of one's own, and a transactional worklist in it, tuned while it runs.
 /// let pool = Pool::builder().mapping(Mapping::Compact).victims(Victims::Nearest).build()?;
@@ -228,6 +218,12 @@ pub mod profile {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub mod prelude {
+    pub use crate::iter::{
+        FromParallelIterator, IndexedParIter, IndexedParallelIterator, IntoParallelIterator,
+        IntoParallelRefIterator, IntoParallelRefMutIterator, LoopOptions, ParIter, ParallelBridge,
+        ParallelDrainFull, ParallelDrainRange, ParallelExtend, ParallelIterator, ParallelSlice,
+        ParallelSliceMut, ParallelString,
+    };
     pub use crate::{
         Cancelled, Control, Edge, LoopMemory, Mapping, Over, Placement, Pool, Schedule, Scope,
         Step, Victims, Wait, Worker, divide_and_conquer, farm, over, pipeline, stencil,

@@ -1,9 +1,9 @@
 //! Pipelines and farms: stages process the items of an iterator.
 
-use crate::mode::{Controlled, Mode, Uncontrolled};
-use crate::over::at_least_one;
 use sinew_core::Cancelled;
 use sinew_loops::Control;
+use sinew_loops::iter::at_least_one;
+use sinew_loops::iter::{Controlled, Mode, Uncontrolled};
 use sinew_loops::stream::{self, Exit, Identity, Options, Parallel, Serial, Stages, TryExit};
 use std::marker::PhantomData;
 

@@ -1,10 +1,10 @@
 //! Stencils: each element of a grid becomes a function of its neighbourhood.
 
-use crate::mode::{Controlled, Mode, Uncontrolled};
-use crate::over::{at_least_one, sound};
 use sinew_core::Cancelled;
 use sinew_loops::Control;
 use sinew_loops::data::Neighbourhood;
+use sinew_loops::iter::{Controlled, Mode, Uncontrolled};
+use sinew_loops::iter::{at_least_one, sound};
 use sinew_loops::loops::{self, Edge, Options, Sweeps};
 use sinew_policy::chunk::Schedule;
 use std::marker::PhantomData;

@@ -216,12 +216,11 @@ fn nested(fate: Fate<'_>, n: usize, random: &mut Rng) -> Result<(), Cancelled> {
     let rows = over(0..n.min(30))
         .schedule(SCHEDULES[random.usize(..SCHEDULES.len())])
         .control(fate.control);
-    rows.map(|row| {
+    let done = rows.map(|row| {
         fate.meet(row);
         inner(row)
-    })?
-    .into_iter()
-    .collect()
+    });
+    done.collect::<Vec<_>>()?.into_iter().collect()
 }
 
 /// A loop without a cancellation.
@@ -233,6 +232,7 @@ fn free(fate: Fate<'_>, n: usize) -> Result<(), Cancelled> {
         visits.visit(item);
         Counted::new(&alive, item)
     });
+    let made: Vec<_> = made.collect();
     assert!(made.iter().map(|counted| counted.1).eq(0..n));
     visits.assert_all();
     drop(made);

@@ -7,9 +7,10 @@
 #![expect(unused_imports, reason = "each name need only exist")]
 
 use sinew::items::{
-    Chunk, Chunks, ChunksMut, Enumerate, Index, IntoItems, Items, RangeChunks, RangeChunksPiece,
-    ReadItems, SliceMut, TilesMut, TilesPiece, Zip,
+    Chunks, ChunksMut, Index, IntoItems, Items, Owned, OwnedPiece, ReadItems, SliceMut, TilesMut,
+    TilesPiece,
 };
+use sinew::iter::{Enumerate, IndexedParIter, ParIter, Zip};
 use sinew::locality::{
     Distribution, DomainOrder, DomainQueues, DomainScope, Domains, DomainsError,
     ParseDomainKindError, PlacedOptions,
@@ -54,8 +55,9 @@ use sinew::{
 #[test]
 fn a_field_can_hold_a_loop_a_pipeline_and_what_a_pool_is_built_from() {
     type Doubled = Parallel<Identity, fn(u32) -> u32>;
+    type Slice<'a> = Over<'static, &'a [u8]>;
     struct Held<'a> {
-        pairs: Over<'static, Enumerate<Zip<&'a [u8], &'a [u8]>>>,
+        pairs: Enumerate<Zip<Slice<'a>, Slice<'a>>>,
         doubled: Pipeline<'static, std::ops::Range<u32>, Doubled>,
         build: fn(Fences, Spin, Machine) -> PoolBuilder,
     }
@@ -66,7 +68,7 @@ fn a_field_can_hold_a_loop_a_pipeline_and_what_a_pool_is_built_from() {
         doubled: pipeline(0..3).parallel(double),
         build: |fences, spin, machine| Pool::builder().fences(fences).spin(spin).machine(machine),
     };
-    let sums: Vec<usize> = held.pairs.map(|(at, (x, y))| at + usize::from(x + y));
+    let sums: Vec<usize> = held.pairs.map(|(at, (x, y))| at + usize::from(x + y)).collect();
     assert_eq!((sums, held.doubled.collect()), (vec![4, 7], vec![0, 2, 4]));
     let pool = (held.build)(Fences::Full, Spin::Adaptive, Machine::flat(2)).threads(2).build();
     assert_eq!(pool.unwrap().max_threads(), 2);

@@ -220,7 +220,7 @@ fn pipelines_may_be_nested() {
         .collect()
         .len()
     })
-    .serial(|n| over(0..n).reduce(|| 0, |a, b| a + b))
+    .serial(|n| over(0..n).sum::<usize>())
     .collect();
     assert!(sums.into_iter().eq((0..40).map(|n: usize| n * n.saturating_sub(1) / 2)));
 }

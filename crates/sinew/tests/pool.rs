@@ -55,7 +55,8 @@ fn skeletons_under_a_control_end() {
         })
     });
     check(|control, once| {
-        over(0..1_000_000_usize).control(control).map(|item| at(item, once)).map(drop)
+        let items = over(0..1_000_000_usize).control(control).map(|item| at(item, once));
+        items.collect::<Vec<_>>().map(drop)
     });
     check(|control, once| {
         sinew::pipeline(0..1_000).serial(|item| at(item, once)).control(control).for_each(drop)
@@ -145,10 +146,11 @@ fn measured_loops_without_a_control_run_on() {
     let pool = Pool::builder().threads(2).build().unwrap();
     let once = Once::new(&pool);
     let (made, metrics) = pool.run(|_| {
-        over(0..10_000).metrics().map(|item| {
+        let measured = over(0..10_000).metrics().map(|item| {
             once.cancel();
             item
-        })
+        });
+        measured.collect::<Vec<_>>()
     });
     assert_eq!((made, metrics.tasks()), ((0..10_000).collect::<Vec<i32>>(), 10_000));
 }

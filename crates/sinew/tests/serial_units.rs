@@ -1,5 +1,6 @@
 //! Units of a worklist that call joins, scopes and loops in the middle of their transaction.
 
+use sinew::prelude::*;
 use sinew::stm::TVar;
 use sinew::worklist::Worklist;
 use std::thread;
@@ -17,7 +18,7 @@ fn parallel_calls_inside_a_unit_stay_on_its_thread() {
             sum.modify(tx, |sum| sum + unit)?;
             let moved = || u64::from(thread::current().id() != here);
             let (a, b) = sinew::join(moved, moved);
-            let in_loop: u64 = sinew::over(0..100_usize).map(|_| moved()).into_iter().sum();
+            let in_loop: u64 = sinew::over(0..100_usize).map(|_| moved()).sum();
             by_units.modify(tx, |moved| moved + a + b + in_loop)
         })
     });

@@ -41,26 +41,28 @@ proptest! {
         let table: Vec<u32> = (0..=255).rev().collect();
         everywhere(|| {
             let over_xs = || over(&xs).schedule(schedule).threads(threads);
-            assert_eq!(over_xs().map(|x| x / 2), xs.iter().map(|x| x / 2).collect::<Vec<_>>());
             assert_eq!(
-                over_xs().map_array(&table, |x, table| table[*x as usize % 256]),
+ over_xs().map(|x| x / 2).collect::<Vec<_>>(), xs.iter().map(|x| x / 2).collect::<Vec<_>>());
+            assert_eq!(
+                over_xs()
+                    .map_array(&table, |x, table| table[*x as usize % 256])
+                    .collect::<Vec<_>>(),
                 xs.iter().map(|x| table[*x as usize % 256]).collect::<Vec<_>>()
             );
-            assert_eq!(over_xs().reduce(|| 0, u32::max), xs.iter().copied().max().unwrap_or(0));
+            assert_eq!(over_xs().max(), xs.iter().max());
             assert_eq!(
-                over_xs().enumerate().map_reduce(
-                    |(i, x)| i as u64 ^ u64::from(*x),
-                    || 0,
-                    u64::wrapping_add
-                ),
+                over_xs()
+                    .enumerate()
+                    .map(|(i, x)| i as u64 ^ u64::from(*x))
+                    .reduce(|| 0, u64::wrapping_add),
                 xs.iter().enumerate().fold(0, |sum, (i, x)| sum + (i as u64 ^ u64::from(*x)))
             );
             assert_eq!(
-                over_xs().chunks(size).map(<[u32]>::to_vec),
+                over_xs().copied().chunks(size).collect::<Vec<_>>(),
                 xs.chunks(size).map(<[u32]>::to_vec).collect::<Vec<_>>()
             );
             assert_eq!(
-                over_xs().zip(0..1_000_u16).map(|(x, i)| (*x, i)),
+                over_xs().zip(0..1_000_u16).map(|(x, i)| (*x, i)).collect::<Vec<_>>(),
                 xs.iter().copied().zip(0..1_000_u16).collect::<Vec<_>>()
             );
         });
@@ -85,7 +87,7 @@ proptest! {
                 .chunks(size)
                 .schedule(schedule)
                 .enumerate()
-                .for_each(|(i, chunk)| chunk[0] ^= i as u32);
+                .for_each(|(i, mut chunk)| *chunk[0] ^= i as u32);
             let mut expected: Vec<u32> = xs.iter().map(|x| x.wrapping_mul(3) ^ x).collect();
             expected.chunks_mut(size).enumerate().for_each(|(i, chunk)| chunk[0] ^= i as u32);
             assert_eq!(ours, expected);
@@ -100,7 +102,7 @@ proptest! {
         threads in 1..9_usize,
     ) {
         let sum =
-            |over: sinew::Over<&[f64]>| over.reproducible().reduce(|| 0.0, |a, b| a + b).to_bits();
+            |over: sinew::Over<&[f64]>| over.reproducible().sum::<f64>().to_bits();
         let scan = |over: sinew::Over<&[f64]>| over.reproducible().scan(0.5, |a, b| a + b);
         let (expected_sum, expected_scan) = (sum(over(&xs).threads(1)), scan(over(&xs).threads(1)));
         everywhere(|| {
@@ -155,18 +157,12 @@ fn sorts_agree_with_the_standard_ones() {
 /// their pool.
 #[test]
 fn skeletons_nest_in_each_other_and_in_tasks() {
-    let row = |i: u64| over(0..50_u64).map_reduce(|j| i * j, || 0, |a, b| a + b);
+    let row = |i: u64| -> u64 { over(0..50_u64).map(|j| i * j).sum() };
     let expected: u64 = (0..50).map(|i| (0..50).map(|j| i * j).sum::<u64>()).sum();
     everywhere(|| {
         let (a, b) = sinew::join(
-            || over(0..50_u64).map(row).into_iter().sum::<u64>(),
-            || {
-                over(0..50_u64).schedule(Schedule::Dynamic { chunk: 1 }).map_reduce(
-                    row,
-                    || 0,
-                    |a, b| a + b,
-                )
-            },
+            || over(0..50_u64).map(row).collect::<Vec<_>>().into_iter().sum::<u64>(),
+            || over(0..50_u64).schedule(Schedule::Dynamic { chunk: 1 }).map(row).sum(),
         );
         assert_eq!((a, b), (expected, expected));
     });
@@ -178,13 +174,16 @@ fn skeletons_nest_in_each_other_and_in_tasks() {
 fn the_first_error_ends_a_try_skeleton() {
     everywhere(|| {
         let calls =
-            over(0..1_000_000_u32).schedule(Schedule::Dynamic { chunk: 1 }).try_map(|i| match i {
+            over(0..1_000_000_u32).schedule(Schedule::Dynamic { chunk: 1 }).map(|i| match i {
                 10 => Err(i),
                 _ => Ok(vec![i]),
             });
-        assert_eq!(calls, Err(10));
+        assert_eq!(calls.collect::<Result<Vec<_>, _>>(), Err(10));
         assert_eq!(over(0..100).try_for_each(|i| if i == 99 { Err(i) } else { Ok(()) }), Err(99));
-        assert_eq!(over(0..3_u8).try_map(Ok::<_, ()>), Ok(vec![0, 1, 2]));
+        assert_eq!(
+            over(0..3_u8).map(Ok::<_, ()>).collect::<Result<Vec<_>, _>>(),
+            Ok(vec![0, 1, 2])
+        );
     });
 }
 
@@ -212,7 +211,7 @@ fn a_panic_in_a_body_leaves_the_pool_as_it_was() {
                 over(0..1_000).for_each(|i| assert_ne!(i, bad, "planned"));
             });
             assert!(result.is_err());
-            assert_eq!(over(0..1_000).map_reduce(|i| i, || 0, |a, b| a + b), 499_500);
+            assert_eq!(over(0..1_000).sum::<i32>(), 499_500);
         }
     });
 }

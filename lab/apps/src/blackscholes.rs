@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use sinew::{Schedule, Worker};
+use sinew::prelude::*;
 
 use crate::app::App;
 use crate::loops::{LoopSchedule, Scheduled};
@@ -193,7 +193,7 @@ impl Solve for BlackScholes {
 
     fn parallel(&self, _: &Worker, mut prices: Vec<f64>) -> Prices {
         for _ in 0..self.rounds {
-            sinew::over(&mut prices)
+            over(&mut prices)
                 .zip(&self.contracts)
                 .scheduled(self.schedule)
                 .for_each(|(price, contract)| *price = contract.price());

@@ -1,5 +1,7 @@
 //! The whole pool at once, for programs that deal out their work themselves.
 
+use sinew::iter::LoopOptions;
+use sinew::iter::ParIter;
 use sinew::{Schedule, Worker, over};
 
 /// Calls `work` with each number below the number of workers, each on a worker of its own where
@@ -7,8 +9,11 @@ use sinew::{Schedule, Worker, over};
 ///
 /// The call of a busy worker is made by another one later: this costs time, not correctness. So no
 /// call may wait for another.
-pub(crate) fn on_each_worker<R: Send>(worker: &Worker, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    over(0..worker.max_threads()).schedule(Schedule::Dynamic { chunk: 1 }).map(work)
+pub(crate) fn on_each_worker<R: Send>(
+    worker: &Worker,
+    work: impl Fn(usize) -> R + Sync + Send,
+) -> Vec<R> {
+    over(0..worker.max_threads()).schedule(Schedule::Dynamic { chunk: 1 }).map(work).collect()
 }
 
 /// The part of `0..all` that is `member`'s: as large as the others', or one larger.

@@ -18,7 +18,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
 
-use sinew::{Schedule, Worker};
+use sinew::prelude::*;
 
 use crate::app::App;
 use crate::loops::{LoopSchedule, Scheduled};
@@ -221,8 +221,9 @@ impl Solve for Floyd {
     fn parallel(&self, _: &Worker, (mut table, mut stations): (Table, Stations)) -> Table {
         for first in (0..table.vertices).step_by(BLOCK) {
             stations.take(&table, first);
-            sinew::over(&mut table.distances)
-                .chunks(table.vertices)
+            table
+                .distances
+                .par_chunks_mut(table.vertices)
                 .scheduled(self.schedule)
                 .for_each(|row| stations.relax(row));
         }

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use sinew::{Schedule, Worker};
+use sinew::prelude::*;
 
 use crate::app::App;
 use crate::loops::{LoopSchedule, Scheduled};
@@ -151,8 +151,7 @@ impl Solve for Gauss {
         let width = system.width();
         for column in 0..system.unknowns {
             let (pivot, rows) = system.pivot(column);
-            sinew::over(rows)
-                .chunks(width)
+            rows.par_chunks_mut(width)
                 .scheduled(self.schedule)
                 .for_each(|row| eliminate(pivot, &mut row[column..]));
         }

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::mem;
 
-use sinew::{LoopMemory, Schedule, Worker};
+use sinew::prelude::*;
 
 use crate::app::App;
 use crate::loops::{LoopSchedule, Scheduled};
@@ -121,11 +121,11 @@ impl Solve for Heat {
         // both.
         let memory = LoopMemory::new();
         for _ in 0..self.steps {
-            sinew::over(next.inner_mut())
-                .chunks(self.side)
+            next.inner_mut()
+                .par_chunks_mut(self.side)
+                .memory(&memory)
                 .enumerate()
                 .scheduled(self.schedule)
-                .memory(&memory)
                 .for_each(|(above, row)| now.relax(above, row));
             mem::swap(&mut now, &mut next);
         }

@@ -3,7 +3,7 @@
 //! One loop packs the right factor, a second one computes the bands; all of them read all of the
 //! right factor.
 
-use sinew::{Schedule, Worker};
+use sinew::prelude::*;
 
 use crate::app::App;
 use crate::dense::{BAND, Matrix, TILE, multiply, multiply_band, pack, panels};
@@ -60,14 +60,15 @@ impl Solve for Matmul {
     fn parallel(&self, _: &Worker, (): ()) -> Matrix {
         let (a, b) = (self.a.view(), self.b.view());
         let mut packed = vec![[0.0; TILE]; panels(b.side) * b.side];
-        sinew::over(&mut packed)
-            .chunks(b.side)
+        packed
+            .par_chunks_mut(b.side)
             .enumerate()
             .scheduled(self.schedule)
             .for_each(|(number, panel)| pack(b, number, panel));
         let mut product = Matrix::zero(a.side);
-        sinew::over(&mut product.elements)
-            .chunks(BAND * a.side)
+        product
+            .elements
+            .par_chunks_mut(BAND * a.side)
             .enumerate()
             .scheduled(self.schedule)
             .for_each(|(band, rows)| multiply_band(a, &packed, band, rows));

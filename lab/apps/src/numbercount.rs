@@ -8,7 +8,7 @@
 use std::fmt;
 
 use rustc_hash::FxHashMap;
-use sinew::{Schedule, Worker};
+use sinew::prelude::*;
 
 use crate::app::App;
 use crate::loops::{LoopSchedule, Scheduled};
@@ -138,8 +138,8 @@ impl Solve for NumberCount {
     }
 
     fn parallel(&self, _: &Worker, (): ()) -> Counts {
-        let rows = sinew::over(&self.matrix).chunks(self.side).scheduled(self.schedule);
-        rows.map_reduce(Part::Row, Part::nothing, Part::and).counts()
+        let rows = self.matrix.par_chunks(self.side).scheduled(self.schedule);
+        rows.map(Part::Row).reduce(Part::nothing, Part::and).counts()
     }
 
     /// Against a count in an array with a place for every number.

@@ -13,6 +13,7 @@
 
 use std::fmt;
 
+use sinew::iter::ParIter;
 use sinew::{Schedule, Worker};
 
 use crate::app::App;
@@ -137,7 +138,8 @@ impl Solve for Finder {
     fn parallel(&self, _: &Worker, (): ()) -> Matches {
         repeat(self.repetitions, || {
             let positions = sinew::over(0..self.text.len()).scheduled(self.schedule);
-            Matches(positions.map_array(&self.text, |position, text| longest(text, position)))
+            let matches = positions.map_array(&self.text, |position, text| longest(text, position));
+            Matches(matches.collect())
         })
     }
 

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
+use sinew::iter::ParIter;
 use sinew::{Schedule, Worker};
 
 use crate::app::App;
@@ -170,11 +171,8 @@ impl Solve for WordCount {
             uncounted: &self.text.bytes[piece.clone()],
             ..Part::default()
         };
-        let all = sinew::over(&self.pieces).scheduled(self.schedule).map_reduce(
-            part,
-            Part::default,
-            Part::and,
-        );
+        let parts = sinew::over(&self.pieces).scheduled(self.schedule).map(part);
+        let all = parts.reduce(Part::default, Part::and);
         all.and(Part::default()).counts
     }
 

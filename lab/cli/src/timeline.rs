@@ -94,16 +94,15 @@ pub(crate) fn show(pool: &Pool, planned: Duration) -> Result<(), Failure> {
             Stage { control: &control, done: &done, planned, live: io::stdout().is_terminal() };
         let direct = s.spawn(move || stage.direct(&ended));
         let answers = pool.run(|_| {
-            over(workload.tasks()).schedule(Schedule::Static).control(&control).map_array(
-                workload.table(),
-                |task, table| {
-                    let answer = apply(task, table);
-                    let worker = sinew::run(|w| w.index());
-                    // Relaxed: a statistic.
-                    done[worker].fetch_add(u64::from(task.repeats()), Ordering::Relaxed);
-                    answer
-                },
-            )
+            let tasks = over(workload.tasks()).control(&control).schedule(Schedule::Static);
+            let answers = tasks.map_array(workload.table(), |task, table| {
+                let answer = apply(task, table);
+                let worker = sinew::run(|w| w.index());
+                // Relaxed: a statistic.
+                done[worker].fetch_add(u64::from(task.repeats()), Ordering::Relaxed);
+                answer
+            });
+            answers.collect::<Vec<_>>()
         });
         drop(end);
         direct.join().map(|printed| (answers, printed))

@@ -1,6 +1,7 @@
 //! Items made of other items: chunks, zips, numbered items.
 
-use super::items::{Index, Items, ReadItems, SliceMut};
+use super::items::{Items, ReadItems, SliceMut};
+use super::ranges::Index;
 use std::ops::Range;
 
 /// Items that can be cut into chunks of one size (the last may be shorter).
@@ -108,10 +109,7 @@ pub struct RangeChunks<N> {
     size: usize,
 }
 
-impl<N: Index> Chunk for Range<N>
-where
-    Self: Items,
-{
+impl<N: Index> Chunk for Range<N> {
     type Chunks = RangeChunks<N>;
 
     fn into_chunks(self, size: usize) -> Self::Chunks {
@@ -197,6 +195,44 @@ unsafe impl<A: Items, B: Items> Items for Zip<A, B> {
 
 // SAFETY: both parts allow it.
 unsafe impl<A: ReadItems, B: ReadItems> ReadItems for Zip<A, B> {}
+
+/// Two sequences of items, one after the other.
+#[derive(Debug, Clone)]
+pub struct Chain<A, B> {
+    a: A,
+    b: B,
+}
+
+impl<A: Items, B: Items<Item = A::Item>> Chain<A, B> {
+    /// The items of `a`, then those of `b`, whose indices must be fewer than `usize::MAX` together.
+    #[inline]
+    pub fn new(a: A, b: B) -> Self {
+        Self { a, b }
+    }
+}
+
+// SAFETY: each index of the chain is one index of one part.
+unsafe impl<A: Items, B: Items<Item = A::Item>> Items for Chain<A, B> {
+    type Item = A::Item;
+    type Piece = std::iter::Chain<A::Piece, B::Piece>;
+
+    const EXACT: bool = A::EXACT && B::EXACT;
+
+    #[inline]
+    fn length(&self) -> usize {
+        self.a.length() + self.b.length()
+    }
+
+    #[inline]
+    unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
+        let middle = self.a.length();
+        let a = range.start.min(middle)..range.end.min(middle);
+        let b = range.start.max(middle) - middle..range.end.max(middle) - middle;
+        // SAFETY: both ranges are ascending and below the length of their part, and the caller
+        // requests no index again.
+        unsafe { self.a.piece(a).chain(self.b.piece(b)) }
+    }
+}
 
 /// Items with their numbers.
 #[derive(Debug, Clone)]

@@ -26,6 +26,10 @@ pub unsafe trait Items: Send + Sync {
     /// The items of a range, in order.
     type Piece: Iterator<Item = Self::Item>;
 
+    /// Whether there is exactly one item at each index. If not, a range may have any number of
+    /// items, and `length` is the number of indices.
+    const EXACT: bool = true;
+
     /// The number of items.
     fn length(&self) -> usize;
 
@@ -34,7 +38,7 @@ pub unsafe trait Items: Send + Sync {
     /// # Safety
     ///
     /// `range` is ascending and ends at or below `length()`. No index of it is requested again,
-    /// except of a [`ReadItems`].
+    /// except of a [`ReadItems`]. The piece is dropped before these items are.
     unsafe fn piece(&self, range: Range<usize>) -> Self::Piece;
 }
 
@@ -106,6 +110,13 @@ impl<'a, T> SliceMut<'a, T> {
     pub fn into_slice(self) -> &'a mut [T] {
         // SAFETY: `start` and `len` are those of the slice that is borrowed for `'a`. `self` is
         // consumed, and a loop consumes its items, so no piece of it exists.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
+    }
+
+    /// The whole slice, while no piece of it is requested.
+    #[inline]
+    pub(super) fn as_mut_slice(&mut self) -> &mut [T] {
+        // SAFETY: as in `into_slice`; the mutable borrow of `self` lasts as long as the result.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
     }
 
@@ -198,64 +209,3 @@ impl<'a, T: Send, const N: usize> IntoItems for &'a mut [T; N] {
         SliceMut::new(self)
     }
 }
-
-/// The integers whose ranges are [`Items`].
-pub trait Index: Copy + Send + Sync + 'static {
-    /// The number of integers in `range`. Panics if it is more than `usize::MAX`.
-    fn count(range: &Range<Self>) -> usize;
-    /// The part of `range` from its `part.start`-th to its `part.end`-th integer.
-    fn part(range: &Range<Self>, part: Range<usize>) -> Range<Self>;
-}
-
-macro_rules! ranges {
-    ($($integer:ty),*) => {$(
-        impl Index for $integer {
-            #[inline]
-            fn count(range: &Range<Self>) -> usize {
-                if range.start >= range.end {
-                    return 0;
-                }
-                usize::try_from(range.end.abs_diff(range.start)).unwrap_or_else(|_| {
-                    panic!("the range {range:?} is longer than usize::MAX: split it")
-                })
-            }
-
-            #[inline]
-            fn part(range: &Range<Self>, part: Range<usize>) -> Range<Self> {
-                // Both ends lie within `range`, so wrapping arithmetic is exact.
-                let at = |index: usize| range.start.wrapping_add(index as $integer);
-                at(part.start)..at(part.end)
-            }
-        }
-
-        // SAFETY: integers are computed, nothing is shared.
-        unsafe impl Items for Range<$integer> {
-            type Item = $integer;
-            type Piece = Range<$integer>;
-
-            #[inline]
-            fn length(&self) -> usize {
-                Index::count(self)
-            }
-
-            #[inline]
-            unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
-                Index::part(self, range)
-            }
-        }
-
-        // SAFETY: as above.
-        unsafe impl ReadItems for Range<$integer> {}
-
-        impl IntoItems for Range<$integer> {
-            type Items = Self;
-
-            #[inline]
-            fn into_items(self) -> Self::Items {
-                self
-            }
-        }
-    )*};
-}
-
-ranges!(u8, i8, u16, i16, u32, i32, u64, i64, usize, isize);

@@ -6,8 +6,13 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `items` | [`Items`]: slices, mutable slices and ranges, in pieces |
+//! | `items` | [`Items`]: slices and mutable slices, in pieces |
+//! | `ranges` | ranges of integers and characters |
 //! | `adapt` | chunks, pairs and numbers of items |
+//! | `slices`, `cuts` | windows and chunks of slices; items whose borders are found by a search |
+//! | `repeat` | clones of a value |
+//! | `text` | the characters and parts of a text |
+//! | `owned`, `drain` | the elements of a vector, or of a part of one, by value |
 //! | `tiles` | the tiles of a grid that is stored row by row in a slice |
 //! | `edge`, `neighbourhood`, `band` | stencils: the elements around an element |
 //! | `rows` | three-dimensional arrays in tiles of whole rows |
@@ -17,25 +22,45 @@
 
 mod adapt;
 mod band;
+mod cuts;
+mod drain;
 mod edge;
 mod items;
 mod neighbourhood;
 mod output;
+mod owned;
 mod prefetch;
+mod ranges;
+mod repeat;
 mod rows;
+mod slices;
 mod stream;
+mod text;
 mod tiles;
 mod wide;
 
-pub use adapt::{Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
+pub use adapt::{Chain, Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
 pub(crate) use band::{Band, Field, Scratch, interior};
+pub use cuts::{Cut, Cuts, CutsPiece, PartsMut, PartsMutPiece, SliceRuns, SplitSlice};
+pub use drain::Drain;
 pub use edge::Edge;
-pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
+pub use items::{IntoItems, Items, ReadItems, SliceMut};
 pub use neighbourhood::Neighbourhood;
 pub(crate) use output::{Output, Writer};
+pub use owned::{Owned, OwnedPiece};
 pub use prefetch::{Intent, prefetch};
+pub use ranges::Index;
+pub use repeat::RepeatN;
 pub use rows::{Row, Shape, Tile, TileOrder, tiles};
+pub use slices::{
+    ArrayWindows, ChunksExact, ChunksExactMut, RChunks, RChunksExact, RChunksExactMut, RChunksMut,
+    Windows,
+};
 pub use stream::{Streams, streaming};
+pub use text::{
+    Bytes, CharIndices, CharIndicesPiece, Chars, EncodeUtf16, MatchIndices, Matches, Pattern,
+    SplitText, TextParts,
+};
 pub use tiles::{TileMut, TilesMut, TilesPiece};
 pub use wide::wide;
 

@@ -122,7 +122,31 @@ impl<'o, T> Writer<'o, T> {
         let (slots, mut filling) = unsafe { self.begin(range) };
         for (slot, value) in slots.iter_mut().zip(values) {
             slot.write(value);
-            filling.done += 1;
+            filling.wrote_one();
+        }
+    }
+
+    /// A function that writes the value that it gets into the next slot of `range`, and breaks if
+    /// there is none.
+    ///
+    /// # Safety
+    ///
+    /// As for [`fill`](Self::fill).
+    #[inline]
+    pub(crate) unsafe fn sink<'w>(
+        &'w mut self,
+        range: Range<usize>,
+    ) -> impl FnMut(T) -> ControlFlow<()> + use<'w, 'o, T> {
+        // SAFETY: the caller's promise is the same.
+        let (slots, mut filling) = unsafe { self.begin(range) };
+        let mut slots = slots.iter_mut();
+        move |value| match slots.next() {
+            Some(slot) => {
+                slot.write(value);
+                filling.wrote_one();
+                ControlFlow::Continue(())
+            }
+            None => ControlFlow::Break(()),
         }
     }
 
@@ -144,7 +168,7 @@ impl<'o, T> Writer<'o, T> {
                 Ok(value) => slot.write(value),
                 Err(error) => return ControlFlow::Break(error),
             };
-            filling.done += 1;
+            filling.wrote_one();
         }
         ControlFlow::Continue(())
     }
@@ -197,6 +221,13 @@ struct Filling<'w, 'o, T> {
     writer: &'w mut Writer<'o, T>,
     start: usize,
     done: usize,
+}
+
+impl<T> Filling<'_, '_, T> {
+    #[inline]
+    fn wrote_one(&mut self) {
+        self.done += 1;
+    }
 }
 
 impl<T> Drop for Filling<'_, '_, T> {

@@ -70,32 +70,6 @@ pub fn try_map<I: Items, R: Send, E: Send>(
     Ok(complete(output))
 }
 
-/// `f` of every block of `size` items (the last may be shorter), in order.
-///
-/// # Errors
-///
-/// As [`map`].
-///
-/// # Panics
-///
-/// If `f` does, or if `size` is 0.
-#[track_caller]
-pub fn map_blocks<I: Items, R: Send>(
-    w: &Worker,
-    items: I,
-    size: usize,
-    options: &Options,
-    f: impl Fn(I::Piece) -> R + Sync,
-) -> Result<Vec<R>, Cancelled> {
-    assert!(size > 0, "blocks of 0 items never cover a loop: use at least 1");
-    let (len, blocks) = (items.length(), items.length().div_ceil(size));
-    // The chunks of the pool's schedule count items, not blocks.
-    let options = &Options { open: false, ..*options };
-    // SAFETY: different blocks are disjoint ranges below the length, and `map` asks for each block
-    // once.
-    map(w, 0..blocks, options, |number| f(unsafe { items.piece(block(number, size, len)) }))
-}
-
 /// The items of block `number`.
 #[inline]
 pub(super) fn block(number: usize, size: usize, len: usize) -> Range<usize> {

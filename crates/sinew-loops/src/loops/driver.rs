@@ -53,7 +53,7 @@ use std::ops::{ControlFlow, Range};
 ///
 /// With the payload of the first body that panicked, after all participants have left.
 #[inline]
-pub(super) fn drive<L, E, P>(
+pub(crate) fn drive<L, E, P>(
     w: &Worker,
     n: usize,
     options: &Options,

@@ -1,21 +1,31 @@
-//! `fold`: combines all items, in their order.
+//! `fold`: combines the values of all ranges, in their order.
 //!
 //! A participant folds a run of adjacent chunks into one partial result. At the end the partial
-//! results are combined in the order of the items, so `combine` needs to be associative but not
+//! results are combined in the order of the ranges, so `combine` needs to be associative but not
 //! commutative.
+//!
+//! A reproducible fold has one partial result for each block of a number that follows from the
+//! length alone, and combines them as a tree whose shape does, too.
 
 use sinew_sync::lock::Mutex;
 
+use super::collect::block;
 use super::driver::drive;
 use super::options::Options;
 use crate::data::Items;
 use sinew_core::{Cancelled, Worker};
 use std::ops::{ControlFlow, Range};
 
-/// Folds all items into one value.
+/// The maximum number of blocks of a reproducible fold: enough to balance any machine, and few
+/// enough to combine serially.
+pub(crate) const BLOCKS: usize = 1024;
+
+/// Folds disjoint ranges that cover `0..n` into one value.
 ///
-/// `identity()` begins each partial result, `fold` adds an item to one, `combine` joins two
-/// adjacent ones. The division of the items depends on the schedule and on the helpers.
+/// `identity()` begins each partial result, `add` adds a range to one, `combine` joins two
+/// adjacent ones. The ranges depend on the schedule and on the helpers, unless the fold is
+/// [reproducible](Options::reproducible). `None` if `n` is 0. If a call of `add` breaks, ranges
+/// are missing.
 ///
 /// # Errors
 ///
@@ -30,34 +40,114 @@ use std::ops::{ControlFlow, Range};
 /// An entry of a vector for each run of adjacent chunks of a participant: few with `static` and
 /// `stealing`, up to one for each chunk with the others.
 #[inline]
+pub fn fold_ranges<A: Send>(
+    w: &Worker,
+    n: usize,
+    options: &Options<'_>,
+    identity: impl Fn() -> A + Sync,
+    add: impl Fn(&mut A, Range<usize>) -> ControlFlow<()> + Sync,
+    combine: impl Fn(A, A) -> A,
+) -> Result<Option<A>, Cancelled> {
+    let partials = partials(w, n, options, identity, add)?;
+    Ok(match options.reproducible {
+        true => combine_pairs(partials, &combine),
+        false => partials.into_iter().reduce(combine),
+    })
+}
+
+/// Folds all items into one value; `identity()` if there are none. See [`fold_ranges`].
+///
+/// # Errors
+///
+/// As [`fold_ranges`].
+#[inline]
 pub fn fold<I: Items, A: Send>(
     w: &Worker,
     items: I,
-    options: &Options,
+    options: &Options<'_>,
     identity: impl Fn() -> A + Sync,
     fold: impl Fn(A, I::Item) -> A + Sync,
     combine: impl Fn(A, A) -> A,
 ) -> Result<A, Cancelled> {
-    let partials = Mutex::new(Vec::<Run<A>>::new());
-    let enter = || Partial { current: None, end: 0, earlier: Vec::new(), all: &partials };
-    let piece = |partial: &mut Partial<'_, A>, range: Range<usize>| {
-        let Run { start, value } = partial
-            .continued_by(range.start)
-            .unwrap_or_else(|| Run { start: range.start, value: identity() });
-        partial.end = range.end;
+    let add = |value: &mut Option<A>, range| {
         // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so
         // there are no other requests.
-        let value = unsafe { items.piece(range) }.fold(value, &fold);
-        partial.current = Some(Run { start, value });
+        let piece = unsafe { items.piece(range) };
+        *value = Some(piece.fold(value.take().unwrap_or_else(&identity), &fold));
         ControlFlow::Continue(())
     };
-    drive(w, items.length(), options, enter, piece)?;
-    let mut partials = std::mem::take(&mut *partials.lock());
-    partials.sort_unstable_by_key(|run| run.start);
-    Ok(partials.into_iter().map(|run| run.value).reduce(combine).unwrap_or_else(identity))
+    let join = |a: Option<A>, b: Option<A>| match (a, b) {
+        (Some(a), Some(b)) => Some(combine(a, b)),
+        (a, b) => a.or(b),
+    };
+    let folded = fold_ranges(w, items.length(), options, || None, add, join)?;
+    Ok(folded.flatten().unwrap_or_else(identity))
 }
 
-/// A partial result and where its items begin.
+/// The partial results of [`fold_ranges`], in the order of their ranges.
+///
+/// # Errors
+///
+/// As [`fold_ranges`].
+#[inline]
+pub(crate) fn partials<A: Send>(
+    w: &Worker,
+    n: usize,
+    options: &Options<'_>,
+    identity: impl Fn() -> A + Sync,
+    add: impl Fn(&mut A, Range<usize>) -> ControlFlow<()> + Sync,
+) -> Result<Vec<A>, Cancelled> {
+    let partials = Mutex::new(Vec::<Run<A>>::new());
+    let enter = || Partial { current: None, end: 0, earlier: Vec::new(), all: &partials };
+    if options.reproducible {
+        let size = n.div_ceil(BLOCKS).max(1);
+        let piece = |partial: &mut Partial<'_, A>, mut numbers: Range<usize>| {
+            numbers.try_for_each(|start| {
+                let mut value = identity();
+                let flow = add(&mut value, block(start, size, n));
+                partial.earlier.push(Run { start, value });
+                flow
+            })
+        };
+        // The chunks of the pool's schedule count items, not blocks.
+        drive(w, n.div_ceil(size), &Options { open: false, ..*options }, enter, piece)?;
+    } else {
+        let piece = |partial: &mut Partial<'_, A>, range: Range<usize>| {
+            if !partial.is_continued_by(range.start) {
+                let began = Run { start: range.start, value: identity() };
+                partial.earlier.extend(partial.current.replace(began));
+            }
+            partial.end = range.end;
+            match &mut partial.current {
+                Some(run) => add(&mut run.value, range),
+                None => unreachable!("a run was begun"),
+            }
+        };
+        drive(w, n, options, enter, piece)?;
+    }
+    let mut partials = partials.into_inner();
+    partials.sort_unstable_by_key(|run| run.start);
+    Ok(partials.into_iter().map(|run| run.value).collect())
+}
+
+/// Combines neighbours until one value is left: a tree whose shape follows from the number of
+/// values.
+fn combine_pairs<A>(mut values: Vec<A>, op: &impl Fn(A, A) -> A) -> Option<A> {
+    while values.len() > 1 {
+        let mut singles = values.into_iter();
+        let pair = || {
+            let left = singles.next()?;
+            Some(match singles.next() {
+                Some(right) => op(left, right),
+                None => left,
+            })
+        };
+        values = std::iter::from_fn(pair).collect();
+    }
+    values.pop()
+}
+
+/// A partial result and where its ranges begin.
 struct Run<A> {
     start: usize,
     value: A,
@@ -73,15 +163,10 @@ struct Partial<'p, A> {
 }
 
 impl<A> Partial<'_, A> {
-    /// The current run, if a chunk from `start` on continues it; otherwise the run is complete.
+    /// Whether a chunk from `start` on continues the current run.
     #[inline]
-    fn continued_by(&mut self, start: usize) -> Option<Run<A>> {
-        let current = self.current.take()?;
-        if self.end == start {
-            return Some(current);
-        }
-        self.earlier.push(current);
-        None
+    fn is_continued_by(&self, start: usize) -> bool {
+        self.current.is_some() && self.end == start
     }
 }
 

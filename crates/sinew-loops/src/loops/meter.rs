@@ -128,7 +128,7 @@ impl Stopwatch<'_> {
 }
 
 /// The measured times of the threads of a loop.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoopMetrics {
     /// From the loop's beginning to its end.

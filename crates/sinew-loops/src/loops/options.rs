@@ -26,6 +26,8 @@ pub struct Options<'m> {
     pub control: Option<&'m Control>,
     /// The call site of the loop, for `Auto`.
     pub site: Option<Site>,
+    /// Whether values are combined in an order that follows from the number of items alone.
+    pub reproducible: bool,
     /// Measures each thread. A measured loop runs as one with a control, but without a control it
     /// cannot be changed or cancelled.
     pub meter: Option<&'m Meter>,
@@ -40,6 +42,7 @@ impl Default for Options<'_> {
             memory: None,
             control: None,
             site: None,
+            reproducible: false,
             meter: None,
         }
     }

@@ -20,6 +20,7 @@ mod workload;
 
 use std::fmt;
 
+use sinew::iter::ParIter;
 use sinew::{Schedule, Worker, over};
 
 use crate::app::App;
@@ -102,7 +103,8 @@ impl Solve for Collatz {
 
     fn parallel(&self, _: &Worker, (): ()) -> Steps {
         let Self { workload, schedule } = self;
-        Steps(over(workload.tasks()).scheduled(*schedule).map_array(workload.table(), apply))
+        let steps = over(workload.tasks()).map_array(workload.table(), apply);
+        Steps(steps.scheduled(*schedule).collect())
     }
 
     fn check(&self, Steps(answers): &Steps) -> Result<(), Wrong> {

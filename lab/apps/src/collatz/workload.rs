@@ -8,10 +8,12 @@ use crate::problem::Wrong;
 /// Tasks and a table: the two inputs of a map-array.
 ///
 /// ```
+/// use sinew::iter::ParIter;
 /// use sinew_apps::collatz::{Workload, apply};
 ///
 /// let workload = Workload::biased(1_000, 500, 5, 4);
 /// let answers = sinew::over(workload.tasks()).map_array(workload.table(), apply);
+/// let answers: Vec<u64> = answers.collect();
 /// workload.check(&answers)?;
 /// assert_eq!(answers, workload.serial());
 /// # Ok::<(), sinew_apps::Wrong>(())
@@ -121,6 +123,7 @@ impl fmt::Display for Workload {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sinew::iter::ParIter;
 
     /// Catches: heavy tasks that are not the first ones, or not 1/N of all.
     #[test]
@@ -142,6 +145,7 @@ mod tests {
         for kind in [Kind::Compute, Kind::Stream, Kind::Irregular] {
             let workload = Workload::biased(100, 300, 30, 4).kind(kind, 1_000);
             let answers = sinew::over(workload.tasks()).map_array(workload.table(), apply);
+            let answers: Vec<_> = answers.collect();
             workload.check(&answers).unwrap();
             assert_eq!(answers, workload.serial());
             assert_eq!(answers.iter().sum::<u64>(), workload.sum(), "{workload}");

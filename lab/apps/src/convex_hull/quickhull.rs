@@ -12,7 +12,7 @@
 //!   the recursion ends.
 
 use robust::orient2d;
-use sinew::{Worker, over};
+use sinew::prelude::*;
 
 use super::Point;
 use crate::loops::{LoopSchedule, Scheduled};
@@ -160,10 +160,11 @@ fn grow(edge: Edge, side: Side, found: &mut Vec<Point>) {
 
 /// The candidates among at least one point.
 pub(super) fn parallel(worker: &Worker, points: &[Point], schedule: LoopSchedule) -> Vec<Point> {
-    let pieces = || over(points).chunks(PIECE).scheduled(schedule);
-    let corners = pieces().map_reduce(Corners::of, || Corners::at(points[0]), Corners::and);
+    let pieces = || points.par_chunks(PIECE).scheduled(schedule);
+    let corners = pieces().map(Corners::of).reduce(|| Corners::at(points[0]), Corners::and);
     let edges = corners.edges();
-    let [west, south, east, north] = collect(edges, pieces().map(|piece| split(piece, edges)));
+    let found = pieces().map(|piece| split(piece, edges)).collect();
+    let [west, south, east, north] = collect(edges, found);
     let grow = |w: &Worker, at: usize, side| grow_parallel(w, edges[at], side, schedule);
     let ((a, b), (c, d)) = worker.join(
         |w| w.join(|w| grow(w, 0, west), |w| grow(w, 1, south)),
@@ -215,7 +216,7 @@ fn grow_parallel(worker: &Worker, edge: Edge, side: Spread, schedule: LoopSchedu
     }
     let corner = side.farthest.point;
     let edges = edge.split_at(corner);
-    let sides = over(&side.pieces).scheduled(schedule).map(|piece| split(piece, edges));
+    let sides = over(&side.pieces).scheduled(schedule).map(|piece| split(piece, edges)).collect();
     drop(side);
     let [first, second] = collect(edges, sides);
     let (first, second) = worker.join(

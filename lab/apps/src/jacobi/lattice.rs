@@ -7,10 +7,8 @@
 use std::mem;
 
 use sinew::locality::{Distribution, DomainOrder};
-use sinew::{
-    Domains, Placed, Placement, Row, Schedule, ScopeBuilder, Shape, Tile, TileOrder, locality,
-    tiles,
-};
+use sinew::prelude::*;
+use sinew::{Row, ScopeBuilder, Shape, Tile, TileOrder, locality, tiles};
 
 use super::kernel::{Field, Stores, Wave};
 
@@ -157,7 +155,7 @@ pub(crate) fn sweep(
     match form {
         Form::Serial => sweep_serial(plan, now, next),
         Form::Loop(schedule) => {
-            let slabs = sinew::over(next).chunks(plan.slab()).enumerate().schedule(schedule);
+            let slabs = next.par_chunks_mut(plan.slab()).enumerate().schedule(schedule);
             slabs.for_each(|(slab, sites)| relax_slab(plan, &field, slab, sites));
         }
         Form::Tasks(order) => {

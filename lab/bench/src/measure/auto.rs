@@ -3,8 +3,9 @@
 
 use super::line::{Line, Unit};
 use crate::problem::Scale;
-use crate::runtimes::sinew::{Pool, Schedule, over};
+use crate::runtimes::sinew::{IndexedParIter, ParIter, Pool, Schedule, over};
 use crate::statistics::median;
+use ::sinew::iter::LoopOptions;
 use sinew_sync::clock::now_ns;
 use std::hint::black_box;
 

@@ -12,6 +12,7 @@ use super::line::Line;
 use crate::problem::Scale;
 use crate::runtimes::sinew::{Control, Pool, Worker, over};
 use crate::runtimes::{rayon as rayon_runtime, sinew};
+use ::sinew::iter::ParIter;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sinew_sync::clock::now_ns;
@@ -33,7 +34,7 @@ const LATE: Duration = Duration::from_secs(60);
 pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     let pool = sinew::pool(2)?;
     let mut lines = Vec::new();
-    let short = |_: &Worker| over(0..SHORT).map_reduce(item, || 0, u64::wrapping_add);
+    let short = |_: &Worker| over(0..SHORT).map(item).reduce(|| 0, u64::wrapping_add);
     let run = || pool.run(short);
     // An error would be a call that waits for a minute; its time shows that.
     let by_deadline = || pool.call().timeout(LATE).run(short).unwrap_or_default();

@@ -13,6 +13,8 @@ use crate::bars::Verdict;
 use crate::problem::Scale;
 use crate::runtimes::sinew;
 use crate::statistics::Summary;
+use ::sinew::iter::LoopOptions;
+use ::sinew::iter::{IndexedParIter, ParIter, ParallelSliceMut};
 use ::sinew::locality::{Distribution, DomainOrder};
 use ::sinew::{DomainKind, Domains, Placement, Pool, Schedule, streaming};
 use sinew_apps::jacobi::{Form, Fronts, Lattice, Plan, Stores, Strips};
@@ -148,7 +150,7 @@ fn copy(pool: Option<&Pool>, lattice: &mut Lattice) {
     match pool {
         None => next.chunks_mut(slab).enumerate().for_each(piece),
         Some(pool) => pool.run(|_| {
-            ::sinew::over(next).chunks(slab).enumerate().schedule(Schedule::Static).for_each(piece);
+            next.par_chunks_mut(slab).enumerate().schedule(Schedule::Static).for_each(piece);
         }),
     }
 }

@@ -6,7 +6,7 @@
 
 use super::line::Line;
 use crate::problem::Scale;
-use crate::runtimes::sinew::{Pool, Worker, over};
+use crate::runtimes::sinew::{ParIter, Pool, Worker, over};
 use sinew_core::Fences;
 use sinew_sync::atomic::{AtomicU64, Ordering, spin_loop};
 use sinew_sync::clock::now_ns;

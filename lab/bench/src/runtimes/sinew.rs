@@ -3,6 +3,7 @@
 
 use crate::problem::{Case, Form, Runtime};
 
+pub(crate) use sinew::iter::{IndexedParIter, ParIter, ParallelSliceMut};
 pub(crate) use sinew::{Control, LoopMemory, Mapping, Pool, Schedule, Worker, over};
 
 /// A form that runs on a pool of ours.

@@ -1,11 +1,13 @@
 //! The workload, run in several ways, timed and checked.
 
+use sinew::iter::LoopOptions;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use sinew::iter::ParIter;
 use sinew::{Control, LoopMetrics, Pool, Schedule, ThreadMetrics, over};
 use sinew_apps::collatz::{Kind, Workload, apply};
 
@@ -93,8 +95,10 @@ impl Bench {
 
     fn plain(&self, schedule: Schedule, pool: &Pool) -> Result<Metrics, Failure> {
         let workload = &*self.workload;
-        let run =
-            |_: &_| over(workload.tasks()).schedule(schedule).map_array(workload.table(), apply);
+        let run = |_: &_| {
+            let tasks = over(workload.tasks()).schedule(schedule);
+            tasks.map_array(workload.table(), apply).collect::<Vec<_>>()
+        };
         let (answers, wall_s) = timed(|| pool.run(run));
         self.checked(&answers, wall_s)
     }
@@ -102,7 +106,8 @@ impl Bench {
     fn metered(&self, schedule: Schedule, pool: &Pool) -> Result<Metrics, Failure> {
         let workload = &*self.workload;
         let run = |_: &_| {
-            over(workload.tasks()).schedule(schedule).metrics().map_array(workload.table(), apply)
+            let tasks = over(workload.tasks()).metrics().schedule(schedule);
+            tasks.map_array(workload.table(), apply).collect::<Vec<_>>()
         };
         let ((answers, metrics), wall_s) = timed(|| pool.run(run));
         Ok([self.checked(&answers, wall_s)?, sums(&metrics)].concat())
@@ -150,8 +155,8 @@ impl Bench {
                 }
             });
             let run = |_: &_| {
-                let tasks = over(workload.tasks()).schedule(schedule).control(control);
-                tasks.map_array(workload.table(), apply)
+                let tasks = over(workload.tasks()).control(control).schedule(schedule);
+                tasks.map_array(workload.table(), apply).collect::<Vec<_>>()
             };
             let (answers, wall_s) = timed(|| pool.run(run));
             drop(end);

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
+use sinew::iter::{IndexedParIter, ParIter, ParallelSliceMut};
 use sinew::locality::Distribution;
 use sinew::{DomainKind, Domains, Mapping, Placement, Pool, TileOrder};
 use sinew_apps::jacobi::{Form, Lattice, Plan, Stores};
@@ -109,7 +110,7 @@ pub(crate) fn pinned_pool(workers: usize) -> Result<Pool, Failure> {
 }
 
 fn negate(from: &[f64], to: &mut [f64], slab: usize) {
-    sinew::over(to).chunks(slab).enumerate().for_each(|(at, to)| {
+    to.par_chunks_mut(slab).enumerate().for_each(|(at, to)| {
         for (to, from) in to.iter_mut().zip(&from[at * slab..]) {
             *to = -from;
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use sinew_reproduce::process::Spoken;
 
-use crate::runtimes::sinew::{Pool, over};
+use crate::runtimes::sinew::{ParIter, Pool, over};
 use crate::work::spin;
 
 /// Iterations of a loop, and steps of one: some 100 µs of work a loop.
@@ -38,9 +38,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
     let began = Instant::now();
     let mut sum = 0_u64;
     for _ in 0..arguments.loops {
-        let part = pool.run(|_| {
-            over(0..ITEMS as usize).map_reduce(|i| spin(STEPS, i as u64), || 0, u64::wrapping_add)
-        });
+        let part =
+            pool.run(|_| over(0..ITEMS).map(|i| spin(STEPS, i)).reduce(|| 0, u64::wrapping_add));
         sum = sum.wrapping_add(part);
     }
     println!("{} {sum}", began.elapsed().as_nanos());

@@ -12,7 +12,7 @@ use super::program::Program;
 use crate::measure::line::{Line, Unit};
 use crate::measure::tool;
 use crate::problem::Scale;
-use crate::runtimes::sinew::{Pool, over};
+use crate::runtimes::sinew::{ParIter, Pool, over};
 use crate::statistics::median;
 use crate::work::spin;
 
@@ -184,9 +184,8 @@ fn idle_table(scale: Scale, place: &Path, table: &Table) -> Result<Option<Line>,
     let run = |pool: &Pool| {
         let began = now_ns();
         for _ in 0..loops {
-            let sum: u64 = pool.run(|_| {
-                over(0..64_usize).map_reduce(|i| spin(1_000, i as u64), || 0, u64::wrapping_add)
-            });
+            let sum: u64 = pool
+                .run(|_| over(0..64_u64).map(|i| spin(1_000, i)).reduce(|| 0, u64::wrapping_add));
             std::hint::black_box(sum);
         }
         (now_ns() - began) as f64

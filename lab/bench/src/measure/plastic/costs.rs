@@ -4,7 +4,8 @@
 use crate::measure::line::Line;
 use crate::measure::pairs;
 use crate::problem::Scale;
-use crate::runtimes::sinew::{Control, Pool, Schedule, over};
+use crate::runtimes::sinew::{Control, ParIter, Pool, Schedule, over};
+use ::sinew::iter::LoopOptions;
 use sinew_apps::collatz::{Workload, apply};
 use std::hint::black_box;
 use std::sync::mpsc::channel;
@@ -54,9 +55,15 @@ fn metrics(
     schedule: Schedule,
 ) -> Option<Line> {
     let workload = Workload::uniform(tasks, repeats);
-    let tasks_of = || over(workload.tasks()).schedule(schedule);
-    let plain = || pool.run(|_| drop(tasks_of().map_array(workload.table(), apply)));
-    let metered = || pool.run(|_| drop(tasks_of().metrics().map_array(workload.table(), apply)));
+    let tasks_of = || over(workload.tasks());
+    let plain = || {
+        let answers = tasks_of().schedule(schedule).map_array(workload.table(), apply);
+        pool.run(|_| drop(answers.collect::<Vec<_>>()));
+    };
+    let metered = || {
+        let answers = tasks_of().metrics().schedule(schedule).map_array(workload.table(), apply);
+        pool.run(|_| drop(answers.collect::<Vec<_>>()));
+    };
     let what = format!("metrics of each thread, {tasks} tasks of {repeats} repeats, {schedule}");
     pairs::compare(what, scale.pick(60, 2), plain, metered, (1.01, "at most 1 % more"))
 }
@@ -67,7 +74,10 @@ fn switched(pool: &Pool, scale: Scale) -> Result<Option<Line>, String> {
     let (tasks, heavy, light) = scale.pick((100_000, 1_000, 10), (2_000, 100, 1));
     let workload = Workload::biased(tasks, heavy, light, pool.max_threads().max(2));
     let tasks_of = || over(workload.tasks());
-    let dynamic = || pool.run(|_| tasks_of().schedule(CHUNKS).map_array(workload.table(), apply));
+    let dynamic = || -> Vec<u64> {
+        let answers = tasks_of().schedule(CHUNKS).map_array(workload.table(), apply);
+        pool.run(|_| answers.collect())
+    };
     workload.check(&dynamic()).map_err(|wrong| wrong.to_string())?;
     let after = scale.pick(Duration::from_millis(1), Duration::from_micros(10));
     let switched = || {
@@ -78,8 +88,9 @@ fn switched(pool: &Pool, scale: Scale) -> Result<Option<Line>, String> {
                 let _ = ended.recv_timeout(after);
                 control.set_schedule(CHUNKS);
             });
-            let tasks = tasks_of().schedule(Schedule::Static).control(control);
-            let answers = pool.run(|_| tasks.map_array(workload.table(), apply));
+            let tasks = tasks_of().control(control).schedule(Schedule::Static);
+            let answers = tasks.map_array(workload.table(), apply);
+            let answers = pool.run(|_| answers.collect::<Vec<_>>());
             drop(end);
             answers.unwrap_or_default()
         })

@@ -12,7 +12,7 @@
 
 use crate::measure::line::{Line, Unit};
 use crate::problem::Scale;
-use crate::runtimes::sinew::{Control, Pool, Schedule, over};
+use crate::runtimes::sinew::{Control, ParIter, Pool, Schedule, over};
 use crate::statistics::median;
 use sinew::Mapping;
 use sinew_sync::atomic::{AtomicU64, Ordering, spin_loop};

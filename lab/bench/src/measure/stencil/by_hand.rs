@@ -4,7 +4,8 @@
 //! A grid of one, two or three dimensions is a list of rows, of each of which two more lie beside
 //! it for every dimension but the last.
 
-use crate::runtimes::sinew::{Pool, Schedule, over};
+use crate::runtimes::sinew::{IndexedParIter, ParIter, ParallelSliceMut, Pool, Schedule, over};
+use ::sinew::iter::LoopOptions;
 use sinew::Edge;
 
 /// Elements of a band, which is what one thread takes at a time.
@@ -54,12 +55,12 @@ impl<const BESIDE: usize> ByHand<BESIDE> {
 
     /// The same on all threads of a pool, which take bands of whole rows, or of a single long one.
     pub(super) fn run_on(&mut self, pool: &Pool, sweeps: usize) {
-        self.next = pool.run(|_| over(&self.now).map(|cell| *cell));
+        self.next = pool.run(|_| over(&self.now).copied().collect());
         let whole_rows = BAND.next_multiple_of(self.columns);
         let band = if BESIDE == 0 { BAND } else { whole_rows };
         for _ in 0..sweeps {
             let mut next = std::mem::take(&mut self.next);
-            let bands = over(&mut next).chunks(band).enumerate().schedule(Schedule::Stealing);
+            let bands = next.par_chunks_mut(band).enumerate().schedule(Schedule::Stealing);
             pool.run(|_| bands.for_each(|(number, out)| self.band(number * band, out)));
             self.next = std::mem::replace(&mut self.now, next);
         }

@@ -2,7 +2,8 @@
 
 use super::Load;
 use crate::problem::{Case, Form};
-use crate::runtimes::sinew::{self, Pool, Schedule, over};
+use crate::runtimes::sinew::{self, ParIter, Pool, Schedule, over};
+use ::sinew::iter::LoopOptions;
 
 pub(super) fn forms() -> [Form; 4] {
     [
@@ -21,5 +22,5 @@ fn run(pool: &Pool, case: &Case, schedule: Schedule) -> u64 {
     let load = Load::of(case);
     let length = usize::try_from(load.length).expect("a length that fits into memory");
     let work = |i| load.run(i as u64);
-    pool.run(|_| over(0..length).schedule(schedule).map_reduce(work, || 0, u64::wrapping_add))
+    pool.run(|_| over(0..length).schedule(schedule).map(work).reduce(|| 0, u64::wrapping_add))
 }

@@ -2,7 +2,7 @@
 
 use super::{Each, drive};
 use crate::problem::Form;
-use crate::runtimes::sinew::{self, Pool, over};
+use crate::runtimes::sinew::{self, ParIter, Pool, over};
 
 pub(super) fn forms() -> [Form; 2] {
     [

@@ -2,7 +2,7 @@
 
 use super::{Matrices, Rows, multiply_row};
 use crate::problem::Form;
-use crate::runtimes::sinew::{self, Worker, over};
+use crate::runtimes::sinew::{self, IndexedParIter, ParIter, ParallelSliceMut, Worker};
 
 pub(super) fn forms() -> [Form; 2] {
     [
@@ -17,7 +17,7 @@ pub(super) fn forms() -> [Form; 2] {
             let (a, b, n) = (&*a, &*b, *n);
             let row =
                 |(i, c_row): (usize, &mut [f64])| multiply_row(&a[i * n..(i + 1) * n], b, c_row);
-            pool.run(|_| over(c).chunks(n).enumerate().for_each(row));
+            pool.run(|_| c.par_chunks_mut(n).enumerate().for_each(row));
             matrices.sum()
         }),
     ]

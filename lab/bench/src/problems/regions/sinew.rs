@@ -3,7 +3,7 @@
 
 use super::{Piece, series};
 use crate::problem::Form;
-use crate::runtimes::sinew::{self, Worker, over};
+use crate::runtimes::sinew::{self, ParIter, Worker, over};
 
 pub(super) fn forms() -> [Form; 3] {
     [
@@ -14,7 +14,7 @@ pub(super) fn forms() -> [Form; 3] {
         sinew::form("sinew loop", |pool, case| {
             series(case, |a, b| {
                 let pieces = [a, b];
-                pool.run(|_| over(&pieces).map_reduce(|piece| piece.run(), || 0, u64::wrapping_add))
+                pool.run(|_| over(&pieces).map(|piece| piece.run()).reduce(|| 0, u64::wrapping_add))
             })
         }),
     ]

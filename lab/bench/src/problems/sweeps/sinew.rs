@@ -2,7 +2,10 @@
 
 use super::{Sweep, WIDTH};
 use crate::problem::{Case, Form};
-use crate::runtimes::sinew::{self, LoopMemory, Pool, Schedule, over};
+use crate::runtimes::sinew::{
+    self, IndexedParIter, LoopMemory, ParIter, ParallelSliceMut, Pool, Schedule,
+};
+use ::sinew::iter::LoopOptions;
 
 pub(super) fn forms() -> [Form; 5] {
     [
@@ -20,11 +23,10 @@ fn run(pool: &Pool, case: &Case, schedule: Schedule) -> u64 {
     let memory = LoopMemory::new();
     pool.run(|_| {
         Sweep::drive(case, |sweep, data| {
-            over(data)
-                .chunks(WIDTH)
+            data.par_chunks_mut(WIDTH)
+                .memory(&memory)
                 .enumerate()
                 .schedule(schedule)
-                .memory(&memory)
                 .for_each(|(number, row)| sweep.row(number, row));
         })
     })

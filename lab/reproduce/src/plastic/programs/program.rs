@@ -4,6 +4,7 @@
 //! It communicates by lines with the process that started it. It receives a [`Job`] and sends
 //! [`Said::Ready`]; any line lets it begin; [`Said`] has the other messages.
 
+use sinew::iter::LoopOptions;
 use std::convert::Infallible;
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -11,6 +12,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use sinew::iter::ParIter;
 use sinew::{Cancelled, Control, Mapping, Pool, over};
 use sinew_apps::collatz::{Workload, apply};
 use sinew_coord::{Member, Offer, Share, Table};
@@ -96,8 +98,8 @@ impl<'j> Running<'j> {
     fn tasks(&self) -> Result<Vec<u64>, Cancelled> {
         let Self { workload, control, pool, .. } = self;
         pool.run(|_| {
-            let tasks = over(workload.tasks()).schedule(DYNAMIC_INDIVIDUAL).control(control);
-            tasks.map_array(workload.table(), apply)
+            let tasks = over(workload.tasks()).control(control).schedule(DYNAMIC_INDIVIDUAL);
+            tasks.map_array(workload.table(), apply).collect()
         })
     }
 

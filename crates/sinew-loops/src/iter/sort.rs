@@ -1,10 +1,10 @@
 //! Sorting in place.
 
-use crate::mode::Mode;
-use crate::over::Over;
-use sinew_loops::data::SliceMut;
-use sinew_loops::sort::{sort_by, sort_by_under};
 use std::cmp::Ordering;
+
+use super::{Mode, Over};
+use crate::data::SliceMut;
+use crate::sort::{sort_by, sort_by_under};
 
 impl<T: Send, M: Mode> Over<'_, SliceMut<'_, T>, M> {
     /// Sorts the slice; equal elements keep their order. The schedule has no effect. After a
@@ -20,7 +20,7 @@ impl<T: Send, M: Mode> Over<'_, SliceMut<'_, T>, M> {
     ///
     /// ```
     /// let mut xs = vec![3, 1, 2];
-    /// sinew::over(&mut xs).sort();
+    /// sinew_loops::iter::over(&mut xs).sort();
     /// assert_eq!(xs, [1, 2, 3]);
     /// ```
     pub fn sort(self) -> M::Output<()>
@@ -39,11 +39,12 @@ impl<T: Send, M: Mode> Over<'_, SliceMut<'_, T>, M> {
     ///
     /// ```
     /// let mut xs = vec![2.5, -1.0, 0.5];
-    /// sinew::over(&mut xs).sort_by(f64::total_cmp);
+    /// sinew_loops::iter::over(&mut xs).sort_by(f64::total_cmp);
     /// assert_eq!(xs, [-1.0, 0.5, 2.5]);
     ///
-    /// let control = sinew::Control::new();
-    /// assert_eq!(sinew::over(&mut xs).control(&control).sort_by(|a, b| b.total_cmp(a)), Ok(()));
+    /// let control = sinew_loops::Control::new();
+    /// let controlled = sinew_loops::iter::over(&mut xs).control(&control);
+    /// assert_eq!(controlled.sort_by(|a, b| b.total_cmp(a)), Ok(()));
     /// assert_eq!(xs, [2.5, 0.5, -1.0]);
     /// ```
     pub fn sort_by<C>(self, compare: C) -> M::Output<()>

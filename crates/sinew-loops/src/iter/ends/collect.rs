@@ -1,0 +1,336 @@
+//! Last calls that make collections.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
+use std::hash::{BuildHasher, Hash};
+use std::ops::{ControlFlow, Range};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use sinew_core::{Cancelled, Worker};
+
+use super::attempt::FirstFailure;
+use crate::data::{Output, Writer};
+use crate::iter::by_ref::ByRef;
+use crate::iter::{Attempt, IntoParallelIterator, Positions, Uncontrolled};
+use crate::loops::{Options, drive, partials};
+
+/// Collections that can be made of a chain's items, in their order.
+pub trait FromParallelIterator<T: Send>: Sized {
+    /// The collection of all items of `iter`.
+    fn from_par_iter<I: IntoParallelIterator<Item = T>>(iter: I) -> Self;
+
+    /// The same for a chain that may be cancelled.
+    #[doc(hidden)]
+    fn collect_from<P: Positions<Item = T>>(
+        w: &Worker,
+        chain: &P,
+        options: &Options<'_>,
+    ) -> Result<Self, Cancelled> {
+        Ok(Self::from_par_iter(Vec::collect_from(w, chain, options)?))
+    }
+}
+
+/// Collections that a chain's items can be added to, in their order.
+pub trait ParallelExtend<T: Send> {
+    /// Adds all items of `iter`.
+    fn par_extend<I: IntoParallelIterator<Item = T>>(&mut self, iter: I);
+}
+
+impl<T: Send> FromParallelIterator<T> for Vec<T> {
+    fn from_par_iter<I: IntoParallelIterator<Item = T>>(iter: I) -> Self {
+        collected(iter)
+    }
+
+    #[inline]
+    fn collect_from<P: Positions<Item = T>>(
+        w: &Worker,
+        chain: &P,
+        options: &Options<'_>,
+    ) -> Result<Self, Cancelled> {
+        match chain.opt_len() {
+            Some(len) => in_place(w, chain, options, len),
+            None => Ok(concatenated(lists(w, chain, options)?)),
+        }
+    }
+}
+
+/// The items of a chain with one at each position.
+#[inline]
+fn in_place<P: Positions>(
+    w: &Worker,
+    chain: &P,
+    options: &Options<'_>,
+    len: usize,
+) -> Result<Vec<P::Item>, Cancelled> {
+    let output = Output::new(len);
+    let piece = |writer: &mut Writer<'_, P::Item>, range: Range<usize>| {
+        // SAFETY: ranges lie below the number of positions and are disjoint (D1); a last call has
+        // its chain by value, so there are no other requests.
+        unsafe { chain.run(range.clone(), writer.sink(range)) }
+    };
+    drive(w, len, options, || output.writer(), piece)?;
+    Ok(output.finish().expect("a loop that ran to its end has written every element"))
+}
+
+/// The items of a chain with any number at each position, in several lists.
+#[inline]
+pub(crate) fn lists<P: Positions>(
+    w: &Worker,
+    chain: &P,
+    options: &Options<'_>,
+) -> Result<Vec<Vec<P::Item>>, Cancelled> {
+    let piece = |list: &mut Vec<P::Item>, range| {
+        let push = |item| {
+            list.push(item);
+            ControlFlow::Continue(())
+        };
+        // SAFETY: as in `in_place`.
+        unsafe { chain.run(range, push) }
+    };
+    partials(w, chain.num_positions(), options, Vec::new, piece)
+}
+
+fn concatenated<T>(lists: Vec<Vec<T>>) -> Vec<T> {
+    let mut lists = lists.into_iter();
+    let Some(mut all) = lists.next() else { return Vec::new() };
+    all.reserve(lists.as_slice().iter().map(Vec::len).sum());
+    lists.for_each(|mut list| all.append(&mut list));
+    all
+}
+
+/// The items of a chain, those that `splits` puts left, and those that it puts right.
+#[inline]
+pub(crate) fn two_lists<P: Positions, A: Send, B: Send>(
+    w: &Worker,
+    chain: &P,
+    options: &Options<'_>,
+    add: impl Fn(&mut Vec<A>, &mut Vec<B>, P::Item) + Sync,
+) -> Result<(Vec<A>, Vec<B>), Cancelled> {
+    let piece = |(left, right): &mut (Vec<A>, Vec<B>), range| {
+        let push = |item| {
+            add(left, right, item);
+            ControlFlow::Continue(())
+        };
+        // SAFETY: as in `in_place`.
+        unsafe { chain.run(range, push) }
+    };
+    let pairs = partials(w, chain.num_positions(), options, Default::default, piece)?;
+    let (left, right) = pairs.into_iter().unzip();
+    Ok((concatenated(left), concatenated(right)))
+}
+
+/// Adds the elements of a vector that a chain was collected into.
+pub(crate) fn extended<C: Default + ParallelExtend<T>, T: Send>(items: Vec<T>) -> C {
+    let mut all = C::default();
+    all.par_extend(items);
+    all
+}
+
+/// The collection of all items of `iter`.
+#[inline]
+fn collected<I: IntoParallelIterator, C: FromParallelIterator<I::Item> + Send>(iter: I) -> C {
+    iter.into_par_iter().end(|w, chain, options| C::collect_from(w, chain, options))
+}
+
+/// The elements of `iter` in a vector, in whose order collections get them.
+fn listed<I: IntoParallelIterator>(iter: I) -> Vec<I::Item> {
+    collected(iter)
+}
+
+/// Collections made of a vector.
+macro_rules! from_vector {
+    ($([$($generics:tt)*] $item:ty => $type:ty;)*) => {$(
+        impl<$($generics)*> FromParallelIterator<$item> for $type {
+            fn from_par_iter<I: IntoParallelIterator<Item = $item>>(iter: I) -> Self {
+                listed(iter).into_iter().collect()
+            }
+
+            fn collect_from<P: Positions<Item = $item>>(
+                w: &Worker,
+                chain: &P,
+                options: &Options<'_>,
+            ) -> Result<Self, Cancelled> {
+                Ok(lists(w, chain, options)?.into_iter().flatten().collect())
+            }
+        }
+    )*};
+}
+
+from_vector! {
+    [T: Send] T => VecDeque<T>;
+    [T: Send] T => LinkedList<T>;
+    [T: Send] T => Box<[T]>;
+    [T: Send] T => Rc<[T]>;
+    [T: Send] T => Arc<[T]>;
+    [T: Send + Ord] T => BinaryHeap<T>;
+    [T: Send + Ord] T => BTreeSet<T>;
+    [T: Send + Eq + Hash, S: BuildHasher + Default] T => HashSet<T, S>;
+    [K: Send + Ord, V: Send] (K, V) => BTreeMap<K, V>;
+    [K: Send + Eq + Hash, V: Send, S: BuildHasher + Default] (K, V) => HashMap<K, V, S>;
+    [] char => String;
+    ['a] &'a char => String;
+    ['a] &'a str => String;
+    [] String => String;
+    [] Box<str> => String;
+    ['a] Cow<'a, str> => String;
+    [] () => ();
+}
+
+impl<'a, T: Clone + Send> FromParallelIterator<T> for Cow<'a, [T]> {
+    fn from_par_iter<I: IntoParallelIterator<Item = T>>(iter: I) -> Self {
+        Cow::Owned(listed(iter))
+    }
+}
+
+/// Collections with `Extend`, and `Vec`.
+macro_rules! extended_by_vector {
+    ($([$($generics:tt)*] $item:ty => $type:ty;)*) => {$(
+        impl<$($generics)*> ParallelExtend<$item> for $type {
+            fn par_extend<I: IntoParallelIterator<Item = $item>>(&mut self, iter: I) {
+                self.extend(listed(iter));
+            }
+        }
+    )*};
+}
+
+extended_by_vector! {
+    [T: Send] T => Vec<T>;
+    ['a, T: Copy + Send + Sync] &'a T => Vec<T>;
+    [T: Send] T => VecDeque<T>;
+    ['a, T: Copy + Send + Sync] &'a T => VecDeque<T>;
+    [T: Send] T => LinkedList<T>;
+    [T: Send + Ord] T => BinaryHeap<T>;
+    [T: Send + Ord] T => BTreeSet<T>;
+    [T: Send + Eq + Hash, S: BuildHasher] T => HashSet<T, S>;
+    [K: Send + Ord, V: Send] (K, V) => BTreeMap<K, V>;
+    [K: Send + Eq + Hash, V: Send, S: BuildHasher] (K, V) => HashMap<K, V, S>;
+    [] char => String;
+    ['a] &'a char => String;
+    ['a] &'a str => String;
+    [] String => String;
+    [] Box<str> => String;
+    ['a] Cow<'a, str> => String;
+    [] () => ();
+}
+
+/// The successes of a chain; the first failure ends it.
+struct Successes<'p, B, F> {
+    base: ByRef<'p, B>,
+    first: &'p FirstFailure<F>,
+}
+
+// SAFETY: some items of the chain.
+unsafe impl<R, P> Positions for Successes<'_, P, R::Failure>
+where
+    R: Attempt<Output: Send, Failure: Send>,
+    P: Positions<Item = R>,
+{
+    type Item = R::Output;
+    type Mode = Uncontrolled;
+
+    #[inline]
+    fn num_positions(&self) -> usize {
+        self.base.num_positions()
+    }
+
+    #[inline]
+    fn options(&self) -> Options<'_> {
+        self.base.options()
+    }
+
+    #[inline]
+    fn change_options(&mut self, _: impl FnOnce(&mut Options<'_>)) {}
+
+    #[inline]
+    unsafe fn run<S>(&self, positions: Range<usize>, mut sink: S) -> ControlFlow<()>
+    where
+        S: FnMut(R::Output) -> ControlFlow<()>,
+    {
+        let each = |item: R| match item.branch() {
+            ControlFlow::Continue(item) => sink(item),
+            ControlFlow::Break(failure) => self.first.keep(failure),
+        };
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.base.run(positions, each) }
+    }
+}
+
+/// The collection of all successes, or the first failure that a worker met.
+fn collect_successes<C, R, P>(
+    w: &Worker,
+    chain: &P,
+    options: &Options<'_>,
+) -> Result<Result<C, R::Failure>, Cancelled>
+where
+    C: FromParallelIterator<R::Output>,
+    R: Attempt<Output: Send, Failure: Send>,
+    P: Positions<Item = R>,
+{
+    let first = FirstFailure::none();
+    let successes = Successes { base: ByRef::new(chain), first: &first };
+    let collected = C::collect_from(w, &successes, options);
+    first.or(collected)
+}
+
+/// A result with the collection of all successes, or the first failure that a worker met.
+impl<C, T, E> FromParallelIterator<Result<T, E>> for Result<C, E>
+where
+    C: FromParallelIterator<T> + Send,
+    T: Send,
+    E: Send,
+{
+    fn from_par_iter<I: IntoParallelIterator<Item = Result<T, E>>>(iter: I) -> Self {
+        collected(iter)
+    }
+
+    fn collect_from<P: Positions<Item = Result<T, E>>>(
+        w: &Worker,
+        chain: &P,
+        options: &Options<'_>,
+    ) -> Result<Self, Cancelled> {
+        collect_successes(w, chain, options)
+    }
+}
+
+/// A collection of all items; `None` if an item is.
+impl<C, T> FromParallelIterator<Option<T>> for Option<C>
+where
+    C: FromParallelIterator<T> + Send,
+    T: Send,
+{
+    fn from_par_iter<I: IntoParallelIterator<Item = Option<T>>>(iter: I) -> Self {
+        collected(iter)
+    }
+
+    fn collect_from<P: Positions<Item = Option<T>>>(
+        w: &Worker,
+        chain: &P,
+        options: &Options<'_>,
+    ) -> Result<Self, Cancelled> {
+        Ok(collect_successes(w, chain, options)?.ok())
+    }
+}
+
+/// Two collections of the halves of pairs.
+impl<A, B, X: Send, Y: Send> FromParallelIterator<(X, Y)> for (A, B)
+where
+    A: Send + FromParallelIterator<X>,
+    B: Send + FromParallelIterator<Y>,
+{
+    fn from_par_iter<I: IntoParallelIterator<Item = (X, Y)>>(iter: I) -> Self {
+        collected(iter)
+    }
+
+    fn collect_from<P: Positions<Item = (X, Y)>>(
+        w: &Worker,
+        chain: &P,
+        options: &Options<'_>,
+    ) -> Result<Self, Cancelled> {
+        let (left, right) = two_lists(w, chain, options, |left, right, (x, y)| {
+            left.push(x);
+            right.push(y);
+        })?;
+        Ok((A::from_par_iter(left), B::from_par_iter(right)))
+    }
+}

@@ -1,0 +1,226 @@
+//! Chains over sequential iterators.
+//!
+//! The iterator is under a lock. A participant takes a batch of items under it, and processes them
+//! without it. A batch begins with one item, and doubles while the batches before took less time
+//! than [`TARGET_TICKS`], so expensive items are balanced one by one, and cheap ones need few
+//! locks.
+//!
+//! A batch has no more items than the iterator promises (the lower bound of its `size_hint`), or
+//! one. So a participant does not wait for an item, for example from a channel, while it has
+//! another one in hand.
+//!
+//! # Positions
+//!
+//! There are more positions than items. A range has at most as many items as positions; a short
+//! one, as the loop driver claims it, ends after some time. The rest of its positions have no item.
+//!
+//! # Invariants
+//!
+//! - B1: a participant has processed or dropped all that it took before it returns.
+//! - B2: the iterator is not called after it has returned `None` or has panicked.
+//! - B3: a thread that is in a call of the iterator does not wait for the lock. If the iterator
+//!   waits for parallel work of its own, the thread may begin to help the loop. It then ends the
+//!   loop for the others (`is_left`), and processes the rest when it has returned to the first
+//!   call.
+//!
+//! # Orderings
+//!
+//! All accesses are `Relaxed`. The lock publishes the iterator. `holder` is compared with the value
+//! that the same thread has stored. `is_left` is stored and loaded by the thread that needs it.
+
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+use std::panic::Location;
+
+use sinew_policy::chunk::Schedule;
+use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use sinew_sync::clock::{TICKS_PER_US, ticks};
+use sinew_sync::lock::Mutex;
+
+use crate::iter::{Positions, Uncontrolled};
+use crate::loops::Options;
+
+/// Sequential iterators that a chain can be made of.
+///
+/// Items come in any order. The iterator runs on any worker of the current pool, but not on two at
+/// once, and under a lock. So it should not wait for parallel work in the same pool, whose threads
+/// may wait for the lock.
+///
+/// ```
+/// use sinew_loops::iter::*;
+///
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// (0..100).for_each(|i| sender.send(i).unwrap());
+/// drop(sender);
+/// assert_eq!(receiver.into_iter().par_bridge().map(|i| i * 2).sum::<i32>(), 9900);
+/// ```
+///
+/// # Cost
+///
+/// A lock for a batch of items. A batch is one item unless `size_hint` promises more.
+pub trait ParallelBridge: Sized {
+    /// A chain over the items.
+    fn par_bridge(self) -> IterBridge<Self>;
+}
+
+impl<I: Iterator<Item: Send> + Send> ParallelBridge for I {
+    #[track_caller]
+    fn par_bridge(self) -> IterBridge<Self> {
+        let options = Options { site: Some(Location::caller()), ..Options::default() };
+        IterBridge {
+            state: Mutex::new(State { iterator: self, has_ended: false }),
+            batch: AtomicUsize::new(1),
+            holder: AtomicUsize::new(0),
+            is_left: AtomicBool::new(false),
+            options: scheduled(options),
+        }
+    }
+}
+
+/// More positions than any iterator has items; a few such numbers can be added.
+const POSITIONS: usize = 1 << (usize::BITS - 2);
+/// The positions of a claim, and the most items of a batch.
+const CHUNK: usize = 1024;
+/// The most bytes of a batch.
+const BATCH_BYTES: usize = 64 * 1024;
+/// The intended time of a batch.
+const TARGET_TICKS: u64 = 16 * TICKS_PER_US;
+/// The time after which a participant returns to the loop driver.
+const TURN_TICKS: u64 = 50 * TICKS_PER_US;
+
+/// The chain of [`ParallelBridge::par_bridge`]. A schedule has no effect on it.
+pub struct IterBridge<I> {
+    state: Mutex<State<I>>,
+    /// The number of items of the next batch.
+    batch: AtomicUsize,
+    /// The [thread](this_thread) that is in a call of the iterator.
+    holder: AtomicUsize,
+    /// Whether a thread has ended the loop without having ended the iterator (B3).
+    is_left: AtomicBool,
+    options: Options<'static>,
+}
+
+struct State<I> {
+    iterator: I,
+    has_ended: bool,
+}
+
+impl<I> fmt::Debug for IterBridge<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IterBridge").finish_non_exhaustive()
+    }
+}
+
+/// The options, with the schedule that suits batches: claims of one length, in order.
+fn scheduled(options: Options<'_>) -> Options<'_> {
+    Options { schedule: Schedule::Dynamic { chunk: CHUNK }, open: false, ..options }
+}
+
+/// A number of the calling thread, other than 0.
+fn this_thread() -> usize {
+    thread_local!(static PLACE: u8 = const { 0 });
+    PLACE.with(|place| std::ptr::from_ref(place).addr())
+}
+
+/// How a participant got a batch.
+enum Taken {
+    /// There may be more. The time at which it began.
+    More(u64),
+    /// The iterator has ended; the batch may have its last items.
+    Last,
+    /// Not at all, because a call of the iterator waits for this thread (B3).
+    Nested,
+}
+
+impl<I: Iterator> IterBridge<I> {
+    /// The most items of a batch.
+    const MOST: usize = match size_of::<I::Item>() {
+        0 => CHUNK,
+        size if BATCH_BYTES / size > CHUNK => CHUNK,
+        size if size > BATCH_BYTES => 1,
+        size => BATCH_BYTES / size,
+    };
+
+    /// Takes at most `most` items, at least 1, into an empty batch.
+    fn take(&self, batch: &mut Vec<I::Item>, most: usize) -> Taken {
+        let this = this_thread();
+        // Relaxed: see the orderings.
+        if self.holder.load(Ordering::Relaxed) == this {
+            self.is_left.store(true, Ordering::Relaxed);
+            return Taken::Nested;
+        }
+        let mut state = self.state.lock();
+        if state.has_ended {
+            return Taken::Last;
+        }
+        let began = ticks();
+        self.holder.store(this, Ordering::Relaxed);
+        // Stays if the iterator panics (B2).
+        state.has_ended = true;
+        let promised = state.iterator.size_hint().0.max(1);
+        let number = self.batch.load(Ordering::Relaxed).min(most).min(promised);
+        batch.extend(state.iterator.by_ref().take(number));
+        state.has_ended = batch.len() < number;
+        self.holder.store(0, Ordering::Relaxed);
+        if state.has_ended { Taken::Last } else { Taken::More(began) }
+    }
+
+    /// Chooses the size of the next batch after one of `items` that took `elapsed` ticks.
+    fn adapt(&self, items: usize, elapsed: u64) {
+        // Relaxed: a hint. If several participants store at once, one of them wins.
+        let batch = self.batch.load(Ordering::Relaxed);
+        if elapsed > 2 * TARGET_TICKS {
+            self.batch.store((items / 2).max(1), Ordering::Relaxed);
+        } else if elapsed < TARGET_TICKS / 2 && items == batch && batch < Self::MOST {
+            self.batch.store((2 * batch).min(Self::MOST), Ordering::Relaxed);
+        }
+    }
+}
+
+// SAFETY: each call of the iterator is under the lock, and each item goes to one participant. Items
+// of a sequential iterator have no positions, so any order keeps C2 as far as it can.
+unsafe impl<I: Iterator<Item: Send> + Send> Positions for IterBridge<I> {
+    type Item = I::Item;
+    type Mode = Uncontrolled;
+
+    #[inline]
+    fn num_positions(&self) -> usize {
+        POSITIONS
+    }
+
+    #[inline]
+    fn options(&self) -> Options<'_> {
+        self.options
+    }
+
+    fn change_options(&mut self, change: impl FnOnce(&mut Options<'_>)) {
+        change(&mut self.options);
+        self.options = scheduled(self.options);
+    }
+
+    unsafe fn run<S>(&self, positions: Range<usize>, mut sink: S) -> ControlFlow<()>
+    where
+        S: FnMut(I::Item) -> ControlFlow<()>,
+    {
+        let (mut left, mut batch) = (positions.len(), Vec::new());
+        let ends = (left <= CHUNK).then(|| ticks() + TURN_TICKS);
+        while left > 0 {
+            let taken = self.take(&mut batch, left);
+            let number = batch.len();
+            batch.drain(..).try_for_each(&mut sink)?;
+            let Taken::More(began) = taken else { return ControlFlow::Break(()) };
+            let now = ticks();
+            self.adapt(number, now.saturating_sub(began));
+            // Relaxed: see the orderings.
+            if self.is_left.load(Ordering::Relaxed) {
+                // No other range will be requested (B3).
+                left = usize::MAX;
+            } else if ends.is_some_and(|ends| now > ends) {
+                break;
+            } else {
+                left -= number;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
