@@ -158,7 +158,13 @@
 //!   worker claims: there may be more of them than rayon's splits.
 //! - The chains that `flat_map` and `flatten` get from each item run serially.
 //! - `intersperse` needs one item at each position.
-//! - `with_min_len` and `with_max_len` choose a [`Schedule`](crate::Schedule) with this grain.
+//! - `with_min_len` and `with_max_len` choose a [`Schedule`](crate::Schedule) with this grain; the
+//!   last one counts.
+//! - `skip` does not compute the items that it skips. `par_chunk_by` and `par_split` may call their
+//!   function twice for an element at the border of two ranges.
+//! - After a panic, no worker begins another range, with or without `panic_fuse`.
+//! - A sort may panic if its comparison is no total order, as the standard library's sorts do.
+//! - Ranges longer than `usize::MAX` panic; tuples of collections are no sources.
 //! - `partition_map`, `by_exponential_blocks`, `by_uniform_blocks` and the traits of rayon's
 //!   `plumbing` do not exist. A new adaptor or source implements [`Positions`].
 

@@ -191,6 +191,6 @@ pub fn sound(schedule: Schedule) -> Schedule {
 /// If it is 0.
 #[track_caller]
 pub fn at_least_one(threads: usize) -> usize {
-    assert!(threads > 0, "a loop with 0 threads never ends: use at least 1");
+    assert!(threads > 0, "a skeleton with 0 threads never ends: use at least 1");
     threads
 }
