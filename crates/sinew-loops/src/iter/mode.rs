@@ -64,7 +64,7 @@ pub struct Uncontrolled(());
 /// A skeleton that follows a [`Control`](crate::Control): it returns the value or [`Cancelled`];
 /// where its function may fail, the value or [`Stopped`].
 ///
-/// Its control or the pool ([`PoolControl::cancel`](crate::PoolControl::cancel)) cancels it. Each
+/// Its control, or a [cancellation](sinew_core::PoolControl::cancel) of the pool, cancels it. Each
 /// participant ends after its present slice of work. Results that exist by then are dropped.
 #[derive(Debug, Clone, Copy)]
 pub struct Controlled(());
