@@ -53,7 +53,7 @@ pub use adapt::*;
 pub use attempt::Attempt;
 pub use ends::*;
 pub use indexed::IndexedParIter;
-pub use mode::{Controlled, Metered, Mode, Uncontrolled};
+pub use mode::{Controlled, Metered, Mode, Uncontrolled, Unmetered};
 pub use options::LoopOptions;
 pub use over::{Over, at_least_one, over, sound};
 pub use par_iter::ParIter;

@@ -69,6 +69,12 @@ pub struct Uncontrolled(());
 #[derive(Debug, Clone, Copy)]
 pub struct Controlled(());
 
+/// The modes without a meter, for skeletons that measure nothing: sorts and scans.
+pub trait Unmetered: Mode {}
+
+impl Unmetered for Uncontrolled {}
+impl Unmetered for Controlled {}
+
 /// A skeleton that measures its threads: it returns the value and the [`LoopMetrics`].
 #[derive(Debug, Clone, Copy)]
 pub struct Metered<C>(PhantomData<C>);

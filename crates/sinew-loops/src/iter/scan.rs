@@ -2,11 +2,11 @@
 
 use std::borrow::Borrow;
 
-use super::{Mode, Over};
+use super::{Over, Unmetered};
 use crate::data::{Items, ReadItems};
 use crate::loops::{self, Kind};
 
-impl<I: Items, C: Mode> Over<'_, I, C> {
+impl<I: Items, C: Unmetered> Over<'_, I, C> {
     /// For each item, `init` combined with all items up to and including it.
     ///
     /// `op` must be associative.

@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use super::{Mode, Over};
+use super::{Over, Unmetered};
 use crate::data::SliceMut;
 use crate::sort::{sort_by, sort_by_under};
 
-impl<T: Send, M: Mode> Over<'_, SliceMut<'_, T>, M> {
+impl<T: Send, M: Unmetered> Over<'_, SliceMut<'_, T>, M> {
     /// Sorts the slice; equal elements keep their order. The schedule has no effect. After a
     /// cancellation the slice holds all its elements in some order.
     ///
