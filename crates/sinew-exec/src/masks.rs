@@ -22,7 +22,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
-use sinew_topology::CpuSet;
+use sinew_topology::{CpuSet, Limits};
 
 use crate::descendants;
 
@@ -227,6 +227,10 @@ impl Masks {
 
     /// Moves a thread unless it is bound. Returns whether it was moved.
     fn set_thread(&mut self, thread: u32, cpus: &CpuSet) -> bool {
+        if !self.last.contains_key(&thread) {
+            // This takes long enough for a new program to bind its thread.
+            self.record(thread);
+        }
         self.record(thread);
         let Some(known) = self.last.get_mut(&thread).filter(|known| known.mask != *cpus) else {
             return false;
@@ -234,8 +238,7 @@ impl Masks {
         if self.bound.contains(&thread) || !set_mask(thread, cpus) {
             return false;
         }
-        // The kernel may have set less than was requested, if a cpuset says so.
-        known.mask = mask_of(thread).unwrap_or_else(|| cpus.clone());
+        known.mask = mask_after(thread, cpus);
         known.mask == *cpus
     }
 
@@ -305,6 +308,22 @@ pub(crate) fn mask_of(thread: u32) -> Option<CpuSet> {
     Some((0..Mask::MAX_CPU).filter(|&cpu| mask.is_set(cpu)).collect())
 }
 
+/// The mask that the kernel has set for a thread when `cpus` were requested: less if a cpuset says
+/// so. Another mask comes from a program that has bound the thread since.
+fn mask_after(thread: u32, cpus: &CpuSet) -> CpuSet {
+    match mask_of(thread) {
+        Some(now)
+            if now != *cpus
+                && Limits::read()
+                    .cpuset()
+                    .is_some_and(|allowed| now == cpus.intersection(allowed)) =>
+        {
+            now
+        }
+        _ => cpus.clone(),
+    }
+}
+
 fn set_mask(thread: u32, cpus: &CpuSet) -> bool {
     let mut mask = Mask::new();
     cpus.iter().filter(|&cpu| cpu < Mask::MAX_CPU).for_each(|cpu| mask.set(cpu));
@@ -364,6 +383,17 @@ mod tests {
             assert!(set_mask(thread, &cpus[1]), "another program binds it");
             assert!(!masks.set_thread(thread, all));
             assert_eq!(mask_of(thread).as_ref(), Some(&cpus[1]));
+        });
+    }
+
+    /// Catches: a binding made just after a mask was set, recorded as the mask that was set.
+    #[test]
+    fn a_binding_just_after_a_move_is_not_what_was_set() {
+        with_thread(|thread, all| {
+            let cpus: Vec<CpuSet> = all.iter().map(only).collect();
+            assert!(set_mask(thread, all) && set_mask(thread, &cpus[1]), "a program binds it");
+            assert_eq!(mask_after(thread, all), *all);
+            assert_eq!(mask_after(thread, &cpus[1]), cpus[1]);
         });
     }
 
