@@ -65,6 +65,8 @@
 //! participates. [`Pool::call`] gives a call from outside a priority, a deadline or a control.
 //! [`Pool::control`] changes a running pool.
 //!
+//! [`guide`] shows the library by kinds of programs.
+//!
 //! # Files
 //!
 //! | file | contents |
@@ -101,6 +103,8 @@ mod readme {}
 
 mod blocks;
 mod divide;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 pub mod iter;
 mod pipeline;
 #[cfg(all(test, shuttle))]
