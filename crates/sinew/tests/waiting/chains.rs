@@ -1,11 +1,16 @@
 //! Units that wait for each other in a fixed order.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sinew::stm::{Locking, TArray, TQueue, TVar, Transaction};
 use sinew::worklist::{Settings, Worklist};
 
 use super::{Gate, WORKERS, every_kind, list_of, pool, watched};
+
+/// Held by tests with irrevocable transactions, which abort all others of the process, and by those
+/// that count aborts.
+static IRREVOCABLE: Mutex<()> = Mutex::new(());
 
 /// Catches: a unit that is tried again only when the list is empty, and units in a worker's hands
 /// that no other can take.
@@ -64,6 +69,7 @@ fn chains_end_under_settings_of_every_kind() {
 /// woken by each of the changes before it is tried.
 #[test]
 fn a_unit_that_waits_is_not_tried_before_the_change() {
+    let _alone = IRREVOCABLE.lock();
     watched(|| {
         let (go, tries, others) = (TVar::new(false), AtomicUsize::new(0), TVar::new(0));
         // The last unit comes first. The first one makes the change.
@@ -147,6 +153,7 @@ fn a_woken_unit_is_run_by_any_worker() {
 /// transaction waits.
 #[test]
 fn an_irrevocable_unit_beside_one_that_waits_runs_once() {
+    let _alone = IRREVOCABLE.lock();
     for threads in 1..=2 {
         watched(move || {
             let (go, effects) = (TVar::new(0_u32), AtomicUsize::new(0));
