@@ -22,7 +22,7 @@ struct Step {
 }
 
 /// In order: steps that fail fast come first.
-const STEPS: [Step; 19] = [
+const STEPS: [Step; 20] = [
     Step { name: "fmt", run: fmt },
     Step {
         name: "tidy",
@@ -32,6 +32,7 @@ const STEPS: [Step; 19] = [
     Step { name: "features", run: features },
     // Exactly what the README tells a newcomer to type.
     Step { name: "test", run: || pass(command::cargo(&["test"])) },
+    Step { name: "examples", run: examples },
     Step { name: "overflow", run: overflow },
     Step { name: "compat", run: compat },
     Step { name: "fuzz", run: fuzz },
@@ -108,6 +109,26 @@ fn clippy() -> Result<Outcome, String> {
     pass(command::cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
 }
 
+/// Runs the examples of `sinew`, each of which checks its results.
+fn examples() -> Result<Outcome, String> {
+    let folder = command::root().join("crates/sinew/examples");
+    let entries =
+        std::fs::read_dir(&folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+    let mut names: Vec<_> = entries
+        .map_err(|error| format!("{}: {error}", folder.display()))?
+        .iter()
+        .filter_map(|entry| Some(entry.path().file_stem()?.to_str()?.to_owned()))
+        .collect();
+    names.sort();
+    for name in names {
+        let run = ["run", "--quiet", "-p", "sinew", "--features", "transactions", "--example"];
+        let mut cargo = command::cargo(&run);
+        cargo.arg(name);
+        pass(cargo)?;
+    }
+    Ok(Passed)
+}
+
 /// The crates that compute with lengths.
 const LENGTHS: [&str; 7] = [
     "sinew-cpus",
@@ -131,7 +152,14 @@ fn overflow() -> Result<Outcome, String> {
     pass(containers)?;
     let mut skeletons = command::cargo(&checked);
     skeletons.args(["-p", "sinew", "--test", "skeletons", "--test", "blocks", "--test", "stencil"]);
-    pass(skeletons)
+    pass(skeletons)?;
+    // Endless loops that an optimiser may delete, and tests that count aborts.
+    let mut calls = command::cargo(&checked);
+    calls.args(["-p", "sinew-core", "--test", "calls"]);
+    pass(calls)?;
+    let mut waiting = command::cargo(&checked);
+    waiting.args(["-p", "sinew", "--test", "waiting"]);
+    pass(waiting)
 }
 
 fn doc() -> Result<Outcome, String> {

@@ -14,7 +14,8 @@
 //!
 //! - R1: the lists of high and of low priority contain calls only.
 //! - R2: at most [`MOST_OVERTAKING`] + 1 tasks of other lists are taken before a call that is the
-//!   oldest task of its list. One of them may come from a list that is overdue as well.
+//!   oldest task of its list. One of them may come from a list that is overdue as well. Takers that
+//!   may not take the call do not count.
 //!
 //! # Cost
 //!
@@ -37,7 +38,7 @@ use crate::task::Queued;
 /// priority.
 ///
 /// A lower priority does not starve: at most 17 tasks of other priorities are taken before the
-/// oldest call of a priority.
+/// oldest call of a priority, by workers that have no other work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Priority {
     /// After all other calls.
@@ -50,6 +51,15 @@ pub enum Priority {
 }
 
 impl Priority {
+    /// The next higher priority, if there is one.
+    pub fn higher(self) -> Option<Self> {
+        match self {
+            Self::Low => Some(Self::Normal),
+            Self::Normal => Some(Self::High),
+            Self::High => None,
+        }
+    }
+
     /// The index of its list.
     fn list(self) -> usize {
         match self {
@@ -112,7 +122,10 @@ impl ByPriority {
     #[inline]
     pub(super) fn pop(&mut self, above: Option<u32>) -> Option<Queued> {
         if self.is_all_normal() {
-            self.overtaken[NORMAL] = 0;
+            if above.is_none() {
+                // The oldest one is taken.
+                self.overtaken[NORMAL] = 0;
+            }
             return self.lists[NORMAL].pop(above);
         }
         match above {
@@ -125,11 +138,12 @@ impl ByPriority {
         }
     }
 
-    /// Takes a call.
-    pub(super) fn pop_call(&mut self) -> Option<Queued> {
+    /// Takes a call of at least that priority.
+    pub(super) fn pop_call(&mut self, least: Priority) -> Option<Queued> {
         let first = self.first_normal_call();
         let mut waits = self.lists.each_ref().map(|list| list.len() > 0); // R1
         waits[NORMAL] = first.is_some();
+        waits[least.list() + 1..].fill(false);
         match (self.choose(waits)?, first) {
             (NORMAL, Some(first)) => self.lists[NORMAL].withdraw(first),
             (list, _) => self.lists[list].pop(None),
@@ -305,7 +319,9 @@ mod tests {
                     assert_eq!(taken, deep.map(|entry| entry.task));
                     taken.into_iter().for_each(|task| _ = self.remove(task));
                 }
-                Step::PopCall => self.take(ByPriority::pop_call, |entry| entry.is_call),
+                Step::PopCall => {
+                    self.take(|queue| queue.pop_call(Priority::Low), |entry| entry.is_call);
+                }
                 Step::PopNewest => {
                     let mut tasks = self.model.iter().rev();
                     let newest = tasks.find(|e| e.ticket.priority == Priority::Normal);
@@ -346,7 +362,9 @@ mod tests {
     /// one.
     #[test]
     fn sixteen_calls_overtake_a_lower_one_and_one_more_if_two_are_overdue() {
-        for take in [(|queue| queue.pop(None)) as fn(&mut ByPriority) -> _, ByPriority::pop_call] {
+        for take in [(|queue| queue.pop(None)) as fn(&mut ByPriority) -> _, |queue| {
+            queue.pop_call(Priority::Low)
+        }] {
             let mut queue = ByPriority::default();
             queue.push_call(queued(1), Priority::Low);
             queue.push_call(queued(2), Priority::Normal);

@@ -65,12 +65,12 @@ impl Injector {
         })
     }
 
-    /// Takes the oldest call of the highest priority.
-    pub fn pop_call(&self) -> Option<Queued> {
+    /// Takes the oldest call of the highest priority, which is at least `least`.
+    pub fn pop_call(&self, least: Priority) -> Option<Queued> {
         if self.is_empty() {
             return None;
         }
-        self.change(|queue| queue.tasks.pop_call())
+        self.change(|queue| queue.tasks.pop_call(least))
     }
 
     /// Whether a call is queued. If not, the workers must be notified of the next one.

@@ -211,7 +211,7 @@ fn check_priorities() {
             let are_queued = theirs.are_queued.load(Ordering::Acquire) == 1;
             let first = theirs.take(theirs.injector.pop(None));
             assert!(!are_queued || first == Some(HIGH), "a lower one precedes");
-            theirs.take(theirs.injector.pop_call());
+            theirs.take(theirs.injector.pop_call(Priority::Low));
         });
         let low = calls.injector.push_call(queued(LOW as u32), Priority::Low);
         calls.injector.push_call(queued(HIGH as u32), Priority::High);

@@ -91,6 +91,8 @@ pub enum Bug {
     TornWithdrawal,
     /// The queue forgets the priority of a call.
     LostPriority,
+    /// A thief forgets the priority of the call to which its task belongs.
+    ForgottenPriority,
     /// A caller with a deadline parks without a time limit.
     UntimedWait,
     /// A caller whose deadline has passed reports that without a check whether a worker runs its

@@ -124,9 +124,11 @@ fn forbids_unsafe(file: &SourceFile, found: &mut Vec<Finding>) {
 }
 
 fn facade(file: &SourceFile, found: &mut Vec<Finding>) {
-    // A model has its own counters outside the world that it models. An integration test is a
-    // user's program, and so is what `lab/bench/rayon` measures: it is built without Sinew as well.
-    let users = file.path.contains("/tests/") || file.path.starts_with("lab/bench/rayon/");
+    // A model has its own counters outside the world that it models. An integration test or an
+    // example is a user's program, and so is what `lab/bench/rayon` measures: it is built without
+    // Sinew as well.
+    let users = ["/tests/", "/examples/"].iter().any(|folder| file.path.contains(folder))
+        || file.path.starts_with("lab/bench/rayon/");
     let is_model = ["/models.rs", "/loom.rs"].iter().any(|name| file.path.ends_with(name));
     let outside = is_model || users;
     // The library that is loaded into other people's programs is built without any other crate.

@@ -53,8 +53,9 @@ impl Pool {
 }
 
 impl<'c> CallBuilder<'c> {
-    /// Which waiting calls workers take before this one; [`Priority::Normal`] by default. The work
-    /// that a call [interrupts](Pool::install) may have any priority.
+    /// Which waiting calls workers take before this one, and which work it
+    /// [interrupts](Pool::install); [`Priority::Normal`] by default. Long work that is not urgent
+    /// should have a low one.
     pub fn priority(mut self, priority: Priority) -> Self {
         self.terms.priority = priority;
         self

@@ -97,6 +97,11 @@ pub(super) struct Terms<'c> {
 }
 
 impl Terms<'_> {
+    /// The priority of a call with these terms, or without any.
+    pub(super) fn priority_of(terms: Option<&Self>) -> Priority {
+        terms.map_or(Priority::Normal, |terms| terms.priority)
+    }
+
     fn is_expired(&self) -> bool {
         is_over(self.deadline_ns)
     }
@@ -140,6 +145,7 @@ impl Start {
 struct Injected<'f> {
     header: Header,
     start: Start,
+    priority: Priority,
     work: UnsafeCell<Option<Body<'f>>>,
     result: UnsafeCell<Option<Result<(), Box<dyn Any + Send>>>>,
     latch: Latch,
@@ -156,6 +162,7 @@ impl Injected<'_> {
         // `start` and `latch`, whose fields are atomic or constant.
         unsafe {
             let begins = (*task).start.begin();
+            worker.work.belongs_to((*task).priority);
             let work = if begins { (*(*task).work.get()).take() } else { None };
             let result = work.map(|work| catch_unwind(AssertUnwindSafe(|| work(worker))));
             *(*task).result.get() = result;
@@ -284,8 +291,10 @@ fn offer(
     wait: impl FnOnce(&Call<'_>, &Waiter<'_>) -> bool,
 ) -> Result<(), CallError> {
     let waiter = Waiter::here();
+    let priority = Terms::priority_of(terms);
     let task = Injected {
         header: Header { run: Injected::run },
+        priority,
         start: Start {
             deadline_ns: terms.and_then(|terms| terms.deadline_ns),
             is_decided: AtomicU32::new(0),
@@ -296,7 +305,6 @@ fn offer(
     };
     let cancellations = pool.cancel_scope.cancellations();
     let queued = Queued { task: TaskRef::new(NonNull::from(&task)), depth: 0 };
-    let priority = terms.map_or(Priority::Normal, |terms| terms.priority);
     let ticket = pool.inject_call(queued, priority, waiter.keeps_core());
     let (fate, error, is_past) = (Cell::new(Fate::Queued), Cell::new(None), Cell::new(false));
     let Injected { latch, start, .. } = &task;
@@ -307,7 +315,7 @@ fn offer(
         (Some(Err(payload)), _) => resume_unwind(payload),
         (Some(Ok(())), _) => error.map_or(Ok(()), Err),
         (None, Some(f)) if sits => {
-            pool.as_external_thread(f);
+            pool.as_external_thread(priority, f);
             Ok(())
         }
         // Without an error, a worker has taken the call after its deadline.

@@ -98,7 +98,7 @@ impl Pool {
         if let Some(worker) = tls::serving(&self.state) {
             tls::with_current(worker, body);
         } else if may_enter && self.state.external_slot.try_enter() {
-            self.state.as_external_thread(body);
+            self.state.as_external_thread(Terms::priority_of(terms), body);
         } else {
             return self.call_from_outside(body, terms);
         }
@@ -120,9 +120,12 @@ impl Pool {
     ///
     /// If all workers have work, one of them serves the call between two pieces of its work: chunks
     /// of loops, leaves of sorts and of divide and conquer, items of streams, units of worklists.
-    /// At most four calls are nested on one thread. The interrupted loop continues when the call
-    /// has ended. So the call must not wait for a lock that the caller of that loop holds, nor for
-    /// a message that is sent after the loop, or by another call, which may be below it on the
+    /// Short work is left to end first: a call interrupts work of a lower
+    /// [priority](crate::Priority) at once, work of its own priority after half a millisecond, and
+    /// any work after a tenth of a second. At most four calls are nested on one thread. The
+    /// interrupted work continues when the call has ended, so long calls should have a low
+    /// priority. A call must not wait for a lock that the caller of the interrupted work holds, nor
+    /// for a message that is sent after that work, or by another call, which may be below it on the
     /// stack. Programs that need this build their pool with
     /// [`Wait::Descendants`](crate::Wait::Descendants) or [`Wait::Block`](crate::Wait::Block),
     /// under which no call interrupts other work.
@@ -177,7 +180,7 @@ impl Pool {
         } else if !self.state.external_slot.try_enter() {
             return inject::run_or_sit(&self.state, body, terms);
         }
-        self.state.as_external_thread(body);
+        self.state.as_external_thread(Terms::priority_of(terms), body);
         Ok(())
     }
 

@@ -5,19 +5,29 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use sinew_deque::Priority;
+
 use crate::scheduler::job::{Allowed, Job};
 use crate::seams::observer::{Activity, Event};
 use crate::state::pool_state::PoolState;
 use crate::state::tls;
+use crate::state::work::Interrupted;
 use crate::state::worker::Worker;
 
 impl PoolState {
-    /// Runs `f` with the worker at the external slot, which the caller has taken.
-    pub(crate) fn as_external_thread<R>(&self, f: impl for<'w> FnOnce(&'w Worker) -> R) -> R {
+    /// Runs `f`, a call of that priority, with the worker at the external slot, which the caller
+    /// has taken.
+    pub(crate) fn as_external_thread<R>(
+        &self,
+        priority: Priority,
+        f: impl for<'w> FnOnce(&'w Worker) -> R,
+    ) -> R {
         let worker = &self.slots[0];
         tls::within(worker, || {
-            self.begin_visit(worker);
+            let interrupted = self.begin_visit(worker);
+            worker.work.belongs_to(priority);
             let result = catch_unwind(AssertUnwindSafe(|| f(worker)));
+            worker.work.end(interrupted);
             self.end_visit(worker);
             result.unwrap_or_else(|payload| resume_unwind(payload))
         })
@@ -25,7 +35,7 @@ impl PoolState {
 
     /// Runs all waiting tasks on the external thread.
     pub(crate) fn run_what_waits(&self) {
-        self.as_external_thread(|worker| {
+        self.as_external_thread(Priority::Normal, |worker| {
             let _search = worker.begin(Activity::Search);
             while let Some(job) = worker.search_once(Allowed::Any, false) {
                 worker.execute(job);
@@ -33,13 +43,14 @@ impl PoolState {
         });
     }
 
-    fn begin_visit(&self, worker: &Worker) {
+    fn begin_visit(&self, worker: &Worker) -> Interrupted {
         worker.stack.set_depth(0);
         worker.tell(Event::Enter { calls: true });
         worker.activate();
         worker.counters.visits.add(1);
         self.hooks.iter().for_each(|hook| hook.external_thread_came());
         self.root_begins(0);
+        worker.work.begin(0)
     }
 
     fn end_visit(&self, worker: &Worker) {

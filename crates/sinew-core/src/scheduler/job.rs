@@ -29,6 +29,11 @@ pub(crate) enum Job<'p> {
         victim: usize,
     },
     Queued(Queued),
+    /// From another worker's queue.
+    Taken {
+        queued: Queued,
+        victim: usize,
+    },
     /// From the worker's inbox.
     Delivered(Queued),
     Injected(Queued),
@@ -55,13 +60,17 @@ impl Worker {
     /// Runs what was found.
     pub(crate) fn execute(&self, job: Job<'_>) {
         let depth = self.stack.depth();
+        let began = if let Job::Stolen { .. } | Job::Injected(_) = job { ticks() } else { 0 };
+        let interrupted = self.work.begin(began);
+        if let Job::Stolen { victim, .. } | Job::Taken { victim, .. } = job {
+            self.work.is_part_of(&self.pool().slots[victim].work);
+        }
         match job {
             Job::Stolen { claim, victim } => {
                 let task_depth = claim.depth();
                 // As `run_task`: a worker that yields, or that may run any task while it waits, may
                 // have taken a task of lower depth than the one that it interrupts.
                 self.stack.set_depth(depth.max(task_depth));
-                let began = ticks();
                 if self.own.tasks_are_long.get() {
                     self.pool().slots[victim].stack.request_steal();
                     self.be_generous();
@@ -90,7 +99,7 @@ impl Worker {
                 self.own.tasks_are_long.set(took > SHORT);
                 self.count_scrap(took < SCRAP);
             }
-            Job::Queued(queued) => {
+            Job::Queued(queued) | Job::Taken { queued, .. } => {
                 self.own.gain.set(ENOUGH);
                 self.run_queued(queued);
                 self.tell(Event::StealEnd);
@@ -110,6 +119,7 @@ impl Worker {
                 self.pool().root_ends();
             }
         }
+        self.work.end(interrupted);
         self.stack.set_depth(depth);
     }
 

@@ -381,7 +381,7 @@ impl Worker {
         if !worker.deque.is_empty()
             && let Taken::Task(queued) = worker.deque.steal(allowed.above())
         {
-            return Ok(Job::Queued(queued));
+            return Ok(Job::Taken { queued, victim });
         }
         if ask {
             worker.stack.request_steal();

@@ -12,8 +12,11 @@
 //! check](crate::state::limit_checks) due.
 //!
 //! Only calls are served in this way, the oldest of the highest priority first. A detached task may
-//! take any time, and no thread waits for it. The work that a call interrupts may have a higher
-//! priority than the call: an endless loop would let others starve.
+//! take any time, and no thread waits for it.
+//!
+//! The work that a call interrupts cannot end before the call, which may take any time. So short
+//! work is interrupted by calls of a higher priority only, and the others wait for it.
+//! [`work`](crate::state::work) has the times.
 //!
 //! # Invariants
 //!
@@ -40,6 +43,8 @@
 //!
 //! # Not handled
 //!
+//! - Work that has taken half a millisecond waits for a call of its priority that is endless. Long
+//!   work should have a lower priority than others, or these a higher one.
 //! - A call waits while no worker ends a piece: in plain joins and scopes, in a long item, and in a
 //!   plain loop of a single participant, which is one piece. Plain loops in a pool of one worker
 //!   are of this kind.
@@ -55,7 +60,7 @@
 
 use sinew_deque::{Priority, Queued, Ticket};
 use sinew_sync::atomic::{Ordering, fence};
-use sinew_sync::clock::now_ns;
+use sinew_sync::clock::{now_ns, ticks};
 use sinew_sync::plant::{Bug, planted};
 
 use crate::scheduler::job::Job;
@@ -133,7 +138,8 @@ impl Worker {
     #[inline(never)]
     fn serve_cold(&self) -> bool {
         let injector = &self.pool().injector;
-        let call = if self.may_serve() { injector.pop_call() } else { None };
+        let least = if self.may_serve() { self.work.interruptible_by(ticks()) } else { None };
+        let call = least.and_then(|least| injector.pop_call(least));
         if call.is_none() && !injector.has_calls() {
             self.own.called.set(false);
             return false;

@@ -134,6 +134,51 @@ fn shuttle_calls_inside_calls_are_each_run_once() {
     explore(many_callers);
 }
 
+/// A call of high priority whose tasks two workers share, beside one of normal priority that ends
+/// after it.
+fn urgent_call() {
+    let (pool, is_over) = (Arc::new(full(2)), Arc::new(AtomicBool::new(false)));
+    let (theirs, over) = (Arc::clone(&pool), Arc::clone(&is_over));
+    let long_call = thread::spawn(move || {
+        theirs.install(|_| {
+            for _ in 0..2_000 {
+                if over.load(Ordering::SeqCst) {
+                    return;
+                }
+                thread::yield_now();
+            }
+            panic!("the urgent call waits for the long one");
+        });
+    });
+    let piece = |w: &Worker| {
+        (0..3).for_each(|_| {
+            thread::yield_now();
+            w.safe_point();
+            w.serve_calls();
+        });
+    };
+    let call = pool.call().priority(Priority::High).run(|w| {
+        w.join(piece, piece);
+        w.scope(|s| s.spawn(piece));
+    });
+    assert_eq!(call, Ok(()));
+    is_over.store(true, Ordering::SeqCst);
+    long_call.join().unwrap();
+}
+
+/// Catches: a worker that interrupts a piece of an urgent call for a less urgent one, which may be
+/// endless.
+#[test]
+fn shuttle_less_urgent_calls_do_not_interrupt_an_urgent_one() {
+    explore(urgent_call);
+}
+
+#[test]
+#[should_panic]
+fn shuttle_finds_a_thief_that_forgets_the_priority() {
+    hunt(Bug::ForgottenPriority, urgent_call);
+}
+
 /// The only worker is blocked until the cancelled call has returned.
 fn cancelled_call() {
     for has_external_slot in [false, true] {

@@ -28,6 +28,7 @@ pub(crate) mod pool_state;
 pub(crate) mod queue;
 pub(crate) mod scope_tasks;
 pub(crate) mod tls;
+pub(crate) mod work;
 pub(crate) mod worker;
 pub(crate) mod worker_memory;
 pub(crate) mod worker_slots;

@@ -32,6 +32,7 @@ use crate::state::counters::{Counters, WorkerCounters};
 use crate::state::fifo::Fifo;
 use crate::state::limit_checks::LimitChecks;
 use crate::state::pool_state::PoolState;
+use crate::state::work::CurrentWork;
 
 /// A task's handle to the worker that runs it.
 ///
@@ -71,6 +72,8 @@ pub struct Worker {
     pub(crate) blocked_on: AtomicUsize,
     /// Its owner is blocked in a join or a scope, though it may run other tasks meanwhile; a hint.
     pub(crate) waits: AtomicBool,
+    /// The work of its owner, as calls see it; see `service`.
+    pub(crate) work: CurrentWork,
     pub(crate) counters: CachePadded<WorkerCounters>,
     pub(crate) own: Own,
     index: usize,
@@ -160,6 +163,7 @@ impl Worker {
             searching: AtomicBool::new(false),
             blocked_on: AtomicUsize::new(0),
             waits: AtomicBool::new(false),
+            work: CurrentWork::default(),
             counters: CachePadded::new(WorkerCounters::default()),
             own: Own {
                 blocks: Blocks::default(),

@@ -1,12 +1,14 @@
 //! Calls that come while every worker has work are served between two pieces of it.
 
 use std::cell::Cell;
+use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use sinew_core::{Pool, Wait, Worker};
+use sinew_core::{Cancelled, Pool, Priority, Wait, Worker};
 use sinew_loops::loops::{Options, for_each};
 use sinew_loops::sort::{sort_by, sort_by_under};
 use sinew_loops::stream::{self, Exit, Identity, Parallel, Stages};
@@ -254,6 +256,65 @@ fn detached_tasks_are_not_served() {
     });
 }
 
+/// A loop without an end arrives while calls run whose loops take `length` items, in a pool of one
+/// worker thread and the external slot, and in one of two threads.
+fn beside_endless_loops(priorities: [Priority; 2], length: usize) {
+    let [short, endless] = priorities;
+    for pool in [pool(2, Wait::default()), full_pool(2)] {
+        for _ in 0..30 {
+            let (control, pool, over) = (&Control::new(), &pool, &AtomicBool::new(false));
+            let calls = &AtomicUsize::new(0);
+            let options = Options { control: Some(control), ..Options::default() };
+            thread::scope(|s| {
+                let caller = s.spawn(|| {
+                    while !over.load(Ordering::SeqCst) {
+                        let call = pool.call().priority(short);
+                        call.run(|w| for_each(w, 0..length, &Options::default(), spend).unwrap())
+                            .unwrap();
+                        calls.fetch_add(1, Ordering::SeqCst);
+                    }
+                });
+                while calls.load(Ordering::SeqCst) < 3 {
+                    thread::yield_now();
+                }
+                s.spawn(|| {
+                    let call = pool.call().priority(endless);
+                    let ended = call.run(|w| for_each(w, 0..usize::MAX, &options, spend));
+                    assert_eq!(ended, Ok(Err(Cancelled)));
+                });
+                let made = calls.load(Ordering::SeqCst);
+                while control.snapshot().done == 0 && calls.load(Ordering::SeqCst) < made + 100 {
+                    thread::yield_now();
+                }
+                over.store(true, Ordering::SeqCst);
+                // Its last call ends, although the loop has no end.
+                caller.join().unwrap();
+                control.cancel();
+            });
+        }
+    }
+}
+
+/// Takes some nanoseconds, which the optimiser cannot remove.
+fn spend(item: usize) {
+    black_box(item);
+}
+
+/// Catches: a short call that is interrupted by an endless one, and so never ends.
+#[test]
+fn short_calls_are_not_interrupted_by_others_of_their_priority() {
+    ends(|| beside_endless_loops([Priority::Normal; 2], 1_000));
+}
+
+/// Catches: an urgent call of some milliseconds that is interrupted by one of a lower priority.
+#[test]
+fn urgent_calls_are_not_interrupted_by_others() {
+    ends(|| {
+        beside_endless_loops([Priority::High, Priority::Normal], 1_000_000);
+        beside_endless_loops([Priority::Normal, Priority::Low], 1_000_000);
+    });
+}
+
 /// Catches: a call that interrupts a loop under the policies for programs that hold locks.
 #[test]
 fn careful_policies_serve_nobody_in_the_middle() {
@@ -298,7 +359,9 @@ fn calls_nest_up_to_four_deep() {
             let inside = INSIDE.get() + 1;
             INSIDE.set(inside);
             most.fetch_max(inside, Ordering::SeqCst);
-            for _ in 0..200 {
+            // Long enough to be interrupted by calls of the same priority.
+            let begin = Instant::now();
+            while begin.elapsed() < Duration::from_millis(3) {
                 thread::yield_now();
                 w.safe_point();
                 w.serve_calls();
@@ -309,7 +372,7 @@ fn calls_nest_up_to_four_deep() {
             for _ in 0..CALLERS {
                 s.spawn(|| {
                     begun.wait();
-                    (0..5).for_each(|_| pool.install(call));
+                    (0..3).for_each(|_| pool.install(call));
                 });
             }
         });
