@@ -121,8 +121,8 @@ impl Pool {
     /// If all workers have work, one of them serves the call between two pieces of its work: chunks
     /// of loops, leaves of sorts and of divide and conquer, items of streams, units of worklists.
     /// Short work is left to end first: a call interrupts work of a lower
-    /// [priority](crate::Priority) at once, work of its own priority after half a millisecond, and
-    /// any work after a tenth of a second. At most four calls are nested on one thread. The
+    /// [priority](crate::Priority) at once, work of its own priority after 0.3 ms, and any work
+    /// after a tenth of a second. At most four calls are nested on one thread. The
     /// interrupted work continues when the call has ended, so long calls should have a low
     /// priority. A call must not wait for a lock that the caller of the interrupted work holds, nor
     /// for a message that is sent after that work, or by another call, which may be below it on the

@@ -43,7 +43,7 @@
 //!
 //! # Not handled
 //!
-//! - Work that has taken half a millisecond waits for a call of its priority that is endless. Long
+//! - Work that has taken 0.3 ms waits for a call of its priority that is endless. Long
 //!   work should have a lower priority than others, or these a higher one.
 //! - A call waits while no worker ends a piece: in plain joins and scopes, in a long item, and in a
 //!   plain loop of a single participant, which is one piece. Plain loops in a pool of one worker

@@ -11,44 +11,51 @@
 //! | the same | after [`SHORT`] |
 //! | lower | after [`LONG`] |
 //!
-//! The time counts while calls wait. Of the time between two pieces of work at most [`MOST`]
-//! counts, since the system may have suspended the thread meanwhile.
+//! Until work is no longer short, at most [`MOST`] of the time between two of its pieces counts,
+//! and twice that before its first one: the system may have suspended the thread meanwhile.
 //!
 //! # Invariants
 //!
 //! - K1: the priority of a worker is at least that of every call to which its unfinished work
 //!   belongs. A thief takes it over from its victim: the task that it has taken belongs to a call
 //!   that has not ended, so the victim's priority has not fallen below that of the call.
+//! - K2: the time of a worker's innermost work is at most that of the work around it. A thief takes
+//!   it over as well. Its task belongs to the victim's innermost work, or to work around that,
+//!   which has taken at least as long.
 //!
 //! # Orderings
 //!
-//! The owner stores the priority before it publishes a task (Release, in the deques), and a thief
-//! reads it after it has taken one (Acquire). So the thief reads that value or a later one (K1).
+//! The owner stores the word before it publishes a task (Release, in the deques), and a thief reads
+//! it after it has taken one (Acquire). So the thief reads that value or a later one (K1).
 
 use sinew_deque::Priority;
-use sinew_sync::atomic::{AtomicU32, Ordering};
+use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::clock::TICKS_PER_US;
 use sinew_sync::plant::{Bug, planted};
 use std::cell::Cell;
 
 /// After this time, in ticks, work can be interrupted by calls of the same priority.
-const SHORT: u64 = if cfg!(any(loom, shuttle)) { 0 } else { 500 * TICKS_PER_US };
+const SHORT: u64 = if cfg!(any(loom, shuttle)) { 0 } else { 300 * TICKS_PER_US };
 
 /// After this time work can be interrupted by any call, so that none waits for ever.
-const LONG: u64 = if cfg!(any(loom, shuttle)) { u64::MAX } else { 200 * SHORT };
+const LONG: u64 = if cfg!(any(loom, shuttle)) { 1 << 60 } else { 100_000 * TICKS_PER_US };
 
-/// The most time that counts between two pieces of work.
-const MOST: u64 = 200 * TICKS_PER_US;
+/// The most time that counts between two pieces of short work.
+const MOST: u64 = 100 * TICKS_PER_US;
+
+/// The bits of the priority in a word.
+const PRIORITY: u64 = 3;
+
+/// A time in a word.
+const TICK: u64 = PRIORITY + 1;
 
 /// The work of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct CurrentWork {
-    /// One more than the highest priority of the calls that it works for; 0 for none. Written by
-    /// the owner.
-    priority: AtomicU32,
-    /// How long it has been at its innermost piece of work, in ticks.
-    active: Cell<u64>,
-    /// When this was last counted, in ticks; 0 if never.
+    /// One more than the highest priority of the calls that it works for, 0 for none; and the time
+    /// of its innermost work. Written by the owner.
+    word: AtomicU64,
+    /// When that time was last counted, in ticks; 0 if never.
     counted_at: Cell<u64>,
 }
 
@@ -56,64 +63,71 @@ pub(crate) struct CurrentWork {
 #[derive(Debug, Clone, Copy)]
 #[must_use = "`end` resumes it"]
 pub(crate) struct Interrupted {
-    priority: u32,
-    active: u64,
+    word: u64,
     counted_at: u64,
 }
 
 impl CurrentWork {
+    fn word(&self) -> u64 {
+        self.word.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, priority: u64, time: u64) {
+        self.word.store((time.min(LONG) * TICK) | priority, Ordering::Relaxed);
+    }
+
     /// Begins other work inside the present one. `began` is the time in ticks, or 0.
     pub(crate) fn begin(&self, began: u64) -> Interrupted {
-        Interrupted {
-            priority: self.priority.load(Ordering::Relaxed),
-            active: self.active.replace(0),
-            counted_at: self.counted_at.replace(began),
-        }
+        let word = self.word();
+        self.set(word & PRIORITY, 0);
+        Interrupted { word, counted_at: self.counted_at.replace(began) }
     }
 
     /// Resumes the work that [`begin`](Self::begin) has interrupted.
     pub(crate) fn end(&self, interrupted: Interrupted) {
-        self.priority.store(interrupted.priority, Ordering::Relaxed);
-        self.active.set(interrupted.active);
+        self.word.store(interrupted.word, Ordering::Relaxed);
         self.counted_at.set(interrupted.counted_at);
     }
 
     /// The present work belongs to a call of that priority (K1).
     pub(crate) fn belongs_to(&self, priority: Priority) {
-        self.raise(priority as u32 + 1);
+        let word = self.word();
+        self.set((word & PRIORITY).max(priority as u64 + 1), word / TICK);
     }
 
-    /// The present work was taken from `victim` (K1).
+    /// The present work was taken from `victim` (K1, K2).
     pub(crate) fn is_part_of(&self, victim: &Self) {
         if !planted(Bug::ForgottenPriority) {
-            self.raise(victim.priority.load(Ordering::Relaxed));
+            let (own, theirs) = (self.word() & PRIORITY, victim.word());
+            self.set(own.max(theirs & PRIORITY), theirs / TICK);
         }
-    }
-
-    fn raise(&self, priority: u32) {
-        let priority = priority.max(self.priority.load(Ordering::Relaxed));
-        self.priority.store(priority, Ordering::Relaxed);
     }
 
     /// The least priority of calls that may interrupt this work now, between two pieces of it;
     /// `None` if none may. `now` is the time in ticks.
     pub(crate) fn interruptible_by(&self, now: u64) -> Option<Priority> {
-        let counted_at = self.counted_at.replace(now);
-        let passed = if counted_at == 0 { 0 } else { now.saturating_sub(counted_at).min(MOST) };
-        let active = self.active.get() + passed;
-        self.active.set(active);
-        let own = match self.priority.load(Ordering::Relaxed) {
+        let (priority, before) = (self.word() & PRIORITY, self.word() / TICK);
+        let passed = match self.counted_at.replace(now) {
+            0 => 0,
+            counted_at => now.saturating_sub(counted_at),
+        };
+        let most = match before {
+            0 => 2 * MOST,
+            SHORT.. => LONG,
+            _ => MOST,
+        };
+        let time = before + passed.min(most);
+        self.set(priority, time);
+        let own = match priority {
             1 => Priority::Low,
             3 => Priority::High,
             // Work of no call is like work of a normal one.
             _ => Priority::Normal,
         };
-        if active >= LONG {
-            Some(Priority::Low)
-        } else if active >= SHORT {
-            Some(own)
-        } else {
-            own.higher()
+        match time {
+            LONG.. => Some(Priority::Low),
+            SHORT.. => Some(own),
+            _ => own.higher(),
         }
     }
 }
@@ -136,13 +150,10 @@ mod tests {
             work.interruptible_by(now)
         };
         assert_eq!(after(&work, 1_000 * SHORT), Some(High));
-        assert_eq!(after(&work, 1_000 * SHORT), Some(High));
+        assert_eq!(after(&work, 0), Some(High));
         assert_eq!(after(&work, MOST), Some(Normal));
-        for _ in 3..LONG / MOST {
-            assert_eq!(after(&work, 0), Some(Normal));
-            after(&work, 2 * MOST);
-        }
-        assert_eq!(after(&work, 0), Some(Low));
+        assert_eq!(after(&work, LONG - SHORT - 1), Some(Normal));
+        assert_eq!(after(&work, 1), Some(Low));
 
         // A call inside it, and a piece of an urgent one that a thief has taken.
         let (inner, thief) = (work.begin(0), CurrentWork::default());
@@ -152,6 +163,10 @@ mod tests {
         assert_eq!(thief.interruptible_by(SHORT), None);
         work.end(inner);
         assert_eq!(after(&work, 0), Some(Low));
+        let piece = thief.begin(0);
+        thief.is_part_of(&work);
+        assert_eq!(thief.interruptible_by(1), Some(Low));
+        thief.end(piece);
         work.end(outer);
         assert_eq!(after(&work, 0), Some(High));
     }
