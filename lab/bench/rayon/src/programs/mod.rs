@@ -5,6 +5,7 @@
 
 mod bfs;
 mod bursts;
+mod chains;
 mod collects;
 mod grids;
 mod histogram;
@@ -89,7 +90,7 @@ pub(crate) fn prepare(name: &str, scale: Scale) -> Option<Box<dyn Work>> {
         "bursts-sleep" => bursts::sleep,
         "bursts-many" => bursts::many,
         "idle" => bursts::idle,
-        _ => return None,
+        _ => chains::maker(name)?,
     };
     Some(make(scale))
 }
