@@ -7,7 +7,7 @@ fn main() {
     let folder = std::env::var("CARGO_MANIFEST_DIR").expect("cargo names the package's folder");
     let lock = std::fs::read_to_string(Path::new(&folder).join("Cargo.lock"))
         .expect("cargo has written a lock file");
-    // What has Sinew's iterators in place of rayon's has no rayon-core.
+    // Sinew's iterators need no rayon-core.
     let provider = entry(&lock, "rayon-core").or_else(|| entry(&lock, "rayon"));
     println!("cargo::rustc-env=PROVIDER={}", provider.expect("a rayon is locked"));
 }

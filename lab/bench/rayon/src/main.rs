@@ -2,8 +2,8 @@
 //! time.
 //!
 //! It says which rayon-core it was built with, or which rayon if that needs none, and how many
-//! threads the global pool has, then answers lines with lines until its input ends. While it waits for a line its pool is at rest, so
-//! that others can be measured.
+//! threads the global pool has, then answers lines with lines until its input ends. While it waits
+//! for a line its pool is at rest, so that others can be measured.
 //!
 //! ```text
 //! ← rayon-core 1.13.0 registry threads 2
@@ -18,6 +18,7 @@
 
 mod answer;
 mod catalogue;
+mod inputs;
 mod pages;
 mod programs;
 mod work;

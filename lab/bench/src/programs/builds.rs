@@ -32,8 +32,6 @@ pub(super) enum Provider {
 struct Patch {
     package: &'static str,
     folder: PathBuf,
-    /// What its dependencies are locked to.
-    lock: PathBuf,
     /// The name of the build, for its folders.
     build: &'static str,
 }
@@ -42,23 +40,16 @@ impl Provider {
     fn patch(&self) -> Option<Patch> {
         match self {
             Self::Upstream => None,
-            Self::Core(folder) => Some(Patch {
-                package: "rayon-core",
-                folder: folder.clone(),
-                lock: folder.join("Cargo.lock"),
-                build: "sinew",
-            }),
-            Self::Chains => Some(Patch {
-                package: "rayon",
-                folder: package().join("shim"),
-                lock: Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock"),
-                build: "chains",
-            }),
+            Self::Core(folder) => {
+                Some(Patch { package: "rayon-core", folder: folder.clone(), build: "sinew" })
+            }
+            Self::Chains => {
+                Some(Patch { package: "rayon", folder: package().join("shim"), build: "chains" })
+            }
         }
     }
 
-    /// What the program must say when it starts: the package it runs on, and the place where cargo
-    /// found that.
+    /// The package that the program must name when it starts, and the place where cargo found it.
     fn greeting(&self) -> [&'static str; 2] {
         match self {
             Self::Upstream => ["rayon-core", "registry"],
@@ -155,7 +146,7 @@ fn patched(package: &Path, patch: &Patch) -> Result<PathBuf, String> {
     let manifest = patched_manifest(&read(&package.join("Cargo.toml"))?, package, patch)?;
     write_if_new(&folder.join("Cargo.toml"), &manifest)?;
     // Cargo goes on from its own lock file, unless a committed one has changed since.
-    let patch_lock = read(&patch.lock).unwrap_or_default();
+    let patch_lock = read(&patch.folder.join("Cargo.lock")).unwrap_or_default();
     let lock = seed(&read(&package.join("Cargo.lock"))?, &patch_lock, patch.package);
     let last = folder.join("seed.lock");
     if !(read(&last).is_ok_and(|last| last == lock) && folder.join("Cargo.lock").exists()) {

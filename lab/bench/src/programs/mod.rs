@@ -2,8 +2,9 @@
 //! upstream's rayon: `bench programs`.
 //!
 //! The programs are in `lab/bench/rayon`, a workspace of its own, which is built twice: with
-//! upstream's packages, and with one of them replaced. Three servers run per number of threads: upstream, Sinew, and upstream once more, whose difference
-//! from the first is the noise. Each round visits every program on all three.
+//! upstream's packages, and with one of them replaced. Three servers run per number of threads:
+//! upstream, Sinew, and upstream once more, whose difference from the first is the noise. Each
+//! round visits every program on all three.
 //!
 //! | file | contents |
 //! |---|---|

@@ -86,7 +86,7 @@ impl Options {
         !self.tiny && !self.same
     }
 
-    /// What upstream is compared with.
+    /// The rival of upstream.
     ///
     /// # Errors
     ///

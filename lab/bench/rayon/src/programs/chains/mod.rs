@@ -13,8 +13,8 @@ mod numbers;
 mod searches;
 mod sources;
 
-use super::numbers as random;
 use crate::catalogue::CHAIN_ITEMS;
+use crate::inputs;
 use crate::work::{Scale, Work};
 
 /// The function that makes the input of a program; `None` if there is no such program.
@@ -29,11 +29,11 @@ pub(super) fn maker(name: &str) -> Option<fn(Scale) -> Box<dyn Work>> {
         "chain-max-key" => numbers::max_by_key,
         "chain-min-len" => numbers::min_len,
         "chain-owned" => numbers::owned,
-        "chain-find-first" => searches::find_first,
+        "chain-first" => searches::find_first,
         "chain-position" => searches::position_any,
         "chain-any" => searches::any,
         "chain-all" => searches::all,
-        "chain-filter-map" => collections::filter_map,
+        "chain-filter" => collections::filter_map,
         "chain-enumerate" => collections::enumerate,
         "chain-mutate" => collections::mutate,
         "chain-unzip" => collections::unzip,
@@ -63,5 +63,5 @@ fn count(scale: Scale) -> usize {
 
 /// As many numbers.
 fn items(scale: Scale) -> Vec<u32> {
-    random(count(scale))
+    inputs::numbers(count(scale))
 }
