@@ -168,9 +168,9 @@ fn doc() -> Result<Outcome, String> {
     pass(cargo)
 }
 
-/// Workspaces of their own, below the root: what stands in for a published package, and what is
-/// measured with either.
-const NESTED: [&str; 2] = [command::DROP_IN, "lab/bench/rayon"];
+/// Workspaces of their own, below the root: the drop-in, the programs that are measured with it and
+/// without, and Sinew's iterators by rayon's names.
+const NESTED: [&str; 3] = [command::DROP_IN, "lab/bench/rayon", "lab/bench/rayon/shim"];
 
 /// For those nested in it what `fmt`, `clippy`, `test` and `doc` are for the workspace; and what
 /// the drop-in leaves to others.

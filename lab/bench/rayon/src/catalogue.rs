@@ -6,7 +6,12 @@
 /// A condition on a program besides not being slower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// An application or a chain of iterators; without rayon it is a loop.
     Plain,
+    /// A primitive by itself; without rayon nothing is left but its result.
+    Primitive,
+    /// A small everyday chain, measured with `--chains` or by name.
+    Chain,
     /// Joins and next to nothing else.
     Join,
     /// Short parallel work between serial stretches: its processor time counts.
@@ -27,6 +32,14 @@ const fn plain(name: &'static str, about: &'static str) -> Entry {
     Entry { name, about, kind: Kind::Plain }
 }
 
+const fn primitive(name: &'static str, about: &'static str) -> Entry {
+    Entry { name, about, kind: Kind::Primitive }
+}
+
+const fn chain(name: &'static str, about: &'static str) -> Entry {
+    Entry { name, about, kind: Kind::Chain }
+}
+
 const fn join(name: &'static str, about: &'static str) -> Entry {
     Entry { name, about, kind: Kind::Join }
 }
@@ -35,8 +48,11 @@ const fn burst(name: &'static str, about: &'static str) -> Entry {
     Entry { name, about, kind: Kind::Burst }
 }
 
+/// Items of a full run and of a tiny run of every program of [`Kind::Chain`].
+pub(crate) const CHAIN_ITEMS: [usize; 2] = [1_000_000, 20_000];
+
 /// All programs, in the order of the tables.
-pub(crate) const ALL: [Entry; 60] = [
+pub(crate) const ALL: [Entry; 91] = [
     // Applications, called from the main thread.
     plain("matmul-join", "matrix product by quadrants, with join"),
     plain("matmul-rows", "matrix product by rows, with par_chunks_mut"),
@@ -67,17 +83,17 @@ pub(crate) const ALL: [Entry; 60] = [
     join("join-fib", "Fibonacci numbers, a join a call"),
     join("join-empty", "joins of nothing with nothing"),
     join("join-deep", "joins nested in first arms"),
-    plain("join-sum", "a sum by halves, 64 numbers a leaf"),
-    plain("scope-spawn", "a scope with thousands of small tasks"),
-    plain("scope-fifo", "the same, first in, first out"),
-    plain("scope-tree", "tasks that spawn two tasks each, in one scope"),
-    plain("scope-nested", "scopes in tasks of scopes"),
-    plain("scope-in-place", "scopes whose body stays outside of the pool"),
-    plain("spawn", "detached tasks from outside"),
-    plain("broadcast", "a call on every thread"),
-    plain("install", "small calls from outside into a pool of its own"),
-    plain("join-outside", "joins from outside of the pool"),
-    plain("pool-start", "pools built, used once and stopped"),
+    primitive("join-sum", "a sum by halves, 64 numbers a leaf"),
+    primitive("scope-spawn", "a scope with thousands of small tasks"),
+    primitive("scope-fifo", "the same, first in, first out"),
+    primitive("scope-tree", "tasks that spawn two tasks each, in one scope"),
+    primitive("scope-nested", "scopes in tasks of scopes"),
+    primitive("scope-in-place", "scopes whose body stays outside of the pool"),
+    primitive("spawn", "detached tasks from outside"),
+    primitive("broadcast", "a call on every thread"),
+    primitive("install", "small calls from outside into a pool of its own"),
+    primitive("join-outside", "joins from outside of the pool"),
+    primitive("pool-start", "pools built, used once and stopped"),
     // Iterators.
     plain("iter-sum", "map and sum of a range"),
     plain("iter-collect", "map and collect, length known"),
@@ -94,6 +110,38 @@ pub(crate) const ALL: [Entry; 60] = [
     plain("iter-chars", "characters of a string counted"),
     plain("iter-unzip", "unzip into two vectors"),
     plain("iter-tiny", "a hundred items at a time, inside of the pool"),
+    // Everyday chains.
+    chain("chain-sum", "map, filter, map and sum"),
+    chain("chain-dot", "zip, map and sum of floating-point numbers"),
+    chain("chain-flat-map", "flat_map_iter and sum, 20 items each"),
+    chain("chain-rev-step", "skip, rev, step_by, enumerate and sum"),
+    chain("chain-fold", "fold and reduce of a sum and a count"),
+    chain("chain-min-by", "min_by of floating-point numbers"),
+    chain("chain-max-key", "max_by_key"),
+    chain("chain-min-len", "with_min_len, map and sum"),
+    chain("chain-owned", "into_par_iter of a vector, map and sum"),
+    chain("chain-first", "find_first behind two thirds of the items"),
+    chain("chain-position", "position_any behind two thirds of the items"),
+    chain("chain-any", "any, which finds nothing"),
+    chain("chain-all", "all, which finds nothing"),
+    chain("chain-filter", "filter_map and collect"),
+    chain("chain-enumerate", "zip, enumerate, map and collect"),
+    chain("chain-mutate", "par_iter_mut, enumerate and for_each"),
+    chain("chain-unzip", "filter, map and unzip"),
+    chain("chain-partition", "partition"),
+    chain("chain-extend", "par_extend of a vector that is not empty"),
+    chain("chain-sort", "filter, collect and par_sort_unstable"),
+    chain("chain-result", "collect into a Result of a vector"),
+    chain("chain-strings", "map to strings and collect"),
+    chain("chain-map-out", "filter and collect into a hash map"),
+    chain("chain-map-in", "par_iter of a hash map, map and sum"),
+    chain("chain-chunks", "par_chunks, map and collect"),
+    chain("chain-groups", "chunks of a chain, map and collect"),
+    chain("chain-windows", "par_windows, filter and count"),
+    chain("chain-words", "par_split_whitespace, map and sum"),
+    chain("chain-bridge", "par_bridge of lines, map and sum"),
+    chain("chain-small", "map and sum of 100 items, called from outside of the pool"),
+    chain("chain-nested", "map of chains of 100 items each, and max"),
     // Work that comes in bursts, and no work.
     burst("bursts-scope", "8 jobs of 1 µs in a scope, 100 µs of serial work"),
     burst("bursts-iter", "8 jobs of 1 µs by par_iter, 100 µs of serial work"),

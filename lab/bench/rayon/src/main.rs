@@ -1,9 +1,9 @@
 //! The usual rayon programs, as a server: `bench programs` starts it, and asks for one run at a
 //! time.
 //!
-//! It says which rayon-core it was built with and how many threads the global pool has, then
-//! answers lines with lines until its input ends. While it waits for a line its pool is at rest, so
-//! that others can be measured.
+//! It says which rayon-core it was built with, or which rayon if that needs none, and how many
+//! threads the global pool has, then answers lines with lines until its input ends. While it waits
+//! for a line its pool is at rest, so that others can be measured.
 //!
 //! ```text
 //! ← rayon-core 1.13.0 registry threads 2
@@ -13,11 +13,12 @@
 //! ← error no such program: join-fob
 //! ```
 //!
-//! `serial` in place of `run` runs the reference without rayon; `count` runs the program and takes
-//! no times, for those who count instructions from outside.
+//! `serial` in place of `run` runs the reference without rayon; `count` and `count-serial` run
+//! either and take no times, for those who count instructions from outside.
 
 mod answer;
 mod catalogue;
+mod inputs;
 mod pages;
 mod programs;
 mod work;
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
 
 fn serve() -> std::io::Result<()> {
     let mut output = std::io::stdout();
-    writeln!(output, "rayon-core {} threads {}", env!("RAYON_CORE"), rayon::current_num_threads())?;
+    writeln!(output, "{} threads {}", env!("PROVIDER"), rayon::current_num_threads())?;
     output.flush()?;
     let mut shelf = Shelf::default();
     for line in std::io::stdin().lock().lines() {
@@ -66,6 +67,7 @@ enum Verb {
     Run,
     Serial,
     Count,
+    CountSerial,
 }
 
 /// One run that is asked for.
@@ -89,7 +91,8 @@ impl Request {
                 "run" => Verb::Run,
                 "serial" => Verb::Serial,
                 "count" => Verb::Count,
-                _ => return Err(format!("not run, serial or count: {verb}")),
+                "count-serial" => Verb::CountSerial,
+                _ => return Err(format!("not run, serial, count or count-serial: {verb}")),
             },
             entry: entry.ok_or_else(|| format!("no such program: {name}"))?,
             scale: match scale {
@@ -145,9 +148,8 @@ impl Ready {
         match request.verb {
             Verb::Run => self.run(request),
             Verb::Serial => self.work.serial(request.repeats),
-            Verb::Count => {
-                Sample { wall_ns: 0, cpu_ns: 0, answer: self.work.unmeasured(request.repeats) }
-            }
+            Verb::Count => Sample::untimed(self.work.unmeasured(request.repeats)),
+            Verb::CountSerial => Sample::untimed(self.work.serial_unmeasured(request.repeats)),
         }
     }
 
@@ -191,7 +193,7 @@ mod tests {
     fn a_line_that_is_no_request_is_answered_with_the_reason() {
         for (line, reason) in [
             ("run join-fib", "not four words"),
-            ("walk join-fib tiny 1", "not run, serial or count"),
+            ("walk join-fib tiny 1", "not run, serial, count or count-serial"),
             ("run join-fob tiny 1", "no such program: join-fob"),
             ("run join-fib huge 1", "neither full nor tiny"),
             ("run join-fib tiny many", "not a number"),

@@ -34,6 +34,13 @@ pub(crate) struct Sample {
     pub(crate) answer: u64,
 }
 
+impl Sample {
+    /// A result without times.
+    pub(crate) fn untimed(answer: u64) -> Self {
+        Self { wall_ns: 0, cpu_ns: 0, answer }
+    }
+}
+
 /// A program with its input.
 pub(crate) trait Work {
     /// Runs it `repeats` times (at least once) on rayon.
@@ -42,6 +49,8 @@ pub(crate) trait Work {
     fn serial(&self, repeats: u32) -> Sample;
     /// Runs it as often on rayon, and does nothing else: for those who count instructions.
     fn unmeasured(&self, repeats: u32) -> u64;
+    /// The same without rayon.
+    fn serial_unmeasured(&self, repeats: u32) -> u64;
 }
 
 struct Prepared<I, O> {
@@ -70,6 +79,10 @@ impl<I, O: Answer> Work for Prepared<I, O> {
 
     fn unmeasured(&self, repeats: u32) -> u64 {
         repeat(repeats, || (self.parallel)(black_box(&self.input))).digest()
+    }
+
+    fn serial_unmeasured(&self, repeats: u32) -> u64 {
+        repeat(repeats, || (self.serial)(black_box(&self.input))).digest()
     }
 }
 

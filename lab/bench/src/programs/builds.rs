@@ -1,49 +1,89 @@
-//! The two builds of the programs: with upstream's rayon-core, and with one from a folder.
+//! The builds of the programs: with upstream's rayon, with a rayon-core from a folder, and with
+//! Sinew's iterators in place of rayon.
 //!
-//! The first is built in place, with its unchanged lock file. For the second one cargo must lock
-//! another rayon-core, and the committed lock file must not change. So that build has a manifest
-//! and a lock file of its own below the target folder, made from the committed ones. The sources
-//! are the same files.
+//! The first is built in place, with its unchanged lock file. For the others cargo must lock
+//! another package, and the committed lock file must not change. So each has a manifest and a lock
+//! file of its own below the target folder, made from the committed ones. The sources are the same
+//! files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PROGRAM: &str = "rayon-programs";
-const CORE: &str = "rayon-core";
 
-/// The way both are compiled. The position of a short loop within a line makes up to a factor of
+/// The way all are compiled. The position of a short loop within a line makes up to a factor of
 /// 1.8 (striking out multiples took 2.7 or 4.7 ms). It depends on the amount of code before the
-/// loop, which differs between the two. So every loop begins at a line.
+/// loop, which differs between them. So every loop begins at a line.
 const ALIGNED_LOOPS: &str = "-C llvm-args=-align-loops=64";
 
-/// The provider of rayon-core.
+/// The provider of what the programs call rayon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Core {
+pub(super) enum Provider {
     Upstream,
-    /// The one in this folder, whose path is absolute.
-    Sinew(PathBuf),
+    /// Upstream's rayon on the rayon-core in this folder, whose path is absolute.
+    Core(PathBuf),
+    /// Sinew's iterators and pools, by rayon's names.
+    Chains,
+}
+
+/// A package from a folder in place of the registry's.
+#[derive(Debug)]
+struct Patch {
+    package: &'static str,
+    folder: PathBuf,
+    /// The name of the build, for its folders.
+    build: &'static str,
+}
+
+impl Provider {
+    fn patch(&self) -> Option<Patch> {
+        match self {
+            Self::Upstream => None,
+            Self::Core(folder) => {
+                Some(Patch { package: "rayon-core", folder: folder.clone(), build: "sinew" })
+            }
+            Self::Chains => {
+                Some(Patch { package: "rayon", folder: package().join("shim"), build: "chains" })
+            }
+        }
+    }
+
+    /// The package that the program must name when it starts, and the place where cargo found it.
+    fn greeting(&self) -> [&'static str; 2] {
+        match self {
+            Self::Upstream => ["rayon-core", "registry"],
+            Self::Core(_) => ["rayon-core", "path"],
+            Self::Chains => ["rayon", "path"],
+        }
+    }
+
+    /// The variable that sets the threads of its global pool.
+    fn threads_variable(&self) -> &'static str {
+        if *self == Self::Chains { "SINEW_THREADS" } else { "RAYON_NUM_THREADS" }
+    }
 }
 
 /// A program that has been built.
 #[derive(Debug, Clone)]
 pub(super) struct Build {
     pub(super) program: PathBuf,
-    /// The place where cargo must have found rayon-core; the program prints it when it starts.
-    pub(super) origin: &'static str,
+    /// Package and origin; the program prints them when it starts.
+    pub(super) greeting: [&'static str; 2],
+    /// The variable that sets the threads of its global pool.
+    pub(super) threads_variable: &'static str,
 }
 
 impl Build {
-    /// Builds the programs with `core`; cargo's messages go to standard error.
+    /// Builds the programs with `provider`; cargo's messages go to standard error.
     ///
     /// # Errors
     ///
     /// One line: cargo failed.
-    pub(super) fn of(core: &Core) -> Result<Self, String> {
-        let package = package();
-        let (manifest, folder, origin) = match core {
-            Core::Upstream => (package.join("Cargo.toml"), target()?.join("upstream"), "registry"),
-            Core::Sinew(core) => (patched(&package, core)?, target()?.join("sinew"), "path"),
+    pub(super) fn of(provider: &Provider) -> Result<Self, String> {
+        let (manifest, folder) = match provider.patch() {
+            None => (package().join("Cargo.toml"), target()?.join("upstream")),
+            Some(patch) => (patched(&package(), &patch)?, target()?.join(patch.build)),
         };
         let mut cargo = cargo();
         cargo
@@ -51,7 +91,7 @@ impl Build {
             .arg(&manifest)
             .arg("--target-dir")
             .arg(&folder);
-        if *core == Core::Upstream {
+        if *provider == Provider::Upstream {
             cargo.arg("--locked");
         }
         let status = cargo.status().map_err(|error| format!("cannot start cargo: {error}"))?;
@@ -60,7 +100,11 @@ impl Build {
         }
         let program =
             folder.join("release").join(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
-        Ok(Self { program, origin })
+        Ok(Self {
+            program,
+            greeting: provider.greeting(),
+            threads_variable: provider.threads_variable(),
+        })
     }
 }
 
@@ -94,17 +138,16 @@ fn cargo() -> Command {
     command
 }
 
-/// Writes a manifest that takes rayon-core from `core`, and its lock file; returns the manifest's
-/// path.
-fn patched(package: &Path, core: &Path) -> Result<PathBuf, String> {
-    let folder = target()?.join("patched");
+/// Writes a manifest with `patch`, and its lock file; returns the manifest's path.
+fn patched(package: &Path, patch: &Patch) -> Result<PathBuf, String> {
+    let folder = target()?.join("patched").join(patch.build);
     fs::create_dir_all(&folder)
         .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    let manifest = patched_manifest(&read(&package.join("Cargo.toml"))?, package, core)?;
+    let manifest = patched_manifest(&read(&package.join("Cargo.toml"))?, package, patch)?;
     write_if_new(&folder.join("Cargo.toml"), &manifest)?;
     // Cargo goes on from its own lock file, unless a committed one has changed since.
-    let core_lock = read(&core.join("Cargo.lock")).unwrap_or_default();
-    let lock = seed(&read(&package.join("Cargo.lock"))?, &core_lock);
+    let patch_lock = read(&patch.folder.join("Cargo.lock")).unwrap_or_default();
+    let lock = seed(&read(&package.join("Cargo.lock"))?, &patch_lock, patch.package);
     let last = folder.join("seed.lock");
     if !(read(&last).is_ok_and(|last| last == lock) && folder.join("Cargo.lock").exists()) {
         write_if_new(&folder.join("Cargo.lock"), &lock)?;
@@ -113,8 +156,8 @@ fn patched(package: &Path, core: &Path) -> Result<PathBuf, String> {
     Ok(folder.join("Cargo.toml"))
 }
 
-/// The committed manifest, with sources named from anywhere and rayon-core from `core`.
-fn patched_manifest(committed: &str, package: &Path, core: &Path) -> Result<String, String> {
+/// The committed manifest, with sources named from anywhere and with `patch`.
+fn patched_manifest(committed: &str, package: &Path, patch: &Patch) -> Result<String, String> {
     let mut manifest = committed.to_owned();
     for (key, file) in [("build", "build.rs"), ("path", "src/main.rs")] {
         let line = format!("{key} = \"{file}\"");
@@ -123,7 +166,8 @@ fn patched_manifest(committed: &str, package: &Path, core: &Path) -> Result<Stri
         }
         manifest = manifest.replace(&line, &format!("{key} = {}", quoted(&package.join(file))));
     }
-    Ok(format!("{manifest}\n[patch.crates-io]\nrayon-core = {{ path = {} }}\n", quoted(core)))
+    let (name, folder) = (patch.package, quoted(&patch.folder));
+    Ok(format!("{manifest}\n[patch.crates-io]\n{name} = {{ path = {folder} }}\n"))
 }
 
 /// A path as a string of TOML.
@@ -131,19 +175,20 @@ fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The initial lock file of the patched build. It is the programs' own without rayon-core, so that
-/// cargo resolves it again and finds the patch, with the entries of the core's lock file for
-/// everything else.
-fn seed(programs: &str, core: &str) -> String {
+/// The initial lock file of a patched build. It is the programs' own without the package
+/// `patched`, so that cargo resolves it again and finds the patch, with the entries of the patch's
+/// lock file for everything else.
+fn seed(programs: &str, patch: &str, patched: &str) -> String {
     const ENTRY: &str = "[[package]]\n";
     let mut entries: Vec<&str> =
-        programs.split(ENTRY).map(str::trim).filter(|entry| name(entry) != Some(CORE)).collect();
+        programs.split(ENTRY).map(str::trim).filter(|entry| name(entry) != Some(patched)).collect();
     let known: Vec<Option<&str>> = entries.iter().map(|entry| name(entry)).collect();
     // Packages from folders have no source, and are not cargo's to choose.
     let chosen =
-        core.split(ENTRY).skip(1).map(str::trim).filter(|entry| entry.contains("\nsource = "));
-    entries
-        .extend(chosen.filter(|entry| name(entry) != Some(CORE) && !known.contains(&name(entry))));
+        patch.split(ENTRY).skip(1).map(str::trim).filter(|entry| entry.contains("\nsource = "));
+    entries.extend(
+        chosen.filter(|entry| name(entry) != Some(patched) && !known.contains(&name(entry))),
+    );
     entries.join(&format!("\n\n{ENTRY}")) + "\n"
 }
 
@@ -169,10 +214,14 @@ mod tests {
     //! Blind to: a manifest that cargo does not take; `programs --tiny` builds it.
     use super::*;
 
+    fn patch() -> Patch {
+        Provider::Core("/there".into()).patch().expect("a core is a patch")
+    }
+
     #[test]
     fn the_patched_manifest_takes_the_core_from_its_folder() {
         let committed = read(&package().join("Cargo.toml")).expect("the package is here");
-        let manifest = patched_manifest(&committed, Path::new("/here"), Path::new("/there"));
+        let manifest = patched_manifest(&committed, Path::new("/here"), &patch());
         let manifest = manifest.expect("the manifest names its sources");
         assert!(manifest.contains("path = \"/here/src/main.rs\""), "{manifest}");
         assert!(
@@ -183,8 +232,7 @@ mod tests {
 
     #[test]
     fn a_manifest_that_does_not_name_its_sources_is_refused() {
-        let why =
-            patched_manifest("[package]\n", Path::new("/here"), Path::new("/there")).unwrap_err();
+        let why = patched_manifest("[package]\n", Path::new("/here"), &patch()).unwrap_err();
         assert!(why.contains("build = \"build.rs\""), "{why}");
     }
 
@@ -192,14 +240,16 @@ mod tests {
         "version = 4\n\n[[package]]\nname = \"rayon\"\n\n[[package]]\nname = \"rayon-core\"\n";
 
     #[test]
-    fn the_seed_of_the_lock_file_lacks_the_core_and_nothing_else() {
-        assert_eq!(seed(LOCK, ""), "version = 4\n\n[[package]]\nname = \"rayon\"\n");
+    fn the_seed_of_the_lock_file_lacks_the_patched_package_and_nothing_else() {
+        assert_eq!(seed(LOCK, "", "rayon-core"), "version = 4\n\n[[package]]\nname = \"rayon\"\n");
         let committed = read(&package().join("Cargo.lock")).expect("the lock file is committed");
-        let seed = seed(&committed, "");
-        assert_eq!(
-            committed.matches("[[package]]").count(),
-            seed.matches("[[package]]").count() + 1
-        );
+        for patched in ["rayon-core", "rayon"] {
+            let seed = seed(&committed, "", patched);
+            assert_eq!(
+                committed.matches("[[package]]").count(),
+                seed.matches("[[package]]").count() + 1
+            );
+        }
     }
 
     #[test]
@@ -209,6 +259,6 @@ mod tests {
         let core = format!("{core}\n[[package]]\nname = \"ours\"\n");
         let expected = "version = 4\n\n[[package]]\nname = \"rayon\"\n\n[[package]]\nname = \
             \"libc\"\nsource = \"r\"\n";
-        assert_eq!(seed(LOCK, &core), expected);
+        assert_eq!(seed(LOCK, &core, "rayon-core"), expected);
     }
 }

@@ -1,15 +1,16 @@
-//! Rayon programs on Sinew's rayon-core beside the same programs on the upstream one: `bench
-//! programs`.
+//! Rayon programs on Sinew's rayon-core, or on Sinew's iterators, beside the same programs on
+//! upstream's rayon: `bench programs`.
 //!
-//! The programs are in `lab/bench/rayon`, a workspace of its own, which is built twice. Three
-//! servers run per number of threads: upstream, Sinew, and upstream once more, whose difference
-//! from the first is the noise. Each round visits every program on all three.
+//! The programs are in `lab/bench/rayon`, a workspace of its own, which is built twice: with
+//! upstream's packages, and with one of them replaced. Three servers run per number of threads:
+//! upstream, Sinew, and upstream once more, whose difference from the first is the noise. Each
+//! round visits every program on all three.
 //!
 //! | file | contents |
 //! |---|---|
 //! | [`catalogue`] | the names, shared with the programs |
 //! | [`options`] | the command line |
-//! | [`builds`] | the two builds |
+//! | [`builds`] | the builds |
 //! | [`server`] | a process that runs programs when asked |
 //! | [`rounds`] | interleaving |
 //! | [`verdicts`] | ratios and bars |
@@ -32,7 +33,7 @@ pub(crate) use options::Options;
 
 use crate::machine::Machine;
 use crate::output::{ReportFile, say};
-use builds::{Build, Core};
+use builds::{Build, Provider};
 use catalogue::Entry;
 use load::Load;
 use output::{Report, Table};
@@ -52,8 +53,7 @@ pub(crate) fn run(options: &Options) -> Result<(), (String, u8)> {
         catalogue::ALL.iter().for_each(|entry| say!("{:<16}{}", entry.name, entry.about));
         return Ok(());
     }
-    let other = if options.same { Ok(Core::Upstream) } else { options.core().map(Core::Sinew) };
-    let other = other.map_err(|why| (why, 2))?;
+    let other = options.rival().map_err(|why| (why, 2))?;
     let file = ReportFile::create(options.json.as_deref())?;
     let mut report = Report::new(Machine::here(), options);
     report.machine.print();
@@ -63,13 +63,13 @@ pub(crate) fn run(options: &Options) -> Result<(), (String, u8)> {
 }
 
 /// Builds, measures and prints; returns a line for each program that failed.
-fn fill(report: &mut Report, options: &Options, other: &Core) -> Result<Vec<String>, String> {
-    let upstream = Build::of(&Core::Upstream)?;
+fn fill(report: &mut Report, options: &Options, other: &Provider) -> Result<Vec<String>, String> {
+    let upstream = Build::of(&Provider::Upstream)?;
     let other = Build::of(other)?;
     let entries: Vec<&'static Entry> =
-        catalogue::ALL.iter().filter(|entry| options.runs(entry.name)).collect();
+        catalogue::ALL.iter().filter(|entry| options.runs(entry)).collect();
     if options.instructions {
-        match instructions::count(&entries, [&upstream, &other]) {
+        match instructions::count(&entries, [&upstream, &other], options.chains) {
             Ok(counts) => report.instructions = counts,
             Err(why) => report.skip(why),
         }
@@ -82,7 +82,7 @@ fn fill(report: &mut Report, options: &Options, other: &Core) -> Result<Vec<Stri
         drop(load);
         wrong.extend(rows.iter().filter_map(|row| output::fault_line(row, threads)));
         let table = Table::new(threads, rows, options.has_bars());
-        table.print(if options.same { "same" } else { "sinew" });
+        table.print(if options.same { "same" } else { "sinew" }, options.chains);
         report.tables.push(table);
     }
     Ok(wrong)

@@ -1,13 +1,15 @@
 //! The command line of `bench programs`.
 
-use super::catalogue;
+use super::builds::Provider;
+use super::catalogue::{self, Entry, Kind};
 use super::rounds::Plan;
 use clap::Args;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Rayon programs on Sinew's rayon-core beside the same programs on the upstream one.
+/// Rayon programs on Sinew's rayon-core, or on Sinew's iterators, beside the same programs on
+/// upstream's rayon.
 ///
 /// A table for each number of threads: times of one run, Sinew's divided by upstream's round by
 /// round, and the same for upstream against itself, which is the noise. Processor time is that of
@@ -37,6 +39,10 @@ pub(crate) struct Options {
     /// Compare upstream with itself: what is noise here?
     #[arg(long, conflicts_with = "core")]
     pub(super) same: bool,
+    /// Replace rayon by Sinew's iterators, and show the hand-written loops; adds small everyday
+    /// chains.
+    #[arg(long, conflicts_with_all = ["core", "same"])]
+    pub(super) chains: bool,
     /// The folder of the rayon-core to compare with upstream's (default: compat/rayon-core).
     #[arg(long, value_name = "FOLDER")]
     core: Option<PathBuf>,
@@ -62,9 +68,13 @@ fn known(name: &str) -> Result<String, String> {
 }
 
 impl Options {
-    /// Whether a program is to be run: its name was given, or no name was.
-    pub(super) fn runs(&self, name: &str) -> bool {
-        self.only.as_ref().is_none_or(|only| only.iter().any(|given| given == name))
+    /// Whether a program is to be run: its name was given, or no name was. The everyday chains are
+    /// left out where neither a name nor `--chains` asks for them.
+    pub(super) fn runs(&self, entry: &Entry) -> bool {
+        match &self.only {
+            Some(only) => only.iter().any(|given| given == entry.name),
+            None => self.chains || entry.kind != Kind::Chain,
+        }
     }
 
     pub(super) fn threads(&self) -> Vec<usize> {
@@ -76,12 +86,21 @@ impl Options {
         !self.tiny && !self.same
     }
 
-    /// The folder of the other rayon-core.
+    /// The rival of upstream.
     ///
     /// # Errors
     ///
     /// One line: an invalid value.
-    pub(super) fn core(&self) -> Result<PathBuf, String> {
+    pub(super) fn rival(&self) -> Result<Provider, String> {
+        match (self.same, self.chains) {
+            (true, _) => Ok(Provider::Upstream),
+            (_, true) => Ok(Provider::Chains),
+            _ => self.core().map(Provider::Core),
+        }
+    }
+
+    /// The folder of the other rayon-core.
+    fn core(&self) -> Result<PathBuf, String> {
         let ours = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../compat/rayon-core");
         let folder = self.core.clone().unwrap_or_else(ours);
         let needed = |why: String| {
@@ -103,6 +122,7 @@ impl Options {
     pub(super) fn plan(&self) -> Plan {
         Plan {
             tiny: self.tiny,
+            loops: self.chains,
             rounds: self
                 .rounds
                 .map_or(if self.tiny { 1 } else { 15 }, |rounds| usize::from(rounds.get())),
@@ -129,14 +149,29 @@ mod tests {
     #[test]
     fn without_options_all_programs_run_on_one_and_on_two_threads() {
         let options = parse("").expect("no option is needed");
-        assert!(options.runs("sieve") && options.runs("idle") && options.loaded.is_none());
+        assert!(runs(&options, "sieve") && runs(&options, "idle") && options.loaded.is_none());
         assert_eq!((options.threads(), options.plan().rounds), (vec![1, 2], 15));
+    }
+
+    fn runs(options: &Options, name: &str) -> bool {
+        let entry = catalogue::ALL.iter().find(|entry| entry.name == name);
+        options.runs(entry.expect("a known name"))
+    }
+
+    #[test]
+    fn everyday_chains_run_where_they_are_asked_for() {
+        for (line, runs_them) in [("", false), ("--chains", true), ("--only chain-sum", true)] {
+            let options = parse(line).expect("known options");
+            assert_eq!(runs(&options, "chain-sum"), runs_them, "{line}");
+        }
+        assert_eq!(parse("--chains").expect("known").rival(), Ok(Provider::Chains));
+        assert_eq!(parse("--same").expect("known").rival(), Ok(Provider::Upstream));
     }
 
     #[test]
     fn lists_are_separated_by_commas() {
         let options = parse("--only sieve,idle --threads 3,4 --tiny").expect("known names");
-        assert!(options.runs("sieve") && options.runs("idle") && !options.runs("tsp"));
+        assert!(runs(&options, "sieve") && runs(&options, "idle") && !runs(&options, "tsp"));
         assert_eq!((options.threads(), options.plan().rounds), (vec![3, 4], 1));
     }
 
@@ -172,6 +207,7 @@ mod tests {
             "--loaded much",
             "sieve",
             "--same --core x",
+            "--chains --same",
         ] {
             let error = parse(line).expect_err("a bad value");
             assert_eq!(error.exit_code(), 2, "{line}");

@@ -92,21 +92,15 @@ impl Table {
         Self { threads, rows, bars }
     }
 
-    /// Prints it; `other` is the name of upstream's rival.
-    pub(super) fn print(&self, other: &str) {
-        let mut table = sinew_console::Table::new(&[
-            "program",
-            "upstream",
-            other,
-            "ratio (middle half)",
-            "noise",
-            "CPU: upstream",
-            &format!("CPU: {other}"),
-            "ratio",
-            "noise",
-            "sinew is",
-        ]);
-        self.rows.iter().for_each(|line| table.row(cells(line)));
+    /// Prints it; `other` is the name of upstream's rival. With `loops` the loops without rayon
+    /// take the place of the processor times.
+    pub(super) fn print(&self, other: &str, loops: bool) {
+        let cpu = format!("CPU: {other}");
+        let beside: &[&str] =
+            if loops { &["loop", "ratio"] } else { &["CPU: upstream", &cpu, "ratio", "noise"] };
+        let wall = ["program", "upstream", other, "ratio (middle half)", "noise"];
+        let mut table = sinew_console::Table::new(&[&wall[..], beside, &["sinew is"]].concat());
+        self.rows.iter().for_each(|line| table.row(cells(line, loops, beside.len())));
         say!("{}", table.render().trim_end());
         for Bar { what, details, met } in &self.bars {
             let mark = if *met { "met   " } else { "MISSED" };
@@ -116,31 +110,42 @@ impl Table {
     }
 }
 
-fn cells(line: &Line) -> Vec<String> {
-    let name = line.program;
+/// The cells of a program, `beside` of them between the wall times and the verdict.
+fn cells(line: &Line, loops: bool, beside: usize) -> Vec<String> {
+    let name = line.program.to_owned();
+    let nothing = || "-".to_owned();
     let Some(figures) = &line.figures else {
-        let why = line.fault.as_ref().map_or("no times", |fault| &fault.why);
-        return [name, "-", "-", "-", "-", "-", "-", "-", "-", why].map(str::to_owned).into();
+        let why = line.fault.as_ref().map_or("no times", |fault| &fault.why).to_owned();
+        let mut cells = vec![nothing(); beside + 6];
+        (cells[0], cells[beside + 5]) = (name, why);
+        return cells;
     };
-    let Figures { wall_ns, cpu_ns, wall, cpu, wall_noise, cpu_noise, .. } = figures;
+    let Figures { wall_ns, cpu_ns, wall, cpu, wall_noise, cpu_noise, serial, .. } = figures;
     let verdict = match figures.verdict {
         Verdict::Faster => "faster",
         Verdict::Even => "even",
         Verdict::Slower => "SLOWER",
     };
     let ratio = |ratio: &Summary| format!("{:.2}", ratio.median);
-    vec![
-        name.to_owned(),
+    let mut cells = vec![
+        name,
         duration_of(wall_ns[UPSTREAM].median),
         duration_of(wall_ns[SINEW].median),
         with_middle_half(wall),
         ratio(wall_noise),
-        duration_of(cpu_ns[UPSTREAM].median),
-        duration_of(cpu_ns[SINEW].median),
-        ratio(cpu),
-        ratio(cpu_noise),
-        verdict.to_owned(),
-    ]
+    ];
+    cells.extend(match serial {
+        _ if !loops => vec![
+            duration_of(cpu_ns[UPSTREAM].median),
+            duration_of(cpu_ns[SINEW].median),
+            ratio(cpu),
+            ratio(cpu_noise),
+        ],
+        Some([alone, by_alone]) => vec![duration_of(alone.median), ratio(by_alone)],
+        None => vec![nothing(); beside],
+    });
+    cells.push(verdict.to_owned());
+    cells
 }
 
 fn with_middle_half(ratio: &Summary) -> String {

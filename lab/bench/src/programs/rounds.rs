@@ -14,6 +14,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
     pub(super) tiny: bool,
+    /// Whether the loops without rayon are measured as well.
+    pub(super) loops: bool,
     pub(super) rounds: usize,
     /// Programs are repeated until a sample takes about this long.
     pub(super) sample: Duration,
@@ -48,7 +50,7 @@ pub(super) struct Row {
     pub(super) repeats: u32,
     /// One sample per round and runner.
     pub(super) samples: [Vec<Sample>; 3],
-    /// The program without rayon, where its own processor time matters.
+    /// The program without rayon, where its own time matters.
     pub(super) serial: Vec<Sample>,
     /// The error, and the runner; the program is out of the race then.
     pub(super) fault: Option<Fault>,
@@ -122,10 +124,16 @@ fn visit(runners: &mut impl Runners, row: &mut Row, plan: Plan, turn: usize) -> 
         let sample = ask(runner, "run", row.repeats)?;
         row.samples[runner].push(sample);
     }
-    if row.entry.kind == Kind::Burst {
+    let kind = row.entry.kind;
+    if kind == Kind::Burst || (plan.loops && has_loop(kind)) {
         row.serial.push(ask(UPSTREAM, "serial", row.repeats)?);
     }
     Ok(())
+}
+
+/// Whether programs of this kind do the same work without rayon, as a loop.
+pub(super) fn has_loop(kind: Kind) -> bool {
+    matches!(kind, Kind::Plain | Kind::Chain | Kind::Burst)
 }
 
 /// The number of runs that take `time`.
@@ -153,7 +161,8 @@ mod tests {
     use super::super::catalogue;
     use super::*;
 
-    const PLAN: Plan = Plan { tiny: true, rounds: 6, sample: Duration::from_nanos(100) };
+    const PLAN: Plan =
+        Plan { tiny: true, loops: false, rounds: 6, sample: Duration::from_nanos(100) };
 
     /// Runners that call a function.
     struct Answers<F> {
@@ -223,18 +232,18 @@ mod tests {
     }
 
     #[test]
-    fn bursts_run_without_rayon_as_well() {
-        let burst = catalogue::ALL
-            .iter()
-            .find(|entry| entry.kind == Kind::Burst)
-            .expect("there are bursts");
-        let mut serial = 0;
-        let ask = |_, request: Request| {
-            serial += usize::from(request.verb == "serial");
-            Ok(sample(200))
-        };
-        let rows = measure(&mut answers(ask), &[burst], PLAN);
-        assert_eq!(rows[0].serial.len(), 6);
-        assert_eq!(serial, 6);
+    fn bursts_run_without_rayon_as_well_and_other_loops_if_they_are_asked_for() {
+        use Kind::{Burst, Chain, Join, Plain};
+        let cases = [(Burst, false, 6), (Chain, false, 0), (Chain, true, 6), (Plain, true, 6)];
+        for (kind, loops, expected) in cases.into_iter().chain([(Join, true, 0)]) {
+            let entry = catalogue::ALL.iter().find(|entry| entry.kind == kind).expect("every kind");
+            let mut serial = 0;
+            let ask = |_, request: Request| {
+                serial += usize::from(request.verb == "serial");
+                Ok(sample(200))
+            };
+            let rows = measure(&mut answers(ask), &[entry], Plan { loops, ..PLAN });
+            assert_eq!((rows[0].serial.len(), serial), (expected, expected), "{kind:?}");
+        }
     }
 }

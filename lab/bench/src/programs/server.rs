@@ -54,7 +54,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// One line: it does not start, or it runs on another core or with other threads than it
+    /// One line: it does not start, or it runs on another package or with other threads than it
     /// should.
     pub(super) fn start(build: &Build, threads: usize) -> Result<Self, String> {
         let process = Process::start(build, threads)?;
@@ -101,7 +101,7 @@ impl Process {
         // Environment variables of Sinew would change one side only.
         remove_settings(&mut command, std::env::vars_os().map(|(name, _)| name));
         let mut child = command
-            .env("RAYON_NUM_THREADS", threads.to_string())
+            .env(build.threads_variable, threads.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -110,13 +110,13 @@ impl Process {
         let (input, output) = input.zip(output).ok_or("a server without input or output")?;
         let mut process = Self { child, input, lines: lines_of(output) };
         let greeting = process.line()?;
-        if suits(&greeting, build.origin, threads) {
+        if suits(&greeting, build.greeting, threads) {
             return Ok(process);
         }
-        let program = build.program.display();
+        let (program, [package, origin]) = (build.program.display(), build.greeting);
         Err(format!(
-            "{program} should be on a {} core with {threads} threads, and says {greeting:?}",
-            build.origin
+            "{program} should be on {package} of the {origin} with {threads} threads, and says \
+             {greeting:?}"
         ))
     }
 
@@ -149,7 +149,7 @@ impl Drop for Process {
 
 /// Takes away from what `command` starts those of the variables `names` that are settings of thread
 /// pools.
-fn remove_settings(command: &mut Command, names: impl Iterator<Item = OsString>) {
+pub(super) fn remove_settings(command: &mut Command, names: impl Iterator<Item = OsString>) {
     let is_setting = |name: &OsString| {
         name.to_str().is_some_and(|name| name.starts_with("SINEW_") || name.starts_with("RAYON_"))
     };
@@ -170,11 +170,11 @@ fn lines_of(output: ChildStdout) -> Receiver<String> {
     receiver
 }
 
-/// Whether a server's first line names the core and the threads that it should have.
-fn suits(greeting: &str, origin: &str, threads: usize) -> bool {
+/// Whether a server's first line names the package, its origin and the threads that it should have.
+fn suits(greeting: &str, [package, origin]: [&str; 2], threads: usize) -> bool {
     let words: Vec<&str> = greeting.split_whitespace().collect();
     let [name, _, from, _, count] = words[..] else { return false };
-    name == "rayon-core" && from == origin && count.parse() == Ok(threads)
+    name == package && from == origin && count.parse() == Ok(threads)
 }
 
 fn parse(reply: &str) -> Result<Sample, String> {
@@ -208,10 +208,12 @@ mod tests {
 
     #[test]
     fn a_server_on_another_core_or_with_other_threads_is_refused() {
-        assert!(suits("rayon-core 1.13.0 registry threads 2", "registry", 2));
-        assert!(!suits("rayon-core 1.13.0 registry threads 2", "path", 2));
-        assert!(!suits("rayon-core 1.13.0 registry threads 2", "registry", 1));
-        assert!(!suits("", "registry", 1));
+        let greeting = "rayon-core 1.13.0 registry threads 2";
+        assert!(suits(greeting, ["rayon-core", "registry"], 2));
+        assert!(!suits(greeting, ["rayon-core", "path"], 2));
+        assert!(!suits(greeting, ["rayon", "registry"], 2));
+        assert!(!suits(greeting, ["rayon-core", "registry"], 1));
+        assert!(!suits("", ["rayon-core", "registry"], 1));
     }
 
     #[test]
@@ -225,7 +227,11 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_exist_is_named() {
-        let build = Build { program: "/nowhere/programs".into(), origin: "path" };
+        let build = Build {
+            program: "/nowhere/programs".into(),
+            greeting: ["rayon-core", "path"],
+            threads_variable: "RAYON_NUM_THREADS",
+        };
         let why = Server::start(&build, 1).unwrap_err();
         assert!(why.contains("/nowhere/programs"), "{why}");
     }

@@ -27,6 +27,9 @@ pub(super) struct Figures {
     pub(super) cpu_noise: Summary,
     /// Processor time beyond that of the program without rayon, where that was measured.
     pub(super) beyond_serial_ns: Option<[f64; 3]>,
+    /// One run of the program without rayon, where that was measured, and Sinew's time divided by
+    /// it.
+    pub(super) serial: Option<[Summary; 2]>,
     pub(super) verdict: Verdict,
 }
 
@@ -48,6 +51,8 @@ impl Figures {
             Summary::of(ns.iter().map(|ns| *ns as f64 / f64::from(row.repeats.max(1))))
         };
         let ratio = ratios(&wall(SINEW), &wall(UPSTREAM))?;
+        let alone = series(&row.serial, |sample| sample.wall_ns);
+        let by_alone = ratios(&wall(SINEW), &alone);
         let noise = ratios(&wall(AGAIN), &wall(UPSTREAM))?;
         Some(Self {
             wall_ns: [once(wall(UPSTREAM))?, once(wall(SINEW))?, once(wall(AGAIN))?],
@@ -57,6 +62,7 @@ impl Figures {
             wall_noise: noise,
             cpu_noise: ratios(&cpu(AGAIN), &cpu(UPSTREAM))?,
             beyond_serial_ns: beyond_serial(row),
+            serial: once(alone).zip(by_alone).map(|(alone, ratio)| [alone, ratio]),
             verdict: verdict(ratio.median, noise.median),
         })
     }

@@ -5,6 +5,7 @@
 
 mod bfs;
 mod bursts;
+mod chains;
 mod collects;
 mod grids;
 mod histogram;
@@ -24,6 +25,7 @@ mod sieve;
 mod sorts;
 mod tsp;
 
+use crate::inputs::numbers;
 use crate::work::{Scale, Work};
 
 /// Makes the input of the program called `name`; `None` if there is no such program.
@@ -89,7 +91,7 @@ pub(crate) fn prepare(name: &str, scale: Scale) -> Option<Box<dyn Work>> {
         "bursts-sleep" => bursts::sleep,
         "bursts-many" => bursts::many,
         "idle" => bursts::idle,
-        _ => return None,
+        _ => chains::maker(name)?,
     };
     Some(make(scale))
 }
@@ -97,10 +99,4 @@ pub(crate) fn prepare(name: &str, scale: Scale) -> Option<Box<dyn Work>> {
 /// Runs `body` on a thread of the global pool.
 fn inside<R: Send>(body: impl FnOnce() -> R + Send) -> R {
     rayon::scope(|_| body())
-}
-
-/// Numbers that look random and are the same in every run.
-fn numbers(count: usize) -> Vec<u32> {
-    let mut random = fastrand::Rng::with_seed(count as u64);
-    (0..count).map(|_| random.u32(..)).collect()
 }
