@@ -529,10 +529,7 @@ pub trait ParIter: Positions {
         B: Default + Send + ParallelExtend<Y>,
     {
         self.end(|w, chain, options| {
-            let (left, right) = ends::two_lists(w, chain, options, |left, right, (x, y)| {
-                left.push(x);
-                right.push(y);
-            })?;
+            let (left, right) = ends::halves(w, chain, options)?;
             Ok((ends::extended(left), ends::extended(right)))
         })
     }

@@ -15,6 +15,8 @@ use crate::iter::by_ref::ByRef;
 use crate::iter::{Attempt, IntoParallelIterator, Positions, Uncontrolled};
 use crate::loops::{Options, drive, partials};
 
+const COMPLETE: &str = "a loop that ran to its end has written every element";
+
 /// Collections that can be made of a chain's items, in their order.
 pub trait FromParallelIterator<T: Send>: Sized {
     /// The collection of all items of `iter`.
@@ -27,7 +29,13 @@ pub trait FromParallelIterator<T: Send>: Sized {
         chain: &P,
         options: &Options<'_>,
     ) -> Result<Self, Cancelled> {
-        Ok(Self::from_par_iter(Vec::collect_from(w, chain, options)?))
+        Ok(Self::from_vec(Vec::collect_from(w, chain, options)?))
+    }
+
+    /// The collection of all elements of `items`.
+    #[doc(hidden)]
+    fn from_vec(items: Vec<T>) -> Self {
+        Self::from_par_iter(items)
     }
 }
 
@@ -35,6 +43,12 @@ pub trait FromParallelIterator<T: Send>: Sized {
 pub trait ParallelExtend<T: Send> {
     /// Adds all items of `iter`.
     fn par_extend<I: IntoParallelIterator<Item = T>>(&mut self, iter: I);
+
+    /// Adds all elements of `items`.
+    #[doc(hidden)]
+    fn extend_by_vec(&mut self, items: Vec<T>) {
+        self.par_extend(items);
+    }
 }
 
 impl<T: Send> FromParallelIterator<T> for Vec<T> {
@@ -53,6 +67,10 @@ impl<T: Send> FromParallelIterator<T> for Vec<T> {
             None => Ok(concatenated(lists(w, chain, options)?)),
         }
     }
+
+    fn from_vec(items: Self) -> Self {
+        items
+    }
 }
 
 /// The items of a chain with one at each position.
@@ -70,7 +88,7 @@ fn in_place<P: Positions>(
         unsafe { chain.run(range.clone(), writer.sink(range)) }
     };
     drive(w, len, options, || output.writer(), piece)?;
-    Ok(output.finish().expect("a loop that ran to its end has written every element"))
+    Ok(output.finish().expect(COMPLETE))
 }
 
 /// The items of a chain with any number at each position, in several lists.
@@ -120,10 +138,39 @@ pub(crate) fn two_lists<P: Positions, A: Send, B: Send>(
     Ok((concatenated(left), concatenated(right)))
 }
 
-/// Adds the elements of a vector that a chain was collected into.
+/// The halves of a chain's pairs.
+#[inline]
+pub(crate) fn halves<P: Positions<Item = (X, Y)>, X: Send, Y: Send>(
+    w: &Worker,
+    chain: &P,
+    options: &Options<'_>,
+) -> Result<(Vec<X>, Vec<Y>), Cancelled> {
+    let Some(len) = chain.opt_len() else {
+        return two_lists(w, chain, options, |left, right, (x, y)| {
+            left.push(x);
+            right.push(y);
+        });
+    };
+    let (left, right) = (Output::new(len), Output::new(len));
+    let piece = |writers: &mut (Writer<'_, X>, Writer<'_, Y>), range: Range<usize>| {
+        // SAFETY: as in `in_place`, for both.
+        let (mut left, mut right) =
+            unsafe { (writers.0.sink(range.clone()), writers.1.sink(range.clone())) };
+        let write = |(x, y)| {
+            left(x)?;
+            right(y)
+        };
+        // SAFETY: as in `in_place`.
+        unsafe { chain.run(range, write) }
+    };
+    drive(w, len, options, || (left.writer(), right.writer()), piece)?;
+    Ok((left.finish().expect(COMPLETE), right.finish().expect(COMPLETE)))
+}
+
+/// A collection of the elements of a vector.
 pub(crate) fn extended<C: Default + ParallelExtend<T>, T: Send>(items: Vec<T>) -> C {
     let mut all = C::default();
-    all.par_extend(items);
+    all.extend_by_vec(items);
     all
 }
 
@@ -152,6 +199,10 @@ macro_rules! from_vector {
                 options: &Options<'_>,
             ) -> Result<Self, Cancelled> {
                 Ok(lists(w, chain, options)?.into_iter().flatten().collect())
+            }
+
+            fn from_vec(items: Vec<$item>) -> Self {
+                items.into_iter().collect()
             }
         }
     )*};
@@ -190,12 +241,29 @@ macro_rules! extended_by_vector {
             fn par_extend<I: IntoParallelIterator<Item = $item>>(&mut self, iter: I) {
                 self.extend(listed(iter));
             }
+
+            fn extend_by_vec(&mut self, items: Vec<$item>) {
+                self.extend(items);
+            }
         }
     )*};
 }
 
+impl<T: Send> ParallelExtend<T> for Vec<T> {
+    fn par_extend<I: IntoParallelIterator<Item = T>>(&mut self, iter: I) {
+        self.extend_by_vec(listed(iter));
+    }
+
+    fn extend_by_vec(&mut self, mut items: Self) {
+        if self.capacity() == 0 {
+            *self = items;
+        } else {
+            self.append(&mut items);
+        }
+    }
+}
+
 extended_by_vector! {
-    [T: Send] T => Vec<T>;
     ['a, T: Copy + Send + Sync] &'a T => Vec<T>;
     [T: Send] T => VecDeque<T>;
     ['a, T: Copy + Send + Sync] &'a T => VecDeque<T>;
@@ -327,10 +395,7 @@ where
         chain: &P,
         options: &Options<'_>,
     ) -> Result<Self, Cancelled> {
-        let (left, right) = two_lists(w, chain, options, |left, right, (x, y)| {
-            left.push(x);
-            right.push(y);
-        })?;
-        Ok((A::from_par_iter(left), B::from_par_iter(right)))
+        let (left, right) = halves(w, chain, options)?;
+        Ok((A::from_vec(left), B::from_vec(right)))
     }
 }
