@@ -22,7 +22,7 @@ struct Step {
 }
 
 /// In order: steps that fail fast come first.
-const STEPS: [Step; 20] = [
+const STEPS: [Step; 21] = [
     Step { name: "fmt", run: fmt },
     Step {
         name: "tidy",
@@ -38,6 +38,7 @@ const STEPS: [Step; 20] = [
     Step { name: "fuzz", run: fuzz },
     Step { name: "rayon", run: || rayon::tests().map(|()| Passed) },
     Step { name: "doc", run: doc },
+    Step { name: "package", run: package },
     Step { name: "loom", run: || checkers::loom(checkers::Depth::default()).map(|()| Passed) },
     Step {
         name: "shuttle",
@@ -167,6 +168,31 @@ fn doc() -> Result<Outcome, String> {
     cargo.env("RUSTDOCFLAGS", "--deny warnings");
     pass(cargo)
 }
+
+/// Packages what users get, as `cargo publish` would, and builds each package by itself. The
+/// drop-in's package cannot be built before the crates that it depends on are published.
+fn package() -> Result<Outcome, String> {
+    let mut cargo = command::cargo(&["package", "--workspace", "--allow-dirty", "--quiet"]);
+    for name in PRIVATE {
+        cargo.args(["--exclude", name]);
+    }
+    pass(cargo)?;
+    let whole = ["package", "--no-verify", "--exclude-lockfile", "--allow-dirty", "--quiet"];
+    pass(command::nested(command::DROP_IN, &whole))
+}
+
+/// The packages of this workspace that are not published.
+const PRIVATE: [&str; 9] = [
+    "bench",
+    "numa-guest",
+    "numa-protocol",
+    "sinew-apps",
+    "sinew-lab",
+    "sinew-report",
+    "sinew-reproduce",
+    "sinew-sim",
+    "xtask",
+];
 
 /// Workspaces of their own, below the root: the drop-in, the programs that are measured with it and
 /// without, and Sinew's iterators by rayon's names.

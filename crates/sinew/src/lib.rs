@@ -98,7 +98,7 @@
 
 /// The programs of the README, compiled and run as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 mod readme {}
 
 mod blocks;
