@@ -22,7 +22,7 @@ struct Step {
 }
 
 /// In order: steps that fail fast come first.
-const STEPS: [Step; 21] = [
+const STEPS: [Step; 22] = [
     Step { name: "fmt", run: fmt },
     Step {
         name: "tidy",
@@ -37,6 +37,7 @@ const STEPS: [Step; 21] = [
     Step { name: "compat", run: compat },
     Step { name: "fuzz", run: fuzz },
     Step { name: "rayon", run: || rayon::tests().map(|()| Passed) },
+    Step { name: "oldest-rust", run: oldest_rust },
     Step { name: "doc", run: doc },
     Step { name: "package", run: package },
     Step { name: "loom", run: || checkers::loom(checkers::Depth::default()).map(|()| Passed) },
@@ -166,6 +167,29 @@ fn overflow() -> Result<Outcome, String> {
 fn doc() -> Result<Outcome, String> {
     let mut cargo = command::cargo(&["doc", "--workspace", "--no-deps"]);
     cargo.env("RUSTDOCFLAGS", "--deny warnings");
+    pass(cargo)
+}
+
+/// Checks everything with the oldest compiler that the manifest promises, where it is installed.
+fn oldest_rust() -> Result<Outcome, String> {
+    let manifest = command::root().join("Cargo.toml");
+    let text = std::fs::read_to_string(&manifest)
+        .map_err(|error| format!("{}: {error}", manifest.display()))?;
+    let version = text
+        .lines()
+        .find_map(|line| line.strip_prefix("rust-version = \"")?.strip_suffix('"'))
+        .ok_or_else(|| format!("{}: no line `rust-version = \"…\"`", manifest.display()))?;
+    let toolchain = format!("{version}.0");
+    let mut installed = Command::new("rustup");
+    installed.args(["run", &toolchain, "rustc", "--version"]);
+    if !installed.output().is_ok_and(|output| output.status.success()) {
+        let install = format!("rustup toolchain install {toolchain} --profile minimal");
+        return Ok(Skipped(format!("Rust {toolchain} is not installed: `{install}`")));
+    }
+    let mut cargo = Command::new("rustup");
+    cargo.args(["run", &toolchain, "cargo", "check", "--workspace", "--all-targets"]);
+    cargo.current_dir(command::root());
+    cargo.env("CARGO_TARGET_DIR", command::target_dir("oldest-rust"));
     pass(cargo)
 }
 

@@ -79,8 +79,8 @@ impl Reader {
         let folder = self.system.join("cpu");
         let folders = numbered(&folder, "cpu");
         if folders.is_empty() {
-            let instead =
-                format_args!("describes no CPU; {} equal ones are assumed", host_parallelism());
+            let cpus = host_parallelism();
+            let instead = format_args!("describes no CPU; {cpus} equal ones are assumed");
             self.warnings.push(Warning::at(&folder, instead));
             return None;
         }

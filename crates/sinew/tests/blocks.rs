@@ -199,7 +199,8 @@ fn refused_at(work: impl FnOnce()) -> Option<(String, u32)> {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             let told = info
-                .payload_as_str()
+                .payload()
+                .downcast_ref::<String>()
                 .is_some_and(|message| message.contains("more than usize::MAX blocks"));
             let place = info
                 .location()

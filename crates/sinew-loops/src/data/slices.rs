@@ -92,7 +92,7 @@ impl<'a, T, const N: usize> ArrayWindows<'a, T, N> {
 // SAFETY: as for `Windows`.
 unsafe impl<'a, T: Sync, const N: usize> Items for ArrayWindows<'a, T, N> {
     type Item = &'a [T; N];
-    type Piece = std::slice::ArrayWindows<'a, T, N>;
+    type Piece = ArrayWindowsPiece<'a, T, N>;
 
     #[inline]
     fn length(&self) -> usize {
@@ -102,12 +102,48 @@ unsafe impl<'a, T: Sync, const N: usize> Items for ArrayWindows<'a, T, N> {
     #[inline]
     unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
         // SAFETY: the caller's promise is the same.
-        unsafe { self.0.elements(range) }.array_windows()
+        ArrayWindowsPiece(unsafe { self.0.elements(range) }.windows(N))
     }
 }
 
 // SAFETY: pieces are shared references.
 unsafe impl<T: Sync, const N: usize> ReadItems for ArrayWindows<'_, T, N> {}
+
+/// Some of the windows, in order. The standard library has this iterator since Rust 1.94.
+#[derive(Debug, Clone)]
+pub struct ArrayWindowsPiece<'a, T, const N: usize>(std::slice::Windows<'a, T>);
+
+fn whole<T, const N: usize>(window: &[T]) -> &[T; N] {
+    window.try_into().expect("a window has its size")
+}
+
+impl<'a, T, const N: usize> Iterator for ArrayWindowsPiece<'a, T, N> {
+    type Item = &'a [T; N];
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(whole)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+
+    #[inline]
+    fn fold<A, F: FnMut(A, Self::Item) -> A>(self, init: A, mut f: F) -> A {
+        self.0.fold(init, |value, window| f(value, whole(window)))
+    }
+}
+
+impl<T, const N: usize> DoubleEndedIterator for ArrayWindowsPiece<'_, T, N> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(whole)
+    }
+}
+
+impl<T, const N: usize> ExactSizeIterator for ArrayWindowsPiece<'_, T, N> {}
 
 /// Chunks from the end of a shared slice: the last in order, at its start, may be shorter.
 #[derive(Debug, Clone, Copy)]

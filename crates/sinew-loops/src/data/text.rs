@@ -124,8 +124,8 @@ impl<'a, P: Pattern> Cut for SplitText<'a, P> {
             return self.part_from(0, range.end);
         }
         // The characters that end in the range.
-        let start = self.text.floor_char_boundary(range.start - 1);
-        let end = self.text.floor_char_boundary(range.end - 1);
+        let start = floor_boundary(self.text, range.start - 1);
+        let end = floor_boundary(self.text, range.end - 1);
         let found = self.pattern.find_in(&self.text[start..end])?;
         self.part_from(start + found.end, range.end)
     }
@@ -174,7 +174,7 @@ impl<'a, P: Pattern> Cut for MatchIndices<'a, P> {
 
     #[inline]
     fn item(&self, start: usize, end: usize) -> (Self::Item, Option<usize>) {
-        let after = self.text.ceil_char_boundary(start + 1);
+        let after = ceil_boundary(self.text, start + 1);
         let next = if after < end { self.first(after..end) } else { None };
         ((start, &self.text[start..after]), next)
     }
@@ -214,7 +214,7 @@ impl<'a, P: Pattern> Cut for Matches<'a, P> {
 /// The bytes of the characters that start in `range`.
 #[inline]
 fn starting_in(text: &str, range: &Range<usize>) -> Range<usize> {
-    text.ceil_char_boundary(range.start)..text.ceil_char_boundary(range.end)
+    ceil_boundary(text, range.start)..ceil_boundary(text, range.end)
 }
 
 /// Items that a text is read as, character by character.
@@ -292,4 +292,22 @@ impl Iterator for CharIndicesPiece<'_> {
         let (at, character) = self.left.next()?;
         Some((self.start + at, character))
     }
+}
+
+/// The last boundary of characters at or before `index`.
+fn floor_boundary(text: &str, index: usize) -> usize {
+    let mut at = index.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// The first boundary of characters at or after `index`, or the end.
+fn ceil_boundary(text: &str, index: usize) -> usize {
+    let mut at = index.min(text.len());
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
 }

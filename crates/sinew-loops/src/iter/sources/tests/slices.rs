@@ -22,7 +22,8 @@ proptest! {
         way in any_way(),
     ) {
         way.check_indexed(|| xs.par_windows(size), xs.windows(size));
-        way.check_indexed(|| xs.par_array_windows::<3>(), xs.array_windows::<3>());
+        let triples = xs.windows(3).map(|window| <&[_; 3]>::try_from(window).unwrap());
+        way.check_indexed(|| xs.par_array_windows::<3>(), triples);
         way.check_indexed(|| xs.par_chunks(size), xs.chunks(size));
         way.check_indexed(|| xs.par_chunks_exact(size), xs.chunks_exact(size));
         way.check_indexed(|| xs.par_rchunks(size), xs.rchunks(size));
