@@ -79,6 +79,7 @@ mod footprint;
 mod helper_offer;
 mod lists;
 mod local_units;
+mod order;
 mod parked;
 mod places;
 mod run;
@@ -89,6 +90,7 @@ mod team;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod tuning;
+mod units;
 mod work;
 
 use std::marker::PhantomData;
@@ -103,6 +105,7 @@ pub use error::WorklistError;
 use footprint::Footprint;
 pub use footprint::Touch;
 use lists::Entry;
+pub use order::{Metric, Order};
 pub use parked::KeepAlive;
 use parked::Woken;
 pub use places::mapping_for;
@@ -120,6 +123,7 @@ pub use work::{More, Work};
 #[derive(Debug)]
 pub struct Worklist<U> {
     units: Vec<Entry<U>>,
+    order: Order<U>,
     tuning: Option<Tuning>,
     settings: SettingsHandle,
     control: Option<Control>,
@@ -165,6 +169,7 @@ impl<U> Worklist<U> {
     pub fn new() -> Self {
         Self {
             units: Vec::new(),
+            order: Order::default(),
             tuning: None,
             settings: SettingsHandle::new(Settings::baseline(usize::MAX).stealing(true)),
             control: None,
@@ -174,6 +179,13 @@ impl<U> Worklist<U> {
             how: None,
             woken: Arc::default(),
         }
+    }
+
+    /// Sets the order in which units run, from the next run on; by default [`Order::Lifo`].
+    #[must_use]
+    pub fn order(mut self, order: Order<U>) -> Self {
+        self.order = order;
+        self
     }
 
     /// Sets how the settings are chosen, from the next run on.
@@ -481,6 +493,7 @@ impl<U: Send + Sync> Worklist<U> {
         self.begin(workers, self.cores(worker))?;
         let plan = Plan {
             slots: workers,
+            order: &self.order,
             settings: &self.settings,
             woken: &self.woken,
             control: self.control.as_ref(),
