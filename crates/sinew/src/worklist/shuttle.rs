@@ -226,10 +226,13 @@ fn shuttle_finds_a_stretch_that_forgets_what_it_ran() {
     hunt(Bug::LostBatch, panic_in_a_stretch);
 }
 
-/// Units of a batch add one unit each, and one of them panics.
+/// Units of a batch add one unit each, and one of them panics: at each place of a batch.
 fn panic_after_additions() {
+    (60..64).for_each(panic_after_additions_at);
+}
+
+fn panic_after_additions_at(sick: usize) {
     const UNITS: usize = 90;
-    const SICK: usize = 40;
     let ran: [AtomicU32; UNITS] = std::array::from_fn(|_| AtomicU32::new(0));
     let mut list = (0..UNITS)
         .collect::<Worklist<_>>()
@@ -237,7 +240,7 @@ fn panic_after_additions() {
         .tune(Tuning::Fixed(Settings::baseline(1).stealing(true)));
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         list.run_adding(|_, &unit, more| {
-            if unit == SICK {
+            if unit == sick {
                 std::panic::resume_unwind(Box::new(unit));
             }
             ran[unit % UNITS].fetch_add(1, Ordering::Relaxed);
@@ -245,7 +248,7 @@ fn panic_after_additions() {
             Ok(())
         })
     }));
-    assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&SICK));
+    assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&sick));
     let left = |unit| list.units.iter().filter(|entry| *entry.unit() == unit).count();
     for (unit, ran) in ran.iter().enumerate() {
         let ran = ran.load(Ordering::Relaxed) as usize;
